@@ -59,8 +59,7 @@ void add_common(CLI::App& app) {
     Common& c = common();
     app.add_option("--device", c.device,
                    "Device: vulkan:INDEX, uuid:UUID, name:PART, cpu, or auto for the best. Default: VANTAGE_DEVICE, "
-                   "else auto; list: "
-                   "`vantage devices`");
+                   "else auto; list: `vantage devices`");
     app.add_flag("-v,--verbose", c.verbose, "Log progress to stderr; -vv: debug messages");
     app.add_flag("-q,--quiet", c.quiet, "Log errors only");
     app.add_flag("--strict", c.strict,
@@ -145,8 +144,7 @@ void add_model_option(CLI::App& command) {
     command
         .add_option("--weights", common().weights,
                     "Storage of the weight matrices on the device: f32, f16, bf16, or quantized in blocks of 32 to 8 "
-                    "bits (q8) or "
-                    "4 bits (q4). Default: as in the file")
+                    "bits (q8) or 4 bits (q4). Default: as in the file")
         ->check(CLI::IsMember(weight_types));
 }
 

@@ -77,8 +77,7 @@ void add_bench_compare(CLI::App& bench) {
     CLI::App* command = bench.add_subcommand("compare", "Compare two reports: what became faster or slower");
     command->footer(
         "Both files are output of `vantage bench ops -o json` or `vantage bench model -o json`. A figure has changed "
-        "if its two "
-        "values differ by more than 2 % and by more than three standard deviations of their difference.\n"
+        "if its two values differ by more than 2 % and by more than three standard deviations of their difference.\n"
         "Exit code 1 if something became slower, 2 if there is nothing to compare.\n"
         "Example: vantage bench compare before.json after.json");
     command->add_option("before", o->before, "Report of the first run")->required()->type_name("A.json");

@@ -74,9 +74,9 @@ void add_speed_rows(Report& report, const BenchModelOptions& o, const Model& mod
     const std::vector<ModelTest> tests = tests_of(o, model);
     for (const ModelTest& test : tests) require_possible(model, test);  // check all of them before measuring
     report.note(
-        "t_per_s: tokens per second, mean ± standard deviation; pp: a prompt and the next token; tg: generation, token "
-        "by "
-        "token. host_us: host time per token without waiting. peak_mib: maximum device memory, including weights.");
+        "t_per_s: tokens per second, mean ± standard deviation; pp: a prompt and the next token; tg: generation, "
+        "token by token. host_us: host time per token without waiting. peak_mib: maximum device memory, including "
+        "weights.");
     if (profiling()) report.note("With --profile every run waits for its timestamps, so it is slower.");
     Progress progress;
     for (const ModelTest& test : tests) {
@@ -146,9 +146,8 @@ void add_bench_model(CLI::App& bench) {
     CLI::App* command =
         bench.add_subcommand("model", "Tokens per second for prompts and generation; start time; quality");
     command->footer(
-        "pp512: a prompt of 512 tokens. tg128: generation of 128 tokens. \"@ d4096\": after 4096 tokens. \"x4\": four "
-        "sequences "
-        "in a batch.\n\n"
+        "pp512: a prompt of 512 tokens. tg128: generation of 128 tokens. \"@ d4096\": after 4096 tokens. \"x4\": "
+        "four sequences in a batch.\n\n"
         "Examples:\n"
         "  vantage bench model --shape gpt2-small --pp 512 --tg 64\n"
         "  vantage bench model --shape llama-8b --weights f16 --pp 512,4096 --tg 128 --depth 0,4096 -o json\n"

@@ -94,13 +94,10 @@ void add_bench_ops(CLI::App& bench) {
     CLI::App* command =
         bench.add_subcommand("ops", "Measure every op at the shapes of models, with every kernel that fits");
     command->footer(
-        "The kernel that plans choose, by tuning table and capabilities, is marked *. A line says where another kernel "
-        "was "
-        "faster beyond noise. Cases that would take more than 5 s at the roof are skipped. If a case or kernel fails, "
-        "such as "
-        "for lack of device memory, its row has the error, and the exit code is that of the first error (4: out of "
-        "memory). "
-        "Ctrl-C writes the rows so far.\n"
+        "The kernel that plans choose, by tuning table and capabilities, is marked *. A line says where another "
+        "kernel was faster beyond noise. Cases that would take more than 5 s at the roof are skipped. If a case or "
+        "kernel fails, such as for lack of device memory, its row has the error, and the exit code is that of the "
+        "first error (4: out of memory). Ctrl-C writes the rows so far.\n"
         "Examples:\n  vantage bench ops --quick\n  vantage bench ops --op matmul --case llama-8b -o json --output "
         "now.json\n"
         "  vantage bench ops --roofline roofline.png");

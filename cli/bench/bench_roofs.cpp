@@ -57,8 +57,8 @@ void add_bench_roofs(CLI::App& bench) {
         bench.add_subcommand("roofs", "Measure the limits of the device: memory, arithmetic, launches, compilation");
     command->footer(
         "Measured once (a few seconds) and saved in the cache directory by UUID of the device and version of the "
-        "driver. The "
-        "other benchmarks compare kernels with these limits.\nExample: vantage bench roofs --again -o json");
+        "driver. The other benchmarks compare kernels with these limits.\nExample: vantage bench roofs --again -o "
+        "json");
     add_bench_output(*command, o->output);
     command->add_flag("--again", o->again, "Measure again, even if the limits are saved");
     command->callback([o] { run(*o); });

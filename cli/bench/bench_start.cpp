@@ -100,10 +100,8 @@ void add_start_rows(Report& report, const std::vector<std::string>& arguments, i
     starts.add_row(report, model, "start warm: all cached");
     report.note(
         "start: a new process until the first token after a prompt of 16. The caches are temporary: Vantage's, and "
-        "those of "
-        "drivers that use XDG_CACHE_HOME, MESA_SHADER_CACHE_DIR or __GL_SHADER_DISK_CACHE_PATH. own_ms: time outside "
-        "of the "
-        "driver (opening the device, creating pipelines, submitting, waiting).");
+        "those of drivers that use XDG_CACHE_HOME, MESA_SHADER_CACHE_DIR or __GL_SHADER_DISK_CACHE_PATH. own_ms: "
+        "time outside of the driver (opening the device, creating pipelines, submitting, waiting).");
 }
 
 }  // namespace vantage::cli

@@ -128,8 +128,7 @@ void add_costs(Report& report, const BenchViewOptions& o, const Model& model) {
     }
     report.note(
         "Medians over rounds in which all ways take turns. percent: of the tokens per second without a window in the "
-        "same "
-        "round. picture_ms: time of a frame until its submission. idle_cpu_percent: of one core, while nothing "
+        "same round. picture_ms: time of a frame until its submission. idle_cpu_percent: of one core, while nothing "
         "changes.");
 }
 
@@ -214,9 +213,8 @@ void run(const BenchViewOptions& o) {
         for (const std::int64_t tokens : o.keys) add_map(report, device, tokens);
         report.note(
             "One head of width 16, 800 × 800 pixels. read_s: the model processes the text; first_s: until the first "
-            "part of the "
-            "map; whole_s: until the whole map; closer_ms, move_ms, farther_ms: the slowest step, until the whole map; "
-            "picture_ms: host time of a frame with all panels; view_mib: device memory of the view.");
+            "part of the map; whole_s: until the whole map; closer_ms, move_ms, farther_ms: the slowest step, until "
+            "the whole map; picture_ms: host time of a frame with all panels; view_mib: device memory of the view.");
         return o.output.write(report);
     }
     const view::WindowSystem system;

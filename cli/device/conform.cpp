@@ -152,8 +152,7 @@ void add_conform(CLI::App& app) {
         app.add_subcommand("conform", "Compare every kernel of every op with its reference, or with case files");
     command->footer(
         "Default: the built-in cases of each op. Cases of ops or options that Vantage does not have are listed, and "
-        "are not "
-        "failures.\nExit code 7 if a result exceeds its tolerance.\n"
+        "are not failures.\nExit code 7 if a result exceeds its tolerance.\n"
         "Examples:\n  vantage conform --op attention -v\n  vantage conform --cases tests/data/oracle/ops --json");
     command->add_option("--op", o->op, "Only this op")->type_name("NAME");
     command

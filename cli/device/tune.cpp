@@ -194,11 +194,10 @@ void add_tune(CLI::App& app) {
     CLI::App* command =
         app.add_subcommand("tune", "Measure the kernels for a model on this device, and use the fastest from now on");
     command->footer(
-        "Measures every kernel for every call of the model's plans (prompts and generated tokens), in turns. A kernel "
-        "replaces "
-        "the default if its results are correct and it is at least 5 % faster, beyond noise. The table is saved in the "
-        "cache "
-        "directory for this device and driver. VANTAGE_DISABLE_TUNING=1 ignores all tables.\n"
+        "Measures every kernel for every call of the model's plans (prompts and generated tokens), in turns. A "
+        "kernel replaces the default if its results are correct and it is at least 5 % faster, beyond noise. The "
+        "table is saved in the cache directory for this device and driver. VANTAGE_DISABLE_TUNING=1 ignores all "
+        "tables.\n"
         "Examples:\n  vantage tune -m ./gpt2\n  vantage tune --shape llama-1b --weights f16 --context 4096\n  "
         "vantage tune --show");
     add_model_option(*command);

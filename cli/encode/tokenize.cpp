@@ -102,8 +102,7 @@ void add_tokenize(CLI::App& app) {
     command->add_option("--tokenizer", options->tokenizer, "A tokenizer.json without a model")->type_name("FILE");
     command->add_flag("--json", options->json,
                       "Print JSON: ids, ids_with_special, tokens and offsets (in Unicode code points). With --pair "
-                      "also type_ids, and ids "
-                      "include special tokens. With --decode: text");
+                      "also type_ids, and ids include special tokens. With --decode: text");
     CLI::Option* decode = command->add_flag(
         "--decode", options->decode, "Read ids (separated by spaces or commas, or a JSON array) and print their text");
     command->add_option("--pair", options->pair, "Second text; both are encoded as a pair, with special tokens")

@@ -50,10 +50,8 @@ void add_explain(CLI::App& app) {
     CLI::App* command =
         app.add_subcommand("explain", "Show the parameters, costs, memory and execution plan of a model");
     command->footer(
-        "Costs are those of the fused operations. Bytes are the minimum that each must read and write. The first lines "
-        "define "
-        "the symbols of the formulas.\nExample:\n  "
-        "vantage explain --tokens 100 --ctx 512");
+        "Costs are those of the fused operations. Bytes are the minimum that each must read and write. The first "
+        "lines define the symbols of the formulas.\nExample:\n  vantage explain --tokens 100 --ctx 512");
     add_model_option(*command);
     command->add_option("--tokens", o->tokens, "Length of the prompt in tokens; 0: 64, or the context if it is shorter")
         ->check(zero_or_more)

@@ -33,9 +33,9 @@ text::ChatFormat chat_format(const Model& model, const std::string& wanted) {
         throw Error(
             ErrorKind::bad_file,
             folder +
-                ": there is no chat template (chat_template.jinja, or chat_template in tokenizer_config.json), so this "
-                "is "
-                "not a chat model; continue a text with `vantage run`, or give --template FILE or --template chatml");
+                ": there is no chat template (chat_template.jinja, or chat_template in tokenizer_config.json), so "
+                "this is not a chat model; continue a text with `vantage run`, or give --template FILE or --template "
+                "chatml");
     return format;
 }
 
@@ -54,8 +54,7 @@ bool run_command(const std::string& line, Conversation& conversation, bool& ends
     else
         log(LogLevel::warning,
             "{} is not a command; commands are /reset, /quit and /help. To send a text that begins with /, type a "
-            "space "
-            "before it",
+            "space before it",
             line);
     return true;
 }

@@ -110,9 +110,8 @@ void add_run(CLI::App& app) {
     auto o = std::make_shared<RunOptions>();
     CLI::App* command = app.add_subcommand("run", "Continue a prompt; encoder–decoders: generate the output for it");
     command->footer(
-        "Several prompts run in a batch. Each gets the same text as alone. Texts are printed below their prompts, with "
-        "--json "
-        "one object per line.\n\n"
+        "Several prompts run in a batch. Each gets the same text as alone. Texts are printed below their prompts, "
+        "with --json one object per line.\n\n"
         "Examples:\n  vantage run -p \"Mia put the red key in the box.\" -n 40 --temp 0.7\n"
         "  vantage run -p \"The dog\" -p \"Once upon a time\" -n 20\n"
         "  vantage run --prompts lines.txt --json > texts.jsonl");

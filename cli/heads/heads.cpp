@@ -154,8 +154,7 @@ void add_choices(CLI::App& command, HeadsOptions& o) {
     command
         .add_option("--png", o.pictures,
                     "Write patterns.png, and with --rollout and --flow rollout.png and flow.png, to this folder; "
-                    "encoder–decoders "
-                    "get one of each per part, images also rollout-cls.png")
+                    "encoder–decoders get one of each per part, images also rollout-cls.png")
         ->type_name("DIR");
     add_recording_precision_option(command, o.precision);
     add_head_mask_option(command, o.masked);

@@ -36,8 +36,7 @@ void add_head_mask_option(CLI::App& command, std::string& heads) {
     command
         .add_option("--mask-heads", heads,
                     "Set the output of these heads to 0; layer.head, both from 0: 3.2,5.0. Encoder–decoders: e0.2 "
-                    "encoder, d1.0 or "
-                    "1.0 decoder self-attention, x1.3 cross-attention")
+                    "encoder, d1.0 or 1.0 decoder self-attention, x1.3 cross-attention")
         ->type_name("HEADS");
 }
 

@@ -242,9 +242,8 @@ void add_view(CLI::App& app) {
     CLI::App* command = app.add_subcommand("view", "Watch a model generate, with its attention live, in a window");
     command->footer(
         "Examples:\n  vantage view\n  vantage view --headless -p \"The keys to the cabinet are\" --png view.png\n"
-        "  vantage view --compare weights=q4    # compare with 4-bit weights: [ and ] show one run, B blinks, D shows "
-        "the "
-        "difference\n"
+        "  vantage view --compare weights=q4    # compare with 4-bit weights: [ and ] show one run, B blinks, D "
+        "shows the difference\n"
         "  vantage view -p \"Mia saw the red box\" --compare \"prompt=Tom saw the blue box\"");
     add_model_option(*command);
     command->add_flag("--headless", o->headless, "Write files without a window; needs no display");

@@ -12,14 +12,12 @@ namespace vantage {
 
 /// The first rule that holds decides:
 ///   1. The largest of six masses, if it is at least 0.5: induction, duplicate-token (means over the queries that
-///   repeat a
-///      token), previous-token, next-token, attention-sink, self.
+///      repeat a token), previous-token, next-token, attention-sink, self.
 ///   2. separator: half of the attention is on separators.
 ///   3. broadcast: one token other than the first gets half of the attention of the queries that see it, and at least
-///   half
-///      of all queries see it.
+///      half of all queries see it.
 ///   4. uniform: the entropy is 0.85 of that of a uniform row.
-///   5. local: 0.6 of the attention stays within 3 tokens.
+///   5. local: 0.6 of the attention is within 3 tokens.
 ///   6. mixed: none of these.
 struct HeadPattern {
     enum Kind : std::uint8_t {

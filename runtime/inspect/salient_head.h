@@ -6,16 +6,13 @@
 // 1:
 //
 //   Induction: a token that occurred before attends to what followed it then. The score is m · r / (r + 1), where m is
-//   the
-//   induction mass and r the number of queries that repeat a token.
+//   the induction mass and r the number of queries that repeat a token.
 //
 //   Single link: one word attends to another. A link from query i to key j counts by how much more i attends to j than
 //   other queries do,  s_ij = A_ij − mean of A_i'j over the other queries i' > j + 1,  because a key that all queries
-//   attend
-//   to says nothing about i. With s₁ ≥ s₂ ≥ s₃ ≥ s₄ for the four most specific links of the head, one per query, the
-//   score
-//   is  s₁ · (s₁ / (s₁ + s₂ + s₃ + s₄))².  A head with one strong link scores higher than a head with many, such as one
-//   that always attends two or three tokens back.
+//   attend to says nothing about i. With s₁ ≥ s₂ ≥ s₃ ≥ s₄ for the four most specific links of the head, one per query,
+//   the score is  s₁ · (s₁ / (s₁ + s₂ + s₃ + s₄))².  A head with one strong link scores higher than a head with many,
+//   such as one that always attends two or three tokens back.
 //
 // Uniform heads score about 0 both ways: their weights are small and alike.
 #pragma once

@@ -1,5 +1,5 @@
 // A head's weights as colours: pixel -> token -> cell of the pyramid -> scale -> one of 256 colours, whose bytes reach
-// the target unchanged. Keys that a query cannot see stay as the panel is.
+// the target unchanged. Keys that a query cannot see keep the colour of the panel.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/view.glsl"

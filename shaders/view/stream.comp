@@ -1,5 +1,5 @@
 // Cells of a tile as tile.comp makes them, keys by position, for cells that cover many weights: keys stream past rows
-// that stay.
+// that are kept in registers.
 //
 // An invocation owns EACH neighbouring rows, whose queries are in its registers. The keys are the same for all lanes,
 // and each number of a key that is read meets EACH queries: reads are what this costs, on CPU devices above all. A

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# How the program ends when a model folder, a prompt, an output or the device is bad: one line on stderr, the right code.
+# How the program ends when a model folder, a prompt, an output or the device is bad: one line on stderr, the right
+# code.
 # Once: it is about files and texts; what devices compute is compared in tests/device.
 set -uo pipefail
 program=${VANTAGE_BIN:?}

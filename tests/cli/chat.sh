@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# vantage chat as a script drives it: turns, history that is kept, commands, Ctrl-C, full contexts, models without a template.
+# vantage chat as a script drives it: turns, history that is kept, commands, Ctrl-C, full contexts, models without a
+# template.
 # Once: it is about files and texts; what devices compute is compared in tests/device.
 . "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 model=${VANTAGE_ROOT:?}/assets/models/mini-world

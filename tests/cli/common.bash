@@ -1,5 +1,5 @@
-# What the scripts of this folder share, read by `. "${VANTAGE_ROOT:?}/tests/cli/common.bash"`. They begin in a folder of their
-# own, with pipeline caches of their own, and stdin empty; they end with `exit $((failures > 0))`.
+# What the scripts of this folder share, read by `. "${VANTAGE_ROOT:?}/tests/cli/common.bash"`. They begin in a folder
+# of their own, with pipeline caches of their own, and stdin empty; they end with `exit $((failures > 0))`.
 set -uo pipefail
 program=${VANTAGE_BIN:?}
 models=${VANTAGE_ROOT:?}/tests/data/oracle/models

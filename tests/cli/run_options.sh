@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# vantage run as a person uses it: stdin, stop texts, options by the environment, JSON, several prompts, traces, a full disk.
+# vantage run as a person uses it: stdin, stop texts, options by the environment, JSON, several prompts, traces, a full
+# disk.
 # Once: it is about files and texts; what devices compute is compared in tests/device.
 . "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 prompt="The animal didn't cross the street because it was too tired."

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# vantage view without a window: pictures that can be made again, files of the map, and what is refused. No display is there.
+# vantage view without a window: pictures that can be made again, files of the map, and what is refused. No display is
+# there.
 # Once: it is about files and texts; what is drawn is compared with the weights in tests/view.
 . "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 unset DISPLAY WAYLAND_DISPLAY

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# vantage view in a window, on a display in memory: how it ends when the device is lost, and after Ctrl-C; and that a headless run that
-# is interrupted leaves no half of a file.
+# vantage view in a window, on a display in memory: how it ends when the device is lost, and after Ctrl-C; and that a
+# headless run that is interrupted leaves no half of a file.
 # Once: how a program ends does not depend on the device.
 . "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 unset WAYLAND_DISPLAY

@@ -1,5 +1,4 @@
-// The search for the head that a picture begins with: a layer at a time, between tokens of a model that goes on, and without a hang
-// whatever goes wrong.
+// The search for a head to suggest: one layer at a time, between tokens of a running model. Errors end it.
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
@@ -64,6 +63,6 @@ TEST_CASE("a model writes on between two layers of the search for a head", "[vie
     }
     REQUIRE(read == layers);
     CHECK(max_rows <= 512);
-    // A look that comes before the next step begins meets as many tokens as the one before, whose answer came behind that step.
+    // Two looks may fall into one step of the model and then see the same number of tokens. Three may not.
     for (std::size_t i = 2; i < tokens.size(); ++i) CHECK(tokens[i] > tokens[i - 2]);
 }

@@ -1,5 +1,5 @@
-// Heads of every kind of attention: small maps of their own shapes, distances of both signs, what stays when another is looked at,
-// and lines between two texts.
+// Heads of every kind of attention: small maps of their own shapes, distances of both signs, what is kept when another
+// kind is selected, and lines between two texts.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <set>
@@ -55,7 +55,7 @@ int colours_within(const Image& image, const Box& box) {
 
 }  // namespace
 
-TEST_CASE("heads of layers that have other numbers of them stand in rows of their own", "[view][window][once]") {
+TEST_CASE("heads of layers that have other numbers of them have rows of their own", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     Translated t;
     const std::vector<HeadId>& heads = t.shown.live.heads();
@@ -167,7 +167,7 @@ TEST_CASE("both texts of cross attention are shown, with lines between them", "[
     CHECK(s.viewer.state().axis == KeyAxis::absolute);
 }
 
-TEST_CASE("an encoder's map by distance has keys before and behind the query", "[view][window][once]") {
+TEST_CASE("an encoder's map by distance has keys before and after the query", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened(oracle + "bert");
     ViewState state{.prompt = "the dog chased the birds and the birds chased the dog"};
@@ -249,7 +249,8 @@ TEST_CASE("Alt alone opens the menus, and digits go into the number that has the
     CHECK(viewer.runs().a().version.run == 2);
 }
 
-TEST_CASE("what no font has stands in a field as its number, and is asked as itself", "[view][window][once]") {
+TEST_CASE("a character without a font is a code point in a field, and reaches the model as itself",
+          "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;
     ViewState state{.prompt = "Mia 🦊", .max_tokens = 0};

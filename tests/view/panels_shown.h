@@ -28,7 +28,7 @@ inline int worst_of_map(const Image& image, const Viewer& viewer, const std::vec
     int worst = 0;
     for (std::int64_t row = 0; row < map.rows; ++row)
         for (std::int64_t key = 0; key < map.columns && (!causal || key <= row); ++key) {
-            // A little off the middle, where a number may stand.
+            // A little off the middle, where a number may be.
             const Rgb pixel = image.at(static_cast<int>(map.x_of(static_cast<double>(key) + 0.08)) + 1,
                                        static_cast<int>(map.y_of(static_cast<double>(row) + 0.08)) + 1);
             const float wanted =

@@ -119,7 +119,7 @@ TEST_CASE("the line that is copied makes the same picture without a window", "[v
     REQUIRE(std::system(command.c_str()) == 0);
     const Image again = read_png(file).image;
     keep(again, "again");
-    // the number of tokens that the run was to have stands in the prompt's panel
+    // the prompt's panel shows the number of tokens that was asked for
     CHECK(same_outside(shown, again, viewer.layout().prompt));
 }
 #endif
@@ -214,7 +214,7 @@ TEST_CASE("weights times values end where the head's longest value does", "[view
         CHECK(static_cast<double>(value) <= weighted.state.range.max * 1.0001);
     CHECK(weighted.command.find("--value-weighted --max ") != std::string::npos);
     keep(window.screenshot(), "times-values");
-    user.type("v)");  // an end that was moved stays where it is
+    user.type("v)");  // an end that was moved is kept
     const double moved = viewer.state().range.max;
     CHECK(moved > 1);
     user.type("o");

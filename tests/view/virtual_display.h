@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-/// DISPLAY names it while this lives; `there` is false where Xvfb is not installed. Throws if it is, but does not start.
+/// DISPLAY names it for the life of the object. `there` is false if Xvfb is not installed. Throws if it does not start.
 class VirtualDisplay {
 public:
     VirtualDisplay() {

@@ -1,5 +1,5 @@
-// The viewer's window over time: while a model thinks, while nobody can see it, while it is resized, opened and closed, and after
-// thousands of pictures.
+// The viewer's window over time: while a model thinks, while it is minimised, while it is resized, opened and closed,
+// and after thousands of pictures.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -153,7 +153,7 @@ TEST_CASE("pictures go on while a slow model thinks", "[view][window]") {
     CHECK(window.counts().waits == 0);
 }
 
-TEST_CASE("nobody sees a minimised window: nothing is drawn, and the model goes on", "[view][window][once]") {
+TEST_CASE("a minimised window draws nothing, and the model continues", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     Opened opened;
     LiveModel live(opened.model, {.on_version = WindowSystem::wake});

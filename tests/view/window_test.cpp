@@ -1,4 +1,5 @@
-// The viewer's window on a display in memory: what a user does comes in through GLFW's callbacks, and state and pixels are looked at.
+// The viewer's window on a display in memory: what a user does comes in through GLFW's callbacks, and state and pixels
+// are looked at.
 #include <cmath>
 #include <future>
 #include <optional>
@@ -86,7 +87,7 @@ TEST_CASE("the viewer's window: run, point, click, scroll, type, resize, close",
     user.scroll(3);
     REQUIRE(viewer.state().part.has_value());
     CHECK(viewer.state().part->rows() < static_cast<double>(rows));
-    CHECK(viewer.at().hovered == Cell{9, 3});  // what was under the mouse stays there
+    CHECK(viewer.at().hovered == Cell{9, 3});  // what was under the mouse does not change
     keep(window->screenshot(), "closer");
 
     // ---- keys
@@ -125,7 +126,7 @@ TEST_CASE("the viewer's window: run, point, click, scroll, type, resize, close",
     glfwSetWindowShouldClose(window->handle(), GLFW_TRUE);
     CHECK_FALSE(window->turn(0.1));
 
-    // ---- again and again: nothing is left behind
+    // ---- again and again: nothing leaks
     window.reset();
     const std::uint64_t held = held_at_rest(live, opened.device);
     for (int i = 0; i < 3; ++i) {

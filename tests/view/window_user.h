@@ -48,7 +48,8 @@ void inject(Setter setter, GLFWwindow* window, Arguments... arguments) {
     callback(window, arguments...);
 }
 
-/// Until the model has done what was asked of it: a window asks for the most telling head, and may be closed before the answer.
+/// Until the model has done what was asked of it: a window asks for the most telling head, and may be closed before the
+/// answer.
 inline void wait_for_answers(LiveModel& live) {
     std::promise<void> answered;
     live.with_session([&](Session&) { answered.set_value(); });

@@ -70,19 +70,19 @@ private:
     std::vector<std::uint32_t> lengths_;
 };
 
-/// Adds slots for two texts; `open`: what comes behind them is not known, or nothing.
+/// Adds slots for two texts. `open`: the tokens after them are not known yet, or there are none.
 void align_tokens(Tokens a, Tokens b, bool open, Builder& to) {
-    std::int64_t before = 0, behind = 0;
+    std::int64_t before = 0, after = 0;
     const std::int64_t shorter = std::min(std::ssize(a), std::ssize(b));
     const auto same = [&](std::int64_t i, std::int64_t j) {
         return a[static_cast<std::size_t>(i)] == b[static_cast<std::size_t>(j)];
     };
     while (before < shorter && same(before, before)) ++before;
-    while (!open && before + behind < shorter && same(std::ssize(a) - 1 - behind, std::ssize(b) - 1 - behind)) ++behind;
+    while (!open && before + after < shorter && same(std::ssize(a) - 1 - after, std::ssize(b) - 1 - after)) ++after;
     for (std::int64_t i = 0; i < before; ++i) to.add(true, true);
     const auto middle = [&](Tokens text) {
         return text.subspan(static_cast<std::size_t>(before),
-                            static_cast<std::size_t>(std::ssize(text) - before - behind));
+                            static_cast<std::size_t>(std::ssize(text) - before - after));
     };
     const Tokens rest_a = middle(a), rest_b = middle(b);
     const std::int64_t n = std::ssize(rest_a), m = std::ssize(rest_b);
@@ -102,7 +102,7 @@ void align_tokens(Tokens a, Tokens b, bool open, Builder& to) {
         }
     }
     to.add_gap(gap_a + n - i, gap_b + m - j, open);
-    for (std::int64_t k = 0; k < behind; ++k) to.add(true, true);
+    for (std::int64_t k = 0; k < after; ++k) to.add(true, true);
 }
 
 /// Both texts from some token of each on.
@@ -111,7 +111,7 @@ void align_rest(const AlignedText& a, const AlignedText& b, std::int64_t from_a,
         return text.tokens.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(end - from));
     };
     const std::int64_t n = std::ssize(a.tokens), m = std::ssize(b.tokens);
-    // The end of a prompt is known when something stands behind it, in both texts.
+    // The end of a prompt is known when both texts have tokens after it.
     const bool ended = n >= a.prompt && m >= b.prompt;
     const std::int64_t end_a = ended ? std::max(a.prompt, from_a) : from_a,
                        end_b = ended ? std::max(b.prompt, from_b) : from_b;

@@ -36,11 +36,11 @@ struct AlignedText {
     std::int64_t prompt = 0;  ///< tokens of the prompt; the others are generated
 };
 
-/// Pairs a longest common subsequence, of prompts and generated texts separately. Tokens between two pairs are paired if both
-/// texts have the same number of them; tokens after the last pair are paired while both texts continue.
+/// Pairs a longest common subsequence, of prompts and generated texts separately. Tokens between two pairs are paired
+/// if both texts have the same number of them; tokens after the last pair are paired while both texts continue.
 ///
-/// Exact if the product of the lengths, without common prefix and suffix, is at most 4 million. For longer texts, pairs are
-/// searched in a diagonal band of that many cells.
+/// Exact if the product of the lengths, without common prefix and suffix, is at most 4 million. For longer texts, pairs
+/// are searched in a diagonal band of that many cells.
 Alignment align(const AlignedText& a, const AlignedText& b);
 
 /// Alignment of growing texts. Only the last few hundred slots can change until both texts are complete.

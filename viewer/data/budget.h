@@ -6,8 +6,8 @@
 
 namespace vantage::view {
 
-/// Times are the caller's, in seconds on a clock that goes forward. The budget fills by its share of the time that passes, up to
-/// `burst` seconds. Spending reduces it, possibly below 0; then it is closed until it has filled again.
+/// Times are the caller's, in seconds on a clock that goes forward. The budget fills by its share of the time that
+/// passes, up to `burst` seconds. Spending reduces it, possibly below 0; then it is closed until it has filled again.
 class Budget {
 public:
     /// `percent` of the time; nothing: no limit.
@@ -19,8 +19,8 @@ public:
     bool open(double now);
     /// Seconds until it opens; 0 while it is open.
     double opens_in(double now);
-    /// Opens it regardless of what was spent, for work that the user waits for. The debt is cleared, so that it is never closed
-    /// for longer than the last spending needs to fill again.
+    /// Opens it regardless of what was spent, for work that the user waits for. The debt is cleared, so that it is
+    /// never closed for longer than the last spending needs to fill again.
     void allow(double now);
     /// The longer of the device's and the host's time counts.
     void spend(double now, double device_seconds, double host_seconds);

@@ -19,8 +19,8 @@ struct RunNow {
     const LiveTokens& tokens;
 };
 
-/// A is the first run, B the second. B reads the tokens that A generates, so that rows mean the same in both. With its own prompt
-/// or another vocabulary B generates its own text with the same seed, and the texts are aligned.
+/// A is the first run, B the second. B reads the tokens that A generates, so that rows mean the same in both. With its
+/// own prompt or another vocabulary B generates its own text with the same seed, and the texts are aligned.
 class RunComparison {
 public:
     RunComparison(LiveModel& a, LiveModel& b);

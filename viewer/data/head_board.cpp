@@ -87,7 +87,7 @@ HeadBoard::HeadBoard(gpu::DeviceState& device, const LiveModel& live, const View
     for (const ViewSources::Layer& layer : sources.layers()) {
         layers_.push_back({&layer, head});
         head += layer.sizes.heads;
-        // id and marks of each token; of queries apart behind those of the keys
+        // id and marks of each token; in cross-attention the keys first, then the queries
         const std::uint64_t count = layer.sizes.m + (layer.kind == AttentionKind::cross ? layer.sizes.n : 0);
         gpu::Buffer& buffer = tokens_of(layer.kind);
         if (!buffer) buffer = gpu::allocate(device, 8 * count, gpu::MemoryKind::shared, "view.tokens");
@@ -126,7 +126,7 @@ std::span<const OffRow> HeadBoard::off_rows(std::size_t head) const {
     return layer.sums[head - layer.first_head].off_rows();
 }
 
-// The tokens that the kernels compare; where they are known they stay, so they may be written while others are read.
+// The tokens that the kernels compare. Known ones do not change, so new ones may be written while those are read.
 void HeadBoard::write_tokens(const LiveTokens& tokens, const Version& version) {
     const auto write = [](const gpu::Buffer& buffer, std::size_t place, std::span<const std::int32_t> ids) {
         if (!buffer) return;
@@ -166,7 +166,7 @@ bool HeadBoard::collect() {
     return true;
 }
 
-bool HeadBoard::behind(const Version& version, const ShownRows& shown) const {
+bool HeadBoard::incomplete(const Version& version, const ShownRows& shown) const {
     return run_ != version.run ||
            std::ranges::any_of(layers_, [&](const LayerState& s) { return s.rows != shown.of(s.layer->kind); });
 }
@@ -179,7 +179,7 @@ void HeadBoard::follow(const Version& version, const ShownRows& shown) {
 }
 
 void HeadBoard::advance(const LiveTokens& tokens, const Version& version, const ShownRows& shown, ViewWork& work) {
-    if (pending_ != nullptr || work.room(Work::statistics) <= 0 || !behind(version, shown)) return;
+    if (pending_ != nullptr || work.room(Work::statistics) <= 0 || !incomplete(version, shown)) return;
     if (static_cast<std::int64_t>(repeats_.size()) < version.rows) write_tokens(tokens, version);
     LayerState& next =
         *std::ranges::max_element(layers_, {}, [&](const LayerState& s) { return shown.of(s.layer->kind) - s.rows; });

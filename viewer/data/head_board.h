@@ -1,5 +1,5 @@
-// Statistics of all heads of a growing text. New rows are summed on the device (op head_statistics), a few per head at a time; the
-// means are kept here.
+// Statistics of all heads of a growing text. New rows are summed on the device (op head_statistics), a few per head at
+// a time; the means are kept here.
 #pragma once
 
 #include <unordered_map>
@@ -16,8 +16,9 @@ namespace vantage::view {
 /// Running means of rows.
 class HeadSums {
 public:
-    /// A row as shaders/params/head_statistics.h lists it; `repeats`: an earlier token is the same. `in_line`: before and behind
-    /// mean something; `apart`: the keys are another text. Rows that see too few keys to tell anything are not `counted`.
+    /// A row as shaders/params/head_statistics.h lists it; `repeats`: an earlier token is the same. `in_line`: previous
+    /// and next tokens are defined; `apart`: the keys are another text. Rows that see too few keys to be meaningful are
+    /// not `counted`.
     void add(std::span<const float> row, bool counted, bool repeats, bool in_line, bool apart, bool has_sink);
     HeadMeans numbers() const;
     std::span<const OffRow> off_rows() const { return off_rows_; }
@@ -44,7 +45,7 @@ public:
     std::span<const OffRow> off_rows(std::size_t head) const;
     std::uint64_t rows_summed() const { return rows_summed_; }
     /// Whether the statistics are of other rows than those shown.
-    bool behind(const Version& version, const ShownRows& shown) const;
+    bool incomplete(const Version& version, const ShownRows& shown) const;
 
 private:
     struct LayerState {

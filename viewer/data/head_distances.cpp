@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t default_weight_bytes = 8 << 20;
 constexpr std::uint64_t max_result_bytes = 1 << 18;
 constexpr std::int64_t first_rows_skipped = 3;
-constexpr double seconds_of_a_batch = 0.1;  // when nobody waits for a frame
+constexpr double seconds_of_a_batch = 0.1;  // when no frame is waited for
 
 bool holds(const Slots& some, const Slots& more) {
     return some.before.size() <= more.before.size() && !some.plain() == !more.plain() &&
@@ -64,7 +64,7 @@ void HeadDistances::restart() {
     ++restarts_;
 }
 
-// Rows of slots that have not changed stay; others are summed up anew.
+// Keeps the rows of slots that have not changed; others are summed again.
 void HeadDistances::take_slots(const RunComparison& comparison) {
     const SideSlots &a = comparison.slots(false), &b = comparison.slots(true);
     const bool same_run = run_ == comparison.runs();
@@ -98,11 +98,11 @@ void HeadDistances::collect() {
     }
 }
 
-bool HeadDistances::behind(const ShownRows& shown) const {
+bool HeadDistances::incomplete(const ShownRows& shown) const {
     return std::ranges::any_of(layers_, [&](const LayerPair& l) { return l.rows != shown.of(l.a->kind); });
 }
 
-// Some rows of the layer that is furthest behind.
+// Some rows of the layer that lacks the most.
 void HeadDistances::launch(const RunComparison& comparison, const ShownRows& shown) {
     const auto next =
         std::ranges::max_element(layers_, {}, [&](const LayerPair& l) { return shown.of(l.a->kind) - l.rows; });
@@ -145,7 +145,7 @@ bool HeadDistances::update(const RunComparison& comparison, const ShownRows& sho
     collect();
     take_slots(comparison);
     for (LayerPair& layer : layers_) layer.kept.approach(layer.rows, layer.means, shown.of(layer.a->kind));
-    if (!behind(shown)) return false;
+    if (!incomplete(shown)) return false;
     if (seconds <= 0) return true;
     work_.begin(seconds);
     launch(comparison, shown);

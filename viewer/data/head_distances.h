@@ -1,5 +1,5 @@
-// The difference of two runs by head: the total variation ½ Σ_j |p_B(i, j) − p_A(i, j)|, averaged over the rows on which both texts
-// have a token. 0: identical, 1: disjoint.
+// The difference of two runs by head: the total variation ½ Σ_j |p_B(i, j) − p_A(i, j)|, averaged over the rows on
+// which both texts have a token. 0: identical, 1: disjoint.
 #pragma once
 
 #include <map>
@@ -21,12 +21,13 @@ public:
     HeadDistances(const HeadDistances&) = delete;
     HeadDistances& operator=(const HeadDistances&) = delete;
 
-    /// Adds missing rows of those shown (in slots), within `seconds` of device time. Does not wait. Returns whether there is more to
-    /// do.
+    /// Adds missing rows of those shown (in slots), within `seconds` of device time. Does not wait. Returns whether
+    /// there is more to do.
     bool update(const RunComparison& comparison, const ShownRows& shown, double seconds);
     /// Updates until nothing is left; waits for the device.
     void finish(const RunComparison& comparison, const ShownRows& shown);
-    /// NaN for a head that is not in both runs or has no row yet. As in all statistics, causal attention skips the first three rows.
+    /// NaN for a head that is not in both runs or has no row yet. As in all statistics, causal attention skips the
+    /// first three rows.
     double of(const HeadId& head) const;
     double take_device_seconds() { return work_.take_device_seconds(); }
 
@@ -50,7 +51,7 @@ private:
     void restart();
     void take_slots(const RunComparison& comparison);
     void collect();
-    bool behind(const ShownRows& shown) const;
+    bool incomplete(const ShownRows& shown) const;
     void launch(const RunComparison& comparison, const ShownRows& shown);
     bool counts(const LayerPair& pair, std::int64_t slot) const;
 

@@ -129,7 +129,8 @@ struct LiveModel::State {
 
     bool is_encoder() const { return config_of(model).kind == ModelKind::encoder; }
     bool is_encoder_decoder() const { return config_of(model).kind == ModelKind::encoder_decoder; }
-    /// Tokens that every text of an encoder–decoder begins with: the start token, and the forced first token if there is one.
+    /// Tokens that every text of an encoder–decoder begins with: the start token, and the forced first token if there
+    /// is one.
     std::int64_t decoder_begins_with() const { return config_of(model).forced_first_token >= 0 ? 2 : 1; }
     bool reads() const { return next_unread < unread.size(); }
     bool works() const { return !paused || steps > 0 ? reads() || to_write > 0 : false; }
@@ -153,8 +154,8 @@ struct LiveModel::State {
     Activity activity() const;
 };
 
-// Rows of Q, K and log-sum-exp are complete for all tokens that ran: all but the last while tokens are generated. Rows and
-// tokens change under one lock, so that every row has its token.
+// Rows of Q, K and log-sum-exp are complete for all tokens that ran: all but the last while tokens are generated. Rows
+// and tokens change under one lock, so that every row has its token.
 void LiveModel::State::publish(Activity now, std::optional<std::int64_t> rows) {
     const std::vector<std::int32_t>& tokens = session.tokens();
     {

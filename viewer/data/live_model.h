@@ -1,8 +1,8 @@
 // A model that runs in its own thread and publishes its progress, or a session that a program runs (`publish`).
 //
-// A version is published after each token and each chunk of a prompt: the number of rows of queries, keys and log-sum-exps
-// that are complete on the device. A run does not write them again, so viewers read the rows below version.rows in place.
-// Neither the model nor a viewer waits for the other.
+// A version is published after each token and each chunk of a prompt: the number of rows of queries, keys and
+// log-sum-exps that are complete on the device. A run does not write them again, so viewers read the rows below
+// version.rows in place. Neither the model nor a viewer waits for the other.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +65,8 @@ struct LiveOptions {
     std::int64_t largest_chunk = 128;  ///< of a prompt, in tokens, between two versions
     /// Longest submission in seconds, so that frames get their turn on the queue (4 ms: four per frame).
     double submission_seconds = 0.004;
-    /// Called in the model's thread after each version and after the work of `with_session`, to wake a window. May be empty.
+    /// Called in the model's thread after each version and after the work of `with_session`, to wake a window. May be
+    /// empty.
     std::function<void()> on_version = {};
     /// Called in the model's thread before each token and chunk. Tests use it to slow a model down. May be empty.
     std::function<void()> before_step = {};
@@ -83,8 +84,8 @@ class LiveModel {
 public:
     /// Creates a session that records the attention of all layers. Throws as Session.
     explicit LiveModel(const Model& model, LiveOptions options = {});
-    /// Follows a session that a program runs in its own thread. Call `publish` for each version; commands have no effect.
-    /// The session lives longer. Throws usage unless it records all its layers.
+    /// Follows a session that a program runs in its own thread. Call `publish` for each version; commands have no
+    /// effect. The session lives longer. Throws usage unless it records all its layers.
     explicit LiveModel(Session& session, std::function<void()> on_version = {});
     /// Ends the thread after the current token.
     ~LiveModel();

@@ -24,7 +24,7 @@ public:
         kept_.emplace(0, std::move(none));
         step_ = first_step, furthest_ = 0;
     }
-    /// Told after each row. They are as many for a long text as for a short one: of a long one they stand farther apart.
+    /// Called after each row. The number of checkpoints is limited: in a long text they are farther apart.
     void note(std::int64_t rows, const Sums& sums) {
         if (rows % step_ != 0) return;
         kept_.emplace(rows, sums);
@@ -32,8 +32,8 @@ public:
         step_ *= 2;
         std::erase_if(kept_, [&](const auto& one) { return one.first % step_ != 0 && one.first != furthest_; });
     }
-    /// Brings sums of `rows` rows as near to the first `wanted` as they can be had: unchanged where nothing nearer is kept. True when
-    /// they changed.
+    /// Brings sums of `rows` rows as near to the first `wanted` as they can be had: unchanged where nothing nearer is
+    /// kept. True when they changed.
     bool approach(std::int64_t& rows, Sums& sums, std::int64_t wanted) {
         if (rows > wanted && rows > furthest_) keep_furthest(rows, sums);
         const auto nearest = std::prev(kept_.upper_bound(wanted));

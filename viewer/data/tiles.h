@@ -1,4 +1,5 @@
-// Tiles of a head's map on the device: 64 × 64 cells of a level, computed from weights or from four tiles of the level below.
+// Tiles of a head's map on the device: 64 × 64 cells of a level, computed from weights or from four tiles of the level
+// below.
 #pragma once
 
 #include "viewer/data/tile_store.h"
@@ -11,7 +12,7 @@ namespace vantage::view {
 inline constexpr std::int64_t max_map_words = 8192;
 inline constexpr std::uint64_t max_map_bytes = sizeof(params::ViewTileMap) + max_map_words * sizeof(std::uint32_t);
 
-/// How far a head's map reaches: in slots, which without a second text beside it are tokens.
+/// The size of a head's map in slots. With one text these are tokens.
 struct Extent {
     std::int64_t rows = 0, keys = 0;
     std::int64_t own_rows = 0, own_keys = 0;  ///< tokens on them
@@ -38,10 +39,12 @@ class Tiles {
 public:
     Tiles(gpu::DeviceState& device, std::size_t slots);
 
-    /// Adds work on a tile to the batch, as far as it fits and the factors are ready. Returns whether the tile is complete.
+    /// Adds work on a tile to the batch, as far as it fits and the factors are ready. Returns whether the tile is
+    /// complete.
     bool advance(const TileKey& key, const HeadId& head, const ViewSources::Layer& layer, const Extent& extent,
                  const Look& look, ViewWork& work, std::uint64_t update);
-    /// The word of a map for this tile (shaders/params/view.h): the tile, or a coarser complete one until it is complete.
+    /// The word of a map for this tile (shaders/params/view.h): the tile, or a coarser complete one until it is
+    /// complete.
     std::uint32_t word(const TileKey& key, const Extent& extent, std::uint64_t update);
     /// The part of the rows of a tile that is there, 0 to 1.
     double progress(const TileKey& key, const Extent& extent);

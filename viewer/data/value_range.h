@@ -14,8 +14,8 @@ struct ValueRange {
 
 enum class BarEnd : std::uint8_t { dark, bright };
 
-/// With one end moved to `position` on the bar (0: minimum, 1: maximum; the scale continues beyond both), rounded to three digits.
-/// The minimum stays below the maximum.
+/// With one end moved to `position` on the bar (0: minimum, 1: maximum; the scale continues beyond both), rounded to
+/// three digits. The minimum is kept below the maximum.
 ValueRange with_end(const ValueRange& bar, BarEnd end, double position, AttentionScale scale);
 /// With the default of one end; of both if they would cross.
 ValueRange with_default_end(ValueRange range, BarEnd end, const ValueRange& defaults);

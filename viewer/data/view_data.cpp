@@ -21,9 +21,9 @@ namespace vantage::view {
 
 namespace {
 
-constexpr double seconds_unwatched = 0.1;  // of a batch when nobody waits for a frame
+constexpr double seconds_unwatched = 0.1;  // of a batch when no frame is waited for
 
-/// The first slot that is another in `now`; what comes behind the end of both is none.
+/// The first slot that differs in `now`; none if `now` only has more slots.
 std::optional<std::int64_t> first_changed(const Slots& before, const Slots& now) {
     if (before == now) return std::nullopt;
     if (before.plain() || now.plain()) return 0;
@@ -347,7 +347,8 @@ void ViewData::State::show_mini_maps(const ViewState& state, const Wanted& wante
         .progress = there / static_cast<double>(heads.size())};
 }
 
-// `seconds` of device time may be used; 0: none. `newest`: for the model's newest version, else for that of the last update.
+// `seconds` of device time may be used; 0: none. `newest`: for the model's newest version, else for that of the last
+// update.
 const FrameData& ViewData::State::update(const ViewState& state, const Wanted& wanted, double seconds, bool newest) {
     ++counts.updates;
     frame.changed = false;
@@ -361,7 +362,8 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     board.follow(frame.version, shown);
     if (seconds > 0 && work.idle()) work.begin(seconds);
     ask(wanted, extent);
-    // The focused map has priority. Statistics of all heads get every fourth batch, and batches that are otherwise empty.
+    // The focused map has priority. Statistics of all heads get every fourth batch, and batches that are otherwise
+    // empty.
     const bool numbers_first = work.submissions() % 4 == 3;
     if (numbers_first) board.advance(tokens, frame.version, shown, work);
     show_map(state, wanted, extent);
@@ -381,7 +383,7 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     frame.rows_checked = frame.row_sum_error ? own.rows : 0;
     frame.off_rows = board.off_rows(static_cast<std::size_t>(number_of(wanted.head)));
     frame.busy = work.in_flight() || frame.map.progress < 1 || (wanted.mini_maps && frame.mini_maps.progress < 1) ||
-                 board.behind(frame.version, shown) || next_slots || !histogram.current() || !excerpts.current() ||
+                 board.incomplete(frame.version, shown) || next_slots || !histogram.current() || !excerpts.current() ||
                  !reader.current() || !factors.complete();
     return frame;
 }

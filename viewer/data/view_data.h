@@ -8,8 +8,8 @@
 //       const FrameData& frame = data.update(state, {.head = …, .part = …}, now);
 //       draw with frame.map …
 //
-// One thread makes the frames. update() submits to the queue before the frame's own commands. Old tiles are overwritten, so a
-// frame's commands end with a barrier from fragment shader reads to compute shader writes.
+// One thread makes the frames. update() submits to the queue before the frame's own commands. Old tiles are
+// overwritten, so a frame's commands end with a barrier from fragment shader reads to compute shader writes.
 #pragma once
 
 #include <cstdint>
@@ -126,11 +126,13 @@ struct FrameData {
     std::optional<double> largest_value;  ///< ‖v‖ of the visible keys, if weights are multiplied by it
     std::optional<CellReading> reading;   ///< of the last requested cell that is known, one or two frames old
     std::optional<ValueCounts> counts;    ///< of the visible cells, one or two frames old
-    /// Single weights of the focused head, as requested one or two frames ago; null: none yet. `read` is by key, for either axis.
+    /// Single weights of the focused head, as requested one or two frames ago; null: none yet. `read` is by key, for
+    /// either axis.
     std::shared_ptr<const Excerpt> numbers, read;
     /// Largest |Σ p − 1| of the focused head's rows; nothing if the head has a learned sink or no row.
     std::optional<double> row_sum_error;
-    /// Number of first rows of the focused head whose sums are known, 0 if it has a learned sink; and those that do not sum to 1.
+    /// Number of first rows of the focused head whose sums are known, 0 if it has a learned sink; and those that do not
+    /// sum to 1.
     std::int64_t rows_checked = 0;
     std::span<const OffRow> off_rows;
     bool changed = false;  ///< since the last update: draw
@@ -160,13 +162,13 @@ public:
     explicit ViewData(LiveModel& live, const ViewDataOptions& options = {});
     ~ViewData();
 
-    /// Returns the previous frame unchanged while the budget is closed and the same is wanted. `now`: seconds on a clock that goes
-    /// forward.
+    /// Returns the previous frame unchanged while the budget is closed and the same is wanted. `now`: seconds on a
+    /// clock that goes forward.
     const FrameData& update(const ViewState& state, const Wanted& wanted, double now);
     /// Uses these slots from the next update on at which the device is idle. Tiles of unchanged slots are kept.
     void set_slots(const SideSlots& slots);
-    /// Updates until nothing is left to refine and waits for the device: for files and pictures without a window. Uses the newest
-    /// version, or that of the last update. A version that is published meanwhile is not used.
+    /// Updates until nothing is left to refine and waits for the device: for files and pictures without a window. Uses
+    /// the newest version, or that of the last update. A version that is published meanwhile is not used.
     const FrameData& finish(const ViewState& state, const Wanted& wanted, bool newest = true);
 
     /// The cells of the last finished map.

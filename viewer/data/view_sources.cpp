@@ -11,8 +11,8 @@ namespace vantage::view {
 
 namespace {
 
-// The launch that the op attention_weights would make for a window of this layer: it knows all rules, so the viewer's kernels take its
-// specialization constants, and numbers, from there.
+// The launch that the op attention_weights would make for a window of this layer: it knows all rules, so the viewer's
+// kernels take its specialization constants, and numbers, from there.
 Launch launch_of(const TapSource& source, const Caps& caps) {
     using namespace ops::attention_weights;
     Attrs attrs = source.attrs;
@@ -30,8 +30,9 @@ params::uvec2 address_of(const TapSource::Data& data, std::uint64_t other) {
     return address_words(data.buffer ? data.buffer.address() : other | 1);
 }
 
-// Reads are what it costs on CPUs: their few lanes own many rows each, and a workgroup is one subgroup, without barriers, whose lanes
-// read for each other where they can. With wide heads the queries of a lane would not fit its registers.
+// Reads are what it costs on CPUs: their few lanes own many rows each, and a workgroup is one subgroup, without
+// barriers, whose lanes read for each other where they can. With wide heads the queries of a lane would not fit its
+// registers.
 ViewSources::Layer::Stream stream_of(std::uint32_t width, const Caps& caps) {
     constexpr std::uint32_t widest = 128;
     if (width % 4 != 0 || width > widest) return {};

@@ -1,4 +1,5 @@
-// The layers of a live model as the viewer's kernels want them: how each attends, where its rows are, which pipelines fit it.
+// The layers of a live model as the viewer's kernels want them: how each attends, where its rows are, which pipelines
+// fit it.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +29,8 @@ public:
         bool causal = false;              ///< no query sees a later key
         gpu::PipelineKey kernel(const char* shader) const { return {.module = shader, .spec = spec}; }
 
-        /// How view/stream.comp goes about it: lanes, the most rows that each owns, keys at a time; no lanes where it cannot.
+        /// How view/stream.comp goes about it: lanes, the most rows that each owns, keys at a time; no lanes where it
+        /// cannot.
         struct Stream {
             std::uint32_t lanes = 0, each = 1, keys = 1;
             bool subgroup = false;  ///< a workgroup is one, whose lanes read keys for each other

@@ -1,5 +1,5 @@
-// What a viewer shows, as plain data without a device or a window. A command line describes all of it, so that a picture can
-// be made again.
+// What a viewer shows, as plain data without a device or a window. A command line describes all of it, so that a
+// picture can be made again.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace vantage::view {
 
-/// Value of a cell that covers several weights: mass is their sum over the keys, averaged over the queries; peak the largest.
+/// Value of a cell that covers several weights: mass is their sum over the keys, averaged over the queries; peak the
+/// largest.
 enum class CellPooling : std::uint8_t { mass, peak };
 /// Columns of the map: keys by position, or by distance (tokens from the key to its query).
 enum class KeyAxis : std::uint8_t { absolute, relative };
@@ -46,8 +47,8 @@ const char* word_of(HeadStatistic statistic);  ///< as one word, on the command 
 const char* name_of(HeadOrder order);          ///< "index", "value"
 const char* name_of(ShownRuns shown);          ///< "both", "a", "b", "difference"
 
-/// A part of the map in tokens, half-open: rows are queries, columns are keys or distances. Values are fractions while the map
-/// is moved.
+/// A part of the map in tokens, half-open: rows are queries, columns are keys or distances. Values are fractions while
+/// the map is moved.
 struct Rectangle {
     double first_row = 0, last_row = 0, first_column = 0, last_column = 0;
     double rows() const { return last_row - first_row; }
@@ -65,8 +66,8 @@ struct Modifiers {
     bool any() const { return *this != Modifiers{}; }
 };
 
-/// Default range of the colour bar: 0 to 1; with over_expected 1/16 to 16; with value_weighted 0 to the largest ‖v‖ of the head's
-/// keys, which is unknown here: max is 0.
+/// Default range of the colour bar: 0 to 1; with over_expected 1/16 to 16; with value_weighted 0 to the largest ‖v‖ of
+/// the head's keys, which is unknown here: max is 0.
 ValueRange default_range(const Modifiers& modifiers);
 AttentionScale default_scale(const Modifiers& modifiers);
 /// Ticks of the colour bar; ratios are written "÷4", "×1", "×4".
@@ -79,8 +80,8 @@ struct Pin {
     bool operator==(const Pin&) const = default;
 };
 
-/// How the second run, B, differs from the first, A. With its own prompt or vocabulary B generates its own text; else it reads
-/// the tokens that A generates, so that rows mean the same in both.
+/// How the second run, B, differs from the first, A. With its own prompt or vocabulary B generates its own text; else
+/// it reads the tokens that A generates, so that rows mean the same in both.
 struct Compared {
     std::optional<std::string> prompt;
     std::optional<std::string> model;  ///< folder
@@ -132,8 +133,8 @@ std::string as_command_line(const ViewState& state);
 std::string text_of(const Rectangle& part);
 /// A word of a command line, quoted for a shell if needed.
 std::string shell_word(const std::string& text);
-/// The inverse of as_command_line. `words` contain no other options. Throws usage naming the option, its value and what is
-/// expected.
+/// The inverse of as_command_line. `words` contain no other options. Throws usage naming the option, its value and what
+/// is expected.
 ViewState state_from(std::span<const std::string> words);
 /// The options of state_from, for the help of a program.
 struct OptionText {

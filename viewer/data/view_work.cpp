@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* work_names[] = {"tile",       "stream",    "pool",    "factors",  "probe",
                                       "statistics", "histogram", "excerpt", "distances"};
-// Products per second that even a slow device manages: the first batches are cut by it.
+// Products per second that even a slow device reaches: limits the first batches.
 constexpr double slow_gpu = 2e10, slow_cpu = 2e7;
 constexpr double min_products = 4096;  // a dispatch is never free
 
@@ -35,7 +35,8 @@ void ViewWork::wait() {
     note_times();
 }
 
-// What a kind took for each product; a first time, in which a driver may have compiled, counts less than what comes later.
+// What a kind took for each product; a first time, in which a driver may have compiled, counts less than what comes
+// later.
 void ViewWork::note_times() {
     in_flight_ = false;
     std::array<double, kinds> seconds{};

@@ -26,8 +26,8 @@ enum class Work : std::uint8_t {
     distances
 };
 
-/// At most one batch is on the device at a time. Work is counted in multiply-adds. How many fit into a batch follows from the time
-/// that earlier ones took.
+/// At most one batch is on the device at a time. Work is counted in multiply-adds. How many fit into a batch follows
+/// from the time that earlier ones took.
 class ViewWork {
 public:
     explicit ViewWork(gpu::DeviceState& device);

@@ -13,7 +13,8 @@
 namespace vantage::view {
 namespace {
 
-// Latin, Greek, Cyrillic, punctuation, arrows, mathematics, shapes: what texts are most often made of, and Vantage's labels.
+// Latin, Greek, Cyrillic, punctuation, arrows, mathematics, shapes: what texts are most often made of, and Vantage's
+// labels.
 constexpr std::array<ImWchar, 18> default_ranges{0x0020, 0x017F, 0x0370, 0x03FF, 0x0400, 0x045F,
                                                  0x2010, 0x2027, 0x2030, 0x203A, 0x2190, 0x21FF,
                                                  0x2200, 0x2265, 0x2420, 0x2424, 0x2580, 0x25FF};

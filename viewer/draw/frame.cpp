@@ -13,7 +13,8 @@ using gpu::vk_struct;
 
 constexpr std::uint64_t first_piece = 1u << 20;
 
-/// What was made for the picture is there for it, and the picture is drawn before that is made anew.
+/// Work of the compute queue for this picture is visible to it, and the picture is complete before that memory is
+/// written again.
 void all_before_all(VkCommandBuffer commands) {
     auto barrier = vk_struct<VkMemoryBarrier2>(VK_STRUCTURE_TYPE_MEMORY_BARRIER_2);
     barrier.srcStageMask = barrier.dstStageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
@@ -90,7 +91,7 @@ Frame& FrameRing::next() {
     return frame;
 }
 
-// A submission of nothing signals the device's timeline behind all that the queue was given before.
+// An empty submission signals the device's timeline after everything that was submitted to the queue before it.
 void FrameRing::note_foreign() {
     if (Frame* frame = std::exchange(foreign_, nullptr)) frame->value_ = gpu::submit(device_.state(), {});
 }

@@ -33,7 +33,7 @@ private:
     std::uint64_t value_ = 0;          ///< of the device's timeline when the picture is done
 };
 
-/// What more than one picture reads: it is written here, and never again, so that nobody waits for pictures in flight.
+/// A buffer that several pictures read. It is written once, so that no write waits for pictures in flight.
 gpu::Buffer written_once(const Device& device, std::span<const std::byte> bytes, const char* name);
 
 class FrameRing {
@@ -47,7 +47,7 @@ public:
     bool ready() const;
     /// Begins a new picture, once the one before the last is done.
     Frame& begin();
-    /// The same with somebody else's commands, who submits them behind `end` and before the next picture begins.
+    /// The same with a command buffer of the caller, who submits it after `end` and before the next picture begins.
     Frame& begin(VkCommandBuffer commands);
     void end(Frame& frame);
     /// Returns the value that the device's timeline reaches when the picture is done.

@@ -12,7 +12,7 @@ namespace {
 
 using gpu::vk_struct;
 
-/// Where the lists' triangles begin in the picture's memory; all lists stand behind each other.
+/// Where the lists' triangles begin in the picture's memory, one list after another.
 struct Triangles {
     std::uint64_t vertices = 0, indices = 0;
 };

@@ -1,4 +1,5 @@
-// The viewer's graphics pipelines: triangles without vertex buffers, everything read by address, colours blended as sRGB bytes.
+// The viewer's graphics pipelines: triangles without vertex buffers, everything read by address, colours blended as
+// sRGB bytes.
 #pragma once
 
 #include <array>

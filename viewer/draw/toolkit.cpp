@@ -24,7 +24,7 @@ const char* paste_from(void* user) {
 }  // namespace
 
 ImGuiContext* make_context() {
-    const ContextInUse none(nullptr);  // else the first context of a program would stay the current one
+    const ContextInUse none(nullptr);  // else the first context of a program would remain current
     return ImGui::CreateContext();
 }
 

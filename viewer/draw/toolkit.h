@@ -48,7 +48,7 @@ private:
     ImGuiContext* before_;
 };
 
-/// A new context; the current one stays.
+/// A new context. The current context does not change.
 ImGuiContext* make_context();
 
 /// Tells the toolkit of a key, and of the modifiers as they are now.

@@ -69,8 +69,8 @@ nlohmann::json facts_json(const ViewSubject& s) {
     return facts;
 }
 
-/// Whether a map shows nothing of a cell of so many slots, as in the window: of a run where none of them has a token of it, of the
-/// difference where one of them is not a pair.
+/// Whether a map shows nothing of a cell of so many slots, as in the window: of a run where none of them has a token of
+/// it, of the difference where one of them is not a pair.
 bool is_gap(const Alignment& slots, ShownRuns shown, std::int64_t first, std::int64_t size) {
     if (slots.a.plain()) return false;
     const std::int64_t end = std::min(first + size, slots.count());
@@ -176,7 +176,7 @@ std::string ViewSubject::row_label(std::int64_t row) const {
 std::string ViewSubject::column_label(std::int64_t column) const {
     const std::int64_t size = std::int64_t{1} << cells.level, first = cells.first_column + column * size;
     if (state.axis == KeyAxis::relative) {
-        const std::int64_t distance = first - (causal ? 0 : columns - rows);  // below 0: behind the query
+        const std::int64_t distance = first - (causal ? 0 : columns - rows);  // below 0: after the query
         return size > 1 ? count_text(distance) + " … " + count_text(distance + size - 1) : count_text(distance);
     }
     const auto texts = [&](const LiveTokens& t) -> const std::vector<std::string>& {

@@ -18,8 +18,8 @@ struct SecondSubject {
     double distance = 0;   ///< of the head in both (HeadDistances)
 };
 
-/// What is exported: a finished map of one head and its description. For two runs state.shown selects a, b, the difference B − A,
-/// or both (`parts`).
+/// What is exported: a finished map of one head and its description. For two runs state.shown selects a, b, the
+/// difference B − A, or both (`parts`).
 struct ViewSubject {
     ModelInfo model;
     std::string device, precision;
@@ -58,7 +58,8 @@ struct ViewSubject {
 ViewSubject subject_of(const LiveModel& live, ViewData& data, const FrameData& frame, const ViewState& state,
                        const HeadId& head);
 
-/// Metadata of a file: "Vantage-Model", "Vantage-Head", …, and the command line that makes the view again. Text chunks in a PNG.
+/// Metadata of a file: "Vantage-Model", "Vantage-Head", …, and the command line that makes the view again. Text chunks
+/// in a PNG.
 std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& subject);
 /// The same in one line: "mini-world · layer 3 · head 1 · √ scale to 1 · sum …".
 std::string caption_of(const ViewSubject& subject);
@@ -71,12 +72,12 @@ std::string as_html(const ViewSubject& subject);
 std::string as_csv(const ViewSubject& subject);
 /// Metadata, tokens and both poolings; hidden cells are null.
 std::string as_json(const ViewSubject& subject);
-/// NumPy's format 1.0: float32 [rows, columns], or [2, rows, columns] for two runs with NaN for gaps. The format has no metadata:
-/// write_view writes it to a second file.
+/// NumPy's format 1.0: float32 [rows, columns], or [2, rows, columns] for two runs with NaN for gaps. The format has no
+/// metadata: write_view writes it to a second file.
 std::string as_npy(const ViewSubject& subject);
 
-/// Writes the file atomically in the format of its extension: .svg, .html, .csv, .json or .npy (with metadata in NAME.npy.json).
-/// Throws usage for another extension, bad_file.
+/// Writes the file atomically in the format of its extension: .svg, .html, .csv, .json or .npy (with metadata in
+/// NAME.npy.json). Throws usage for another extension, bad_file.
 void write_view(const std::string& path, const ViewSubject& subject);
 
 }  // namespace vantage::view

@@ -1,4 +1,5 @@
-// A view as one HTML file: the numbers in base64, and a page that draws them, with pan, zoom and the cell under the mouse.
+// A view as one HTML file: the numbers in base64, and a page that draws them, with pan, zoom and the cell under the
+// mouse.
 #include <bit>
 #include <nlohmann/json.hpp>
 
@@ -11,7 +12,7 @@ namespace vantage::view {
 
 namespace {
 
-// What stands before the data and behind it. `view` is the object of page_data below.
+// The page before the data and after it. `view` is the object of page_data below.
 const char* const page_begin = R"HTML(<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Vantage</title>

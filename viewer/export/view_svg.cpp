@@ -58,7 +58,7 @@ std::string text_at(double x, double y, const std::string& text, Rgb ink, double
            escaped(text) + "</text>\n";
 }
 
-/// Labels along an axis, thinned so that they stand a line apart.
+/// Labels along an axis, thinned so that they are at least a line apart.
 template <class Place>
 std::string labels(std::int64_t count, double each, Place place) {
     std::string all;

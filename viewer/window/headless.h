@@ -13,7 +13,8 @@ namespace vantage::view {
 
 class PictureMaker {
 public:
-    /// The model has been started. `compared`, a second run, is started here. Both live longer. `command`: as in ViewerOptions.
+    /// The model has been started. `compared`, a second run, is started here. Both live longer. `command`: as in
+    /// ViewerOptions.
     PictureMaker(LiveModel& live, const ViewState& state, float scale, LiveModel* compared = nullptr,
                  const std::string& command = "vantage view");
     ~PictureMaker();

@@ -189,7 +189,8 @@ bool Window::State::fit() {
     return !stale;
 }
 
-/// One picture; false when there is none now. With `pixels` the picture is whole, and copied there from the screen's image.
+/// One picture; false when there is none now. With `pixels` the picture is whole, and copied there from the screen's
+/// image.
 bool Window::State::draw(gpu::Buffer* pixels) {
     if (!fit()) return false;
     const auto image = swapchain->acquire();
@@ -245,8 +246,8 @@ Image Window::State::screenshot() {
 
 constexpr std::array data_endings = {".svg", ".html", ".csv", ".json", ".npy"};
 
-/// Saves a picture; with `data` in all other formats, too. Device data is read here; another thread writes the files. Returns the
-/// message for the user.
+/// Saves a picture; with `data` in all other formats, too. Device data is read here; another thread writes the files.
+/// Returns the message for the user.
 std::string Window::State::save(bool data) {
     const auto taken = [&](const std::string& name) {
         return std::ranges::any_of(data_endings, [&](const char* e) { return std::filesystem::exists(name + e); }) ||

@@ -62,7 +62,8 @@ public:
 
     /// Runs until the window is closed.
     void run();
-    /// Handles events, waiting at most `seconds`, and draws if something changed. Returns false once the window is closed.
+    /// Handles events, waiting at most `seconds`, and draws if something changed. Returns false once the window is
+    /// closed.
     bool turn(double seconds);
     /// The picture of the window, drawn again with all data of one version and copied from the screen's image.
     Image screenshot();
