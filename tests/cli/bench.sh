@@ -16,6 +16,8 @@ gives "| roof_percent |" "${add[@]}"
 grep -q '^| add | 4096x1024 | f32   | plain ' out || fail "the table has no row of add: $(<out)"
 gives "schema_version,kind,date" "${add[@]}" -o csv
 gives '"kernel":"plain"' "${add[@]}" -o jsonl
+VANTAGE_OP=mul VANTAGE_FORMAT=csv gives "schema_version,kind,date" "${add[@]}"
+grep -q ",mul," out && fail "what is typed does not win over the environment"
 check "ops -o json" "$program" "${add[@]}" -o json --output before.json --roofline roofline.svg
 grep -q '"driver_version"' before.json || fail "the report does not say which driver"
 grep -q "</svg>" roofline.svg || fail "no roofline"

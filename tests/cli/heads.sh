@@ -30,6 +30,18 @@ done
 [[ $(tail -n +2 csv | cut -d, -f4 | sort -u | wc -l) -gt 3 ]] || fail "patterns: $(cut -d, -f4 csv | sort | uniq -c)"
 "$program" heads -p "$prompt" --csv --sort telling >old 2>err && "$program" heads -p "$prompt" --csv --sort salience >new 2>err || fail "--sort: $(<err)"
 cmp -s old new || fail "--sort salience is not --sort telling"
+"$program" heads --help >help
+holds help "salience" "separators"
+grep -q "telling\|delimiters" help && fail "heads --help lists older keys"
+# dup and induct are the masses that decide the pattern, in the table as in CSV
+"$program" heads -p "a red cup, a red cup, a red cup" >table 2>err || fail "table: $(<err)"
+"$program" heads -p "a red cup, a red cup, a red cup" --csv >csv 2>err || fail "csv: $(<err)"
+column() { head -n 1 "$1" | tr "$2" '\n' | grep -nx "$3" | cut -d: -f1; }
+copies=$(awk -F, -v c="$(column csv , copies)" 'NR == 2 { v = sprintf("%.2f", $c); print v >= 0.995 ? 1 : substr(v, 2) }' csv)
+grep -m 1 "^  $(awk -F, 'NR == 2 { print $2 "." $3 }' csv) " table | grep -qF " $copies " || fail "induct is not $copies: $(<table)"
+# the precision that was used: this session does not round to int8
+"$program" heads -p "$prompt" --precision int8 --json >json 2>err || fail "int8: $(<err)"
+holds json '"precision": "f16"'
 
 awk -F, 'NR > 2 && $7 > last { bad = 1 } { last = $7 } END { exit bad }' csv || fail "--sort entropy"
 

@@ -77,6 +77,9 @@ ends 2 "token id -1" inspect --ids=-1
 ends 2 "257 tokens, but mini-world supports at most 256" inspect --ids "$(seq -s, 257)"
 ends 2 "1 tokens and 256 more with --greedy are 257, but mini-world supports at most 256" inspect --ids 1 --greedy 256
 ends 2 "f64" inspect -p a --precision f64
+"$program" inspect -p "a red cup" --precision int8 --json >json 2>err || fail "int8: $(<err)"
+grep -q '"precision": *"f16"' json || fail "the precision of a session that cannot use int8: $(grep precision json)"
+ends 2 "expected a number, 0 or more, got -1" inspect -p a --greedy -1
 ends 6 "nowhere" inspect -p a --save nowhere/x.safetensors
 touch file && ends 6 "file" inspect -p a --png file/heads
 mkdir bare && cp "$models/gpt2"/{config.json,model.safetensors} bare

@@ -60,6 +60,9 @@ ends 6 "nowhere/a.png" view --headless "${text[@]}" --apng nowhere/a.png
 long=$(printf 'word %.0s' {1..500})
 ends 2 "…" view --headless --png a.png --layer "$long"
 [[ $(wc -c <err) -lt 300 ]] || fail "a long text stands in an error message: $(<err)"
+ends 2 "one of entropy, effective, largest, attention-sink, previous-token, self, induction, duplicate-token, " \
+    view --headless --png a.png --statistic sink
+ends 2 "one of f16, f32" view --headless --png a.png --compare precision=f64
 ends 2 "WIDTHxHEIGHT" view --headless --png a.png --size 12
 ends 2 "a number above --min" view --headless --png a.png --min 0.5 --max 0.4
 ends 2 "a number above --min" view --headless --png a.png --max 0

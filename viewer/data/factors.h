@@ -9,9 +9,9 @@ class Factors {
 public:
     Factors(gpu::DeviceState& device, const LiveModel& live);
 
-    /// Adds what is missing for a head's rows below `rows` to the batch, as far as it fits. With modifiers the tiles of
-    /// a look are another's as soon as the head, the modifiers or the means by distance change; these are of all rows,
-    /// and while the text grows (`grows`) of whole tiles of rows, so that not every token changes all that is shown.
+    /// Adds what is missing for a head's rows below `rows` to the batch, as far as it fits. Tiles with modifiers become
+    /// invalid when the head, the modifiers or the means by distance change. These means are over all rows, or, while
+    /// the text grows (`grows`), over complete tiles of rows, so that not every token invalidates all tiles.
     Look advance(const HeadId& head, const ViewSources::Layer& layer, const Modifiers& modifiers, const Extent& extent,
                  std::uint64_t run, bool grows, ViewWork& work);
 

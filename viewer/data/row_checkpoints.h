@@ -32,8 +32,8 @@ public:
         step_ *= 2;
         std::erase_if(kept_, [&](const auto& one) { return one.first % step_ != 0 && one.first != furthest_; });
     }
-    /// Brings sums of `rows` rows as near to the first `wanted` as they can be had: unchanged where nothing nearer is
-    /// kept. True when they changed.
+    /// Replaces sums over `rows` rows with the checkpoint nearest to the first `wanted` rows, if one is nearer. Returns
+    /// whether they changed.
     bool approach(std::int64_t& rows, Sums& sums, std::int64_t wanted) {
         if (rows > wanted && rows > furthest_) keep_furthest(rows, sums);
         const auto nearest = std::prev(kept_.upper_bound(wanted));

@@ -11,8 +11,7 @@ std::int64_t Tile::ready(const TileKey& key) const {
 
 TileStore::TileStore(std::size_t slots) : slots_(slots) { clear(); }
 
-// A cell that is made in part has the mean over all its rows in it already: with one of them all of it goes, and none
-// with later ones.
+// A partial cell already holds the mean over its rows. If one of these rows is removed, the whole cell is invalid.
 void Tile::cut(const TileKey& key, std::int64_t row) {
     const std::int64_t whole = std::max((row >> key.level) << key.level, key.first_row());
     done = std::min(done, whole), rows = std::min(rows, whole);

@@ -40,7 +40,7 @@ std::int64_t max_keys(const ViewSources& sources) {
 
 const Slots plain_slots;
 
-/// What of a view decides about its data.
+/// The parts of a view that its data depends on.
 struct Asked {
     Wanted wanted;
     KeyAxis axis;
@@ -72,7 +72,7 @@ struct ViewData::State {
     LiveTokens tokens;
     FrameData frame;
     ViewCounts counts;
-    std::optional<Asked> asked;  // in the last update
+    std::optional<Asked> asked;  // by the last update
     AttentionKind focus = AttentionKind::self;
     std::size_t next_mini = 0;
     TileRange range{};                 // of the map
@@ -134,12 +134,12 @@ struct ViewData::State {
         return shown;
     }
 
-    /// A model at rest loses nothing to who looks at it.
+    /// Viewing does not slow down an idle model.
     double seconds_to_refine() const {
         const Activity now = live.version().activity;
         const bool rests = now != Activity::reading && now != Activity::writing;
         if (!rests || budget.percent()) return options.refine_seconds;
-        return device.caps().is_cpu() ? 0.05 : 0.008;  // a picture waits for as long at most
+        return device.caps().is_cpu() ? 0.05 : 0.008;  // the longest that a picture waits
     }
 
     void collect();
@@ -155,7 +155,7 @@ struct ViewData::State {
     const FrameData& update(const ViewState& state, const Wanted& wanted, double seconds, bool newest);
 };
 
-// What a batch that is done has left.
+// Takes the results of a finished batch.
 void ViewData::State::collect() {
     if (!work.idle()) return;
     const bool numbers = board.collect(), read = hovered_weight.collect(), counted = histogram.collect(),

@@ -30,8 +30,8 @@ params::uvec2 address_of(const TapSource::Data& data, std::uint64_t other) {
     return address_words(data.buffer ? data.buffer.address() : other | 1);
 }
 
-// Reads are what it costs on CPUs: their few lanes own many rows each, and a workgroup is one subgroup, without
-// barriers, whose lanes read for each other where they can. With wide heads the queries of a lane would not fit its
+// On CPUs, reads dominate the cost. So each of the few lanes owns many rows, and a workgroup is one subgroup without
+// barriers, whose lanes read for each other if they can. With wide heads the queries of a lane do not fit its
 // registers.
 ViewSources::Layer::Stream stream_of(std::uint32_t width, const Caps& caps) {
     constexpr std::uint32_t widest = 128;

@@ -29,8 +29,7 @@ public:
         bool causal = false;              ///< no query sees a later key
         gpu::PipelineKey kernel(const char* shader) const { return {.module = shader, .spec = spec}; }
 
-        /// How view/stream.comp goes about it: lanes, the most rows that each owns, keys at a time; no lanes where it
-        /// cannot.
+        /// Parameters of view/stream.comp: lanes, maximum rows of a lane, keys at a time. 0 lanes: not supported.
         struct Stream {
             std::uint32_t lanes = 0, each = 1, keys = 1;
             bool subgroup = false;  ///< a workgroup is one, whose lanes read keys for each other
@@ -40,7 +39,7 @@ public:
             std::int64_t rows(int level) const { return std::int64_t{lanes} * rows_of_lane(level); }
         } stream;
         gpu::PipelineKey stream_kernel(int level) const;
-        /// Whether to make so many rows of cells of this level with it.
+        /// Whether to compute so many rows of cells of this level with it.
         bool streams(int level, std::int64_t rows) const;
     };
     const Layer& of(const HeadId& head) const { return layers_.at(number_.at({head.kind, head.layer})); }

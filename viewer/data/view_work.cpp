@@ -35,8 +35,7 @@ void ViewWork::wait() {
     note_times();
 }
 
-// What a kind took for each product; a first time, in which a driver may have compiled, counts less than what comes
-// later.
+// Seconds of a kind per product. The first time counts less than later ones, because a driver may have compiled in it.
 void ViewWork::note_times() {
     in_flight_ = false;
     std::array<double, kinds> seconds{};

@@ -35,15 +35,13 @@ std::vector<HeadStatistics> FocusFinder::statistics_of_layer(Session& session, s
 
 // Whether there is a layer to ask for. A new run restarts the search. Images have no tokens to compare.
 bool FocusFinder::begin_next(const LiveModel& live, const Version& version) {
-    constexpr std::int64_t enough = 4;  // of shorter texts no head tells anything
-    constexpr std::int64_t maximum =
-        512;  // of longer ones their beginning tells enough: a layer costs the square of its rows
+    constexpr std::int64_t enough = 4;     // tokens: in shorter texts no head is salient
+    constexpr std::int64_t maximum = 512;  // tokens: the cost of a layer grows with the square of its rows
     if (waiting_ || config_of(live.model()).is_vision()) return false;
     const std::int64_t prompt = std::max(version.prompt_tokens, enough);
     if (version.rows < prompt) return false;
     if (run_ != version.run) {
-        run_ = version.run,
-        rows_ = std::min(prompt, maximum);  // whatever was written by now: the same text, the same head
+        run_ = version.run, rows_ = std::min(prompt, maximum);  // only of the prompt: the same text gives the same head
         heads_.clear();
         next_layer_ = 0, layers_ = live.model().info().layers;
     }
