@@ -11,7 +11,7 @@ says() { tr '\n' ' ' <"$1" | grep -qF -- "$2" || fail "$1 lacks: $2"; }
 has out "beat          5.00 7.00 8.00 4.00   0.11 0.31 0.51 0.07   1.44 0.56 1.44 0.56"
 has out "The animal didn't cross the street because it was too tired."
 has out "Its most salient head: layer 2 · head 3"
-says out "“it” pays 61 % of its attention to “animal”"
+says out "“it” gives 61 % of its attention to “animal”"
 has out "vantage-demo/heads.png"
 [[ $(head -c 8 vantage-demo/heads.png | od -An -t x1 | tr -d ' ') == 89504e470d0a1a0a ]] || fail "heads.png is no PNG"
 [[ -s vantage-demo/layer-2-head-3.png ]] || fail "the head was not drawn"
@@ -21,7 +21,7 @@ grep -q $'\033' out err && fail "escape codes in a file"
 
 "$program" demo -p "Mia said: 'The red boat is small.' Then Tom repeated: 'The red" --out other >out 2>err || fail "demo -p: $(<err)"
 has out "repeated: 'The red boat is small.'"
-says out "“red” pays 89 % of its attention to “boat”, the token that followed it before"
+says out "“red” gives 89 % of its attention to “boat”, the token that followed it before"
 [[ -s other/layer-1-head-0.png ]] || fail "--out"
 
 # a prompt of one token: what the model wrote is shown as well

@@ -55,7 +55,7 @@ ends 2 "global position 3 is outside" inspect -m "$models/longformer" --ids 2,3,
 ends 2 "global position 2 is given twice" inspect -m "$models/longformer" --ids 2,3,4 --global-at 2,0,2
 ends 2 "has no global tokens" inspect -m "$models/bert" --ids 2,3 --global-at 1
 ends 2 "position -1 is negative" inspect -m "$models/longformer" --ids 2,3,4 --global-at=-1
-ends 2 "there is no position" inspect -m "$models/longformer" --ids 2,3,4 --global-at ""
+ends 2 "expected positions such as 0,7,40, got none" inspect -m "$models/longformer" --ids 2,3,4 --global-at ""
 ends 2 '"x" is not a position' inspect -m "$models/longformer" --ids 2,3,4 --global-at 0,x
 ends 2 "has no global tokens" inspect -m "$models/bert" --ids 2,3 --global-tokens 1
 ends 2 "token type 2" inspect -m "$models/bert_classification" --ids 2,3 --type-ids 0,2

@@ -34,11 +34,12 @@ cmp -s old new || fail "--sort salience is not --sort telling"
 holds help "salience" "separators"
 grep -q "telling\|delimiters" help && fail "heads --help lists older keys"
 # dup and induct are the masses that decide the pattern, in the table as in CSV
-"$program" heads -p "a red cup, a red cup, a red cup" >table 2>err || fail "table: $(<err)"
-"$program" heads -p "a red cup, a red cup, a red cup" --csv >csv 2>err || fail "csv: $(<err)"
-column() { head -n 1 "$1" | tr "$2" '\n' | grep -nx "$3" | cut -d: -f1; }
-copies=$(awk -F, -v c="$(column csv , copies)" 'NR == 2 { v = sprintf("%.2f", $c); print v >= 0.995 ? 1 : substr(v, 2) }' csv)
-grep -m 1 "^  $(awk -F, 'NR == 2 { print $2 "." $3 }' csv) " table | grep -qF " $copies " || fail "induct is not $copies: $(<table)"
+again="a red cup, a red cup, a red cup"
+"$program" heads -p "$again" >again.txt 2>err || fail "table: $(<err)"
+"$program" heads -p "$again" --csv >again.csv 2>err || fail "csv: $(<err)"
+column=$(head -n 1 again.csv | tr , '\n' | grep -nx copies | cut -d: -f1)
+copies=$(awk -F, -v c="$column" 'NR == 2 { v = sprintf("%.2f", $c); print (v >= 0.995 ? 1 : substr(v, 2)) }' again.csv)
+grep -m 1 "^  $(awk -F, 'NR == 2 { print $2 "[.]" $3 }' again.csv) " again.txt | grep -qF " $copies " || fail "induct is not $copies: $(<again.txt)"
 # the precision that was used: this session does not round to int8
 "$program" heads -p "$prompt" --precision int8 --json >json 2>err || fail "int8: $(<err)"
 holds json '"precision": "f16"'

@@ -12,8 +12,8 @@ TEST_CASE("shortcuts and their texts", "[view]") {
     for (const Action& action : actions()) {
         CAPTURE(action.word);
         CHECK(shortcut_named(word_of(action.shortcut)) == action.shortcut);
-        CHECK(shortcut_named(text_of(action.shortcut)) == action.shortcut);
         if (action.shortcut == Shortcut{}) continue;  // only in a menu
+        CHECK(shortcut_named(text_of(action.shortcut)) == action.shortcut);
         const auto same = [&](const Action& other) { return other.shortcut == action.shortcut; };
         CHECK(std::ranges::count_if(actions(), same) == 1);  // no key does two things
     }
