@@ -29,7 +29,7 @@ std::string exact_text(std::uint64_t value) {
     return digits;
 }
 std::string memory_text(double bytes) { return bytes_text(static_cast<std::uint64_t>(bytes)); }
-std::string share_text(double part, double whole) { return whole > 0 ? format("{:.1f} %", 100 * part / whole) : "-"; }
+std::string percent_text(double part, double whole) { return whole > 0 ? format("{:.1f} %", 100 * part / whole) : "-"; }
 long long number(std::int64_t value) { return value; }
 std::string rows_text(std::int64_t rows) { return format("{} row{}", number(rows), rows == 1 ? "" : "s"); }
 
@@ -69,7 +69,7 @@ void print_parameters(const Explanation& e) {
     TextTable table("lrrrl");
     table.row({"", "parameters", "share", "bytes", "formula"});
     for (const RoleWeights& one : e.weights)
-        table.row({name_of(one), exact_text(one.parameters), share_text(static_cast<double>(one.parameters), all),
+        table.row({name_of(one), exact_text(one.parameters), percent_text(static_cast<double>(one.parameters), all),
                    bytes_text(one.bytes), one.formula.text()});
     table.row({"total", exact_text(info.parameters), "", bytes_text(info.weight_bytes),
                sum_text(parameters_formula(e), e.cost.values())});
@@ -82,7 +82,7 @@ void print_parameters(const Explanation& e) {
     if (const ModelConfig& c = config_of(e.model); c.experts > 0)
         std::printf("  active per token: %s (%s), k = %lld of E = %lld experts\n",
                     exact_text(active_parameters(e)).c_str(),
-                    share_text(static_cast<double>(active_parameters(e)), all).c_str(), number(c.experts_per_token),
+                    percent_text(static_cast<double>(active_parameters(e)), all).c_str(), number(c.experts_per_token),
                     number(c.experts));
 }
 
@@ -100,7 +100,7 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
                    bytes > 0 ? format("{:.2f}", c.flops / bytes) : "-", formula});
     };
     for (const RunCost::RoleCost& one : run.roles)
-        row(name_of(one.role), one.cost, share_text(one.cost.flops, all.flops),
+        row(name_of(one.role), one.cost, percent_text(one.cost.flops, all.flops),
             one.flops.zero() ? "" : one.flops.text());
     row("total", all, "", sum_text(e.cost.simplified(run.flops()), run.values));
     const auto n = static_cast<double>(tokens);
@@ -109,7 +109,7 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
     std::printf(
         "  formulas count matrix products and attention, %s of the FLOP; not rotary embeddings, gates, caches, "
         "sampling\n",
-        share_text(run.flops().value(run.values), all.flops).c_str());
+        percent_text(run.flops().value(run.values), all.flops).c_str());
     std::printf("  read: %s of weights, each once: %s in matrices\n", memory_text(run.weight_bytes).c_str(),
                 sum_text(e.cost.simplified(run.matrices), run.values).c_str());
     std::printf("        %s of keys and values: %s bytes%s; %s between operations\n",
