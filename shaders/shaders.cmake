@@ -1,7 +1,7 @@
 # Every SPIR-V module of the program, one row each:
 #   vantage_shader(NAME name SOURCE file.comp [DEFINES MACRO=value …] [FEATURE name])
-# NAME is what find_spirv() and the ops ask for; SOURCE is relative to shaders/; FEATURE names the optional GLSL extension
-# (see features/features.cmake) without which the row is left out.
+# NAME is what find_spirv() and the ops ask for; SOURCE is relative to shaders/; FEATURE names the optional GLSL
+# extension (see features/features.cmake) without which the row is left out.
 vantage_shader(NAME matmul_plain SOURCE matmul/plain.comp)
 vantage_shader(NAME matmul_gemm_cpu SOURCE matmul/gemm_cpu.comp)
 vantage_shader(NAME matmul_gemv_cpu SOURCE matmul/gemv_cpu.comp FEATURE subgroup)

@@ -37,8 +37,8 @@ uint visible(uint r, uint rows_valid, uint keys_valid) {
     return RULES ? window_end(query_position(own_step, i, p.n, p.m), end) : end;
 }
 
-// Keys that hold data for this workgroup's sequence. p.m is read outside of the branches: inside of them, RADV's compiler
-// no longer flattens the branch of each key's row, and waits for each load of a value.
+// Keys that hold data for this workgroup's sequence. p.m is read outside of the branches: inside of them, RADV's
+// compiler no longer flattens the branch of each key's row, and waits for each load of a value.
 uint keys_there() {
     const uint keys = valid_keys(own_step, p.m);
     return present(p.kv_len) ? min(p.m, uint(max(int(ReadWords(p.kv_len).at[sequence]), 0))) : keys;

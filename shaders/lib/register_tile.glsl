@@ -16,7 +16,7 @@
 
 const uint TILE_ROWS = SIDE_Y * EACH_ROWS, TILE_COLS = SIDE_X * EACH_COLS;
 const uint COL_QUADS = EACH_COLS / 4u, LINE = QUADS | 1u;
-const uint FETCH_A = EACH_ROWS * QUADS / SIDE_X, FETCH_B = EACH_COLS * QUADS / SIDE_Y;  // vec4s that an invocation fetches
+const uint FETCH_A = EACH_ROWS * QUADS / SIDE_X, FETCH_B = EACH_COLS * QUADS / SIDE_Y;  // vec4s per invocation
 shared vec4 lines_a[TILE_ROWS * LINE];
 shared vec4 lines_b[TILE_COLS * LINE];
 vec4 sums[EACH_ROWS * COL_QUADS];  // i COL_QUADS + q: row tile_row(i), columns tile_col(q) … tile_col(q) + 3

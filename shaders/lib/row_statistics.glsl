@@ -1,8 +1,11 @@
 // Entropy and largest weight of a row of attention, from sums made online. With w_j = exp(s_j - m) below the running
 // maximum m,
-//   l = sum_j w_j,  d = sum_j w_j (s_j - m),  and when the maximum moves to M:  l -> l e^(m-M),  d -> (d + (m-M) l) e^(m-M)
-// In the end p_j = w_j / L, L = l and a sink's share:  entropy = -sum_j p_j ln p_j = (l ln L - d) / L,  largest = 1 /
-// L. A row that sees no key has the entropy 0, the largest weight 0, and as its log-sum-exp the sink's logit, -inf
+//   l = sum_j w_j,  d = sum_j w_j (s_j - m)
+// and when the maximum moves to M:
+//   l -> l e^(m-M),  d -> (d + (m-M) l) e^(m-M)
+// In the end p_j = w_j / L, L = l and a sink's share:
+//   entropy = -sum_j p_j ln p_j = (l ln L - d) / L,  largest = 1 / L
+// A row that sees no key has the entropy 0, the largest weight 0, and as its log-sum-exp the sink's logit, -inf
 // without one. A row with a score that is NaN or +inf has NaN for all three: what went wrong is to be seen, and never
 // looks like an empty row.
 #ifndef VANTAGE_ROW_STATISTICS_GLSL

@@ -16,7 +16,8 @@ Row row_of(uvec2 address, uint type, uint row, uint cols) {
     return Row(row_address(address, type, row & ~1u, cols), (row & 1u) * cols);
 }
 
-// A run has lanes, each with as many rows, one lane after the other. A lane works for one sequence, whose step and states it uses.
+// A run has lanes, each with as many rows, one lane after the other. A lane works for one sequence, whose step and
+// states it uses.
 uint sequence_of(uvec2 steps, uint lane) {
     return present(steps) ? lane + ReadWords(row_address(steps, F32, lane, STEP_WORDS)).at[STEP_SHIFT] : lane;
 }

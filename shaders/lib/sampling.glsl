@@ -26,7 +26,7 @@ struct Sampling {
     float min_p;        // smallest weight that may be drawn, as a part of the largest
 };
 
-// ---- 64-bit integers as (low, high) -----------------------------------------------------------------------------------
+// ---- 64-bit integers as (low, high) ---------------------------------------------------------------------------------
 uvec2 wide_add(uvec2 a, uvec2 b) {
     uint carry, low = uaddCarry(a.x, b.x, carry);
     return uvec2(low, a.y + b.y + carry);
@@ -44,7 +44,7 @@ uvec2 wide_part(uvec2 a, uint fraction) {
     return wide_add(uvec2(low1, high1), uvec2(high0, 0u));
 }
 
-// ---- weights ----------------------------------------------------------------------------------------------------------
+// ---- weights --------------------------------------------------------------------------------------------------------
 uint sampling_weight(Sampling s, uint key) {
     if (key == 0u || key < s.min_key) return 0u;
     if (key == s.top) return WEIGHT_ONE;
@@ -54,7 +54,7 @@ uint sampling_weight(Sampling s, uint key) {
     return weight >= s.min_p ? min(uint(weight * 2147483648.0), WEIGHT_ONE) : 0u;
 }
 
-// ---- thresholds -------------------------------------------------------------------------------------------------------
+// ---- thresholds -----------------------------------------------------------------------------------------------------
 shared uint bin_low[256], bin_high[256];
 shared uvec2 sixteen[16], wanted;
 shared uint chosen;
@@ -131,7 +131,7 @@ Sampling narrowed(Sampling s, uint top_k, float top_p, float min_p) {
     return s;
 }
 
-// ---- the whole --------------------------------------------------------------------------------------------------------
+// ---- the whole ------------------------------------------------------------------------------------------------------
 shared uvec2 scan_slots[gl_WorkGroupSize.x];
 
 // The sum over this and all earlier invocations.

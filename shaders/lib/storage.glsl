@@ -24,7 +24,8 @@ layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly b
 layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly buffer ReadFloats { float at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) restrict readonly buffer ReadPairs { uvec2 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly buffer ReadQuads { vec4 at[]; };
-layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly buffer ReadOctets { uvec4 at[]; };  // of halves
+// eight halves at a time
+layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly buffer ReadOctets { uvec4 at[]; };
 
 #include "lib/quantized.glsl"
 

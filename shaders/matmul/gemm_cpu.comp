@@ -35,7 +35,9 @@ void main() {
     vec4 sums[ROWS / 4u];
     [[unroll]] for (uint r = 0u; r < ROWS / 4u; ++r) sums[r] = vec4(0.0);
     uint k = 0u;
-    do {  // tested at the end: loads from addresses that are the same for all lanes know no mask, and would run past the last k
+    // tested at the end: loads from addresses that are the same for all lanes know no mask, and would run past
+    // the last k
+    do {
         vec4 x[DEPTH / 4u];
         if (is_quantized(B_TYPE)) {  // b [n, k], blocks of 32 k: found by their index, as groups of them go over rows
             uint block = column * p.k + k - k % QUANT_BLOCK;

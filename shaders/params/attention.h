@@ -57,7 +57,8 @@ VANTAGE_PARAMS_END
     C(19, uint, BIAS, 0) /* by position: 0 slopes (heads), 1 by distance (2 REACH + 1, heads), 2 by key (m, heads) */ \
     C(20, uint, REACH, 0)
 
-/// Of every kernel: storage of q and o, of k and v; widths of queries and keys, and of values (cpu_simd: multiples of 4).
+/// Of every kernel: storage of q and o, of k and v; widths of queries and keys, and of values (cpu_simd: multiples of
+/// 4).
 #define ATTENTION_OPERAND_CONSTANTS(C) C(1, uint, Q_TYPE, 0) C(2, uint, KV_TYPE, 0) C(3, uint, D, 64) C(4, uint, DV, 64)
 
 #define ATTENTION_CONSTANTS(C)                                                                       \

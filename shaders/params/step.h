@@ -20,8 +20,8 @@
 #define STEP_PENALTY 12     // float bits; 1 = none
 #define STEP_END_TOKENS 13  // how many of the following end a sequence
 #define STEP_END_TOKEN 14   // up to 8 ids
-// Which sequence a lane of a run works for: in row `lane` of the steps, sequence = lane + this (modulo 2^32). Everything else in
-// a row is of the sequence with that number.
+// Which sequence a lane of a run works for: in row `lane` of the steps, sequence = lane + this (modulo 2^32).
+// Everything else in a row is of the sequence with that number.
 #define STEP_SHIFT 22
 #define STEP_WORDS 32
 #endif

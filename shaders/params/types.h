@@ -5,8 +5,8 @@
 // Specialization constants are a list NAME(C) of rows C(id, type, CONSTANT, default); the type is uint, bool or float.
 //   GLSL: NAME(VANTAGE_CONSTANT) declares them.
 //   C++: VANTAGE_CONSTANTS(Struct, SHARED, NAME) makes params::Struct, with a field for each constant of both lists. It
-//   converts to the words of Launch::spec, and Struct::of(words) reads them. SHARED is the list of constants that a file of
-//   lib/ declares for the shader, or VANTAGE_NO_CONSTANTS.
+//   converts to the words of Launch::spec, and Struct::of(words) reads them. SHARED is the list of constants that a
+//   file of lib/ declares for the shader, or VANTAGE_NO_CONSTANTS.
 // Id 0 is `lanes`, the workgroup size: layout(local_size_x = 64, local_size_x_id = 0) in; Shaders read it as
 // gl_WorkGroupSize.x. A constant of their own with this id would be a second one, with a default of its own.
 #ifndef VANTAGE_PARAMS_TYPES_H

@@ -1,6 +1,7 @@
 // What weights are multiplied and divided by under modifiers (params/view.h), one workgroup each:
 //   key factors   1, or ‖v_j‖ with values weighted, and 0 for key 0 with the sink off;
-//   row factors   one over the row's largest p_ij key_factor_j, or with the sink off over the sum of its weights without key 0;
+//   row factors   one over the row's largest p_ij key_factor_j, or with the sink off over the sum of its weights
+//                 without key 0;
 //   means by distance  of p_ij row_factor_i key_factor_j over the rows that have a key at that distance.
 #version 460
 #extension GL_GOOGLE_include_directive : require

@@ -47,7 +47,8 @@ void main() {
         float weight = weight_of(t.row, key).value;
         if (!(weight > 0.0)) continue;
         sum += weight;
-        if (weight > 1.0e-37) entropy -= weight * log(weight);  // a device may take a smaller one's logarithm for that of 0
+        // a device may take a smaller one's logarithm for that of 0
+        if (weight > 1.0e-37) entropy -= weight * log(weight);
         if (weight > wanted.value) larger += 1.0;
         take(uvec2(floatBitsToUint(weight), key));
     }

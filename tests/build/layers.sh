@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# layers.sh ROOT TABLE: fails when a file includes a header of a layer that its own layer does not link, directly or through
-# others. TABLE has a line for each layer, lowest first: NAME|DIRECTORIES|PUBLIC HEADERS|LINKED LAYERS.
+# layers.sh ROOT TABLE: fails when a file includes a header of a layer that its own layer does not link, directly or
+# through others. TABLE has a line for each layer, lowest first: NAME|DIRECTORIES|PUBLIC HEADERS|LINKED LAYERS.
 set -euo pipefail
 cd -- "$1"
 

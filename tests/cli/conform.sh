@@ -27,7 +27,8 @@ expect 0 "scale"*"plain"*" passed, 0 failed, 0 not supported" "$program" conform
 expect 0 "ok"*"softmax"*"plain"*"f16)" "$program" conform --op softmax -v --kernel plain
 expect 0 '"failed": 0'*'"kernel": "plain"' "$program" conform --op scale --json
 expect 2 "unknown case" "$program" conform --op scale --case nonsense
-expect 0 "kernel"*"lanes is now called cpu_simd"*" passed, 0 failed" "$program" conform --op scale --kernel lanes  # renamed
+# renamed
+expect 0 "kernel"*"lanes is now called cpu_simd"*" passed, 0 failed" "$program" conform --op scale --kernel lanes
 expect 2 "unknown kernel" "$program" conform --op scale --kernel nonsense
 expect 0 "Examples:" "$program" conform --help
 

@@ -65,7 +65,8 @@ is_change all.json 5 masked.json
 
 # ---- encoder–decoders: three parts, and heads by whose they are ------------------------------------------------------
 
-pair=(-m "$models/bart" --ids 5,6,7,5,8 --decoder-ids 2,8,9,8) # 2 × 2 heads of the encoder, 2 × 4 of the decoder, 2 × 4 across
+# 2 × 2 heads of the encoder, 2 × 4 of the decoder, 2 × 4 across
+pair=(-m "$models/bart" --ids 5,6,7,5,8 --decoder-ids 2,8,9,8)
 "$program" heads "${pair[@]}" --ablate --sort head --json >all.json 2>err || fail "bart: $(<err)"
 for place in 1:e0.1 19:x1.3; do
     "$program" heads "${pair[@]}" --ablate --sort head --json --mask-heads "${place#*:}" >masked.json 2>err || fail "masked: $(<err)"

@@ -1,5 +1,5 @@
-// Attention said in two ways is one attention: heads that share keys, heads that are summed, features instead of a softmax; and what
-// the kernel says of its own rows and of its own work.
+// Attention said in two ways is one attention: heads that share keys, heads that are summed, features instead of a
+// softmax; and what the kernel says of its own rows and of its own work.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,5 +1,5 @@
-// The same weights as other classes and versions of transformers save them: bare models with a pooler or without, experts one
-// by one or joined.
+// The same weights as other classes and versions of transformers save them: bare models with a pooler or without,
+// experts one by one or joined.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <cmath>

@@ -1,4 +1,5 @@
-// What heads do: numbers made on the device against the weights they are made of, and against PyTorch's; rows that see nothing.
+// What heads do: numbers made on the device against the weights they are made of, and against PyTorch's; rows that see
+// nothing.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
@@ -111,8 +112,8 @@ void check_layer(Session& session, std::int64_t layer, std::span<const std::int3
                 static_cast<std::size_t>(heads), ids.size(), ids.size(), {.ids = ids}, 3e-5);
 }
 
-/// All layers that attend this way against weights [layers, heads, rows, keys] that PyTorch computed, summed up in double. They
-/// differ by up to 2e-6, sums of 61 of them by 5e-5 (entropies: times |ln p| + 1).
+/// All layers that attend this way against weights [layers, heads, rows, keys] that PyTorch computed, summed up in
+/// double. They differ by up to 2e-6, sums of 61 of them by 5e-5 (entropies: times |ln p| + 1).
 void check_oracle(Session& session, const TensorEntry& attention, const Scene& scene) {
     const std::vector<float> all = test::values_of<float>(attention);
     const auto sizes = [&](std::size_t i) { return static_cast<std::size_t>(attention.shape[i]); };

@@ -46,7 +46,8 @@ int main(int argc, char** argv) {
     ::setenv("VANTAGE_GUARD", "1",
              0);  // every plan of the tests has red zones, and an arena full of NaN before each run
     const int code = Catch::Session().run(argc, argv);
-    // Compiling takes most of the time on a software device: a new case is worth its pipelines, or takes sizes that are there.
+    // Compiling takes most of the time on a software device: a new case is worth its pipelines, or takes sizes that are
+    // there.
     const std::uint64_t pipelines = vantage::gpu::call_counts().pipelines;
     std::printf("%llu of at most %llu pipelines\n", static_cast<unsigned long long>(pipelines),
                 static_cast<unsigned long long>(max_pipelines));

@@ -1,5 +1,5 @@
-// Heads one by one: silenced ones against a checkpoint whose output projection has zeros for them; norms of values against the
-// weights of the file.
+// Heads one by one: silenced ones against a checkpoint whose output projection has zeros for them; norms of values
+// against the weights of the file.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
@@ -45,7 +45,8 @@ std::string projection_of(const HeadId& place, bool bart) {
            ".out_proj.weight";
 }
 
-/// The model with zeros in its output projections where they belong to these heads: in rows (GPT-2's are [in, out]), or in columns.
+/// The model with zeros in its output projections where they belong to these heads: in rows (GPT-2's are [in, out]), or
+/// in columns.
 void write_without_heads(const std::string& folder, const std::string& from, std::span<const HeadId> heads,
                          const std::function<std::size_t(const HeadId&)>& width_of_head, bool bart) {
     const SafeTensors file(from + "/model.safetensors");

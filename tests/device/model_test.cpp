@@ -1,5 +1,6 @@
-// Whole models against what PyTorch computed: logits, hidden states, attention and greedy text of the oracle's models and
-// of the built-in one, in f32 and with an f16 cache, from both spellings of config.json. Tolerances: the oracle's README, §5.
+// Whole models against what PyTorch computed: logits, hidden states, attention and greedy text of the oracle's models
+// and of the built-in one, in f32 and with an f16 cache, from both spellings of config.json. Tolerances: the oracle's
+// README, §5.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -44,7 +45,8 @@ void check_logits(const Session& session, const TensorEntry& want, const Allowed
     CHECK(rms <= allowed.logits_rms);
 }
 
-/// Tokens before the first whose choice of experts is a close one, so that a rounding may change it; it reaches all later ones.
+/// Tokens before the first whose choice of experts is a close one, so that a rounding may change it; it reaches all
+/// later ones.
 std::size_t tokens_of_clear_choice(const SafeTensors& file, std::size_t chosen, std::size_t tokens) {
     const TensorEntry* router = file.find("p2.router_logits");
     if (router == nullptr) return tokens;
@@ -136,8 +138,8 @@ TEST_CASE("the oracle's models come out as PyTorch computed them", "[models][ora
     check_against_oracle(oracle_models + name, oracle_models + name, Precision::f32);
 }
 
-// Five that differ in their attention: the kernels for f16 are others by their storage only, and each costs seconds here.
-// Of the rules of other models every node is checked with an f16 cache in other_sizes_test.cpp.
+// Five that differ in their attention: the kernels for f16 are others by their storage only, and each costs seconds
+// here. Of the rules of other models every node is checked with an f16 cache in other_sizes_test.cpp.
 TEST_CASE("the oracle's models come out within the noise of f16 with an f16 cache", "[models][oracle]") {
     const std::string name = GENERATE("gpt2", "llama", "llama_bf16", "gemma2", "gpt_oss");
     INFO(name);

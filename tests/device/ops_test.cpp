@@ -1,5 +1,5 @@
-// Every kernel of every op that this device can run, on every case, against the op's reference: in f32 and, from case to case in
-// turn, another storage type. `vantage conform` runs all types.
+// Every kernel of every op that this device can run, on every case, against the op's reference: in f32 and, from case
+// to case in turn, another storage type. `vantage conform` runs all of them.
 #include <catch2/catch_test_macros.hpp>
 #include <map>
 #include <string>

@@ -1,4 +1,5 @@
-// Whole models against what PyTorch computed: what tests of decoders and encoders share. Tolerances: the oracle's README, §5.
+// Whole models against what PyTorch computed: what tests of decoders and encoders share. Tolerances: the oracle's
+// README, §5.
 #pragma once
 
 #include <algorithm>

@@ -80,8 +80,8 @@ TEST_CASE("the oracle's op cases are all known, and those that are built are nam
 
 namespace {
 
-/// Which keys a query sees is the same code in every storage, so f32 is enough: each rule is another pipeline, and attention
-/// takes the longest of all to compile. Whole models with rules run in f16, too (other_sizes_test.cpp).
+/// Which keys a query sees is the same code in every storage, so f32 is enough: each rule is another pipeline, and
+/// attention takes the longest of all to compile. Whole models with rules run in f16, too (other_sizes_test.cpp).
 bool is_worth_compiling(const OracleCall& call) {
     if (call.op != "attention" || call.call.in(0).dtype == DType::f32) return true;
     const Attrs& attrs = call.call.attrs;

@@ -1,5 +1,5 @@
-// The same code on models of other sizes: each node of their plans against its reference, and a long session on one whose
-// context is cut into splits.
+// The same code on models of other sizes: each node of their plans against its reference, and a long session on one
+// whose context is cut into splits.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <numeric>

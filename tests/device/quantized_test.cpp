@@ -20,9 +20,10 @@ const std::string built_in_folder = std::string(VANTAGE_ROOT) + "/assets/models/
 
 }  // namespace
 
-// A weight's error is spread evenly over a step; the step is 2 m / 254 or m / 8, and the largest m of 32 normal numbers is 2.1
-// deviations: an error of 0.5 % of a matrix's own size in q8, and of 7.6 % in q4, in each of its results. There are 17 matrices on the
-// way to a logit, 4 in a row in each of 4 layers and the table, whose errors are independent: 2 % and 31 % if nothing damped them.
+// A weight's error is spread evenly over a step; the step is 2 m / 254 or m / 8, and the largest m of 32 normal numbers
+// is 2.1 deviations: an error of 0.5 % of a matrix's own size in q8, and of 7.6 % in q4, in each of its results. There
+// are 17 matrices on the way to a logit, 4 in a row in each of 4 layers and the table, whose errors are independent:
+// 2 % and 31 % if nothing damped them.
 TEST_CASE("the built-in model in 8 and 4 bits says nearly what it says in 16", "[models][quantize]") {
     const SafeTensors file(built_in_folder + "/expected.safetensors");
     const auto ids = values_of<std::int32_t>(file.at("0.input_ids"));
@@ -55,8 +56,9 @@ TEST_CASE("weights in types that are none of theirs are refused", "[models][quan
                  [] { Model::load(test_device(), built_in_folder, {.weights = DType::i32}); });
 }
 
-// Bytes times a power of two, one of each block the largest that there is: rounding finds the very numbers again, and a product of packed
-// bytes has no other error than that of f32; with 1056 k in parts, too. What rounding itself costs is the ops' tests' affair.
+// Bytes times a power of two, one of each block the largest that there is: rounding finds the very numbers again, and a
+// product of packed bytes has no other error than that of f32; with 1056 k in parts, too. What rounding itself costs is
+// the ops' tests' affair.
 TEST_CASE("rows that are bytes already lose nothing where they are rounded to bytes", "[ops][quantize]") {
     const Device& device = test_device();
     std::mt19937 random(7);

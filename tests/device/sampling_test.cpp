@@ -109,7 +109,8 @@ std::vector<double> probabilities(const std::vector<float>& logits, SamplingRule
     return p;
 }
 
-// Pearson's statistic in units of its standard deviation above its mean; cells that expect less than five draws are joined.
+// Pearson's statistic in units of its standard deviation above its mean; cells that expect less than five draws are
+// joined.
 double surprise(const std::vector<double>& counts, const std::vector<double>& expected) {
     double statistic = 0, cells = 0, rest = 0, rest_expected = 0;
     for (std::size_t i = 0; i < counts.size(); ++i) {

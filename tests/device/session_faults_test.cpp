@@ -37,9 +37,9 @@ TEST_CASE("a fault anywhere under a session ends in its error and leaves nothing
     Device device = Device::open();
     const std::vector<std::int32_t> want = whole_session(device);
     int struck = 0, harmless = 0;
-    // Every call at first, where a device is opened; then ever wider apart: they repeat by weight and by layer. The second
-    // fault strikes elsewhere than the first. A device that ran out of memory goes on, and has its pipelines still; each that was
-    // lost compiles its own, and so there are fewer of them.
+    // Every call at first, where a device is opened; then ever wider apart: they repeat by weight and by layer. The
+    // second fault strikes elsewhere than the first. A device that ran out of memory goes on, and has its pipelines
+    // still; each that was lost compiles its own, and so there are fewer of them.
     const bool lost = fault.kind == ErrorKind::device_lost;
     const std::uint64_t opening = 8;
     for (std::uint64_t nth = 1; nth < 100000; nth += nth < opening ? 1 : lost ? nth / 2 + 1 : nth / 4) {

@@ -1,4 +1,5 @@
-// A session's promises on the built-in model: chunks, repeats, the full context, no recording and no allocation per token.
+// A session's promises on the built-in model: chunks, repeats, the full context, no recording and no allocation per
+// token.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>

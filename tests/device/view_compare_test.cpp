@@ -1,4 +1,5 @@
-// Two runs side by side: cells on the slots of an alignment, their differences, and the distances of heads, against weights in double.
+// Two runs side by side: cells on the slots of an alignment, their differences, and the distances of heads, against
+// weights in double.
 #include <catch2/catch_test_macros.hpp>
 
 #include "test_model.h"
@@ -27,7 +28,8 @@ struct Pair {
     ShownRows all_rows() const {
         return {comparison.rows_of(AttentionKind::self), comparison.rows_of(AttentionKind::encoder)};
     }
-    /// Runs `state` to its end. Until the thread of `a` has begun the run, its version is the settled one of the run before.
+    /// Runs `state` to its end. Until the thread of `a` has begun the run, its version is the settled one of the run
+    /// before.
     void run(const ViewState& state) {
         const std::uint64_t run_before = a.version().run;
         a.start({.text = state.prompt}, state.sampling, state.max_tokens);

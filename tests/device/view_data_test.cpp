@@ -1,4 +1,5 @@
-// The viewer's data: cells of the pyramid, readings and statistics against weights that are made in double from the same rows.
+// The viewer's data: cells of the pyramid, readings and statistics against weights that are made in double from the
+// same rows.
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <thread>
@@ -220,7 +221,8 @@ TEST_CASE("under modifiers and by distance cells are what their formulas say", "
         for (std::int64_t k = 1; k < n; ++k) rest += at(i, k);
         return j == 0 || rest == 0 ? 0 : at(i, j) / rest;
     };
-    // Row 1 has two keys only, and what is left of it without the sink may be small: relative errors of p are divided by it.
+    // Row 1 has two keys only, and what is left of it without the sink may be small: relative errors of p are divided
+    // by it.
     check("sink off", 1e-4, without_sink);
     state.modifiers = {.value_weighted = true};
     check("values weighted", 1e-4, [&](std::int64_t i, std::int64_t j) { return at(i, j) * norm(j); });

@@ -1,5 +1,5 @@
-// Every level of a map for all rules of attention: against weights made in double, against the level below, and row by row against
-// all at once.
+// Every level of a map for all rules of attention: against weights made in double, against the level below, and row by
+// row against all at once.
 #include <algorithm>
 
 #include "test_model.h"
@@ -181,8 +181,8 @@ TEST_CASE("a cache in half precision moves no cell by more than 0.002", "[view]"
 
 namespace {
 
-/// A model whose heads look at so many tokens, and a map of one of them at some levels: sampled cells are exact sums and maxima,
-/// however many batches they were made in, and each row of cells sums to 1.
+/// A model whose heads look at so many tokens, and a map of one of them at some levels: sampled cells are exact sums
+/// and maxima, however many batches they were made in, and each row of cells sums to 1.
 void check_long_text(std::int64_t n, std::initializer_list<int> levels, std::int64_t samples) {
     const std::string config =
         R"({"model_type":"llama","num_hidden_layers":1,"hidden_size":16,"num_attention_heads":2,"num_key_value_heads":1,

@@ -1,5 +1,5 @@
-// What the viewer's data is compared with: weights that are made in double from the rows that the model left, and cells that are made
-// of those.
+// What the viewer's data is compared with: weights that are made in double from the rows that the model left, and cells
+// that are made of those.
 #pragma once
 
 #include <chrono>
@@ -49,7 +49,8 @@ inline std::vector<double> weights_of(const LiveModel& live, const HeadId& head,
     return p;
 }
 
-/// The mass and the peak of the cell whose first row and key these are, 2^level each way, of a causal layer without rules.
+/// The mass and the peak of the cell whose first row and key these are, 2^level each way, of a causal layer without
+/// rules.
 inline std::pair<double, double> cell_of(const LiveModel& live, const HeadId& head, std::int64_t row, std::int64_t key,
                                          int level, std::int64_t n) {
     const TapSource& source = live.source(head.layer, head.kind);

@@ -1,5 +1,6 @@
-// Kernels on matrix units down to their launch parameters, on made-up devices with other shapes than the one that the tests can run on.
-// What a launch says is held against an emulation of how matmul/coopmat.comp and attention/coopmat.comp share out the work.
+// Kernels on matrix units down to their launch parameters, on made-up devices with other shapes than the one that the
+// tests can run on. What a launch says is held against an emulation of how matmul/coopmat.comp and
+// attention/coopmat.comp share out the work.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
@@ -68,7 +69,8 @@ void check_lanes(const Launch& launch, std::uint32_t subgroups, const Caps& caps
     for (std::size_t i = 0; i < 3; ++i) CHECK(launch.groups[i] <= caps.max_workgroup_count[i]);
 }
 
-/// How often each of `count` rows (or columns) is computed by `groups` workgroups of `subgroups` with `repeat` matrices of `side`.
+/// How often each of `count` rows (or columns) is computed by `groups` workgroups of `subgroups` with `repeat` matrices
+/// of `side`.
 bool covers_once(std::uint32_t count, std::uint32_t groups, std::uint32_t subgroups, std::uint32_t repeat,
                  std::uint32_t side) {
     std::vector<int> times(count, 0);

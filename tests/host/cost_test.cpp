@@ -1,4 +1,5 @@
-// Costs of models, counted on graphs: against checkpoints, against sizes that are known, and against the closed forms of papers.
+// Costs of models, counted on graphs: against checkpoints, against sizes that are known, and against the closed forms
+// of papers.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -274,7 +275,7 @@ TEST_CASE("published models have their published sizes", "[cost]") {
     CHECK(active_parameters(CostModel(parsed(mixtral_8x7b))) == 12'879'925'248);
 }
 
-// ---- the closed forms of lectures and papers ---------------------------------------------------------------------------
+// ---- the closed forms of lectures and papers ------------------------------------------------------------------------
 
 TEST_CASE("a block of width d has 12 d² weights in matrices, and GPT-2 has 124 million", "[cost][forms]") {
     const CostModel gpt2(parsed(gpt2_small));

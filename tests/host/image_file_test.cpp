@@ -62,8 +62,8 @@ TEST_CASE("every kind of PNG and JPEG comes out as Pillow's RGB", "[image]") {
     for (const auto& [name, entry] : wanted.entries()) {
         INFO(name);
         const std::string path = images + (name.starts_with("photo") ? "" : "kinds/") + name;
-        // the standard leaves the last bit of the inverse cosine transform open, and versions of libjpeg use that; halved
-        // colour planes are interpolated on top, and colours made of three such numbers
+        // the standard leaves the last bit of the inverse cosine transform open, and versions of libjpeg use that;
+        // halved colour planes are interpolated on top, and colours made of three such numbers
         CHECK(largest_difference(read_image(path), entry) <= (name.ends_with(".jpg") ? 3 : 0));
     }
 }

@@ -1,4 +1,5 @@
-// Products of packed bytes down to their launch parameters, on made-up devices: when rows may be rounded, and what is launched then.
+// Products of packed bytes down to their launch parameters, on made-up devices: when rows may be rounded, and what is
+// launched then.
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
 #include <string>

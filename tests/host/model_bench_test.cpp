@@ -1,4 +1,5 @@
-// What `vantage bench model` and --profile compute on the host: names, rates, quality, tables; shapes of models; spans; programs.
+// What `vantage bench model` and --profile compute on the host: names, rates, quality, tables; shapes of models; spans;
+// programs.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>

@@ -1,5 +1,5 @@
-// Weights in 8 and 4 bits: bit for bit the blocks of ggml, errors within their bounds, any shape; and which weights of a model
-// become them.
+// Weights in 8 and 4 bits: bit for bit the blocks of ggml, errors within their bounds, any shape; and which weights of
+// a model become them.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <cstring>

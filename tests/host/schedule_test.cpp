@@ -74,7 +74,8 @@ void for_all_plans(const Check& check) {
                 }
 }
 
-/// When the bytes behind a value of the arena matter: from the first dispatch that writes them to the last that uses them.
+/// When the bytes behind a value of the arena matter: from the first dispatch that writes them to the last that uses
+/// them.
 struct Life {
     std::uint64_t begin = 0, end = 0;
     std::size_t first = 0, last = 0;
@@ -106,7 +107,7 @@ std::vector<Life> lives(const Graph& graph, const Schedule& schedule) {
 
 }  // namespace
 
-// ---- memory ----------------------------------------------------------------------------------------------------------
+// ---- memory ---------------------------------------------------------------------------------------------------------
 
 TEST_CASE("lifetimes that overlap never share memory, whatever they are", "[graph]") {
     std::mt19937 random(11);
@@ -177,7 +178,7 @@ TEST_CASE("with keep_all nothing shares memory", "[graph]") {
     CHECK(make_schedule(graph_of("gpt2", 8), graphics_card()).arena_bytes < schedule.arena_bytes);
 }
 
-// ---- barriers --------------------------------------------------------------------------------------------------------
+// ---- barriers -------------------------------------------------------------------------------------------------------
 
 TEST_CASE("no plan has a hazard, and every plan without barriers has", "[graph]") {
     for_all_plans([](const Graph& graph, const Caps& caps) {
@@ -301,7 +302,7 @@ TEST_CASE("the hazard checker knows reading after writing, writing after reading
     CHECK(all.find("write/plain writes cache, which write/plain wrote,") != std::string::npos);
 }
 
-// ---- what runs -------------------------------------------------------------------------------------------------------
+// ---- what runs ------------------------------------------------------------------------------------------------------
 
 TEST_CASE("nodes that nobody needs are not run; those that change a state are", "[graph]") {
     Graph graph;
@@ -365,7 +366,7 @@ TEST_CASE("what no kernel can do is unsupported, and named", "[graph]") {
     }
 }
 
-// ---- every op and kernel as data -------------------------------------------------------------------------------------
+// ---- every op and kernel as data ------------------------------------------------------------------------------------
 
 TEST_CASE("every op is complete, and its last kernel needs nothing", "[graph]") {
     std::set<std::string> names;

@@ -11,7 +11,8 @@
 
 namespace vantage::test {
 
-// A text this long takes a quadratic loop many minutes. Under a sanitizer, which looks for other mistakes, it is shorter.
+// A text this long takes a quadratic loop many minutes. Under a sanitizer, which looks for other mistakes, it is
+// shorter.
 #if defined(__SANITIZE_ADDRESS__)
 #define VANTAGE_TESTS_SANITIZED
 #elif defined(__has_feature)

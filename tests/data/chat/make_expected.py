@@ -52,7 +52,7 @@ def outcome(template, variables):
         return {"error": str(error)}
 
 
-# ---- conversations ----------------------------------------------------------------------------------------------------
+# ---- conversations ---------------------------------------------------------------------------------------------------
 
 def say(role, content, **more):
     return {"role": role, "content": content, **more}
@@ -129,7 +129,7 @@ def renamed(template, names):
     return re.sub(r"\{[{%].*?[%}]\}", inside, template, flags=re.S)
 
 
-# ---- snippets: one construct each -------------------------------------------------------------------------------------
+# ---- snippets: one construct each ------------------------------------------------------------------------------------
 
 things = {"n": 7, "x": 2.5, "t": "Hello, Wörld", "e": "", "l": [1, "two", None, True, 3.0], "d": {"b": 1, "a": [1, {"c": None}]},
           "none_value": None, "yes": True, "no": False,
