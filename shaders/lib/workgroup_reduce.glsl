@@ -1,6 +1,6 @@
 // How the values of all lanes of a workgroup become one, the same in every invocation, in an order that never changes.
 //
-// WORKGROUP_REDUCE(VALUE, SUBGROUP_VALUE, SLOTS, JOIN): with USE_SUBGROUP the lanes of a subgroup are joined by
+// WORKGROUP_REDUCE(VALUE, SUBGROUP_VALUE, SLOTS, COMBINE): with USE_SUBGROUP the lanes of a subgroup are joined by
 // SUBGROUP_VALUE, an expression of subgroup operations, and only one value per subgroup goes through the shared array
 // SLOTS; without, VALUE of every lane does, as a binary tree (workgroups have a power of two invocations). Correct for
 // every subgroup size. From uniform control flow only.
