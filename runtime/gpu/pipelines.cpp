@@ -48,7 +48,9 @@ const SpirvModule& module_of(const PipelineKey& key) {
     if (found == nullptr) found = find_added_spirv(key.module);
     if (found != nullptr) return *found;
     throw Error(ErrorKind::unsupported,
-                "shader '" + key.module + "' is not in this build: vantage --version lists what was left out");
+                "shader '" + key.module +
+                    "' is not in this build: vantage --version lists what the build left out, and a new shader needs "
+                    "a row in shaders/shaders.cmake");
 }
 
 /// Whether the pipeline must request its subgroup size. Throws when the device does not support it.
