@@ -18,8 +18,7 @@ struct Architecture {
     /// Prefixes that checkpoints may put before every name except those of the output layer. Graphs omit them. The
     /// default comes first.
     std::vector<const char*> prefixes;
-    /// Reads the fields it needs from config.json. Throws bad_file for invalid values, unsupported for unsupported
-    /// ones.
+    /// Reads the fields it needs from config.json. Throws bad_file for invalid and for unsupported values.
     void (*read)(const JsonFields& fields, ModelConfig& config);
     void (*build)(ModelBuilder& builder);
     /// Encoder–decoder models: builds the encoder, and the keys and values that the decoder's layers read.
