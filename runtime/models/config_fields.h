@@ -34,6 +34,8 @@ void read_sizes(const JsonFields& fields, ModelConfig& config, const FieldDefaul
 void divide_heads(const JsonFields& fields, ModelConfig& config, const char* width_key, const char* heads_key);
 void require_divides(const JsonFields& fields, const char* what, std::int64_t whole, const char* by, std::int64_t part);
 
+/// The first of "architectures": "LlamaForCausalLM"; empty if the file has none.
+std::string class_of(const JsonFields& fields);
 /// The output head of an encoder, from its class: …ForMaskedLM, …ForSequenceClassification with id2label or num_labels,
 /// …Model.
 void read_head(const JsonFields& fields, ModelConfig& config);
