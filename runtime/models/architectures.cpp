@@ -24,7 +24,8 @@ const Architecture& architecture_named(const std::string& name, const std::strin
         if (name == one->name) return *one;
         known += (known.empty() ? "" : one == all_architectures().back() ? " and " : ", ") + std::string(one->name);
     }
-    throw Error(ErrorKind::bad_file, file + ": the architecture is " + in_quotes(name) + ", but built are " + known);
+    throw Error(ErrorKind::bad_file,
+                file + ": the architecture is " + in_quotes(name) + ", but supported are " + known);
 }
 
 Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types) {

@@ -54,18 +54,20 @@ ModelConfig parse_model_config(std::string_view json, const std::string& name) {
     const JsonFields fields(tree, name);
     const Architecture& architecture = architecture_named(architecture_of(fields), name);
     if (fields.has("quantization_config"))
-        throw Error(ErrorKind::bad_file,
-                    name + ": the weights are quantised (\"quantization_config\"), but built are f32, f16 and bf16");
+        throw Error(
+            ErrorKind::bad_file,
+            name + ": the weights are quantised (\"quantization_config\"), but supported are f32, f16 and bf16");
     ModelConfig config;
     config.architecture = architecture.name;
     architecture.read(fields, config);
     if (const std::string of = class_of(fields);
         config.kind == ModelKind::decoder && (of.ends_with("Classification") || of.ends_with("QuestionAnswering")))
-        throw Error(ErrorKind::bad_file, name + ": \"architectures\" is " + in_quotes(of) +
-                                             ", but built are decoders that continue a text: …ForCausalLM and …Model");
+        throw Error(ErrorKind::bad_file,
+                    name + ": \"architectures\" is " + in_quotes(of) +
+                        ", but supported are decoders that continue a text: …ForCausalLM and …Model");
     if (config.head_width > 256)
-        throw Error(ErrorKind::bad_file, format("{}: heads are {} wide, but attention is built for widths up to 256",
-                                                name, config.head_width));
+        throw Error(ErrorKind::bad_file,
+                    format("{}: heads are {} wide, but attention supports widths up to 256", name, config.head_width));
     read_tokens(fields, config);
     return config;
 }

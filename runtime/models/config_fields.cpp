@@ -85,7 +85,7 @@ void read_head(const JsonFields& fields, ModelConfig& c) {
         read_labels(fields, c);
     } else if (!name.empty() && !name.ends_with("Model")) {
         throw Error(ErrorKind::bad_file, fields.name() + ": \"architectures\" is " + in_quotes(name) +
-                                             ", but built are …Model, …ForMaskedLM, …ForPreTraining, "
+                                             ", but supported are …Model, …ForMaskedLM, …ForPreTraining, "
                                              "…ForSequenceClassification and …ForImageClassification");
     }
 }
@@ -115,7 +115,7 @@ Activation activation_of(const JsonFields& fields, const char* key, const std::s
     if (name == "tanh") return Activation::tanh;
     throw Error(ErrorKind::bad_file,
                 fields.name() + ": \"" + key + "\" is " + in_quotes(name) +
-                    ", but built are gelu, gelu_new, quick_gelu, silu, relu, relu2, sigmoid and tanh");
+                    ", but supported are gelu, gelu_new, quick_gelu, silu, relu, relu2, sigmoid and tanh");
 }
 
 void read_start(const JsonFields& fields, ModelConfig& c, std::int64_t default_value) {
@@ -123,7 +123,7 @@ void read_start(const JsonFields& fields, ModelConfig& c, std::int64_t default_v
     if (!name.empty() && !name.ends_with("ForConditionalGeneration") &&
         (!name.ends_with("Model") || name.ends_with("EncoderModel")))
         throw Error(ErrorKind::bad_file, fields.name() + ": \"architectures\" is " + in_quotes(name) +
-                                             ", but built are …ForConditionalGeneration and …Model");
+                                             ", but supported are …ForConditionalGeneration and …Model");
     c.start_token = fields.optional_integer("decoder_start_token_id", 0, c.vocab - 1).value_or(default_value);
     if (c.start_token >= c.vocab) fields.fail("decoder_start_token_id", "a token of the vocabulary");
     c.forced_first_token = fields.optional_integer("forced_bos_token_id", 0, c.vocab - 1).value_or(-1);
@@ -227,7 +227,7 @@ void read_scaling(const JsonFields& fields, const JsonFields& rope, ModelConfig&
     if (kind == "default" || kind == "dynamic") return;
     if (kind != "linear" && kind != "llama3" && kind != "yarn" && kind != "longrope")
         throw Error(ErrorKind::bad_file, fields.name() + ": rope scaling is " + in_quotes(kind) +
-                                             ", but built are default, linear, llama3, yarn and longrope");
+                                             ", but supported are default, linear, llama3, yarn and longrope");
     c.rope_scaling.type = kind;
     if (kind == "yarn" && c.rope_theta <= 1) rope.fail("rope_theta", "a number above 1");
     if (kind == "linear") c.rope_scaling.factor = rope.number("factor", 1e-3, 1e6);
