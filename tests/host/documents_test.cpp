@@ -1,4 +1,5 @@
-// README.md and docs/: every op and shader is described, and every file and function that a page names exists.
+// README.md and docs/: every op, shader and architecture is described, and every file and function that a page names
+// exists.
 // tests/build/documents.sh checks the commands and compiles the code blocks.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
@@ -13,6 +14,7 @@
 
 #include "runtime/base/files.h"
 #include "runtime/graph/op_def.h"
+#include "runtime/models/architecture.h"
 
 using namespace vantage;
 
@@ -121,6 +123,22 @@ TEST_CASE("docs/ops.md has every shader", "[documents]") {
         INFO(name);
         CHECK(named.count(name) == 1);
     }
+}
+
+TEST_CASE("docs/models.md has every architecture, and README.md their number", "[documents]") {
+    const std::string page = read_file(root + "/docs/models.md");
+    const std::size_t begin = page.find("\n## Architectures\n");
+    REQUIRE(begin != std::string::npos);
+    std::set<std::string> listed, supported;
+    for (const auto& [name, row] : rows_by_op(page.substr(begin, page.find("\n## ", begin + 1) - begin))) {
+        INFO(row);
+        CHECK(listed.insert(name).second);
+    }
+    CHECK(listed.erase("model_type") == 1);  // the head of the table
+    for (const Architecture* one : all_architectures()) supported.insert(one->name);
+    CHECK(listed == supported);
+    static const std::regex number("supports ([0-9]+)\\s+architectures");
+    CHECK(matches(read_file(root + "/README.md"), number) == std::set{std::to_string(supported.size())});
 }
 
 TEST_CASE("the pages name files that exist", "[documents]") {
