@@ -7,10 +7,10 @@
     python3 compare.py llama t5 --count 50   # of these
     python3 compare.py falcon --first 7 --count 1 --keep kept
 
-A variant is determined by its number. Its folder has weights in f32, f16 or bf16, possibly in shards, and config.json in
-the format of transformers 4 or 5. The reference is transformers' eager attention in f32, for a short and a long prompt.
-Tolerance: 2e-4 for logits, 1e-3 for hidden states, 5e-5 for attention, times the largest value if that is above 1, plus
-four times the difference between transformers in f32 and f64. Exit code 1 if a variant differs or is rejected.
+A variant is determined by its number. Its folder has weights in f32, f16 or bf16, possibly in shards, and config.json
+in the format of transformers 4 or 5. The reference is transformers' eager attention in f32, for a short and a long
+prompt. Tolerance: 2e-4 for logits, 1e-3 for hidden states, 5e-5 for attention, times the largest value if that is above
+1, plus four times the difference between transformers in f32 and f64. Exit code 1 if a variant differs or is rejected.
 """
 
 import argparse

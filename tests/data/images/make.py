@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Makes the pictures and expected values beside it, by Pillow and transformers' ViTImageProcessorPil:
-   python3 make.py   (numpy, python3-pil, python3-transformers, safetensors; made with Pillow 13.0.0 and transformers 5.12.1)
+   python3 make.py   (numpy, python3-pil, python3-transformers, safetensors)
+The files here were made with Pillow 13.0.0 and transformers 5.12.1.
 
 photo.png     a 53 x 37 picture of gradients, waves and noise: RGB
 photo.jpg     the same, as a JPEG with halved colour planes

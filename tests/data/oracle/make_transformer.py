@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes models/transformer and models/transformer_norm_first: the encoder-decoder of "Attention Is All You Need" in small,
-under the config.json and the tensor names that docs/models.md gives it, with the values that torch computes.
+"""Makes models/transformer and models/transformer_norm_first: the encoder-decoder of "Attention Is All You Need" in
+small, under the config.json and the tensor names that docs/models.md gives it, with the values that torch computes.
 
-The layers are torch.nn.TransformerEncoderLayer and TransformerDecoderLayer. Their attention weights are not to be had from
-a whole layer, so the sublayers are called one by one, and the results compared with those of the layers.
+The layers are torch.nn.TransformerEncoderLayer and TransformerDecoderLayer. Their attention weights are not to be had
+from a whole layer, so the sublayers are called one by one, and the results compared with those of the layers.
 
     apt-get install --no-install-recommends python3-torch python3-safetensors
     python3 make_transformer.py

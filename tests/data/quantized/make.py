@@ -1,4 +1,5 @@
-"""Blocks of Q8_0 and Q4_0 as the gguf package makes them (ggml's reference in numpy): writes blocks.safetensors beside this file.
+"""Blocks of Q8_0 and Q4_0 as the gguf package makes them (ggml's reference in numpy): writes blocks.safetensors
+beside this file.
 
 values f32 [rows, 32], and for each type its blocks as bytes and what they stand for. Needs numpy, gguf and safetensors.
 """

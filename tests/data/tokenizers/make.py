@@ -3,9 +3,10 @@
 
     python3 tests/data/tokenizers/make.py
 
-Needs Hugging Face `tokenizers` (these files: 0.23.1) and `sentencepiece` (0.2.2), which compiles the character map. Each
-folder gets a tokenizer.json of a kind that is in use and a tokenizer_expected.json in the format of
-tests/data/oracle/README.md, section 2. Training is deterministic; another version of the libraries may choose other words.
+Needs Hugging Face `tokenizers` (these files: 0.23.1) and `sentencepiece` (0.2.2), which compiles the character map.
+Each folder gets a tokenizer.json of a kind that is in use and a tokenizer_expected.json in the format of
+tests/data/oracle/README.md, section 2. Training is deterministic; another version of the libraries may choose other
+words.
 """
 import io
 import json
