@@ -177,7 +177,7 @@ TEST_CASE("a minimised window draws nothing, and the model continues", "[view][w
 TEST_CASE("a budget of one percent leaves the model its time", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     Opened opened;
-    // Pictures, and the device's time for the viewer's data, in three seconds of a model at work.
+    // Pictures, and submissions for the viewer's data, in three seconds of a model at work.
     const auto cost = [&](std::optional<double> budget) {
         LiveModel live(opened.model, {.on_version = WindowSystem::wake, .before_step = [] {
                                           std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -187,13 +187,13 @@ TEST_CASE("a budget of one percent leaves the model its time", "[view][window][o
         while (live.version().activity != Activity::writing) REQUIRE(window.turn(0.05));
         const double until = seconds() + 3;
         while (seconds() < until) REQUIRE(window.turn(0.05));
-        return std::pair(window.counts().pictures, window.viewer().counts().device_seconds);
+        return std::pair(window.counts().pictures, window.viewer().counts().submissions);
     };
-    const auto [free_pictures, free_seconds] = cost({});
-    const auto [few_pictures, few_seconds] = cost(1.0);
-    CAPTURE(free_pictures, few_pictures, free_seconds, few_seconds);
+    const auto [free_pictures, free_submissions] = cost({});
+    const auto [few_pictures, few_submissions] = cost(1.0);
+    CAPTURE(free_pictures, few_pictures, free_submissions, few_submissions);
     CHECK(few_pictures < free_pictures);
-    CHECK(few_seconds < free_seconds / 2);
+    CHECK(few_submissions < free_submissions / 2);
 }
 
 TEST_CASE("a mouse that never rests draws what a budget allows, and at least four pictures a second", "[view][once]") {
