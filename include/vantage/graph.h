@@ -102,7 +102,7 @@ struct Value {
     bool transposed = false;
     /// A weight that is several of the checkpoint, one after the other.
     std::vector<std::string> parts = {};
-    /// The same number in every copy of the graph, and in no other value; 0 for what a pass adds to a plan's graph.
+    /// The same number in every copy of the graph, and in no other value.
     std::uint64_t serial = 0;
 };
 /// The tensors of the checkpoint that make up a weight: usually one, by its own name.

@@ -205,7 +205,8 @@ public:
 
     /// The logits that the next token is drawn from, [vocab]; runs what waits of this sequence, and nothing of others.
     /// Tokens that are drawn later stay the same to the last bit: without SessionOptions::inspect, `next` runs the last
-    /// chunk again. Throws usage for an encoder and an empty sequence, and as Plan::run.
+    /// chunk again. If tokens are appended in between, they run in a chunk of their own and may round differently.
+    /// Throws usage for an encoder and an empty sequence, and as Plan::run.
     Array next_logits();
     /// The n most probable next tokens, the most probable first: softmax of next_logits(), before any sampling.
     std::vector<TokenProbability> top(std::int64_t n);

@@ -204,13 +204,14 @@ const SpirvModule& detail::newest_module(KernelState& kernel) {
     const SpirvModule* made = nullptr;
     try {
         made = &add_spirv(kernel.name, compile_glsl(kernel.path, read_file(kernel.path)));
-    } catch (const Error& error) {
-        if (is_fatal(error.kind())) {
+    } catch (const std::exception& failure) {
+        const auto* error = dynamic_cast<const Error*>(&failure);
+        if (error == nullptr || is_fatal(error->kind())) {
             const std::lock_guard lock(kernel.mutex);
             kernel.changed = {};
             throw;
         }
-        log_message(LogLevel::warning, std::string(error.what()) + "; the last good version stays");
+        log_message(LogLevel::warning, std::string(failure.what()) + "; the last good version stays");
     }
     const std::lock_guard lock(kernel.mutex);
     if (made != nullptr && kernel.changed == now) kernel.newest = made;  // else another thread compiles a newer one

@@ -121,6 +121,16 @@ void Plan::State::undo(const std::vector<Trial>& trials) {
 }
 
 std::uint64_t Plan::State::run_trial(std::span<const int> segments, std::vector<Trial> trials) {
+    // Runs a node with its new version: what is wrong with its results, or with the reference.
+    const auto fault_of = [&](int node) -> std::string {
+        try {
+            const std::vector<Divergence> found = check_node(static_cast<std::size_t>(node));
+            return found.empty() ? "" : found.front().message;
+        } catch (const Error& error) {
+            if (is_fatal(error.kind())) throw;
+            return error.what();
+        }
+    };
     const auto trial_of = [&](int node) {
         return std::ranges::find_if(trials, [&](const Trial& trial) {
             const KernelState* kernel = trial.kernel->kernel;
@@ -135,14 +145,12 @@ std::uint64_t Plan::State::run_trial(std::span<const int> segments, std::vector<
                 if (dispatch.segment != segment || node < 0 || node == before) continue;
                 before = node;
                 const auto trial = trial_of(node);
-                std::vector<Divergence> found;
-                if (trial == trials.end())
-                    recorder->run_node(node);
-                else
-                    found = check_node(static_cast<std::size_t>(node));
-                if (found.empty()) continue;
-                refuse(*trial, found.front().message);
-                trials.erase(trial);
+                if (trial != trials.end()) {
+                    const std::string fault = fault_of(node);
+                    if (fault.empty()) continue;
+                    refuse(*trial, fault);
+                    trials.erase(trial);
+                }
                 recorder->run_node(node);
             }
         }

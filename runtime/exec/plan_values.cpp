@@ -65,9 +65,10 @@ int Plan::State::readable(const std::string& name) const {
 }
 
 std::string Plan::State::name(int id) const {
+    if (const std::string& name = graph.value(id).name; !name.empty()) return name;
     for (const auto& [name, output] : graph.outputs())
         if (output == id) return name;
-    return graph.value(id).name;
+    return "";
 }
 
 int Plan::State::require_writable(int id, const char* deed) const {
@@ -89,7 +90,10 @@ int Plan::State::id_of(const Tensor& tensor) const {
     if (!tensor) throw Error(ErrorKind::usage, "plan: an empty tensor names no value");
     if (!detail::GraphAccess::same_value(tensor, graph))
         throw Error(ErrorKind::usage, "plan: the tensor is not one of the graph that was compiled");
-    if (graph.value(tensor.id()).kind == ValueKind::node && name(tensor.id()).empty())
+    const int storage = graph.storage(tensor.id());  // of a view: that of the value it shows
+    const auto kept = [&](const auto& output) { return graph.storage(output.second) == storage; };
+    if (graph.value(storage).kind == ValueKind::node && name(tensor.id()).empty() &&
+        std::ranges::none_of(graph.outputs(), kept))
         throw Error(ErrorKind::usage, "plan: the tensor is an intermediate: make it an output to read it");
     return tensor.id();
 }
@@ -289,7 +293,7 @@ BufferView Plan::buffer(const std::string& name) const {
     const int id = s.readable(name);
     s.require_declared(s.graph.storage(id), "shared");
     const auto [buffer, offset] = s.memory.place_of(s.graph, s.schedule, id);
-    return {buffer.handle(), offset, s.graph.value(id).type.bytes(), buffer.address() + offset,
+    return {buffer.handle(), offset, whole_words(s.graph.value(id).type.bytes()), buffer.address() + offset,
             std::make_shared<const gpu::Buffer>(buffer)};
 }
 

@@ -15,6 +15,7 @@ Batch::Batch(const Model& model, std::int64_t sequences, const SessionOptions& o
     if (options.record_attention.every || !options.record_attention.layers.empty())
         throw Error(ErrorKind::usage, "a batch records no attention; a session does");
     core_ = std::make_shared<detail::SessionCore>(model, options, sequences, false);
+    sequences_.reserve(static_cast<std::size_t>(sequences));
     for (std::int64_t i = 0; i < sequences; ++i)
         sequences_.emplace_back(new Sequence(core_, static_cast<std::size_t>(i)));  // its constructor is protected
 }

@@ -19,7 +19,7 @@ namespace vantage {
 struct PlanKey {
     std::int64_t lanes = 1, rows = 1;
     bool encoder = false;  ///< the encoder of an encoder–decoder
-    auto operator<=>(const PlanKey&) const = default;
+    bool operator==(const PlanKey&) const = default;
 };
 
 /// The global tokens of a session: the first ones, as many as the model takes by itself where nothing says it; or

@@ -233,6 +233,8 @@ void RunScheduler::run_prompt(const PromptRun& run, bool draw) {
         SequenceState& s = sequences_[run.slots[i]];
         s.redraw_from = draw ? s.processed : s.processed + rows[i] - 1;
         s.processed += rows[i];
+        // an encoder–decoder's prompt is what the encoder has read
+        if (config_.kind != ModelKind::encoder_decoder) stats_.prompt_tokens += rows[i];
     }
     stats_.prompt_rows += std::ssize(run.lanes) * run.rows;
 }
@@ -241,9 +243,6 @@ void RunScheduler::run_prompts(std::span<const PromptRun> runs, bool draw) {
     const Stopwatch running(stats_.prompt_seconds);
     for (const PromptRun& run : runs) {
         throw_if_interrupted();
-        if (config_.kind != ModelKind::encoder_decoder)  // else the prompt is what the encoder has read
-            for (const std::size_t slot : run.slots)
-                stats_.prompt_tokens += std::min(sequences_[slot].waiting(), run.rows);
         run_prompt(run, draw);
     }
     settle();

@@ -57,8 +57,8 @@ public:
     void run_tokens();
     /// The next token of every sequence that can continue; valid until the next call.
     const std::vector<std::optional<std::int32_t>>& next();
-    /// The logits [vocab] that the next token of a sequence is drawn from. All its tokens have run afterwards; what is
-    /// drawn later does not change, and nothing runs of the other sequences.
+    /// The logits [vocab] that the next token of a sequence is drawn from. What is drawn later does not change, and
+    /// nothing runs of the other sequences.
     std::vector<float> next_logits(std::size_t slot);
     /// The sequence draws no more; what runs already may continue it, and is not read.
     void end(std::size_t slot);

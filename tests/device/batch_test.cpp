@@ -149,7 +149,7 @@ TEST_CASE("a sequence that begins later does not change one that draws", "[batch
         REQUIRE(batch.next()[0].has_value());
         if (round % 4 == 1) batch.run();  // runs what was drawn, and changes nothing
     }
-    CHECK(batch.stats().prompt_tokens < 80);  // of all: none runs again because of another
+    CHECK(batch.stats().prompt_tokens <= 61);  // of all: none runs again because of another
     CHECK((Written{batch[0].tokens(), batch[0].next_logits().vector()}) == alone);
 }
 

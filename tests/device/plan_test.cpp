@@ -186,6 +186,32 @@ TEST_CASE("values are written and read by their tensors", "[plan]") {
     expect_error(ErrorKind::usage, {"not one of the graph"}, [&] { plan.write(late, {1.f, 1.f}); });
 }
 
+TEST_CASE("a view of an intermediate is not read, a view of an output is", "[plan]") {
+    Graph g;
+    const Tensor x = g.input("x", {2, 2}), h = x + x, y = h + x;
+    const Tensor of_h = g.reshape(h, {4}), of_y = g.reshape(y, {4});
+    g.output("y", y);
+    Plan plan(std::move(g), test_device());
+    plan.write(x, {1.f, 2.f, 3.f, 4.f});
+    plan.run();
+    expect_error(ErrorKind::usage, {"intermediate"}, [&] { plan.read(of_h); });
+    CHECK(of(plan.read(of_y)) == std::vector<float>{3, 6, 9, 12});
+}
+
+TEST_CASE("memory of an odd number of 16-bit values is bound in another plan", "[plan]") {
+    const auto doubled = [] {
+        Graph g;
+        const Tensor x = g.input("x", {3}, DType::f16);
+        g.output("y", x + x);
+        return Plan(std::move(g), test_device());
+    };
+    Plan first = doubled(), second = doubled();
+    first.write("x", {1.f, 2.f, 3.f});
+    second.bind("x", first.buffer("x"));
+    second.run();
+    CHECK(of(second.read("y")) == std::vector<float>{2, 4, 6});
+}
+
 TEST_CASE("a tensor of a copy of the graph names the value that both have", "[plan]") {
     Graph g;
     const Tensor x = g.input("x", {2});
