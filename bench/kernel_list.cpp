@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "runtime/base/at.h"
 #include "runtime/base/files.h"
 #include "runtime/base/spirv.h"
 #include "runtime/graph/choose_kernel.h"
@@ -101,8 +102,8 @@ private:
         const Schedule schedule = make_schedule(graph, caps_);
         for (const Dispatch& dispatch : schedule.dispatches)
             if (dispatch.node >= 0)
-                add(graph.nodes()[static_cast<std::size_t>(dispatch.node)].op->name,
-                    schedule.kernels[static_cast<std::size_t>(dispatch.node)]->name, dispatch.launch);
+                add(at(graph.nodes(), dispatch.node).op->name, at(schedule.kernels, dispatch.node)->name,
+                    dispatch.launch);
             else
                 add("grid", "plain", dispatch.launch);
     }

@@ -1,4 +1,5 @@
 #include "cli/explain/explain_figures.h"
+#include "runtime/base/at.h"
 #include "runtime/session/model_access.h"
 
 #include <algorithm>
@@ -179,8 +180,7 @@ std::vector<DispatchGroup> dispatch_groups(const Plan& plan) {
     };
     std::vector<Run> runs;
     for (const Dispatch& dispatch : detail::PlanAccess::schedule(plan).dispatches) {
-        std::string layer =
-            dispatch.node < 0 ? std::string() : layer_of(graph.nodes()[static_cast<std::size_t>(dispatch.node)].scope);
+        std::string layer = dispatch.node < 0 ? std::string() : layer_of(at(graph.nodes(), dispatch.node).scope);
         if (dispatch.node < 0 && !runs.empty())
             layer = runs.back().layer;  // a grid dispatch belongs to the dispatch after it
         if (runs.empty() || runs.back().layer != layer) runs.push_back({layer, {}});

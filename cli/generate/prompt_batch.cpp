@@ -1,4 +1,5 @@
 #include "cli/generate/prompt_batch.h"
+#include "runtime/base/at.h"
 #include "runtime/session/model_access.h"
 
 #include <algorithm>
@@ -87,7 +88,7 @@ void PromptBatch::run_some(std::size_t first, std::size_t count, bool json) {
         const std::vector<Completion> completions =
             complete(batch_, std::span(ids_).subspan(first, count), options_.sampling, options_.generator,
                      [&](std::int64_t i, const Token& token) {
-                         texts[static_cast<std::size_t>(i)] += token.text;
+                         at(texts, i) += token.text;
                          return true;
                      });
         for (std::size_t i = 0; i < count; ++i) write(first + i, completions[i], json);

@@ -1,4 +1,5 @@
 #include "cli/heads/heads_table.h"
+#include "runtime/base/at.h"
 #include "runtime/session/model_access.h"
 
 #include <algorithm>
@@ -43,7 +44,7 @@ HeadsPart heads_part(Session& session, std::size_t tokens, AttentionKind kind) {
             part.rows.push_back({.place = {layer, head, kind}, .numbers = &numbers, .pattern = pattern_of(numbers)});
         }
     for (const SalientHead& salient : salient_heads(survey.numbers(), survey.heads(), part.rows.size()))
-        part.rows[static_cast<std::size_t>(salient.layer * survey.heads() + salient.head)].salience = salient.score;
+        at(part.rows, salient.layer * survey.heads() + salient.head).salience = salient.score;
     return part;
 }
 

@@ -1,4 +1,5 @@
 #include "cli/heads/pattern_pictures.h"
+#include "runtime/base/at.h"
 #include "runtime/session/model_access.h"
 
 #include <algorithm>
@@ -29,8 +30,8 @@ void write_patterns(const HeadsReport& report, const HeadsPart& part, const std:
     for (const HeadRow& row : part.rows) {
         std::vector<double> bars = row.numbers->received;
         for (double& bar : bars) bar = std::isnan(bar) ? 0 : bar;
-        picture.panels[static_cast<std::size_t>(row.place.layer * survey.heads() + row.place.head)] = {
-            row.pattern.id(), row.pattern.label(), row.pattern.share, std::move(bars)};
+        at(picture.panels, row.place.layer * survey.heads() + row.place.head) = {row.pattern.id(), row.pattern.label(),
+                                                                                 row.pattern.share, std::move(bars)};
     }
     picture.title =
         title_of(report, part) + format(": patterns of {} layers × {} heads", picture.layers, picture.heads);

@@ -6,6 +6,7 @@
 
 #include "cli/shared/cells.h"
 #include "cli/shared/probabilities.h"
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/base/json.h"
 #include "runtime/models/config.h"
@@ -106,8 +107,7 @@ void print_reads(const InspectReport& report, const Page& page) {
             .c_str());
     for (std::size_t row = 0; row < report.reads.size(); ++row) {
         const SourceRead& read = report.reads[row];
-        const std::string source =
-            token_label(token_text(session.model(), session.source_tokens()[static_cast<std::size_t>(read.key)]));
+        const std::string source = token_label(token_text(session.model(), at(session.source_tokens(), read.key)));
         std::printf("  %s %s %s\n",
                     align_left(shortened(report.survey.quoted(static_cast<int>(row)), max_word), max_word).c_str(),
                     share_cell(page, read.weight).c_str(), shortened(source, max_word).c_str());

@@ -1,4 +1,5 @@
 #include "cli/shared/head_survey.h"
+#include "runtime/base/at.h"
 #include "runtime/session/model_access.h"
 
 #include <algorithm>
@@ -91,11 +92,9 @@ std::string in_quotes(std::string_view text) {
 }
 }  // namespace
 
-std::string HeadSurvey::quoted(int token) const { return in_quotes(texts_[static_cast<std::size_t>(token)]); }
+std::string HeadSurvey::quoted(int token) const { return in_quotes(at(texts_, token)); }
 
-std::string HeadSurvey::quoted_query(int token) const {
-    return in_quotes(query_texts()[static_cast<std::size_t>(token)]);
-}
+std::string HeadSurvey::quoted_query(int token) const { return in_quotes(at(query_texts(), token)); }
 
 std::string HeadSurvey::link_text(const Read& read) const {
     return quoted_query(read.query) + " → " + quoted(read.key);

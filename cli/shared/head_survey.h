@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/at.h"
 #include "runtime/inspect/head_pattern.h"
 #include "runtime/inspect/salient_head.h"
 #include "vantage/session.h"
@@ -22,9 +23,7 @@ public:
     int tokens() const { return input_.keys.size(); }  ///< keys; also the queries, except in cross-attention
     int layers() const { return layers_; }
     int heads() const { return heads_; }
-    const HeadStatistics& of(int layer, int head) const {
-        return numbers_[static_cast<std::size_t>(layer * heads_ + head)];
-    }
+    const HeadStatistics& of(int layer, int head) const { return at(numbers_, layer * heads_ + head); }
     /// The most salient head; empty if no head has a score above 0.
     std::optional<SalientHead> salient() const {
         return salient_.empty() ? std::nullopt : std::optional(salient_.front());
@@ -38,7 +37,7 @@ public:
     const std::vector<std::string>& texts() const { return texts_; }
     const std::vector<std::string>& query_texts() const { return input_.queries ? query_texts_ : texts_; }
     const HeadTexts& input() const { return input_; }
-    std::int32_t id(int token) const { return input_.keys.ids[static_cast<std::size_t>(token)]; }
+    std::int32_t id(int token) const { return at(input_.keys.ids, token); }
     /// Whether the attention has a causal mask.
     bool causal() const { return input_.causal; }
     /// A key in quotation marks, shortened, without control characters.

@@ -1,4 +1,5 @@
 #include "cli/shared/image_overlay.h"
+#include "runtime/base/at.h"
 #include "runtime/session/model_access.h"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ Image map_of(const std::vector<float>& shares, int rows, int columns, int width,
     Image cells(columns, rows, Rgb{});
     for (int y = 0; y < rows; ++y)
         for (int x = 0; x < columns; ++x) {
-            const float share = shares[static_cast<std::size_t>(y * columns + x)] / largest;
+            const float share = at(shares, y * columns + x) / largest;
             const auto grey = static_cast<std::uint8_t>(std::lround(255 * share));
             cells.set(x, y, {grey, grey, grey});
         }

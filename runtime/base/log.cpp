@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/base/at.h"
 #include "runtime/base/options.h"
 
 namespace vantage {
@@ -27,7 +28,7 @@ constexpr std::array<LevelName, 4> level_names{{
 constexpr int stderr_descriptor = 2;
 
 void write_to_stderr(LogLevel level, const std::string& message) {
-    const LevelName& name = level_names[static_cast<std::size_t>(level)];
+    const LevelName& name = at(level_names, level);
     const bool colour = *name.colour != '\0' && colour_wanted(stderr_descriptor);
     // One call for one message, so that lines of several threads do not mix.
     std::fprintf(stderr, "vantage: %s%s:%s %s\n", colour ? name.colour : "", name.name, colour ? "\033[0m" : "",

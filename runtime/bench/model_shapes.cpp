@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "runtime/base/at.h"
 #include "runtime/base/json.h"
 #include "runtime/bench/shapes.h"
 #include "runtime/graph/fuse.h"
@@ -75,10 +76,8 @@ Graph graph_of(const MeasuredShape& model, const ModelRun& run) {
 
 void add_calls(std::vector<BenchCase>& cases, const Graph& graph, const std::string& name, bool quick) {
     for (const int node : live_nodes(graph))
-        add_case(cases, {.name = name,
-                         .call = call_of(graph, graph.nodes()[static_cast<std::size_t>(node)]),
-                         .quick = quick,
-                         .of_model = true});
+        add_case(cases,
+                 {.name = name, .call = call_of(graph, at(graph.nodes(), node)), .quick = quick, .of_model = true});
 }
 
 void add_run(std::vector<BenchCase>& cases, const MeasuredShape& model, const ModelRun& run) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 
 namespace vantage {
@@ -31,7 +32,7 @@ void QualityMeter::add(std::span<const float> reference, std::span<const float> 
         const std::vector<double> p = log_probabilities(reference.subspan(i * vocab, vocab)),
                                   q = log_probabilities(logits.subspan(i * vocab, vocab));
         ++tokens_;
-        nats_ -= q[static_cast<std::size_t>(targets[i])];
+        nats_ -= at(q, targets[i]);
         for (std::size_t token = 0; token < vocab; ++token) divergence_ += std::exp(p[token]) * (p[token] - q[token]);
         same_top_ += std::ranges::max_element(p) - p.begin() == std::ranges::max_element(q) - q.begin() ? 1 : 0;
     }

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 
 namespace vantage {
@@ -38,7 +39,7 @@ std::string power_of_ten(int power, const char* unit) {
     if (power < 0) return format("{:.{}f}", std::pow(10, power), -power);
     if (*unit == 'T' && power >= 3) return format("{:.0f} T", std::pow(10, power - 3));
     const int thousands = std::min(power / 3, 2);
-    return format("{:.0f}{}", std::pow(10, power - 3 * thousands), prefixes[static_cast<std::size_t>(thousands)]);
+    return format("{:.0f}{}", std::pow(10, power - 3 * thousands), at(prefixes, thousands));
 }
 
 TextExtent extent(const std::string& text, const TextStyle& style) { return TextRaster::shared().measure(text, style); }

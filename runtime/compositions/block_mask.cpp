@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/ops/sampling.h"
 #include "vantage/ops.h"
@@ -24,7 +25,7 @@ std::vector<std::int32_t> bigbird_block_mask(std::int64_t blocks, const BigBirdO
         std::vector<std::int64_t> others;
         for (std::int64_t j = 0; j < blocks; ++j) {
             const bool seen = i < options.global || j < options.global || 2 * std::abs(i - j) < options.window;
-            mask[static_cast<std::size_t>(i * blocks + j)] = seen;
+            at(mask, i * blocks + j) = seen;
             if (!seen) others.push_back(j);
         }
         // the first of a shuffle (Fisher and Yates), each number by row and place, whatever the other rows draw

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/ops/sampling.h"
 #include "vantage/ops.h"
@@ -68,7 +69,7 @@ std::vector<float> performer_projection(std::int64_t features, std::int64_t widt
         }
         const double scale = 1 / std::sqrt(dot(one, one, width));
         for (std::int64_t i = 0; i < width; ++i) one[i] *= scale;
-        lengths[static_cast<std::size_t>(row)] = std::sqrt(length);
+        at(lengths, row) = std::sqrt(length);
     }
     std::vector<float> result(cells);
     for (std::size_t i = 0; i < cells; ++i)

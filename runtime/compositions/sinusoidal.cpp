@@ -3,6 +3,7 @@
 // Vaswani et al. 2017, section 3.5; or all sines and then all cosines, as in tensor2tensor.
 #include <cmath>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "vantage/ops.h"
 
@@ -28,8 +29,7 @@ std::vector<float> sinusoidal_table(std::int64_t n, std::int64_t dim, double bas
             const bool cosine = interleaved ? col % 2 != 0 : col >= half;
             const double angle =
                 static_cast<double>(p) * std::pow(base, -2 * static_cast<double>(i) / static_cast<double>(dim));
-            table[static_cast<std::size_t>(p * dim + col)] =
-                static_cast<float>(cosine ? std::cos(angle) : std::sin(angle));
+            at(table, p * dim + col) = static_cast<float>(cosine ? std::cos(angle) : std::sin(angle));
         }
     return table;
 }

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <random>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/call_graph.h"
 #include "runtime/graph/choose_kernel.h"
@@ -121,8 +122,7 @@ CaseResult run_case(const Device& device, const OpDef& op, const Case& test, con
     std::vector<HostTensor> want;
     for (std::size_t i = 0; i < prepared.call.outputs.size(); ++i) {
         const int alias = op.alias_of(i);
-        want.push_back(alias >= 0 ? prepared.inputs[static_cast<std::size_t>(alias)]
-                                  : HostTensor(prepared.call.outputs[i]));
+        want.push_back(alias >= 0 ? at(prepared.inputs, alias) : HostTensor(prepared.call.outputs[i]));
     }
     op.reference(prepared.call, prepared.inputs, want);
     std::vector<HostTensor> got;

@@ -1,4 +1,5 @@
 #include "runtime/conform/oracle_calls.h"
+#include "runtime/base/at.h"
 
 namespace vantage::oracle {
 
@@ -15,8 +16,8 @@ OracleCall call_of(const char* op, std::vector<HostTensor> inputs, Attrs attrs) 
 }
 
 void expect_result(OracleCall& call, int output, const std::string& name, HostTensor want) {
-    const TensorType& type = call.call.op != nullptr ? call.call.outputs[static_cast<std::size_t>(output)]
-                                                     : call.made_on_host[static_cast<std::size_t>(output)].type;
+    const TensorType& type =
+        call.call.op != nullptr ? at(call.call.outputs, output) : at(call.made_on_host, output).type;
     if (type.shape.elements() != want.type.shape.elements())
         throw Error(ErrorKind::unsupported,
                     call.op + " gives " + name + " as " + type.text() + ", but the case has " + want.type.text());

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/conform/oracle_map.h"
 #include "runtime/conform/oracle_reader.h"
@@ -107,7 +108,7 @@ CaseResult judged(const OracleCase& test, const OracleCall& call, DType storage,
     CaseResult result;
     double worst_ratio = -1;
     for (const OracleCheck& check : call.checks) {
-        HostTensor& got = results[static_cast<std::size_t>(check.output)];
+        HostTensor& got = at(results, check.output);
         for (std::size_t i : check.ignored) got.data[i] = check.want.data[i];
         const Comparison c = compare(check.result, got, check.want, tolerances(test, storage, check.want));
         if (const double ratio = c.worst / std::max(c.allowed, 1e-300); ratio > worst_ratio)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/gpu/transfer.h"
 
@@ -32,7 +33,7 @@ std::string value_before(const Graph& graph, const Schedule& schedule, std::uint
         if (!place.in_arena || place.offset > byte || place.offset < nearest) continue;
         nearest = place.offset;
         const Value& value = graph.value(static_cast<int>(id));
-        text = name_of(graph, graph.nodes()[static_cast<std::size_t>(value.node)]) + " " + value.type.text();
+        text = name_of(graph, at(graph.nodes(), value.node)) + " " + value.type.text();
     }
     return text;
 }

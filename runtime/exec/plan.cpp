@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "runtime/base/at.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/trace_span.h"
@@ -64,7 +65,7 @@ void Plan::State::compile(const Bindings* bindings) {
 void Plan::State::find_reloadable() {
     for (const Dispatch& dispatch : schedule.dispatches) {
         if (dispatch.node < 0) continue;
-        KernelState* kernel = graph.nodes()[static_cast<std::size_t>(dispatch.node)].op->custom;
+        KernelState* kernel = at(graph.nodes(), dispatch.node).op->custom;
         if (kernel == nullptr || kernel->path.empty()) continue;
         auto known = std::ranges::find(reloadable, kernel, &Reloadable::kernel);
         if (known == reloadable.end()) {
@@ -78,7 +79,7 @@ void Plan::State::find_reloadable() {
 void Plan::State::use_module(Reloadable& kernel, const SpirvModule& module) {
     kernel.used = &module;
     for (Dispatch& dispatch : schedule.dispatches)
-        if (dispatch.node >= 0 && graph.nodes()[static_cast<std::size_t>(dispatch.node)].op == &kernel.kernel->op)
+        if (dispatch.node >= 0 && at(graph.nodes(), dispatch.node).op == &kernel.kernel->op)
             dispatch.launch.shader = module.name;
     recorder->forget();
 }
@@ -134,7 +135,7 @@ std::uint64_t Plan::State::run_trial(std::span<const int> segments, std::vector<
     const auto trial_of = [&](int node) {
         return std::ranges::find_if(trials, [&](const Trial& trial) {
             const KernelState* kernel = trial.kernel->kernel;
-            return kernel->layout.reference && graph.nodes()[static_cast<std::size_t>(node)].op == &kernel->op;
+            return kernel->layout.reference && at(graph.nodes(), node).op == &kernel->op;
         });
     };
     try {

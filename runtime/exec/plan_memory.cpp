@@ -1,5 +1,6 @@
 #include "runtime/exec/plan_memory.h"
 
+#include "runtime/base/at.h"
 #include "runtime/gpu/transfer.h"
 
 namespace vantage {
@@ -24,11 +25,11 @@ PlanMemory::PlanMemory(const Graph& graph, const Schedule& schedule, gpu::Device
     std::vector<bool> used(graph.values().size(), false);
     for (const Dispatch& dispatch : schedule.dispatches)
         for (const MemoryUse& use : dispatch.uses)
-            if (use.buffer >= 0) used[static_cast<std::size_t>(use.buffer)] = true;
-    for (const auto& [name, id] : graph.outputs()) used[static_cast<std::size_t>(graph.storage(id))] = true;
+            if (use.buffer >= 0) at(used, use.buffer) = true;
+    for (const auto& [name, id] : graph.outputs()) at(used, graph.storage(id)) = true;
     for (int id = 0; id < static_cast<int>(graph.values().size()); ++id) {
         const Value& value = graph.value(id);
-        if (value.kind == ValueKind::node || value.alias >= 0 || !used[static_cast<std::size_t>(id)]) continue;
+        if (value.kind == ValueKind::node || value.alias >= 0 || !at(used, id)) continue;
         if (bindings != nullptr)
             if (const auto found = bindings->buffers.find(value.name); found != bindings->buffers.end()) {
                 places[id] = {found->second};
@@ -40,7 +41,7 @@ PlanMemory::PlanMemory(const Graph& graph, const Schedule& schedule, gpu::Device
 
 MemoryPlace PlanMemory::place_of(const Graph& graph, const Schedule& schedule, int id) const {
     const int storage = graph.storage(id);
-    const Placement& placement = schedule.placements[static_cast<std::size_t>(storage)];
+    const Placement& placement = at(schedule.placements, storage);
     if (placement.in_arena) return {arena, placement.offset};
     const auto found = places.find(storage);
     if (found == places.end())

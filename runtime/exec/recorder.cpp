@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/base/at.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/format.h"
 #include "runtime/base/trace_span.h"
@@ -69,7 +70,7 @@ void Recorder::prepare() const {
 Recorder::Work Recorder::work_of(const Dispatch& dispatch) const {
     constexpr double min_work = 1e4;  // a launch is never free
     if (dispatch.node < 0) return {.fixed = min_work};
-    const Node& node = graph_.nodes()[static_cast<std::size_t>(dispatch.node)];
+    const Node& node = at(graph_.nodes(), dispatch.node);
     if (node.op->cost == nullptr) return {.fixed = min_work};
     const Cost cost = node.op->cost(call_of(graph_, node));
     const auto launches = std::ranges::count(schedule_.dispatches, dispatch.node, &Dispatch::node);
@@ -132,7 +133,7 @@ gpu::Recording Recorder::repeated(std::uint32_t times) const {
 
 Recorder::Piece Recorder::piece(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts) const {
     const int segment = schedule_.dispatches[first].segment;
-    const std::string name = graph_.segments()[static_cast<std::size_t>(segment)] + format(" {}", first);
+    const std::string name = at(graph_.segments(), segment) + format(" {}", first);
     Work work;
     for (std::size_t i = first; i < last; ++i)
         work.fixed += work_[i].fixed / parts, work.growing += work_[i].growing / parts;
@@ -252,8 +253,8 @@ std::string Recorder::layer_of(const Node& node) const {
 DispatchTiming Recorder::described(std::size_t dispatch, std::uint32_t parts, double filled) const {
     const int index = schedule_.dispatches[dispatch].node;
     if (index < 0) return {};
-    const Node& node = graph_.nodes()[static_cast<std::size_t>(index)];
-    DispatchTiming timing{.op = node.op->name, .kernel = schedule_.kernels[static_cast<std::size_t>(index)]->name};
+    const Node& node = at(graph_.nodes(), index);
+    DispatchTiming timing{.op = node.op->name, .kernel = at(schedule_.kernels, index)->name};
     timing.layer = layer_of(node);
     if (node.op->cost == nullptr) return timing;
     const Cost cost = node.op->cost(call_of(graph_, node));
@@ -289,8 +290,7 @@ void Recorder::run_node(int node) {
         std::size_t begin = first, end = first + 1;
         while (begin > 0 && all[begin - 1].node == -1) --begin;  // its grid
         while (end < all.size() && all[end].node == node) ++end;
-        const gpu::Recording recording =
-            record(begin, end, 0, 1, name_of(graph_, graph_.nodes()[static_cast<std::size_t>(node)]));
+        const gpu::Recording recording = record(begin, end, 0, 1, name_of(graph_, at(graph_.nodes(), node)));
         const gpu::Recording* one[] = {&recording};
         gpu::wait(device_, gpu::submit(device_, one));
         return;

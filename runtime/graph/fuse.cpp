@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "runtime/base/at.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/attention.h"
@@ -44,22 +45,22 @@ public:
 
 private:
     std::vector<Node>& nodes() { return detail::mutable_nodes(graph_); }
-    Value& value(int id) { return detail::mutable_values(graph_)[static_cast<std::size_t>(id)]; }
+    Value& value(int id) { return at(detail::mutable_values(graph_), id); }
 
     void count_uses() {
         uses_.assign(graph_.values().size(), 0);
         for (const Node& node : graph_.nodes())
             for (int id : node.inputs)
-                if (id >= 0) ++uses_[static_cast<std::size_t>(id)];
+                if (id >= 0) ++at(uses_, id);
         for (const Value& v : graph_.values())
-            if (v.alias >= 0) ++uses_[static_cast<std::size_t>(v.alias)];
-        for (const auto& [name, id] : graph_.outputs()) ++uses_[static_cast<std::size_t>(id)];
+            if (v.alias >= 0) ++at(uses_, v.alias);
+        for (const auto& [name, id] : graph_.outputs()) ++at(uses_, id);
     }
 
     // The node that computes `id`, if `id` has no other use, so that the node can be removed.
     Node* sole_producer(int id, const OpDef& op) {
-        if (id < 0 || uses_[static_cast<std::size_t>(id)] != 1 || value(id).kind != ValueKind::node) return nullptr;
-        Node& producer = nodes()[static_cast<std::size_t>(value(id).node)];
+        if (id < 0 || at(uses_, id) != 1 || value(id).kind != ValueKind::node) return nullptr;
+        Node& producer = at(nodes(), value(id).node);
         return producer.op == &op && producer.outputs.front() == id ? &producer : nullptr;
     }
 
@@ -118,7 +119,7 @@ private:
 
     // The write that is the only use of these rows and writes the first version of a state.
     std::optional<std::size_t> sole_write(int rows) {
-        if (uses_[static_cast<std::size_t>(rows)] != 1) return std::nullopt;
+        if (at(uses_, rows) != 1) return std::nullopt;
         for (std::size_t i = 0; i < nodes().size(); ++i)
             if (nodes()[i].op == &write_op && nodes()[i].inputs[ops::write::rows_] == rows &&
                 value(nodes()[i].inputs[ops::write::state_]).kind == ValueKind::state)
@@ -159,7 +160,7 @@ private:
     void merge_norm(Node& norm, std::size_t x, std::size_t residual) {
         const int sum = norm.inputs[x];
         if (sum < 0 || value(sum).kind != ValueKind::node || norm.inputs[residual] >= 0) return;
-        Node& add = nodes()[static_cast<std::size_t>(value(sum).node)];
+        Node& add = at(nodes(), value(sum).node);
         if (add.op != &add_op || add.segment != norm.segment) return;
         const int a = add.inputs[ops::elementwise::a_], b = add.inputs[ops::elementwise::b_];
         if (value(a).type != value(b).type) return;
@@ -217,11 +218,10 @@ void transpose_weights(Graph& graph) {
     };
     for (const Node& node : nodes)
         for (std::size_t i = 0; i < node.inputs.size(); ++i)
-            if (node.inputs[i] >= 0 && !linear_use(node, i))
-                only_linear[static_cast<std::size_t>(node.inputs[i])] = false;
+            if (node.inputs[i] >= 0 && !linear_use(node, i)) at(only_linear, node.inputs[i]) = false;
     for (const Value& value : values)
-        if (value.alias >= 0) only_linear[static_cast<std::size_t>(value.alias)] = false;
-    for (const auto& [name, id] : graph.outputs()) only_linear[static_cast<std::size_t>(id)] = false;
+        if (value.alias >= 0) at(only_linear, value.alias) = false;
+    for (const auto& [name, id] : graph.outputs()) at(only_linear, id) = false;
     for (Node& node : nodes) {
         const std::optional<LinearWeight> matrix = linear_weight(node);
         if (!matrix || node.inputs[matrix->operand] < 0) continue;

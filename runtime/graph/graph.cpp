@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/graph/op_def.h"
@@ -95,7 +96,7 @@ const Value& Graph::value(int id) const {
     const std::deque<Value>& all = data().values;
     if (id < 0 || static_cast<std::size_t>(id) >= all.size())
         throw Error(ErrorKind::usage, format("graph: there is no value {}; it has {}", id, all.size()));
-    return all[static_cast<std::size_t>(id)];
+    return at(all, id);
 }
 
 int Graph::storage(int id) const {
@@ -272,7 +273,7 @@ std::vector<Tensor> Graph::call(const OpDef& op, std::vector<Tensor> inputs, Att
         const int aliased = op.alias_of(i);
         if (aliased >= std::ssize(node.inputs))
             call.fail(format("result {} takes over operand {}, but there are {}", i, aliased, node.inputs.size()));
-        const int alias = aliased >= 0 ? node.inputs[static_cast<std::size_t>(aliased)] : -1;
+        const int alias = aliased >= 0 ? at(node.inputs, aliased) : -1;
         node.outputs.push_back(add_value(
             {.type = types[i], .kind = ValueKind::node, .node = static_cast<int>(data().nodes.size()), .alias = alias},
             where));

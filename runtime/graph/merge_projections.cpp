@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/base/at.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/ops/joint_linear.h"
 #include "runtime/ops/matmul.h"
@@ -26,8 +27,7 @@ public:
         for (const auto& [x, products] : alike) merge_alike(products);
         std::erase_if(nodes_, [](const Node& node) { return node.op == nullptr; });
         for (std::size_t i = 0; i < nodes_.size(); ++i)
-            for (int id : nodes_[i].outputs)
-                detail::mutable_values(graph_)[static_cast<std::size_t>(id)].node = static_cast<int>(i);
+            for (int id : nodes_[i].outputs) at(detail::mutable_values(graph_), id).node = static_cast<int>(i);
         return merged_;
     }
 

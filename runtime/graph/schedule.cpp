@@ -4,6 +4,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/levels.h"
 #include "runtime/graph/memory_plan.h"
@@ -48,16 +49,15 @@ private:
     }
 
     void add(int index) {
-        const Node& node = graph_.nodes()[static_cast<std::size_t>(index)];
+        const Node& node = at(graph_.nodes(), index);
         const OpCall call = call_of(graph_, node);
         const Kernel* kernel =
             options_.choose ? options_.choose(call, caps_) : choose_kernel(call, caps_, options_.tuning);
         if (kernel == nullptr) throw Error(ErrorKind::unsupported, no_kernel(node, call), node.where);
-        schedule_.kernels[static_cast<std::size_t>(index)] = kernel;
+        at(schedule_.kernels, index) = kernel;
         check_versions(node);
         for (int id : node.outputs)
-            if (graph_.storage(id) == id)
-                lifetime_of_[static_cast<std::size_t>(id)] = add_lifetime(graph_.value(id).type.bytes());
+            if (graph_.storage(id) == id) at(lifetime_of_, id) = add_lifetime(graph_.value(id).type.bytes());
         LaunchPlan plan = kernel->launch(call, caps_);
         std::vector<int> scratch;
         for (std::uint64_t bytes : plan.scratch) scratch.push_back(add_lifetime(bytes));
@@ -90,7 +90,7 @@ private:
     }
 
     void add_launch(int index, const Kernel* kernel, Launch launch, const std::vector<int>& scratch) {
-        const Node& node = graph_.nodes()[static_cast<std::size_t>(index)];
+        const Node& node = at(graph_.nodes(), index);
         int grid = -1;
         if (launch.keys_per_group > 0) grid = grid_for(node, launch);
         Dispatch dispatch{.node = index,
@@ -115,19 +115,19 @@ private:
     MemoryUse use_of(const Node& node, const Operand& operand, const std::vector<int>& scratch) {
         if (operand.kind == Operand::scratch) {
             const int lifetime = scratch.at(operand.index);
-            return touch(lifetime, lifetimes_[static_cast<std::size_t>(lifetime)].bytes, operand.access);
+            return touch(lifetime, at(lifetimes_, lifetime).bytes, operand.access);
         }
         const std::vector<int>& ids = operand.kind == Operand::input ? node.inputs : node.outputs;
         const int id = operand.index < ids.size() ? ids[operand.index] : -1;
         if (id < 0) return {.buffer = -1, .bytes = 0};
-        const int storage = graph_.storage(id), lifetime = lifetime_of_[static_cast<std::size_t>(storage)];
-        if (lifetime >= 0) return touch(lifetime, lifetimes_[static_cast<std::size_t>(lifetime)].bytes, operand.access);
+        const int storage = graph_.storage(id), lifetime = at(lifetime_of_, storage);
+        if (lifetime >= 0) return touch(lifetime, at(lifetimes_, lifetime).bytes, operand.access);
         if (graph_.value(storage).kind == ValueKind::node)
             throw Error(ErrorKind::failure, "schedule: " + name_of(graph_, node) + " comes before one of its operands",
                         node.where);
         return {.buffer = storage,
                 .offset = 0,
-                .bytes = schedule_.placements[static_cast<std::size_t>(storage)].bytes,
+                .bytes = at(schedule_.placements, storage).bytes,
                 .reads = (operand.access & Operand::reads) != 0,
                 .writes = (operand.access & Operand::writes) != 0};
     }
@@ -147,9 +147,8 @@ private:
         const int lifetime = add_lifetime(12);
         Dispatch dispatch{.launch = make, .segment = node.segment, .label = "grid"};
         const int storage = graph_.storage(step);
-        dispatch.uses = {
-            {.buffer = storage, .bytes = schedule_.placements[static_cast<std::size_t>(storage)].bytes, .reads = true},
-            touch(lifetime, 12, Operand::writes)};
+        dispatch.uses = {{.buffer = storage, .bytes = at(schedule_.placements, storage).bytes, .reads = true},
+                         touch(lifetime, 12, Operand::writes)};
         schedule_.dispatches.push_back(std::move(dispatch));
         return grids_[key] = lifetime;
     }
@@ -169,8 +168,8 @@ private:
                 lifetime.first = std::min(lifetime.first, times[i]), lifetime.last = std::max(lifetime.last, times[i]);
             }
         for (const auto& [name, id] : graph_.outputs())
-            if (const int lifetime = lifetime_of_[static_cast<std::size_t>(graph_.storage(id))]; lifetime >= 0)
-                lifetimes[static_cast<std::size_t>(lifetime)].last = end;
+            if (const int lifetime = at(lifetime_of_, graph_.storage(id)); lifetime >= 0)
+                at(lifetimes, lifetime).last = end;
         if (options_.keep_all)
             for (Lifetime& lifetime : lifetimes) lifetime.last = end;
         return lifetimes;
@@ -191,9 +190,9 @@ private:
         if (static_cast<double>(place(levelled, alignment, options_.red_zone)) >
             max_growth * static_cast<double>(place(plain, alignment, options_.red_zone)))
             return plain;
-        std::ranges::stable_sort(written, {}, [&](int i) { return levels[static_cast<std::size_t>(i)].node; });
+        std::ranges::stable_sort(written, {}, [&](int i) { return at(levels, i).node; });
         std::vector<Dispatch> sorted;
-        for (int i : written) sorted.push_back(std::move(all[static_cast<std::size_t>(i)]));
+        for (int i : written) sorted.push_back(std::move(at(all, i)));
         all = std::move(sorted);
         return levelled;
     }
@@ -206,7 +205,7 @@ private:
                 if (use.buffer == -1 && use.bytes > 0) use.offset = lifetimes[use.offset].offset;
         for (std::size_t id = 0; id < lifetime_of_.size(); ++id)
             if (lifetime_of_[id] >= 0) {
-                const Lifetime& lifetime = lifetimes[static_cast<std::size_t>(lifetime_of_[id])];
+                const Lifetime& lifetime = at(lifetimes, lifetime_of_[id]);
                 schedule_.placements[id] = {.in_arena = true, .offset = lifetime.offset, .bytes = lifetime.bytes};
             }
         for (const Lifetime& lifetime : lifetimes) {
@@ -255,14 +254,14 @@ OpCall call_of(const Graph& graph, const Node& node) {
 std::vector<int> live_nodes(const Graph& graph) {
     std::vector<bool> needed(graph.values().size(), false);
     const auto need = [&](int id) {
-        for (; id >= 0; id = graph.value(id).alias) needed[static_cast<std::size_t>(id)] = true;
+        for (; id >= 0; id = graph.value(id).alias) at(needed, id) = true;
     };
     for (const auto& [name, id] : graph.outputs()) need(id);
     std::vector<int> live;
     for (int i = static_cast<int>(graph.nodes().size()) - 1; i >= 0; --i) {
-        const Node& node = graph.nodes()[static_cast<std::size_t>(i)];
+        const Node& node = at(graph.nodes(), i);
         const bool wanted = std::any_of(node.outputs.begin(), node.outputs.end(), [&](int id) {
-            return needed[static_cast<std::size_t>(id)] || graph.value(graph.storage(id)).kind == ValueKind::state;
+            return at(needed, id) || graph.value(graph.storage(id)).kind == ValueKind::state;
         });
         if (!wanted) continue;
         live.push_back(i);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <string_view>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/choose_kernel.h"
 
@@ -21,7 +22,7 @@ bool is_as_long_as_context(std::string_view operand) {
 
 bool has_step(const OpCall& call) {
     for (int i = 0; i < static_cast<int>(call.op->operands.size()); ++i)
-        if (std::string_view(call.op->operands[static_cast<std::size_t>(i)]) == "step" && call.has(i)) return true;
+        if (std::string_view(at(call.op->operands, i)) == "step" && call.has(i)) return true;
     return false;
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 
 namespace vantage {
@@ -55,8 +56,7 @@ HeadPattern pattern_of(const HeadStatistics& head) {
                                       {HeadPattern::self, head.self}})
         if (share >= info_of(kind).minimum && share > pattern.share) pattern = {kind, share};
     if (pattern.kind != HeadPattern::mixed) return pattern;
-    const double max_received =
-        head.argmax_received < 0 ? 0 : head.received[static_cast<std::size_t>(head.argmax_received)];
+    const double max_received = head.argmax_received < 0 ? 0 : at(head.received, head.argmax_received);
     for (const auto& [kind, share] : {std::pair{HeadPattern::separator, head.separators},
                                       {HeadPattern::broadcast, max_received},
                                       {HeadPattern::uniform, head.relative_entropy},

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "shaders/params/head_statistics.h"
 #include "vantage/error.h"
@@ -24,7 +25,7 @@ struct HeadView {
     std::span<const float> rows, keys;
     int head, heads, queries, key_count;
     double row(int query, int number) const {
-        return static_cast<double>(rows[static_cast<std::size_t>((query * heads + head) * ROW_NUMBERS + number)]);
+        return static_cast<double>(at(rows, (query * heads + head) * ROW_NUMBERS + number));
     }
     double key(int at, int number) const {
         return static_cast<double>(keys[static_cast<std::size_t>((number * heads + head) * key_count + at)]);
@@ -44,7 +45,7 @@ std::vector<bool> repeating(const TokenSequence& text) {
     std::unordered_map<std::int32_t, int> first;
     std::vector<bool> repeats;
     for (int i = 0; i < text.size(); ++i)
-        repeats.push_back(first.try_emplace(text.ids[static_cast<std::size_t>(i)], i).first->second < i - 2);
+        repeats.push_back(first.try_emplace(at(text.ids, i), i).first->second < i - 2);
     return repeats;
 }
 
@@ -144,7 +145,7 @@ HeadStatistics numbers_of(const HeadView& view, const std::vector<bool>& repeats
         *score = weight > 0 ? *score / weight : 0;
     for (int query = first_query; query < s.tokens; ++query) {
         add_row(s, view, query);
-        if (!repeats[static_cast<std::size_t>(query)]) continue;
+        if (!at(repeats, query)) continue;
         ++s.repeats;
         s.duplicate += view.row(query, ROW_REPEATED);
         s.induction += view.row(query, ROW_COPIED);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/at.h"
+
 namespace vantage {
 
 /// The tokens of a text, with the properties that the statistics need.
@@ -15,8 +17,8 @@ struct TokenSequence {
     std::vector<bool> words;       ///< whether the token begins a word; empty: all do
     std::vector<bool> separators;  ///< punctuation, line ends, special tokens; empty: unknown
     int size() const { return static_cast<int>(ids.size()); }
-    bool is_word(int i) const { return words.empty() || words[static_cast<std::size_t>(i)]; }
-    bool is_separator(int i) const { return !separators.empty() && separators[static_cast<std::size_t>(i)]; }
+    bool is_word(int i) const { return words.empty() || at(words, i); }
+    bool is_separator(int i) const { return !separators.empty() && at(separators, i); }
     /// Bits for Session::head_statistics.
     std::vector<std::int32_t> marks() const;
 };

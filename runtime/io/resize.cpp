@@ -1,4 +1,5 @@
 #include "runtime/io/resize.h"
+#include "runtime/base/at.h"
 
 #include <algorithm>
 #include <cmath>
@@ -65,7 +66,7 @@ std::vector<Window> windows(int from, int to, const Filter& filter) {
         shares.clear();
         double sum = 0;
         for (int x = first; x < end; ++x) sum += shares.emplace_back(filter.at((x - centre + 0.5) * narrow));
-        Window& window = all[static_cast<std::size_t>(i)];
+        Window& window = at(all, i);
         window.first = first;
         for (const double share : shares) {
             const double weight = (sum != 0 ? share / sum : share) * (1 << fraction_bits);
@@ -125,8 +126,7 @@ Image nearest(const Image& image, int width, int height) {
     Image result(width, height, Rgb{});
     const std::vector<int> columns = nearest_places(image.width, width), rows = nearest_places(image.height, height);
     for (int y = 0; y < height; ++y)
-        for (int x = 0; x < width; ++x)
-            result.set(x, y, image.at(columns[static_cast<std::size_t>(x)], rows[static_cast<std::size_t>(y)]));
+        for (int x = 0; x < width; ++x) result.set(x, y, image.at(at(columns, x), at(rows, y)));
     return result;
 }
 

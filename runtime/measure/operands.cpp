@@ -7,6 +7,7 @@
 #include <random>
 #include <string_view>
 
+#include "runtime/base/at.h"
 #include "runtime/ops/sort_by_expert.h"
 #include "runtime/ops/step.h"
 
@@ -20,7 +21,7 @@ constexpr std::int64_t block_elements = 65521;  // a prime, so that rows of any 
 int operand(const OpCall& call, std::string_view name) {
     const auto& names = call.op->operands;
     for (int i = 0; i < static_cast<int>(names.size()); ++i)
-        if (name == names[static_cast<std::size_t>(i)] && call.has(i)) return i;
+        if (name == at(names, i) && call.has(i)) return i;
     return -1;
 }
 
@@ -150,7 +151,7 @@ HostTensor float_operand(const OpCall& call, int i, std::string_view name, std::
 OperandFill default_operands(std::int64_t keys) {
     return [keys](const OpCall& call, int i) {
         std::mt19937 random(static_cast<unsigned>(7 + i));
-        const std::string_view name = call.op->operands[static_cast<std::size_t>(i)];
+        const std::string_view name = at(call.op->operands, i);
         const bool integers = call.in(i).dtype == DType::i32 || call.in(i).dtype == DType::u32;
         HostTensor made =
             integers ? integer_operand(call, i, name, keys, random) : float_operand(call, i, name, random);

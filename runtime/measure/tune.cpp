@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/compare.h"
@@ -130,7 +131,7 @@ private:
 
 void add_calls(std::vector<ModelCall>& calls, const Graph& graph, std::int64_t rows) {
     for (const int index : live_nodes(graph)) {
-        const OpCall call = call_of(graph, graph.nodes()[static_cast<std::size_t>(index)]);
+        const OpCall call = call_of(graph, at(graph.nodes(), index));
         const std::string key = tuning_key(call);
         auto found = std::ranges::find(calls, key, &ModelCall::key);
         if (found == calls.end()) found = calls.insert(found, {.key = key, .call = call, .times = {}});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
@@ -42,7 +43,7 @@ AttentionOptions ModelConfig::attention(std::int64_t layer) const {
             options.scale.value_or(1 / std::sqrt(static_cast<double>(head_width))) / static_cast<double>(layer + 1);
     options.softcap = attention_softcap;
     if (!windows.empty())
-        if (const std::int64_t window = windows[static_cast<std::size_t>(layer)]; window > 0) {
+        if (const std::int64_t window = at(windows, layer); window > 0) {
             options.window_left = window - 1;
             if (!options.causal) options.window_right = window - 1;
         }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 
 namespace vantage {
@@ -149,7 +150,7 @@ void read_windows(const JsonFields& fields, ModelConfig& c, std::int64_t window,
             c.windows.push_back(slides(layer) ? window : 0);
             continue;
         }
-        const Json& type = fields.list("layer_types")[static_cast<std::size_t>(layer)];
+        const Json& type = at(fields.list("layer_types"), layer);
         if (type != "sliding_attention" && type != "full_attention")
             fields.fail("layer_types", "sliding_attention or full_attention for each layer");
         c.windows.push_back(type == "sliding_attention" ? window : 0);

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <span>
 
+#include "runtime/base/at.h"
 #include "shaders/params/step.h"
 
 namespace vantage {
@@ -103,9 +104,8 @@ Tensor ModelBuilder::with_rows_at(Tensor x, Tensor rows, std::span<const std::in
     std::vector<std::int32_t> numbers(static_cast<std::size_t>(x.shape()[0]));  // of x with `rows` behind it
     std::iota(numbers.begin(), numbers.end(), 0);
     for (std::int64_t i = 0; i < options.sequences * count; ++i)
-        if (const std::int64_t position = positions[static_cast<std::size_t>(i % count)]; position < each)
-            numbers[static_cast<std::size_t>(i / count * each + position)] =
-                static_cast<std::int32_t>(x.shape()[0] + i);
+        if (const std::int64_t position = at(positions, i % count); position < each)
+            at(numbers, i / count * each + position) = static_cast<std::int32_t>(x.shape()[0] + i);
     const auto flat = [&](Tensor t) { return graph.reshape(t, {t.shape()[0], t.shape().elements() / t.shape()[0]}); };
     return graph.reshape(embedding(integers(sized("merge", each), numbers), concat(flat(x), flat(rows))), x.shape());
 }

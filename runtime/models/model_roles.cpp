@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string>
 
+#include "runtime/base/at.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/ops/attention.h"
 #include "runtime/ops/batch_norm.h"
@@ -102,7 +103,7 @@ bool ModelRoles::is_weight(int value) const {
 }
 
 bool ModelRoles::in_head(std::size_t node) const {
-    return graph_.segments()[static_cast<std::size_t>(graph_.nodes()[node].segment)] == "head";
+    return at(graph_.segments(), graph_.nodes()[node].segment) == "head";
 }
 
 bool ModelRoles::in_layer(std::size_t node) const {  // "encoder.layer.3.": only numbers identify a layer
@@ -132,7 +133,7 @@ const Node* ModelRoles::attention_behind(int value) const {
     if (value < 0) return nullptr;
     const Value& from = graph_.value(without_views(graph_, value));
     if (from.kind != ValueKind::node) return nullptr;
-    const Node& node = graph_.nodes()[static_cast<std::size_t>(from.node)];
+    const Node& node = at(graph_.nodes(), from.node);
     if (node.op == &attention_op) return &node;
     if (is_norm(node) || node.op == &matmul_op || node.op == &expert_linear_op) return nullptr;
     for (const int input : node.inputs)

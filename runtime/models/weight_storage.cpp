@@ -1,5 +1,6 @@
 #include "runtime/models/weight_storage.h"
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/models/model_roles.h"
@@ -28,7 +29,7 @@ std::vector<bool> matrices_of(const Graph& graph, const ModelConfig& config) {
             if (const int id = graph.nodes()[node].inputs[i]; id >= 0)
                 (is_matrix_use(graph, roles, node, i) ? used : used_elsewhere)[static_cast<std::size_t>(id)] = true;
     for (const Value& value : graph.values())
-        if (value.alias >= 0) used_elsewhere[static_cast<std::size_t>(value.alias)] = true;
+        if (value.alias >= 0) at(used_elsewhere, value.alias) = true;
     for (std::size_t id = 0; id < used.size(); ++id)
         used[id] = used[id] && !used_elsewhere[id] && graph.values()[id].kind == ValueKind::weight;
     return used;

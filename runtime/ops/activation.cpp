@@ -14,6 +14,7 @@
 
 #include "runtime/ops/activation.h"
 
+#include "runtime/base/at.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/activation.h"
@@ -131,7 +132,7 @@ double activation_value(int kind, double x, double parameter) {
     }
 }
 
-const char* name_of(Activation activation) { return ops::activation::names[static_cast<std::size_t>(activation)]; }
+const char* name_of(Activation activation) { return at(ops::activation::names, activation); }
 
 Activation activation_named(const std::string& name) {
     const int kind = activation_kind(name);

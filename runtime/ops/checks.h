@@ -4,13 +4,14 @@
 #include <initializer_list>
 #include <string>
 
+#include "runtime/base/at.h"
 #include "runtime/graph/op_def.h"
 
 namespace vantage {
 
 /// "gamma is f32 [512]", the beginning of a message about operand `i`.
 inline std::string operand_is(const OpCall& call, int i) {
-    return std::string(call.op->operands[static_cast<std::size_t>(i)]) + " is " + call.in(i).text();
+    return std::string(at(call.op->operands, i)) + " is " + call.in(i).text();
 }
 
 /// Operand `i`, unless absent, must have this type: "lse is f32 [4, 2, 8], wanted f32 [4, 2]".

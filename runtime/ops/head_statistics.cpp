@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/ops/attention_rules.h"
@@ -148,7 +149,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     for (std::int64_t r = 0; r < s.rows; ++r)
         for (std::int64_t head = 0; head < s.heads; ++head) {
             const std::int64_t i = s.first_row + r;
-            double* numbers = &out[rows_].data[static_cast<std::size_t>((r * s.heads + head) * ROW_NUMBERS)];
+            double* numbers = &at(out[rows_].data, (r * s.heads + head) * ROW_NUMBERS);
             std::vector<std::pair<double, std::int64_t>> all, copies, links;
             for (std::int64_t j = 0; j < s.keys; ++j) {
                 const std::optional<double> p = weight_of(call, in, rules, head, i, j);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/at.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
@@ -58,9 +59,8 @@ std::vector<TensorType> infer(const OpCall& call) {
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const std::int64_t width = call.in(x_).shape[-1];
     const auto product = [&](int i, std::int64_t row, std::int64_t col) {
-        double sum = call.has(bias0_ + i) ? in[static_cast<std::size_t>(bias0_ + i)][col] : 0;
-        for (std::int64_t k = 0; k < width; ++k)
-            sum += in[x_][row * width + k] * in[static_cast<std::size_t>(w0_ + i)][col * width + k];
+        double sum = call.has(bias0_ + i) ? at(in, bias0_ + i)[col] : 0;
+        for (std::int64_t k = 0; k < width; ++k) sum += in[x_][row * width + k] * at(in, w0_ + i)[col * width + k];
         return sum;
     };
     for (std::size_t i = 0; i < out.size(); ++i) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "runtime/base/at.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/layer_norm.h"
@@ -33,15 +34,14 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
         std::vector<double> s(static_cast<std::size_t>(cols));
         double mean = 0, square = 0;
         for (std::int64_t col = 0; col < cols; ++col) {
-            s[static_cast<std::size_t>(col)] =
-                in[x_][row * cols + col] + (call.has(residual_) ? in[residual_][row * cols + col] : 0);
-            mean += s[static_cast<std::size_t>(col)];
+            at(s, col) = in[x_][row * cols + col] + (call.has(residual_) ? in[residual_][row * cols + col] : 0);
+            mean += at(s, col);
         }
         mean /= static_cast<double>(cols);
         for (double value : s) square += (value - mean) * (value - mean);
         const double rstd = 1 / std::sqrt(square / static_cast<double>(cols) + eps);
         for (std::int64_t col = 0; col < cols; ++col) {
-            const double value = s[static_cast<std::size_t>(col)];
+            const double value = at(s, col);
             out[y_][row * cols + col] = (value - mean) * rstd * (call.has(gamma_) ? in[gamma_][col] : 1) +
                                         (call.has(beta_) ? in[beta_][col] : 0);
             if (call.has(residual_)) out[sum_][row * cols + col] = value;

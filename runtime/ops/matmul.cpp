@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/ops/activation.h"
@@ -23,9 +24,9 @@ namespace {
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &a = call.in(a_), &b = call.in(b_);
     for (int i : {a_, b_})
-        call.require(call.in(i).shape.rank() >= 2 && call.in(i).shape.rank() <= 4,
-                     std::string(call.op->operands[static_cast<std::size_t>(i)]) + " is " + call.in(i).text() +
-                         ", but must have 2 to 4 dimensions");
+        call.require(
+            call.in(i).shape.rank() >= 2 && call.in(i).shape.rank() <= 4,
+            std::string(at(call.op->operands, i)) + " is " + call.in(i).text() + ", but must have 2 to 4 dimensions");
     const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
     require_floats(call, b_);
     require_weights(call, b_);
@@ -39,10 +40,10 @@ std::vector<TensorType> infer(const OpCall& call) {
         const std::int64_t from_a = leading_size(a.shape, rank - 3 - i), from_b = leading_size(b.shape, rank - 3 - i);
         call.require(from_a == from_b || from_a == 1 || from_b == 1,
                      "batches of b " + b.text() + " do not fit those of a " + a.text());
-        result[static_cast<std::size_t>(i)] = std::max(from_a, from_b);
+        at(result, i) = std::max(from_a, from_b);
     }
-    result[static_cast<std::size_t>(rank - 2)] = ta ? a.shape[-1] : a.shape[-2];
-    result[static_cast<std::size_t>(rank - 1)] = tb ? b.shape[-2] : b.shape[-1];
+    at(result, rank - 2) = ta ? a.shape[-1] : a.shape[-2];
+    at(result, rank - 1) = tb ? b.shape[-2] : b.shape[-1];
     const TensorType c{Shape(result), a.dtype};
     require_shape(call, bias_, {c.shape[-1]});
     require_type(call, residual_, c);

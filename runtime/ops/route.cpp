@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
@@ -51,13 +52,11 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
         std::stable_sort(order.begin(), order.end(),
                          [&](std::int64_t a, std::int64_t b) { return logit[a] > logit[b]; });
         double kept = 0;
-        for (std::int64_t c = 0; c < top_k; ++c)
-            kept += p[static_cast<std::size_t>(order[static_cast<std::size_t>(c)])];
-        for (std::int64_t e = 0; e < experts; ++e)
-            out[probs_][row * experts + e] = valid ? p[static_cast<std::size_t>(e)] : 0;
+        for (std::int64_t c = 0; c < top_k; ++c) kept += at(p, at(order, c));
+        for (std::int64_t e = 0; e < experts; ++e) out[probs_][row * experts + e] = valid ? at(p, e) : 0;
         for (std::int64_t c = 0; c < top_k; ++c) {
-            const std::int64_t expert = order[static_cast<std::size_t>(c)];
-            const double weight = p[static_cast<std::size_t>(expert)] / (call.attrs.flag("renormalise") ? kept : 1);
+            const std::int64_t expert = at(order, c);
+            const double weight = at(p, expert) / (call.attrs.flag("renormalise") ? kept : 1);
             out[index_][row * top_k + c] = valid ? static_cast<double>(expert) : -1;
             out[weight_][row * top_k + c] = valid ? weight : 0;
         }

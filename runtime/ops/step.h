@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/step.h"
@@ -61,7 +62,7 @@ inline double bits_of(float value) { return std::bit_cast<std::uint32_t>(value);
 /// A step for a case: the words given, 0 elsewhere.
 inline Case::Input step_of_case(std::initializer_list<std::pair<int, double>> words) {
     std::vector<double> values(STEP_WORDS);
-    for (const auto& [index, value] : words) values[static_cast<std::size_t>(index)] = value;
+    for (const auto& [index, value] : words) at(values, index) = value;
     return {.type = TensorType{Shape{STEP_WORDS}, DType::u32}, .fill = Case::Fill::given, .given = values};
 }
 /// A step with `valid` rows at `position`.
@@ -82,7 +83,7 @@ inline Case::Input steps_of_case(std::initializer_list<Case::Input> sequences) {
 inline Case::Input reversed_lanes(Case::Input steps) {
     const std::int64_t lanes = steps.type->shape[0];
     for (std::int64_t lane = 0; lane < lanes; ++lane)
-        steps.given[static_cast<std::size_t>(lane * STEP_WORDS + STEP_SHIFT)] =
+        at(steps.given, lane * STEP_WORDS + STEP_SHIFT) =
             static_cast<double>(static_cast<std::uint32_t>(lanes - 1 - 2 * lane));
     return steps;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "vantage/error.h"
 
@@ -27,8 +28,7 @@ PooledAttention pool_by_mass(std::span<const float> values, int rows, int cols, 
             const auto line = values.subspan(static_cast<std::size_t>(query) * static_cast<std::size_t>(cols),
                                              static_cast<std::size_t>(cols));
             for (int key = 0; key < cols; ++key) {
-                sums[static_cast<std::size_t>(key / pooled.col_factor)] +=
-                    static_cast<double>(line[static_cast<std::size_t>(key)]);
+                at(sums, key / pooled.col_factor) += static_cast<double>(at(line, key));
             }
         }
         for (const double sum : sums) pooled.values.push_back(static_cast<float>(sum / (last - first)));

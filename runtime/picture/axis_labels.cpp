@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/at.h"
 #include "runtime/picture/shown_text.h"
 
 namespace vantage::style {
@@ -71,7 +72,7 @@ AxisLabels make_axis_labels(std::span<const std::string> tokens, int cells, int 
     const int step = label_step(cell, height_of(made.style));
     for (int i = 0; i < cells; i += step) {
         const int token = i * factor;
-        AxisLabel entry{i, "", raster.fitted(texts[static_cast<std::size_t>(token)], made.style, longest_label)};
+        AxisLabel entry{i, "", raster.fitted(at(texts, token), made.style, longest_label)};
         if (step > 1 || factor > 1) entry.number = std::to_string(token);
         made.number_extent = std::max(made.number_extent, raster.measure(entry.number, tick).width);
         made.text_extent = std::max(made.text_extent, raster.measure(entry.text, made.style).width);

@@ -1,4 +1,5 @@
 #include "runtime/picture/colour_map.h"
+#include "runtime/base/at.h"
 
 #include <algorithm>
 #include <cmath>
@@ -89,7 +90,7 @@ const char* name_of(ColourMap map) { return std::ranges::find(colour_map_words, 
 const ColourTable& colours_of(ColourMap map) {
     static const std::array<ColourTable, 4> tables{interpolated(magma), interpolated(viridis), interpolated(cividis),
                                                    greys()};
-    return tables[static_cast<std::size_t>(map)];
+    return at(tables, map);
 }
 
 const ColourTable& difference_colours(bool dark) {
@@ -100,7 +101,7 @@ const ColourTable& difference_colours(bool dark) {
 
 Rgb colour_at(ColourMap map, float position) {
     const float clamped = position > 0.0f ? std::min(position, 1.0f) : 0.0f;  // also for NaN
-    return colours_of(map)[static_cast<std::size_t>(std::lround(clamped * 255.0f))];
+    return at(colours_of(map), std::lround(clamped * 255.0f));
 }
 
 float lightness(Rgb colour) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "vantage/error.h"
 
@@ -55,11 +56,11 @@ public:
         for (std::size_t i = 0; i < layout_.panels.size(); ++i)
             paint_panel(image, picture_.panels[i], layout_.panels[i]);
         for (int layer = 0; layer < picture_.layers; ++layer) {
-            const Rect& panel = layout_.panels[static_cast<std::size_t>(layer * picture_.heads)];
+            const Rect& panel = at(layout_.panels, layer * picture_.heads);
             write(image, {style::margin, panel.y + panel.height / 2}, format("L{}", layer), style::label);
         }
         for (int head = 0; head < picture_.heads; ++head) {
-            const Rect& panel = layout_.panels[static_cast<std::size_t>(head)];
+            const Rect& panel = at(layout_.panels, head);
             write(image, {panel.x + 2, panel.y - style::gap}, format("H{}", head), style::label);
         }
         paint_key(image);

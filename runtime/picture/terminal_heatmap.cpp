@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/base/options.h"
 #include "runtime/base/utf8.h"
@@ -238,7 +239,7 @@ private:
     }
 
     std::string row_line(int row) const {
-        const std::string& label = row_labels_[static_cast<std::size_t>(row)];
+        const std::string& label = at(row_labels_, row);
         Line line(colours_);
         line.spaces(left_ - 1 - column_width(label));
         const std::size_t sign = label.starts_with(leading_space) ? leading_space.size() : 0;
@@ -303,7 +304,7 @@ private:
         line.spaces(left_);
         for (int i = 0; i < width; ++i) {
             const float position = static_cast<float>(i) / static_cast<float>(width - 1);
-            line.on(colour_at(picture_.map, position), std::string(1, bar[static_cast<std::size_t>(i)]));
+            line.on(colour_at(picture_.map, position), std::string(1, at(bar, i)));
         }
         if (left_ + width + column_width(name) <= columns_) line.dim(name);
         return line.finished();

@@ -7,6 +7,7 @@
 #include <array>
 #include <mutex>
 
+#include "runtime/base/at.h"
 #include "runtime/base/log.h"
 #include "runtime/base/utf8.h"
 #include "runtime/picture/bitmap_font.h"
@@ -202,7 +203,7 @@ private:
         const BitmapGlyph& glyph = *bitmap_glyph(character);
         for (int y = 0; y < bitmap_glyph_height * dot && pen.coverage != nullptr; ++y) {
             for (int x = 0; x < bitmap_glyph_width * dot; ++x) {
-                const bool on = (glyph[static_cast<std::size_t>(y / dot)] >> (4 - x / dot) & 1) != 0;
+                const bool on = (at(glyph, y / dot) >> (4 - x / dot) & 1) != 0;
                 const int top = pen.coverage->ascent - bitmap_glyph_height * dot;
                 std::uint8_t* to = pen.coverage->at(pen.x + x, top + y);
                 if (to != nullptr && on) *to = 255;

@@ -1,5 +1,6 @@
 #include "vantage/batch.h"
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/session_core.h"
@@ -31,7 +32,7 @@ const Sequence& Batch::operator[](std::int64_t sequence) const {
     if (sequence < 0 || sequence >= size())
         throw Error(ErrorKind::usage,
                     format("a batch of {} sequences has no sequence {}", sequences_.size(), sequence));
-    return *sequences_[static_cast<std::size_t>(sequence)];
+    return *at(sequences_, sequence);
 }
 Sequence& Batch::operator[](std::int64_t sequence) { return const_cast<Sequence&>(std::as_const(*this)[sequence]); }
 
@@ -53,7 +54,7 @@ void Batch::generate(std::int64_t count, const std::function<bool(std::int64_t, 
         const std::vector<std::optional<std::int32_t>> drawn = next();
         bool any = false;
         for (std::int64_t i = 0; i < std::ssize(drawn); ++i) {
-            const std::optional<std::int32_t>& token = drawn[static_cast<std::size_t>(i)];
+            const std::optional<std::int32_t>& token = at(drawn, i);
             any = any || token;
             if (token && on_token && !on_token(i, *token)) (*this)[i].end();
         }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "runtime/base/at.h"
 #include "runtime/session/session_core.h"
 #include "vantage/session.h"
 
@@ -93,7 +94,7 @@ std::vector<TokenProbability> Sequence::top(std::int64_t n) {
     std::vector<std::int32_t> order(logits.values().size());
     std::iota(order.begin(), order.end(), 0);
     const auto count = static_cast<std::ptrdiff_t>(std::min<std::int64_t>(n, std::ssize(order)));
-    const auto logit = [&](std::int32_t id) { return logits.values()[static_cast<std::size_t>(id)]; };
+    const auto logit = [&](std::int32_t id) { return at(logits.values(), id); };
     std::partial_sort(order.begin(), order.begin() + count, order.end(), [&](std::int32_t a, std::int32_t b) {
         return logit(a) != logit(b) ? logit(a) > logit(b) : a < b;
     });

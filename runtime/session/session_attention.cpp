@@ -2,6 +2,7 @@
 // recorded.
 #include <algorithm>
 
+#include "runtime/base/at.h"
 #include "runtime/base/fallback.h"
 #include "runtime/base/format.h"
 #include "runtime/gpu/transfer.h"
@@ -162,8 +163,7 @@ Array Session::log_sum_exp(HeadId head, Range queries) {
     gpu::download(core->states.device(),
                   s.source_of(head.layer, head.kind, model_names::keys(head.layer, head.kind)).lse.buffer,
                   static_cast<std::uint64_t>(queries.first * heads) * 4, std::as_writable_bytes(std::span(all)));
-    for (std::int64_t row = 0; row < queries.count; ++row)
-        some.push_back(all[static_cast<std::size_t>(row * heads + head.head)]);
+    for (std::int64_t row = 0; row < queries.count; ++row) some.push_back(at(all, row * heads + head.head));
     return {Shape{queries.count}, std::move(some)};
 }
 

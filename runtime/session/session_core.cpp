@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "runtime/base/at.h"
 #include "runtime/base/fallback.h"
 #include "runtime/base/format.h"
 #include "runtime/base/options.h"
@@ -119,9 +120,7 @@ void SessionCore::write_visible_keys() {
         windows.insert(config.attention(layer).window_left.value());
     for (const std::int64_t window : windows) {
         std::vector<std::int32_t> visible(static_cast<std::size_t>(context * context));
-        const auto see = [&](std::int64_t query, std::int64_t key) {
-            visible[static_cast<std::size_t>(query * context + key)] = 1;
-        };
+        const auto see = [&](std::int64_t query, std::int64_t key) { at(visible, query * context + key) = 1; };
         for (std::int64_t query = 0; query < context; ++query) {
             const std::int64_t end = std::min(query + window + 1, context);
             for (std::int64_t key = std::max<std::int64_t>(0, query - window); key < end; ++key) see(query, key);

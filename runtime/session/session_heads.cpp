@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/graph/fuse.h"
@@ -23,7 +24,7 @@ HeadRow HeadTable::row(std::int64_t query, std::int64_t head) const {
     if (query < 0 || query >= queries || head < 0 || head >= heads)
         throw Error(ErrorKind::usage, format("head statistics: query {} of head {}, but there are {} of {} heads",
                                              query, head, queries, heads));
-    const float* n = &rows[static_cast<std::size_t>((query * heads + head) * ROW_NUMBERS)];
+    const float* n = &at(rows, (query * heads + head) * ROW_NUMBERS);
     const auto weight = [&](int i) { return WeightOfKey{n[i], static_cast<std::int64_t>(n[i + 1])}; };
     return {.total = n[ROW_TOTAL],
             .visible = n[ROW_VISIBLE],
@@ -49,7 +50,7 @@ HeadKey HeadTable::key(std::int64_t key, std::int64_t head) const {
     if (key < 0 || key >= count || head < 0 || head >= heads)
         throw Error(ErrorKind::usage, format("head statistics: key {} of head {}, but there are {} of {} heads", key,
                                              head, count, heads));
-    const auto number = [&](int i) { return keys[static_cast<std::size_t>((i * heads + head) * count + key)]; };
+    const auto number = [&](int i) { return at(keys, (i * heads + head) * count + key); };
     return {number(KEY_RECEIVED), number(KEY_SEEN), number(KEY_FAR_RECEIVED), number(KEY_FAR_SEEN)};
 }
 static_assert(delimiter_mark == MARK_DELIMITER && word_mark == MARK_WORD && ROW_LINK_COUNT == 4);
@@ -81,8 +82,7 @@ std::vector<float> Session::State::output_projection(std::int64_t layer, std::in
         std::vector<float> rows(static_cast<std::size_t>(features * width));
         for (std::int64_t i = 0; i < features; ++i)
             for (std::int64_t o = 0; o < width; ++o)
-                rows[static_cast<std::size_t>(i * width + o)] =
-                    static_cast<float>(matrix[turned ? o * features + i : i * width + o]);
+                at(rows, i * width + o) = static_cast<float>(matrix[turned ? o * features + i : i * width + o]);
         return rows;
     }
     throw Error(ErrorKind::unsupported,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <queue>
 
+#include "runtime/base/at.h"
 #include "runtime/text/unicode.h"
 
 namespace vantage::text {
@@ -120,7 +121,7 @@ void Bpe::merge_all(std::vector<Symbol>& symbols) const {
             return rank != other.rank ? rank > other.rank : at > other.at;
         }
     };
-    const auto symbol = [&](std::int32_t i) -> Symbol& { return symbols[static_cast<std::size_t>(i)]; };
+    const auto symbol = [&](std::int32_t i) -> Symbol& { return at(symbols, i); };
     std::vector<Candidate> candidates;
     for (std::size_t i = 0; i + 1 < symbols.size(); ++i)
         if (const Merge* merge = find_merge(symbols[i].id, symbols[i + 1].id))

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/at.h"
 #include "runtime/text/byte_level.h"
 #include "runtime/text/unicode.h"
 #include "runtime/text/vocabulary.h"
@@ -98,7 +99,7 @@ PostProcessor make_template_processor(const JsonFields& fields) {
         std::vector<Encoding> parts;
         for (const TemplatePiece& piece : texts.size() == 1 ? single : pair) {
             if (piece.text >= 0) {
-                parts.push_back(texts[static_cast<std::size_t>(piece.text)]);
+                parts.push_back(at(texts, piece.text));
                 std::fill(parts.back().type_ids.begin(), parts.back().type_ids.end(), piece.type_id);
             } else if (add_special) {
                 parts.push_back(piece.added);

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/base/at.h"
 #include "runtime/graph/op_def.h"
 #include "sheet.h"
 
@@ -266,8 +267,7 @@ double keys_scored(std::int64_t n, Attrs attrs, std::int64_t block = 0, bool mas
     if (masked) {  // the same window, as numbers that hide what is outside
         Values mask(static_cast<std::size_t>(n * n), -1e30F);
         for (std::int64_t i = 0; i < n; ++i)
-            for (std::int64_t j = std::max<std::int64_t>(0, i - 15); j <= i; ++j)
-                mask[static_cast<std::size_t>(i * n + j)] = 0;
+            for (std::int64_t j = std::max<std::int64_t>(0, i - 15); j <= i; ++j) at(mask, i * n + j) = 0;
         operands[5] = sheet.input("mask", {n, n}, mask);
     }
     if (block > 0) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "runtime/base/at.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/ops/attention_rules.h"
 #include "sheet.h"
@@ -80,8 +81,7 @@ TEST_CASE("one rule said in two ways is one rule", "[properties][attention]") {
                    Values mask(n * n, 0);
                    for (std::int64_t i = 0; i < n; ++i)
                        for (std::int64_t j = 0; j < n; ++j)
-                           if (j > i || i - j > w)
-                               mask[static_cast<std::size_t>(i * n + j)] = -std::numeric_limits<float>::infinity();
+                           if (j > i || i - j > w) at(mask, i * n + j) = -std::numeric_limits<float>::infinity();
                    return AttentionOptions{.mask = sheet.input("mask", {n, n}, mask)};
                }));
     const Run slopes = attend(n, [](Sheet& sheet) {
@@ -92,8 +92,7 @@ TEST_CASE("one rule said in two ways is one rule", "[properties][attention]") {
                    for (std::int64_t h = 0; h < heads; ++h)
                        for (std::int64_t i = 0; i < n; ++i)
                            for (std::int64_t j = 0; j < n; ++j)
-                               mask[static_cast<std::size_t>((h * n + i) * n + j)] =
-                                   alibi_slopes(heads)[static_cast<std::size_t>(h)] * static_cast<float>(j - i);
+                               at(mask, (h * n + i) * n + j) = at(alibi_slopes(heads), h) * static_cast<float>(j - i);
                    return AttentionOptions{.causal = true, .mask = sheet.input("mask", {heads, n, n}, mask)};
                }));
     const Run prefix = attend(w, [=](Sheet&) { return AttentionOptions{.causal = true, .prefix_len = w}; });
@@ -226,12 +225,12 @@ TEST_CASE("a patch embedding is a convolution of its stride", "[properties]") {
     for (std::int64_t r = 0; r < 2; ++r)
         for (std::int64_t c = 0; c < 3; ++c)
             for (std::int64_t o = 0; o < out; ++o) {
-                double sum = bias[static_cast<std::size_t>(o)];
+                double sum = at(bias, o);
                 for (std::int64_t ch = 0; ch < channels; ++ch)
                     for (std::int64_t i = 0; i < edge; ++i)
                         for (std::int64_t j = 0; j < edge; ++j)
-                            sum += image[static_cast<std::size_t>((ch * 6 + r * edge + i) * 9 + c * edge + j)] *
-                                   weight[static_cast<std::size_t>(((o * channels + ch) * edge + i) * edge + j)];
+                            sum += at(image, (ch * 6 + r * edge + i) * 9 + c * edge + j) *
+                                   at(weight, ((o * channels + ch) * edge + i) * edge + j);
                 CHECK(std::abs(y[static_cast<std::size_t>((r * 3 + c) * out + o)] - sum) < 1e-4);
             }
 }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "oracle_model.h"
+#include "runtime/base/at.h"
 #include "runtime/base/interrupt.h"
 #include "test_model.h"
 #include "tests/host/expect_error.h"
@@ -73,7 +74,7 @@ TEST_CASE("a batch of decoders equals single sessions", "[batch][models]") {
     for (std::int64_t i = 0; i < 3; ++i) {
         INFO("sequence " << i);
         Session alone(model, exact(true));
-        alone.append(prompts[static_cast<std::size_t>(i)]);
+        alone.append(at(prompts, i));
         alone.run();
         CHECK(difference(looked[i].logits(), alone.logits()).first <= rounding);
         CHECK(difference(looked[i].hidden(), alone.hidden()).first <= 1e-3);  // the oracle's limit for hidden states
@@ -199,7 +200,7 @@ TEST_CASE("a batch of encoders equals single sessions", "[batch][models]") {
     for (std::int64_t i = 0; i < 3; ++i) {
         INFO("sequence " << i);
         Session alone(model, options);
-        alone.append(prompts[static_cast<std::size_t>(i)]);
+        alone.append(at(prompts, i));
         alone.run();
         CHECK(difference(batch[i].last_hidden(), alone.last_hidden()).first <= 1e-3);  // the oracle's limit
         CHECK(difference(batch[i].pooled(), alone.pooled()).first <= 1e-3);
@@ -225,7 +226,7 @@ TEST_CASE("sequences of a batch have global tokens at the same positions", "[bat
     for (std::int64_t i = 0; i < 3; ++i) {
         INFO("sequence " << i);
         Session alone(model, options);
-        alone.append(prompts[static_cast<std::size_t>(i)]);
+        alone.append(at(prompts, i));
         alone.run();
         CHECK(difference(batch[i].last_hidden(), alone.last_hidden()).first <= 1e-3);
     }
@@ -422,7 +423,7 @@ TEST_CASE("texts become the vectors that they are alone", "[batch][models]") {
     CHECK(timed == 2);  // sizes 8 and 16
     for (const std::int64_t i : {0, 1, 2, 3, 20}) {
         Session session(model, {.precision = Precision::f32});
-        session.append(texts[static_cast<std::size_t>(i)]);
+        session.append(at(texts, i));
         session.run();
         CHECK(difference(all.row(i), embedding(session, options)).first < 1e-4);
     }

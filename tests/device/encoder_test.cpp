@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "oracle_model.h"
+#include "runtime/base/at.h"
 #include "runtime/base/files.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/temporary_directory.h"
@@ -105,7 +106,7 @@ TEST_CASE("Longformer's first tokens are global as many as the session says", "[
         for (std::int64_t i = 0; i < n; ++i) {
             double sum = 0;
             for (std::int64_t j = 0; j < n; ++j) {
-                const float weight = p[static_cast<std::size_t>(i * n + j)];
+                const float weight = at(p, i * n + j);
                 const bool seen = std::abs(i - j) <= 2 || i < count || j < count;
                 CHECK((weight > 0) == seen);
                 sum += static_cast<double>(weight);
@@ -235,7 +236,7 @@ TEST_CASE("Longformer's global tokens are at the positions that the session says
     const Precision precision = GENERATE(Precision::f32, Precision::f16);
     INFO(positions.size() << " positions" << (precision == Precision::f32 ? " in f32" : " with f16 keys"));
     std::vector<bool> global(ids.size());
-    for (const std::int64_t position : positions) global[static_cast<std::size_t>(position)] = true;
+    for (const std::int64_t position : positions) at(global, position) = true;
     LongformerReference reference;
     const std::vector<float> want = narrowed(reference.run(ids, global));
     Session session = session_with(positions, precision, RecordAttention::all());
@@ -245,8 +246,8 @@ TEST_CASE("Longformer's global tokens are at the positions that the session says
     CHECK(difference(session.last_hidden(), want).first <=
           allowed.hidden + allowed.hidden_of_largest * largest_of(want));
     for (std::int64_t layer = 0; layer < 2; ++layer)
-        CHECK(difference(session.attention(layer), narrowed(reference.attention[static_cast<std::size_t>(layer)]))
-                  .first <= allowed.attention);
+        CHECK(difference(session.attention(layer), narrowed(at(reference.attention, layer))).first <=
+              allowed.attention);
     // a window across global rows, and a replay
     CHECK(session.attention({1, 1}, {2, 6}, {3, 6}).vector() ==
           session_with(positions, precision, {}).attention({1, 1}, {2, 6}, {3, 6}).vector());

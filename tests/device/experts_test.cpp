@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/base/at.h"
 #include "runtime/graph/op_def.h"
 #include "sheet.h"
 
@@ -31,8 +32,7 @@ std::vector<double> expert(const Weights& w, std::int64_t e, const float* x) {
     const auto row = [&](const Values& matrix, std::int64_t i, std::int64_t rows, std::int64_t cols, const auto* by) {
         double sum = 0;
         for (std::int64_t k = 0; k < cols; ++k)
-            sum += static_cast<double>(matrix[static_cast<std::size_t>((e * rows + i) * cols + k)]) *
-                   static_cast<double>(by[k]);
+            sum += static_cast<double>(at(matrix, (e * rows + i) * cols + k)) * static_cast<double>(by[k]);
         return sum;
     };
     std::vector<double> hidden, y;
@@ -57,10 +57,9 @@ TEST_CASE("as many choices as experts are the dense mixture", "[properties][expe
     for (std::int64_t t = 0; t < n; ++t) {
         std::vector<double> want(model_width);
         double sum = 0;
-        for (std::int64_t e = 0; e < experts; ++e)
-            sum += std::exp(static_cast<double>(logits[static_cast<std::size_t>(t * experts + e)]));
+        for (std::int64_t e = 0; e < experts; ++e) sum += std::exp(static_cast<double>(at(logits, t * experts + e)));
         for (std::int64_t e = 0; e < experts; ++e) {
-            const double p = std::exp(static_cast<double>(logits[static_cast<std::size_t>(t * experts + e)])) / sum;
+            const double p = std::exp(static_cast<double>(at(logits, t * experts + e))) / sum;
             const std::vector<double> part = expert(weights, e, x.data() + t * model_width);
             for (std::size_t i = 0; i < part.size(); ++i) want[i] += p * part[i];
         }
@@ -95,8 +94,7 @@ TEST_CASE("choices beyond an expert's capacity add nothing", "[properties][exper
     Sheet sheet;
     const Values x = normal(n * model_width, 1);
     Values logits(static_cast<std::size_t>(n * experts));
-    for (std::int64_t t = 0; t < n; ++t)
-        logits[static_cast<std::size_t>(t * experts + 3)] = 5;  // all want the same one
+    for (std::int64_t t = 0; t < n; ++t) at(logits, t * experts + 3) = 5;  // all want the same one
     const Tensor rows = sheet.input("x", {n, model_width}, x);
     const Routing routing = route(sheet.input("logits", {n, experts}, logits), 1, true);
     sheet.graph.output("y", mixture_of_experts(rows, routing, inputs(sheet, weights), {.capacity = 4}));
@@ -120,7 +118,7 @@ TEST_CASE("an expert that no token chose is not even read", "[properties][expert
             if (const std::size_t e = i / (inner * model_width); e != 1 && e != 4)
                 (*all)[i] = std::numeric_limits<float>::quiet_NaN();
     Values logits(static_cast<std::size_t>(n * experts));
-    for (std::int64_t t = 0; t < n; ++t) logits[static_cast<std::size_t>(t * experts + (t % 3 == 0 ? 4 : 1))] = 5;
+    for (std::int64_t t = 0; t < n; ++t) at(logits, t * experts + (t % 3 == 0 ? 4 : 1)) = 5;
     for (const std::int64_t rows : {n, std::int64_t{1}}) {  // by tiles, and the kernel for few rows
         Sheet sheet;
         const Tensor x = sheet.input("x", {rows, model_width}, normal(rows * model_width, 1));

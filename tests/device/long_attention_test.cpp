@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "runtime/base/at.h"
 #include "sheet.h"
 #include "test_device.h"
 #include "vantage/ops.h"
@@ -92,9 +93,8 @@ TEST_CASE("equal keys give the mean of the values: attention collapses to a line
     for (std::int64_t i = 0; i < s.n; ++i)
         for (std::int64_t d = 0; d < s.dv; ++d) {
             double mean = 0;
-            for (std::int64_t j = 0; j < s.m; ++j)
-                mean += in.v[static_cast<std::size_t>(j * s.dv + d)] / static_cast<double>(s.m);
-            CHECK(std::abs(r.o[static_cast<std::size_t>(i * s.dv + d)] - mean) < 1e-5);
+            for (std::int64_t j = 0; j < s.m; ++j) mean += at(in.v, j * s.dv + d) / static_cast<double>(s.m);
+            CHECK(std::abs(at(r.o, i * s.dv + d) - mean) < 1e-5);
         }
 }
 
@@ -114,8 +114,7 @@ TEST_CASE("the tap is exact at 32 768 keys", "[properties]") {
     const Sizes s{.n = 2, .m = 32768, .heads = 2, .kv_heads = 1, .d = 24, .dv = 24};
     Inputs in(s, 81);
     for (std::int64_t d = 0; d < s.d; ++d)
-        in.k[static_cast<std::size_t>(20000 * s.d + d)] =
-            in.q[static_cast<std::size_t>(s.d + d)] * 2;  // a needle for head 1, row 0
+        at(in.k, 20000 * s.d + d) = at(in.q, s.d + d) * 2;  // a needle for head 1, row 0
     const Result r = attend(s, in, true);
     const std::vector<float> p = weights_of(s, in, r.lse, 1, true);
     for (std::int64_t row = 0; row < s.n; ++row) {
@@ -126,8 +125,7 @@ TEST_CASE("the tap is exact at 32 768 keys", "[properties]") {
     // the weights give the output back
     for (std::int64_t d = 0; d < s.dv; ++d) {
         double o = 0;
-        for (std::int64_t j = 0; j < s.m; ++j)
-            o += static_cast<double>(p[static_cast<std::size_t>(j)]) * in.v[static_cast<std::size_t>(j * s.dv + d)];
+        for (std::int64_t j = 0; j < s.m; ++j) o += static_cast<double>(at(p, j)) * at(in.v, j * s.dv + d);
         CHECK(std::abs(o - r.o[static_cast<std::size_t>(s.dv + d)]) < 1e-4);
     }
 }

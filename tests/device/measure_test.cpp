@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "../host/expect_error.h"
+#include "runtime/base/at.h"
 #include "runtime/conform/case_runner.h"
 #include "runtime/graph/compare.h"
 #include "runtime/measure/measure.h"
@@ -28,8 +29,7 @@ Expected expected(const OpDef& op, const Case& test, const OperandFill& fill) {
     }
     Expected e{.call = prepared.call, .results = {}};
     for (std::size_t i = 0; i < e.call.outputs.size(); ++i)
-        e.results.push_back(op.alias_of(i) >= 0 ? prepared.inputs[static_cast<std::size_t>(op.alias_of(i))]
-                                                : HostTensor(e.call.outputs[i]));
+        e.results.push_back(op.alias_of(i) >= 0 ? at(prepared.inputs, op.alias_of(i)) : HostTensor(e.call.outputs[i]));
     op.reference(e.call, prepared.inputs, e.results);
     return e;
 }

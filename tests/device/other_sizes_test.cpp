@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "random_model.h"
+#include "runtime/base/at.h"
 #include "runtime/gpu/faults.h"
 #include "test_device.h"
 #include "test_model.h"
@@ -115,6 +116,6 @@ TEST_CASE("the tap gives a long head piece by piece", "[models][session]") {
     for (std::int64_t row = 0; row < n; ++row) {
         const double sum = std::accumulate(p.begin() + row * n, p.begin() + (row + 1) * n, 0.0);
         REQUIRE(std::abs(sum - 1) < 1e-4);
-        if (row + 1 < n) REQUIRE(p[static_cast<std::size_t>(row * n + row + 1)] == 0);
+        if (row + 1 < n) REQUIRE(at(p, row * n + row + 1) == 0);
     }
 }

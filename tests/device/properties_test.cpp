@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "runtime/base/at.h"
 #include "runtime/graph/op_def.h"
 #include "sheet.h"
 #include "test_device.h"
@@ -264,7 +265,7 @@ TEST_CASE("heads: merging undoes splitting, and every feature goes where it belo
         check_close("merged", got.at("back"), x, 0);
         const auto i = static_cast<std::size_t>(((1 * heads + heads - 1) * n + 2) * width +
                                                 3);  // batch 1, last head, row 2, feature 3
-        CHECK(got.at("split")[i] == x[static_cast<std::size_t>((n + 2) * heads * width + (heads - 1) * width + 3)]);
+        CHECK(got.at("split")[i] == at(x, (n + 2) * heads * width + (heads - 1) * width + 3));
     }
 }
 
@@ -359,17 +360,17 @@ TEST_CASE("attention: weights of a row sum to 1, and the output is their mean of
             const Values& p = got.at("p" + std::to_string(head));
             CHECK(std::abs(sum_of_row(p, static_cast<std::size_t>(i), static_cast<std::size_t>(a.m)) - 1) < 2e-5);
             for (std::int64_t j = 0; j < a.m; ++j)
-                if (causal && j > i + a.m - a.n) CHECK(p[static_cast<std::size_t>(i * a.m + j)] == 0.0f);
+                if (causal && j > i + a.m - a.n) CHECK(at(p, i * a.m + j) == 0.0f);
             for (std::int64_t d = 0; d < a.dv; ++d) {
                 double mean = 0;
                 float low = HUGE_VALF, high = -HUGE_VALF;
                 for (std::int64_t j = 0; j < a.m; ++j) {
-                    const float value = a.v[static_cast<std::size_t>((j * a.kv_heads + head / 2) * a.dv + d)];
-                    mean += static_cast<double>(p[static_cast<std::size_t>(i * a.m + j)]) * value;
+                    const float value = at(a.v, (j * a.kv_heads + head / 2) * a.dv + d);
+                    mean += static_cast<double>(at(p, i * a.m + j)) * value;
                     low = std::min(low, value), high = std::max(high, value);
                 }
                 means.push_back(static_cast<float>(mean));
-                const float o = got.at("o")[static_cast<std::size_t>((i * a.heads + head) * a.dv + d)];
+                const float o = at(got.at("o"), (i * a.heads + head) * a.dv + d);
                 const bool inside = o >= low - 1e-5f && o <= high + 1e-5f;
                 if (!inside) FAIL_CHECK("outside the convex hull of the values: " << o);
             }

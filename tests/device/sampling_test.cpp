@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "runtime/base/at.h"
 #include "runtime/ops/sampling.h"
 #include "shaders/params/step.h"
 #include "test_device.h"
@@ -60,9 +61,7 @@ public:
     void run(int times = 1) {
         for (int i = 0; i < times; ++i) plan_.run();
     }
-    std::uint32_t word(int i) const {
-        return static_cast<std::uint32_t>(plan_.read("step").values()[static_cast<std::size_t>(i)]);
-    }
+    std::uint32_t word(int i) const { return static_cast<std::uint32_t>(at(plan_.read("step").values(), i)); }
     // What lies from place `first` on up to `end`.
     std::vector<std::size_t> tokens(std::uint32_t first = 1) const {
         const std::vector<float> all = plan_.read("tokens").vector();

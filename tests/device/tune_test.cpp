@@ -5,6 +5,7 @@
 
 #include "../host/expect_error.h"
 #include "../host/own_cache.h"
+#include "runtime/base/at.h"
 #include "runtime/base/options.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/exec/tuning_files.h"
@@ -77,9 +78,8 @@ TEST_CASE("sessions choose by the table in the cache, and results stay", "[tune]
         session.run();
         const Plan& plan = session.plan(8);
         for (const int node : live_nodes(plan.graph())) {
-            const Kernel* kernel = detail::PlanAccess::schedule(plan).kernels[static_cast<std::size_t>(node)];
-            kernels.push_back(plan.graph().nodes()[static_cast<std::size_t>(node)].op->name + std::string("/") +
-                              kernel->name);
+            const Kernel* kernel = at(detail::PlanAccess::schedule(plan).kernels, node);
+            kernels.push_back(at(plan.graph().nodes(), node).op->name + std::string("/") + kernel->name);
         }
         return session.logits().vector();
     };
@@ -88,7 +88,7 @@ TEST_CASE("sessions choose by the table in the cache, and results stay", "[tune]
         Session session(mini_world(), {.precision = Precision::f32, .inspect = true, .largest_chunk = 8});
         const Graph& graph = session.plan(8).graph();
         for (const int node : live_nodes(graph)) {
-            const OpCall call = vantage::call_of(graph, graph.nodes()[static_cast<std::size_t>(node)]);
+            const OpCall call = vantage::call_of(graph, at(graph.nodes(), node));
             if (call.op->name != std::string("matmul")) continue;
             TunedCall& tuned = table.calls[tuning_key(call)];
             tuned.kernel = "plain";

@@ -2,6 +2,7 @@
 // weights in double.
 #include <catch2/catch_test_macros.hpp>
 
+#include "runtime/base/at.h"
 #include "test_model.h"
 #include "view_reference.h"
 #include "viewer/data/comparison.h"
@@ -50,7 +51,7 @@ std::vector<double> on_slots(const std::vector<double>& p, const Slots& slots, s
     for (std::int64_t r = 0; r < count; ++r)
         for (std::int64_t c = 0; c < count; ++c) {
             const auto i = slots.token(r), j = slots.token(c);
-            if (i && j) all[static_cast<std::size_t>(r * count + c)] = p[static_cast<std::size_t>(*i * tokens + *j)];
+            if (i && j) at(all, r * count + c) = at(p, *i * tokens + *j);
         }
     return all;
 }
@@ -61,8 +62,7 @@ double difference_of(const std::vector<double>& a, const std::vector<double>& b,
     double sum = 0;
     const std::int64_t end = std::min(row + size, n);
     for (std::int64_t r = row; r < end; ++r)
-        for (std::int64_t c = column; c < std::min(column + size, n); ++c)
-            sum += b[static_cast<std::size_t>(r * n + c)] - a[static_cast<std::size_t>(r * n + c)];
+        for (std::int64_t c = column; c < std::min(column + size, n); ++c) sum += at(b, r * n + c) - at(a, r * n + c);
     return sum / static_cast<double>(end - row);
 }
 
@@ -73,8 +73,7 @@ double total_variation(const std::vector<double>& a, const std::vector<double>& 
         const auto i = slots.a.token(r), j = slots.b.token(r);
         if (!i || !j || std::min(*i, *j) < 3) continue;
         double row = 0;
-        for (std::int64_t c = 0; c < n; ++c)
-            row += std::abs(b[static_cast<std::size_t>(r * n + c)] - a[static_cast<std::size_t>(r * n + c)]);
+        for (std::int64_t c = 0; c < n; ++c) row += std::abs(at(b, r * n + c) - at(a, r * n + c));
         sum += row / 2, rows += 1;
     }
     return sum / rows;
@@ -118,7 +117,7 @@ void check_differences(Pair& pair, const HeadId& head, std::int64_t n) {
         for (std::int64_t r = 0; r < map_b.rows; ++r) {
             double sum = 0;
             for (std::int64_t c = 0; c < map_b.columns; ++c)
-                sum += static_cast<double>(map_b.mass[static_cast<std::size_t>(r * map_b.columns + c)]);
+                sum += static_cast<double>(at(map_b.mass, r * map_b.columns + c));
             const bool there = slots.b.tokens_before(std::min((r + 1) * size, n)) > slots.b.tokens_before(r * size);
             CHECK(std::abs(sum - (there ? 1 : 0)) <= tolerance);
         }
@@ -187,9 +186,7 @@ TEST_CASE("a second prompt is aligned with the first, and cells of pairs are com
                 const auto at = static_cast<std::size_t>(*row * pair.version_b.rows);
                 wanted = p[at + static_cast<std::size_t>(*row - distance)] / (1 - p[at]);
             }
-            off = std::max(
-                off,
-                std::abs(static_cast<double>(map.mass[static_cast<std::size_t>(r * map.columns + distance)]) - wanted));
+            off = std::max(off, std::abs(static_cast<double>(at(map.mass, r * map.columns + distance)) - wanted));
         }
     }
     CHECK(off <= 1e-4);  // divided by what is left without the sink

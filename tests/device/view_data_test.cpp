@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "runtime/base/at.h"
 #include "runtime/base/clock.h"
 #include "runtime/gpu/queue.h"
 #include "test_model.h"
@@ -33,7 +34,7 @@ TEST_CASE("cells of every level are the exact sums and maxima of the weights", "
         for (std::int64_t r = 0; r < map.rows; ++r) {
             double sum = 0;
             for (std::int64_t c = 0; c < map.columns; ++c)
-                sum += static_cast<double>(map.mass[static_cast<std::size_t>(r * map.columns + c)]);
+                sum += static_cast<double>(at(map.mass, r * map.columns + c));
             CHECK(std::abs(sum - 1) <= tolerance);
         }
     }
@@ -137,7 +138,7 @@ TEST_CASE("weights one by one are those of the map, at every level and under mod
             }
         CHECK(off <= allowed);
     };
-    const auto plain = [&](std::int64_t i, std::int64_t j) { return p[static_cast<std::size_t>(i * n + j)]; };
+    const auto plain = [&](std::int64_t i, std::int64_t j) { return at(p, i * n + j); };
     check(plain, tolerance);
     state.axis = KeyAxis::relative;
     check(plain, tolerance);
@@ -261,9 +262,9 @@ TEST_CASE("a reading and the numbers of all heads are those of the weights", "[v
     REQUIRE(frame.reading);
     const CellReading& reading = *frame.reading;
     double sum = 0, entropy = 0, larger = 0;
-    const double own = p[static_cast<std::size_t>((n - 2) * n + 3)];
+    const double own = at(p, (n - 2) * n + 3);
     for (std::int64_t j = 0; j < n - 1; ++j) {
-        const double weight = p[static_cast<std::size_t>((n - 2) * n + j)];
+        const double weight = at(p, (n - 2) * n + j);
         sum += weight, entropy -= weight * std::log(weight), larger += weight > own ? 1 : 0;
         if (weight > static_cast<double>(reading.top.front().weight) + tolerance)
             FAIL("the largest is not the largest");
@@ -283,12 +284,12 @@ TEST_CASE("a reading and the numbers of all heads are those of the weights", "[v
         bool repeated = false;
         double copied = 0;
         for (std::int64_t j = 0; j <= i; ++j) {
-            const double weight = p[static_cast<std::size_t>(i * n + j)];
+            const double weight = at(p, i * n + j);
             mean_entropy -= weight * std::log(weight);
             if (j == 0) first += weight;
             if (j == i - 1) previous += weight;
-            const auto id = [&](std::int64_t t) { return tokens.ids[static_cast<std::size_t>(t)]; };
-            if (j + 2 < i && id(j) == id(i)) repeated = true, copied += p[static_cast<std::size_t>(i * n + j + 1)];
+            const auto id = [&](std::int64_t t) { return at(tokens.ids, t); };
+            if (j + 2 < i && id(j) == id(i)) repeated = true, copied += at(p, i * n + j + 1);
         }
         if (repeated) induction += copied, repeats += 1;
     }

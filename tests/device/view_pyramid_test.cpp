@@ -2,6 +2,7 @@
 // row against all at once.
 #include <algorithm>
 
+#include "runtime/base/at.h"
 #include "test_model.h"
 #include "view_reference.h"
 
@@ -90,7 +91,7 @@ TEST_CASE("all levels of a map are exact for windows, capped scores, shared keys
                     for (std::int64_t r = 0; r < map.rows && row_sum > 0; ++r) {
                         double sum = 0;
                         for (std::int64_t c = 0; c < map.columns; ++c)
-                            sum += static_cast<double>(map.mass[static_cast<std::size_t>(r * map.columns + c)]);
+                            sum += static_cast<double>(at(map.mass, r * map.columns + c));
                         CHECK(std::abs(sum - row_sum) <= tolerance);
                     }
                     finer = map;
@@ -131,16 +132,14 @@ TEST_CASE("a map that grew row by row is that of one run at every level", "[view
     for (Version version; version.activity != Activity::ended; version = live.version()) {
         const std::int64_t rows = live.version().rows;
         for (int level = 0; level < 6; ++level)  // each version is drawn, whatever of it a batch holds
-            if (rows > 0)
-                grown[static_cast<std::size_t>(level)]->update({}, all_of(head, rows, cells_of(level, rows)),
-                                                               seconds_now());
+            if (rows > 0) at(grown, level)->update({}, all_of(head, rows, cells_of(level, rows)), seconds_now());
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     wait_for_end(live);
     REQUIRE(live.version().rows == n);
     const std::vector<double> p = weights_of(live, head, n);
     for (int level = 0; level < 6; ++level) {
-        const auto [mass, peak] = worst(map_of(*grown[static_cast<std::size_t>(level)], head, n, level), p, n);
+        const auto [mass, peak] = worst(map_of(*at(grown, level), head, n, level), p, n);
         CAPTURE(level);
         CHECK(mass <= tolerance);
         CHECK(peak <= tolerance);
@@ -210,7 +209,7 @@ void check_long_text(std::int64_t n, std::initializer_list<int> levels, std::int
         for (std::int64_t r = 0; r < map.rows; ++r) {
             double sum = 0;
             for (std::int64_t c = 0; c < map.columns; ++c)
-                sum += static_cast<double>(map.mass[static_cast<std::size_t>(r * map.columns + c)]);
+                sum += static_cast<double>(at(map.mass, r * map.columns + c));
             REQUIRE(std::abs(sum - 1) <= 2e-5);  // of up to so many weights
         }
     }

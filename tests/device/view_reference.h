@@ -9,6 +9,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "runtime/base/at.h"
 #include "runtime/base/clock.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/graph/op_def.h"
@@ -40,7 +41,7 @@ inline std::vector<double> weights_of(const LiveModel& live, const HeadId& head,
             if (!rules.sees(i, j)) continue;
             double dot = 0;
             for (std::int64_t e = 0; e < d; ++e)
-                dot += scale * q[static_cast<std::size_t>((i * heads + head.head) * d + e)] *
+                dot += scale * at(q, (i * heads + head.head) * d + e) *
                        k[static_cast<std::size_t>((j * kv_heads + head.head / (heads / kv_heads)) * d + e)];
             if (rules.softcap > 0) dot = rules.softcap * std::tanh(dot / rules.softcap);
             p[static_cast<std::size_t>(i * n + j)] =
@@ -69,7 +70,7 @@ inline std::pair<double, double> cell_of(const LiveModel& live, const HeadId& he
         for (std::int64_t j = key; j < std::min(key + size, i + 1); ++j) {
             double dot = 0;
             for (std::int64_t e = 0; e < d; ++e)
-                dot += scale * q[static_cast<std::size_t>((i * heads + head.head) * d + e)] *
+                dot += scale * at(q, (i * heads + head.head) * d + e) *
                        k[static_cast<std::size_t>((j * kv_heads + head.head / (heads / kv_heads)) * d + e)];
             const double p = std::exp(dot - lse[static_cast<std::size_t>(i * heads + head.head)]);
             sum += p, peak = std::max(peak, p);

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "runtime/base/at.h"
 #include "runtime/inspect/attention_flow.h"
 
 using namespace vantage;
@@ -64,8 +65,7 @@ TEST_CASE("flow through three layers is the smallest cut") {
                         for (int b = 0; b < 3; ++b) {
                             if (layer == 3 && a != i) continue;  // the other last states lead nowhere
                             if (layer == 1 && b != j) continue;  // the other inputs take nothing
-                            if (at_source(layer, a) && !at_source(layer - 1, b))
-                                cut += layers[static_cast<std::size_t>(layer - 1)].at(a, b);
+                            if (at_source(layer, a) && !at_source(layer - 1, b)) cut += at(layers, layer - 1).at(a, b);
                         }
                 min_cut = std::min(min_cut, cut);
             }

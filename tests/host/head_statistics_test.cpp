@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "runtime/base/at.h"
 #include "runtime/base/files.h"
 #include "runtime/base/format.h"
 #include "runtime/base/json.h"
@@ -34,7 +35,7 @@ std::vector<float> matrix(int tokens, const std::function<double(int, int)>& wei
         double sum = 0;
         for (int key = 0; key <= query; ++key) sum += weight(query, key);
         for (int key = 0; key <= query; ++key)
-            values[static_cast<std::size_t>(query * tokens + key)] = static_cast<float>(weight(query, key) / sum);
+            at(values, query * tokens + key) = static_cast<float>(weight(query, key) / sum);
     }
     return values;
 }
@@ -74,11 +75,11 @@ std::vector<HeadStatistics> of_weights(std::span<const float> weights, const Tok
     in[2] = typed({n, heads});
     const std::vector<std::int32_t> marks = text.marks();
     for (std::int64_t i = 0; i < n; ++i) {
-        tokens[2 * i] = text.ids[static_cast<std::size_t>(i)], tokens[2 * i + 1] = marks[static_cast<std::size_t>(i)];
+        tokens[2 * i] = at(text.ids, i), tokens[2 * i + 1] = at(marks, i);
         for (std::int64_t h = 0; h < heads; ++h) {
             q[(i * heads + h) * n + i] = 1;
             for (std::int64_t j = 0; j < n; ++j) {
-                const auto p = static_cast<double>(weights[static_cast<std::size_t>((h * n + i) * n + j)]);
+                const auto p = static_cast<double>(at(weights, (h * n + i) * n + j));
                 k[(j * heads + h) * n + i] = p == 0 ? -1e30 : std::log(p);  // NaN stays
             }
         }
@@ -430,7 +431,7 @@ TEST_CASE("in the built-in model the rule finds what a person would point at") {
         const std::optional<SalientHead> salient = most_salient_head(heads, static_cast<int>(entry.shape[1]));
         REQUIRE(salient);
         CHECK(salient->reason == SalientHead::single_link);
-        CHECK(texts[static_cast<std::size_t>(salient->read.query)] == links[i].first);
-        CHECK(texts[static_cast<std::size_t>(salient->read.key)] == links[i].second);
+        CHECK(at(texts, salient->read.query) == links[i].first);
+        CHECK(at(texts, salient->read.key) == links[i].second);
     }
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "runtime/base/at.h"
 #include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/base/utf8.h"
@@ -332,7 +333,7 @@ TEST_CASE("the grid shows every head where it belongs", "[io]") {
     CHECK(layout.layer_labels.size() == 3);
     CHECK(layout.head_labels.size() == 5);
     for (int i = 0; i < 15; ++i) {
-        const Rect& map = layout.maps[static_cast<std::size_t>(i)];
+        const Rect& map = at(layout.maps, i);
         const int index = index_of(picture.map, image.at(map.x + map.width / 2, map.y + map.height / 2));
         CHECK(std::abs(static_cast<float>(index) / 255.0f - std::sqrt(static_cast<float>(i) / 15.0f)) < 0.003f);
         const bool framed = image.at(map.x - 3, map.y - 3) == style::accent;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "known_configs.h"
+#include "runtime/base/at.h"
 #include "runtime/conform/case_runner.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/fuse.h"
@@ -90,7 +91,7 @@ std::vector<Life> lives(const Graph& graph, const Schedule& schedule) {
         for (std::size_t i = 0; i < schedule.dispatches.size(); ++i) {
             const Dispatch& d = schedule.dispatches[i];
             if (d.node < 0) continue;
-            const Node& node = graph.nodes()[static_cast<std::size_t>(d.node)];
+            const Node& node = at(graph.nodes(), d.node);
             const auto uses = [&](const std::vector<int>& ids) {
                 return std::any_of(ids.begin(), ids.end(),
                                    [&](int v) { return v >= 0 && graph.storage(v) == static_cast<int>(id); });
@@ -147,7 +148,7 @@ TEST_CASE("lifetimes that overlap never share memory, whatever they are", "[grap
 
 TEST_CASE("memory is shared by what is never alive together", "[graph]") {
     std::vector<Lifetime> chain(10);
-    for (int i = 0; i < 10; ++i) chain[static_cast<std::size_t>(i)] = {.bytes = 1000, .first = i, .last = i + 1};
+    for (int i = 0; i < 10; ++i) at(chain, i) = {.bytes = 1000, .first = i, .last = i + 1};
     CHECK(place(chain, 256) == 2 * 1024);  // a chain needs two places, however long it is
     CHECK(place(std::span<Lifetime>(), 256) == 0);
 }

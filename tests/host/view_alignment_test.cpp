@@ -3,6 +3,7 @@
 #include <map>
 #include <random>
 
+#include "runtime/base/at.h"
 #include "viewer/data/alignment.h"
 
 using namespace vantage::view;
@@ -56,9 +57,7 @@ void check_slots(const Alignment& slots, const AlignedIds& a, const AlignedIds& 
 std::size_t equal_pairs(const Alignment& slots, const AlignedIds& a, const AlignedIds& b) {
     std::size_t pairs = 0;
     for (std::int64_t slot = 0; slot < slots.count(); ++slot)
-        if (slots.paired(slot) &&
-            a[static_cast<std::size_t>(*slots.a.token(slot))] == b[static_cast<std::size_t>(*slots.b.token(slot))])
-            ++pairs;
+        if (slots.paired(slot) && at(a, *slots.a.token(slot)) == at(b, *slots.b.token(slot))) ++pairs;
     return pairs;
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "panels_shown.h"
+#include "runtime/base/at.h"
 #include "viewer/panels/moves.h"
 #include "viewer/panels/panels.h"
 
@@ -96,11 +97,11 @@ TEST_CASE("small maps have the shapes of their own heads", "[view][window][once]
                     return static_cast<int>(from + (static_cast<float>(i) + 0.5f) * length / static_cast<float>(count));
                 };
                 const Rgb pixel = image.at(middle(key, keys, cell.x, cell.wide), middle(row, rows, cell.y, cell.high));
-                const auto step = std::lround(255 * position_of(weights[static_cast<std::size_t>(row * keys + key)], 1,
-                                                                AttentionScale::square_root));
+                const auto step =
+                    std::lround(255 * position_of(at(weights, row * keys + key), 1, AttentionScale::square_root));
                 bool near = false;
                 for (long other = std::max(0L, step - 1); other <= std::min(255L, step + 1); ++other)
-                    near = near || table[static_cast<std::size_t>(other)] == pixel;
+                    near = near || at(table, other) == pixel;
                 CHECK(near);
             }
     }
@@ -194,11 +195,11 @@ TEST_CASE("an encoder's map by distance has keys before and after the query", "[
                 continue;
             }
             CHECK(s.viewer.runs().key_of({row, column}) == key);
-            const auto step = std::lround(
-                255 * position_of(weights[static_cast<std::size_t>(row * n + key)], 1, AttentionScale::square_root));
+            const auto step =
+                std::lround(255 * position_of(at(weights, row * n + key), 1, AttentionScale::square_root));
             bool near = false;
             for (long other = std::max(0L, step - 1); other <= std::min(255L, step + 1); ++other)
-                near = near || packed(table[static_cast<std::size_t>(other)]) == pixel;
+                near = near || packed(at(table, other)) == pixel;
             CHECK(near);
         }
     s.user.move(static_cast<double>(map.x_of(static_cast<double>(n - 1) + 2.5)), static_cast<double>(map.y_of(5.5)));

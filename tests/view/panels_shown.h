@@ -6,6 +6,7 @@
 #include <future>
 #include <vector>
 
+#include "runtime/base/at.h"
 #include "window_user.h"
 
 namespace view_test {
@@ -31,12 +32,11 @@ inline int worst_of_map(const Image& image, const Viewer& viewer, const std::vec
             // A little off the middle, where a number may be.
             const Rgb pixel = image.at(static_cast<int>(map.x_of(static_cast<double>(key) + 0.08)) + 1,
                                        static_cast<int>(map.y_of(static_cast<double>(row) + 0.08)) + 1);
-            const float wanted =
-                255 * position_of(weights[static_cast<std::size_t>(row * map.columns + key)],
-                                  static_cast<float>(range.max), viewer.state().scale, static_cast<float>(range.min));
+            const float wanted = 255 * position_of(at(weights, row * map.columns + key), static_cast<float>(range.max),
+                                                   viewer.state().scale, static_cast<float>(range.min));
             int best = 256;
             for (int step = 0; step < 256; ++step)
-                if (table[static_cast<std::size_t>(step)] == pixel)
+                if (at(table, step) == pixel)
                     best = std::min(best, std::abs(step - static_cast<int>(std::lround(wanted))));
             worst = std::max(worst, best);
         }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "panels_shown.h"
+#include "runtime/base/at.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
@@ -239,7 +240,7 @@ TEST_CASE("an image model shows its picture, and what a query reads over it", "[
     LiveTokens tokens;
     s.live.read_tokens(tokens);
     CHECK(tokens.texts[0] == "cls");
-    CHECK(tokens.texts[static_cast<std::size_t>(1 + input.columns())] == "1,0");
+    CHECK(at(tokens.texts, 1 + input.columns()) == "1,0");
     REQUIRE(tokens.seen != nullptr);
     CHECK(tokens.seen->rgb == seen.rgb);
     const auto n = static_cast<std::size_t>(input.places());

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <future>
 
+#include "runtime/base/at.h"
 #include "viewer/window/headless.h"
 
 using namespace view_test;
@@ -29,7 +30,7 @@ int worst_colour(const Image& image, const MapView& map, const ColourTable& tabl
             const auto place = static_cast<int>(std::lround(wanted(row, key)));
             int nearest = 256;  // entries may be alike: the nearest of those counts
             for (int i = 0; i < 256; ++i)
-                if (table[static_cast<std::size_t>(i)] == pixel) nearest = std::min(nearest, std::abs(i - place));
+                if (at(table, i) == pixel) nearest = std::min(nearest, std::abs(i - place));
             worst = std::max(worst, nearest);
         }
     return worst;

@@ -4,6 +4,7 @@
 #include <future>
 #include <optional>
 
+#include "runtime/base/at.h"
 #include "runtime/gpu/device_state.h"
 #include "viewer/window/headless.h"
 #include "window_user.h"
@@ -38,7 +39,7 @@ int worst_step(const Image& image, const MapView& map, const std::vector<float>&
                        y = static_cast<int>(map.y_of(static_cast<double>(row) + 0.5));
             const auto found = std::ranges::find(table, image.at(x, y));
             if (found == table.end()) return 256;
-            const float p = weights[static_cast<std::size_t>(row * map.rows + key)];
+            const float p = at(weights, row * map.rows + key);
             const auto wanted = static_cast<int>(std::lround(255 * position_of(p, 1, AttentionScale::square_root)));
             worst = std::max(worst, std::abs(static_cast<int>(found - table.begin()) - wanted));
         }
@@ -81,7 +82,7 @@ TEST_CASE("the viewer's window: run, point, click, scroll, type, resize, close",
     REQUIRE(viewer.at().cell() == Cell{9, 3});
     REQUIRE(viewer.runs().reading().has_value());
     CHECK(viewer.runs().reading()->query == 9);
-    CHECK(std::abs(viewer.runs().reading()->weight - weights[static_cast<std::size_t>(9 * rows + 3)]) < 1e-5f);
+    CHECK(std::abs(viewer.runs().reading()->weight - at(weights, 9 * rows + 3)) < 1e-5f);
     user.click();
     CHECK(viewer.state().pins == std::vector<Pin>{{Pin::Kind::query, 9}});
     user.scroll(3);

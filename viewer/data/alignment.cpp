@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/at.h"
+
 namespace vantage::view {
 
 namespace {
@@ -74,9 +76,7 @@ private:
 void align_tokens(Tokens a, Tokens b, bool open, Builder& to) {
     std::int64_t before = 0, after = 0;
     const std::int64_t shorter = std::min(std::ssize(a), std::ssize(b));
-    const auto same = [&](std::int64_t i, std::int64_t j) {
-        return a[static_cast<std::size_t>(i)] == b[static_cast<std::size_t>(j)];
-    };
+    const auto same = [&](std::int64_t i, std::int64_t j) { return at(a, i) == at(b, j); };
     while (before < shorter && same(before, before)) ++before;
     while (!open && before + after < shorter && same(std::ssize(a) - 1 - after, std::ssize(b) - 1 - after)) ++after;
     for (std::int64_t i = 0; i < before; ++i) to.add(true, true);

@@ -1,4 +1,5 @@
 #include "viewer/data/comparison.h"
+#include "runtime/base/at.h"
 #include "runtime/session/model_access.h"
 
 #include <algorithm>
@@ -66,9 +67,7 @@ std::vector<std::int64_t> RunComparison::numbers_of(const std::vector<std::int32
     if (same_vocabulary_) return {ids.begin(), ids.begin() + count};
     std::vector<std::int64_t> numbers;
     for (std::int64_t i = 0; i < count; ++i)
-        numbers.push_back(
-            numbers_.try_emplace(texts[static_cast<std::size_t>(i)], static_cast<std::int64_t>(numbers_.size()))
-                .first->second);
+        numbers.push_back(numbers_.try_emplace(at(texts, i), static_cast<std::int64_t>(numbers_.size())).first->second);
     return numbers;
 }
 

@@ -1,4 +1,5 @@
 #include "viewer/data/head_board.h"
+#include "runtime/base/at.h"
 #include "runtime/session/model_access.h"
 
 #include <algorithm>
@@ -37,21 +38,20 @@ struct KeysOfRows {
     }
 };
 
-std::size_t at(HeadStatistic statistic) { return static_cast<std::size_t>(statistic); }
+std::size_t index_of(HeadStatistic statistic) { return static_cast<std::size_t>(statistic); }
 
 }  // namespace
 
 void HeadSums::add(std::span<const float> row, bool counted, bool repeats, bool in_line, bool apart, bool has_sink) {
-    const auto number = [&](int i) { return static_cast<double>(row[static_cast<std::size_t>(i)]); };
+    const auto number = [&](int i) { return static_cast<double>(at(row, i)); };
     const double off = has_sink ? not_defined : std::abs(number(ROW_TOTAL) - 1);
-    if (!has_sink && !(off <= row_sum_tolerance))
-        off_rows_.push_back({numbers_.rows, row[static_cast<std::size_t>(ROW_TOTAL)]});
+    if (!has_sink && !(off <= row_sum_tolerance)) off_rows_.push_back({numbers_.rows, at(row, ROW_TOTAL)});
     ++numbers_.rows;
     numbers_.worst_row_sum = std::isnan(off) ? off : std::max(numbers_.worst_row_sum, off);
     if (!counted) return;
     const double entropy = std::max(number(ROW_ENTROPY), 0.0);
     const auto take = [&](HeadStatistic statistic, double value) {
-        const std::size_t i = at(statistic);
+        const std::size_t i = index_of(statistic);
         double& recent = numbers_.recent[i];
         recent = counts_[i] == 0 ? value : recent + (value - recent) / recent_rows;
         sums_[i] += value;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/base/at.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/graph/op_def.h"
 
@@ -90,8 +91,8 @@ void HeadDistances::collect() {
     std::memcpy(values.data(), result_.mapped(), values.size() * sizeof(float));
     for (std::int64_t row = 0; row < done.rows; ++row) {
         for (std::int64_t head = 0; head < layer.heads && counts(layer, done.first + row); ++head) {
-            Mean& mean = layer.means[static_cast<std::size_t>(head)];
-            mean.sum += static_cast<double>(values[static_cast<std::size_t>(row * layer.heads + head)]);
+            Mean& mean = at(layer.means, head);
+            mean.sum += static_cast<double>(at(values, row * layer.heads + head));
             ++mean.rows;
         }
         layer.kept.note(done.first + row + 1, layer.means);
@@ -161,7 +162,7 @@ void HeadDistances::finish(const RunComparison& comparison, const ShownRows& sho
 double HeadDistances::of(const HeadId& head) const {
     for (const LayerPair& layer : layers_) {
         if (layer.a->kind != head.kind || layer.a->layer != head.layer || head.head >= layer.heads) continue;
-        const Mean& mean = layer.means[static_cast<std::size_t>(head.head)];
+        const Mean& mean = at(layer.means, head.head);
         return mean.rows > 0 ? mean.sum / static_cast<double>(mean.rows) : std::numeric_limits<double>::quiet_NaN();
     }
     return std::numeric_limits<double>::quiet_NaN();

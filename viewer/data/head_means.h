@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/base/at.h"
 #include "viewer/data/view_state.h"
 
 namespace vantage::view {
@@ -22,7 +23,7 @@ struct HeadMeans {
     std::int64_t rows = 0;  ///< summed up
     std::array<double, head_statistic_count> mean{}, recent{};
     double worst_row_sum = 0;  ///< largest |Σ p − 1| of a row; NaN with a learned sink
-    double operator[](HeadStatistic s) const { return mean[static_cast<std::size_t>(s)]; }
+    double operator[](HeadStatistic s) const { return at(mean, s); }
 };
 
 }  // namespace vantage::view

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/at.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/graph/op_def.h"
 
@@ -54,7 +55,7 @@ void Tiles::pool(const TileKey& key, Tile& tile, const Extent& extent, ViewWork&
             const TileKey child = key.child(down, right);
             if (!extent.holds(child)) continue;
             whole = whole && complete(child, extent);
-            if (whole) addresses[static_cast<std::size_t>(2 * down + right)] = slot_address(*store_.find(child));
+            if (whole) at(addresses, 2 * down + right) = slot_address(*store_.find(child));
         }
         if (!whole) break;
         done = key.child(down, 0).end_row(extent.rows);

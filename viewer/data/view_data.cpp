@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/base/at.h"
 #include "runtime/base/clock.h"
 #include "runtime/gpu/queue.h"
 #include "viewer/data/excerpt_reader.h"
@@ -377,7 +378,7 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     frame.reading = hovered_weight.reading() && hovered_weight.reading()->run == frame.version.run
                         ? hovered_weight.reading()
                         : std::nullopt;
-    const HeadMeans& own = frame.heads[static_cast<std::size_t>(number_of(wanted.head))];
+    const HeadMeans& own = at(frame.heads, number_of(wanted.head));
     frame.row_sum_error =
         own.rows > 0 && !std::isnan(own.worst_row_sum) ? std::optional(own.worst_row_sum) : std::nullopt;
     frame.rows_checked = frame.row_sum_error ? own.rows : 0;

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "runtime/base/at.h"
+
 namespace vantage::view {
 namespace {
 
@@ -34,7 +36,7 @@ void name_keys(ImGuiIO& io) {
     for (std::size_t i = 0; i < key_count; ++i) io.KeyMap[toolkit_keys[i]] = static_cast<int>(i);
 }
 void send_key(ImGuiIO& io, EditKey key, bool down) {
-    if (key != EditKey::none) io.KeysDown[static_cast<std::size_t>(key)] = down;
+    if (key != EditKey::none) at(io.KeysDown, key) = down;
 }
 void send_modifiers(ImGuiIO& io, bool control, bool shift, bool alt) {
     io.KeyCtrl = control;
@@ -46,7 +48,7 @@ void send_modifiers(ImGuiIO& io, bool control, bool shift, bool alt) {
 
 void name_keys(ImGuiIO&) {}
 void send_key(ImGuiIO& io, EditKey key, bool down) {
-    if (key != EditKey::none) io.AddKeyEvent(toolkit_keys[static_cast<std::size_t>(key)], down);
+    if (key != EditKey::none) io.AddKeyEvent(at(toolkit_keys, key), down);
 }
 void send_modifiers(ImGuiIO& io, bool control, bool shift, bool alt) {
 #if IMGUI_VERSION_NUM < 18900

@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/at.h"
 #include "runtime/base/files.h"
 #include "runtime/base/format.h"
 #include "runtime/base/npy.h"
@@ -89,7 +90,7 @@ std::optional<std::string> slot_label(const Alignment& slots, const std::vector<
     const auto of = [&](const Slots& side, const std::vector<std::string>& texts) -> std::optional<std::string> {
         const auto token = side.token(slot);
         if (!token || *token >= std::ssize(texts)) return std::nullopt;
-        return token_label(texts[static_cast<std::size_t>(*token)]);
+        return token_label(at(texts, *token));
     };
     if (shown != ShownRuns::difference || slots.a.plain())
         return shown == ShownRuns::b ? of(slots.b, b) : of(slots.a, a);

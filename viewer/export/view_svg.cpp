@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/base/utf8.h"
 #include "runtime/picture/png.h"
@@ -41,8 +42,7 @@ std::string escaped(const std::string& text) {
 Rgb colour_of(const ViewSubject& s, float value) {
     if (!s.difference()) return colour_at(s.state.colours, s.position(value));
     const float share = position_of(std::abs(value), static_cast<float>(s.state.difference_max), s.state.scale);
-    return difference_colours(
-        s.state.theme == Theme::dark)[static_cast<std::size_t>(std::lround(128 + std::copysign(127 * share, value)))];
+    return at(difference_colours(s.state.theme == Theme::dark), std::lround(128 + std::copysign(127 * share, value)));
 }
 
 Image cells_of(const ViewSubject& s, Rgb surface) {
@@ -77,7 +77,7 @@ std::string bar(const ViewSubject& s, double x, double y, double height, const P
         const double share = (i + 0.5) / steps, place = both_ways ? 1 + share * 254 : share * 255;
         all += format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:g}\" height=\"{:.2f}\" fill=\"{}\"/>\n", x,
                       y + height * (1 - (i + 1) / double{steps}), bar_width, height / steps + 0.5,
-                      colour(colours[static_cast<std::size_t>(std::lround(place))]));
+                      colour(at(colours, std::lround(place))));
     }
     const auto tick = [&](double position, const std::string& text) {
         all += text_at(x + bar_width + 6, y + height * (1 - position) + 4, text, paper.ink, letter);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/at.h"
 #include "runtime/picture/attention_scale.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
@@ -90,8 +91,7 @@ void draw_colours(const FocusUi& ui, ImDrawList& list, const Box& bar, const Val
         const float place = !ui.at.bar ? share
                                        : ui.position(value_at(share, static_cast<float>(axis.max), ui.state.scale,
                                                               static_cast<float>(axis.min)));
-        fill(list, {bar.x, bar.y + static_cast<float>(i), bar.wide, 1},
-             packed(colours[static_cast<std::size_t>(std::lround(place * 255))]));
+        fill(list, {bar.x, bar.y + static_cast<float>(i), bar.wide, 1}, packed(at(colours, std::lround(place * 255))));
     }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/at.h"
 #include "runtime/picture/shown_text.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/viewed_runs.h"
@@ -19,7 +20,7 @@ std::int64_t next_with(std::span<const std::string> labels, const std::string& t
     const auto count = std::ssize(labels);
     for (std::int64_t i = 1; i <= count; ++i) {
         const std::int64_t token = (std::max<std::int64_t>(from, -1) + i) % count;
-        if (labels[static_cast<std::size_t>(token)].find(text) != std::string::npos) return token;
+        if (at(labels, token).find(text) != std::string::npos) return token;
     }
     return -1;
 }

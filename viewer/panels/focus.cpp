@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "params/view_draw.h"
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "viewer/panels/map_drawing.h"
 #include "viewer/panels/moves.h"
@@ -172,7 +173,7 @@ std::pair<float, Rgb> shown_at(const FocusUi& ui, ShownRuns shown, std::int64_t 
     if (std::isnan(change)) return {change, {}};
     const float place = std::copysign(
         position_of(std::abs(change), static_cast<float>(ui.state.difference_max), ui.state.scale), change);
-    return {change, difference_colours(ui.palette.dark)[static_cast<std::size_t>(std::lround(128 + 127 * place))]};
+    return {change, at(difference_colours(ui.palette.dark), std::lround(128 + 127 * place))};
 }
 
 /// Writes weights into cells that are large enough.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "viewer/panels/map_drawing.h"
 #include "viewer/panels/moves.h"
@@ -103,7 +104,7 @@ void draw_axis(const HeadMapUi& ui, ImDrawList& list, const HeadCells& cells, co
     const float step = cells.cell + cells.gap;
     const auto every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(face.size * 1.3f / step)));
     for (std::int64_t row = 0; row < cells.rows; row += every) {
-        const HeadId& head = ui.run.live.heads()[order[static_cast<std::size_t>(row * cells.columns)].value_or(0)];
+        const HeadId& head = ui.run.live.heads()[at(order, row * cells.columns).value_or(0)];
         put_right(list, face, cells.left - ui.px(6), cells.at(row, 0).y + (cells.cell - face.size) / 2,
                   ui.palette.faint, layer_label(head));
     }
@@ -118,7 +119,7 @@ void draw_scale(const HeadMapUi& ui, ImDrawList& list, const Box& box, std::pair
     const auto steps = static_cast<int>(bar.wide);
     for (int i = 0; i < steps; ++i)
         fill(list, {bar.x + static_cast<float>(i), bar.y, 1, bar.high},
-             packed(colours[static_cast<std::size_t>(i * 255 / std::max(1, steps - 1))]));
+             packed(at(colours, i * 255 / std::max(1, steps - 1))));
     const float y = bar.y - ui.fonts.small_size - ui.px(5);
     put(list, small(ui), bar.x, y, ui.palette.faint, format("{:.2g}", range.first));
     put_right(list, small(ui), bar.right(), y, ui.palette.faint, format("{:.2g}", range.second));
@@ -145,7 +146,7 @@ HeadOrderCells head_cells(const LiveModel& live, const ViewState& state, std::sp
         std::int64_t row = -1;
         for (std::size_t i = 0; i < heads.size(); ++i) {
             if (heads[i].head == 0) ++row;
-            cells[static_cast<std::size_t>(row * grid.columns + heads[i].head)] = i;
+            at(cells, row * grid.columns + heads[i].head) = i;
         }
         return cells;
     }

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 
+#include "runtime/base/at.h"
 #include "runtime/base/files.h"
 #include "runtime/base/format.h"
 #include "runtime/base/options.h"
@@ -99,14 +100,12 @@ void KeyBindings::read_line(std::string_view line, const std::string& where, std
     set_at[own] = where;
 }
 
-const Shortcut& KeyBindings::of(const Action& action) const {
-    return shortcuts_[static_cast<std::size_t>(&action - actions().data())];
-}
+const Shortcut& KeyBindings::of(const Action& action) const { return at(shortcuts_, &action - actions().data()); }
 
 const Action* KeyBindings::action_of(const Shortcut& shortcut) const {
     const auto found = std::ranges::find(shortcuts_, shortcut);
     if (shortcut == Shortcut{} || found == shortcuts_.end()) return nullptr;
-    return &actions()[static_cast<std::size_t>(found - shortcuts_.begin())];
+    return &at(actions(), found - shortcuts_.begin());
 }
 
 std::string KeyBindings::as_file() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/at.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 
@@ -18,7 +19,7 @@ struct TextBlock {
     std::int64_t size() const { return std::ssize(text.tokens()); }
     bool has(std::int64_t token) const { return token >= 0 && token < size(); }
     Box box(std::int64_t token) const {
-        Box box = text.tokens()[static_cast<std::size_t>(token)].box;
+        Box box = at(text.tokens(), token).box;
         box.y += top;
         return box;
     }

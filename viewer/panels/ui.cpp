@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
@@ -47,7 +48,7 @@ std::string head_name(const HeadId& head) {
 }
 
 std::string label_of(const std::vector<std::string>& labels, std::int64_t token) {
-    if (token >= 0 && token < std::ssize(labels)) return labels[static_cast<std::size_t>(token)];
+    if (token >= 0 && token < std::ssize(labels)) return at(labels, token);
     return format("#{}", token);
 }
 

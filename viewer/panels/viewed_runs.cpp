@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
 #include "viewer/panels/focus_finder.h"
@@ -270,7 +271,7 @@ void ViewedRuns::finish_distances() {
 void ViewedRuns::collect_numbers(const RunView& front) {
     numbers_.assign(front.frame->heads.begin(), front.frame->heads.end());
     for (std::size_t i = 0; b_ && i < numbers_.size(); ++i)
-        numbers_[i].mean[static_cast<std::size_t>(HeadStatistic::difference)] = distances_->of(front.live.heads()[i]);
+        at(numbers_[i].mean, HeadStatistic::difference) = distances_->of(front.live.heads()[i]);
 }
 
 /// In what this run is another than the other one: "A · f16".

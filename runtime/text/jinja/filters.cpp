@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/base/json.h"
 #include "runtime/text/jinja/functions.h"
@@ -19,7 +20,7 @@ std::vector<const Value*> Arguments::bind(const std::string& callee, std::initia
     for (const auto& [name, value] : by_name) {
         const auto found = std::find(names.begin(), names.end(), name);
         if (found == names.end()) not_supported(callee + " with " + in_quotes(name));
-        bound[static_cast<std::size_t>(found - names.begin())] = &value;
+        at(bound, found - names.begin()) = &value;
     }
     return bound;
 }
