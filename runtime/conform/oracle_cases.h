@@ -34,7 +34,7 @@ struct OracleCall {
 /// A case of the file.
 struct OracleCase {
     std::string name, op, note;
-    std::string not_supported;                     ///< why it is not supported; empty if it is
+    std::string not_supported;                 ///< why it is not supported; empty if it is
     std::vector<std::string> partly;           ///< parts that are not supported: "result entropy of attention"
     std::vector<DType> storages;               ///< storage types to run: f32, f16
     std::optional<double> absolute, relative;  ///< tolerance in f32, if the file has one
