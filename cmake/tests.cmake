@@ -14,7 +14,8 @@ function(vantage_test_program name pattern)
   target_link_libraries(${name} PRIVATE vantage_bench vantage_view vantage_conform vantage_cost vantage
                         VulkanRuntime::VulkanRuntime nlohmann_json::nlohmann_json Catch2::Catch2WithMain)
   target_compile_definitions(${name} PRIVATE VANTAGE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests"
-                             VANTAGE_ROOT="${PROJECT_SOURCE_DIR}")
+                             VANTAGE_ROOT="${PROJECT_SOURCE_DIR}"
+                             VANTAGE_TEST_GLSLANG="${VANTAGE_GLSLANG}")
   vantage_warnings(${name})
   vantage_optimise_little(${name})
   add_test(NAME ${name} COMMAND ${name})
@@ -35,8 +36,7 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
     set_tests_properties(vantage_tests_view PROPERTIES RUN_SERIAL TRUE TIMEOUT 600)
   endif()
   if(TARGET vantage_tests_device)
-    set_tests_properties(vantage_tests_device PROPERTIES RUN_SERIAL TRUE TIMEOUT 1500
-      ENVIRONMENT "VANTAGE_GLSLANG=${VANTAGE_GLSLANG}")
+    set_tests_properties(vantage_tests_device PROPERTIES RUN_SERIAL TRUE TIMEOUT 1500)
   endif()
   # `ctest --preset tsan`: the host tests, and the device tests with the tag [threads], which call the runtime from
   # several threads.
