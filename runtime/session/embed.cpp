@@ -97,7 +97,8 @@ Array embedding(const Sequence& sequence, const EmbedOptions& options) {
                                           ") is not an encoder (bert, roberta, longformer, distilbert, vit)");
     std::vector<float> vector = pool(sequence, options.pooling);
     if (options.normalise) normalise(vector);
-    return {Shape{std::ssize(vector)}, std::move(vector)};
+    const Shape shape{std::ssize(vector)};
+    return {shape, std::move(vector)};
 }
 
 Array embed(const Model& model, std::span<const std::string> texts, const EmbedOptions& options) {

@@ -2,12 +2,14 @@
 // program.
 #include "vantage/plan.h"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -125,7 +127,7 @@ TEST_CASE("a weight that is kept transposed is written and read as it was declar
     CHECK(of(plan.read("w", rows(1, 2))) == std::vector<float>{3, 4, 5, 6});
     CHECK(plan.read_rows("w", 5, 2) == std::vector<float>{5, 6});
     const std::vector<std::byte> bytes = plan.read_bytes("w");
-    CHECK(std::memcmp(bytes.data(), w.data(), 24) == 0);
+    CHECK(std::ranges::equal(bytes, std::as_bytes(std::span(w))));
     plan.fill("w", 0);
     plan.write_bytes("w", bytes);
     CHECK(of(plan.read("w")) == w);
