@@ -11,8 +11,7 @@ namespace vantage {
 /// to the encoder's tokens.
 enum class AttentionKind : std::uint8_t { self, encoder, cross };
 
-/// The layers of which a session keeps the rows of Q and the log-sum-exps: attention() is exact for them without a
-/// replay.
+/// The layers whose Q and log-sum-exp rows a session keeps. For these, attention() is exact without a replay.
 /// {} = none, RecordAttention::all(), or {.layers = {0, 5}}.
 struct RecordAttention {
     bool every = false;

@@ -12,8 +12,8 @@
 namespace vantage {
 
 /// How the elements of a tensor are stored. Arithmetic is float32 whatever the storage. q8_0 and q4_0 are for weights:
-/// 32 elements in a row share a scale in f16, of which each is a multiple by 8 or by 4 bits (ggml's types of these
-/// names).
+/// 32 elements of a row share an f16 scale, and each element is an 8- or 4-bit multiple of it (as ggml's types of the
+/// same names).
 enum class DType : std::uint8_t { f32, f16, bf16, i32, u32, q8_0, q4_0 };
 
 /// Storage of a DType: blocks of `elements` values in `bytes` bytes (plain types have one element a block). Those of

@@ -120,7 +120,7 @@ struct OpDef {
     std::vector<const char*> operands;  ///< names of the inputs, for messages
     /// Checks the operands and returns the types of the results; throws Error through OpCall::fail.
     std::vector<TensorType> (*infer)(const OpCall&);
-    /// The specification, in double. Outputs come sized; those that alias an input come filled with its contents.
+    /// The specification, in double. Outputs have their size. Those that alias an input hold its contents.
     void (*reference)(const OpCall&, std::span<const HostTensor> inputs, std::span<HostTensor> outputs);
     Cost (*cost)(const OpCall&) = nullptr;
     /// In order of preference. The last one needs nothing and fits every call.

@@ -143,8 +143,8 @@ void RunScheduler::set_lanes(const std::vector<std::size_t>& lanes, const std::v
 
 void RunScheduler::let_all_draw() { set_lanes(all_slots_, none_); }
 
-// Which sequences may not go on in a run of a prompt: those that it has no rows for. A run of one row of each draws the
-// next token of the others, as any draw does.
+// The sequences that must not change in a prompt's run: those without rows in it. A run of one row each also draws the
+// next token of the other sequences.
 std::vector<bool> RunScheduler::held_beside(const PromptRun& run, bool draw) const {
     if (draw && run.rows == 1) return none_;
     std::vector<bool> held(sequences_.size(), true);

@@ -1,7 +1,7 @@
 // Which runs come next: prompts in chunks, all sequences together when tokens are drawn, draws ahead of the host.
 //
-// A sequence's results are the same to the last bit, whatever runs beside it: a decoder's runs of so many rows always
-// have the same number of lanes, so that the same kernels do them.
+// The results of a sequence do not depend on the other sequences, to the last bit: decoder runs with the same number of
+// rows always have the same number of lanes, so they use the same kernels.
 #pragma once
 
 #include <functional>
@@ -19,10 +19,10 @@ namespace vantage {
 struct PromptRun {
     std::int64_t rows = 0;
     std::vector<std::size_t> slots;  ///< the sequences
-    std::vector<std::size_t> lanes;  ///< by lane its sequence; those that are not in `slots` idle
+    std::vector<std::size_t> lanes;  ///< the sequence of each lane; idle if it is not in `slots`
 };
-/// Lanes of a decoder's runs with so many rows of each, and of its encoder's: with one row, which draws tokens, those
-/// of all sequences; else as many as fill a small run together.
+/// The number of lanes of decoder runs with `rows` rows, and of their encoder. Runs of one row draw tokens and have a
+/// lane for each sequence. Others have as many lanes as fill a small run.
 std::int64_t decoder_lanes(std::int64_t rows, std::int64_t sequences);
 /// Lanes of an encoder's run when `wanted` sequences need so many rows: the next power of two.
 std::int64_t encoder_lanes(std::int64_t rows, std::int64_t wanted, std::int64_t sequences);
@@ -34,8 +34,8 @@ struct RunShapes {
     /// Lanes of a run with so many rows when `wanted` sequences need it.
     std::function<std::int64_t(std::int64_t rows, std::int64_t wanted)> lanes;
 };
-/// `waiting`: tokens by sequence, 0 for those that need no run; at least one has some. The sequence that waits for most
-/// comes first; others join where they need as many rows, so that none is padded to the need of another.
+/// `waiting`: tokens of each sequence that have not run; at least one is not 0. The sequence with the most runs first.
+/// Others join if they need the same number of rows, so no sequence is padded to the length of another.
 PromptRun next_prompt_run(std::span<const std::int64_t> waiting, const RunShapes& shapes);
 /// All runs until nothing waits.
 std::vector<PromptRun> prompt_runs(std::vector<std::int64_t> waiting, const RunShapes& shapes);
