@@ -179,12 +179,12 @@ std::vector<DispatchGroup> dispatch_groups(const Plan& plan) {
         std::vector<DispatchLine> lines;
     };
     std::vector<Run> runs;
-    for (const Dispatch& dispatch : detail::PlanAccess::schedule(plan).dispatches) {
+    for (const Dispatch& dispatch : PlanAccess::schedule(plan).dispatches) {
         std::string layer = dispatch.node < 0 ? std::string() : layer_of(at(graph.nodes(), dispatch.node).scope);
         if (dispatch.node < 0 && !runs.empty())
             layer = runs.back().layer;  // a grid dispatch belongs to the dispatch after it
         if (runs.empty() || runs.back().layer != layer) runs.push_back({layer, {}});
-        runs.back().lines.push_back(line_of(graph, detail::PlanAccess::schedule(plan), dispatch, layer));
+        runs.back().lines.push_back(line_of(graph, PlanAccess::schedule(plan), dispatch, layer));
     }
     std::vector<DispatchGroup> groups;
     std::string last;

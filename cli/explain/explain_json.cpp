@@ -87,12 +87,12 @@ Json plan_json(const Plan& plan, std::int64_t rows, bool encoder) {
     }
     return {{"rows", rows},
             {"encoder", encoder},
-            {"dispatches", detail::PlanAccess::schedule(plan).dispatches.size()},
+            {"dispatches", PlanAccess::schedule(plan).dispatches.size()},
             {"groups", groups},
             {"fused", plan.fused()},
-            {"arena_bytes", detail::PlanAccess::schedule(plan).arena_bytes},
-            {"arena_bytes_alive_at_once", detail::PlanAccess::schedule(plan).live_bytes},
-            {"arena_bytes_without_sharing", detail::PlanAccess::schedule(plan).naive_bytes}};
+            {"arena_bytes", PlanAccess::schedule(plan).arena_bytes},
+            {"arena_bytes_alive_at_once", PlanAccess::schedule(plan).live_bytes},
+            {"arena_bytes_without_sharing", PlanAccess::schedule(plan).naive_bytes}};
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ void print_memory(const Explanation& e) {
         format("{} tokens of context", number(e.session.context())));
     row("other states", m.states, "tokens, step, tables");
     const auto intermediates = [&](const std::string& of, const Plan& plan) {
-        const Schedule& s = detail::PlanAccess::schedule(plan);
+        const Schedule& s = PlanAccess::schedule(plan);
         row("intermediates, " + of, s.arena_bytes,
             "lower bound " + bytes_text(s.live_bytes) + " (most bytes live at once); " + bytes_text(s.naive_bytes) +
                 " without sharing");
@@ -180,7 +180,7 @@ std::string fused_text(const Plan& plan) {
 }
 
 void print_plan(const std::string& of, const Plan& plan) {
-    const std::vector<Dispatch>& dispatches = detail::PlanAccess::schedule(plan).dispatches;
+    const std::vector<Dispatch>& dispatches = PlanAccess::schedule(plan).dispatches;
     const auto barriers =
         std::count_if(dispatches.begin(), dispatches.end(), [](const Dispatch& d) { return d.barrier_before; });
     TextTable table("lllll");

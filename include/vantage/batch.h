@@ -54,8 +54,8 @@ public:
     std::vector<DispatchTiming> take_timings();
 
 private:
-    detail::SessionUse use() const;
-    std::shared_ptr<detail::SessionCore> core_;
+    internal::SessionUse use() const;
+    std::shared_ptr<internal::SessionCore> core_;
     std::vector<std::unique_ptr<Sequence>> sequences_;
 };
 

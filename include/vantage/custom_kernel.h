@@ -15,10 +15,10 @@
 
 namespace vantage {
 
-namespace detail {
+namespace internal {
 struct KernelState;
 struct KernelAccess;
-}  // namespace detail
+}  // namespace internal
 
 /// How a kernel is launched.
 struct KernelLayout {
@@ -60,9 +60,9 @@ public:
     const std::string& name() const;
 
 private:
-    friend struct detail::KernelAccess;
-    explicit CustomKernel(detail::KernelState* state) : state_(state) {}
-    detail::KernelState* state_;
+    friend struct internal::KernelAccess;
+    explicit CustomKernel(internal::KernelState* state) : state_(state) {}
+    internal::KernelState* state_;
 };
 
 /// The bytes of scalars as push constants hold them: 4-byte integers and floats in order. A double becomes a float, an

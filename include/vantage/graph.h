@@ -18,12 +18,12 @@
 
 namespace vantage {
 
-struct OpDef;
 class Graph;
-namespace detail {
+namespace internal {
+struct OpDef;
 struct GraphData;
 struct GraphAccess;
-}  // namespace detail
+}  // namespace internal
 
 /// A value of a graph: data that exists once a plan has run. A handle that is free to copy and keeps its graph alive,
 /// wherever the Graph object that made it has been moved to. Values are always contiguous and row-major.
@@ -45,9 +45,9 @@ public:
 
 private:
     friend class Graph;
-    friend struct detail::GraphAccess;
-    Tensor(std::shared_ptr<detail::GraphData> graph, int id) : graph_(std::move(graph)), id_(id) {}
-    std::shared_ptr<detail::GraphData> graph_;
+    friend struct internal::GraphAccess;
+    Tensor(std::shared_ptr<internal::GraphData> graph, int id) : graph_(std::move(graph)), id_(id) {}
+    std::shared_ptr<internal::GraphData> graph_;
     int id_ = -1;
 };
 
@@ -109,7 +109,7 @@ struct Value {
 std::vector<std::string> tensors_of(const Value& weight);
 
 struct Node {
-    const OpDef* op = nullptr;
+    const internal::OpDef* op = nullptr;
     /// Value ids, -1 = operand absent.
     std::vector<int> inputs = {};
     /// Value ids.
@@ -186,7 +186,7 @@ public:
         Scope& operator=(const Scope&) = delete;
 
     private:
-        std::shared_ptr<detail::GraphData> graph_;
+        std::shared_ptr<internal::GraphData> graph_;
         std::size_t length_;
     };
     [[nodiscard]] Scope scope(const std::string& name) { return {*this, name + "."}; }
@@ -196,7 +196,7 @@ public:
 
     /// Adds a call of `op`; infers and checks types. Absent operands are empty Tensors. Errors name the op, the operand
     /// and its shape, and carry the caller's line; an operand that the op cannot do without must not be empty.
-    std::vector<Tensor> call(const OpDef& op, std::vector<Tensor> inputs, Attrs attrs, SourceLocation where);
+    std::vector<Tensor> call(const internal::OpDef& op, std::vector<Tensor> inputs, Attrs attrs, SourceLocation where);
 
     /// Nodes from here on belong to the segment `name`: a part of the graph that can be run without the ones after it.
     void segment(const std::string& name);
@@ -213,14 +213,14 @@ public:
 
 private:
     friend class Tensor;
-    friend struct detail::GraphAccess;
-    explicit Graph(std::shared_ptr<detail::GraphData> data) : data_(std::move(data)) {}
-    detail::GraphData& data() const;
+    friend struct internal::GraphAccess;
+    explicit Graph(std::shared_ptr<internal::GraphData> data) : data_(std::move(data)) {}
+    internal::GraphData& data() const;
     int add_value(Value value, SourceLocation where);
     Tensor add_named(Value value, SourceLocation where);
     Tensor add_weight(Value value, SourceLocation where);
     void require_own(const Tensor& tensor, const std::string& what, SourceLocation where) const;
-    std::shared_ptr<detail::GraphData> data_;
+    std::shared_ptr<internal::GraphData> data_;
 };
 
 }  // namespace vantage

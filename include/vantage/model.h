@@ -13,7 +13,7 @@
 
 namespace vantage {
 
-namespace detail {
+namespace internal {
 struct ModelAccess;
 }
 
@@ -72,7 +72,7 @@ public:
     const Device& device() const;
 
 private:
-    friend struct detail::ModelAccess;
+    friend struct internal::ModelAccess;
     struct State;
     explicit Model(std::shared_ptr<State> state) : state_(std::move(state)) {}
     std::shared_ptr<State> state_;

@@ -13,7 +13,7 @@ namespace vantage {
 
 /// One call of an op: its options and the types of its operands. Absent operands are empty.
 struct OpCall {
-    const OpDef* op = nullptr;
+    const internal::OpDef* op = nullptr;
     Attrs attrs;  ///< of a custom kernel: its parameters, attrs.bytes("params")
     std::vector<std::optional<TensorType>> inputs;
     std::vector<TensorType> outputs;  ///< empty while `infer` runs

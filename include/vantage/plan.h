@@ -20,7 +20,7 @@ class SharedBuffer;
 struct After;
 struct TimelinePoint;
 
-namespace detail {
+namespace internal {
 struct PlanAccess;
 }
 
@@ -166,7 +166,7 @@ public:
     std::uint64_t arena_bytes() const;
 
 private:
-    friend struct detail::PlanAccess;
+    friend struct internal::PlanAccess;
     struct State;
     explicit Plan(std::unique_ptr<State> state);
     State& state() const;

@@ -16,11 +16,11 @@
 
 namespace vantage {
 
-namespace detail {
+namespace internal {
 class SessionCore;
 class SessionUse;
 struct SessionAccess;
-}  // namespace detail
+}  // namespace internal
 
 /// How the next token is drawn, in this order: repetition penalty, temperature, top-k, softmax, top-p, min-p, draw.
 struct Sampling {
@@ -238,15 +238,15 @@ protected:
     friend class Batch;
     Sequence(Sequence&&) noexcept = default;
     Sequence& operator=(Sequence&&) noexcept = default;
-    Sequence(std::shared_ptr<detail::SessionCore> core, std::size_t index) : core_(std::move(core)), index_(index) {}
+    Sequence(std::shared_ptr<internal::SessionCore> core, std::size_t index) : core_(std::move(core)), index_(index) {}
     /// Access to the state for the length of a call. Throws usage when this object was moved from, and while another
     /// thread has it.
-    detail::SessionUse use() const;
+    internal::SessionUse use() const;
     /// The state, for what never changes. Throws usage when this object was moved from.
-    const detail::SessionCore& core() const;
+    const internal::SessionCore& core() const;
 
 private:
-    std::shared_ptr<detail::SessionCore> core_;
+    std::shared_ptr<internal::SessionCore> core_;
     std::size_t index_ = 0;
 };
 
@@ -308,7 +308,7 @@ public:
     std::vector<DispatchTiming> take_timings();
 
 private:
-    friend struct detail::SessionAccess;
+    friend struct internal::SessionAccess;
     struct State;
     std::unique_ptr<State> state_;
 };

@@ -6,7 +6,7 @@
 #include "runtime/base/options.h"
 #include "runtime/base/program.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 std::optional<std::string> find_asset(const std::string& name) {
     namespace fs = std::filesystem;
@@ -23,4 +23,4 @@ std::optional<std::string> find_asset(const std::string& name) {
     return std::nullopt;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

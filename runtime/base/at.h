@@ -7,7 +7,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// `values[index]` of a vector, span, array or string, for an index of any integer or enumeration type. Debug builds
 /// check the range.
@@ -19,4 +21,4 @@ constexpr decltype(auto) at(Values&& values, Index index) {
     return std::forward<Values>(values)[i];
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -3,7 +3,7 @@
 #include <memory>
 #include <system_error>
 
-namespace vantage {
+namespace vantage::internal {
 
 Background::Background(const std::function<void(std::stop_token)>& work) {
     const auto task = std::make_shared<std::packaged_task<void(std::stop_token)>>(work);
@@ -15,4 +15,4 @@ Background::Background(const std::function<void(std::stop_token)>& work) {
     }
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

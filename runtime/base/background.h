@@ -6,7 +6,9 @@
 #include <stop_token>
 #include <thread>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 class Background {
 public:
@@ -21,4 +23,4 @@ private:
     std::jthread thread_;  // last, so that it is stopped and joined first
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

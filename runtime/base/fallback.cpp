@@ -5,7 +5,7 @@
 #include "runtime/base/log.h"
 #include "vantage/error.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 std::atomic<bool> strict_mode{false};
@@ -18,4 +18,4 @@ void fall_back(const std::string& message) {
     log(LogLevel::warning, "{}", message);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

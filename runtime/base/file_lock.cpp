@@ -13,7 +13,7 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/base/posix.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 FileLock::FileLock(const std::string& path) {
     const std::filesystem::path directory = std::filesystem::path(path).parent_path();
@@ -39,4 +39,4 @@ FileLock::~FileLock() {
     if (fd_ >= 0) ::close(fd_);  // releases the lock
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

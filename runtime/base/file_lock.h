@@ -3,7 +3,9 @@
 
 #include <string>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// An exclusive lock on `path` between processes, held while the object exists. It protects the caches on disk.
 /// The file is created when it is missing, with its directories. Throws bad_file when it cannot be created, or when
@@ -19,4 +21,4 @@ private:
     int fd_ = -1;
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -20,7 +20,7 @@
 #include "runtime/base/posix.h"
 #include "vantage/error.h"
 
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 using posix::Descriptor;
@@ -210,4 +210,4 @@ TemporaryFolder::~TemporaryFolder() {
     std::filesystem::remove_all(path_, ignored);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

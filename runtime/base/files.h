@@ -6,7 +6,9 @@
 #include <span>
 #include <string>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// A file that is mapped read-only.
 class MappedFile {
@@ -65,4 +67,4 @@ private:
     std::string path_;
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

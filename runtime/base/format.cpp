@@ -4,7 +4,7 @@
 #include <charconv>
 #include <stdexcept>
 
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 // Enough for the 309 digits of the largest double, a sign, a point and 99 decimals.
@@ -73,4 +73,4 @@ std::string format_arguments(std::string_view text, std::span<const FormatArgume
     return result;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -11,7 +11,9 @@
 #include <type_traits>
 #include <variant>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// A replacement field: `{}` or `{:[<|>][+][0][width][.precision][type]}`. Numbers align to the right, text to the
 /// left. A width (in bytes) or a precision is a number up to 99, or `{}`: then it is the integer argument after the
@@ -143,4 +145,4 @@ std::string format(FormatText<std::type_identity_t<Arguments>...> text, const Ar
     return format_arguments(text.text(), list);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

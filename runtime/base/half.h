@@ -4,7 +4,9 @@
 #include <bit>
 #include <cstdint>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// Exact.
 inline float half_to_float(std::uint16_t h) {
@@ -39,4 +41,4 @@ inline std::uint16_t float_to_bfloat(float f) {
     return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -7,7 +7,7 @@
 
 #include "vantage/error.h"
 
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 std::atomic<int> interrupt_signal{0};
@@ -39,4 +39,4 @@ bool take_interrupt() {
     return interrupt_signal.compare_exchange_strong(expected, 0);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

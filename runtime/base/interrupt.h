@@ -1,7 +1,9 @@
 // Ctrl-C and SIGTERM.
 #pragma once
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// From now on Ctrl-C and SIGTERM only set a flag, which work in progress checks. A second signal ends the process at
 /// once with exit code 130.
@@ -13,4 +15,4 @@ void throw_if_interrupted();
 /// there was no signal or a SIGTERM.
 bool take_interrupt();
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -16,7 +16,7 @@
 #include "runtime/base/format.h"
 #include "vantage/error.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// A tree of values. If an object has a key twice, the last value counts.
 using Json = nlohmann::json;
@@ -268,4 +268,4 @@ private:
     std::string name_, path_;
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -73,7 +73,7 @@ void set_log(LogSink sink) {
     current.function = std::move(sink);
 }
 
-void log_message(LogLevel level, const std::string& message) {
+void internal::log_message(LogLevel level, const std::string& message) {
     if (level > log_level()) return;
     // The sink is called outside the lock: one that logs, or is replaced meanwhile, must not hang.
     Sink& current = current_sink();

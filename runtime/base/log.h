@@ -6,7 +6,7 @@
 #include "runtime/base/format.h"
 #include "vantage/log.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 void log_message(LogLevel level, const std::string& message);
 
@@ -16,4 +16,4 @@ void log(LogLevel level, FormatText<std::type_identity_t<Arguments>...> text, co
     if (level <= log_level()) log_message(level, format(text, arguments...));
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace vantage {
+namespace vantage::internal {
 
 std::string npy_file(const Shape& shape, std::span<const float> values) {
     std::string sizes;
@@ -25,4 +25,4 @@ std::string npy_file(const Shape& shape, std::span<const float> values) {
     return file;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -4,11 +4,12 @@
 #include <span>
 #include <string>
 
+#include "runtime/base/internal.h"
 #include "vantage/tensor.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// The bytes of a .npy file of little-endian float32 values in row-major order.
 std::string npy_file(const Shape& shape, std::span<const float> values);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -7,7 +7,7 @@
 #include "runtime/base/terminal.h"
 #include "vantage/error.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 std::optional<std::string> environment(const char* name) {
     const char* value = std::getenv(name);
@@ -49,4 +49,4 @@ bool colour_wanted(int fd) {
     return is_terminal(fd) && !environment("NO_COLOR") && environment("TERM").value_or("") != "dumb";
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

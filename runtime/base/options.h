@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// The value of a variable, or nothing when it is unset or empty.
 std::optional<std::string> environment(const char* name);
@@ -19,4 +21,4 @@ std::string cache_directory();
 /// Whether output to `fd` is coloured: it is a terminal, NO_COLOR is unset and TERM is not "dumb".
 bool colour_wanted(int fd);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -13,7 +13,7 @@
 #include "runtime/base/interrupt.h"
 #include "vantage/error.h"
 
-namespace vantage::posix {
+namespace vantage::internal::posix {
 namespace {
 
 const char* advice(int error) {
@@ -102,4 +102,4 @@ int write_all(int fd, std::span<const std::byte> bytes) {
     return 0;
 }
 
-}  // namespace vantage::posix
+}  // namespace vantage::internal::posix

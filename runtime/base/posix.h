@@ -7,7 +7,9 @@
 #include <span>
 #include <string>
 
-namespace vantage::posix {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal::posix {
 
 /// The path in quotes, with control characters escaped, so that a message stays one line.
 std::string quoted(const std::string& path);
@@ -37,4 +39,4 @@ int read_all(int fd, std::size_t limit, std::string& text);
 /// Writes all bytes. 0 or errno.
 int write_all(int fd, std::span<const std::byte> bytes);
 
-}  // namespace vantage::posix
+}  // namespace vantage::internal::posix

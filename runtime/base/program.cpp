@@ -13,7 +13,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/posix.h"
 
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 /// Our environment with the values of `changed`.
@@ -79,4 +79,4 @@ Finished run_program(const std::vector<std::string>& command, const std::map<std
     return finished;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

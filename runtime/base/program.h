@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// Path of the running program, empty when unknown.
 std::string program_path();
@@ -23,4 +25,4 @@ struct Finished {
 /// `environment` in addition, an empty stdin and our stderr. Throws bad_file when it cannot be started.
 Finished run_program(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -10,7 +10,7 @@
 #include "runtime/base/half.h"
 #include "shaders/params/quantized.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -91,4 +91,4 @@ void dequantize(DType type, std::span<const std::byte> from, std::span<float> va
     }
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

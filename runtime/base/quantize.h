@@ -5,9 +5,10 @@
 #include <cstddef>
 #include <span>
 
+#include "runtime/base/internal.h"
 #include "vantage/tensor.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Rounds `values` to q8_0 or q4_0. `to` receives whole groups: info(type).bytes for each group of info(type).elements,
 /// the last one padded with zeros. With m the largest magnitude in the block of 32 of an element, its error is at most
@@ -19,4 +20,4 @@ void quantize(DType type, std::span<const float> values, std::span<std::byte> to
 /// The first values.size() elements of `from`. Exact.
 void dequantize(DType type, std::span<const std::byte> from, std::span<float> values);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -43,4 +43,4 @@ const SpirvModule* find_added_spirv(std::string_view name) {
     return nullptr;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

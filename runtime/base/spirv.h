@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 struct SpirvModule {
     const char* name;    ///< NAME of the row: "layer_norm_subgroup"
@@ -26,4 +28,4 @@ const SpirvModule& add_spirv(const std::string& name, std::span<const std::uint3
 /// The added module of that name, or null. Thread-safe.
 const SpirvModule* find_added_spirv(std::string_view name);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -11,7 +11,7 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/base/posix.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 bool is_terminal(int fd) { return ::isatty(fd) == 1; }
 
@@ -51,4 +51,4 @@ std::optional<std::string> read_line() {
     return line;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

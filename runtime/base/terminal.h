@@ -4,7 +4,9 @@
 #include <optional>
 #include <string>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 bool is_terminal(int fd);
 /// Width of the terminal, 80 when unknown.
@@ -15,4 +17,4 @@ std::string read_stdin();
 /// The next line of stdin, without its end, or nothing at the end of the input. Throws interrupted on Ctrl-C.
 std::optional<std::string> read_line();
 
-}  // namespace vantage
+}  // namespace vantage::internal

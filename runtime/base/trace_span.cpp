@@ -4,7 +4,7 @@
 
 #include "runtime/base/clock.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -35,4 +35,4 @@ TraceSpan::~TraceSpan() {
     if (name_ != nullptr && listened_to) span_listener({name_, worker_, this_thread(), begin_, seconds_now()});
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,9 @@
 #include <functional>
 #include <string>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// Who works during a span: the program, or the driver while the program waits for it.
 enum class Worker : std::uint8_t { program, driver };
@@ -42,4 +44,4 @@ auto timed(const char* name, const Work& work) {
     return work();
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -6,7 +6,7 @@
 
 #include "runtime/base/format.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// "17 B", "1.5 KiB", "512.0 MiB", "7.98 GiB": binary units, about three digits.
 inline std::string bytes_text(std::uint64_t bytes) {
@@ -17,4 +17,4 @@ inline std::string bytes_text(std::uint64_t bytes) {
     return format("{:.2f} GiB", value / 0x1p30);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

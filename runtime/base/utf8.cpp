@@ -1,6 +1,6 @@
 #include "runtime/base/utf8.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -103,4 +103,4 @@ std::string encode_utf8(std::u32string_view text) {
     return bytes;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

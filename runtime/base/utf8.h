@@ -4,7 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";  ///< U+FFFD
 
@@ -34,4 +36,4 @@ std::u32string code_points(std::string_view valid);
 std::u32string decode_utf8(std::string_view bytes);
 std::string encode_utf8(std::u32string_view text);
 
-}  // namespace vantage
+}  // namespace vantage::internal

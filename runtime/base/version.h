@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// For `vantage --version` and bug reports.
 struct BuildFacts {
@@ -23,4 +25,4 @@ inline bool has_family(const char* family) {
     return std::find(families.begin(), families.end(), family) != families.end();
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -7,7 +7,7 @@
 #include "runtime/bench/report.h"
 #include "runtime/graph/kernel_names.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -128,4 +128,4 @@ ReportComparison compare_reports(const Json& before_json, const std::string& bef
     return result;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

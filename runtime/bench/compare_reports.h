@@ -7,7 +7,7 @@
 #include "runtime/base/json.h"
 #include "runtime/bench/significance.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// One figure of one row in both reports.
 struct ReportChange {
@@ -33,4 +33,4 @@ struct ReportComparison {
 ReportComparison compare_reports(const Json& before, const std::string& before_name, const Json& after,
                                  const std::string& after_name, bool any_device = false);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -22,7 +22,7 @@
 #include "runtime/ops/coopmat.h"
 #include "shaders/params/bench.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -276,4 +276,4 @@ Roofs measure_roofs(const Device& device, const RoofProgress& progress) {
     return RoofMeter(device, progress).measure();
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -4,9 +4,10 @@
 #include <functional>
 #include <string>
 
+#include "runtime/base/internal.h"
 #include "vantage/device.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct Roofs;
 
@@ -15,4 +16,4 @@ using RoofProgress = std::function<void(const std::string& what)>;
 /// Takes a few seconds. Throws interrupted after Ctrl-C, out_of_memory, device_lost.
 Roofs measure_roofs(const Device& device, const RoofProgress& progress = {});
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -10,7 +10,7 @@
 #include "runtime/gpu/device_state.h"
 #include "runtime/models/config.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -130,4 +130,4 @@ ModelTimes time_model(const Model& model, const ModelTest& test, const SessionOp
     return times;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -8,7 +8,7 @@
 #include "runtime/bench/report.h"
 #include "vantage/batch.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// One row. "pp512": a prompt of 512 tokens and one sampled token. "tg128": 128 sampled tokens. "pp512 @ d4096": after
 /// 4096 tokens. "pp512 x4": four sequences in a batch.
@@ -42,4 +42,4 @@ void require_possible(const Model& model, const ModelTest& test);
 /// require_possible and Batch.
 ModelTimes time_model(const Model& model, const ModelTest& test, const SessionOptions& options, int repeats);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -12,7 +12,7 @@
 #include "runtime/models/shapes.h"
 #include "runtime/models/weight_storage.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -101,4 +101,4 @@ void add_model_cases(std::vector<BenchCase>& cases) {
         for (const ModelRun& run : model.runs) add_run(cases, model, run);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

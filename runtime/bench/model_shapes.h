@@ -9,7 +9,7 @@
 #include "runtime/bench/shapes.h"
 #include "runtime/models/config.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// A named shape (runtime/models/shapes.h), cut to `layers` layers (0: all). Throws usage for an unknown name.
 ModelConfig shape_of_model(const std::string& name, std::int64_t layers = 0);
@@ -18,4 +18,4 @@ ModelConfig shape_of_model(const std::string& name, std::int64_t layers = 0);
 /// contexts up to 32768.
 void add_model_cases(std::vector<BenchCase>& cases);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -6,7 +6,7 @@
 #include "runtime/base/format.h"
 #include "runtime/bench/report.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 std::vector<OpTime> time_by_op(std::span<const DispatchTiming> timings) {
     std::vector<OpTime> ops;
@@ -70,4 +70,4 @@ std::string profile_table(std::span<const OpTime> ops, const std::optional<Roofs
     return text + row(sum);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

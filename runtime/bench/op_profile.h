@@ -9,7 +9,7 @@
 #include "runtime/bench/roofs.h"
 #include "vantage/plan.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct OpTime {
     std::string op, kernel;  ///< "matmul", "tiled"; "grids" for dispatches of the runtime itself
@@ -26,4 +26,4 @@ std::vector<OpTime> time_by_op(std::span<const DispatchTiming> timings);
 /// and bytes are those of OpDef::cost, the necessary ones; a kernel may do more.
 std::string profile_table(std::span<const OpTime> ops, const std::optional<Roofs>& roofs);
 
-}  // namespace vantage
+}  // namespace vantage::internal

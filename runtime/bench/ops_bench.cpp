@@ -10,7 +10,7 @@
 #include "runtime/exec/tuning_files.h"
 #include "runtime/graph/choose_kernel.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -219,4 +219,4 @@ void OpsBench::row_without_figures(const BenchCase& one, const Kernel* kernel, b
     row_of(one).set("kernel", kernel == nullptr ? "" : kernel->name).set("chosen", chosen ? "*" : "").set("note", why);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

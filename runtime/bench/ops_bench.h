@@ -13,7 +13,7 @@
 #include "runtime/bench/shapes.h"
 #include "runtime/measure/measure.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct OpsBenchOptions {
     std::string kernel;         ///< only kernels of this name; empty: all that fit
@@ -76,4 +76,4 @@ private:
     std::map<const Kernel*, double> slowness_;  ///< measured time / time at the roof, in the last case
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -6,7 +6,7 @@
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -69,4 +69,4 @@ Quality measure_quality(const Model& model, Precision precision, std::span<const
     return meter.quality();
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

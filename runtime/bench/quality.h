@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/internal.h"
 #include "vantage/session.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct Quality {
     std::int64_t tokens = 0;  ///< number of predicted tokens
@@ -42,4 +43,4 @@ Quality measure_quality(const Model& model, Precision precision, std::span<const
                         ReferenceLogits& reference,
                         const std::function<void(std::int64_t, std::int64_t)>& on_window = {});
 
-}  // namespace vantage
+}  // namespace vantage::internal

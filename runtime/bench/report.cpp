@@ -15,7 +15,7 @@
 #include "runtime/bench/significance.h"
 #include "runtime/gpu/choose_device.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -236,4 +236,4 @@ std::string short_number(double value) {
     return text;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

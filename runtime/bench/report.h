@@ -18,7 +18,7 @@
 #include "runtime/base/json.h"
 #include "vantage/caps.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// A measured value and the spread of its repeats. In tables: "812 ± 3". In data: columns NAME and NAME_spread.
 struct Spread {
@@ -92,4 +92,4 @@ void write_report(const Report& report, ReportFormat format, const std::string& 
 /// A number with four significant digits, without exponent and trailing zeros.
 std::string short_number(double value);
 
-}  // namespace vantage
+}  // namespace vantage::internal

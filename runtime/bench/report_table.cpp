@@ -4,7 +4,7 @@
 
 #include "runtime/picture/shown_text.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -96,4 +96,4 @@ std::string report_table(const Report& report) {
     return text;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

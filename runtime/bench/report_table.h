@@ -5,9 +5,9 @@
 
 #include "runtime/bench/report.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// The same as report_text(report, ReportFormat::md).
 std::string report_table(const Report& report);
 
-}  // namespace vantage
+}  // namespace vantage::internal

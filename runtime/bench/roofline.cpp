@@ -3,7 +3,7 @@
 #include "runtime/base/format.h"
 #include "runtime/picture/shown_text.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 Roofline roofline_of(const Report& report, const Roofs& roofs) {
     Roofline r{.title = "Roofline of " + roofs.device, .caption = {}, .roofs = {}, .points = {}};
@@ -35,4 +35,4 @@ Roofline roofline_of(const Report& report, const Roofs& roofs) {
     return r;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

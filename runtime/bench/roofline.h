@@ -8,7 +8,7 @@
 #include "runtime/bench/report.h"
 #include "runtime/bench/roofs.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct RooflinePoint {
     std::string op, label;
@@ -30,4 +30,4 @@ struct Roofline {
 /// The kernels of a report of `bench ops`, except those that only move data.
 Roofline roofline_of(const Report& report, const Roofs& roofs);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -9,7 +9,7 @@
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -307,4 +307,4 @@ void write_roofline(const std::string& path, const Roofline& roofline) {
     write_drawing(path, draw_roofline(roofline), roofline.title);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -8,7 +8,7 @@
 #include "runtime/picture/drawing.h"
 #include "runtime/picture/picture_style.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Positions in the picture, for tests.
 struct RooflineLayout {
@@ -23,4 +23,4 @@ Drawing draw_roofline(const Roofline& roofline, RooflineLayout* layout = nullptr
 /// Writes PNG or SVG, by the extension.
 void write_roofline(const std::string& path, const Roofline& roofline);
 
-}  // namespace vantage
+}  // namespace vantage::internal

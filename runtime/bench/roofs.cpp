@@ -9,7 +9,7 @@
 #include "runtime/base/options.h"
 #include "runtime/gpu/choose_device.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -176,4 +176,4 @@ Roofs roofs_of(const Device& device, bool again, const RoofProgress& progress) {
     return roofs;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -12,7 +12,7 @@
 #include "vantage/caps.h"
 #include "vantage/device.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Bandwidth in a working set of `bytes`, in 10^9 bytes per second: of copying (bytes read + written) and of reading
 /// only, which is much faster on CPU devices.
@@ -66,4 +66,4 @@ std::optional<Roofs> load_roofs(const Caps& caps, const std::string& path);
 /// The saved roofs; otherwise (or with `again`) measures and saves them.
 Roofs roofs_of(const Device& device, bool again = false, const RoofProgress& progress = {});
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -33,7 +33,7 @@
 #include "runtime/ops/sort_by_expert.h"
 #include "runtime/ops/split_qkv.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -236,4 +236,4 @@ std::string operands_text(const OpCall& call) {
     return text + (options.empty() ? "" : " ") + options;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

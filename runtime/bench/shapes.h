@@ -6,7 +6,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct BenchCase {
     std::string name;  ///< "512^3", "llama-1b 512 of 8192": a run of 512 rows at the end of a context of 8192
@@ -26,4 +26,4 @@ std::string operands_text(const OpCall& call);
 /// Adds the call unless it is already there.
 void add_case(std::vector<BenchCase>& cases, BenchCase one);
 
-}  // namespace vantage
+}  // namespace vantage::internal

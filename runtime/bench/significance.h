@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstddef>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 constexpr std::size_t min_samples_for_spread = 3;  ///< fewer samples say nothing about noise
 
@@ -26,4 +28,4 @@ inline bool differ(const Figure& a, const Figure& b, double sigmas = of_median_d
            difference > deviations * sigmas * std::hypot(a.deviation, b.deviation);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -4,7 +4,7 @@
 
 #include "runtime/models/architecture.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -72,4 +72,4 @@ void Checkpoint::check_surplus(const std::set<std::string>& used) const {
     }
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -9,7 +9,7 @@
 #include "runtime/models/config.h"
 #include "vantage/graph.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// A checkpoint of one or several safetensors files. Tensors are found by the weight's name in the graph, with or
 /// without the prefix that the architecture's files may have. Functions that look a tensor up throw bad_file where it
@@ -36,4 +36,4 @@ private:
     ModelConfig config_;
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -13,7 +13,7 @@
 #include "runtime/ops/checks.h"
 #include "vantage/plan.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -164,4 +164,4 @@ void run_all_cases(const Device& device, const std::string& only_op, const std::
     }
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

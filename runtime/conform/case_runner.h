@@ -8,7 +8,7 @@
 #include "runtime/graph/op_def.h"
 #include "vantage/device.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Storage types of activations and weights in a run of a case.
 struct CaseTypes {
@@ -49,4 +49,4 @@ using CaseVisitor = std::function<bool(const OpDef&, const Case&, const CaseType
 void run_all_cases(const Device& device, const std::string& op, const std::string& only_case, const std::string& kernel,
                    const CaseVisitor& visit, StorageTypes storage = StorageTypes::all);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,7 @@
 #include "runtime/base/format.h"
 #include "vantage/ops.h"
 
-namespace vantage::oracle {
+namespace vantage::internal::oracle {
 
 namespace {
 
@@ -163,4 +163,4 @@ const OracleMaps& attention_maps() {
     return maps;
 }
 
-}  // namespace vantage::oracle
+}  // namespace vantage::internal::oracle

@@ -1,7 +1,7 @@
 #include "runtime/conform/oracle_calls.h"
 #include "runtime/base/at.h"
 
-namespace vantage::oracle {
+namespace vantage::internal::oracle {
 
 OracleCall call_of(const char* op, std::vector<HostTensor> inputs, Attrs attrs) {
     OracleCall made{.op = op, .part = {}, .call = {}, .inputs = std::move(inputs), .made_on_host = {}, .checks = {}};
@@ -51,4 +51,4 @@ HostTensor made_by(const char* op, std::vector<HostTensor> inputs, Attrs attrs) 
     return all_made_by(op, std::move(inputs), std::move(attrs)).front();
 }
 
-}  // namespace vantage::oracle
+}  // namespace vantage::internal::oracle

@@ -9,7 +9,7 @@
 #include "runtime/conform/oracle_map.h"
 #include "runtime/conform/oracle_reader.h"
 
-namespace vantage::oracle {
+namespace vantage::internal::oracle {
 
 using Calls = std::vector<OracleCall>;
 
@@ -37,4 +37,4 @@ HostTensor host_tensor(Shape shape, const auto& values) {
 /// Maps by the op's name in the case files.
 using OracleMaps = std::map<std::string, OracleMap>;
 
-}  // namespace vantage::oracle
+}  // namespace vantage::internal::oracle

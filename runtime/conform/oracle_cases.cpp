@@ -12,7 +12,7 @@
 #include "runtime/graph/compare.h"
 #include "runtime/io/safetensors.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -165,4 +165,4 @@ bool run_oracle_case(const Device& device, const OracleCase& test, const std::fu
     return true;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

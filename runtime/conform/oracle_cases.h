@@ -11,7 +11,7 @@
 
 #include "runtime/conform/case_runner.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// A result of a call and its expected value.
 struct OracleCheck {
@@ -60,4 +60,4 @@ using OracleVisitor = std::function<bool(const OracleRun&)>;
 bool run_oracle_case(const Device& device, const OracleCase& test, const std::function<bool(const OracleCall&)>& wanted,
                      const std::string& only_kernel, const OracleVisitor& visit);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -8,7 +8,7 @@
 #include "runtime/ops/activation.h"
 #include "vantage/ops.h"
 
-namespace vantage::oracle {
+namespace vantage::internal::oracle {
 
 namespace {
 
@@ -209,9 +209,9 @@ Calls map_repetition_penalty(OracleReader& r) {
 
 }  // namespace
 
-}  // namespace vantage::oracle
+}  // namespace vantage::internal::oracle
 
-namespace vantage {
+namespace vantage::internal {
 
 OracleMap oracle_map(const std::string& op) {
     using namespace oracle;
@@ -239,4 +239,4 @@ OracleMap oracle_map(const std::string& op) {
     return op != "none" && activation_kind(op) >= 0 ? map_activation : nullptr;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

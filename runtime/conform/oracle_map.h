@@ -6,7 +6,7 @@
 
 #include "runtime/conform/oracle_cases.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 class OracleReader;
 /// Maps a case to calls. The reader gives operands and options of the case, and records which were read, so that none
@@ -15,4 +15,4 @@ using OracleMap = std::vector<OracleCall> (*)(OracleReader&);
 /// nullptr for an op that is not supported.
 OracleMap oracle_map(const std::string& op);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -4,7 +4,7 @@
 
 #include "vantage/ops.h"
 
-namespace vantage::oracle {
+namespace vantage::internal::oracle {
 
 namespace {
 
@@ -120,4 +120,4 @@ const OracleMaps& position_maps() {
     return maps;
 }
 
-}  // namespace vantage::oracle
+}  // namespace vantage::internal::oracle

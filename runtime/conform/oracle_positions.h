@@ -3,8 +3,8 @@
 
 #include "runtime/conform/oracle_calls.h"
 
-namespace vantage::oracle {
+namespace vantage::internal::oracle {
 
 const OracleMaps& position_maps();
 
-}  // namespace vantage::oracle
+}  // namespace vantage::internal::oracle

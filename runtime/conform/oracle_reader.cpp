@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace vantage {
+namespace vantage::internal {
 
 void OracleReader::fail(const std::string& what) const {
     throw Error(ErrorKind::bad_file, source_.file + ": case " + source_.name + ": " + what);
@@ -87,4 +87,4 @@ std::vector<std::string> OracleReader::unchecked() const {
     return names;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

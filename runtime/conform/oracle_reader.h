@@ -10,7 +10,7 @@
 #include "runtime/base/json.h"
 #include "runtime/conform/oracle_cases.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// A case of the file.
 struct OracleSource {
@@ -64,4 +64,4 @@ private:
     std::set<std::string> read_attrs_, read_inputs_, read_outputs_;
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,7 @@
 
 #include "runtime/cost/symbols.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 CostModel::CostModel(const ModelConfig& config, DType cache)
     : CostModel(config, cache, [config](const BuildOptions& options) { return build_model(config, options); }) {}
@@ -146,4 +146,4 @@ std::uint64_t CostModel::cache_bytes(std::int64_t context) const {
     return each * static_cast<std::uint64_t>(context);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -12,7 +12,7 @@
 #include "runtime/models/model_builder.h"
 #include "runtime/models/model_roles.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// The weights of one role.
 struct RoleWeights {
@@ -82,4 +82,4 @@ private:
     SymbolValues values_;
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -100,4 +100,4 @@ std::string Formula::text() const {
     return text.empty() ? "0" : text;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

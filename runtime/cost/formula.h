@@ -5,7 +5,9 @@
 #include <map>
 #include <string>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// Values of the symbols. A symbol is one letter.
 using SymbolValues = std::map<char, std::int64_t>;
@@ -41,4 +43,4 @@ private:
     std::map<std::string, std::int64_t> terms_;  // sorted symbols → coefficient, never 0
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -11,7 +11,7 @@
 #include "runtime/ops/expert_linear.h"
 #include "runtime/ops/matmul.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 Cost RunCost::total() const {
     Cost sum;
@@ -200,4 +200,4 @@ RunCost CostModel::prompt(std::int64_t tokens, std::int64_t source) const { retu
 RunCost CostModel::token(std::int64_t keys, std::int64_t source) const { return run(false, 1, keys, source); }
 RunCost CostModel::source(std::int64_t tokens) const { return run(true, tokens, tokens, 0); }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -1,6 +1,6 @@
 #include "runtime/cost/symbols.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 const std::vector<ModelSymbol>& model_symbols() {
     static const std::vector<ModelSymbol> all = {{'L', "layers"},
@@ -90,4 +90,4 @@ Formula columns_formula(const SymbolValues& values, const ModelRoles::Columns& c
     return size_formula(values, columns.count(), queries ? "dHK" : "dKH");
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -7,7 +7,7 @@
 #include "runtime/cost/formula.h"
 #include "runtime/models/model_roles.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// L layers, d width, H heads of width D, K key-value heads, f inner width, V vocabulary, C context, E experts with k
 /// per token; l layers and g inner width of the encoder of an encoder–decoder. Of a run: n tokens of a prompt or
@@ -38,4 +38,4 @@ struct ByLayer {
 /// and n, except in the keys and values for cross-attention, which exist once per decoder layer.
 Formula closed_form(const ModelConfig& config, bool encoder, ModelRole role, const ByLayer& sum);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -8,7 +8,7 @@
 #include "runtime/base/background.h"
 #include "runtime/gpu/buffer.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct Bindings {
     std::map<std::string, gpu::Buffer> buffers;
@@ -16,4 +16,4 @@ struct Bindings {
     std::shared_ptr<const Background> pending_upload = {};
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

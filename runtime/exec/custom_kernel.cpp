@@ -13,8 +13,6 @@
 
 namespace vantage {
 
-using detail::KernelState;
-
 namespace {
 
 constexpr std::uint32_t spirv_magic = 0x07230203;
@@ -57,7 +55,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                                    kernel.name, layout.lanes, caps.name, most));
     const std::uint64_t groups =
         layout.workgroups ? layout.workgroups(call) : ceil_div(call.out(0).shape.elements(), layout.lanes);
-    Launch launch{.shader = detail::module_of(kernel).name, .spec = {layout.lanes}, .operands = layout.operands};
+    Launch launch{.shader = module_of(kernel).name, .spec = {layout.lanes}, .operands = layout.operands};
     launch.groups = flat_grid(std::max<std::uint64_t>(groups, 1), caps);
     launch.params.resize(8 * layout.operands.size());
     const std::vector<std::byte> scalars = call.attrs.bytes("params");
@@ -189,12 +187,12 @@ CustomKernel CustomKernel::glsl_file(const std::string& path, KernelLayout layou
 
 const std::string& CustomKernel::name() const { return state_->name; }
 
-const SpirvModule& detail::module_of(KernelState& kernel) {
+const SpirvModule& internal::module_of(KernelState& kernel) {
     const std::lock_guard lock(kernel.mutex);
     return *kernel.module;
 }
 
-const SpirvModule& detail::newest_module(KernelState& kernel) {
+const SpirvModule& internal::newest_module(KernelState& kernel) {
     const auto now = time_of(kernel.path);
     {
         const std::lock_guard lock(kernel.mutex);
@@ -218,12 +216,12 @@ const SpirvModule& detail::newest_module(KernelState& kernel) {
     return *kernel.newest;
 }
 
-void detail::accept_module(KernelState& kernel, const SpirvModule& module) {
+void internal::accept_module(KernelState& kernel, const SpirvModule& module) {
     const std::lock_guard lock(kernel.mutex);
     if (kernel.newest == &module) kernel.module = &module;
 }
 
-void detail::refuse_module(KernelState& kernel, const SpirvModule& module) {
+void internal::refuse_module(KernelState& kernel, const SpirvModule& module) {
     const std::lock_guard lock(kernel.mutex);
     if (kernel.newest == &module) kernel.newest = kernel.module;
 }
@@ -231,7 +229,7 @@ void detail::refuse_module(KernelState& kernel, const SpirvModule& module) {
 std::vector<Tensor> call(const CustomKernel& kernel, const std::vector<Tensor>& inputs,
                          const std::vector<TensorType>& types, const std::vector<std::byte>& parameters,
                          SourceLocation where) {
-    const KernelState& state = detail::KernelAccess::state(kernel);
+    const KernelState& state = KernelAccess::state(kernel);
     const OpCall message{.op = &state.op, .where = where};
     if (const std::size_t results = count_of(state.layout, Operand::output); types.size() != results)
         message.fail(format("{} result types are given, but the layout has {}", types.size(), results));

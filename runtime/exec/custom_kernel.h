@@ -10,7 +10,7 @@
 #include "runtime/graph/op_def.h"
 #include "vantage/custom_kernel.h"
 
-namespace vantage::detail {
+namespace vantage::internal {
 
 struct KernelState {
     OpDef op;
@@ -42,4 +42,4 @@ const SpirvModule& newest_module(KernelState& kernel);
 void accept_module(KernelState& kernel, const SpirvModule& module);
 void refuse_module(KernelState& kernel, const SpirvModule& module);
 
-}  // namespace vantage::detail
+}  // namespace vantage::internal

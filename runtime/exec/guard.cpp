@@ -6,7 +6,7 @@
 #include "runtime/base/format.h"
 #include "runtime/gpu/transfer.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -75,4 +75,4 @@ void check_red_zones(const Graph& graph, const Schedule& schedule, const PlanMem
     }
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

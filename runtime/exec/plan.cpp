@@ -22,11 +22,8 @@
 
 namespace vantage {
 
-using detail::is_fatal;
-using detail::KernelState;
-
 Plan::State::State(Graph g, Device d, const CompileOptions& o)
-    : graph(detail::GraphAccess::unshared(std::move(g))), device(std::move(d)), options(o) {}
+    : graph(GraphAccess::unshared(std::move(g))), device(std::move(d)), options(o) {}
 
 void Plan::State::compile(const Bindings* bindings) {
     const TraceSpan span("compile plan");
@@ -85,7 +82,7 @@ void Plan::State::use_module(Reloadable& kernel, const SpirvModule& module) {
 }
 
 void Plan::State::refuse(const Trial& trial, const std::string& reason) {
-    detail::refuse_module(*trial.kernel->kernel, *trial.kernel->used);
+    refuse_module(*trial.kernel->kernel, *trial.kernel->used);
     use_module(*trial.kernel, *trial.before);
     log_message(LogLevel::warning, trial.kernel->kernel->path + ": " + reason + "; the last good version stays");
 }
@@ -95,7 +92,7 @@ std::vector<Trial> Plan::State::take_new_versions(std::span<const int> segments)
     try {
         for (Reloadable& one : reloadable) {
             if (std::ranges::none_of(segments, [&](int segment) { return one.segments.contains(segment); })) continue;
-            const SpirvModule& newest = detail::newest_module(*one.kernel);
+            const SpirvModule& newest = newest_module(*one.kernel);
             if (&newest == std::exchange(one.seen, &newest) || &newest == one.used) continue;
             trials.push_back({&one, one.used});
             use_module(one, newest);
@@ -159,7 +156,7 @@ std::uint64_t Plan::State::run_trial(std::span<const int> segments, std::vector<
         undo(trials);
         throw;
     }
-    for (const Trial& trial : trials) detail::accept_module(*trial.kernel->kernel, *trial.kernel->used);
+    for (const Trial& trial : trials) accept_module(*trial.kernel->kernel, *trial.kernel->used);
     return gpu::reached(device.state());
 }
 
@@ -199,19 +196,19 @@ void Plan::State::require_written(std::span<const int> segments) const {
 }
 
 Plan::Plan(Graph graph, const Device& device, const CompileOptions& options)
-    : Plan(detail::PlanAccess::make(std::move(graph), device, options, {})) {}
+    : Plan(PlanAccess::make(std::move(graph), device, options, {})) {}
 Plan::Plan(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Plan::~Plan() = default;
 Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
 
-Plan detail::PlanAccess::make(Graph graph, const Device& device, const CompileOptions& options,
-                              const std::shared_ptr<const Bindings>& bindings) {
+Plan PlanAccess::make(Graph graph, const Device& device, const CompileOptions& options,
+                      const std::shared_ptr<const Bindings>& bindings) {
     auto state = std::make_unique<Plan::State>(std::move(graph), device, options);
     state->compile(bindings.get());
     return Plan(std::move(state));
 }
-const Schedule& detail::PlanAccess::schedule(const Plan& plan) { return plan.state().schedule; }
+const Schedule& PlanAccess::schedule(const Plan& plan) { return plan.state().schedule; }
 
 Plan::State& Plan::state() const {
     if (!state_) throw Error(ErrorKind::usage, "plan: it was moved from");

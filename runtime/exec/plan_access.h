@@ -7,7 +7,7 @@
 #include "runtime/graph/schedule.h"
 #include "vantage/plan.h"
 
-namespace vantage::detail {
+namespace vantage::internal {
 
 struct PlanAccess {
     /// A plan that takes memory by name from `bindings`, shared with other plans; values without an entry get memory of
@@ -17,4 +17,4 @@ struct PlanAccess {
     static const Schedule& schedule(const Plan& plan);
 };
 
-}  // namespace vantage::detail
+}  // namespace vantage::internal

@@ -3,7 +3,7 @@
 #include "runtime/base/at.h"
 #include "runtime/gpu/transfer.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 gpu::Buffer allocate_value(gpu::DeviceState& device, const Value& value, bool guard) {
     const std::uint64_t bytes = whole_words(value.type.bytes());
@@ -54,4 +54,4 @@ std::uint64_t PlanMemory::address_of(const MemoryUse& use) const {
     return (use.buffer < 0 ? arena.address() : places.at(use.buffer).address()) + use.offset;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

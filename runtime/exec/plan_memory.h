@@ -11,7 +11,7 @@
 #include "runtime/gpu/device_state.h"
 #include "runtime/graph/schedule.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 constexpr std::uint32_t poison = 0xffffffffu;  ///< a NaN in every float type
 constexpr std::uint64_t red_zone = 256;        ///< bytes
@@ -49,4 +49,4 @@ struct PlanMemory {
     }
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -13,11 +13,11 @@
 #include "runtime/exec/recorder.h"
 #include "vantage/plan.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// A kernel from a file, as a plan uses it.
 struct Reloadable {
-    detail::KernelState* kernel;
+    KernelState* kernel;
     std::set<int> segments;   // that use it
     const SpirvModule* used;  // by the plan
     const SpirvModule* seen;  // the newest version that this plan knows, used or refused
@@ -28,6 +28,10 @@ struct Trial {
     Reloadable* kernel;
     const SpirvModule* before;
 };
+
+}  // namespace vantage::internal
+
+namespace vantage {
 
 struct Plan::State {
     Graph graph;

@@ -88,7 +88,7 @@ int Plan::State::writable(const Tensor& tensor, const char* deed) const {
 
 int Plan::State::id_of(const Tensor& tensor) const {
     if (!tensor) throw Error(ErrorKind::usage, "plan: an empty tensor names no value");
-    if (!detail::GraphAccess::same_value(tensor, graph))
+    if (!GraphAccess::same_value(tensor, graph))
         throw Error(ErrorKind::usage, "plan: the tensor is not one of the graph that was compiled");
     const int storage = graph.storage(tensor.id());  // of a view: that of the value it shows
     const auto kept = [&](const auto& output) { return graph.storage(output.second) == storage; };

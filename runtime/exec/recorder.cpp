@@ -13,7 +13,7 @@
 #include "runtime/gpu/pipelines.h"
 #include "runtime/gpu/queue.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -297,4 +297,4 @@ void Recorder::run_node(int node) {
     }
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

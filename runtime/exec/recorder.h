@@ -10,7 +10,7 @@
 #include "runtime/graph/schedule.h"
 #include "vantage/plan.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 class Recorder {
 public:
@@ -79,4 +79,4 @@ private:
     std::vector<DispatchTiming> timings_;
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -19,7 +19,7 @@
 #include "runtime/gpu/choose_device.h"
 #include "runtime/graph/kernel_names.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -210,4 +210,4 @@ const TuningTable& tuning_of(const Caps& caps) {
     return tables[key] = std::move(table);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -6,7 +6,7 @@
 #include "runtime/graph/tuning.h"
 #include "vantage/device.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// The device that a table was measured on. In installed tables texts may hold '*', which stands for anything.
 struct TunedDevice {
@@ -49,4 +49,4 @@ bool forget_own_tuning(const Caps& caps);
 /// cache directory. Empty with VANTAGE_DISABLE_TUNING=1.
 const TuningTable& tuning_of(const Caps& caps);
 
-}  // namespace vantage
+}  // namespace vantage::internal

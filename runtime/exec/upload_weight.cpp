@@ -10,7 +10,7 @@
 #include "runtime/base/quantize.h"
 #include "runtime/gpu/transfer.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -113,4 +113,4 @@ void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_
         }
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

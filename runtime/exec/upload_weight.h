@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/base/internal.h"
 #include "runtime/gpu/buffer.h"
 #include "runtime/gpu/device_state.h"
 #include "vantage/tensor.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Uploads `bytes`, rows or matrices of `type` whose elements are still of type `from`, some rows at a time: nothing is
 /// held twice. `offset` is where they begin. `turned`: `type` is that of the result [.., out, in], and `bytes` have its
@@ -17,4 +18,4 @@ namespace vantage {
 void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_t offset, const TensorType& type,
                    DType from, bool turned, std::span<const std::byte> bytes);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -9,7 +9,7 @@
 
 #include "runtime/base/log.h"
 
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 /// Of two drivers for one GPU, or of two software devices, the one with the lower rank is preferred: it is typically
@@ -237,4 +237,4 @@ std::size_t choose_device(std::span<DeviceListing> devices, const std::string& w
     return found.front();
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

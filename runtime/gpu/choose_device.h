@@ -7,9 +7,10 @@
 #include <span>
 #include <string>
 
+#include "runtime/base/internal.h"
 #include "vantage/device.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Sets `usable` and `reason` of each device, and `chosen` of the default device, if any.
 void judge_devices(std::span<DeviceListing> devices);
@@ -19,4 +20,4 @@ void judge_devices(std::span<DeviceListing> devices);
 std::size_t choose_device(std::span<DeviceListing> devices, const std::string& wish,
                           const std::string& source = "--device");
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,7 @@
 #include "runtime/base/format.h"
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 Graph graph_of_call(const OpCall& call) {
     Graph graph;
@@ -26,4 +26,4 @@ Graph graph_of_call(const OpCall& call) {
     return graph;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -2,7 +2,7 @@
 
 #include "runtime/graph/tuning.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 bool eligible(const Kernel& kernel, const OpCall& call, const Caps& caps) {
     return provides(caps, kernel.needs) && (kernel.fits == nullptr || kernel.fits(call, caps));
@@ -17,4 +17,4 @@ const Kernel* choose_kernel(const OpCall& call, const Caps& caps, const TuningTa
     return nullptr;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct TuningTable;  // runtime/graph/tuning.h
 
@@ -13,4 +13,4 @@ bool eligible(const Kernel& kernel, const OpCall& call, const Caps& caps);
 /// Null if there is none.
 const Kernel* choose_kernel(const OpCall& call, const Caps& caps, const TuningTable* tuning = nullptr);
 
-}  // namespace vantage
+}  // namespace vantage::internal

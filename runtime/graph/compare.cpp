@@ -4,7 +4,7 @@
 
 #include "runtime/base/format.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -58,4 +58,4 @@ Comparison compare(const std::string& name, const HostTensor& got, const HostTen
     return result;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -3,9 +3,10 @@
 
 #include <string>
 
+#include "runtime/base/internal.h"
 #include "vantage/op.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct Comparison {
     bool passed = true;
@@ -25,4 +26,4 @@ double root_mean_square(const HostTensor& tensor);
 Comparison compare(const std::string& name, const HostTensor& got, const HostTensor& want, const Tolerances& tolerances,
                    const Attrs& attrs = {});
 
-}  // namespace vantage
+}  // namespace vantage::internal

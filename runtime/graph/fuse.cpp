@@ -16,7 +16,7 @@
 #include "runtime/ops/split_qkv.h"
 #include "runtime/ops/write.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -44,8 +44,8 @@ public:
     }
 
 private:
-    std::vector<Node>& nodes() { return detail::mutable_nodes(graph_); }
-    Value& value(int id) { return at(detail::mutable_values(graph_), id); }
+    std::vector<Node>& nodes() { return mutable_nodes(graph_); }
+    Value& value(int id) { return at(mutable_values(graph_), id); }
 
     void count_uses() {
         uses_.assign(graph_.values().size(), 0);
@@ -209,8 +209,8 @@ std::optional<LinearWeight> linear_weight(const Node& node) {
 }  // namespace
 
 void transpose_weights(Graph& graph) {
-    std::vector<Node>& nodes = detail::mutable_nodes(graph);
-    std::deque<Value>& values = detail::mutable_values(graph);
+    std::vector<Node>& nodes = mutable_nodes(graph);
+    std::deque<Value>& values = mutable_values(graph);
     std::vector<bool> only_linear(values.size(), true);
     const auto linear_use = [&](const Node& node, std::size_t operand) {
         const std::optional<LinearWeight> weight = linear_weight(node);
@@ -237,16 +237,16 @@ void transpose_weights(Graph& graph) {
 }
 
 void allow_f16_operands(Graph& graph) {
-    for (Node& node : detail::mutable_nodes(graph))
+    for (Node& node : mutable_nodes(graph))
         if (node.op == &matmul_op || node.op == &attention_op) node.attrs.set("f16_operands", true);
 }
 
 void allow_int8_operands(Graph& graph) {
-    for (Node& node : detail::mutable_nodes(graph))
+    for (Node& node : mutable_nodes(graph))
         if (node.op == &matmul_op && is_quantized(graph.value(node.inputs[ops::matmul::b_]).type.dtype))
             node.attrs.set("int8_operands", true);
 }
 
 std::vector<std::string> fuse(Graph& graph) { return Fuser(graph).run(); }
 
-}  // namespace vantage
+}  // namespace vantage::internal

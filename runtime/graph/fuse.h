@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/internal.h"
 #include "vantage/graph.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// What was fused, one line each: "h.0.matmul + gelu_tanh".
 ///   weights [in, out] of a linear layer are loaded as [out, in]: one layout for every kernel
@@ -25,4 +26,4 @@ void allow_f16_operands(Graph& graph);
 /// Lets rows that meet quantised weights be rounded to 8 bits (CompileOptions::int8_operands).
 void allow_int8_operands(Graph& graph);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -75,16 +75,16 @@ const TensorType& Tensor::type() const {
 Graph Tensor::graph() const { return Graph(graph_); }
 bool Tensor::is_of(const Graph& graph) const { return graph_ != nullptr && graph_ == graph.data_; }
 
-Graph::Graph(WeightTypes weight_types) : data_(std::make_shared<detail::GraphData>()) {
+Graph::Graph(WeightTypes weight_types) : data_(std::make_shared<GraphData>()) {
     data_->weight_types = std::move(weight_types);
 }
 
-detail::GraphData& Graph::data() const {
+GraphData& Graph::data() const {
     if (!data_) throw Error(ErrorKind::usage, "graph: it was moved from, or is that of an empty tensor");
     return *data_;
 }
 
-Graph Graph::copy() const { return Graph(std::make_shared<detail::GraphData>(data())); }
+Graph Graph::copy() const { return Graph(std::make_shared<GraphData>(data())); }
 
 const std::vector<std::string>& Graph::segments() const { return data().segments; }
 void Graph::segment(const std::string& name) { data().segments.push_back(name); }

@@ -1,9 +1,10 @@
 // What a Graph and its Tensors share, and the passes' access to it.
 #pragma once
 
+#include "runtime/base/internal.h"
 #include "vantage/graph.h"
 
-namespace vantage::detail {
+namespace vantage::internal {
 
 struct GraphData {
     Graph::WeightTypes weight_types = {};
@@ -33,4 +34,4 @@ struct GraphAccess {
 inline std::vector<Node>& mutable_nodes(Graph& graph) { return GraphAccess::nodes(graph); }
 inline std::deque<Value>& mutable_values(Graph& graph) { return GraphAccess::values(graph); }
 
-}  // namespace vantage::detail
+}  // namespace vantage::internal

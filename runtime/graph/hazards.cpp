@@ -3,7 +3,7 @@
 #include "runtime/base/format.h"
 #include "runtime/graph/schedule.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 std::vector<std::string> find_hazards(const Graph& graph, const Schedule& schedule) {
     std::vector<int> epoch;  // barriers before dispatch i
@@ -33,4 +33,4 @@ std::vector<std::string> find_hazards(const Graph& graph, const Schedule& schedu
     return hazards;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

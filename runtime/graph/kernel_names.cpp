@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -33,4 +33,4 @@ std::string current_kernel_name(std::string_view op, std::string_view name) {
     return std::string(name);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -104,4 +104,4 @@ std::vector<Level> levels_of(std::span<const Dispatch> dispatches) {
     return all;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

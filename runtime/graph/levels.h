@@ -6,7 +6,7 @@
 
 #include "runtime/graph/schedule.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// When a dispatch runs. Those of a node stay together, one level after the other.
 struct Level {
@@ -20,4 +20,4 @@ struct Level {
 /// before placement, that is, by lifetime.
 std::vector<Level> levels_of(std::span<const Dispatch> dispatches);
 
-}  // namespace vantage
+}  // namespace vantage::internal

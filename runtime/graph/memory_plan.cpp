@@ -4,7 +4,7 @@
 #include <map>
 #include <numeric>
 
-namespace vantage {
+namespace vantage::internal {
 
 std::uint64_t place(std::span<Lifetime> lifetimes, std::uint64_t alignment, std::uint64_t gap) {
     std::vector<std::size_t> order(lifetimes.size());
@@ -44,4 +44,4 @@ std::uint64_t largest_live_set(std::span<const Lifetime> lifetimes, std::uint64_
     return static_cast<std::uint64_t>(peak);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,9 @@
 #include <span>
 #include <vector>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// Something that needs memory from dispatch `first` to dispatch `last`, both included.
 struct Lifetime {
@@ -21,4 +23,4 @@ std::uint64_t place(std::span<Lifetime> lifetimes, std::uint64_t alignment, std:
 /// The most bytes that are alive at once, each lifetime rounded up to `alignment`: what no arena can do without.
 std::uint64_t largest_live_set(std::span<const Lifetime> lifetimes, std::uint64_t alignment);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -9,7 +9,7 @@
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/swiglu.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -18,7 +18,7 @@ using namespace ops::matmul;
 class ProjectionMerger {
 public:
     ProjectionMerger(Graph& graph, const Caps& caps, const KernelChoice& choose)
-        : graph_(graph), caps_(caps), choose_(choose), nodes_(detail::mutable_nodes(graph)) {}
+        : graph_(graph), caps_(caps), choose_(choose), nodes_(mutable_nodes(graph)) {}
 
     std::vector<std::string> run() {
         std::map<int, std::vector<std::size_t>> alike;  // by x: the products that may be merged, in their order
@@ -27,7 +27,7 @@ public:
         for (const auto& [x, products] : alike) merge_alike(products);
         std::erase_if(nodes_, [](const Node& node) { return node.op == nullptr; });
         for (std::size_t i = 0; i < nodes_.size(); ++i)
-            for (int id : nodes_[i].outputs) at(detail::mutable_values(graph_), id).node = static_cast<int>(i);
+            for (int id : nodes_[i].outputs) at(mutable_values(graph_), id).node = static_cast<int>(i);
         return merged_;
     }
 
@@ -152,4 +152,4 @@ std::vector<std::string> merge_projections(Graph& graph, const Caps& caps, const
     return ProjectionMerger(graph, caps, choose).run();
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

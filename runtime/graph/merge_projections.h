@@ -6,7 +6,7 @@
 
 #include "runtime/graph/schedule.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Merges products of the same rows with several weights (q, k and v; gate and up) into `joint_linear` if `choose`
 /// selects a kernel of matmul with `mergeable` set. Returns the names: "layers.0.self_attn.q_proj + two of the same
@@ -14,4 +14,4 @@ namespace vantage {
 using KernelChoice = std::function<const Kernel*(const OpCall&, const Caps&)>;
 std::vector<std::string> merge_projections(Graph& graph, const Caps& caps, const KernelChoice& choose);
 
-}  // namespace vantage
+}  // namespace vantage::internal

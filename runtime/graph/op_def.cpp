@@ -26,7 +26,7 @@ Launch& Launch::replace(const Operand& operand, const Operand& other) {
     return *this;
 }
 
-HostTensor widen(const TensorType& type, std::span<const std::byte> bytes) {
+HostTensor internal::widen(const TensorType& type, std::span<const std::byte> bytes) {
     HostTensor tensor(type);
     if (is_quantized(type.dtype)) {
         std::vector<float> values(tensor.data.size());
@@ -51,7 +51,7 @@ HostTensor widen(const TensorType& type, std::span<const std::byte> bytes) {
     return tensor;
 }
 
-std::vector<std::byte> narrow(const HostTensor& tensor) {
+std::vector<std::byte> internal::narrow(const HostTensor& tensor) {
     std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.type.bytes()));
     if (is_quantized(tensor.type.dtype)) {
         quantize(tensor.type.dtype, std::vector<float>(tensor.data.begin(), tensor.data.end()), bytes);
@@ -75,7 +75,7 @@ std::vector<std::byte> narrow(const HostTensor& tensor) {
     return bytes;
 }
 
-bool provides(const Caps& caps, std::uint32_t needs) {
+bool internal::provides(const Caps& caps, std::uint32_t needs) {
     return (!(needs & need_subgroup) || (caps.subgroup_arithmetic && has_family("subgroup"))) &&
            (!(needs & need_fp16) || (caps.fp16 && has_family("fp16"))) &&
            (!(needs & need_coopmat) || (!caps.cooperative_matrices.empty() && has_family("coopmat"))) &&
@@ -84,13 +84,13 @@ bool provides(const Caps& caps, std::uint32_t needs) {
            (!(needs & need_int64) || caps.int64);
 }
 
-const OpDef* find_op(const std::string& name) {
+const OpDef* internal::find_op(const std::string& name) {
     for (const OpDef* op : all_ops())
         if (name == op->name) return op;
     return nullptr;
 }
 
-Cost streaming_cost(const OpCall& call, double flops) {
+Cost internal::streaming_cost(const OpCall& call, double flops) {
     Cost cost{flops, 0, 0};
     for (const auto& input : call.inputs)
         if (input) cost.bytes_read += static_cast<double>(input->bytes());
@@ -98,12 +98,12 @@ Cost streaming_cost(const OpCall& call, double flops) {
     return cost;
 }
 
-std::uint32_t workgroup_size(const Caps& caps, std::uint32_t limit) {
+std::uint32_t internal::workgroup_size(const Caps& caps, std::uint32_t limit) {
     const std::uint32_t maximum = std::min({limit, caps.max_workgroup_invocations, caps.max_workgroup_size[0]});
     return std::bit_floor(maximum);
 }
 
-std::uint32_t vectors_of_round(std::int64_t cols, const Caps& caps) {
+std::uint32_t internal::vectors_of_round(std::int64_t cols, const Caps& caps) {
     constexpr std::int64_t maximum = std::int64_t{1} << 28;  // kernels count the bytes of a row in 32 bits
     constexpr std::uint32_t max_lanes = 16;                  // that lib/cpu_simd.glsl tells apart
     if (cols > maximum || caps.subgroup_size > max_lanes) return 0;
@@ -112,19 +112,19 @@ std::uint32_t vectors_of_round(std::int64_t cols, const Caps& caps) {
     return 0;
 }
 
-bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
+bool internal::fits_cpu_simd(const OpCall& call, const Caps& caps) {
     const TensorType& x = *call.inputs.front();
     return caps.is_cpu() && caps.subgroup_shuffle && x.dtype == DType::f32 && vectors_of_round(x.shape[-1], caps) != 0;
 }
 
-std::array<std::uint32_t, 3> flat_grid(std::uint64_t groups, const Caps& caps) {
+std::array<std::uint32_t, 3> internal::flat_grid(std::uint64_t groups, const Caps& caps) {
     const std::uint64_t maximum = caps.max_workgroup_count[0];
     if (groups <= maximum) return {static_cast<std::uint32_t>(std::max<std::uint64_t>(groups, 1)), 1, 1};
     const std::uint64_t rows = (groups + maximum - 1) / maximum;
     return {static_cast<std::uint32_t>((groups + rows - 1) / rows), static_cast<std::uint32_t>(rows), 1};
 }
 
-std::uint32_t storage_of(DType type) {
+std::uint32_t internal::storage_of(DType type) {
     switch (type) {
         case DType::f16: return 1;
         case DType::bf16: return 2;

@@ -11,14 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/internal.h"
 #include "vantage/caps.h"
 #include "vantage/op.h"
 
-namespace vantage {
+namespace vantage::internal {
 
-namespace detail {
 struct KernelState;
-}
 
 /// Storage bytes to doubles and back; narrowing rounds to nearest even, or as base/quantize.h.
 HostTensor widen(const TensorType& type, std::span<const std::byte> bytes);
@@ -131,7 +130,7 @@ struct OpDef {
     /// end of the list: memory of its own.
     std::vector<std::int8_t> alias = {};
     /// What an op of a custom kernel belongs to (exec/custom_kernel.h); null for the ops of the runtime.
-    detail::KernelState* custom = nullptr;
+    KernelState* custom = nullptr;
     int alias_of(std::size_t result) const { return result < alias.size() ? alias[result] : -1; }
 };
 
@@ -140,7 +139,7 @@ struct OpDef {
 /// underscore leaves the plain names to variables.
 #define VANTAGE_OPERANDS(...)   \
     enum : int { __VA_ARGS__ }; \
-    inline constexpr ::vantage::OperandNames operand_names { #__VA_ARGS__ }
+    inline constexpr ::vantage::internal::OperandNames operand_names { #__VA_ARGS__ }
 template <std::size_t size>
 class OperandNames {
 public:
@@ -195,4 +194,4 @@ std::array<std::uint32_t, 3> flat_grid(std::uint64_t groups, const Caps& caps);
 /// Number of a DType in shaders (lib/storage.glsl).
 std::uint32_t storage_of(DType type);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -10,7 +10,7 @@
 #include "runtime/graph/memory_plan.h"
 #include "shaders/params/grid.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -275,4 +275,4 @@ Schedule make_schedule(const Graph& graph, const Caps& caps, const ScheduleOptio
     return Scheduler(graph, caps, options).build();
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -9,7 +9,7 @@
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// The memory of a value: a range of the arena, or all of a buffer of its own (weights, constants, inputs, states).
 struct Placement {
@@ -66,4 +66,4 @@ std::vector<int> live_nodes(const Graph& graph);
 /// them, each as one line. Shares no code with the pass that sets the barriers.
 std::vector<std::string> find_hazards(const Graph& graph, const Schedule& schedule);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -8,7 +8,7 @@
 #include "runtime/base/format.h"
 #include "runtime/graph/choose_kernel.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -94,4 +94,4 @@ bool faster_beyond_noise(const KernelTime& candidate, const KernelTime& baseline
     return candidate.median < 0.95 * baseline.median && candidate.upper_quartile < baseline.lower_quartile;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -7,7 +7,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// A call as far as its speed depends on it: "matmul(f32 [512, 768], f32 [1024, 768], f32 [768], -; transpose_b) f32
 /// [512, 768]". Sizes of rows are exact. All other ones are exact up to 16, the range of heads and of few tokens, and
@@ -44,4 +44,4 @@ struct KernelTime {
 /// below three quarters of the other's, so that noise changes no choice.
 bool faster_beyond_noise(const KernelTime& candidate, const KernelTime& baseline);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -4,7 +4,7 @@
 #include <deque>
 #include <tuple>
 
-namespace vantage {
+namespace vantage::internal {
 
 SquareMatrix with_residual(std::span<const double> sum_of_heads, int tokens, int heads) {
     const auto n = static_cast<std::size_t>(tokens);
@@ -118,4 +118,4 @@ SquareMatrix attention_flow(std::span<const SquareMatrix> layers, const std::fun
     return flow;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

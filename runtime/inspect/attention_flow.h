@@ -10,7 +10,9 @@
 #include <span>
 #include <vector>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// A square matrix, row-major.
 struct SquareMatrix {
@@ -29,4 +31,4 @@ SquareMatrix attention_rollout(std::span<const SquareMatrix> layers);
 /// Flow, [n, n]: n² maximum flows (Dinic's algorithm). Rows do not sum to 1. `progress` is called with the rows done.
 SquareMatrix attention_flow(std::span<const SquareMatrix> layers, const std::function<void(int)>& progress = {});
 
-}  // namespace vantage
+}  // namespace vantage::internal

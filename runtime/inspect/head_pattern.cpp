@@ -5,7 +5,7 @@
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -85,4 +85,4 @@ std::string HeadPattern::short_label() const {
     return kind == mixed || kind == uniform ? word : word + hundredths(share);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

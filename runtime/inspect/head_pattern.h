@@ -8,7 +8,7 @@
 
 #include "runtime/inspect/head_statistics.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// The first rule that holds decides:
 ///   1. The largest of six masses, if it is at least 0.5: induction, duplicate-token (means over the queries that
@@ -68,4 +68,4 @@ const PatternInfo& info_of(HeadPattern::Kind kind);
 
 HeadPattern pattern_of(const HeadStatistics& head);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -12,7 +12,7 @@
 #include "shaders/params/head_statistics.h"
 #include "vantage/error.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -187,4 +187,4 @@ std::vector<HeadStatistics> head_statistics(std::span<const float> rows, std::sp
     return all;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

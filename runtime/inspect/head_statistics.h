@@ -8,7 +8,7 @@
 
 #include "runtime/inspect/token_kinds.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// A link: the weight of a query for a key. −1: none.
 struct Read {
@@ -62,4 +62,4 @@ inline bool larger_first(double a, double b) { return std::isnan(b) ? !std::isna
 std::vector<HeadStatistics> head_statistics(std::span<const float> rows, std::span<const float> keys,
                                             const HeadTexts& texts, int heads);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace vantage {
+namespace vantage::internal {
 
 std::vector<SalientHead> salient_heads(std::span<const HeadStatistics> heads, int heads_per_layer, std::size_t count) {
     std::vector<SalientHead> all;
@@ -29,4 +29,4 @@ std::optional<SalientHead> most_salient_head(std::span<const HeadStatistics> hea
     return best.empty() ? std::nullopt : std::optional(best.front());
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

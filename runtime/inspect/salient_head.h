@@ -23,7 +23,7 @@
 
 #include "runtime/inspect/head_statistics.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct SalientHead {
     enum Reason : std::uint8_t { induction, single_link };
@@ -38,4 +38,4 @@ struct SalientHead {
 std::vector<SalientHead> salient_heads(std::span<const HeadStatistics> heads, int heads_per_layer, std::size_t count);
 std::optional<SalientHead> most_salient_head(std::span<const HeadStatistics> heads, int heads_per_layer);
 
-}  // namespace vantage
+}  // namespace vantage::internal

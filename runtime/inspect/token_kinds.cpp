@@ -4,7 +4,7 @@
 
 #include "shaders/params/head_statistics.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -50,4 +50,4 @@ std::vector<std::int32_t> HeadTexts::marks() const {
     return all;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -9,7 +9,7 @@
 
 #include "runtime/base/at.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// The tokens of a text, with the properties that the statistics need.
 struct TokenSequence {
@@ -41,4 +41,4 @@ struct HeadTexts {
     std::vector<std::int32_t> marks() const;
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -4,7 +4,7 @@
 
 #include "vantage/ops.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -43,4 +43,4 @@ WorkedExample worked_example() {
     return {{"AAPL", "revenue", "beat", "expectations"}, std::move(g)};
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/internal.h"
 #include "vantage/graph.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Outputs of the graph, each [4, 4]:
 ///   Q = X W_Q, K = X W_K, V = X W_V    X [4, 8], one row per token
@@ -21,4 +22,4 @@ struct WorkedExample {
 };
 WorkedExample worked_example();
 
-}  // namespace vantage
+}  // namespace vantage::internal

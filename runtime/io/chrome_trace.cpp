@@ -5,7 +5,7 @@
 
 #include "runtime/base/files.h"
 
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -75,4 +75,4 @@ std::string ChromeTrace::text() const {
 
 void ChromeTrace::write(const std::string& path) const { write_file(path, text()); }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -8,7 +8,9 @@
 #include <variant>
 #include <vector>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// Details shown when a span is clicked: a name with a number or a text.
 using TraceValue = std::variant<std::int64_t, double, std::string>;
@@ -43,4 +45,4 @@ private:
     std::vector<Event> events_;
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

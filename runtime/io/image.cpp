@@ -6,7 +6,7 @@
 #include "runtime/base/format.h"
 #include "vantage/error.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 constexpr int longest_side = 1 << 15;
@@ -70,4 +70,4 @@ void frame(Image& image, const Rect& rect, Rgb colour, int thickness) {
     fill(image, {rect.right() - t, rect.y, t, rect.height}, colour);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

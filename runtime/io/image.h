@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// An sRGB colour.
 struct Rgb {
@@ -62,4 +64,4 @@ void fill(Image& image, const Rect& rect, Rgb colour);
 /// A frame of `thickness` pixels just inside `rect`.
 void frame(Image& image, const Rect& rect, Rgb colour, int thickness = 1);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -6,7 +6,7 @@
 #include <numbers>
 #include <vector>
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -139,4 +139,4 @@ Image resized(const Image& image, int width, int height, Resampling how) {
     return height == result.height ? result : resized_down(result, height, filter);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,7 @@
 
 #include "runtime/io/image.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Interpolation filters. The values are Pillow's, as in preprocessor_config.json.
 enum class Resampling : std::uint8_t { nearest, lanczos, bilinear, bicubic, box, hamming };
@@ -13,4 +13,4 @@ enum class Resampling : std::uint8_t { nearest, lanczos, bilinear, bicubic, box,
 /// Resizes to at least 1 × 1. When shrinking, every source pixel contributes (no aliasing), except with `nearest`.
 Image resized(const Image& image, int width, int height, Resampling how);
 
-}  // namespace vantage
+}  // namespace vantage::internal

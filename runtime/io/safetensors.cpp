@@ -10,7 +10,7 @@
 
 #include "runtime/base/json.h"
 
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 struct DtypeBits {
@@ -327,4 +327,4 @@ void write_safetensors(const std::string& path, const std::vector<TensorToWrite>
     write_file(path, bytes);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

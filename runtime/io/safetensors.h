@@ -16,7 +16,7 @@
 #include "runtime/base/files.h"
 #include "vantage/tensor.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Maximum header size, as in the reference library: 100 MB.
 inline constexpr std::uint64_t safetensors_max_header = 100'000'000;
@@ -110,4 +110,4 @@ struct TensorToWrite {
 void write_safetensors(const std::string& path, const std::vector<TensorToWrite>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
-}  // namespace vantage
+}  // namespace vantage::internal

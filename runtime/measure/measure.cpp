@@ -13,7 +13,7 @@
 #include "runtime/graph/call_graph.h"
 #include "runtime/graph/choose_kernel.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -240,4 +240,4 @@ Measurement measure(const Device& device, const OpCall& call, const Kernel& kern
     return MeasuredCall(device, call, fill).measure(kernel, options);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

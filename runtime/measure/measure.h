@@ -10,7 +10,7 @@
 #include "vantage/device.h"
 #include "vantage/error.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct MeasureOptions {
     double seconds = 0.25;  ///< device time of all samples, without the warm-up
@@ -68,4 +68,4 @@ private:
 Measurement measure(const Device& device, const OpCall& call, const Kernel& kernel, const MeasureOptions& options = {},
                     const OperandFill& fill = default_operands());
 
-}  // namespace vantage
+}  // namespace vantage::internal

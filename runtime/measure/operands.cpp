@@ -11,7 +11,7 @@
 #include "runtime/ops/sort_by_expert.h"
 #include "runtime/ops/step.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -160,4 +160,4 @@ OperandFill default_operands(std::int64_t keys) {
     };
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -6,9 +6,10 @@
 #include <functional>
 #include <vector>
 
+#include "runtime/base/internal.h"
 #include "vantage/op.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// The content of operand `i` of a measured call: a whole number of elements, repeated until the operand is full.
 using OperandFill = std::function<std::vector<std::byte>(const OpCall& call, int i)>;
@@ -17,4 +18,4 @@ using OperandFill = std::function<std::vector<std::byte>(const OpCall& call, int
 /// stay near 1.
 OperandFill default_operands(std::int64_t keys = 0);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -8,7 +8,7 @@
 #include "runtime/graph/compare.h"
 #include "runtime/graph/schedule.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -143,4 +143,4 @@ TunedResult tune_call(const Device& device, const OpCall& call, const TuneOption
     return Tuner(device, call, options).find();
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

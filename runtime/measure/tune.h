@@ -8,7 +8,7 @@
 #include "runtime/graph/tuning.h"
 #include "runtime/measure/measure.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// A call in the plans of a model.
 struct ModelCall {
@@ -41,4 +41,4 @@ struct TunedResult {
 /// Throws out_of_memory, device_lost and interrupted.
 TunedResult tune_call(const Device& device, const OpCall& call, const TuneOptions& options = {});
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -9,7 +9,7 @@
 #include "runtime/models/config.h"
 #include "runtime/models/model_builder.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct Architecture {
     const char* name;  ///< config.json's model_type
@@ -48,4 +48,4 @@ bool is_ignored_tensor(const ModelConfig& config, const std::string& name);
 /// Prefixes that a checkpoint of this architecture may put before a weight's name, the default first.
 std::vector<std::string> checkpoint_prefixes(const ModelConfig& config, const std::string& weight);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -4,7 +4,7 @@
 
 #include "runtime/models/architecture.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const Architecture gpt2, gptj, gpt_neox, opt, bloom, falcon, phi, phi3;
 extern const Architecture bert, roberta, longformer, distilbert, vit;
@@ -65,4 +65,4 @@ bool is_ignored_tensor(const ModelConfig& config, const std::string& name) {
     return config.tied && (name == "lm_head.weight" || name == "embed_out.weight");
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -151,4 +151,4 @@ const Architecture bart = {
     .ignored = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "shared.weight"},
     .optional = {"final_logits_bias", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -6,7 +6,7 @@
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct BartForm {
     /// Embeds the tokens of the run, with their positions, using the table that encoder and decoder share
@@ -20,4 +20,4 @@ struct BartForm {
 void build_bart_encoder(ModelBuilder& builder, const BartForm& form);
 void build_bart_decoder(ModelBuilder& builder, const BartForm& form);
 
-}  // namespace vantage
+}  // namespace vantage::internal

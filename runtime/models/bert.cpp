@@ -4,7 +4,7 @@
 // Devlin, Chang, Lee, Toutanova, "BERT: Pre-training of Deep Bidirectional Transformers" (2018).
 #include "runtime/models/bert.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 void read_bert_fields(const JsonFields& fields, ModelConfig& c) {
     read_sizes(fields, c, {.context = 512});
@@ -106,4 +106,4 @@ const Architecture bert = {
                 "cls.predictions.bias"},
     .optional = {"cls.predictions.decoder.bias", pooler_weight}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -4,7 +4,7 @@
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 void read_bert_fields(const JsonFields& fields, ModelConfig& config);
 /// The attention of a layer: x [n, width] → [n, width].
@@ -25,4 +25,4 @@ Tensor bert_pooler(ModelBuilder& builder, Tensor x);
 Tensor masked_logits(ModelBuilder& builder, Tensor x, const std::string& own, const std::string& bias);
 Tensor word_embeddings(ModelBuilder& builder);
 
-}  // namespace vantage
+}  // namespace vantage::internal

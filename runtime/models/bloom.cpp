@@ -4,7 +4,7 @@
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -52,4 +52,4 @@ extern const Architecture bloom;
 const Architecture bloom = {
     .name = "bloom", .class_begin = "Bloom", .prefixes = {"transformer."}, .read = read_bloom, .build = build_bloom};
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -8,7 +8,7 @@
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -89,4 +89,4 @@ void apply_generation_config(ModelConfig& config, std::string_view json, const s
     config.forced_first_token = token("forced_bos_token_id", config.forced_first_token);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -6,9 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/internal.h"
 #include "vantage/ops.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// What a model is for: text that goes on, vectors and answers about a text that is there, or a text that answers
 /// another.
@@ -90,4 +91,4 @@ ModelConfig parse_model_config(std::string_view json, const std::string& name);
 /// Adds what generation_config.json says: end tokens and sampling defaults.
 void apply_generation_config(ModelConfig& config, std::string_view json, const std::string& name);
 
-}  // namespace vantage
+}  // namespace vantage::internal

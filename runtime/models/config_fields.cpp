@@ -7,7 +7,7 @@
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 const char* one_key(const JsonFields& fields, std::initializer_list<const char*> keys) {
     for (const char* key : keys)
@@ -267,4 +267,4 @@ void read_rope(const JsonFields& fields, ModelConfig& c, double theta, double sh
                                                 fields.name(), turned, c.head_width));
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

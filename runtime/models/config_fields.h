@@ -7,7 +7,7 @@
 #include "runtime/base/json.h"
 #include "runtime/models/config.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 // Limits far above any published model: larger values mean a damaged file, and products of sizes stay below 2^63.
 constexpr std::int64_t max_layers = 4096, max_width = 1 << 20, max_heads = 1 << 14, max_vocab = 1 << 24,
@@ -61,4 +61,4 @@ std::int64_t read_window(const JsonFields& fields, std::int64_t default_value);
 void read_windows(const JsonFields& fields, ModelConfig& config, std::int64_t window,
                   const std::function<bool(std::int64_t layer)>& slides);
 
-}  // namespace vantage
+}  // namespace vantage::internal

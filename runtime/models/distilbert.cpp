@@ -4,7 +4,7 @@
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -63,4 +63,4 @@ const Architecture distilbert = {.name = "distilbert",
                                  .bare = {"vocab_", "classifier.", "pre_classifier."},
                                  .ignored = {"vocab_projector.weight"}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

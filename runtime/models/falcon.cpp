@@ -7,7 +7,7 @@
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -97,4 +97,4 @@ const Architecture falcon = {.name = "falcon",
                              .build = build_falcon,
                              .ignored = {".rotary_emb.inv_freq"}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -7,7 +7,7 @@
 
 #include "runtime/models/llama.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -55,4 +55,4 @@ const Architecture gemma2 = {.name = "gemma2",
                              .build = build_gemma2,
                              .ignored = {".rotary_emb.inv_freq"}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -4,7 +4,7 @@
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -56,4 +56,4 @@ const Architecture gpt2 = {.name = "gpt2",
                            .build = build_gpt2,
                            .ignored = {".attn.bias", ".attn.masked_bias"}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,7 @@
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -54,4 +54,4 @@ const Architecture gpt_neox = {.name = "gpt_neox",
                                .bare = {"embed_out."},
                                .ignored = {".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,7 @@
 // (2023).
 #include "runtime/models/llama.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -53,4 +53,4 @@ extern const Architecture gpt_oss;
 const Architecture gpt_oss = {
     .name = "gpt_oss", .class_begin = "GptOss", .prefixes = {"model."}, .read = read_gpt_oss, .build = build_gpt_oss};
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,7 @@
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -58,4 +58,4 @@ const Architecture gptj = {.name = "gptj",
                            .build = build_gptj,
                            .ignored = {".attn.bias", ".attn.masked_bias"}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

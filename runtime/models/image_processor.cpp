@@ -7,7 +7,7 @@
 #include "runtime/base/format.h"
 #include "runtime/base/json.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -181,4 +181,4 @@ Image picture_of(std::span<const float> pixels, const ImageInput& image) {
     return picture;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

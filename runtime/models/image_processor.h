@@ -11,7 +11,7 @@
 #include "runtime/io/resize.h"
 #include "runtime/models/config.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// transformers' ViTImageProcessor: optional resize, centre crop, rescale and normalisation.
 struct ImageProcessor {
@@ -47,4 +47,4 @@ std::vector<std::string> place_names(const ImageInput& image);
 /// Model input [channels, height, width] as an image: the minimum becomes black, the maximum white.
 Image picture_of(std::span<const float> pixels, const ImageInput& image);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,7 @@
 // (2020).
 #include "runtime/models/llama.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 void read_llama(const JsonFields& fields, ModelConfig& c, const FieldDefaults& defaults) {
     read_sizes(fields, c, defaults);
@@ -66,4 +66,4 @@ const Architecture llama = {.name = "llama",
                             .build = build_llama,
                             .ignored = {".rotary_emb.inv_freq"}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

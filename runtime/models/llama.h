@@ -4,7 +4,7 @@
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 void read_llama(const JsonFields& fields, ModelConfig& config, const FieldDefaults& defaults);
 /// use_sliding_window, sliding_window, max_window_layers (Qwen 2 and 3).
@@ -24,4 +24,4 @@ struct LlamaBlock {
 void build_llama_with(ModelBuilder& builder, const LlamaBlock& block);
 void build_llama(ModelBuilder& builder);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -9,7 +9,7 @@
 
 #include "runtime/models/roberta.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -58,4 +58,4 @@ const Architecture longformer = {.name = "longformer",
                                  .optional = roberta_optional,
                                  .positions = roberta_positions};
 
-}  // namespace vantage
+}  // namespace vantage::internal

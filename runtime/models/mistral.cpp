@@ -1,7 +1,7 @@
 // Mistral: Llama with sliding-window attention in every layer, i - window < j ≤ i. Jiang et al., "Mistral 7B" (2023).
 #include "runtime/models/llama.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const Architecture mistral;
 const Architecture mistral = {.name = "mistral",
@@ -16,4 +16,4 @@ const Architecture mistral = {.name = "mistral",
                               .build = build_llama,
                               .ignored = {".rotary_emb.inv_freq"}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

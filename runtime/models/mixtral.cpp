@@ -5,7 +5,7 @@
 // Jiang et al., "Mixtral of Experts" (2024); Shazeer et al., "Outrageously Large Neural Networks" (2017).
 #include "runtime/models/llama.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -60,4 +60,4 @@ const Architecture mixtral = {.name = "mixtral",
                               .ignored = {".rotary_emb.inv_freq"},
                               .optional = {first_joined_experts}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

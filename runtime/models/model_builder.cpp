@@ -7,7 +7,7 @@
 #include "runtime/base/at.h"
 #include "shaders/params/step.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace model_names {
 namespace {
@@ -259,4 +259,4 @@ Tensor ModelBuilder::output(Tensor x, Tensor embedding, const std::string& name,
     return dense(name, x, config.vocab, bias);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

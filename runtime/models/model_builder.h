@@ -13,7 +13,7 @@
 #include "vantage/heads.h"
 #include "vantage/ops.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Rows of the plans that a prompt is cut for; of an encoder's, which runs in one piece, the second one and its
 /// doubles.
@@ -164,4 +164,4 @@ private:
 /// ("transformer.", "model.").
 Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types = {});
 
-}  // namespace vantage
+}  // namespace vantage::internal

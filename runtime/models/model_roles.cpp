@@ -18,7 +18,7 @@
 #include "runtime/ops/route.h"
 #include "runtime/ops/write.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -180,4 +180,4 @@ ModelRole ModelRoles::of_operand(std::size_t node, std::size_t operand) const {
     return roles_[node];
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -8,7 +8,7 @@
 #include "runtime/models/config.h"
 #include "vantage/graph.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// In the order of the data flow. Query, key and value are separate roles for weights, but one (projections) for nodes.
 /// The scores q·k and the weighted sum of values are attention; its only weights are sinks. Token types (BERT) belong
@@ -82,4 +82,4 @@ private:
     std::map<std::size_t, std::vector<Columns>> columns_;  // of projections and routers, by node
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,7 @@
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -75,4 +75,4 @@ const Architecture opt = {.name = "opt",
                           .read = read_opt,
                           .build = build_opt};
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -4,7 +4,7 @@
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -54,4 +54,4 @@ const Architecture phi = {.name = "phi",
                           .build = build_phi,
                           .ignored = {".rotary_emb.inv_freq"}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -2,7 +2,7 @@
 // Abdin et al., "Phi-3 Technical Report" (2024); Ding et al., "LongRoPE" (2024).
 #include "runtime/models/llama.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -37,4 +37,4 @@ const Architecture phi3 = {.name = "phi3",
                            .build = build_phi3,
                            .ignored = {".rotary_emb.inv_freq"}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -2,7 +2,7 @@
 // Yang et al., "Qwen2 Technical Report" (2024).
 #include "runtime/models/llama.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 void read_qwen_windows(const JsonFields& fields, ModelConfig& c) {
     if (!fields.optional_flag("use_sliding_window").value_or(false)) return;
@@ -24,4 +24,4 @@ const Architecture qwen2 = {.name = "qwen2",
                             .build = build_llama,
                             .ignored = {".rotary_emb.inv_freq"}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -2,7 +2,7 @@
 // Yang et al., "Qwen3 Technical Report" (2025); Dehghani et al. 2023 (normalised queries and keys).
 #include "runtime/models/llama.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const Architecture qwen3;
 const Architecture qwen3 = {.name = "qwen3",
@@ -17,4 +17,4 @@ const Architecture qwen3 = {.name = "qwen3",
                             .build = build_llama,
                             .ignored = {".rotary_emb.inv_freq"}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

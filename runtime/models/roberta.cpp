@@ -4,7 +4,7 @@
 // Liu et al., "RoBERTa: A Robustly Optimized BERT Pretraining Approach" (2019).
 #include "runtime/models/roberta.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 void read_roberta_fields(const JsonFields& fields, ModelConfig& c) {
     read_bert_fields(fields, c);
@@ -58,4 +58,4 @@ const Architecture roberta = {.name = "roberta",
                               .optional = roberta_optional,
                               .positions = roberta_positions};
 
-}  // namespace vantage
+}  // namespace vantage::internal

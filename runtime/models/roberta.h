@@ -3,7 +3,7 @@
 
 #include "runtime/models/bert.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Reads BERT's fields. The first rows of the position table, up to that of the padding token, are reserved.
 void read_roberta_fields(const JsonFields& fields, ModelConfig& config);
@@ -18,4 +18,4 @@ inline const std::vector<const char*> roberta_ignored = {"pooler.dense.weight", 
                                                          "lm_head.decoder.bias",    "lm_head.bias"};
 inline const std::vector<const char*> roberta_optional = {"lm_head.decoder.bias", pooler_weight};
 
-}  // namespace vantage
+}  // namespace vantage::internal

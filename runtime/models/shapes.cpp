@@ -3,7 +3,7 @@
 #include "runtime/base/json.h"
 #include "vantage/error.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -44,4 +44,4 @@ const NamedShape& shape_named(const std::string& name) {
     throw Error(ErrorKind::usage, "there is no shape " + in_quotes(name) + "; there are " + known);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

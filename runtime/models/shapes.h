@@ -4,7 +4,9 @@
 #include <span>
 #include <string>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 struct NamedShape {
     const char* name;
@@ -15,4 +17,4 @@ std::span<const NamedShape> named_shapes();
 /// Throws usage with the list of names.
 const NamedShape& shape_named(const std::string& name);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -9,7 +9,7 @@
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -155,4 +155,4 @@ const Architecture t5 = {.name = "t5",
                                      "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"},
                          .optional = {"lm_head.weight"}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

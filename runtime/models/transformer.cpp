@@ -6,7 +6,7 @@
 
 #include "runtime/models/bart.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -50,4 +50,4 @@ const Architecture transformer = {.name = "transformer",
                                   .build_encoder = [](ModelBuilder& d) { build_bart_encoder(d, form_of(d)); },
                                   .optional = {"final_logits_bias"}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

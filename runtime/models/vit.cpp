@@ -6,7 +6,7 @@
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -108,4 +108,4 @@ const Architecture vit = {.name = "vit",
                           .ignored = {"pooler.dense.weight", "pooler.dense.bias"},
                           .optional = {vit_pooler}};
 
-}  // namespace vantage
+}  // namespace vantage::internal

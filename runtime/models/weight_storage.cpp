@@ -8,7 +8,7 @@
 #include "runtime/ops/expert_linear.h"
 #include "runtime/ops/matmul.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -47,7 +47,7 @@ std::vector<std::string> store_matrices(Graph& graph, const ModelConfig& config,
     const std::vector<bool> matrices = matrices_of(graph, config);
     std::vector<std::string> left;
     for (std::size_t id = 0; id < matrices.size(); ++id) {
-        Value& value = detail::mutable_values(graph)[id];
+        Value& value = mutable_values(graph)[id];
         if (!matrices[id] || value.type.dtype == wanted) continue;
         if (!is_quantized(wanted) || divides(value.type.shape, wanted))
             value.type.dtype = wanted;
@@ -58,4 +58,4 @@ std::vector<std::string> store_matrices(Graph& graph, const ModelConfig& config,
     return left;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -4,7 +4,7 @@
 #include "runtime/models/config.h"
 #include "vantage/graph.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Changes the stored type of matrices of `graph` to `wanted`, after packing: those of linear layers and experts, and
 /// the token table, which may also be the output layer. Norms, biases, positions, convolutions and router matrices keep
@@ -12,4 +12,4 @@ namespace vantage {
 /// type also keep theirs. Returns a message for each of those.
 std::vector<std::string> store_matrices(Graph& graph, const ModelConfig& config, DType wanted);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -22,7 +22,7 @@
 
 namespace vantage {
 
-namespace ops::activation {
+namespace internal::ops::activation {
 namespace {
 
 // In the order of shaders/params/activation.h.
@@ -106,14 +106,14 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::activation
+}  // namespace internal::ops::activation
 
-int activation_kind(const std::string& name) {
+int internal::activation_kind(const std::string& name) {
     const auto found = std::find(ops::activation::names.begin(), ops::activation::names.end(), name);
     return found == ops::activation::names.end() ? -1 : static_cast<int>(found - ops::activation::names.begin());
 }
 
-double activation_value(int kind, double x, double parameter) {
+double internal::activation_value(int kind, double x, double parameter) {
     using ops::activation::product, ops::activation::sigmoid;
     switch (kind) {
         case ACTIVATION_GELU_ERF: return product(x, 0.5 * std::erfc(-x / std::numbers::sqrt2));
@@ -143,7 +143,7 @@ Activation activation_named(const std::string& name) {
     return static_cast<Activation>(kind);
 }
 
-const OpDef activation_op = {
+const OpDef internal::activation_op = {
     .name = "activation",
     .summary =
         "y = f(x): gelu_erf, gelu_tanh, quick_gelu, silu, relu, relu2, sigmoid, tanh, elu, softplus, softcap "

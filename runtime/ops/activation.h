@@ -6,7 +6,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef activation_op;
 
@@ -20,4 +20,4 @@ int activation_kind(const std::string& name);
 /// f(x); `parameter` is elu's alpha and softcap's cap.
 double activation_value(int kind, double x, double parameter = 1);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -13,7 +13,7 @@
 
 namespace vantage {
 
-namespace ops::additive_scores {
+namespace internal::ops::additive_scores {
 namespace {
 
 struct Sizes {
@@ -108,9 +108,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::additive_scores
+}  // namespace internal::ops::additive_scores
 
-const OpDef additive_scores_op = {
+const OpDef internal::additive_scores_op = {
     .name = "additive_scores",
     .summary = "s_ij = sum_a w_a tanh(q_ia + k_ja) (Bahdanau, Cho, Bengio 2014)",
     .operands = ops::additive_scores::operand_names,

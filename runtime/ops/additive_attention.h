@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef additive_scores_op;
 
@@ -11,4 +11,4 @@ namespace ops::additive_scores {
 VANTAGE_OPERANDS(q_, k_, w_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

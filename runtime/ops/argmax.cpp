@@ -13,7 +13,7 @@
 
 namespace vantage {
 
-namespace ops::argmax {
+namespace internal::ops::argmax {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -66,9 +66,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::argmax
+}  // namespace internal::ops::argmax
 
-const OpDef argmax_op = {
+const OpDef internal::argmax_op = {
     .name = "argmax",
     .summary = "index of the largest element of every row, the first of equal ones; NaN is never the largest",
     .operands = ops::argmax::operand_names,

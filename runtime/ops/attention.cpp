@@ -20,7 +20,7 @@
 
 namespace vantage {
 
-namespace ops::attention {
+namespace internal::ops::attention {
 
 Sizes sizes_of(const OpCall& call) {
     const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
@@ -430,9 +430,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::attention
+}  // namespace internal::ops::attention
 
-const OpDef attention_op = {
+const OpDef internal::attention_op = {
     .name = "attention",
     .summary =
         "o = softmax(scale q k^T + mask) v in tiles, lse = ln of the denominator (Vaswani 2017, Dao 2022); GQA: head h "

@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef attention_op;
 
@@ -12,4 +12,4 @@ VANTAGE_OPERANDS(q_, k_, v_, step_, kv_len_, mask_, position_bias_, block_mask_,
 enum : int { o_, lse_, entropy_, largest_ };  // results
 }  // namespace ops::attention
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,7 @@
 #include "runtime/ops/attention_kernels.h"
 #include "runtime/ops/coopmat.h"
 
-namespace vantage::ops::attention {
+namespace vantage::internal::ops::attention {
 
 namespace {
 
@@ -94,4 +94,4 @@ LaunchPlan launch_coopmat2(const OpCall& call, const Caps& caps) {
                                                          workgroup_of_registers(call, *f16_matrix(caps), caps));
 }
 
-}  // namespace vantage::ops::attention
+}  // namespace vantage::internal::ops::attention

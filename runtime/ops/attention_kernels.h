@@ -4,7 +4,7 @@
 #include "runtime/ops/attention.h"
 #include "runtime/ops/attention_rules.h"
 
-namespace vantage::ops::attention {
+namespace vantage::internal::ops::attention {
 
 constexpr RuleOperands rule_operands{
     .mask = mask_, .position_bias = position_bias_, .block_mask = block_mask_, .segments = segments_};
@@ -47,4 +47,4 @@ LaunchPlan launch_coopmat2(const OpCall& call, const Caps& caps);
 bool fits_coopmat(const OpCall& call, const Caps& caps);
 LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps);
 
-}  // namespace vantage::ops::attention
+}  // namespace vantage::internal::ops::attention

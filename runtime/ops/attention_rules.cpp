@@ -6,7 +6,7 @@
 #include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -169,4 +169,4 @@ std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor
     return score <= lowest ? std::nullopt : std::optional(score);  // NaN stays
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -6,11 +6,12 @@
 #include <span>
 #include <vector>
 
+#include "runtime/base/internal.h"
 #include "shaders/params/attention.h"
 #include "vantage/op.h"
 #include "vantage/ops.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Query i sits at a position of the keys' axis (i + m - n, or the step's), and sees key j where all of these hold:
 ///   causal: j ≤ i, or j < prefix;   window: -right ≤ i - j ≤ left and (i - j) divisible by `dilation`,
@@ -83,4 +84,4 @@ std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor
                                   const RuleSizes& sizes, const AttentionRules& rules, double scaled, std::int64_t b,
                                   std::int64_t h, std::int64_t row, std::int64_t i, std::int64_t j);
 
-}  // namespace vantage
+}  // namespace vantage::internal

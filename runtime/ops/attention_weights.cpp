@@ -16,7 +16,7 @@
 
 namespace vantage {
 
-namespace ops::attention_weights {
+namespace internal::ops::attention_weights {
 namespace {
 
 constexpr RuleOperands rule_operands{
@@ -149,9 +149,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::attention_weights
+}  // namespace internal::ops::attention_weights
 
-const OpDef attention_weights_op = {
+const OpDef internal::attention_weights_op = {
     .name = "attention_weights",
     .summary = "p_ij = exp(s_ij - lse_i) for a window of rows and keys of one head",
     .operands = ops::attention_weights::operand_names,

@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef attention_weights_op;
 
@@ -11,4 +11,4 @@ namespace ops::attention_weights {
 VANTAGE_OPERANDS(q_, k_, lse_, mask_, position_bias_, block_mask_, segments_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -14,7 +14,7 @@
 
 namespace vantage {
 
-namespace ops::batch_norm {
+namespace internal::ops::batch_norm {
 namespace {
 
 // x seen as (batch, channels, length).
@@ -115,9 +115,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::batch_norm
+}  // namespace internal::ops::batch_norm
 
-const OpDef batch_norm_op = {
+const OpDef internal::batch_norm_op = {
     .name = "batch_norm",
     .summary =
         "y = (x - mean) / sqrt(var + eps) gamma + beta by channel, statistics running or the batch's (Ioffe, "

@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef batch_norm_op;
 
@@ -12,4 +12,4 @@ VANTAGE_OPERANDS(x_, gamma_, beta_, mean_, variance_);
 enum : int { y_, new_mean_, new_variance_ };  // results
 }  // namespace ops::batch_norm
 
-}  // namespace vantage
+}  // namespace vantage::internal

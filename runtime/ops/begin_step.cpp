@@ -9,7 +9,7 @@
 
 namespace vantage {
 
-namespace ops::begin_step {
+namespace internal::ops::begin_step {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -63,9 +63,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::begin_step
+}  // namespace internal::ops::begin_step
 
-const OpDef begin_step_op = {
+const OpDef internal::begin_step_op = {
     .name = "begin_step",
     .summary = "position += valid; valid = min(rows, end - position); keys = position + valid",
     .operands = ops::begin_step::operand_names,

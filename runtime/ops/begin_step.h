@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef begin_step_op;
 
@@ -11,4 +11,4 @@ namespace ops::begin_step {
 VANTAGE_OPERANDS(step_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -7,7 +7,7 @@
 #include "runtime/base/at.h"
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// "gamma is f32 [512]", the beginning of a message about operand `i`.
 inline std::string operand_is(const OpCall& call, int i) {
@@ -55,4 +55,4 @@ inline std::array<std::uint32_t, 3> element_grid(std::int64_t count, std::int64_
     return flat_grid(ceil_div(count, step * workgroup_size(caps)), caps);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -9,7 +9,7 @@
 
 namespace vantage {
 
-namespace ops::concat {
+namespace internal::ops::concat {
 namespace {
 
 std::int64_t row_size(const Shape& shape) {
@@ -63,9 +63,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::concat
+}  // namespace internal::ops::concat
 
-const OpDef concat_op = {
+const OpDef internal::concat_op = {
     .name = "concat",
     .summary = "y = [a; b] along the first axis, in b's storage type",
     .operands = ops::concat::operand_names,

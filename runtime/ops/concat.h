@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef concat_op;
 
@@ -11,4 +11,4 @@ namespace ops::concat {
 VANTAGE_OPERANDS(a_, b_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

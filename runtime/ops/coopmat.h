@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "runtime/base/internal.h"
 #include "vantage/caps.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// The largest matrix shape with f16 factors and f32 sums; null if there is none. Its sides must be powers of two, at
 /// least 8, because kernels load vectors of eight f16.
@@ -28,4 +29,4 @@ inline std::uint32_t matrix_subgroup(const CooperativeMatrix& shape, const Caps&
     return std::clamp(shape.n, caps.min_subgroup_size, caps.max_subgroup_size);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -13,7 +13,7 @@
 
 namespace vantage {
 
-namespace ops::elementwise {
+namespace internal::ops::elementwise {
 namespace {
 
 static_assert(+scale::x_ == a_);  // which has no b
@@ -138,9 +138,9 @@ std::vector<Case> cases_one() {
 }
 
 }  // namespace
-}  // namespace ops::elementwise
+}  // namespace internal::ops::elementwise
 
-const OpDef add_op = {
+const OpDef internal::add_op = {
     .name = "add",
     .summary = "y = a + b; b repeats over the leading dimensions of a",
     .operands = ops::elementwise::operand_names,
@@ -154,7 +154,7 @@ const OpDef add_op = {
     .cases = ops::elementwise::cases_pair,
 };
 
-const OpDef mul_op = {
+const OpDef internal::mul_op = {
     .name = "mul",
     .summary = "y = a b, element by element; b repeats over the leading dimensions of a",
     .operands = ops::elementwise::operand_names,
@@ -168,7 +168,7 @@ const OpDef mul_op = {
     .cases = ops::elementwise::cases_pair,
 };
 
-const OpDef scale_op = {
+const OpDef internal::scale_op = {
     .name = "scale",
     .summary = "y = factor x",
     .operands = ops::scale::operand_names,

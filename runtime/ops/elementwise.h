@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef add_op, mul_op, scale_op;
 
@@ -15,4 +15,4 @@ namespace ops::scale {
 VANTAGE_OPERANDS(x_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

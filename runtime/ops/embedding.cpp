@@ -12,7 +12,7 @@
 
 namespace vantage {
 
-namespace ops::embedding {
+namespace internal::ops::embedding {
 namespace {
 
 DType result_type(const OpCall& call) {
@@ -149,9 +149,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::embedding
+}  // namespace internal::ops::embedding
 
-const OpDef embedding_op = {
+const OpDef internal::embedding_op = {
     .name = "embedding",
     .summary = "y_r = scale w[ids_r] + positions[offset + r] (Vaswani et al. 2017; Radford et al. 2019)",
     .operands = ops::embedding::operand_names,

@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef embedding_op;
 
@@ -11,4 +11,4 @@ namespace ops::embedding {
 VANTAGE_OPERANDS(ids_, w_, positions_, step_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

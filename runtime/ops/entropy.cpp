@@ -12,7 +12,7 @@
 
 namespace vantage {
 
-namespace ops::entropy {
+namespace internal::ops::entropy {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -54,9 +54,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::entropy
+}  // namespace internal::ops::entropy
 
-const OpDef entropy_op = {
+const OpDef internal::entropy_op = {
     .name = "entropy",
     .summary = "h = -sum p ln p over rows, in nats; 0 ln 0 = 0 (Shannon 1948)",
     .operands = ops::entropy::operand_names,

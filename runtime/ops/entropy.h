@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef entropy_op;
 
@@ -11,4 +11,4 @@ namespace ops::entropy {
 VANTAGE_OPERANDS(p_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

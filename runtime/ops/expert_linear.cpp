@@ -13,7 +13,7 @@
 
 namespace vantage {
 
-namespace ops::expert_linear {
+namespace internal::ops::expert_linear {
 namespace {
 
 struct Sizes {
@@ -177,9 +177,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::expert_linear
+}  // namespace internal::ops::expert_linear
 
-const OpDef expert_linear_op = {
+const OpDef internal::expert_linear_op = {
     .name = "expert_linear",
     .summary = "y[c] = x[c / share] W_e^T + b_e, e the expert of choice c: a grouped matrix product (Gale et al. 2022)",
     .operands = ops::expert_linear::operand_names,

@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef expert_linear_op;
 
@@ -11,4 +11,4 @@ namespace ops::expert_linear {
 VANTAGE_OPERANDS(x_, w_, bias_, index_, slots_, order_, offsets_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

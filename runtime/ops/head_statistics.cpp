@@ -21,7 +21,7 @@
 
 namespace vantage {
 
-namespace ops::head_statistics {
+namespace internal::ops::head_statistics {
 namespace {
 
 constexpr RuleOperands rule_operands{
@@ -263,9 +263,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::head_statistics
+}  // namespace internal::ops::head_statistics
 
-const OpDef head_statistics_op = {
+const OpDef internal::head_statistics_op = {
     .name = "head_statistics",
     .summary = "sums and maxima of p_ij = exp(s_ij - lse_i) over the rows and the columns of every head",
     .operands = ops::head_statistics::operand_names,

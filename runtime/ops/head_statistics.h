@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef head_statistics_op;
 
@@ -12,4 +12,4 @@ VANTAGE_OPERANDS(q_, k_, lse_, mask_, position_bias_, block_mask_, segments_, fa
 enum : int { rows_, keys_ };  // results
 }  // namespace ops::head_statistics
 
-}  // namespace vantage
+}  // namespace vantage::internal

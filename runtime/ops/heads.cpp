@@ -12,7 +12,7 @@
 
 namespace vantage {
 
-namespace ops::heads {
+namespace internal::ops::heads {
 namespace {
 
 // y[o, j, i, :] = x[o, i, j, :]
@@ -103,9 +103,9 @@ std::vector<Case> cases_merge() {
 }
 
 }  // namespace
-}  // namespace ops::heads
+}  // namespace internal::ops::heads
 
-const OpDef split_heads_op = {
+const OpDef internal::split_heads_op = {
     .name = "split_heads",
     .summary = "[.., n, heads * width] -> [.., heads, n, width] (Vaswani et al. 2017)",
     .operands = ops::heads::operand_names,
@@ -121,7 +121,7 @@ const OpDef split_heads_op = {
     .cases = ops::heads::cases_split,
 };
 
-const OpDef merge_heads_op = {
+const OpDef internal::merge_heads_op = {
     .name = "merge_heads",
     .summary = "[.., heads, n, width] -> [.., n, heads * width] (Vaswani et al. 2017)",
     .operands = ops::heads::operand_names,

@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef split_heads_op, merge_heads_op;
 
@@ -11,4 +11,4 @@ namespace ops::heads {
 VANTAGE_OPERANDS(x_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

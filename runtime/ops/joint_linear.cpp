@@ -16,7 +16,7 @@
 #include "shaders/params/joint_linear.h"
 #include "shaders/params/quantized.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace ops::joint_linear {
 namespace {
@@ -189,4 +189,4 @@ const OpDef joint_linear_op = {
     .cases = ops::joint_linear::cases,
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef joint_linear_op;
 
@@ -11,4 +11,4 @@ namespace ops::joint_linear {
 VANTAGE_OPERANDS(x_, w0_, w1_, w2_, bias0_, bias1_, bias2_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -9,7 +9,7 @@
 
 namespace vantage {
 
-namespace ops::last_row {
+namespace internal::ops::last_row {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -66,9 +66,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::last_row
+}  // namespace internal::ops::last_row
 
-const OpDef last_row_op = {
+const OpDef internal::last_row_op = {
     .name = "last_row",
     .summary = "y = x[valid - 1], the row from which the next token is computed",
     .operands = ops::last_row::operand_names,

@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef last_row_op;
 
@@ -11,4 +11,4 @@ namespace ops::last_row {
 VANTAGE_OPERANDS(x_, step_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -13,7 +13,7 @@
 
 namespace vantage {
 
-namespace ops::layer_norm {
+namespace internal::ops::layer_norm {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -109,9 +109,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::layer_norm
+}  // namespace internal::ops::layer_norm
 
-const OpDef layer_norm_op = {
+const OpDef internal::layer_norm_op = {
     .name = "layer_norm",
     .summary = "y = (x - mean) / sqrt(var + eps) * gamma + beta over rows, biased variance (Ba, Kiros, Hinton 2016)",
     .operands = ops::layer_norm::operand_names,

@@ -16,7 +16,7 @@
 
 namespace vantage {
 
-namespace ops::linear_attention {
+namespace internal::ops::linear_attention {
 namespace {
 
 constexpr std::int64_t chunk_tokens = 64;
@@ -175,9 +175,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::linear_attention
+}  // namespace internal::ops::linear_attention
 
-const OpDef linear_attention_op = {
+const OpDef internal::linear_attention_op = {
     .name = "linear_attention",
     .summary =
         "o_i = phi(q_i)^T sum phi(k_j) v_j^T / phi(q_i)^T sum phi(k_j), a scan by chunks (Katharopoulos et al. 2020)",

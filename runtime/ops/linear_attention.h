@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef linear_attention_op;
 
@@ -12,4 +12,4 @@ VANTAGE_OPERANDS(q_, k_, v_);
 enum : int { o_, state_kv_, state_k_, lse_ };  // results
 }  // namespace ops::linear_attention
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -11,7 +11,7 @@
 
 namespace vantage {
 
-namespace ops::load_balance {
+namespace internal::ops::load_balance {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -65,9 +65,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::load_balance
+}  // namespace internal::ops::load_balance
 
-const OpDef load_balance_op = {
+const OpDef internal::load_balance_op = {
     .name = "load_balance",
     .summary = "experts sum_e f_e P_e: choices per token times mean probability (Fedus et al. 2021)",
     .operands = ops::load_balance::operand_names,

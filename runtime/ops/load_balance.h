@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef load_balance_op;
 
@@ -11,4 +11,4 @@ namespace ops::load_balance {
 VANTAGE_OPERANDS(probs_, index_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -9,7 +9,7 @@
 
 namespace vantage {
 
-namespace ops::mark_seen {
+namespace internal::ops::mark_seen {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -79,9 +79,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::mark_seen
+}  // namespace internal::ops::mark_seen
 
-const OpDef mark_seen_op = {
+const OpDef internal::mark_seen_op = {
     .name = "mark_seen",
     .summary = "sets the bit of every token of a run in a set of seen tokens",
     .operands = ops::mark_seen::operand_names,

@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef mark_seen_op;
 
@@ -11,4 +11,4 @@ namespace ops::mark_seen {
 VANTAGE_OPERANDS(seen_, tokens_, step_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -18,7 +18,7 @@
 
 namespace vantage {
 
-namespace ops::matmul {
+namespace internal::ops::matmul {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -124,9 +124,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::matmul
+}  // namespace internal::ops::matmul
 
-const OpDef matmul_op = {
+const OpDef internal::matmul_op = {
     .name = "matmul",
     .summary =
         "c = activation(alpha a b + bias) + beta residual; a [.., m, k], b [.., k, n], either transposed, batches "

@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef matmul_op;
 
@@ -11,4 +11,4 @@ namespace ops::matmul {
 VANTAGE_OPERANDS(a_, b_, bias_, residual_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

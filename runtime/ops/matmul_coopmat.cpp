@@ -5,7 +5,7 @@
 #include "runtime/ops/coopmat.h"
 #include "runtime/ops/matmul_kernels.h"
 
-namespace vantage::ops::matmul {
+namespace vantage::internal::ops::matmul {
 
 namespace {
 
@@ -120,4 +120,4 @@ LaunchPlan launch_coopmat2(const OpCall& call, const Caps& caps) {
     return launch_matrices(call, caps, "matmul_coopmat2");
 }
 
-}  // namespace vantage::ops::matmul
+}  // namespace vantage::internal::ops::matmul

@@ -1,7 +1,7 @@
 // matmul on CPU devices, where lanes are those of a vector unit: registers instead of shared memory, no barriers.
 #include "runtime/ops/matmul_kernels.h"
 
-namespace vantage::ops::matmul {
+namespace vantage::internal::ops::matmul {
 
 namespace {
 
@@ -62,4 +62,4 @@ LaunchPlan launch_gemm_cpu(const OpCall& call, const Caps& caps) {
     return plan;
 }
 
-}  // namespace vantage::ops::matmul
+}  // namespace vantage::internal::ops::matmul

@@ -2,7 +2,7 @@
 #include "runtime/ops/checks.h"
 #include "runtime/ops/matmul_kernels.h"
 
-namespace vantage::ops::matmul {
+namespace vantage::internal::ops::matmul {
 
 // Rounds operands and products, which the call must allow; f32 weights are never rounded (docs/decisions.md). Both
 // operands must be contiguous along k.
@@ -27,4 +27,4 @@ LaunchPlan launch_fp16(const OpCall& call, const Caps& caps) {
     return with_k_splits(call, caps, l, s, depth);
 }
 
-}  // namespace vantage::ops::matmul
+}  // namespace vantage::internal::ops::matmul

@@ -6,7 +6,7 @@
 #include "runtime/ops/matmul_kernels.h"
 #include "shaders/params/quantized.h"
 
-namespace vantage::ops::matmul {
+namespace vantage::internal::ops::matmul {
 
 namespace {
 
@@ -59,4 +59,4 @@ LaunchPlan launch_int8(const OpCall& call, const Caps& caps) {
     return after_rounding(call, caps, with_k_splits(call, caps, l, s, params::QUANT_BLOCK));
 }
 
-}  // namespace vantage::ops::matmul
+}  // namespace vantage::internal::ops::matmul

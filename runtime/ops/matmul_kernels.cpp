@@ -7,7 +7,7 @@
 #include "shaders/params/matmul.h"
 #include "vantage/ops.h"
 
-namespace vantage::ops::matmul {
+namespace vantage::internal::ops::matmul {
 
 std::int64_t leading_size(const Shape& shape, int from_inner) {
     const int i = shape.rank() - 3 - from_inner;
@@ -146,4 +146,4 @@ LaunchPlan launch_quantized_subgroup(const OpCall& call, const Caps& caps) {
                                  quantized_team(matmul_sizes(call).m, caps).cols);
 }
 
-}  // namespace vantage::ops::matmul
+}  // namespace vantage::internal::ops::matmul

@@ -6,7 +6,7 @@
 #include "shaders/params/matmul.h"
 #include "vantage/ops.h"
 
-namespace vantage::ops::matmul {
+namespace vantage::internal::ops::matmul {
 
 // Sizes of a call. Batches are the leading dimensions, at most two after broadcasting: (outer, inner).
 struct MatmulSizes {
@@ -92,4 +92,4 @@ Launch quantized_by_subgroup(const OpCall& call, const Caps& caps, const char* s
 bool fits_quantized_rows(const OpCall& call, const Caps& caps);
 LaunchPlan launch_quantized_subgroup(const OpCall& call, const Caps& caps);
 
-}  // namespace vantage::ops::matmul
+}  // namespace vantage::internal::ops::matmul

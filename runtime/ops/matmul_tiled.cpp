@@ -6,7 +6,7 @@
 #include "runtime/ops/matmul_kernels.h"
 #include "shaders/params/matmul.h"
 
-namespace vantage::ops::matmul {
+namespace vantage::internal::ops::matmul {
 
 namespace {
 
@@ -90,4 +90,4 @@ LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
     return with_k_splits(call, caps, l, s, 4 * quads);
 }
 
-}  // namespace vantage::ops::matmul
+}  // namespace vantage::internal::ops::matmul

@@ -12,7 +12,7 @@
 
 namespace vantage {
 
-namespace ops::patches {
+namespace internal::ops::patches {
 namespace {
 
 struct PatchSize {
@@ -86,9 +86,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::patches
+}  // namespace internal::ops::patches
 
-const OpDef patches_op = {
+const OpDef internal::patches_op = {
     .name = "patches",
     .summary = "an image's patches as rows: [B, C, H, W] -> [B, H/h W/w, C h w] (Dosovitskiy et al. 2020)",
     .operands = ops::patches::operand_names,

@@ -35,7 +35,7 @@
 #include "runtime/ops/swiglu.h"
 #include "runtime/ops/write.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 std::span<const OpDef* const> all_ops() {
     static constexpr std::array ops = {
@@ -82,4 +82,4 @@ std::span<const OpDef* const> all_ops() {
     return ops;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

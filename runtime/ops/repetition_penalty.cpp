@@ -11,7 +11,7 @@
 
 namespace vantage {
 
-namespace ops::repetition_penalty {
+namespace internal::ops::repetition_penalty {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -64,9 +64,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::repetition_penalty
+}  // namespace internal::ops::repetition_penalty
 
-const OpDef repetition_penalty_op = {
+const OpDef internal::repetition_penalty_op = {
     .name = "repetition_penalty",
     .summary = "y_i = x_i / penalty or x_i penalty, whichever is less, for tokens seen before (Keskar et al. 2019)",
     .operands = ops::repetition_penalty::operand_names,

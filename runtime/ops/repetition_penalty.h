@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef repetition_penalty_op;
 
@@ -11,4 +11,4 @@ namespace ops::repetition_penalty {
 VANTAGE_OPERANDS(logits_, seen_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -12,7 +12,7 @@
 
 namespace vantage {
 
-namespace ops::rms_norm {
+namespace internal::ops::rms_norm {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -99,9 +99,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::rms_norm
+}  // namespace internal::ops::rms_norm
 
-const OpDef rms_norm_op = {
+const OpDef internal::rms_norm_op = {
     .name = "rms_norm",
     .summary =
         "y = s / sqrt(mean(s^2) + eps) * (weight_offset + weight) over rows, s = x + residual (Zhang, Sennrich 2019)",

@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef rms_norm_op;
 
@@ -12,4 +12,4 @@ VANTAGE_OPERANDS(x_, weight_, residual_);
 enum : int { y_, rstd_, sum_ };  // results
 }  // namespace ops::rms_norm
 
-}  // namespace vantage
+}  // namespace vantage::internal

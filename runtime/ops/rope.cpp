@@ -11,7 +11,7 @@
 
 namespace vantage {
 
-namespace ops::rope {
+namespace internal::ops::rope {
 namespace {
 
 static_assert(+rope_write::x_ == x_ && +rope_write::table_ == table_);
@@ -232,9 +232,9 @@ std::vector<Case> cases_write() {
 }
 
 }  // namespace
-}  // namespace ops::rope
+}  // namespace internal::ops::rope
 
-const OpDef rope_op = {
+const OpDef internal::rope_op = {
     .name = "rope",
     .summary = "a' = a cos - b sin, b' = b cos + a sin for pairs of features, by position (Su et al. 2021)",
     .operands = ops::rope::operand_names,
@@ -245,7 +245,7 @@ const OpDef rope_op = {
     .cases = ops::rope::cases,
 };
 
-const OpDef rope_write_op = {
+const OpDef internal::rope_write_op = {
     .name = "rope_write",
     .summary = "state[position + r] = rope(x_r) for the valid rows of a run: rope and write in one (Su et al. 2021)",
     .operands = ops::rope_write::operand_names,

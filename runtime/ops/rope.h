@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef rope_op, rope_write_op;
 
@@ -15,4 +15,4 @@ namespace ops::rope_write {
 VANTAGE_OPERANDS(x_, table_, step_, state_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -19,7 +19,7 @@
 
 namespace vantage {
 
-namespace ops::route {
+namespace internal::ops::route {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -105,9 +105,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::route
+}  // namespace internal::ops::route
 
-const OpDef route_op = {
+const OpDef internal::route_op = {
     .name = "route",
     .summary = "p = softmax(logits), the top_k largest and their weights p or p / sum (Shazeer et al. 2017)",
     .operands = ops::route::operand_names,

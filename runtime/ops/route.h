@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef route_op;
 
@@ -12,4 +12,4 @@ VANTAGE_OPERANDS(logits_, step_);
 enum : int { probs_, index_, weight_ };  // results
 }  // namespace ops::route
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -12,7 +12,7 @@
 
 namespace vantage {
 
-namespace ops::sample {
+namespace internal::ops::sample {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -168,9 +168,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::sample
+}  // namespace internal::ops::sample
 
-const OpDef sample_op = {
+const OpDef internal::sample_op = {
     .name = "sample",
     .summary =
         "tokens[end++] ~ penalty, temperature, top-k, softmax, top-p, min-p; counted random numbers (Salmon et al. "

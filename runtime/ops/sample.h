@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef sample_op;
 
@@ -12,4 +12,4 @@ VANTAGE_OPERANDS(logits_, tokens_, step_, seen_);
 enum : int { next_tokens_, next_step_ };  // results
 }  // namespace ops::sample
 
-}  // namespace vantage
+}  // namespace vantage::internal

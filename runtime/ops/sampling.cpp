@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -87,4 +87,4 @@ std::size_t sampling_draw(std::span<const std::uint64_t> weights, std::uint32_t 
     return 0;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

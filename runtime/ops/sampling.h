@@ -7,7 +7,9 @@
 #include <span>
 #include <vector>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// Floats as kernels get them. temperature 0 = only the largest; top_k 0, top_p 1 and min_p 0 leave all in.
 struct SamplingRule {
@@ -31,4 +33,4 @@ std::uint32_t sampling_random(std::uint32_t seed_low, std::uint32_t seed_high, s
 /// The first token in which the sum of weights passes random / 2^32 of the total; 0 where the total is 0.
 std::size_t sampling_draw(std::span<const std::uint64_t> weights, std::uint32_t random);
 
-}  // namespace vantage
+}  // namespace vantage::internal

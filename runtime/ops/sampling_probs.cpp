@@ -15,7 +15,7 @@
 
 namespace vantage {
 
-namespace ops::sampling_probs {
+namespace internal::ops::sampling_probs {
 namespace {
 
 SamplingRule rule_of(const OpCall& call) {
@@ -105,9 +105,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::sampling_probs
+}  // namespace internal::ops::sampling_probs
 
-const OpDef sampling_probs_op = {
+const OpDef internal::sampling_probs_op = {
     .name = "sampling_probs",
     .summary = "softmax(x / temperature) over what top-k, top-p and min-p leave (Fan 2018, Holtzman 2019, Nguyen 2024)",
     .operands = ops::sampling_probs::operand_names,

@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef sampling_probs_op;
 
@@ -11,4 +11,4 @@ namespace ops::sampling_probs {
 VANTAGE_OPERANDS(logits_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -15,7 +15,7 @@
 
 namespace vantage {
 
-namespace ops::softmax {
+namespace internal::ops::softmax {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -141,9 +141,9 @@ std::vector<Kernel> kernels() {
              }}};
 }
 
-}  // namespace ops::softmax
+}  // namespace internal::ops::softmax
 
-const OpDef softmax_op = {
+const OpDef internal::softmax_op = {
     .name = "softmax",
     .summary =
         "y = exp(s - max s) / sum exp(s - max s) over an axis, s = scale x; zeros where all is -inf (Bridle 1990)",
@@ -156,7 +156,7 @@ const OpDef softmax_op = {
     .cases = ops::softmax::cases,
 };
 
-const OpDef log_softmax_op = {
+const OpDef internal::log_softmax_op = {
     .name = "log_softmax",
     .summary = "y = s - max s - ln sum exp(s - max s) over an axis, s = scale x; -inf where all is -inf (Bridle 1990)",
     .operands = ops::softmax::operand_names,

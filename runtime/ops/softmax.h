@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef softmax_op, log_softmax_op;
 
@@ -11,4 +11,4 @@ namespace ops::softmax {
 VANTAGE_OPERANDS(x_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

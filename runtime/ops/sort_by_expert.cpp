@@ -12,7 +12,7 @@
 
 namespace vantage {
 
-namespace ops::sort_by_expert {
+namespace internal::ops::sort_by_expert {
 namespace {
 
 constexpr std::int64_t max_choices = std::int64_t{1} << 30;
@@ -87,9 +87,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::sort_by_expert
+}  // namespace internal::ops::sort_by_expert
 
-const OpDef sort_by_expert_op = {
+const OpDef internal::sort_by_expert_op = {
     .name = "sort_by_expert",
     .summary = "choices in the order of their experts: slots, order, offsets; with a capacity the rest is dropped",
     .operands = ops::sort_by_expert::operand_names,

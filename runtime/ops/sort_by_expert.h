@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef sort_by_expert_op;
 
@@ -12,4 +12,4 @@ VANTAGE_OPERANDS(index_);
 enum : int { slots_, order_, offsets_ };  // results
 }  // namespace ops::sort_by_expert
 
-}  // namespace vantage
+}  // namespace vantage::internal

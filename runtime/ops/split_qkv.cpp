@@ -16,7 +16,7 @@
 
 namespace vantage {
 
-namespace ops::split_qkv {
+namespace internal::ops::split_qkv {
 namespace {
 
 struct Packing {
@@ -208,9 +208,9 @@ std::vector<Case> cases_write() {
 }
 
 }  // namespace
-}  // namespace ops::split_qkv
+}  // namespace internal::ops::split_qkv
 
-const OpDef split_qkv_op = {
+const OpDef internal::split_qkv_op = {
     .name = "split_qkv",
     .summary =
         "packed [.., n, (heads + 2 kv_heads) width] -> q, k, v with their heads (Radford et al. 2019; Ainslie et al. "
@@ -223,7 +223,7 @@ const OpDef split_qkv_op = {
     .cases = ops::split_qkv::cases,
 };
 
-const OpDef split_qkv_write_op = {
+const OpDef internal::split_qkv_write_op = {
     .name = "split_qkv_write",
     .summary = "split_qkv, with k and v written into the cache at position + r for the valid rows of a run",
     .operands = ops::split_qkv_write::operand_names,

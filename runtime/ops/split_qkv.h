@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef split_qkv_op, split_qkv_write_op;
 
@@ -16,4 +16,4 @@ namespace ops::split_qkv_write {
 VANTAGE_OPERANDS(x_, k_state_, v_state_, step_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

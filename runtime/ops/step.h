@@ -11,7 +11,7 @@
 #include "runtime/ops/checks.h"
 #include "shaders/params/step.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// The number of sequences in a run: the rows of its step, or one.
 inline std::int64_t sequences_of(const OpCall& call, int step) {
@@ -88,4 +88,4 @@ inline Case::Input reversed_lanes(Case::Input steps) {
     return steps;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -16,7 +16,7 @@
 
 namespace vantage {
 
-namespace ops::swiglu {
+namespace internal::ops::swiglu {
 namespace {
 
 int kind_of(const OpCall& call) { return activation_kind(call.attrs.text("kind", "silu")); }
@@ -104,9 +104,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::swiglu
+}  // namespace internal::ops::swiglu
 
-const OpDef swiglu_op = {
+const OpDef internal::swiglu_op = {
     .name = "swiglu",
     .summary = "y = silu(gate) up, or with kind=gelu_tanh GEGLU (Shazeer 2020)",
     .operands = ops::swiglu::operand_names,

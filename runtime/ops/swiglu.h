@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef swiglu_op;
 
@@ -11,4 +11,4 @@ namespace ops::swiglu {
 VANTAGE_OPERANDS(gate_, up_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -11,7 +11,7 @@
 
 namespace vantage {
 
-namespace ops::write {
+namespace internal::ops::write {
 namespace {
 
 std::int64_t row_size(const Shape& shape) {
@@ -99,9 +99,9 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::write
+}  // namespace internal::ops::write
 
-const OpDef write_op = {
+const OpDef internal::write_op = {
     .name = "write",
     .summary = "state[position + r] = x_r for the valid rows of a run, in the state's storage type",
     .operands = ops::write::operand_names,

@@ -3,7 +3,7 @@
 
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 extern const OpDef write_op;
 
@@ -11,4 +11,4 @@ namespace ops::write {
 VANTAGE_OPERANDS(state_, rows_, step_);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

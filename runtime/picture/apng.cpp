@@ -11,7 +11,7 @@
 #include "runtime/base/format.h"
 #include "vantage/error.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -103,4 +103,4 @@ void ApngWriter::finish() {
     file_.finish();
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

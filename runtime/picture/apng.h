@@ -7,7 +7,7 @@
 #include "runtime/base/files.h"
 #include "runtime/picture/png.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Writes an endless animation of `count` pictures of `seconds_each`. Programs without APNG support show the first
 /// picture. Pictures are compressed and written at once, none is kept. Throws usage for 0 pictures, another number than
@@ -29,4 +29,4 @@ private:
     std::uint32_t milliseconds_, sequence_ = 0, width_ = 0, height_ = 0;
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

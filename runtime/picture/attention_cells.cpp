@@ -5,7 +5,7 @@
 
 #include "runtime/picture/picture_style.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 bool is_hidden(const AttentionLook& look, const PooledAttention& weights, int row, int col) {
     if (!look.causal) return false;
@@ -30,4 +30,4 @@ void draw_cells(Image& image, Point at, const PooledAttention& weights, const At
     }
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -6,7 +6,7 @@
 #include "runtime/picture/attention_scale.h"
 #include "runtime/picture/colour_map.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// How weights become colours.
 struct AttentionLook {
@@ -24,4 +24,4 @@ Rgb attention_colour(const AttentionLook& look, float value);
 void draw_cells(Image& image, Point at, const PooledAttention& weights, const AttentionLook& look, int width,
                 int height, int space);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -6,7 +6,7 @@
 #include "runtime/base/format.h"
 #include "vantage/error.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 PooledAttention pool_by_mass(std::span<const float> values, int rows, int cols, int max_rows, int max_cols) {
     const std::size_t wanted =
@@ -36,4 +36,4 @@ PooledAttention pool_by_mass(std::span<const float> values, int rows, int cols, 
     return pooled;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

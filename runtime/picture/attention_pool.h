@@ -4,7 +4,9 @@
 #include <span>
 #include <vector>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// A map [rows, cols] where each cell covers `row_factor` queries and `col_factor` keys (fewer at the last edges).
 struct PooledAttention {
@@ -19,4 +21,4 @@ struct PooledAttention {
 /// Sum over the keys, mean over the queries. NaN anywhere in a cell makes the cell NaN.
 PooledAttention pool_by_mass(std::span<const float> values, int rows, int cols, int max_rows, int max_cols);
 
-}  // namespace vantage
+}  // namespace vantage::internal

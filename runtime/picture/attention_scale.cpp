@@ -5,7 +5,7 @@
 
 #include "runtime/base/format.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 const char* name_of(AttentionScale scale) {
     switch (scale) {
@@ -83,4 +83,4 @@ std::vector<ScaleTick> scale_ticks(float value_max, AttentionScale scale, float 
     return ticks;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

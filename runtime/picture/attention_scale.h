@@ -7,7 +7,7 @@
 
 #include "runtime/picture/word.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Most softmax weights are small. The square root (the default) shows them without hiding large ones.
 enum class AttentionScale : std::uint8_t { square_root, linear, logarithmic };
@@ -36,4 +36,4 @@ std::vector<ScaleTick> scale_ticks(float value_max, AttentionScale scale, float 
 /// A weight with at most `digits` decimals and without trailing zeros: "0.25", "1", "1e-4".
 std::string weight_text(float value, int digits);
 
-}  // namespace vantage
+}  // namespace vantage::internal

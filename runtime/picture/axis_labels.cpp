@@ -5,7 +5,7 @@
 #include "runtime/base/at.h"
 #include "runtime/picture/shown_text.h"
 
-namespace vantage::style {
+namespace vantage::internal::style {
 namespace {
 
 constexpr int longest_label = 150, gap_after_number = 7;
@@ -105,4 +105,4 @@ PlacedText draw_upright_label(Image& image, int bottom, int middle, const AxisLa
     return {entry.text, draw_token(image, at, entry.text, labels.style, false)};
 }
 
-}  // namespace vantage::style
+}  // namespace vantage::internal::style

@@ -8,7 +8,7 @@
 #include "runtime/io/image.h"
 #include "runtime/picture/picture_style.h"
 
-namespace vantage::style {
+namespace vantage::internal::style {
 
 struct AxisLabel {
     int cell = 0;        ///< row or column
@@ -34,4 +34,4 @@ PlacedText draw_column_label(Image& image, int bottom, int middle, const AxisLab
 /// Label of a column, not rotated: its bottom is at `bottom`, centred at `middle`.
 PlacedText draw_upright_label(Image& image, int bottom, int middle, const AxisLabels& labels, const AxisLabel& entry);
 
-}  // namespace vantage::style
+}  // namespace vantage::internal::style

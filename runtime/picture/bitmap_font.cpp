@@ -1,6 +1,6 @@
 #include "runtime/picture/bitmap_font.h"
 
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 constexpr char32_t first_glyph = 0x20, last_glyph = 0x7e;
@@ -62,4 +62,4 @@ const BitmapGlyph* bitmap_glyph(char32_t character) {
     return character >= first_glyph && character <= last_glyph ? &glyphs[character - first_glyph] : nullptr;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

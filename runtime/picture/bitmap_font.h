@@ -4,7 +4,9 @@
 #include <array>
 #include <cstdint>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// Seven rows from the top; bit 4 is the leftmost dot.
 using BitmapGlyph = std::array<std::uint8_t, 7>;
@@ -13,4 +15,4 @@ inline constexpr int bitmap_glyph_width = 5, bitmap_glyph_height = 7;
 /// The glyph; nullptr outside U+0020 to U+007E.
 const BitmapGlyph* bitmap_glyph(char32_t character);
 
-}  // namespace vantage
+}  // namespace vantage::internal

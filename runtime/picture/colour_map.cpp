@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 // Every fifth of the 256 colours, as 0xRRGGBB. Linear interpolation matches the published tables within 1/255 (cividis:
@@ -113,4 +113,4 @@ float lightness(Rgb colour) {
     return y <= 216.0f / 24389.0f ? y * 24389.0f / 27.0f : 116.0f * std::cbrt(y) - 16.0f;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

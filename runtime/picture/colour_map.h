@@ -7,7 +7,7 @@
 #include "runtime/io/image.h"
 #include "runtime/picture/word.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Darkest colour first. PNG files, terminals and the viewer's shader use the same bytes.
 using ColourTable = std::array<Rgb, 256>;
@@ -29,4 +29,4 @@ Rgb colour_at(ColourMap map, float position);
 /// CIE L* in [0, 100].
 float lightness(Rgb colour);
 
-}  // namespace vantage
+}  // namespace vantage::internal

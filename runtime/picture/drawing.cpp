@@ -8,7 +8,7 @@
 #include "runtime/picture/png.h"
 #include "vantage/error.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -118,4 +118,4 @@ void write_drawing(const std::string& path, const Drawing& drawing, const std::s
         write_png(path, paint(drawing), {{"Title", title}});
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -8,7 +8,7 @@
 #include "runtime/io/image.h"
 #include "runtime/picture/text_raster.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct DrawnLine {
     double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
@@ -47,4 +47,4 @@ void require_picture_name(const std::string& path);
 /// Writes PNG or SVG, by the extension. The file is replaced atomically.
 void write_drawing(const std::string& path, const Drawing& drawing, const std::string& title);
 
-}  // namespace vantage
+}  // namespace vantage::internal

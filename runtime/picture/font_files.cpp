@@ -7,7 +7,7 @@
 
 #include "runtime/base/options.h"
 
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -56,4 +56,4 @@ std::vector<std::string> installed_fonts(TextWeight weight) {
     return fonts;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 enum class TextWeight : std::uint8_t { regular, bold };
 
 /// Font files in order of preference: VANTAGE_FONT, DejaVu Sans or a similar font, then one for missing characters.
 std::vector<std::string> installed_fonts(TextWeight weight);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -9,7 +9,7 @@
 #include "runtime/base/format.h"
 #include "vantage/error.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -144,4 +144,4 @@ Image draw_head_chart(const HeadChartPicture& picture, HeadChartLayout* layout) 
     return ChartPainter(picture, used).paint();
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

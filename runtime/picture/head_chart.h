@@ -7,7 +7,7 @@
 #include "runtime/io/image.h"
 #include "runtime/picture/picture_style.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct HeadPanel {
     std::string pattern;       ///< id of a pattern, such as "previous-token"; decides the colour
@@ -33,4 +33,4 @@ Rgb pattern_colour(const std::string& pattern);
 /// Throws usage if the number of panels is not layers × heads.
 Image draw_head_chart(const HeadChartPicture& picture, HeadChartLayout* layout = nullptr);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -7,7 +7,7 @@
 #include "runtime/picture/attention_pool.h"
 #include "vantage/error.h"
 
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 constexpr int default_width = 1240, default_height = 1400;  // pixels of all maps together, if their number allows
@@ -228,4 +228,4 @@ std::vector<std::pair<std::string, std::string>> texts_of(const HeadGridPicture&
     };
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

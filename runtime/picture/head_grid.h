@@ -11,7 +11,7 @@
 #include "runtime/picture/colour_map.h"
 #include "runtime/picture/picture_style.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct HeadGridPicture {
     int layers = 0, heads = 0;
@@ -38,4 +38,4 @@ struct HeadGridLayout {
 Image draw_head_grid(const HeadGridPicture& picture, HeadGridLayout* layout = nullptr);
 std::vector<std::pair<std::string, std::string>> texts_of(const HeadGridPicture& picture);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -8,7 +8,7 @@
 #include "runtime/picture/axis_labels.h"
 #include "vantage/error.h"
 
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 constexpr int default_side = 760;  // pixels of the map, if the number of tokens allows
@@ -227,4 +227,4 @@ std::vector<std::pair<std::string, std::string>> texts_of(const HeatmapPicture& 
     };
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -12,7 +12,7 @@
 #include "runtime/picture/colour_map.h"
 #include "runtime/picture/picture_style.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Attention weights A[query, key] and labels. Keeps a reference to the weights.
 struct HeatmapPicture {
@@ -53,4 +53,4 @@ Image draw_heatmap(const HeatmapPicture& picture, HeatmapLayout* layout = nullpt
 /// PNG text chunks: title, caption, scale, colour map, pooling.
 std::vector<std::pair<std::string, std::string>> texts_of(const HeatmapPicture& picture);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,7 @@
 #include "runtime/picture/png.h"
 #include "vantage/error.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 Image read_image(const std::string& path) {
     constexpr std::size_t largest = std::size_t{256} << 20;
@@ -15,4 +15,4 @@ Image read_image(const std::string& path) {
     throw Error(ErrorKind::bad_file, "cannot read the picture '" + path + "': it is neither a PNG nor a JPEG");
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -11,7 +11,7 @@
 
 // libjpeg reports errors by longjmp, which skips destructors. So the functions that call setjmp own nothing: their data
 // is in a struct of the caller.
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 constexpr int max_scans = 500;  // a progressive file of a few kilobytes can ask for millions
@@ -103,4 +103,4 @@ Image decode_jpeg(const std::string& bytes, const std::string& path) {
     return std::move(r.image);
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

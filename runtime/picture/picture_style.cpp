@@ -6,7 +6,7 @@
 
 #include "runtime/picture/shown_text.h"
 
-namespace vantage::style {
+namespace vantage::internal::style {
 namespace {
 
 constexpr int bar_thickness = 14, tick_length = 5, gap_after_tick = 6, gap_before_name = 14;
@@ -134,4 +134,4 @@ void draw_colour_bar(Image& image, Point at, int height, const ColourBar& bar, s
         {name, raster.draw_upwards(image, {right - extent.descent, at.y + (height + extent.width) / 2}, name, axis)});
 }
 
-}  // namespace vantage::style
+}  // namespace vantage::internal::style

@@ -9,7 +9,7 @@
 #include "runtime/picture/colour_map.h"
 #include "runtime/picture/text_raster.h"
 
-namespace vantage::style {
+namespace vantage::internal::style {
 
 inline constexpr Rgb background{22, 24, 31};
 inline constexpr Rgb surface{37, 40, 51};    ///< empty cells: keys that the query does not see
@@ -58,4 +58,4 @@ inline constexpr int colour_bar_min_height = 150;
 int colour_bar_width(const ColourBar& bar);
 void draw_colour_bar(Image& image, Point at, int height, const ColourBar& bar, std::vector<PlacedText>& placed);
 
-}  // namespace vantage::style
+}  // namespace vantage::internal::style

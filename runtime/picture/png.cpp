@@ -14,7 +14,7 @@
 
 // libpng reports errors by longjmp, which skips destructors. So the functions that call setjmp own nothing: their data
 // is in a struct of the caller.
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 struct Writer {
@@ -187,4 +187,4 @@ PngContent decode_png(std::string bytes, const std::string& path) {
     return {std::move(reader.image), texts_of(reader)};
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

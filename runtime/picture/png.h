@@ -7,7 +7,7 @@
 
 #include "runtime/io/image.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Keys ("Title", "Vantage-Layer", …: 1 to 79 Latin-1 characters) and UTF-8 texts.
 using PngTexts = std::vector<std::pair<std::string, std::string>>;
@@ -26,4 +26,4 @@ struct PngContent {
 PngContent decode_png(std::string bytes, const std::string& path);
 PngContent read_png(const std::string& path);
 
-}  // namespace vantage
+}  // namespace vantage::internal

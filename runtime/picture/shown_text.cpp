@@ -6,7 +6,7 @@
 #include "runtime/base/format.h"
 #include "runtime/base/utf8.h"
 
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 struct Range {
@@ -124,4 +124,4 @@ std::string shortened(std::string_view text, int columns) {
     return result;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 /// Terminal columns of a character: 0 for combining marks, 2 for CJK and emoji, else 1.
 int column_width(char32_t character);
@@ -34,4 +36,4 @@ std::string without_controls(std::string_view text);
 /// The text, shortened to at most `columns` columns with "…".
 std::string shortened(std::string_view text, int columns);
 
-}  // namespace vantage
+}  // namespace vantage::internal

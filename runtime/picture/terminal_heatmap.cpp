@@ -11,7 +11,7 @@
 #include "runtime/picture/attention_cells.h"
 #include "runtime/picture/shown_text.h"
 
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 constexpr int longest_row_label = 16, longest_column_label = 10, max_rows = 60;
@@ -351,4 +351,4 @@ std::string terminal_heatmap(const HeatmapPicture& picture, int columns, Termina
     return TerminalPainter(picture, columns, colours).paint();
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,7 @@
 
 #include "runtime/picture/heatmap.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Colour support of a terminal. `none`: no escape codes, for pipes, files and NO_COLOR.
 enum class TerminalColours : std::uint8_t { none, palette, full };
@@ -17,4 +17,4 @@ TerminalColours terminal_colours(int fd);
 /// others, so that rows still sum to 1.
 std::string terminal_heatmap(const HeatmapPicture& picture, int columns, TerminalColours colours);
 
-}  // namespace vantage
+}  // namespace vantage::internal

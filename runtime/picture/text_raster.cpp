@@ -13,7 +13,7 @@
 #include "runtime/picture/bitmap_font.h"
 #include "runtime/picture/shown_text.h"
 
-namespace vantage {
+namespace vantage::internal {
 namespace {
 
 /// The coverage of a text; row `ascent` is the first one below the baseline.
@@ -265,4 +265,4 @@ std::string TextRaster::fitted(std::string_view text, const TextStyle& style, in
     return "";
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -9,7 +9,7 @@
 #include "runtime/io/image.h"
 #include "runtime/picture/font_files.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// The size is the em in pixels.
 struct TextStyle {
@@ -51,4 +51,4 @@ private:
     std::unique_ptr<Fonts> fonts_;
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

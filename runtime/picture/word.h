@@ -1,7 +1,9 @@
 // An enumerator and the word for it in options and files. Tables of these are read in both directions.
 #pragma once
 
-namespace vantage {
+#include "runtime/base/internal.h"
+
+namespace vantage::internal {
 
 template <class E>
 struct Word {
@@ -9,4 +11,4 @@ struct Word {
     const char* word;
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -15,7 +15,7 @@ Batch::Batch(const Model& model, std::int64_t sequences, const SessionOptions& o
                                           ") takes images: a batch takes texts; a session takes images, one by one");
     if (options.record_attention.every || !options.record_attention.layers.empty())
         throw Error(ErrorKind::usage, "a batch records no attention; a session does");
-    core_ = std::make_shared<detail::SessionCore>(model, options, sequences, false);
+    core_ = std::make_shared<SessionCore>(model, options, sequences, false);
     sequences_.reserve(static_cast<std::size_t>(sequences));
     for (std::int64_t i = 0; i < sequences; ++i)
         sequences_.emplace_back(new Sequence(core_, static_cast<std::size_t>(i)));  // its constructor is protected
@@ -24,7 +24,7 @@ Batch::~Batch() = default;
 Batch::Batch(Batch&&) noexcept = default;
 Batch& Batch::operator=(Batch&&) noexcept = default;
 
-detail::SessionUse Batch::use() const { return detail::SessionUse(core_); }
+SessionUse Batch::use() const { return SessionUse(core_); }
 
 std::int64_t Batch::size() const { return std::ssize(use()->sequences); }
 
@@ -63,11 +63,11 @@ void Batch::generate(std::int64_t count, const std::function<bool(std::int64_t, 
 }
 
 std::int64_t Batch::context() const {
-    detail::require_core(core_);
+    require_core(core_);
     return core_->context;
 }
 const Model& Batch::model() const {
-    detail::require_core(core_);
+    require_core(core_);
     return core_->model;
 }
 const SessionStats& Batch::stats() const { return use()->runs.stats(); }

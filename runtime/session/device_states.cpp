@@ -11,7 +11,7 @@
 #include "runtime/session/model_access.h"
 #include "shaders/params/step.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 DeviceStates::DeviceStates(const Model& model, std::span<const Graph> graphs, std::int64_t context, bool guard)
     : model_(model), device_(model.device().state()), context_(context) {
@@ -169,4 +169,4 @@ void DeviceStates::end(std::size_t slot) {
     static_cast<volatile std::uint32_t*>(step(StepOf::own, slot))[STEP_LIMIT] = 0;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -14,7 +14,7 @@
 #include "vantage/graph.h"
 #include "vantage/session.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// The tokens and steps of a model's graph: its own, or an encoder–decoder's encoder's.
 enum class StepOf : std::uint8_t { own, source };
@@ -77,4 +77,4 @@ private:
     std::vector<std::uint32_t> held_ends_;  // of held sequences: their step's end
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

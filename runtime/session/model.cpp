@@ -220,17 +220,16 @@ const Tokenizer& Model::tokenizer() const {
 }
 const Device& Model::device() const { return state_->device; }
 
-struct detail::ModelAccess {
+struct internal::ModelAccess {
     static const std::shared_ptr<Model::State>& state(const Model& model) { return model.state_; }
 };
 
-const ModelConfig& config_of(const Model& model) { return detail::ModelAccess::state(model)->config; }
-Graph graph_of(const Model& model, const BuildOptions& options) {
-    return build_model(config_of(model), options, [state = detail::ModelAccess::state(model)](const std::string& name) {
-        return state->types.at(name);
-    });
+const ModelConfig& internal::config_of(const Model& model) { return ModelAccess::state(model)->config; }
+Graph internal::graph_of(const Model& model, const BuildOptions& options) {
+    return build_model(config_of(model), options,
+                       [state = ModelAccess::state(model)](const std::string& name) { return state->types.at(name); });
 }
-const std::shared_ptr<Bindings>& weights_of(const Model& model) { return detail::ModelAccess::state(model)->weights; }
+const std::shared_ptr<Bindings>& internal::weights_of(const Model& model) { return ModelAccess::state(model)->weights; }
 
 std::string asset_directory() {
     if (const std::optional<std::string> models = find_asset("models"))

@@ -7,7 +7,7 @@
 #include "runtime/models/model_builder.h"
 #include "vantage/model.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 struct Bindings;
 
@@ -17,4 +17,4 @@ const ModelConfig& config_of(const Model& model);
 Graph graph_of(const Model& model, const BuildOptions& options);
 const std::shared_ptr<Bindings>& weights_of(const Model& model);
 
-}  // namespace vantage
+}  // namespace vantage::internal

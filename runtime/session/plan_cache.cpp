@@ -5,7 +5,7 @@
 #include "runtime/exec/plan_access.h"
 #include "runtime/session/model_access.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 GlobalTokens global_tokens_of(const SessionOptions& options) {
     if (!options.global_positions) return {.first = options.global_tokens};
@@ -54,9 +54,8 @@ Plan& PlanCache::get(const PlanKey& key) {
         return *plans_.front().plan;
     }
     if (plans_.size() >= max_plans) plans_.pop_back();  // its memory first
-    plans_.push_front(
-        {key, std::make_unique<Plan>(detail::PlanAccess::make(session_graph(model_, options_, context_, key),
-                                                              model_.device(), compile_options(), bindings_))});
+    plans_.push_front({key, std::make_unique<Plan>(PlanAccess::make(session_graph(model_, options_, context_, key),
+                                                                    model_.device(), compile_options(), bindings_))});
     return *plans_.front().plan;
 }
 
@@ -66,4 +65,4 @@ std::uint64_t PlanCache::arena_bytes() const {
     return sum;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -12,7 +12,7 @@
 #include "vantage/model.h"
 #include "vantage/session.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Which graph of the model a plan runs, and for how many rows. A lane is a place for one sequence in a run; every lane
 /// has `rows` rows.
@@ -66,4 +66,4 @@ private:
     std::list<Entry> plans_;  // the last used first
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -8,7 +8,7 @@
 #include "runtime/gpu/transfer.h"
 #include "runtime/graph/op_def.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -47,4 +47,4 @@ void RandomWeights::fill(const gpu::Buffer& to, const Value& value) {
     gpu::wait(device_, gpu::submit(device_, one));
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

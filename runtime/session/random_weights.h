@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <map>
 
+#include "runtime/base/internal.h"
 #include "runtime/gpu/buffer.h"
 #include "runtime/gpu/device_state.h"
 #include "vantage/graph.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Draws a block of about a million numbers from N(0, 0.02²) for each storage type, and repeats it on the device
 /// through every weight: a model of 8 G parameters is filled at copy bandwidth. The block is no multiple of usual row
@@ -27,4 +28,4 @@ private:
     std::map<DType, gpu::Buffer> blocks_;
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -10,7 +10,7 @@
 #include "runtime/gpu/queue.h"
 #include "runtime/session/model_access.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -470,4 +470,4 @@ void RunScheduler::run_sources_of(const std::vector<std::int64_t>& left) {
     }
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -13,7 +13,7 @@
 #include "runtime/session/plan_cache.h"
 #include "runtime/session/sequence_state.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// A run of a prompt: equally many rows of each of some sequences.
 struct PromptRun {
@@ -122,4 +122,4 @@ private:
     std::vector<std::optional<std::int32_t>> drawn_;  // a member, so that drawing allocates nothing
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -27,7 +27,7 @@ Array row(const std::vector<float>& values) {
     return values.empty() ? Array() : Array(Shape{std::ssize(values)}, values);
 }
 
-void require_inspect(const detail::SessionUse& core, const char* what) {
+void require_inspect(const SessionUse& core, const char* what) {
     if (!core->options.inspect)
         throw Error(ErrorKind::usage,
                     std::string(what) + ": this session does not keep them; set SessionOptions::inspect");
@@ -35,9 +35,9 @@ void require_inspect(const detail::SessionUse& core, const char* what) {
 
 }  // namespace
 
-detail::SessionUse Sequence::use() const { return detail::SessionUse(core_); }
-const detail::SessionCore& Sequence::core() const {
-    detail::require_core(core_);
+SessionUse Sequence::use() const { return SessionUse(core_); }
+const SessionCore& Sequence::core() const {
+    require_core(core_);
     return *core_;
 }
 

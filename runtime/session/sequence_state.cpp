@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 
@@ -68,4 +68,4 @@ std::vector<float> joined(const std::vector<std::vector<float>>& parts) {
     return all;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

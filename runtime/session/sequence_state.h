@@ -9,7 +9,7 @@
 #include "runtime/models/config.h"
 #include "vantage/session.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 class SequenceState {
 public:
@@ -49,4 +49,4 @@ private:
 /// Rows of several layers, one after the other.
 std::vector<float> joined(const std::vector<std::vector<float>>& parts);
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -37,8 +37,7 @@ bool RecordAttention::includes(std::int64_t layer) const {
 }
 
 Session::Session(const Model& model, const SessionOptions& options)
-    : Sequence(std::make_shared<detail::SessionCore>(model, options, 1, true), 0),
-      state_(std::make_unique<State>(*use())) {}
+    : Sequence(std::make_shared<SessionCore>(model, options, 1, true), 0), state_(std::make_unique<State>(*use())) {}
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&& other) noexcept {

@@ -4,7 +4,7 @@
 #include "runtime/session/tap.h"
 #include "vantage/session.h"
 
-namespace vantage::detail {
+namespace vantage::internal {
 
 struct SessionAccess {
     /// Where on the device the rows of a recorded layer are that its weights are made from; the same for the session's
@@ -13,4 +13,4 @@ struct SessionAccess {
     static TapSource tap_source(const Session& session, std::int64_t layer, AttentionKind kind = AttentionKind::self);
 };
 
-}  // namespace vantage::detail
+}  // namespace vantage::internal

@@ -94,7 +94,7 @@ void Session::State::check_head(const HeadId& head) const {
         throw Error(ErrorKind::usage, format("attention: head {} is outside of 0 … {}", head.head, heads - 1));
 }
 
-TapSource detail::SessionAccess::tap_source(const Session& session, std::int64_t layer, AttentionKind kind) {
+TapSource SessionAccess::tap_source(const Session& session, std::int64_t layer, AttentionKind kind) {
     const auto core = session.use();
     const Session::State& s = *session.state_;
     s.check_head({.layer = layer, .kind = kind});

@@ -12,7 +12,7 @@
 #include "runtime/gpu/transfer.h"
 #include "runtime/session/model_access.h"
 
-namespace vantage::detail {
+namespace vantage::internal {
 
 namespace {
 
@@ -373,4 +373,4 @@ void SessionCore::write_head_mask() {
     states.write_head_mask(graphs, *options.masked_heads);
 }
 
-}  // namespace vantage::detail
+}  // namespace vantage::internal

@@ -9,7 +9,7 @@
 
 #include "runtime/session/run_scheduler.h"
 
-namespace vantage::detail {
+namespace vantage::internal {
 
 class SessionCore {
 public:
@@ -90,4 +90,4 @@ private:
     bool outermost_ = false;
 };
 
-}  // namespace vantage::detail
+}  // namespace vantage::internal

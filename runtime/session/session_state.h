@@ -7,11 +7,11 @@
 namespace vantage {
 
 struct Session::State {
-    detail::SessionCore& core;
+    SessionCore& core;
     SequenceState& sequence;
     Tap tap;
 
-    explicit State(detail::SessionCore& c) : core(c), sequence(c.sequences.front()), tap(c.states.device()) {}
+    explicit State(SessionCore& c) : core(c), sequence(c.sequences.front()), tap(c.states.device()) {}
 
     bool records(std::int64_t layer) const { return core.options.record_attention.includes(layer); }
     /// Tokens of the text that the encoder of an encoder–decoder has read.

@@ -12,7 +12,7 @@
 #include "runtime/ops/head_statistics.h"
 #include "shaders/params/head_statistics.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 namespace {
 constexpr std::int64_t cells_per_piece = 1 << 20;     // 4 MiB: rows of 32 768 keys go 32 at a time
@@ -126,4 +126,4 @@ void Tap::run(const OpDef& op, Attrs attrs, std::span<const TapSource::Data> ope
         gpu::download(device_, result_, places[i], std::as_writable_bytes(outputs[i]));
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -11,7 +11,7 @@
 #include "runtime/graph/op_def.h"
 #include "vantage/session.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// What the weights of one layer are made from: q [ctx, H, D] f32, k [ctx, Hk, D], lse [ctx, H] f32; and how the layer
 /// attended: its node's options, its position_bias and block_mask. With the values v [ctx, Hk, Dv], which weights do
@@ -45,4 +45,4 @@ private:
     gpu::Buffer result_;
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,7 +5,7 @@
 
 #include "runtime/session/model_access.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 void begin_answer(Sequence& s, std::span<const std::int32_t> source) {
     s.set_source(source);
@@ -53,4 +53,4 @@ std::optional<Token> TextStream::take(std::optional<std::int32_t> id, Ending why
     return Token{*id, release(decoder_.push(*id))};
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

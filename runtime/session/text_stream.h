@@ -3,9 +3,10 @@
 
 #include <string>
 
+#include "runtime/base/internal.h"
 #include "vantage/session.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 /// Why a sequence would end that draws no token.
 inline Ending reason_to_end(const Sequence& s) {
@@ -39,4 +40,4 @@ private:
     bool done_ = false;
 };
 
-}  // namespace vantage
+}  // namespace vantage::internal

@@ -5,9 +5,10 @@
 #include <map>
 #include <string>
 
+#include "runtime/base/internal.h"
 #include "vantage/tensor.h"
 
-namespace vantage {
+namespace vantage::internal {
 
 inline const std::map<std::string, DType> weight_types{
     {"bf16", DType::bf16}, {"f16", DType::f16}, {"f32", DType::f32}, {"q4", DType::q4_0}, {"q8", DType::q8_0}};
@@ -17,4 +18,4 @@ inline std::string weight_type_name(DType type) {
     return std::ranges::find(weight_types, type, &std::pair<const std::string, DType>::second)->first;
 }
 
-}  // namespace vantage
+}  // namespace vantage::internal

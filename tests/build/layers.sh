@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # layers.sh ROOT TABLE: fails when a file includes a header of a layer that its own layer does not link, directly or
-# through others. TABLE has a line for each layer, lowest first: NAME|DIRECTORIES|PUBLIC HEADERS|LINKED LAYERS.
+# through others, or when an internal header declares something in the public namespace. TABLE has a line for each
+# layer, lowest first: NAME|DIRECTORIES|PUBLIC HEADERS|LINKED LAYERS.
 set -euo pipefail
 cd -- "$1"
 
@@ -46,6 +47,12 @@ done
 for header in include/vantage/*.h; do
     if [[ -z ${layer_of[${header#include/}]:-} ]]; then echo "$header: no layer names it after API" >&2; bad=1; fi
 done
+# Internal headers declare nothing in namespace vantage but parts of public classes (struct Plan::State).
+while IFS= read -r file; do
+    declared=$(awk '/^namespace vantage \{/ { inside = 1; next } /^}  \/\/ namespace vantage$/ { inside = 0 }
+                    inside && /^[a-z]/ && !/^(struct|class) [A-Za-z]+::/ && !/^(using )?namespace internal/' "$file")
+    if [[ -n $declared ]]; then echo "$file: declares in namespace vantage: ${declared%%$'\n'*}" >&2; bad=1; fi
+done < <(grep -lrE '^namespace vantage \{' runtime viewer cli --include='*.h')
 if ((checked < 500)); then echo "only $checked includes were found: the check does not read the tree" >&2; bad=1; fi
 echo "$checked includes of ${#names[@]} layers"
 exit $bad

@@ -11,13 +11,12 @@
 
 #include "runtime/base/at.h"
 #include "runtime/graph/op_def.h"
+#include "runtime/ops/attention.h"
+#include "runtime/ops/linear_attention.h"
 #include "sheet.h"
 
 using namespace vantage;
-
-namespace vantage {
-extern const OpDef attention_op, linear_attention_op;
-}
+using namespace vantage::test;
 
 namespace attention_forms {
 

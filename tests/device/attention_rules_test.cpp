@@ -10,6 +10,7 @@
 #include "sheet.h"
 
 using namespace vantage;
+using namespace vantage::test;
 
 namespace attention_rules {
 

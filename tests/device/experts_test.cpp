@@ -9,6 +9,7 @@
 #include "sheet.h"
 
 using namespace vantage;
+using namespace vantage::test;
 
 namespace mixtures {
 

@@ -15,6 +15,7 @@
 #include "tests/device/selftest.h"
 
 using namespace vantage;
+using namespace vantage::test;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

@@ -21,6 +21,7 @@
 #include "vantage/vulkan.h"
 
 using namespace vantage;
+using namespace vantage::test;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {

@@ -200,7 +200,7 @@ TEST_CASE("head statistics beside global tokens anywhere are those of the weight
         check_table(session.head_statistics(layer, std::vector<std::int32_t>(ids.size(), MARK_WORD)),
                     session.attention(layer).vector(), 2, ids.size(), ids.size(), {.ids = ids}, 5e-5);
     test::expect_error(ErrorKind::unsupported, {"global tokens"},
-                       [&] { static_cast<void>(detail::SessionAccess::tap_source(session, 0)); });
+                       [&] { static_cast<void>(SessionAccess::tap_source(session, 0)); });
 }
 
 namespace {

@@ -13,6 +13,7 @@
 #include "vantage/plan.h"
 
 using namespace vantage;
+using namespace vantage::test;
 
 namespace {
 

@@ -14,16 +14,17 @@
 
 #include "runtime/base/at.h"
 #include "runtime/graph/op_def.h"
+#include "runtime/ops/activation.h"
+#include "runtime/ops/layer_norm.h"
+#include "runtime/ops/rms_norm.h"
+#include "runtime/ops/split_qkv.h"
 #include "sheet.h"
 #include "test_device.h"
 #include "vantage/ops.h"
 #include "vantage/plan.h"
 
 using namespace vantage;
-
-namespace vantage {
-extern const OpDef layer_norm_op, rms_norm_op, activation_op, split_qkv_op;
-}
+using namespace vantage::test;
 
 namespace {
 

@@ -17,7 +17,7 @@ namespace {
 
 std::vector<double> weight_of(const Model& model, const std::string& name, const TensorType& type) {
     std::vector<std::byte> bytes(type.bytes());
-    gpu::download(model.device().state(), weights_of(model)->buffers.at(name), 0, bytes);
+    gpu::download(model.device().state(), vantage::weights_of(model)->buffers.at(name), 0, bytes);
     return widen(type, bytes).data;
 }
 

@@ -14,7 +14,7 @@
 #include "runtime/gpu/recording.h"
 #include "runtime/gpu/transfer.h"
 
-namespace vantage {
+namespace vantage::test {
 
 /// y[i] = 2 * i + add for i < n.
 class Selftest {
@@ -63,4 +63,4 @@ private:
     gpu::Buffer input_, output_;
 };
 
-}  // namespace vantage
+}  // namespace vantage::test

@@ -62,12 +62,11 @@ TEST_CASE("a moved-from session and generator are an error", "[session]") {
 }
 
 TEST_CASE("a call during a call of another thread is an error", "[session][threads]") {
-    const auto core = std::make_shared<detail::SessionCore>(mini_world(), SessionOptions{.context = 8}, 1, true);
-    const detail::SessionUse here(core);
-    const detail::SessionUse nested(core);
-    std::thread other([&] {
-        expect_error(ErrorKind::usage, {"one thread at a time"}, [&] { const detail::SessionUse there(core); });
-    });
+    const auto core = std::make_shared<SessionCore>(mini_world(), SessionOptions{.context = 8}, 1, true);
+    const SessionUse here(core);
+    const SessionUse nested(core);
+    std::thread other(
+        [&] { expect_error(ErrorKind::usage, {"one thread at a time"}, [&] { const SessionUse there(core); }); });
     other.join();
 }
 

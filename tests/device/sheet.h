@@ -11,7 +11,7 @@
 #include "vantage/ops.h"
 #include "vantage/plan.h"
 
-namespace vantage {
+namespace vantage::test {
 
 using Values = std::vector<float>;
 
@@ -48,4 +48,4 @@ inline Values normal(std::int64_t count, unsigned seed, float deviation = 1, flo
     return values;
 }
 
-}  // namespace vantage
+}  // namespace vantage::test

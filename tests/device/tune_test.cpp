@@ -78,7 +78,7 @@ TEST_CASE("sessions choose by the table in the cache, and results stay", "[tune]
         session.run();
         const Plan& plan = session.plan(8);
         for (const int node : live_nodes(plan.graph())) {
-            const Kernel* kernel = at(detail::PlanAccess::schedule(plan).kernels, node);
+            const Kernel* kernel = at(PlanAccess::schedule(plan).kernels, node);
             kernels.push_back(at(plan.graph().nodes(), node).op->name + std::string("/") + kernel->name);
         }
         return session.logits().vector();

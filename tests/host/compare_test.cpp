@@ -20,7 +20,7 @@ HostTensor tensor(DType type, std::vector<double> values) {
 }
 
 bool passes(DType type, std::vector<double> got, std::vector<double> want) {
-    return compare("y", tensor(type, std::move(got)), tensor(type, std::move(want)), {}).passed;
+    return vantage::compare("y", tensor(type, std::move(got)), tensor(type, std::move(want)), {}).passed;
 }
 
 }  // namespace
@@ -49,7 +49,8 @@ TEST_CASE("f16 is measured against the whole tensor's size, bf16 eight times as 
 
 TEST_CASE("rounded operands are allowed more, of f32 results too", "[compare]") {
     const auto rounded = [](double got, const char* leave) {
-        return compare("y", tensor(DType::f32, {got, 0}), tensor(DType::f32, {1, 0}), {}, {{leave, true}}).passed;
+        return vantage::compare("y", tensor(DType::f32, {got, 0}), tensor(DType::f32, {1, 0}), {}, {{leave, true}})
+            .passed;
     };
     CHECK(rounded(1.015, "f16_operands"));
     CHECK(!rounded(1.02, "f16_operands"));  // rms 0.7

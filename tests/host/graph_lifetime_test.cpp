@@ -155,11 +155,11 @@ TEST_CASE("a plan's graph is out of reach for tensors that the caller still hold
     Graph graph;
     const Tensor x = graph.input("x", {4});
     graph.output("y", gelu(x));
-    const Graph taken = detail::GraphAccess::unshared(std::move(graph));
+    const Graph taken = GraphAccess::unshared(std::move(graph));
     gelu(x);
     CHECK(taken.nodes().size() == 1);
     Graph alone;
     const auto* nodes = &alone.nodes();
-    const Graph same = detail::GraphAccess::unshared(std::move(alone));
+    const Graph same = GraphAccess::unshared(std::move(alone));
     CHECK(&same.nodes() == nodes);
 }

@@ -274,7 +274,7 @@ TEST_CASE("products of the same few rows are one launch", "[graph]") {
     CHECK_THAT(find_hazards(graph, schedule), Catch::Matchers::IsEmpty());
     graph = graph_of("llama", 1);
     fuse(graph);
-    for (Value& value : detail::mutable_values(graph))
+    for (Value& value : mutable_values(graph))
         if (value.kind == ValueKind::weight && value.type.shape.rank() == 2) value.type.dtype = DType::q8_0;
     CHECK(merge_projections(graph, caps, plain_choice) == merged);
     graph = graph_of("llama", 128);  // other kernels than that for few rows

@@ -112,7 +112,7 @@ struct LiveModel::State {
           heads(heads_of(m.info())) {
         for (const HeadId& head : heads)
             if (head.head == 0)
-                sources[{head.kind, head.layer}] = detail::SessionAccess::tap_source(session, head.layer, head.kind);
+                sources[{head.kind, head.layer}] = SessionAccess::tap_source(session, head.layer, head.kind);
     }
 
     /// Commands have no effect on a followed session.

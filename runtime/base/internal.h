@@ -1,0 +1,10 @@
+// Public declarations (include/vantage) are in namespace vantage. Internal ones are in vantage::internal, or in the
+// namespace of their folder: gpu, text, view, cli. Internal code uses both without a prefix.
+#pragma once
+
+namespace vantage {
+
+namespace internal {}
+using namespace internal;
+
+}  // namespace vantage
