@@ -1,8 +1,9 @@
-// Elements by an index of any integer type.
+// Elements by an index of any integer type, and counts as the 32 bits that kernels take.
 #pragma once
 
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <type_traits>
 #include <utility>
@@ -19,6 +20,14 @@ constexpr decltype(auto) at(Values&& values, Index index) {
     const auto i = static_cast<std::size_t>(index);  // a negative index becomes larger than any size
     assert(i < std::size(values));
     return std::forward<Values>(values)[i];
+}
+
+/// A count or an index as a kernel takes it. Debug builds check the range.
+template <class Integer>
+    requires std::is_integral_v<Integer>
+constexpr std::uint32_t u32(Integer value) {
+    assert(std::in_range<std::uint32_t>(value));
+    return static_cast<std::uint32_t>(value);
 }
 
 }  // namespace vantage::internal

@@ -5,10 +5,12 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "runtime/base/internal.h"
@@ -143,6 +145,17 @@ template <class... Arguments>
 std::string format(FormatText<std::type_identity_t<Arguments>...> text, const Arguments&... arguments) {
     const std::array<FormatArgument, sizeof...(Arguments)> list{format_argument(arguments)...};
     return format_arguments(text.text(), list);
+}
+
+/// "a, b, c": what `text_of_one` makes of each element, with the separator between them.
+template <class Range, class Text = std::identity>
+std::string join(const Range& range, std::string_view separator = ", ", Text text_of_one = {}) {
+    std::string all;
+    for (bool first = true; const auto& one : range) {
+        if (!std::exchange(first, false)) all += separator;
+        all += text_of_one(one);
+    }
+    return all;
 }
 
 }  // namespace vantage::internal
