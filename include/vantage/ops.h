@@ -115,7 +115,7 @@ std::vector<std::int32_t> t5_relative_buckets(std::int64_t n, std::int64_t m, bo
 /// not to be asked for. Throws usage with heads_first or kv_len, which it does not know. q [n, Hq, D], k [m, Hk, D],
 /// lse [n, Hq] → p [rows, keys] f32 for one head and a window of rows and keys.
 struct AttentionWindow {
-    std::int64_t head = 0, first_row = 0, rows = 0, first_key = 0, keys = 0;
+    std::int64_t head = 0, first_row = 0, rows = -1, first_key = 0, keys = -1;  ///< -1: all from the first one on
     std::int64_t position = 0;  ///< position of row 0 of q
 };
 Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window, const AttentionOptions& options = {},
@@ -307,7 +307,7 @@ struct ExpertWeights {
     Tensor gate_bias = {}, down_bias = {};
 };
 struct ExpertOptions {
-    Gating gating;
+    Gating gating = {};
     bool transposed = true;     ///< weights are [experts, out, in]
     std::int64_t capacity = 0;  ///< choices that an expert takes; 0 = all
 };

@@ -236,6 +236,7 @@ public:
 
 protected:
     friend class Batch;
+    friend class Generator;
     Sequence(Sequence&&) noexcept = default;
     Sequence& operator=(Sequence&&) noexcept = default;
     Sequence(std::shared_ptr<internal::SessionCore> core, std::size_t index) : core_(std::move(core)), index_(index) {}

@@ -46,7 +46,7 @@ public:
     /// that are spelled out in the text are recognized either way. Any bytes are accepted: each longest sequence that
     /// is not UTF-8 counts as one U+FFFD. Throws usage for a text of 2 GiB or more, and bad_file where a pattern of the
     /// file runs into its limits on this text.
-    Encoding encode(std::string_view utf8, bool add_special) const;
+    Encoding encode(std::string_view utf8, bool add_special = true) const;
     /// Two texts in one sequence, with special tokens; `type_ids` tell them apart where the file does, and each offset
     /// is in its own text.
     Encoding encode_pair(std::string_view first, std::string_view second) const;

@@ -50,6 +50,7 @@ void Batch::run() { use()->run(); }
 std::vector<std::optional<std::int32_t>> Batch::next() { return use()->next(); }
 
 void Batch::generate(std::int64_t count, const std::function<bool(std::int64_t, std::int32_t)>& on_token) {
+    const SessionUse whole_call = use();
     for (std::int64_t round = 0; round < count; ++round) {
         const std::vector<std::optional<std::int32_t>> drawn = next();
         bool any = false;

@@ -2,6 +2,7 @@
 
 #include "runtime/base/interrupt.h"
 #include "runtime/session/model_access.h"
+#include "runtime/session/session_core.h"
 #include "runtime/session/text_stream.h"
 #include "vantage/session.h"
 
@@ -68,6 +69,7 @@ struct Generator::State {
     }
 
     Ending go_on(const std::function<bool(const Token&)>& on_token) {
+        const SessionUse whole_call = session.use();
         while (const std::optional<Token> token = advance())
             if (!on_token(*token)) text->stop();
         return text->ending();

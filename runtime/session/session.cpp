@@ -52,6 +52,7 @@ void Session::run() { use()->run(); }
 std::optional<std::int32_t> Session::next() { return use()->next().front(); }
 
 std::vector<std::int32_t> Session::generate(std::int64_t count, const std::function<bool(std::int32_t)>& on_token) {
+    const SessionUse whole_call = use();
     std::vector<std::int32_t> drawn;
     while (std::ssize(drawn) < count) {
         const std::optional<std::int32_t> token = next();

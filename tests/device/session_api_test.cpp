@@ -70,6 +70,29 @@ TEST_CASE("a call during a call of another thread is an error", "[session][threa
     other.join();
 }
 
+TEST_CASE("a session that generates refuses other threads between its tokens", "[session][threads]") {
+    int refused = 0;
+    const auto ask_in_thread = [&](Sequence& sequence) {
+        std::thread([&] {
+            expect_error(ErrorKind::usage, {"one thread at a time"}, [&] { static_cast<void>(sequence.tokens()); });
+            ++refused;
+        }).join();
+        return true;
+    };
+    const SessionOptions options{.sampling = {.ignore_end = true}, .context = 16};
+    Session session(mini_world(), options);
+    session.append(some_ids(5));
+    session.generate(2, [&](std::int32_t) { return ask_in_thread(session); });
+    CHECK(refused == 2);
+    Batch batch(mini_world(), 1, options);
+    batch[0].append(some_ids(5));
+    batch.generate(2, [&](std::int64_t, std::int32_t) { return ask_in_thread(batch[0]); });
+    CHECK(refused == 4);
+    Generator generator(mini_world(), {.ignore_end = true}, {.max_tokens = 2});
+    generator.generate("A", [&](const Token&) { return ask_in_thread(generator.session()); });
+    CHECK(refused >= 6);
+}
+
 TEST_CASE("sessions of one model run in many threads", "[session][threads]") {
     const auto text = [] {
         Session session(mini_world(), {.precision = Precision::f32});

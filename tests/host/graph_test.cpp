@@ -36,6 +36,20 @@ const Value& value_named(const Graph& graph, const std::string& name) {
 
 // ---- errors ---------------------------------------------------------------------------------------------------------
 
+// The names of a model's values are constants, not variables that code could change.
+static_assert(std::string_view(model_names::tokens) == "tokens");
+
+TEST_CASE("a window of weights is all rows and keys unless it says otherwise", "[graph]") {
+    Graph g;
+    const Tensor q = g.input("q", {4, 2, 8}), k = g.input("k", {6, 2, 8}), lse = g.input("lse", {4, 2});
+    CHECK(attention_weights(q, k, lse, {.head = 1}).shape() == Shape{4, 6});
+    CHECK(attention_weights(q, k, lse, {.head = 1, .first_row = 1, .first_key = 2}).shape() == Shape{3, 4});
+    CHECK(attention_weights(q, k, lse, {.rows = 0, .keys = 0}).shape() == Shape{0, 0});
+    expect_error(ErrorKind::usage, {"head 5 is outside of 0 … 1"}, [&] { attention_weights(q, k, lse, {.head = 5}); });
+    expect_error(ErrorKind::usage, {"rows 3 … 5 are outside of 0 … 3"},
+                 [&] { attention_weights(q, k, lse, {.first_row = 3, .rows = 3}); });
+}
+
 TEST_CASE("shape errors name op, operand, shape and the caller's line", "[graph]") {
     Graph g;
     const Tensor x = g.input("x", {3, 768}), odd = g.input("odd", {512}), q = g.input("q", {5, 6, 32}),
