@@ -33,6 +33,10 @@ struct Architecture {
     std::vector<std::int32_t> (*positions)(const ModelConfig& config, std::span<const std::int32_t> tokens) = nullptr;
 };
 
+extern const Architecture gpt2, gptj, gpt_neox, opt, bloom, falcon, phi, phi3;
+extern const Architecture bert, roberta, longformer, distilbert, vit;
+extern const Architecture bart, t5, transformer;
+extern const Architecture llama, mistral, mixtral, qwen2, qwen3, gemma2, gpt_oss;
 std::span<const Architecture* const> all_architectures();
 /// Throws bad_file with the list of supported names if there is none of this name.
 const Architecture& architecture_named(const std::string& name, const std::string& file);

@@ -2,14 +2,10 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/base/errors.h"
 #include "runtime/models/architecture.h"
 
 namespace vantage::internal {
-
-extern const Architecture gpt2, gptj, gpt_neox, opt, bloom, falcon, phi, phi3;
-extern const Architecture bert, roberta, longformer, distilbert, vit;
-extern const Architecture bart, t5, transformer;
-extern const Architecture llama, mistral, mixtral, qwen2, qwen3, gemma2, gpt_oss;
 
 std::span<const Architecture* const> all_architectures() {
     static constexpr std::array list = {&gpt2,    &gptj,       &gpt_neox,   &opt,   &bloom, &falcon, &phi,        &phi3,
@@ -24,8 +20,7 @@ const Architecture& architecture_named(const std::string& name, const std::strin
         if (name == one->name) return *one;
         known += (known.empty() ? "" : one == all_architectures().back() ? " and " : ", ") + std::string(one->name);
     }
-    throw Error(ErrorKind::bad_file,
-                file + ": the architecture is " + in_quotes(name) + ", but supported are " + known);
+    throw bad_file_error(file + ": the architecture is " + in_quotes(name) + ", but supported are " + known);
 }
 
 Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types) {

@@ -24,7 +24,7 @@ Tensor projected(ModelBuilder& d, const std::string& name, Tensor x, std::int64_
     return d.heads(d.dense(name, x, d.config.width, true), heads);
 }
 
-Tensor self_attention(ModelBuilder& d, const BartForm& form, int layer, Tensor x, std::int64_t heads) {
+Tensor self_attention(ModelBuilder& d, const BartForm& form, std::int64_t layer, Tensor x, std::int64_t heads) {
     return residual(d, form, "self_attn_layer_norm", x, [&](Tensor y) {
         const Tensor seen =
             d.attend(layer, projected(d, "self_attn.q_proj", y, heads), projected(d, "self_attn.k_proj", y, heads),
@@ -33,7 +33,7 @@ Tensor self_attention(ModelBuilder& d, const BartForm& form, int layer, Tensor x
     });
 }
 
-Tensor cross_attention(ModelBuilder& d, const BartForm& form, int layer, Tensor x) {
+Tensor cross_attention(ModelBuilder& d, const BartForm& form, std::int64_t layer, Tensor x) {
     return residual(d, form, "encoder_attn_layer_norm", x, [&](Tensor y) {
         const Tensor seen = d.cross_attend(layer, projected(d, "encoder_attn.q_proj", y, d.config.heads));
         return d.dense("encoder_attn.out_proj", seen, d.config.width, true);
@@ -61,14 +61,9 @@ void build_bart_encoder(ModelBuilder& d, const BartForm& form) {
     Tensor x;
     {
         const Graph::Scope encoder = d.graph.scope("encoder");
-        x = form.embed(d, table);  // [n, width]
-        d.note_hidden(x);
-        for (int layer = 0; layer < c.encoder.layers; ++layer) {
-            const Graph::Scope block = d.graph.scope("layers", layer);
-            x = self_attention(d, form, layer, x, c.encoder.heads);
-            x = mlp(d, form, x, c.encoder.inner);
-            d.note_hidden(x);
-        }
+        x = d.blocks("layers", form.embed(d, table), [&](std::int64_t layer, Tensor y) {
+            return mlp(d, form, self_attention(d, form, layer, y, c.encoder.heads), c.encoder.inner);
+        });
         if (form.norm_first) x = d.layer_norm("layer_norm", x);
     }
     for (int layer = 0; layer < c.layers; ++layer) {
@@ -85,15 +80,10 @@ void build_bart_decoder(ModelBuilder& d, const BartForm& form) {
     Tensor x;
     {
         const Graph::Scope decoder = d.graph.scope("decoder");
-        x = form.embed(d, table);
-        d.note_hidden(x);
-        for (int layer = 0; layer < c.layers; ++layer) {
-            const Graph::Scope block = d.graph.scope("layers", layer);
-            x = self_attention(d, form, layer, x, c.heads);
-            x = cross_attention(d, form, layer, x);
-            x = mlp(d, form, x, c.inner);
-            d.note_hidden(x);
-        }
+        x = d.blocks("layers", form.embed(d, table), [&](std::int64_t layer, Tensor y) {
+            y = self_attention(d, form, layer, y, c.heads);
+            return mlp(d, form, cross_attention(d, form, layer, y), c.inner);
+        });
     }
     const auto norm = [&](Tensor last) { return form.norm_first ? d.layer_norm("decoder.layer_norm", last) : last; };
     d.finish(x, norm, [&](Tensor last) {
@@ -138,7 +128,6 @@ const BartForm bart_form{.embed = embed_bart, .own_tables = true};
 
 }  // namespace
 
-extern const Architecture bart;
 const Architecture bart = {
     .name = "bart",
     .class_begin = "BartForConditionalGeneration",

@@ -35,18 +35,15 @@ Tensor bert_attention(ModelBuilder& d, std::int64_t layer, Tensor x) {
 Tensor bert_encoder(ModelBuilder& d, Tensor words, const SelfAttention& attention) {
     const ModelConfig& c = d.config;
     const Tensor types = d.type_embedding(bert_table(d, "token_type_embeddings", c.token_types));
-    Tensor x = d.layer_norm("embeddings.LayerNorm", words + types);  // [n, width]
-    d.note_hidden(x);
-    for (int layer = 0; layer < c.layers; ++layer) {
-        const Graph::Scope block = d.graph.scope("encoder.layer", layer);
+    const Tensor first = d.layer_norm("embeddings.LayerNorm", words + types);  // [n, width]
+    const Tensor last = d.blocks("encoder.layer", first, [&](std::int64_t layer, Tensor x) {
         const Tensor seen = attention(layer, x);
         x = d.layer_norm("attention.output.LayerNorm", x + d.dense("attention.output.dense", seen, c.width, true));
         const Tensor inner = activate(d.dense("intermediate.dense", x, c.inner, true), c.activation);
-        x = d.layer_norm("output.LayerNorm", x + d.dense("output.dense", inner, c.width, true));
-        d.note_hidden(x);
-    }
-    d.finish_encoder(x);
-    return x;
+        return d.layer_norm("output.LayerNorm", x + d.dense("output.dense", inner, c.width, true));
+    });
+    d.finish_encoder(last);
+    return last;
 }
 
 bool has_bare_pooler(const ModelBuilder& d) { return d.config.head == Head::none && d.has(pooler_weight); }
@@ -92,7 +89,6 @@ void build_bert(ModelBuilder& d) {
 
 }  // namespace
 
-extern const Architecture bert;
 const Architecture bert = {
     .name = "bert",
     .class_begin = "Bert",

@@ -9,16 +9,13 @@ namespace vantage::internal {
 namespace {
 
 void read_bloom(const JsonFields& fields, ModelConfig& c) {
-    c.layers = one_integer(fields, {"num_hidden_layers", "n_layer"}, max_layers);
-    c.width = one_integer(fields, {"n_embed", "hidden_size"}, max_width);
-    c.heads = c.kv_heads = one_integer(fields, {"num_attention_heads", "n_head"}, max_heads);
+    read_block_sizes(fields, c, {"num_hidden_layers", "n_layer"}, {"n_embed", "hidden_size"},
+                     {"num_attention_heads", "n_head"});
     c.inner = 4 * c.width;
     c.vocab = fields.integer("vocab_size", 1, max_vocab);
     c.context = fields.optional_integer("seq_length", 1, max_context).value_or(2048);  // the context in training
     c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-5);
     c.tied = read_tied(fields, true);
-    divide_heads(fields, c, one_key(fields, {"n_embed", "hidden_size"}),
-                 one_key(fields, {"num_attention_heads", "n_head"}));
     c.own.set("residual_after_norm", fields.optional_flag("apply_residual_connection_post_layernorm").value_or(false));
 }
 
@@ -26,10 +23,8 @@ void build_bloom(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const bool after_norm = c.own.flag("residual_after_norm");
     const Tensor embed = d.graph.weight("word_embeddings.weight", {c.vocab, c.width});
-    Tensor x = d.layer_norm("word_embeddings_layernorm", d.embed(embed));  // [n, width]
-    d.note_hidden(x);
-    for (int layer = 0; layer < c.layers; ++layer) {
-        const Graph::Scope block = d.graph.scope("h", layer);
+    const Tensor first = d.layer_norm("word_embeddings_layernorm", d.embed(embed));  // [n, width]
+    const Tensor last = d.blocks("h", first, [&](std::int64_t layer, Tensor x) {
         const Tensor y = d.layer_norm("input_layernorm", x);
         const QKV heads =
             split_qkv(d.dense("self_attention.query_key_value", y, 3 * c.width, true), c.heads, c.heads, true);
@@ -39,16 +34,13 @@ void build_bloom(ModelBuilder& d) {
         x = (after_norm ? y : x) + d.dense("self_attention.dense", seen, c.width, true);
         const Tensor z = d.layer_norm("post_attention_layernorm", x);
         const Tensor inner = gelu_tanh(d.dense("mlp.dense_h_to_4h", z, c.inner, true));
-        x = (after_norm ? z : x) + d.dense("mlp.dense_4h_to_h", inner, c.width, true);
-        d.note_hidden(x);
-    }
-    d.finish(
-        x, [&](Tensor last) { return d.layer_norm("ln_f", last); }, [&](Tensor last) { return d.output(last, embed); });
+        return (after_norm ? z : x) + d.dense("mlp.dense_4h_to_h", inner, c.width, true);
+    });
+    d.finish(last, "ln_f", embed);
 }
 
 }  // namespace
 
-extern const Architecture bloom;
 const Architecture bloom = {
     .name = "bloom", .class_begin = "Bloom", .prefixes = {"transformer."}, .read = read_bloom, .build = build_bloom};
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/at.h"
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
@@ -55,20 +55,17 @@ ModelConfig parse_model_config(std::string_view json, const std::string& name) {
     const JsonFields fields(tree, name);
     const Architecture& architecture = architecture_named(architecture_of(fields), name);
     if (fields.has("quantization_config"))
-        throw Error(
-            ErrorKind::bad_file,
+        throw bad_file_error(
             name + ": the weights are quantised (\"quantization_config\"), but supported are f32, f16 and bf16");
     ModelConfig config;
     config.architecture = architecture.name;
     architecture.read(fields, config);
     if (const std::string of = class_of(fields);
         config.kind == ModelKind::decoder && (of.ends_with("Classification") || of.ends_with("QuestionAnswering")))
-        throw Error(ErrorKind::bad_file,
-                    name + ": \"architectures\" is " + in_quotes(of) +
-                        ", but supported are decoders that continue a text: …ForCausalLM and …Model");
+        throw bad_file_error(name + ": \"architectures\" is " + in_quotes(of) +
+                             ", but supported are decoders that continue a text: …ForCausalLM and …Model");
     if (config.head_width > 256)
-        throw Error(ErrorKind::bad_file,
-                    format("{}: heads are {} wide, but attention supports widths up to 256", name, config.head_width));
+        throw bad_file_error("{}: heads are {} wide, but attention supports widths up to 256", name, config.head_width);
     read_tokens(fields, config);
     return config;
 }

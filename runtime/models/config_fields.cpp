@@ -5,30 +5,38 @@
 #include <optional>
 
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/format.h"
 
 namespace vantage::internal {
 
-const char* one_key(const JsonFields& fields, std::initializer_list<const char*> keys) {
+const char* one_key(const JsonFields& fields, Keys keys) {
     for (const char* key : keys)
         if (fields.has(key)) return key;
     return *std::prev(keys.end());
 }
 
-std::int64_t one_integer(const JsonFields& fields, std::initializer_list<const char*> keys, std::int64_t maximum) {
+std::int64_t one_integer(const JsonFields& fields, Keys keys, std::int64_t maximum) {
     return fields.integer(one_key(fields, keys), 1, maximum);
 }
 
 void require_divides(const JsonFields& fields, const char* what, std::int64_t whole, const char* by,
                      std::int64_t part) {
     if (whole % part != 0)
-        throw Error(ErrorKind::bad_file, format("{}: \"{}\" is {}, which is not divisible by \"{}\" {}", fields.name(),
-                                                what, whole, by, part));
+        throw bad_file_error("{}: \"{}\" is {}, which is not divisible by \"{}\" {}", fields.name(), what, whole, by,
+                             part);
 }
 
 void divide_heads(const JsonFields& fields, ModelConfig& c, const char* width_key, const char* heads_key) {
     require_divides(fields, width_key, c.width, heads_key, c.heads);
     c.head_width = c.width / c.heads;
+}
+
+void read_block_sizes(const JsonFields& fields, ModelConfig& c, Keys layers, Keys width, Keys heads) {
+    c.layers = one_integer(fields, layers, max_layers);
+    c.width = one_integer(fields, width, max_width);
+    c.heads = c.kv_heads = one_integer(fields, heads, max_heads);
+    divide_heads(fields, c, one_key(fields, width), one_key(fields, heads));
 }
 
 void read_sizes(const JsonFields& fields, ModelConfig& c, const FieldDefaults& defaults) {
@@ -85,9 +93,9 @@ void read_head(const JsonFields& fields, ModelConfig& c) {
         c.head = Head::classification;
         read_labels(fields, c);
     } else if (!name.empty() && !name.ends_with("Model")) {
-        throw Error(ErrorKind::bad_file, fields.name() + ": \"architectures\" is " + in_quotes(name) +
-                                             ", but supported are …Model, …ForMaskedLM, …ForPreTraining, "
-                                             "…ForSequenceClassification and …ForImageClassification");
+        throw bad_file_error(fields.name() + ": \"architectures\" is " + in_quotes(name) +
+                             ", but supported are …Model, …ForMaskedLM, …ForPreTraining, …ForSequenceClassification "
+                             "and …ForImageClassification");
     }
 }
 
@@ -114,17 +122,16 @@ Activation activation_of(const JsonFields& fields, const char* key, const std::s
     if (name == "relu2") return Activation::relu2;
     if (name == "sigmoid") return Activation::sigmoid;
     if (name == "tanh") return Activation::tanh;
-    throw Error(ErrorKind::bad_file,
-                fields.name() + ": \"" + key + "\" is " + in_quotes(name) +
-                    ", but supported are gelu, gelu_new, quick_gelu, silu, relu, relu2, sigmoid and tanh");
+    throw bad_file_error(fields.name() + ": \"" + key + "\" is " + in_quotes(name) +
+                         ", but supported are gelu, gelu_new, quick_gelu, silu, relu, relu2, sigmoid and tanh");
 }
 
 void read_start(const JsonFields& fields, ModelConfig& c, std::int64_t default_value) {
     const std::string name = class_of(fields);
     if (!name.empty() && !name.ends_with("ForConditionalGeneration") &&
         (!name.ends_with("Model") || name.ends_with("EncoderModel")))
-        throw Error(ErrorKind::bad_file, fields.name() + ": \"architectures\" is " + in_quotes(name) +
-                                             ", but supported are …ForConditionalGeneration and …Model");
+        throw bad_file_error(fields.name() + ": \"architectures\" is " + in_quotes(name) +
+                             ", but supported are …ForConditionalGeneration and …Model");
     c.start_token = fields.optional_integer("decoder_start_token_id", 0, c.vocab - 1).value_or(default_value);
     if (c.start_token >= c.vocab) fields.fail("decoder_start_token_id", "a token of the vocabulary");
     c.forced_first_token = fields.optional_integer("forced_bos_token_id", 0, c.vocab - 1).value_or(-1);
@@ -227,8 +234,8 @@ void read_scaling(const JsonFields& fields, const JsonFields& rope, ModelConfig&
     // "dynamic" stretches only beyond the context that the model allows, where no session goes
     if (kind == "default" || kind == "dynamic") return;
     if (kind != "linear" && kind != "llama3" && kind != "yarn" && kind != "longrope")
-        throw Error(ErrorKind::bad_file, fields.name() + ": rope scaling is " + in_quotes(kind) +
-                                             ", but supported are default, linear, llama3, yarn and longrope");
+        throw bad_file_error(fields.name() + ": rope scaling is " + in_quotes(kind) +
+                             ", but supported are default, linear, llama3, yarn and longrope");
     c.rope_scaling.type = kind;
     if (kind == "yarn" && c.rope_theta <= 1) rope.fail("rope_theta", "a number above 1");
     if (kind == "linear") c.rope_scaling.factor = rope.number("factor", 1e-3, 1e6);
@@ -263,8 +270,8 @@ void read_rope(const JsonFields& fields, ModelConfig& c, double theta, double sh
     if (rope) read_scaling(fields, *rope, c);
     const bool counted = c.rope_scaling.type == "yarn" || c.rope_scaling.type == "longrope";  // pairs have numbers
     if (turned == 0 || c.rotary_width > c.head_width || (odd && counted))
-        throw Error(ErrorKind::bad_file, format("{}: {} features of heads of width {} cannot be rotated in pairs",
-                                                fields.name(), turned, c.head_width));
+        throw bad_file_error("{}: {} features of heads of width {} cannot be rotated in pairs", fields.name(), turned,
+                             c.head_width);
 }
 
 }  // namespace vantage::internal

@@ -13,10 +13,11 @@ namespace vantage::internal {
 constexpr std::int64_t max_layers = 4096, max_width = 1 << 20, max_heads = 1 << 14, max_vocab = 1 << 24,
                        max_context = 1 << 28, max_experts = 1 << 14;
 
-/// The first of several names that the file has: "n_head", "num_attention_heads".
-std::int64_t one_integer(const JsonFields& fields, std::initializer_list<const char*> keys, std::int64_t maximum);
-/// The first of these keys that the file has, or the last.
-const char* one_key(const JsonFields& fields, std::initializer_list<const char*> keys);
+/// Names of one field: "n_head", "num_attention_heads".
+using Keys = std::initializer_list<const char*>;
+/// The first of these keys that the file has, or the last; and its value.
+const char* one_key(const JsonFields& fields, Keys keys);
+std::int64_t one_integer(const JsonFields& fields, Keys keys, std::int64_t maximum);
 
 /// Defaults of an architecture. transformers writes only the values that differ from them.
 struct FieldDefaults {
@@ -30,6 +31,8 @@ struct FieldDefaults {
 /// num_hidden_layers, hidden_size, num_attention_heads, num_key_value_heads, head_dim, intermediate_size, vocab_size,
 /// max_position_embeddings.
 void read_sizes(const JsonFields& fields, ModelConfig& config, const FieldDefaults& defaults = {});
+/// Layers, width and heads, as many for keys and values; each head takes an equal share of the width.
+void read_block_sizes(const JsonFields& fields, ModelConfig& config, Keys layers, Keys width, Keys heads);
 /// The width divided by the heads. Throws bad_file, naming both keys, unless it is whole.
 void divide_heads(const JsonFields& fields, ModelConfig& config, const char* width_key, const char* heads_key);
 void require_divides(const JsonFields& fields, const char* what, std::int64_t whole, const char* by, std::int64_t part);

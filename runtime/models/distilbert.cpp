@@ -9,17 +9,14 @@ namespace vantage::internal {
 namespace {
 
 void read_distilbert(const JsonFields& fields, ModelConfig& c) {
-    c.layers = one_integer(fields, {"n_layers", "num_hidden_layers"}, max_layers);
-    c.width = one_integer(fields, {"dim", "hidden_size"}, max_width);
-    c.heads = c.kv_heads = one_integer(fields, {"n_heads", "num_attention_heads"}, max_heads);
+    read_block_sizes(fields, c, {"n_layers", "num_hidden_layers"}, {"dim", "hidden_size"},
+                     {"n_heads", "num_attention_heads"});
     c.inner = fields.optional_integer("hidden_dim", 1, max_width).value_or(3072);
     c.vocab = fields.integer("vocab_size", 1, max_vocab);
     c.context = fields.optional_integer("max_position_embeddings", 1, max_context).value_or(512);
     c.norm_eps = 1e-12;
     c.activation = read_activation(fields, "activation", "gelu");
     c.tied = read_tied(fields, true);
-    divide_heads(fields, c, one_key(fields, {"dim", "hidden_size"}),
-                 one_key(fields, {"n_heads", "num_attention_heads"}));
     read_head(fields, c);
 }
 
@@ -27,26 +24,23 @@ void build_distilbert(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor words = d.graph.weight("embeddings.word_embeddings.weight", {c.vocab, c.width}),
                  positions = d.graph.weight("embeddings.position_embeddings.weight", {c.context, c.width});
-    Tensor x = d.layer_norm("embeddings.LayerNorm", d.embed(words, positions));  // [n, width]
-    d.note_hidden(x);
-    for (int layer = 0; layer < c.layers; ++layer) {
-        const Graph::Scope block = d.graph.scope("transformer.layer", layer);
+    const Tensor first = d.layer_norm("embeddings.LayerNorm", d.embed(words, positions));  // [n, width]
+    const Tensor last = d.blocks("transformer.layer", first, [&](std::int64_t layer, Tensor x) {
         const auto heads = [&](const char* name) { return d.heads(d.dense(name, x, c.width, true), c.heads); };
         const Tensor seen =
             d.attend(layer, heads("attention.q_lin"), heads("attention.k_lin"), heads("attention.v_lin"));
         x = d.layer_norm("sa_layer_norm", x + d.dense("attention.out_lin", seen, c.width, true));
         const Tensor inner = activate(d.dense("ffn.lin1", x, c.inner, true), c.activation);
-        x = d.layer_norm("output_layer_norm", x + d.dense("ffn.lin2", inner, c.width, true));
-        d.note_hidden(x);
-    }
-    d.finish_encoder(x);
+        return d.layer_norm("output_layer_norm", x + d.dense("ffn.lin2", inner, c.width, true));
+    });
+    d.finish_encoder(last);
     if (c.head == Head::classification) {
-        const Tensor inner = relu(d.dense("pre_classifier", d.first_row(x), c.width, true));
+        const Tensor inner = relu(d.dense("pre_classifier", d.first_row(last), c.width, true));
         d.graph.output(model_names::logits,
                        d.dense("classifier", inner, static_cast<std::int64_t>(c.labels.size()), true));
     }
     if (c.head != Head::masked_lm) return;
-    const Tensor inner = activate(d.dense("vocab_transform", x, c.width, true), c.activation);
+    const Tensor inner = activate(d.dense("vocab_transform", last, c.width, true), c.activation);
     const Tensor out = c.tied ? words : d.graph.weight("vocab_projector.weight", {c.vocab, c.width});
     d.graph.output(model_names::logits, linear_transposed(d.layer_norm("vocab_layer_norm", inner), out,
                                                           d.graph.weight("vocab_projector.bias", {c.vocab})));
@@ -54,7 +48,6 @@ void build_distilbert(ModelBuilder& d) {
 
 }  // namespace
 
-extern const Architecture distilbert;
 const Architecture distilbert = {.name = "distilbert",
                                  .class_begin = "DistilBert",
                                  .prefixes = {"distilbert."},

@@ -12,17 +12,13 @@ namespace vantage::internal {
 namespace {
 
 void read_falcon(const JsonFields& fields, ModelConfig& c) {
-    c.layers = one_integer(fields, {"num_hidden_layers", "n_layer"}, max_layers);
-    c.width = fields.integer("hidden_size", 1, max_width);
-    c.heads = one_integer(fields, {"num_attention_heads", "n_head"}, max_heads);
+    read_block_sizes(fields, c, {"num_hidden_layers", "n_layer"}, {"hidden_size"}, {"num_attention_heads", "n_head"});
     c.vocab = fields.integer("vocab_size", 1, max_vocab);
     c.context = fields.optional_integer("max_position_embeddings", 1, max_context).value_or(2048);
     c.inner = fields.optional_integer("ffn_hidden_size", 1, max_width).value_or(4 * c.width);
     c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-5);
     c.activation = read_activation(fields, "activation", "gelu");
     c.tied = read_tied(fields, true);
-    const char* heads_key = one_key(fields, {"num_attention_heads", "n_head"});
-    divide_heads(fields, c, "hidden_size", heads_key);
     const auto flag = [&](const char* key, bool default_value) {
         return fields.optional_flag(key).value_or(default_value);
     };
@@ -30,7 +26,7 @@ void read_falcon(const JsonFields& fields, ModelConfig& c) {
     const char* kv_heads_key = one_key(fields, {"num_kv_heads", "n_head_kv"});
     c.kv_heads = grouped ? fields.optional_integer(kv_heads_key, 1, max_heads).value_or(c.heads)
                          : (flag("multi_query", true) ? 1 : c.heads);
-    require_divides(fields, heads_key, c.heads, kv_heads_key, c.kv_heads);
+    require_divides(fields, one_key(fields, {"num_attention_heads", "n_head"}), c.heads, kv_heads_key, c.kv_heads);
     c.qkv_bias = c.attention_out_bias = c.mlp_bias = flag("bias", false);
     c.parallel = grouped || flag("parallel_attn", true);
     c.own.set("two_norms", grouped && fields.optional_integer("num_ln_in_parallel_attn", 1, 2).value_or(2) == 2);
@@ -70,26 +66,20 @@ void build_falcon(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const bool two_norms = c.own.flag("two_norms");
     const Tensor embed = d.graph.weight("word_embeddings.weight", {c.vocab, c.width});
-    Tensor x = d.embed(embed);  // [n, width]
-    d.note_hidden(x);
-    for (int layer = 0; layer < c.layers; ++layer) {
-        const Graph::Scope block = d.graph.scope("h", layer);
+    const Tensor last = d.blocks("h", d.embed(embed), [&](std::int64_t layer, Tensor x) {
         const Tensor y = d.layer_norm(two_norms ? "ln_attn" : "input_layernorm", x);
         const Tensor after = x + attention_of(d, layer, y);
         const Tensor z = two_norms    ? d.layer_norm("ln_mlp", x)
                          : c.parallel ? y
                                       : d.layer_norm("post_attention_layernorm", after);
         const Tensor inner = activate(d.dense("mlp.dense_h_to_4h", z, c.inner, c.mlp_bias), c.activation);
-        x = after + d.dense("mlp.dense_4h_to_h", inner, c.width, c.mlp_bias);
-        d.note_hidden(x);
-    }
-    d.finish(
-        x, [&](Tensor last) { return d.layer_norm("ln_f", last); }, [&](Tensor last) { return d.output(last, embed); });
+        return after + d.dense("mlp.dense_4h_to_h", inner, c.width, c.mlp_bias);
+    });
+    d.finish(last, "ln_f", embed);
 }
 
 }  // namespace
 
-extern const Architecture falcon;
 const Architecture falcon = {.name = "falcon",
                              .class_begin = "Falcon",
                              .prefixes = {"transformer."},

@@ -31,23 +31,19 @@ void build_gemma2(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const auto norm = [&](const char* name, Tensor x) { return d.rms_norm(name, x, gain_offset); };
     const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, c.width});
-    Tensor x = d.embed(embed, {}, 0, std::sqrt(static_cast<double>(c.width)));  // [n, width]
-    d.note_hidden(x);
-    for (int layer = 0; layer < c.layers; ++layer) {
-        const Graph::Scope block = d.graph.scope("layers", layer);
+    const Tensor first = d.embed(embed, {}, 0, std::sqrt(static_cast<double>(c.width)));  // [n, width]
+    const Tensor last = d.blocks("layers", first, [&](std::int64_t layer, Tensor x) {
         const QKV heads = llama_heads(d, norm("input_layernorm", x));
         const Tensor seen = d.attend(layer, heads.q, heads.k, heads.v);
         x = x + norm("post_attention_layernorm", d.dense("self_attn.o_proj", seen, c.width, c.attention_out_bias));
-        x = x + norm("post_feedforward_layernorm", gated_mlp(d, norm("pre_feedforward_layernorm", x)));
-        d.note_hidden(x);
-    }
+        return x + norm("post_feedforward_layernorm", gated_mlp(d, norm("pre_feedforward_layernorm", x)));
+    });
     d.finish(
-        x, [&](Tensor last) { return norm("norm", last); }, [&](Tensor last) { return d.output(last, embed); });
+        last, [&](Tensor x) { return norm("norm", x); }, [&](Tensor x) { return d.output(x, embed); });
 }
 
 }  // namespace
 
-extern const Architecture gemma2;
 const Architecture gemma2 = {.name = "gemma2",
                              .class_begin = "Gemma2",
                              .prefixes = {"model."},

@@ -24,10 +24,7 @@ void read_gpt_neox(const JsonFields& fields, ModelConfig& c) {
 void build_gpt_neox(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor embed = d.graph.weight("embed_in.weight", {c.vocab, c.width});
-    Tensor x = d.embed(embed);  // [n, width]
-    d.note_hidden(x);
-    for (int layer = 0; layer < c.layers; ++layer) {
-        const Graph::Scope block = d.graph.scope("layers", layer);
+    const Tensor last = d.blocks("layers", d.embed(embed), [&](std::int64_t layer, Tensor x) {
         const Tensor packed =
             d.dense("attention.query_key_value", d.layer_norm("input_layernorm", x), 3 * c.width, c.qkv_bias);
         const QKV heads = split_qkv(packed, c.heads, c.heads, true);
@@ -35,17 +32,13 @@ void build_gpt_neox(ModelBuilder& d) {
         const Tensor after = x + d.dense("attention.dense", seen, c.width, c.attention_out_bias);
         const Tensor y = d.layer_norm("post_attention_layernorm", c.parallel ? x : after);
         const Tensor inner = activate(d.dense("mlp.dense_h_to_4h", y, c.inner, true), c.activation);
-        x = after + d.dense("mlp.dense_4h_to_h", inner, c.width, true);
-        d.note_hidden(x);
-    }
-    d.finish(
-        x, [&](Tensor last) { return d.layer_norm("final_layer_norm", last); },
-        [&](Tensor last) { return d.output(last, embed, "embed_out"); });
+        return after + d.dense("mlp.dense_4h_to_h", inner, c.width, true);
+    });
+    d.finish(last, "final_layer_norm", embed, "embed_out");
 }
 
 }  // namespace
 
-extern const Architecture gpt_neox;
 const Architecture gpt_neox = {.name = "gpt_neox",
                                .class_begin = "GPTNeoX",
                                .prefixes = {"gpt_neox."},

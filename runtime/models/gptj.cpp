@@ -10,16 +10,13 @@ namespace vantage::internal {
 namespace {
 
 void read_gptj(const JsonFields& fields, ModelConfig& c) {
-    c.layers = fields.integer("n_layer", 1, max_layers);
-    c.width = fields.integer("n_embd", 1, max_width);
-    c.heads = c.kv_heads = fields.integer("n_head", 1, max_heads);
+    read_block_sizes(fields, c, {"n_layer"}, {"n_embd"}, {"n_head"});
     c.vocab = fields.integer("vocab_size", 1, max_vocab);
     c.context = fields.optional_integer("n_positions", 1, max_context).value_or(2048);
     c.inner = fields.optional_integer("n_inner", 1, max_width).value_or(4 * c.width);
     c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-5);
     c.activation = read_activation(fields, "activation_function", "gelu_new");
     c.tied = read_tied(fields, false);
-    divide_heads(fields, c, "n_embd", "n_head");
     c.rope_interleaved = true;
     c.rotary_width = fields.optional_integer("rotary_dim", 2, max_width)
                          .value_or(fields.json().contains("rotary_dim") ? c.head_width : 64);
@@ -30,27 +27,20 @@ void read_gptj(const JsonFields& fields, ModelConfig& c) {
 void build_gptj(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor wte = d.graph.weight("wte.weight", {c.vocab, c.width});
-    Tensor x = d.embed(wte);  // [n, width]
-    d.note_hidden(x);
-    for (int layer = 0; layer < c.layers; ++layer) {
-        const Graph::Scope block = d.graph.scope("h", layer);
+    const Tensor last = d.blocks("h", d.embed(wte), [&](std::int64_t layer, Tensor x) {
         const Tensor y = d.layer_norm("ln_1", x);
         const auto heads = [&](const char* name) { return d.heads(d.dense(name, y, c.width, false), c.heads); };
         const Tensor seen =
             d.attend(layer, d.rotate(heads("attn.q_proj")), d.rotate(heads("attn.k_proj")), heads("attn.v_proj"));
         const Tensor inner = activate(d.dense("mlp.fc_in", y, c.inner, true), c.activation);
         x = x + d.dense("attn.out_proj", seen, c.width, false);
-        x = x + d.dense("mlp.fc_out", inner, c.width, true);
-        d.note_hidden(x);
-    }
-    d.finish(
-        x, [&](Tensor last) { return d.layer_norm("ln_f", last); },
-        [&](Tensor last) { return d.output(last, wte, "lm_head", true); });
+        return x + d.dense("mlp.fc_out", inner, c.width, true);
+    });
+    d.finish(last, "ln_f", wte, "lm_head", true);
 }
 
 }  // namespace
 
-extern const Architecture gptj;
 const Architecture gptj = {.name = "gptj",
                            .class_begin = "GPTJ",
                            .prefixes = {"transformer."},

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/format.h"
 #include "runtime/base/json.h"
 
@@ -124,29 +125,26 @@ ImageProcessor::Size ImageProcessor::resized_size(const Image& image) const {
 Image ImageProcessor::framed(const Image& image) const {
     const auto [h, w] = resized_size(image);
     if (resize && (w < 1 || h < 1 || w * h > static_cast<double>(max_pixels_read)))
-        throw Error(
-            ErrorKind::bad_file,
-            format("{}: a picture of {} × {} pixels (height × width) would have to become one of {:.0f} × {:.0f}", file,
-                   image.height, image.width, h, w));
+        throw bad_file_error(
+            "{}: a picture of {} × {} pixels (height × width) would have to become one of {:.0f} × {:.0f}", file,
+            image.height, image.width, h, w);
     const Image result = resize ? resized(image, static_cast<int>(w), static_cast<int>(h), resampling) : image;
     return crop ? cropped(result, crop_height, crop_width) : result;
 }
 
 std::vector<float> ImageProcessor::pixel_values(const Image& framed, const ImageInput& wanted) const {
     if (framed.height != wanted.height || framed.width != wanted.width)
-        throw Error(ErrorKind::bad_file,
-                    format("{}: produces images of {} × {} pixels (height × width), but the model takes {} × {}", file,
-                           framed.height, framed.width, wanted.height, wanted.width));
+        throw bad_file_error("{}: produces images of {} × {} pixels (height × width), but the model takes {} × {}",
+                             file, framed.height, framed.width, wanted.height, wanted.width);
     if (wanted.channels != 1 && wanted.channels != 3)
-        throw Error(ErrorKind::bad_file,
-                    format("{}: a picture gives 3 channels, or 1, but the model takes {}; give pixel_values in a "
-                           "safetensors file",
-                           file, wanted.channels));
+        throw bad_file_error(
+            "{}: a picture gives 3 channels, or 1, but the model takes {}; give pixel_values in a safetensors file",
+            file, wanted.channels);
     const auto channels = static_cast<std::size_t>(wanted.channels);
     for (const auto& [key, numbers] : {std::pair{"image_mean", &mean}, std::pair{"image_std", &deviation}})
         if (numbers->size() != 1 && numbers->size() != channels)
-            throw Error(ErrorKind::bad_file, format("{}: \"{}\" has {} numbers, but the model takes {} channel{}", file,
-                                                    key, numbers->size(), channels, channels == 1 ? "" : "s"));
+            throw bad_file_error("{}: \"{}\" has {} numbers, but the model takes {} channel{}", file, key,
+                                 numbers->size(), channels, channels == 1 ? "" : "s");
     std::vector<float> values;
     for (std::size_t c = 0; c < channels; ++c) {
         const auto shift = static_cast<float>(mean[mean.size() > 1 ? c : 0]),

@@ -1,7 +1,6 @@
 // Prepares images for a vision model as preprocessor_config.json describes.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>

@@ -41,24 +41,19 @@ void build_llama(ModelBuilder& d) { build_llama_with(d, {}); }
 void build_llama_with(ModelBuilder& d, const LlamaBlock& with) {
     const ModelConfig& c = d.config;
     const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, c.width});
-    Tensor x = d.embed(embed);  // [n, width]
-    d.note_hidden(x);
-    for (int layer = 0; layer < c.layers; ++layer) {
-        const Graph::Scope block = d.graph.scope("layers", layer);
+    const Tensor last = d.blocks("layers", d.embed(embed), [&](std::int64_t layer, Tensor x) {
         const Tensor y = d.rms_norm("input_layernorm", x);
         const QKV heads = with.heads ? with.heads(y) : llama_heads(d, y);
         const Tensor seen =
             d.attend(layer, heads.q, heads.k, heads.v, with.attention ? with.attention() : AttentionOptions{});
         x = x + d.dense("self_attn.o_proj", seen, c.width, c.attention_out_bias);
         const Tensor z = d.rms_norm("post_attention_layernorm", x);
-        x = x + (with.mlp ? with.mlp(layer, z) : gated_mlp(d, z));
-        d.note_hidden(x);
-    }
+        return x + (with.mlp ? with.mlp(layer, z) : gated_mlp(d, z));
+    });
     d.finish(
-        x, [&](Tensor last) { return d.rms_norm("norm", last); }, [&](Tensor last) { return d.output(last, embed); });
+        last, [&](Tensor x) { return d.rms_norm("norm", x); }, [&](Tensor x) { return d.output(x, embed); });
 }
 
-extern const Architecture llama;
 const Architecture llama = {.name = "llama",
                             .class_begin = "Llama",
                             .prefixes = {"model."},

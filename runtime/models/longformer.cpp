@@ -47,7 +47,6 @@ void build_longformer(ModelBuilder& d) {
 
 }  // namespace
 
-extern const Architecture longformer;
 const Architecture longformer = {.name = "longformer",
                                  .class_begin = "Longformer",
                                  .prefixes = {"longformer."},

@@ -3,7 +3,6 @@
 
 namespace vantage::internal {
 
-extern const Architecture mistral;
 const Architecture mistral = {.name = "mistral",
                               .class_begin = "Mistral",
                               .prefixes = {"model."},

@@ -51,7 +51,6 @@ void build_mixtral(ModelBuilder& d) {
 
 }  // namespace
 
-extern const Architecture mixtral;
 const Architecture mixtral = {.name = "mixtral",
                               .class_begin = "Mixtral",
                               .prefixes = {"model."},

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <span>
 
 #include "runtime/base/at.h"
 #include "shaders/params/step.h"
@@ -222,10 +221,14 @@ void ModelBuilder::note_router(std::int64_t layer, Tensor logits) {
     if (options.hidden) graph.output(model_names::router(layer), logits);
 }
 
-void ModelBuilder::note_hidden(Tensor x) {
+Tensor ModelBuilder::blocks(const char* name, Tensor x, const Block& block) {
     const std::int64_t layers = options.encoder ? config.encoder.layers : config.layers;
-    if (options.hidden && noted_ < layers) graph.output(model_names::hidden(noted_), x);
-    ++noted_;
+    for (std::int64_t layer = 0; layer < layers; ++layer) {
+        if (options.hidden) graph.output(model_names::hidden(layer), x);
+        const Graph::Scope scope = graph.scope(name, static_cast<int>(layer));
+        x = block(layer, x);
+    }
+    return x;
 }
 
 void ModelBuilder::finish(Tensor x, const std::function<Tensor(Tensor)>& norm,
@@ -246,6 +249,12 @@ void ModelBuilder::finish(Tensor x, const std::function<Tensor(Tensor)>& norm,
         graph.output(model_names::logits, next);
         sample(next, tokens, step, seen);
     }
+}
+
+void ModelBuilder::finish(Tensor x, const char* norm, Tensor embedding, const char* name, bool bias) {
+    finish(
+        x, [&](Tensor last) { return layer_norm(norm, last); },
+        [&](Tensor last) { return output(last, embedding, name, bias); });
 }
 
 void ModelBuilder::finish_encoder(Tensor x) {

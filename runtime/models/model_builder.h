@@ -116,11 +116,15 @@ public:
     bool has(const std::string& weight) const;
     /// Notes what the router of a layer says, [n, experts].
     void note_router(std::int64_t layer, Tensor logits);
-    /// Notes the residual stream: after the embedding, then after each block but the last.
-    void note_hidden(Tensor x);
+    /// The blocks of the encoder or of the decoder, each in the scope `name`.LAYER, where its weights are. `block`
+    /// returns the residual stream [n, width] behind it. What goes into a block is noted as hidden(layer).
+    using Block = std::function<Tensor(std::int64_t layer, Tensor x)>;
+    Tensor blocks(const char* name, Tensor x, const Block& block);
     /// The final norm, the output layer and the draw of the next token. `norm` makes the final norm of what it is
     /// given.
     void finish(Tensor x, const std::function<Tensor(Tensor)>& norm, const std::function<Tensor(Tensor)>& output);
+    /// The same with a layer norm and the usual output layer, by their names.
+    void finish(Tensor x, const char* norm, Tensor embedding, const char* name = "lm_head", bool bias = false);
     /// The tokens' types' rows of a table [types, width].
     Tensor type_embedding(Tensor table) { return by_token(model_names::types, table); }
     /// Rows of learned positions where Architecture::positions says which.
@@ -156,12 +160,10 @@ private:
     Tensor masked(std::int64_t layer, AttentionKind kind, Tensor heads);
     Tensor source_length_;
     std::map<std::string, Tensor> integers_;
-    std::int64_t noted_ = 0;
 };
 
 /// The graph of any architecture. Weights keep their names in the checkpoint without the prefix that some checkpoints
-/// have
-/// ("transformer.", "model.").
+/// have ("transformer.", "model.").
 Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types = {});
 
 }  // namespace vantage::internal

@@ -12,16 +12,13 @@ namespace {
 constexpr std::int64_t first_position = 2;  // rows 0 and 1 of the table are reserved for padding
 
 void read_opt(const JsonFields& fields, ModelConfig& c) {
-    c.layers = fields.integer("num_hidden_layers", 1, max_layers);
-    c.width = fields.integer("hidden_size", 1, max_width);
-    c.heads = c.kv_heads = fields.integer("num_attention_heads", 1, max_heads);
+    read_block_sizes(fields, c, {"num_hidden_layers"}, {"hidden_size"}, {"num_attention_heads"});
     c.inner = fields.optional_integer("ffn_dim", 1, max_width).value_or(3072);
     c.vocab = fields.integer("vocab_size", 1, max_vocab);
     c.context = fields.optional_integer("max_position_embeddings", 1, max_context).value_or(2048);
     c.activation = read_activation(fields, "activation_function", "relu");
     c.tied = read_tied(fields, true);
     c.qkv_bias = c.attention_out_bias = c.mlp_bias = fields.optional_flag("enable_bias").value_or(true);
-    divide_heads(fields, c, "hidden_size", "num_attention_heads");
     const bool first = fields.optional_flag("do_layer_norm_before").value_or(true);
     c.own.set("do_layer_norm_before", first);
     c.own.set("final_norm", first && !fields.optional_flag("_remove_final_layer_norm").value_or(false));
@@ -39,15 +36,11 @@ void build_opt(ModelBuilder& d) {
     };
     const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, embed_width}),
                  positions = d.graph.weight("embed_positions.weight", {c.context + first_position, c.width});
-
-    Tensor x;  // [n, width]
-    if (embed_width == c.width)
-        x = d.embed(embed, positions, first_position);
-    else
-        x = d.dense("project_in", d.embed(embed), c.width, false) + d.positions(positions, first_position);
-    d.note_hidden(x);
-    for (int layer = 0; layer < c.layers; ++layer) {
-        const Graph::Scope block = d.graph.scope("layers", layer);
+    const bool narrow = embed_width != c.width;
+    const Tensor first =
+        narrow ? d.dense("project_in", d.embed(embed), c.width, false) + d.positions(positions, first_position)
+               : d.embed(embed, positions, first_position);  // [n, width]
+    const Tensor last = d.blocks("layers", first, [&](std::int64_t layer, Tensor x) {
         const Tensor y = norm("self_attn_layer_norm", x, norm_first);
         const auto heads = [&](const char* name) { return d.heads(d.dense(name, y, c.width, c.qkv_bias), c.heads); };
         const Tensor seen =
@@ -56,19 +49,15 @@ void build_opt(ModelBuilder& d) {
                  !norm_first);
         const Tensor z = norm("final_layer_norm", x, norm_first);
         const Tensor inner = activate(d.dense("fc1", z, c.inner, c.mlp_bias), c.activation);
-        x = norm("final_layer_norm", x + d.dense("fc2", inner, c.width, c.mlp_bias), !norm_first);
-        d.note_hidden(x);
-    }
+        return norm("final_layer_norm", x + d.dense("fc2", inner, c.width, c.mlp_bias), !norm_first);
+    });
     d.finish(
-        x, [&](Tensor last) { return norm("final_layer_norm", last, c.own.flag("final_norm")); },
-        [&](Tensor last) {
-            return d.output(embed_width == c.width ? last : d.dense("project_out", last, embed_width, false), embed);
-        });
+        last, [&](Tensor x) { return norm("final_layer_norm", x, c.own.flag("final_norm")); },
+        [&](Tensor x) { return d.output(narrow ? d.dense("project_out", x, embed_width, false) : x, embed); });
 }
 
 }  // namespace
 
-extern const Architecture opt;
 const Architecture opt = {.name = "opt",
                           .class_begin = "OPT",
                           .prefixes = {"model.decoder.", "decoder."},

@@ -20,10 +20,7 @@ void read_phi(const JsonFields& fields, ModelConfig& c) {
 void build_phi(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, c.width});
-    Tensor x = d.embed(embed);  // [n, width]
-    d.note_hidden(x);
-    for (int layer = 0; layer < c.layers; ++layer) {
-        const Graph::Scope block = d.graph.scope("layers", layer);
+    const Tensor last = d.blocks("layers", d.embed(embed), [&](std::int64_t layer, Tensor x) {
         const Tensor y = d.layer_norm("input_layernorm", x);
         const auto heads = [&](const char* name, std::int64_t count) {
             return d.heads(d.dense(name, y, count * c.head_width, true), count);
@@ -36,17 +33,13 @@ void build_phi(ModelBuilder& d) {
         const Tensor seen = d.attend(layer, d.rotate(q), d.rotate(k), heads("self_attn.v_proj", c.kv_heads));
         const Tensor inner = activate(d.dense("mlp.fc1", y, c.inner, true), c.activation);
         x = x + d.dense("self_attn.dense", seen, c.width, true);
-        x = x + d.dense("mlp.fc2", inner, c.width, true);
-        d.note_hidden(x);
-    }
-    d.finish(
-        x, [&](Tensor last) { return d.layer_norm("final_layernorm", last); },
-        [&](Tensor last) { return d.output(last, embed, "lm_head", true); });
+        return x + d.dense("mlp.fc2", inner, c.width, true);
+    });
+    d.finish(last, "final_layernorm", embed, "lm_head", true);
 }
 
 }  // namespace
 
-extern const Architecture phi;
 const Architecture phi = {.name = "phi",
                           .class_begin = "Phi",
                           .prefixes = {"model."},

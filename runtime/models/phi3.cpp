@@ -29,7 +29,6 @@ void build_phi3(ModelBuilder& d) {
 
 }  // namespace
 
-extern const Architecture phi3;
 const Architecture phi3 = {.name = "phi3",
                            .class_begin = "Phi3",
                            .prefixes = {"model."},

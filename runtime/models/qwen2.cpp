@@ -10,7 +10,6 @@ void read_qwen_windows(const JsonFields& fields, ModelConfig& c) {
     read_windows(fields, c, read_window(fields, 4096), [first](std::int64_t layer) { return layer >= first; });
 }
 
-extern const Architecture qwen2;
 const Architecture qwen2 = {.name = "qwen2",
                             .class_begin = "Qwen2",
                             .prefixes = {"model."},

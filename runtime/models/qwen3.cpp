@@ -4,7 +4,6 @@
 
 namespace vantage::internal {
 
-extern const Architecture qwen3;
 const Architecture qwen3 = {.name = "qwen3",
                             .class_begin = "Qwen3",
                             .prefixes = {"model."},

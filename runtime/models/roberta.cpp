@@ -47,7 +47,6 @@ void build_roberta(ModelBuilder& d) {
 
 }  // namespace
 
-extern const Architecture roberta;
 const Architecture roberta = {.name = "roberta",
                               .class_begin = "Roberta",
                               .prefixes = {"roberta."},

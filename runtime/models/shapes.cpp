@@ -1,7 +1,9 @@
 #include "runtime/models/shapes.h"
 
+#include <algorithm>
+
+#include "runtime/base/errors.h"
 #include "runtime/base/json.h"
-#include "vantage/error.h"
 
 namespace vantage::internal {
 
@@ -36,12 +38,10 @@ constexpr NamedShape shapes[] = {
 std::span<const NamedShape> named_shapes() { return shapes; }
 
 const NamedShape& shape_named(const std::string& name) {
-    std::string known;
-    for (const NamedShape& shape : shapes) {
-        if (name == shape.name) return shape;
-        known += (known.empty() ? "" : ", ") + std::string(shape.name);
-    }
-    throw Error(ErrorKind::usage, "there is no shape " + in_quotes(name) + "; there are " + known);
+    const auto found = std::ranges::find(shapes, name, &NamedShape::name);
+    if (found != std::end(shapes)) return *found;
+    throw usage_error("there is no shape " + in_quotes(name) + "; there are " +
+                      join(shapes, ", ", [](const NamedShape& shape) { return shape.name; }));
 }
 
 }  // namespace vantage::internal

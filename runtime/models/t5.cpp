@@ -81,11 +81,8 @@ Tensor t5_mlp(ModelBuilder& d, Tensor x) {
 // The blocks of the encoder or of the decoder, in its scope.
 Tensor t5_stack(ModelBuilder& d, Tensor table, bool encoder) {
     const ModelConfig& c = d.config;
-    Tensor x = d.embed(table);  // [n, width]
-    const Tensor bias = distance_bias(d, encoder);
-    d.note_hidden(x);
-    for (int layer = 0; layer < (encoder ? c.encoder.layers : c.layers); ++layer) {
-        const Graph::Scope block = d.graph.scope("block", layer);
+    const Tensor first = d.embed(table), bias = distance_bias(d, encoder);
+    return d.blocks("block", first, [&](std::int64_t layer, Tensor x) {
         const auto sublayer = [&](int index, const char* name, const std::function<Tensor(Tensor)>& f) {
             const Graph::Scope at = d.graph.scope("layer", index);
             const Tensor y = d.rms_norm("layer_norm", x);
@@ -102,9 +99,8 @@ Tensor t5_stack(ModelBuilder& d, Tensor table, bool encoder) {
                 return d.dense("o", d.cross_attend(layer, t5_heads(d, "q", y)), c.width, false);
             });
         sublayer(encoder ? 1 : 2, "DenseReluDense", [&](Tensor y) { return t5_mlp(d, y); });
-        d.note_hidden(x);
-    }
-    return x;
+        return x;
+    });
 }
 
 Tensor shared_words(ModelBuilder& d) { return d.graph.weight("shared.weight", {d.config.vocab, d.config.width}); }
@@ -143,7 +139,6 @@ void build_t5(ModelBuilder& d) {
 
 }  // namespace
 
-extern const Architecture t5;
 const Architecture t5 = {.name = "t5",
                          .class_begin = "T5ForConditionalGeneration",
                          .prefixes = {},

@@ -41,7 +41,6 @@ BartForm form_of(const ModelBuilder& d) {
 
 }  // namespace
 
-extern const Architecture transformer;
 const Architecture transformer = {.name = "transformer",
                                   .class_begin = "Transformer",
                                   .prefixes = {},

@@ -2,7 +2,7 @@
 //   x = [class; W patch + b] + position;  per block  x += attention(ln_1(x)),  x += mlp(ln_2(x));  then ln(x)
 //   classification: W x_0 + b;  pooler of the bare model: tanh(W x_0 + b)
 // Dosovitskiy et al., "An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale" (2020).
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
@@ -23,15 +23,12 @@ std::pair<std::int64_t, std::int64_t> height_and_width(const JsonFields& fields,
 }
 
 void read_vit(const JsonFields& fields, ModelConfig& c) {
-    c.layers = fields.integer("num_hidden_layers", 1, max_layers);
-    c.width = fields.integer("hidden_size", 1, max_width);
-    c.heads = c.kv_heads = fields.integer("num_attention_heads", 1, max_heads);
+    read_block_sizes(fields, c, {"num_hidden_layers"}, {"hidden_size"}, {"num_attention_heads"});
     c.inner = fields.integer("intermediate_size", 1, max_width);
     c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-12);
     c.activation = read_activation(fields, "hidden_act", "gelu");
     c.qkv_bias = fields.optional_flag("qkv_bias").value_or(true);
     c.tied = false;
-    divide_heads(fields, c, "hidden_size", "num_attention_heads");
     read_head(fields, c);
     if (c.head == Head::masked_lm) fields.fail("architectures", "ViTModel or ViTForImageClassification");
 
@@ -40,10 +37,9 @@ void read_vit(const JsonFields& fields, ModelConfig& c) {
     std::tie(i.height, i.width) = height_and_width(fields, "image_size", 224);
     std::tie(i.patch_height, i.patch_width) = height_and_width(fields, "patch_size", 16);
     if (i.height % i.patch_height != 0 || i.width % i.patch_width != 0)
-        throw Error(ErrorKind::bad_file,
-                    format("{}: \"image_size\" is {} × {}, which does not divide into patches of {} × {} "
-                           "(\"patch_size\")",
-                           fields.name(), i.height, i.width, i.patch_height, i.patch_width));
+        throw bad_file_error(
+            "{}: \"image_size\" is {} × {}, which does not divide into patches of {} × {} (\"patch_size\")",
+            fields.name(), i.height, i.width, i.patch_height, i.patch_width);
     c.context = i.places();
     if (c.head == Head::none) {
         const std::string act = fields.optional_text("pooler_act").value_or("tanh");
@@ -70,23 +66,19 @@ Tensor embed_image(ModelBuilder& d) {
 
 void build_vit(ModelBuilder& d) {
     const ModelConfig& c = d.config;
-    Tensor x = embed_image(d);
-    d.note_hidden(x);
-    for (int layer = 0; layer < c.layers; ++layer) {
-        const Graph::Scope block = d.graph.scope("encoder.layer", layer);
+    const Tensor last = d.blocks("encoder.layer", embed_image(d), [&](std::int64_t layer, Tensor x) {
         const Tensor y = d.layer_norm("layernorm_before", x);
         const auto heads = [&](const char* name) { return d.heads(d.dense(name, y, c.width, c.qkv_bias), c.heads); };
         const Tensor seen = d.attend(layer, heads("attention.attention.query"), heads("attention.attention.key"),
                                      heads("attention.attention.value"));
         x = x + d.dense("attention.output.dense", seen, c.width, true);
         const Tensor z = d.layer_norm("layernorm_after", x);
-        x = x + d.dense("output.dense", activate(d.dense("intermediate.dense", z, c.inner, true), c.activation),
-                        c.width, true);
-        d.note_hidden(x);
-    }
-    d.finish_encoder(x);
-    const Tensor last = d.layer_norm("layernorm", x), answer = d.first_row(last);
-    d.graph.output(model_names::last_hidden, last);
+        const Tensor inner = activate(d.dense("intermediate.dense", z, c.inner, true), c.activation);
+        return x + d.dense("output.dense", inner, c.width, true);
+    });
+    d.finish_encoder(last);
+    const Tensor normed = d.layer_norm("layernorm", last), answer = d.first_row(normed);
+    d.graph.output(model_names::last_hidden, normed);
     if (c.head == Head::classification)
         d.graph.output(model_names::logits,
                        d.dense("classifier", answer, static_cast<std::int64_t>(c.labels.size()), true));
@@ -98,7 +90,6 @@ void build_vit(ModelBuilder& d) {
 
 }  // namespace
 
-extern const Architecture vit;
 const Architecture vit = {.name = "vit",
                           .class_begin = "ViT",
                           .prefixes = {"vit."},
