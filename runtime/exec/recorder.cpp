@@ -17,8 +17,8 @@ namespace vantage::internal {
 
 namespace {
 
-// Submissions are cut between pieces. A piece is short enough for 100 ms, and pieces are few enough to be cheap.
-constexpr std::size_t dispatches_per_piece = 24;
+// Submissions are cut between recordings. One is short enough for 100 ms, and they are few enough to be cheap.
+constexpr std::size_t dispatches_per_recording = 24;
 
 // Work per second that even a slow device manages; the first cut is made by it. Watchdogs end what lasts some seconds.
 constexpr double slow_gpu = 5e9, slow_cpu = 5e8;
@@ -28,9 +28,7 @@ constexpr double slow_gpu = 5e9, slow_cpu = 5e8;
 std::pair<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>> part_of(std::array<std::uint32_t, 3> groups,
                                                                               std::uint32_t part, std::uint32_t parts) {
     const std::size_t axis = groups[1] == 1 ? (groups[2] > groups[0] ? 2 : 0) : (groups[2] > groups[1] ? 2 : 1);
-    const auto edge = [&](std::uint32_t p) {
-        return static_cast<std::uint32_t>(std::uint64_t{groups[axis]} * p / parts);
-    };
+    const auto edge = [&](std::uint32_t p) { return u32(std::uint64_t{groups[axis]} * p / parts); };
     std::array<std::uint32_t, 3> base{0, 0, 0};
     base[axis] = edge(part);
     groups[axis] = edge(part + 1) - edge(part);
@@ -60,7 +58,7 @@ Recorder::Recorder(const Graph& graph, const Schedule& schedule, const PlanMemor
 void Recorder::prepare() const {
     std::vector<gpu::PipelineKey> keys;
     for (const Dispatch& dispatch : schedule_.dispatches) keys.push_back(key_of(dispatch.launch));
-    std::sort(keys.begin(), keys.end());
+    std::ranges::sort(keys);
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
     gpu::prepare_pipelines(device_, keys);
 }
@@ -109,7 +107,7 @@ void Recorder::add(gpu::Recording& recording, const Dispatch& dispatch, std::uin
 
 gpu::Recording Recorder::record(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts,
                                 const std::string& name) const {
-    gpu::Recording recording(device_, name, profile_ ? static_cast<std::uint32_t>(last - first) : 0);
+    gpu::Recording recording(device_, name, profile_ ? u32(last - first) : 0);
     for (std::size_t i = first; i < last; ++i) {
         const Dispatch& dispatch = schedule_.dispatches[i];
         if (dispatch.barrier_before && i != first) recording.barrier();
@@ -121,7 +119,7 @@ gpu::Recording Recorder::record(std::size_t first, std::size_t last, std::uint32
 
 gpu::Recording Recorder::repeated(std::uint32_t times) const {
     const auto& all = schedule_.dispatches;
-    gpu::Recording recording(device_, "repeated", times * static_cast<std::uint32_t>(all.size()));
+    gpu::Recording recording(device_, "repeated", times * u32(all.size()));
     for (std::uint32_t time = 0; time < times; ++time)
         for (std::size_t i = 0; i < all.size(); ++i) {
             if (all[i].barrier_before || (i == 0 && time > 0)) recording.barrier();
@@ -131,7 +129,8 @@ gpu::Recording Recorder::repeated(std::uint32_t times) const {
     return recording;
 }
 
-Recorder::Piece Recorder::piece(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts) const {
+Recorder::Recorded Recorder::recorded(std::size_t first, std::size_t last, std::uint32_t part,
+                                      std::uint32_t parts) const {
     const int segment = schedule_.dispatches[first].segment;
     const std::string name = at(graph_.segments(), segment) + format(" {}", first);
     Work work;
@@ -140,12 +139,12 @@ Recorder::Piece Recorder::piece(std::size_t first, std::size_t last, std::uint32
     return {first, last, part, parts, segment, work, record(first, last, part, parts, name)};
 }
 
-// Cuts the schedule into pieces that are not predicted to last longer than a submission may, until the cache holds
+// Cuts the schedule into recordings that are not predicted to last longer than a submission may, until the cache holds
 // twice as much as now.
 void Recorder::record_all(double filled) {
     const TraceSpan span("record");
     cut_for_ = std::min(1.0, 2 * filled);
-    std::vector<Piece> pieces;  // takes the place of the old ones only when all of them stand
+    std::vector<Recorded> cut;  // takes the place of the old ones only when all of them stand
     const auto& all = schedule_.dispatches;
     for (std::size_t first = 0; first < all.size();) {
         if (const double seconds = predicted_seconds(first); seconds > submission_seconds_ && !all[first].indirect) {
@@ -154,33 +153,33 @@ void Recorder::record_all(double filled) {
                 groups[1] == 1 ? std::max(groups[0], groups[2]) : std::max(groups[1], groups[2]);
             const std::uint32_t parts =
                 std::min(max_groups, static_cast<std::uint32_t>(std::ceil(seconds / submission_seconds_)));
-            for (std::uint32_t part = 0; part < parts; ++part) pieces.push_back(piece(first, first + 1, part, parts));
+            for (std::uint32_t part = 0; part < parts; ++part) cut.push_back(recorded(first, first + 1, part, parts));
             ++first;
             continue;
         }
         std::size_t last = first + 1;
         for (double seconds = predicted_seconds(first);
-             last < all.size() && last - first < dispatches_per_piece && all[last].segment == all[first].segment;
+             last < all.size() && last - first < dispatches_per_recording && all[last].segment == all[first].segment;
              ++last)
             if ((seconds += predicted_seconds(last)) > submission_seconds_) break;
-        pieces.push_back(piece(first, last));
+        cut.push_back(recorded(first, last));
         first = last;
     }
-    pieces_ = std::move(pieces);
-    run_.reserve(pieces_.size());
+    recordings_ = std::move(cut);
+    run_.reserve(recordings_.size());
 }
 
-// Whether the cache has grown so much that a piece now takes twice as long as it may. Looked at whenever it has
+// Whether the cache has grown so much that a recording now takes twice as long as it may. Looked at whenever it has
 // doubled.
 bool Recorder::outgrown(double filled) {
     if (filled <= cut_for_) return false;
     cut_for_ = std::min(1.0, 2 * filled);
-    return std::ranges::any_of(pieces_, [&](const Piece& piece) {
-        return seconds_per_work_ * piece.work.at(filled) > 2 * submission_seconds_;
+    return std::ranges::any_of(recordings_, [&](const Recorded& one) {
+        return seconds_per_work_ * one.work.at(filled) > 2 * submission_seconds_;
     });
 }
 
-// After the first run the device's speed is known. Pieces are divided again if the estimate was far off.
+// After the first run the device's speed is known. The schedule is cut again if the estimate was far off.
 void Recorder::note_time(double work, double seconds, double filled) {
     const double now = seconds / std::max(work, 1.0), before = seconds_per_work_;
     if (measured_) {  // a driver may compile kernels in the first run: what comes later counts more
@@ -189,27 +188,27 @@ void Recorder::note_time(double work, double seconds, double filled) {
     }
     measured_ = true;
     seconds_per_work_ = now;
-    const bool cut_too_fine = pieces_.size() > 2 * (1 + schedule_.dispatches.size() / dispatches_per_piece);
+    const bool cut_too_fine = recordings_.size() > 2 * (1 + schedule_.dispatches.size() / dispatches_per_recording);
     if (now > before || (4 * now < before && cut_too_fine)) record_all(filled);
 }
 
 std::uint64_t Recorder::submit(std::span<const int> segments, double filled) {
-    if (pieces_.empty() || outgrown(filled)) record_all(filled);
+    if (recordings_.empty() || outgrown(filled)) record_all(filled);
     run_.clear();
     double work = 0;
     for (int segment : segments)
-        for (const Piece& piece : pieces_)
-            if (piece.segment == segment) {
-                run_.push_back(&piece.recording);
-                work += piece.work.at(filled);
+        for (const Recorded& one : recordings_)
+            if (one.segment == segment) {
+                run_.push_back(&one.recording);
+                work += one.work.at(filled);
             }
     if (run_.empty()) return gpu::reached(device_);
     memory_.require_full();
-    // The first run is submitted piece by piece. A run of several submissions is waited for and measured again. So the
+    // The first run is submitted one recording at a time. A run of several submissions is waited for and measured again. So the
     // host is at most two submissions ahead of the device, and the next division is better.
-    const double pieces_each =
+    const double recordings_each =
         measured_ ? submission_seconds_ * static_cast<double>(run_.size()) / (seconds_per_work_ * work) : 1;
-    const auto each = static_cast<std::size_t>(std::clamp(pieces_each, 1.0, static_cast<double>(run_.size())));
+    const auto each = static_cast<std::size_t>(std::clamp(recordings_each, 1.0, static_cast<double>(run_.size())));
     const double begin = seconds_now();
     std::uint64_t before = 0, last = 0;
     for (std::size_t first = 0; first < run_.size(); first += each) {
@@ -226,10 +225,10 @@ std::uint64_t Recorder::submit(std::span<const int> segments, double filled) {
 }
 
 std::uint64_t Recorder::submit_after(std::span<const VkSemaphoreSubmitInfo> waits) {
-    if (pieces_.empty()) record_all(cut_for_);
+    if (recordings_.empty()) record_all(cut_for_);
     memory_.require_full();
     run_.clear();
-    for (const Piece& piece : pieces_) run_.push_back(&piece.recording);
+    for (const Recorded& one : recordings_) run_.push_back(&one.recording);
     const std::size_t each = std::max<std::size_t>(1, measured_ ? run_.size() : 1);  // as cut for the time budget
     std::uint64_t last = gpu::submit(device_, std::span(run_).first(std::min(each, run_.size())), waits);
     for (std::size_t first = each; first < run_.size(); first += each)
@@ -268,12 +267,12 @@ DispatchTiming Recorder::described(std::size_t dispatch, std::uint32_t parts, do
 void Recorder::collect_timings(double submitted, double filled) {
     timings_.clear();
     for (const gpu::Recording* recording : run_) {
-        const Piece& piece =
-            *std::ranges::find_if(pieces_, [&](const Piece& one) { return &one.recording == recording; });
-        std::size_t dispatch = piece.first;
+        const Recorded& from =
+            *std::ranges::find_if(recordings_, [&](const Recorded& one) { return &one.recording == recording; });
+        std::size_t dispatch = from.first;
         for (const gpu::Recording::Timing& t : recording->timings()) {
-            DispatchTiming& timing = timings_.emplace_back(described(dispatch++, piece.parts, filled));
-            timing.part = piece.part, timing.parts = piece.parts;
+            DispatchTiming& timing = timings_.emplace_back(described(dispatch++, from.parts, filled));
+            timing.part = from.part, timing.parts = from.parts;
             timing.label = t.label, timing.begin_ns = t.begin_ns, timing.end_ns = t.end_ns;
             timing.submitted_seconds = submitted;
         }

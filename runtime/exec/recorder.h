@@ -18,14 +18,14 @@ public:
              const CompileOptions& options);
     ~Recorder();
 
-    /// Submits the pieces of these segments, as few submissions as keep each below the device's time budget, and not
+    /// Submits the recordings of these segments, as few submissions as keep each below the device's time budget, and not
     /// more than two ahead of the device, so that an interruption does not wait long.
     /// `filled` is the part of the cache that holds keys after the run.
     std::uint64_t submit(std::span<const int> segments, double filled);
     /// Submits all segments, to begin when `waits` are signalled; never waits on the host, and so measures nothing.
     std::uint64_t submit_after(std::span<const VkSemaphoreSubmitInfo> waits);
     /// Forgets the recordings, whose addresses or kernels are no longer those of the plan: the next run records again.
-    void forget() { pieces_.clear(), timings_.clear(); }
+    void forget() { recordings_.clear(), timings_.clear(); }
     /// Makes the pipelines that are missing. Throws unsupported when the driver refuses one.
     void prepare() const;
     void wait(std::uint64_t ticket);
@@ -37,13 +37,13 @@ public:
     const std::vector<DispatchTiming>& timings() const { return timings_; }
 
 private:
-    // What a dispatch or a piece costs, in arbitrary units: always, and with a full cache on top.
+    // What a dispatch or a recording costs, in arbitrary units: always, and with a full cache on top.
     struct Work {
         double fixed = 0, growing = 0;
         double at(double filled) const { return fixed + filled * growing; }
     };
     // A recorded stretch of dispatches; or part `part` of `parts` of a single one that alone would take too long.
-    struct Piece {
+    struct Recorded {
         std::size_t first, last;
         std::uint32_t part = 0, parts = 1;
         int segment = 0;
@@ -57,7 +57,7 @@ private:
     Work work_of(const Dispatch& dispatch) const;
     void record_all(double filled);
     bool outgrown(double filled);
-    Piece piece(std::size_t first, std::size_t last, std::uint32_t part = 0, std::uint32_t parts = 1) const;
+    Recorded recorded(std::size_t first, std::size_t last, std::uint32_t part = 0, std::uint32_t parts = 1) const;
     std::string layer_of(const Node& node) const;
     DispatchTiming described(std::size_t dispatch, std::uint32_t parts, double filled) const;
     void collect_timings(double submitted, double filled);
@@ -70,12 +70,12 @@ private:
     gpu::DeviceState& device_;
     bool profile_;
     double submission_seconds_;
-    std::vector<Piece> pieces_;
+    std::vector<Recorded> recordings_;
     std::vector<const gpu::Recording*> run_;  // a member, so that submitting allocates nothing
     std::vector<Work> work_;                  // by dispatch
     double seconds_per_work_ = 0;             // a cautious guess until the first run was measured
     bool measured_ = false;
-    double cut_for_ = 1;  // the part of the cache for which the pieces are short enough
+    double cut_for_ = 1;  // the part of the cache for which the recordings are short enough
     std::vector<DispatchTiming> timings_;
 };
 
