@@ -1,12 +1,15 @@
 #include "runtime/exec/custom_kernel.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <deque>
 #include <system_error>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/format.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/program.h"
@@ -35,8 +38,7 @@ std::vector<TensorType> infer(const OpCall& call) {
 void reference(const OpCall& call, std::span<const HostTensor> inputs, std::span<HostTensor> outputs) {
     const KernelLayout& layout = call.op->custom->layout;
     if (!layout.reference)
-        throw Error(ErrorKind::usage,
-                    std::string(call.op->name) + " has no reference: set KernelLayout::reference to check it");
+        throw usage_error(std::string(call.op->name) + " has no reference: set KernelLayout::reference to check it");
     layout.reference(call, inputs, outputs);
 }
 
@@ -51,8 +53,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const KernelLayout& layout = kernel.layout;
     if (const std::uint32_t most = std::min(caps.max_workgroup_invocations, caps.max_workgroup_size[0]);
         layout.lanes > most)
-        throw Error(ErrorKind::unsupported, format("kernel {} has workgroups of {} lanes, but {} allows at most {}",
-                                                   kernel.name, layout.lanes, caps.name, most));
+        throw unsupported_error("kernel {} has workgroups of {} lanes, but {} allows at most {}", kernel.name,
+                                layout.lanes, caps.name, most);
     const std::uint64_t groups =
         layout.workgroups ? layout.workgroups(call) : ceil_div(call.out(0).shape.elements(), layout.lanes);
     Launch launch{.shader = module_of(kernel).name, .spec = {layout.lanes}, .operands = layout.operands};
@@ -73,13 +75,12 @@ std::size_t count_of(const KernelLayout& layout, Operand::Kind kind) {
 
 void require_spirv(const std::string& name, std::span<const std::uint32_t> words) {
     if (words.size() < 5 || words[0] != spirv_magic)
-        throw Error(ErrorKind::usage,
-                    "kernel " + name + ": the bytes are no SPIR-V module, which begins with 0x07230203");
+        throw usage_error("kernel " + name + ": the bytes are no SPIR-V module, which begins with 0x07230203");
 }
 
 void require_layout(const std::string& name, const KernelLayout& layout) {
     const auto require = [&](bool condition, const std::string& what) {
-        if (!condition) throw Error(ErrorKind::usage, "kernel " + name + ": " + what);
+        if (!condition) throw usage_error("kernel " + name + ": " + what);
     };
     const std::size_t inputs = count_of(layout, Operand::input), outputs = count_of(layout, Operand::output);
     require(layout.lanes > 0, "the layout has no lanes");
@@ -143,10 +144,13 @@ std::vector<std::uint32_t> compile_glsl(const std::string& name, const std::stri
     } catch (const Error&) {
         finished.code = 127;
     }
+    // A Ctrl-C ends the compiler, too, maybe before this process: it says nothing of the source.
+    if (finished.code == 128 + SIGINT) throw Error(ErrorKind::interrupted, "interrupted");
+    if (finished.code != 0) throw_if_interrupted();
     if (finished.code == 127)
-        throw Error(ErrorKind::unsupported, "kernel " + name + ": GLSL needs the program glslang, but " + compiler +
-                                                " cannot be started; VANTAGE_GLSLANG names another");
-    if (finished.code != 0) throw Error(ErrorKind::usage, "kernel " + name + ": " + first_error(finished.out));
+        throw unsupported_error("kernel " + name + ": GLSL needs the program glslang, but " + compiler +
+                                " cannot be started; VANTAGE_GLSLANG names another");
+    if (finished.code != 0) throw usage_error("kernel " + name + ": " + first_error(finished.out));
     const std::string bytes = read_file(module);
     std::vector<std::uint32_t> words(bytes.size() / 4);
     std::memcpy(words.data(), bytes.data(), 4 * words.size());

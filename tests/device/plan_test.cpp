@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -571,6 +572,21 @@ TEST_CASE("a version that the driver refuses does not replace the good one", "[p
     expect_error(ErrorKind::out_of_memory, {}, [&] { plan.run(); });
     CHECK(file.warnings.empty());
     CHECK(y_of(plan) == 15.5f);
+    CHECK(file.warnings.find("want 12.5") != std::string::npos);
+}
+
+TEST_CASE("a compilation that Ctrl-C ended says nothing of the version", "[plan][custom]") {
+    KernelFile file;
+    Plan plan = file.plan();
+    const std::string compiler = std::getenv("VANTAGE_GLSLANG"), ended = file.directory.path("ended");
+    std::ofstream(ended) << "#!/bin/sh\nexit 130\n";  // as of a program that SIGINT ended
+    std::filesystem::permissions(ended, std::filesystem::perms::owner_all);
+    file.save(KernelFile::wrong);
+    ::setenv("VANTAGE_GLSLANG", ended.c_str(), 1);
+    expect_error(ErrorKind::interrupted, {}, [&] { plan.run(); });
+    ::setenv("VANTAGE_GLSLANG", compiler.c_str(), 1);
+    CHECK(file.warnings.empty());
+    CHECK(y_of(plan) == 15.5f);  // the file has not changed since
     CHECK(file.warnings.find("want 12.5") != std::string::npos);
 }
 
