@@ -62,8 +62,12 @@ public:
     std::vector<float> next_logits(std::size_t slot);
     /// The sequence draws no more; what runs already may continue it, and is not read.
     void end(std::size_t slot);
-    /// The host's tokens of a sequence are changed: what was drawn of it and not read is forgotten. The others go on.
-    void changed(std::size_t slot) { on_device_[slot] = false; }
+    /// The host's tokens of a sequence are changed: the device draws no more of it, and what was drawn and not read is
+    /// forgotten. The others go on.
+    void changed(std::size_t slot) {
+        on_device_[slot] = false;
+        states_.end(slot);
+    }
     /// Waits for all that runs.
     void settle();
 

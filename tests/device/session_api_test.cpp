@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <csignal>
 #include <thread>
 
 #include "oracle_model.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/session/session_core.h"
 #include "test_model.h"
 #include "tests/host/expect_error.h"
@@ -91,6 +93,49 @@ TEST_CASE("a session that generates refuses other threads between its tokens", "
     Generator generator(mini_world(), {.ignore_end = true}, {.max_tokens = 2});
     generator.generate("A", [&](const Token&) { return ask_in_thread(generator.session()); });
     CHECK(refused >= 6);
+}
+
+TEST_CASE("a sequence without tokens draws nothing on the device", "[batch][session]") {
+    const Sampling sampling{.ignore_end = true};
+    SessionCore core(mini_world(), {.context = 64, .sampling = sampling}, 2, false);
+    for (std::size_t i = 0; i < 2; ++i) core.append(i, some_ids(5), {});
+    for (int token = 0; token < 3; ++token) core.next();
+    core.restart(0, sampling);
+    core.next();
+    core.runs.settle();  // a draw may have been ahead
+    const std::uint32_t known = core.states.known_tokens(0);
+    for (int token = 0; token < 4; ++token) CHECK(core.next()[1].has_value());
+    core.runs.settle();
+    CHECK(core.states.known_tokens(0) == known);
+    core.append(0, some_ids(5), {});
+    for (int token = 0; token < 8; ++token) CHECK(core.next()[0].has_value());
+    CHECK(core.sequences[0].tokens ==
+          std::vector(core.sequences[1].tokens.begin(), core.sequences[1].tokens.begin() + 13));
+}
+
+TEST_CASE("a session that Ctrl-C stopped between two draws goes on", "[session]") {
+    const Sampling sampling{.temperature = 0.8, .seed = 3, .ignore_end = true};
+    const SessionOptions options{.context = 64, .precision = Precision::f32};
+    const std::vector<std::int32_t> prompt = some_ids(9);
+    Session plain(mini_world(), options);
+    plain.restart(sampling);
+    plain.append(prompt);
+    plain.generate(8);
+    Generator generator(mini_world(), sampling, {.max_tokens = 8, .session = options});
+    int drawn = 0;
+    catch_interrupts();
+    expect_error(ErrorKind::interrupted, {"interrupted"}, [&] {
+        generator.generate(prompt, [&](const Token&) { return ++drawn < 3 || std::raise(SIGINT) == 0; });
+    });
+    CHECK(take_interrupt());
+    std::signal(SIGINT, SIG_DFL);
+    Session& session = generator.session();
+    CHECK(session.tokens().size() == prompt.size() + 3);
+    CHECK(session.processed() == std::ssize(prompt) + 2);
+    CHECK_FALSE(session.ended());
+    CHECK(session.stats().generated_tokens == 3);
+    CHECK(session.generate(5).size() == 5);
+    CHECK(session.tokens() == plain.tokens());
 }
 
 TEST_CASE("sessions of one model run in many threads", "[session][threads]") {
