@@ -47,11 +47,11 @@ Tensor linear_transposed(Tensor x, Tensor weight, Tensor bias = {}, SourceLocati
 /// 2022). q [n, Hq, D], k [m, Hk, D], v [m, Hk, Dv] → o [n, Hq, Dv], each with an optional batch dimension in front;
 /// with `heads_first` the layout is [Hq, n, D] … instead. Query head h reads key head h / (Hq / Hk) (GQA, MQA). Causal
 /// masks are aligned bottom-right: query i sits at position i + m - n and sees keys j ≤ that. With a `step` (see
-/// begin_step) the rows of k and v are a cache of which the first `keys` are valid, query i sits at `position + i`, and
-/// rows from `valid` on see no key. Heads are joined by a linear layer: of [n, Hq Dv] under one W_O, which is the sum
-/// of each head's own o_h W_O,h over heads, with the W_O,h stacked (Vaswani et al. 2017; Elhage et al. 2021). lse [n,
-/// Hq] is the natural logarithm of the softmax denominator: p_ij = exp(s_ij - lse_i). A row that sees no key gives o =
-/// 0 and lse = -inf (with sinks, the sink).
+/// begin_step) k and v are a cache whose first `keys` rows are valid, query i sits at position `position + i`, and
+/// queries from `valid` on see no key. Heads are joined by a linear layer: of [n, Hq Dv] under one W_O, which is the
+/// sum of each head's own o_h W_O,h over heads, with the W_O,h stacked (Vaswani et al. 2017; Elhage et al. 2021). lse
+/// [n, Hq] is the natural logarithm of the softmax denominator: p_ij = exp(s_ij - lse_i). A row that sees no key gives
+/// o = 0 and lse = -inf (with sinks, the sink).
 struct AttentionOptions {
     bool causal = false;
     std::optional<double> scale = {};  ///< default 1/sqrt(D)
@@ -300,7 +300,8 @@ Tensor expert_linear(Tensor x, Tensor weight, ExpertOrder to, Tensor bias = {}, 
                      SourceLocation where = SourceLocation::here());
 
 /// y_t = Σ_c weight_tc expert_e(x_t), expert(x) = down (gating(gate x, up x)), with biases where they are there. x [n,
-/// width] → [n, width]. Without `up` gate has both (Gating). Experts that all tokens share are a dense MLP beside it.
+/// width] → [n, width]. Without `up` the rows of `gate` are those of both, as in swiglu. Experts that all tokens share
+/// are a dense MLP beside it.
 struct ExpertWeights {
     Tensor gate = {}, up = {},
            down = {};  ///< [experts, inner, width] twice, [experts, width, inner]; or turned, see `transposed`
