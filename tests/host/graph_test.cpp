@@ -313,7 +313,7 @@ public:
             for (int id : node.inputs) inputs.push_back(id >= 0 ? at(id) : HostTensor());
             for (int id : node.outputs)
                 outputs.push_back(graph_.value(id).alias >= 0 ? at(id) : HostTensor(graph_.value(id).type));
-            node.op->reference(call_of(graph_, node), inputs, outputs);
+            node.op->reference(internal::call_of(graph_, node), inputs, outputs);
             for (std::size_t i = 0; i < outputs.size(); ++i)
                 data_[static_cast<std::size_t>(graph_.storage(node.outputs[i]))] = outputs[i].data;
         }
