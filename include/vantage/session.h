@@ -243,8 +243,6 @@ protected:
     /// Access to the state for the length of a call. Throws usage when this object was moved from, and while another
     /// thread has it.
     internal::SessionUse use() const;
-    /// The state, for what never changes. Throws usage when this object was moved from.
-    const internal::SessionCore& core() const;
 
 private:
     std::shared_ptr<internal::SessionCore> core_;

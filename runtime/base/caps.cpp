@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/format.h"
-#include "vantage/error.h"
 
 namespace vantage {
 namespace {
@@ -74,8 +74,7 @@ const KnownFault known_faults[] = {
      {26, 2, 0},
      [](const Caps& c) {
          const auto narrow = [](const CooperativeMatrix& m) { return m.n == 8; };
-         return c.type == DeviceType::integrated &&
-                std::any_of(c.cooperative_matrices.begin(), c.cooperative_matrices.end(), narrow);
+         return c.type == DeviceType::integrated && std::ranges::any_of(c.cooperative_matrices, narrow);
      },
      &Quirks::no_coopmat,
      "Mesa's ANV emulates 8-wide cooperative matrices on GPUs without matrix units (25.0: registers spill)"},
@@ -139,8 +138,7 @@ void visit_fields(AnyCaps& c, Visitor visit) {
 }
 
 [[noreturn]] void bad_field(const std::string& name, const json& found, const char* wanted) {
-    throw Error(ErrorKind::bad_file,
-                "device description: '" + name + "' is " + found.dump().substr(0, 40) + ", wanted " + wanted);
+    throw bad_file_error("device description: '" + name + "' is " + found.dump().substr(0, 40) + ", wanted " + wanted);
 }
 
 void read(const std::string& name, const json& value, std::string& field) {
@@ -158,9 +156,8 @@ void read(const std::string& name, const json& value, float& field) {
 template <class Integer>
     requires std::is_unsigned_v<Integer>
 void read(const std::string& name, const json& value, Integer& field) {
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::numeric_limits<Integer>::max()) {
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::numeric_limits<Integer>::max())
         bad_field(name, value, sizeof(Integer) == 4 ? "a number from 0 to 4294967295" : "a number from 0");
-    }
     field = static_cast<Integer>(value.get<std::uint64_t>());
 }
 void read(const std::string& name, const json& value, std::array<std::uint32_t, 3>& field) {
@@ -177,8 +174,8 @@ int hex_digit(char c) {
 void read_uuid(const json& value, std::array<std::uint8_t, 16>& uuid) {
     std::string text;
     read("uuid", value, text);
-    text.erase(std::remove(text.begin(), text.end(), '-'), text.end());
-    const bool hex = std::all_of(text.begin(), text.end(), [](char c) { return hex_digit(c) >= 0; });
+    std::erase(text, '-');
+    const bool hex = std::ranges::all_of(text, [](char c) { return hex_digit(c) >= 0; });
     if (text.size() != 32 || !hex) bad_field("uuid", value, "32 hexadecimal digits");
     for (std::size_t i = 0; i < 16; ++i)
         uuid[i] = static_cast<std::uint8_t>(hex_digit(text[2 * i]) * 16 + hex_digit(text[2 * i + 1]));
@@ -196,9 +193,8 @@ void read_api_version(const json& value, std::uint32_t& version) {
 void read_type(const json& value, DeviceType& type) {
     std::string text;
     read("type", value, text);
-    for (const auto& [one, name] : type_names) {
+    for (const auto& [one, name] : type_names)
         if (text == name) return static_cast<void>(type = one);
-    }
     bad_field("type", value, "discrete, integrated, virtual, cpu or other");
 }
 
@@ -222,9 +218,8 @@ void read_matrices(const json& value, std::vector<CooperativeMatrix>& matrices) 
 }  // namespace
 
 const char* name_of(DeviceType type) {
-    for (const auto& [one, name] : type_names) {
+    for (const auto& [one, name] : type_names)
         if (one == type) return name;
-    }
     return "other";
 }
 
@@ -251,8 +246,7 @@ std::vector<std::string> missing_requirements(const Caps& caps) {
 }
 
 bool Caps::loads_uniform_once() const {
-    constexpr std::uint32_t lavapipe = 13, vulkan_1_4 = 1u << 22 | 4u << 12;  // VK_DRIVER_ID_MESA_LLVMPIPE
-    return is_cpu() && driver_id == lavapipe && api_version >= vulkan_1_4;
+    return is_cpu() && driver_id == llvmpipe && api_version >= vantage::api_version(1, 4);
 }
 
 Quirks quirks_of(const Caps& caps, bool disable_subgroup, bool disable_fp16, bool disable_coopmat) {
@@ -312,7 +306,7 @@ std::string caps_to_json(const Caps& caps) {
 
 Caps caps_from_json(const std::string& text) {
     const json object = json::parse(text, nullptr, false);
-    if (!object.is_object()) throw Error(ErrorKind::bad_file, "device description: not a JSON object");
+    if (!object.is_object()) throw bad_file_error("device description: not a JSON object");
     Caps caps;
     visit_fields(caps, [&](const char* name, auto& field) {
         if (object.contains(name)) read(name, object[name], field);

@@ -2,8 +2,8 @@
 
 #include <atomic>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/log.h"
-#include "vantage/error.h"
 
 namespace vantage::internal {
 
@@ -14,7 +14,7 @@ std::atomic<bool> strict_mode{false};
 void set_strict(bool strict) { strict_mode = strict; }
 
 void fall_back(const std::string& message) {
-    if (strict_mode) throw Error(ErrorKind::unsupported, message + " (--strict does not allow it)");
+    if (strict_mode) throw unsupported_error(message + " (--strict does not allow it)");
     log(LogLevel::warning, "{}", message);
 }
 

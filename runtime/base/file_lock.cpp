@@ -17,9 +17,8 @@ namespace vantage::internal {
 
 FileLock::FileLock(const std::string& path) {
     const std::filesystem::path directory = std::filesystem::path(path).parent_path();
-    if (std::error_code error; !directory.empty() && !std::filesystem::create_directories(directory, error) && error) {
+    if (std::error_code error; !directory.empty() && !std::filesystem::create_directories(directory, error) && error)
         posix::throw_file_error("cannot create the directory", directory.string(), error.value());
-    }
     fd_ = posix::open_file(path.c_str(), O_RDWR | O_CREAT, 0666);
     if (fd_ < 0) posix::throw_file_error("cannot lock", path, errno);
     // A limit, because a process that was stopped while it held the lock must not block all others.

@@ -10,12 +10,10 @@ namespace vantage::internal {
 /// An exclusive lock on `path` between processes, held while the object exists. It protects the caches on disk.
 /// The file is created when it is missing, with its directories. Throws bad_file when it cannot be created, or when
 /// another process holds the lock for more than 2 seconds.
-class FileLock {
+class FileLock : NotCopied {
 public:
     explicit FileLock(const std::string& path);
     ~FileLock();
-    FileLock(const FileLock&) = delete;
-    FileLock& operator=(const FileLock&) = delete;
 
 private:
     int fd_ = -1;

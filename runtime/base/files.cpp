@@ -9,16 +9,15 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <system_error>
 #include <utility>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/posix.h"
-#include "vantage/error.h"
 
 namespace vantage::internal {
 namespace {
@@ -29,14 +28,12 @@ using posix::quoted;
 using posix::throw_file_error;
 
 /// The path of a temporary file, which the destructor deletes unless `keep` was called.
-class TemporaryFile {
+class TemporaryFile : NotCopied {
 public:
     explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
     ~TemporaryFile() {
         if (!path_.empty()) ::unlink(path_.c_str());
     }
-    TemporaryFile(const TemporaryFile&) = delete;
-    TemporaryFile& operator=(const TemporaryFile&) = delete;
     const char* path() const { return path_.c_str(); }
     void keep() { path_.clear(); }
 
@@ -88,9 +85,8 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
     struct stat status {};
     if (::fstat(file.get(), &status) != 0) throw_file_error("cannot open", path, errno);
     if (S_ISDIR(status.st_mode)) throw_file_error("cannot open", path, EISDIR);
-    if (!S_ISREG(status.st_mode)) {
-        throw Error(ErrorKind::bad_file, "cannot map " + quoted(path) + ": it is a pipe or device, not a regular file");
-    }
+    if (!S_ISREG(status.st_mode))
+        throw bad_file_error("cannot map " + quoted(path) + ": it is a pipe or device, not a regular file");
     size_ = static_cast<std::size_t>(status.st_size);
     if (size_ == 0) return;  // an empty file cannot be mapped
     void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
@@ -129,8 +125,8 @@ std::string read_file(const std::string& path, std::size_t limit) {
         if (text.size() <= limit) return text;
     }
     const std::string found = known_too_large ? std::to_string(status.st_size) : "more than " + std::to_string(limit);
-    throw Error(ErrorKind::bad_file, "cannot read " + quoted(path) + ": it has " + found + " bytes, at most " +
-                                         std::to_string(limit) + " are allowed here (is it the right file?)");
+    throw bad_file_error("cannot read " + quoted(path) + ": it has " + found + " bytes, at most " +
+                         std::to_string(limit) + " are allowed here (is it the right file?)");
 }
 
 struct FileWriter::State {

@@ -11,12 +11,10 @@
 namespace vantage::internal {
 
 /// A file that is mapped read-only.
-class MappedFile {
+class MappedFile : NotCopied {
 public:
     explicit MappedFile(const std::string& path);
     ~MappedFile();
-    MappedFile(const MappedFile&) = delete;
-    MappedFile& operator=(const MappedFile&) = delete;
     std::span<const std::byte> bytes() const { return {data_, size_}; }
     const std::string& path() const { return path_; }
     /// Tells the system that these bytes are not needed again soon, such as weights that were uploaded.
@@ -33,12 +31,10 @@ std::string read_file(const std::string& path, std::size_t limit = std::size_t{1
 
 /// Writes a file in pieces. The pieces go to a temporary file in the same directory, which `finish` moves to `path`, so
 /// that a reader never sees an incomplete file. Without `finish` it is deleted. Pipes and devices are written directly.
-class FileWriter {
+class FileWriter : NotCopied {
 public:
     explicit FileWriter(const std::string& path);
     ~FileWriter();
-    FileWriter(const FileWriter&) = delete;
-    FileWriter& operator=(const FileWriter&) = delete;
     void write(std::span<const std::byte> bytes);
     void write(const std::string& text);
     void finish();
@@ -55,12 +51,10 @@ void write_file(const std::string& path, const std::string& text);
 void require_writable(const std::string& path);
 
 /// A new folder among the system's temporary ones, deleted by the destructor.
-class TemporaryFolder {
+class TemporaryFolder : NotCopied {
 public:
     TemporaryFolder();
     ~TemporaryFolder();
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
     const std::string& path() const { return path_; }
 
 private:

@@ -24,9 +24,8 @@ std::string written(const FormatField& field, T value, int) {
     Digits digits;
     const int base = field.type == 'x' || field.type == 'X' ? 16 : 10;
     std::string text(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value, base).ptr);
-    if (field.type == 'X') {
+    if (field.type == 'X')
         for (char& c : text) c = c >= 'a' ? static_cast<char>(c - 'a' + 'A') : c;
-    }
     return text;
 }
 

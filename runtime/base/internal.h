@@ -4,7 +4,16 @@
 
 namespace vantage {
 
-namespace internal {}
+namespace internal {
+
+/// Base of a class whose objects are neither copied nor moved.
+struct NotCopied {
+    NotCopied() = default;
+    NotCopied(const NotCopied&) = delete;
+    NotCopied& operator=(const NotCopied&) = delete;
+};
+
+}  // namespace internal
 using namespace internal;
 
 }  // namespace vantage

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/format.h"
-#include "vantage/error.h"
 
 namespace vantage::internal {
 
@@ -62,9 +62,8 @@ inline void check_depth(std::string_view text, const std::string& name) {
             in_string = true;
         } else if (c == '[' || c == '{') {
             if (++depth > json_max_depth)
-                throw Error(
-                    ErrorKind::bad_file,
-                    format("{}: nested deeper than {} levels at byte {}, wanted plain JSON", name, json_max_depth, i));
+                throw bad_file_error("{}: nested deeper than {} levels at byte {}, wanted plain JSON", name,
+                                     json_max_depth, i);
         } else if (c == ']' || c == '}') {
             --depth;
         }
@@ -89,7 +88,7 @@ inline Json parse_json(std::string_view text, const std::string& name) {
     try {
         return Json::parse(text.begin(), text.end());
     } catch (const Json::exception& error) {
-        throw Error(ErrorKind::bad_file, name + ": not JSON: " + json_detail::parser_message(error));
+        throw bad_file_error(name + ": not JSON: " + json_detail::parser_message(error));
     }
 }
 
@@ -107,7 +106,7 @@ public:
         : object_(&object), name_(std::move(name)), path_(std::move(path)) {
         if (object.is_object()) return;
         const std::string what = path_.empty() ? "the file" : in_quotes(path_);
-        throw Error(ErrorKind::bad_file, name_ + ": " + what + " is " + describe(object) + ", wanted an object");
+        throw bad_file_error(name_ + ": " + what + " is " + describe(object) + ", wanted an object");
     }
     JsonFields(Json&& object, std::string name, std::string path = {}) = delete;
 
@@ -120,8 +119,7 @@ public:
 
     std::int64_t integer(std::string_view key, std::int64_t min = std::numeric_limits<std::int64_t>::min(),
                          std::int64_t max = std::numeric_limits<std::int64_t>::max()) const {
-        if (const std::optional<std::int64_t> value = optional_integer(key, min, max)) return *value;
-        fail(key, integer_text(min, max));
+        return required(optional_integer(key, min, max), key, integer_text(min, max));
     }
     std::optional<std::int64_t> optional_integer(std::string_view key,
                                                  std::int64_t min = std::numeric_limits<std::int64_t>::min(),
@@ -136,8 +134,7 @@ public:
     /// A finite number within the limits.
     double number(std::string_view key, double min = std::numeric_limits<double>::lowest(),
                   double max = std::numeric_limits<double>::max()) const {
-        if (const std::optional<double> value = optional_number(key, min, max)) return *value;
-        fail(key, number_text(min, max));
+        return required(optional_number(key, min, max), key, number_text(min, max));
     }
     std::optional<double> optional_number(std::string_view key, double min = std::numeric_limits<double>::lowest(),
                                           double max = std::numeric_limits<double>::max()) const {
@@ -149,10 +146,7 @@ public:
         return result;
     }
 
-    std::string text(std::string_view key) const {
-        if (const std::optional<std::string> value = optional_text(key)) return *value;
-        fail(key, "a text");
-    }
+    std::string text(std::string_view key) const { return required(optional_text(key), key, "a text"); }
     std::optional<std::string> optional_text(std::string_view key) const {
         const Json* value = find(key);
         if (value == nullptr) return std::nullopt;
@@ -163,18 +157,12 @@ public:
     /// A text that must be one of `known`. The error lists them.
     std::string one_of(std::string_view key, std::initializer_list<const char*> known) const {
         const Json* value = find(key);
-        std::string list;
-        for (const char* word : known) {
-            if (value != nullptr && value->is_string() && value->get_ref<const std::string&>() == word) return word;
-            list += (list.empty() ? "" : ", ") + std::string(word);
-        }
-        fail(key, "one of: " + list);
+        for (const char* word : known)
+            if (value != nullptr && *value == word) return word;
+        fail(key, "one of: " + join(known));
     }
 
-    bool flag(std::string_view key) const {
-        if (const std::optional<bool> value = optional_flag(key)) return *value;
-        fail(key, "true or false");
-    }
+    bool flag(std::string_view key) const { return required(optional_flag(key), key, "true or false"); }
     std::optional<bool> optional_flag(std::string_view key) const {
         const Json* value = find(key);
         if (value == nullptr) return std::nullopt;
@@ -234,7 +222,7 @@ public:
     [[noreturn]] void fail(std::string_view key, const std::string& wanted) const {
         const auto found = object_->find(key);
         if (found == object_->end())
-            throw Error(ErrorKind::bad_file, name_ + ": " + in_quotes(path_of(key)) + " is missing, wanted " + wanted);
+            throw bad_file_error(name_ + ": " + in_quotes(path_of(key)) + " is missing, wanted " + wanted);
         fail_at(key, describe(*found), wanted);
     }
     /// Throws bad_file about element `i` of the list `key`.
@@ -243,12 +231,17 @@ public:
     }
 
 private:
+    template <class T>
+    T required(const std::optional<T>& value, std::string_view key, const std::string& wanted) const {
+        if (!value) fail(key, wanted);
+        return *value;
+    }
     const Json* find(std::string_view key) const {
         const auto found = object_->find(key);
         return found == object_->end() || found->is_null() ? nullptr : &*found;
     }
     [[noreturn]] void fail_at(std::string_view key, const std::string& is, const std::string& wanted) const {
-        throw Error(ErrorKind::bad_file, name_ + ": " + in_quotes(path_of(key)) + " is " + is + ", wanted " + wanted);
+        throw bad_file_error(name_ + ": " + in_quotes(path_of(key)) + " is " + is + ", wanted " + wanted);
     }
 
     static std::string integer_text(std::int64_t min, std::int64_t max) {

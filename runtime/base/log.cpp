@@ -38,9 +38,8 @@ void write_to_stderr(LogLevel level, const std::string& message) {
 LogLevel level_from_environment() {
     const std::optional<std::string> wish = environment("VANTAGE_LOG");
     if (!wish) return LogLevel::warning;
-    for (const LevelName& name : level_names) {
+    for (const LevelName& name : level_names)
         if (*wish == name.name) return name.level;
-    }
     // Not an exception: a message must never be the reason that a program fails.
     write_to_stderr(LogLevel::warning,
                     "VANTAGE_LOG=" + *wish + " is no level; using warning (there are error, warning, info, debug)");
@@ -82,11 +81,10 @@ void internal::log_message(LogLevel level, const std::string& message) {
         const std::lock_guard lock(current.mutex);
         function = current.function;
     }
-    if (function) {
+    if (function)
         function(level, message);
-    } else {
+    else
         write_to_stderr(level, message);
-    }
 }
 
 }  // namespace vantage

@@ -3,11 +3,12 @@
 #include <bit>
 #include <cstdint>
 
+#include "runtime/base/format.h"
+
 namespace vantage::internal {
 
 std::string npy_file(const Shape& shape, std::span<const float> values) {
-    std::string sizes;
-    for (const std::int64_t size : shape.sizes()) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+    std::string sizes = join(shape.sizes(), ", ", [](std::int64_t size) { return std::to_string(size); });
     if (shape.rank() == 1) sizes += ',';  // a Python tuple of one
     std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + sizes + "), }";
     constexpr std::size_t before = 10;  // magic, version and the header's length

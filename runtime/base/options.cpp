@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/terminal.h"
-#include "vantage/error.h"
 
 namespace vantage::internal {
 
@@ -21,12 +21,11 @@ bool environment_flag(const char* name) {
     const std::optional<std::string> value = environment(name);
     if (!value) return false;
     std::string word = *value;
-    std::transform(word.begin(), word.end(), word.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    if (std::find(yes.begin(), yes.end(), word) != yes.end()) return true;
-    if (std::find(no.begin(), no.end(), word) != no.end()) return false;
-    throw Error(ErrorKind::usage,
-                std::string(name) + "=" + *value + " is not a switch: use 1, true, yes, on or 0, false, no, off");
+    for (char& c : word)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (std::ranges::count(yes, word) > 0) return true;
+    if (std::ranges::count(no, word) > 0) return false;
+    throw usage_error(std::string(name) + "=" + *value + " is not a switch: use 1, true, yes, on or 0, false, no, off");
 }
 
 namespace {

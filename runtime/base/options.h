@@ -1,7 +1,6 @@
 // Settings from environment variables. The VANTAGE_* variables of command-line options are read by the option parser.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 

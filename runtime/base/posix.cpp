@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <system_error>
 #include <utility>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
-#include "vantage/error.h"
 
 namespace vantage::internal::posix {
 namespace {
@@ -49,7 +48,7 @@ std::string quoted(const std::string& path) {
 void throw_file_error(const char* what, const std::string& path, int error) {
     std::string message = std::string(what) + " " + quoted(path) + ": " + std::generic_category().message(error);
     if (*advice(error) != '\0') message += std::string(" (") + advice(error) + ")";
-    throw Error(ErrorKind::bad_file, message);
+    throw bad_file_error(message);
 }
 
 Descriptor::~Descriptor() {

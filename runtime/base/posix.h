@@ -17,12 +17,10 @@ std::string quoted(const std::string& path);
 [[noreturn]] void throw_file_error(const char* what, const std::string& path, int error);
 
 /// An open file, which the destructor closes.
-class Descriptor {
+class Descriptor : NotCopied {
 public:
     explicit Descriptor(int fd) : fd_(fd) {}
     ~Descriptor();
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
     int get() const { return fd_; }
     /// Closes it now; some file systems report a failed write only here. 0 or errno.
     int close();

@@ -2,7 +2,6 @@
 
 #include <deque>
 #include <mutex>
-#include <string>
 #include <vector>
 
 namespace vantage::internal {

@@ -1,8 +1,9 @@
 #include "vantage/tensor.h"
 
-#include "runtime/base/format.h"
+#include <algorithm>
+
+#include "runtime/base/errors.h"
 #include "shaders/params/quantized.h"
-#include "vantage/error.h"
 
 namespace vantage {
 
@@ -17,9 +18,7 @@ const DTypeInfo& info(DType type) {
         {"q4_0", params::QUANT_GROUP, params::Q4_GROUP_BYTES},
     }};
     const auto index = static_cast<std::size_t>(type);
-    if (index >= table.size()) {
-        throw Error(ErrorKind::usage, format("DType {} does not exist: there are {}", index, table.size()));
-    }
+    if (index >= table.size()) throw usage_error("DType {} does not exist: there are {}", index, table.size());
     return table[index];
 }
 
@@ -27,12 +26,10 @@ Shape::Shape(std::initializer_list<std::int64_t> sizes)
     : Shape(std::span<const std::int64_t>(sizes.begin(), sizes.size())) {}
 
 Shape::Shape(std::span<const std::int64_t> sizes) {
-    if (sizes.size() > static_cast<std::size_t>(max_rank)) {
-        throw Error(ErrorKind::usage,
-                    format("a shape of {} dimensions: at most {} are possible", sizes.size(), max_rank));
-    }
+    if (sizes.size() > static_cast<std::size_t>(max_rank))
+        throw usage_error("a shape of {} dimensions: at most {} are possible", sizes.size(), max_rank);
     rank_ = static_cast<int>(sizes.size());
-    for (std::size_t i = 0; i < sizes.size(); ++i) sizes_[i] = sizes[i];
+    std::ranges::copy(sizes, sizes_.begin());
     static_cast<void>(elements());  // throws for an invalid shape where it is made
 }
 
@@ -40,34 +37,21 @@ std::int64_t Shape::elements() const {
     // With a zero the product is zero, even if the product of the other sizes overflows.
     bool empty = false;
     for (const std::int64_t size : sizes()) {
-        if (size < 0) throw Error(ErrorKind::usage, "shape " + text() + " has a negative size: sizes are 0 or more");
+        if (size < 0) throw usage_error("shape " + text() + " has a negative size: sizes are 0 or more");
         empty = empty || size == 0;
     }
     if (empty) return 0;
     std::int64_t product = 1;
-    for (const std::int64_t size : sizes()) {
-        if (__builtin_mul_overflow(product, size, &product)) {
-            throw Error(ErrorKind::usage, "shape " + text() + " has more elements than 64 bits can count");
-        }
-    }
+    for (const std::int64_t size : sizes())
+        if (__builtin_mul_overflow(product, size, &product))
+            throw usage_error("shape " + text() + " has more elements than 64 bits can count");
     return product;
 }
 
-bool Shape::operator==(const Shape& other) const {
-    if (rank_ != other.rank_) return false;
-    for (int i = 0; i < rank_; ++i) {
-        if ((*this)[i] != other[i]) return false;
-    }
-    return true;
-}
+bool Shape::operator==(const Shape& other) const { return std::ranges::equal(sizes(), other.sizes()); }
 
 std::string Shape::text() const {
-    std::string result = "[";
-    for (const std::int64_t size : sizes()) {
-        if (result.size() > 1) result += ", ";
-        result += std::to_string(size);
-    }
-    return result + "]";
+    return "[" + join(sizes(), ", ", [](std::int64_t size) { return std::to_string(size); }) + "]";
 }
 
 std::uint64_t TensorType::bytes() const {
@@ -75,9 +59,8 @@ std::uint64_t TensorType::bytes() const {
     const auto elements = static_cast<std::uint64_t>(shape.elements());
     const std::uint64_t blocks = elements / storage.elements + (elements % storage.elements != 0 ? 1 : 0);
     std::uint64_t bytes = 0;
-    if (__builtin_mul_overflow(blocks, std::uint64_t{storage.bytes}, &bytes)) {
-        throw Error(ErrorKind::usage, "tensor " + text() + " has more bytes than 64 bits can count");
-    }
+    if (__builtin_mul_overflow(blocks, std::uint64_t{storage.bytes}, &bytes))
+        throw usage_error("tensor " + text() + " has more bytes than 64 bits can count");
     return bytes;
 }
 

@@ -24,12 +24,10 @@ struct HostSpan {
 void listen_to_spans(std::function<void(const HostSpan&)> listener);
 
 /// A span from construction to destruction. Spans of a thread can be nested.
-class TraceSpan {
+class TraceSpan : NotCopied {
 public:
     explicit TraceSpan(const char* name, Worker worker = Worker::program);
     ~TraceSpan();
-    TraceSpan(const TraceSpan&) = delete;
-    TraceSpan& operator=(const TraceSpan&) = delete;
 
 private:
     const char* name_;  // null without a listener

@@ -67,21 +67,11 @@ Character character_at(std::string_view valid, std::size_t at) {
 }
 
 void append_utf8(std::string& out, char32_t code) {
-    const auto put = [&out](char32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
-    if (code < 0x80) {
-        put(code);
-    } else if (code < 0x800) {
-        put(0xC0 | (code >> 6));
-        put(0x80 | (code & 0x3F));
-    } else if (code < 0x10000) {
-        put(0xE0 | (code >> 12));
-        put(0x80 | ((code >> 6) & 0x3F));
-        put(0x80 | (code & 0x3F));
-    } else {
-        put(0xF0 | (code >> 18));
-        put(0x80 | ((code >> 12) & 0x3F));
-        put(0x80 | ((code >> 6) & 0x3F));
-        put(0x80 | (code & 0x3F));
+    const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // bytes behind the first
+    constexpr char32_t lead[] = {0, 0xC0, 0xE0, 0xF0};
+    for (int i = more; i >= 0; --i) {
+        const char32_t byte = i == more ? lead[more] | code >> (6 * i) : 0x80 | (code >> (6 * i) & 0x3F);
+        out += static_cast<char>(static_cast<unsigned char>(byte));
     }
 }
 

@@ -20,9 +20,6 @@ struct BuildFacts {
 };
 const BuildFacts& build_facts();
 /// Whether the kernels of an optional family were built.
-inline bool has_family(const char* family) {
-    const std::vector<std::string>& families = build_facts().families;
-    return std::find(families.begin(), families.end(), family) != families.end();
-}
+inline bool has_family(const char* family) { return std::ranges::count(build_facts().families, family) > 0; }
 
 }  // namespace vantage::internal

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/errors.h"
 #include "runtime/models/architecture.h"
 
 namespace vantage::internal {
@@ -28,12 +29,10 @@ std::string Checkpoint::name_of(const std::string& weight) const {
 const TensorEntry& Checkpoint::entry(const std::string& weight) const {
     if (const TensorEntry* found = files_.find(name_of(weight))) return *found;
     const bool bare = is_of_output_layer(config_, weight);
-    throw Error(ErrorKind::bad_file,
-                files_.file_of(weight) + ": tensor " + name_of(weight) + " is missing, wanted by " +
-                    config_.architecture +
-                    (bare ? " for its output layer: was the model saved without one (LlamaModel in place of "
-                            "LlamaForCausalLM)?"
-                          : ""));
+    throw bad_file_error(
+        files_.file_of(weight) + ": tensor " + name_of(weight) + " is missing, wanted by " + config_.architecture +
+        (bare ? " for its output layer: was the model saved without one (LlamaModel in place of LlamaForCausalLM)?"
+              : ""));
 }
 
 std::vector<std::string> Checkpoint::absent() const {
@@ -55,21 +54,19 @@ void Checkpoint::check_shape(const Value& value) const {
                                               wanted.sizes().end());
         const TensorEntry& found = entry(part);
         if (!std::ranges::equal(found.shape, sizes))  // not as a Shape: a file may have more dimensions than that
-            throw Error(ErrorKind::bad_file, files_.file_of(name_of(part)) + ": " + name_of(part) + " is " +
-                                                 found.text() + ", but config.json wants " + Shape(sizes).text());
+            throw bad_file_error(files_.file_of(name_of(part)) + ": " + name_of(part) + " is " + found.text() +
+                                 ", but config.json wants " + Shape(sizes).text());
         if (const DType first = dtype(tensors_of(value).front()); dtype(part) != first)
-            throw Error(ErrorKind::bad_file, files_.file_of(name_of(part)) + ": " + name_of(part) + " is " +
-                                                 found.text() + ", but the others of its kind are " +
-                                                 vantage::name_of(first));
+            throw bad_file_error(files_.file_of(name_of(part)) + ": " + name_of(part) + " is " + found.text() +
+                                 ", but the others of its kind are " + vantage::name_of(first));
     }
 }
 
 void Checkpoint::check_surplus(const std::set<std::string>& used) const {
-    for (const std::string& name : files_.names()) {
+    for (const std::string& name : files_.names())
         if (used.count(name) == 0 && !is_ignored_tensor(config_, name))
-            throw Error(ErrorKind::bad_file, files_.file_of(name) + ": tensor " + name + " is not part of " +
-                                                 config_.architecture + " with this config.json");
-    }
+            throw bad_file_error(files_.file_of(name) + ": tensor " + name + " is not part of " + config_.architecture +
+                                 " with this config.json");
 }
 
 }  // namespace vantage::internal

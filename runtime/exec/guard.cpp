@@ -45,16 +45,16 @@ void check_arena(const Graph& graph, const Schedule& schedule, const PlanMemory&
     for (std::size_t i = 0; i < schedule.arena_zones.size(); i += 2)
         owned.emplace_back(schedule.arena_zones[i], schedule.arena_zones[i + 1]);
     owned.emplace_back(schedule.arena_bytes, schedule.arena_bytes);
-    std::sort(owned.begin(), owned.end());
+    std::ranges::sort(owned);
     std::uint64_t free_from = 0;
     for (const auto& [begin, end] : owned) {
         if (const std::size_t free = whole_words(free_from) / 4, next = begin / 4; free < next)
             if (const std::size_t touched = first_touched(std::span(words).first(next), free); touched < next)
                 throw Error(
                     ErrorKind::failure,
-                    format("plan: a kernel wrote to byte {} of the arena, outside of every value; in front of it "
-                           "lies {}",
-                           4 * touched, value_before(graph, schedule, 4 * touched)));
+                    format(
+                        "plan: a kernel wrote to byte {} of the arena, outside of every value; in front of it lies {}",
+                        4 * touched, value_before(graph, schedule, 4 * touched)));
         free_from = std::max(free_from, end);
     }
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/trace_span.h"
@@ -176,23 +177,20 @@ void Plan::State::find_unwritten(const Bindings* bindings) {
 
 void Plan::State::require_written(std::span<const int> segments) const {
     if (unwritten.empty()) return;
-    std::string inputs, weights;
+    std::vector<std::string> inputs, weights;
     for (const auto& [id, readers] : unwritten) {
         if (std::ranges::none_of(segments, [&](int segment) { return readers.contains(segment); })) continue;
         const Value& value = graph.value(id);
-        std::string& names = value.kind == ValueKind::input ? inputs : weights;
-        names += (names.empty() ? "" : ", ") + value.name;
+        (value.kind == ValueKind::input ? inputs : weights).push_back(value.name);
     }
     if (inputs.empty() && weights.empty()) return;
-    const auto part = [](const char* one, const char* several, const std::string& names) {
-        if (names.empty()) return std::string();
-        return (names.find(',') == std::string::npos ? one : several) + (" " + names);
+    const auto part = [](const char* one, const char* several, const std::vector<std::string>& names) {
+        return names.empty() ? std::string() : (names.size() == 1 ? one : several) + (" " + join(names));
     };
-    const bool both = !inputs.empty() && !weights.empty(),
-               one = !both && (inputs + weights).find(',') == std::string::npos;
-    throw Error(ErrorKind::usage, "plan: " + part("input", "inputs", inputs) + (both ? " and " : "") +
-                                      part("weight", "weights", weights) + (one ? " was" : " were") +
-                                      " never written (fill(name, 0) if zeros are meant)");
+    const bool both = !inputs.empty() && !weights.empty(), one = inputs.size() + weights.size() == 1;
+    throw usage_error("plan: " + part("input", "inputs", inputs) + (both ? " and " : "") +
+                      part("weight", "weights", weights) + (one ? " was" : " were") +
+                      " never written (fill(name, 0) if zeros are meant)");
 }
 
 Plan::Plan(Graph graph, const Device& device, const CompileOptions& options)
@@ -211,7 +209,7 @@ Plan PlanAccess::make(Graph graph, const Device& device, const CompileOptions& o
 const Schedule& PlanAccess::schedule(const Plan& plan) { return plan.state().schedule; }
 
 Plan::State& Plan::state() const {
-    if (!state_) throw Error(ErrorKind::usage, "plan: it was moved from");
+    if (!state_) throw usage_error("plan: it was moved from");
     return *state_;
 }
 
@@ -248,8 +246,7 @@ TimelinePoint Plan::submit(const After& after) {
     s.require_written(segments);
     std::vector<VkSemaphoreSubmitInfo> waits;
     for (const TimelinePoint& point : after.points) {
-        if (point.semaphore == VK_NULL_HANDLE)
-            throw Error(ErrorKind::usage, "plan: a point to wait for has no semaphore");
+        if (point.semaphore == VK_NULL_HANDLE) throw usage_error("plan: a point to wait for has no semaphore");
         auto info = gpu::vk_struct<VkSemaphoreSubmitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO);
         info.semaphore = point.semaphore;
         info.value = point.value;

@@ -1,6 +1,7 @@
 #include "runtime/exec/plan_memory.h"
 
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/gpu/transfer.h"
 
 namespace vantage::internal {
@@ -45,7 +46,7 @@ MemoryPlace PlanMemory::place_of(const Graph& graph, const Schedule& schedule, i
     if (placement.in_arena) return {arena, placement.offset};
     const auto found = places.find(storage);
     if (found == places.end())
-        throw Error(ErrorKind::usage, "plan: " + graph.value(storage).name + " is not used by anything that runs");
+        throw usage_error("plan: " + graph.value(storage).name + " is not used by anything that runs");
     return found->second;
 }
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/exec/plan_state.h"
 #include "runtime/exec/upload_weight.h"
 #include "runtime/gpu/buffer_block.h"
@@ -61,7 +61,7 @@ int Plan::State::stored(const std::string& name) const {
 int Plan::State::readable(const std::string& name) const {
     if (const auto found = graph.outputs().find(name); found != graph.outputs().end()) return found->second;
     if (const int id = stored(name); id >= 0) return id;
-    throw Error(ErrorKind::usage, "plan: nothing is called " + (name.empty() ? "\"\"" : name));
+    throw usage_error("plan: nothing is called " + (name.empty() ? "\"\"" : name));
 }
 
 std::string Plan::State::name(int id) const {
@@ -73,7 +73,7 @@ std::string Plan::State::name(int id) const {
 
 int Plan::State::require_writable(int id, const char* deed) const {
     if (graph.value(graph.storage(id)).kind == ValueKind::node)
-        throw Error(ErrorKind::usage, "plan: " + name(id) + " is computed by the plan and cannot be " + deed);
+        throw usage_error("plan: " + name(id) + " is computed by the plan and cannot be " + deed);
     return id;
 }
 
@@ -87,22 +87,21 @@ int Plan::State::writable(const Tensor& tensor, const char* deed) const {
 }
 
 int Plan::State::id_of(const Tensor& tensor) const {
-    if (!tensor) throw Error(ErrorKind::usage, "plan: an empty tensor names no value");
+    if (!tensor) throw usage_error("plan: an empty tensor names no value");
     if (!GraphAccess::same_value(tensor, graph))
-        throw Error(ErrorKind::usage, "plan: the tensor is not one of the graph that was compiled");
+        throw usage_error("plan: the tensor is not one of the graph that was compiled");
     const int storage = graph.storage(tensor.id());  // of a view: that of the value it shows
     const auto kept = [&](const auto& output) { return graph.storage(output.second) == storage; };
     if (graph.value(storage).kind == ValueKind::node && name(tensor.id()).empty() &&
         std::ranges::none_of(graph.outputs(), kept))
-        throw Error(ErrorKind::usage, "plan: the tensor is an intermediate: make it an output to read it");
+        throw usage_error("plan: the tensor is an intermediate: make it an output to read it");
     return tensor.id();
 }
 
 void Plan::State::require_declared(int id, const char* deed) const {
     if (!graph.value(id).transposed) return;
-    throw Error(ErrorKind::usage,
-                format("plan: {}, which the graph declares as {}, is kept transposed and cannot be {}", name(id),
-                       declared(id).shape.text(), deed));
+    throw usage_error("plan: {}, which the graph declares as {}, is kept transposed and cannot be {}", name(id),
+                      declared(id).shape.text(), deed);
 }
 
 TensorType Plan::State::declared(int id) const {
@@ -149,12 +148,11 @@ void Plan::State::bind(int id, MemoryPlace place, std::uint64_t bytes) {
     static_cast<void>(memory.place_of(graph, schedule, id));  // throws for a value that nothing reads
     const std::uint64_t needed = whole_words(type.bytes()), address = place.address();
     if (bytes < needed || address % 16 != 0)
-        throw Error(ErrorKind::usage,
-                    format("plan: {} is {}, which takes {} bytes at a multiple of 16; the memory has {} at {:x}", name,
-                           type.text(), needed, bytes, address));
+        throw usage_error("plan: {} is {}, which takes {} bytes at a multiple of 16; the memory has {} at {:x}", name,
+                          type.text(), needed, bytes, address);
     const auto refuse_shared = [&](std::uint64_t begin, std::uint64_t size, const std::string& other) {
         if (overlap(address, needed, begin, size))
-            throw Error(ErrorKind::usage, "plan: the memory for " + name + " is that of " + other + ", too");
+            throw usage_error("plan: the memory for " + name + " is that of " + other + ", too");
     };
     if (memory.arena) refuse_shared(memory.arena.address(), schedule.arena_bytes, "intermediates of the same plan");
     for (const auto& [other, where] : memory.places)
@@ -168,9 +166,8 @@ void Plan::State::bind(int id, MemoryPlace place, std::uint64_t bytes) {
 template <class T>
 void Plan::State::write(int id, std::span<const T> values) {
     const TensorType type = declared(id);
-    if (static_cast<std::int64_t>(values.size()) != type.shape.elements())
-        throw Error(ErrorKind::usage,
-                    format("plan: {} is {}, but {} values are given", name(id), type.text(), values.size()));
+    if (std::ssize(values) != type.shape.elements())
+        throw usage_error("plan: {} is {}, but {} values are given", name(id), type.text(), values.size());
     upload(id, host_tensor(graph.value(id).type, values));
 }
 
@@ -190,8 +187,8 @@ void Plan::write(const Tensor& tensor, std::span<const std::int32_t> values) {
 void Plan::write(const std::string& name, const Array& values) {
     const TensorType type = state().declared(state().writable(name, "written"));
     if (type.shape != values.shape())
-        throw Error(ErrorKind::usage,
-                    "plan: " + name + " is " + type.text() + ", but an array " + values.shape().text() + " is given");
+        throw usage_error("plan: " + name + " is " + type.text() + ", but an array " + values.shape().text() +
+                          " is given");
     write(name, values.values());
 }
 
@@ -200,8 +197,7 @@ void Plan::write_bytes(const std::string& name, std::span<const std::byte> bytes
     if (is_quantized(state().graph.value(id).type.dtype)) state().require_declared(id, "written as bytes");
     const TensorType type = state().declared(id);
     if (type.bytes() != bytes.size())
-        throw Error(ErrorKind::usage,
-                    format("plan: {} is {}, but {} bytes are given", name, type.text(), bytes.size()));
+        throw usage_error("plan: {} is {}, but {} bytes are given", name, type.text(), bytes.size());
     state().upload(id, bytes);
 }
 
@@ -236,8 +232,8 @@ void Plan::load(const std::string& path) {
         for (const std::string& part : parts) {
             const TensorEntry& entry = file.at(part);
             if (!std::ranges::equal(entry.shape, wanted.sizes()))
-                throw Error(ErrorKind::bad_file,
-                            path + ": " + part + " is " + entry.text() + ", but the graph wants " + wanted.text());
+                throw bad_file_error(path + ": " + part + " is " + entry.text() + ", but the graph wants " +
+                                     wanted.text());
             upload_weight(s.device.state(), place.buffer, offset, type, dtype_of(entry, path + ": " + part),
                           value.transposed, entry.data);
             file.release(entry);
@@ -251,10 +247,10 @@ Array Plan::State::read(int id, Range rows) const {
     const Value& value = graph.value(id);
     const std::string label = "plan: " + name(id);
     if (graph.value(graph.storage(id)).kind == ValueKind::node && !ran)
-        throw Error(ErrorKind::usage, label + " is computed by a run, but none has been made");
+        throw usage_error(label + " is computed by a run, but none has been made");
     TensorType type = declared(id), before = type;
     if (rows != Range()) {
-        if (type.shape.rank() == 0) throw Error(ErrorKind::usage, label + " is a scalar and has no rows");
+        if (type.shape.rank() == 0) throw usage_error(label + " is a scalar and has no rows");
         rows = rows.within(type.shape[0], label);
         before.shape[0] = rows.first, type.shape[0] = rows.count;
     } else {
@@ -301,7 +297,7 @@ void Plan::bind(const std::string& name, const BufferView& memory) {
     State& s = state();
     const int id = s.writable(name, "bound");
     const auto require = [&](bool condition, const char* what) {
-        if (!condition) throw Error(ErrorKind::usage, "plan: the memory for " + name + what);
+        if (!condition) throw usage_error("plan: the memory for " + name + what);
     };
     require(memory.buffer != VK_NULL_HANDLE, " is empty");
     require(memory.address >= memory.offset && memory.address != 0, " has no device address");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/base/assets.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/file_lock.h"
 #include "runtime/base/files.h"
 #include "runtime/base/json.h"
@@ -127,8 +128,7 @@ TuningFile tuning_from_json(const std::string& text, const std::string& name) {
                                device.optional_text("uuid").value_or("")},
                     .table = {}};
     if (calls.json().size() > max_calls)
-        throw Error(ErrorKind::bad_file,
-                    format("{}: {} calls, wanted at most {}", name, calls.json().size(), max_calls));
+        throw bad_file_error("{}: {} calls, wanted at most {}", name, calls.json().size(), max_calls);
     for (const auto& [key, call] : calls.json().items()) file.table.calls[key] = call_from_json(key, calls.object(key));
     return file;
 }
@@ -155,7 +155,7 @@ TuningTable installed_tuning(const Caps& caps) {
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator(*directory, ignored))
         if (entry.path().extension() == ".json") paths.push_back(entry.path().string());
-    std::sort(paths.begin(), paths.end());
+    std::ranges::sort(paths);
     TuningTable table;
     const TunedDevice here = TunedDevice::of(caps);
     for (const std::string& path : paths)
@@ -177,9 +177,8 @@ void add_to_tuning_file(const std::string& path, const TuningFile& measured) {
     TuningFile file{.device = measured.device, .table = {}};
     if (exists(path)) file = tuning_from_json(read_file(path, largest_file), path);
     if (file.device != measured.device)
-        throw Error(ErrorKind::bad_file,
-                    format("{} is a table of {} ({}), not of {} ({}): nothing is added to it", path, file.device.name,
-                           file.device.driver_version, measured.device.name, measured.device.driver_version));
+        throw bad_file_error("{} is a table of {} ({}), not of {} ({}): nothing is added to it", path, file.device.name,
+                             file.device.driver_version, measured.device.name, measured.device.driver_version);
     file.table.merge(measured.table);
     write_file(path, tuning_to_json(file));
 }
@@ -188,7 +187,7 @@ bool forget_own_tuning(const Caps& caps) {
     const std::string path = own_tuning_path(caps);
     std::error_code error;
     const bool removed = !path.empty() && std::filesystem::remove(path, error);
-    if (error) throw Error(ErrorKind::bad_file, path + ": cannot be removed: " + error.message());
+    if (error) throw bad_file_error(path + ": cannot be removed: " + error.message());
     return removed;
 }
 

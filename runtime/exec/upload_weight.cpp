@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/half.h"
 #include "runtime/base/quantize.h"
 #include "runtime/gpu/transfer.h"
@@ -52,7 +53,7 @@ void convert(DType from, std::span<const std::byte> bytes, DType type, std::span
     constexpr float first_infinity = 65520;  // rounds to it in f16
     if (type == DType::f16 &&
         std::ranges::any_of(values, [](float v) { return std::isfinite(v) && std::abs(v) >= first_infinity; }))
-        throw Error(ErrorKind::unsupported, "a weight is beyond the 65504 of f16: take bf16 or f32");
+        throw unsupported_error("a weight is beyond the 65504 of f16: take bf16 or f32");
 }
 
 // The same by two threads, or by this one where there is no other. Halves meet between groups of quantised elements.

@@ -39,7 +39,7 @@ Comparison compare(const std::string& name, const HostTensor& got, const HostTen
     Comparison result;
     double worst_ratio = -1;
     std::int64_t worst_at = 0;
-    for (std::int64_t i = 0; i < static_cast<std::int64_t>(want.data.size()); ++i) {
+    for (std::int64_t i = 0; i < std::ssize(want.data); ++i) {
         const double g = got[i], w = want[i];
         if (std::isinf(w) && g == w) continue;
         const double error = std::isfinite(g) && std::isfinite(w) ? std::abs(g - w) : HUGE_VAL;

@@ -179,8 +179,7 @@ private:
 
     void compact() {
         auto& all = nodes();
-        all.erase(std::remove_if(all.begin(), all.end(), [](const Node& node) { return node.op == nullptr; }),
-                  all.end());
+        std::erase_if(all, [](const Node& node) { return node.op == nullptr; });
         for (std::size_t i = 0; i < all.size(); ++i)
             for (int id : all[i].outputs) value(id).node = static_cast<int>(i);
     }

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/graph/op_def.h"
@@ -17,7 +18,14 @@ T get(const std::map<std::string, Attrs::Value>& values, const std::string& name
     const auto found = values.find(name);
     if (found == values.end()) return default_value;
     if (const T* value = std::get_if<T>(&found->second)) return *value;
-    throw Error(ErrorKind::usage, "attribute " + name + " has another type than its op reads");
+    throw usage_error("attribute " + name + " has another type than its op reads");
+}
+
+// A usage error that says where the program made the call.
+template <class... Arguments>
+Error error_at(SourceLocation where, FormatText<std::type_identity_t<Arguments>...> text,
+               const Arguments&... arguments) {
+    return Error(ErrorKind::usage, text_of(where) + format<Arguments...>(text, arguments...), where);
 }
 
 }  // namespace
@@ -53,7 +61,7 @@ std::string Attrs::print() const {
         if (const auto* s = std::get_if<std::string>(&value)) text += *s;
         if (const auto* b = std::get_if<std::vector<std::byte>>(&value)) text += format("{} bytes", b->size());
         if (const auto* types = std::get_if<std::vector<TensorType>>(&value))
-            for (const TensorType& type : *types) text += (&type == types->data() ? "" : ", ") + type.text();
+            text += join(*types, ", ", [](const TensorType& type) { return type.text(); });
     }
     return text;
 }
@@ -68,7 +76,7 @@ std::string name_of(const Graph& graph, const Node& node) {
 }
 
 const TensorType& Tensor::type() const {
-    if (!graph_) throw Error(ErrorKind::usage, "an empty tensor has no type: give a tensor of a graph");
+    if (!graph_) throw usage_error("an empty tensor has no type: give a tensor of a graph");
     return graph_->values[static_cast<std::size_t>(id_)].type;
 }
 
@@ -80,7 +88,7 @@ Graph::Graph(WeightTypes weight_types) : data_(std::make_shared<GraphData>()) {
 }
 
 GraphData& Graph::data() const {
-    if (!data_) throw Error(ErrorKind::usage, "graph: it was moved from, or is that of an empty tensor");
+    if (!data_) throw usage_error("graph: it was moved from, or is that of an empty tensor");
     return *data_;
 }
 
@@ -95,7 +103,7 @@ const std::map<std::string, int>& Graph::outputs() const { return data().outputs
 const Value& Graph::value(int id) const {
     const std::deque<Value>& all = data().values;
     if (id < 0 || static_cast<std::size_t>(id) >= all.size())
-        throw Error(ErrorKind::usage, format("graph: there is no value {}; it has {}", id, all.size()));
+        throw usage_error("graph: there is no value {}; it has {}", id, all.size());
     return at(all, id);
 }
 
@@ -107,15 +115,13 @@ int Graph::storage(int id) const {
 void Graph::require_own(const Tensor& tensor, const std::string& what, SourceLocation where) const {
     static_cast<void>(data());
     const char* wrong = !tensor ? " is an empty tensor" : !tensor.is_of(*this) ? " belongs to another graph" : nullptr;
-    if (wrong != nullptr) throw Error(ErrorKind::usage, text_of(where) + what + wrong, where);
+    if (wrong != nullptr) throw error_at(where, "{}{}", what, wrong);
 }
 
 int Graph::add_value(Value value, SourceLocation where) {
     if (value.kind != ValueKind::view && value.type.shape.elements() >= std::int64_t{1} << 31)
-        throw Error(ErrorKind::usage,
-                    text_of(where) + format("graph: {} would be {}; kernels index up to 2^31 - 1 elements of a tensor",
-                                            value.name, value.type.text()),
-                    where);
+        throw error_at(where, "graph: {} would be {}; kernels index up to 2^31 - 1 elements of a tensor", value.name,
+                       value.type.text());
     static std::atomic<std::uint64_t> serials = 0;
     value.serial = ++serials;
     data().values.push_back(std::move(value));
@@ -124,8 +130,7 @@ int Graph::add_value(Value value, SourceLocation where) {
 
 Tensor Graph::add_named(Value value, SourceLocation where) {
     const std::string name = value.name;
-    if (data().by_name.count(name) != 0)
-        throw Error(ErrorKind::usage, text_of(where) + "graph: there is a value called " + name + " already", where);
+    if (data().by_name.count(name) != 0) throw error_at(where, "graph: there is a value called {} already", name);
     const int id = add_value(std::move(value), where);
     data().by_name.emplace(name, id);
     return {data_, id};
@@ -139,11 +144,9 @@ Tensor Graph::add_weight(Value value, SourceLocation where) {
     if (const auto found = data().by_name.find(value.name); found != data().by_name.end()) {
         const Value& known = this->value(found->second);
         if (known.kind == ValueKind::weight && known.type.shape == value.type.shape) return {data_, found->second};
-        throw Error(ErrorKind::usage,
-                    text_of(where) + "graph: weight " + value.name + " is asked for as " + value.type.shape.text() +
-                        (known.kind == ValueKind::weight ? ", but was " + known.type.shape.text() + " before"
-                                                         : ", but the name is that of another value"),
-                    where);
+        throw error_at(where, "graph: weight {} is asked for as {}, but {}", value.name, value.type.shape.text(),
+                       known.kind == ValueKind::weight ? "was " + known.type.shape.text() + " before"
+                                                       : "the name is that of another value");
     }
     return add_named(std::move(value), where);
 }
@@ -175,21 +178,16 @@ Tensor Graph::constant(const std::string& name, Shape shape, DType dtype, std::v
                        SourceLocation where) {
     const TensorType type{shape, dtype};
     if (data.size() != type.bytes())
-        throw Error(ErrorKind::usage,
-                    text_of(where) + format("graph: constant {} has {} bytes, but {} takes {}", name, data.size(),
-                                            type.text(), type.bytes()),
-                    where);
+        throw error_at(where, "graph: constant {} has {} bytes, but {} takes {}", name, data.size(), type.text(),
+                       type.bytes());
     return add_named(
         {.type = type, .name = name, .kind = ValueKind::constant, .data = [bytes = std::move(data)] { return bytes; }},
         where);
 }
 
 Tensor Graph::constant(const std::string& name, Shape shape, const std::vector<float>& values, SourceLocation where) {
-    if (static_cast<std::int64_t>(values.size()) != shape.elements())
-        throw Error(ErrorKind::usage,
-                    text_of(where) +
-                        format("graph: constant {} is {}, but {} values are given", name, shape.text(), values.size()),
-                    where);
+    if (std::ssize(values) != shape.elements())
+        throw error_at(where, "graph: constant {} is {}, but {} values are given", name, shape.text(), values.size());
     const auto bytes = std::as_bytes(std::span(values));
     return constant(name, shape, DType::f32, std::vector<std::byte>(bytes.begin(), bytes.end()), where);
 }
@@ -208,11 +206,9 @@ Tensor Graph::constant(const std::string& name, Shape shape, std::function<std::
         return {data_, known->second};
     const auto bytes_of_table = [name, type, where, make = std::move(table)] {
         const std::vector<float> values = make();
-        if (static_cast<std::int64_t>(values.size()) != type.shape.elements())
-            throw Error(ErrorKind::usage,
-                        text_of(where) + format("graph: constant {} is {}, but its table has {} values", name,
-                                                type.text(), values.size()),
-                        where);
+        if (std::ssize(values) != type.shape.elements())
+            throw error_at(where, "graph: constant {} is {}, but its table has {} values", name, type.text(),
+                           values.size());
         const auto bytes = std::as_bytes(std::span(values));
         return std::vector<std::byte>(bytes.begin(), bytes.end());
     };
@@ -227,17 +223,15 @@ Tensor Graph::state(const std::string& name, Shape shape, DType dtype, bool host
 void Graph::output(const std::string& name, Tensor tensor, SourceLocation where) {
     require_own(tensor, "output: " + name, where);
     if (!data().outputs.emplace(name, tensor.id()).second)
-        throw Error(ErrorKind::usage, text_of(where) + "graph: there is an output called " + name + " already", where);
+        throw error_at(where, "graph: there is an output called {} already", name);
 }
 
 Tensor Graph::reshape(Tensor tensor, Shape shape, SourceLocation where) {
     require_own(tensor, "reshape: x", where);
     if (tensor.shape() == shape) return tensor;
     if (tensor.shape().elements() != shape.elements())
-        throw Error(ErrorKind::usage,
-                    text_of(where) + "reshape: " + tensor.shape().text() + " has another number of elements than " +
-                        shape.text(),
-                    where);
+        throw error_at(where, "reshape: {} has another number of elements than {}", tensor.shape().text(),
+                       shape.text());
     const TensorType type{shape, tensor.dtype()};
     return {data_, add_value({.type = type, .kind = ValueKind::view, .alias = tensor.id()}, where)};
 }

@@ -1,6 +1,7 @@
 #include "runtime/graph/memory_plan.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -9,8 +10,7 @@ namespace vantage::internal {
 std::uint64_t place(std::span<Lifetime> lifetimes, std::uint64_t alignment, std::uint64_t gap) {
     std::vector<std::size_t> order(lifetimes.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
+    std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return lifetimes[i].bytes; });
     const auto round_up = [&](std::uint64_t value) { return (value + alignment - 1) / alignment * alignment; };
 
     std::vector<const Lifetime*> placed;  // sorted by offset
@@ -25,9 +25,7 @@ std::uint64_t place(std::span<Lifetime> lifetimes, std::uint64_t alignment, std:
         }
         wanted.offset = offset;
         end = std::max(end, round_up(offset + wanted.bytes + gap));
-        placed.insert(std::upper_bound(placed.begin(), placed.end(), &wanted,
-                                       [](const Lifetime* a, const Lifetime* b) { return a->offset < b->offset; }),
-                      &wanted);
+        placed.insert(std::ranges::upper_bound(placed, offset, {}, &Lifetime::offset), &wanted);
     }
     return end;
 }

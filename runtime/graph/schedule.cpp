@@ -143,7 +143,7 @@ private:
         make.with(params::GridParams{.keys_per_group = launch.keys_per_group,
                                      .y = launch.groups[1],
                                      .z = launch.groups[2],
-                                     .sequences = static_cast<std::uint32_t>(steps.elements() / steps[-1])});
+                                     .sequences = u32(steps.elements() / steps[-1])});
         const int lifetime = add_lifetime(12);
         Dispatch dispatch{.launch = make, .segment = node.segment, .label = "grid"};
         const int storage = graph_.storage(step);
@@ -225,8 +225,8 @@ private:
         std::vector<MemoryUse> unfinished;
         for (Dispatch& dispatch : schedule_.dispatches) {
             for (const MemoryUse& use : dispatch.uses)
-                dispatch.barrier_before |= std::any_of(unfinished.begin(), unfinished.end(),
-                                                       [&](const MemoryUse& before) { return conflict(before, use); });
+                dispatch.barrier_before |=
+                    std::ranges::any_of(unfinished, [&](const MemoryUse& before) { return conflict(before, use); });
             if (dispatch.barrier_before) unfinished.clear();
             unfinished.insert(unfinished.end(), dispatch.uses.begin(), dispatch.uses.end());
         }
@@ -260,7 +260,7 @@ std::vector<int> live_nodes(const Graph& graph) {
     std::vector<int> live;
     for (int i = static_cast<int>(graph.nodes().size()) - 1; i >= 0; --i) {
         const Node& node = at(graph.nodes(), i);
-        const bool wanted = std::any_of(node.outputs.begin(), node.outputs.end(), [&](int id) {
+        const bool wanted = std::ranges::any_of(node.outputs, [&](int id) {
             return at(needed, id) || graph.value(graph.storage(id)).kind == ValueKind::state;
         });
         if (!wanted) continue;

@@ -78,8 +78,7 @@ void build_bert(ModelBuilder& d) {
     const Tensor pooled = needs_pooler || has_bare_pooler(d) ? bert_pooler(d, x) : Tensor();
     if (c.own.flag("relation")) d.graph.output(model_names::relation, d.dense("cls.seq_relationship", pooled, 2, true));
     if (c.head == Head::classification)
-        d.graph.output(model_names::logits,
-                       d.dense("classifier", pooled, static_cast<std::int64_t>(c.labels.size()), true));
+        d.graph.output(model_names::logits, d.dense("classifier", pooled, std::ssize(c.labels), true));
     if (c.head != Head::masked_lm) return;
     const Tensor inner = activate(d.dense("cls.predictions.transform.dense", x, c.width, true), c.activation);
     const Tensor transformed = d.layer_norm("cls.predictions.transform.LayerNorm", inner);

@@ -15,8 +15,7 @@ namespace {
 void read_tokens(const JsonFields& fields, ModelConfig& config) {
     const std::vector<std::int64_t> ends = fields.integers("eos_token_id", -1, max_vocab);
     if (!ends.empty()) config.end_tokens = ends;
-    config.end_tokens.erase(std::remove(config.end_tokens.begin(), config.end_tokens.end(), -1),
-                            config.end_tokens.end());
+    std::erase(config.end_tokens, -1);
 }
 
 std::string architecture_of(const JsonFields& fields) {

@@ -62,8 +62,8 @@ namespace {
 // id2label {"0": "NEGATIVE", …}, or num_labels, or the two that transformers takes.
 void read_labels(const JsonFields& fields, ModelConfig& c) {
     const std::optional<JsonFields> names = fields.optional_object("id2label");
-    const std::int64_t count = names ? static_cast<std::int64_t>(names->json().size())
-                                     : fields.optional_integer("num_labels", 1, 1 << 16).value_or(2);
+    const std::int64_t count =
+        names ? std::ssize(names->json()) : fields.optional_integer("num_labels", 1, 1 << 16).value_or(2);
     if (count == 0) fields.fail("id2label", "a name for each label");
     const std::string problem = fields.optional_text("problem_type").value_or("");
     if (problem == "regression")
@@ -150,8 +150,7 @@ void read_windows(const JsonFields& fields, ModelConfig& c, std::int64_t window,
                   const std::function<bool(std::int64_t)>& slides) {
     if (window == 0) return;
     const bool listed = fields.has("layer_types");
-    if (listed && static_cast<std::int64_t>(fields.list("layer_types").size()) != c.layers)
-        fields.fail("layer_types", "one for each layer");
+    if (listed && std::ssize(fields.list("layer_types")) != c.layers) fields.fail("layer_types", "one for each layer");
     for (std::int64_t layer = 0; layer < c.layers; ++layer) {
         if (!listed) {
             c.windows.push_back(slides(layer) ? window : 0);
@@ -213,7 +212,7 @@ void read_longrope(const JsonFields& fields, const JsonFields& rope, ModelConfig
         for (const Json& factor : rope.list(key))
             if (factor.is_number() && factor.get<double>() >= 1e-3 && factor.get<double>() <= 1e6)
                 list.push_back(factor.get<double>());
-        if (list.size() != rope.list(key).size() || static_cast<std::int64_t>(list.size()) != c.rotary_width / 2)
+        if (list.size() != rope.list(key).size() || std::ssize(list) != c.rotary_width / 2)
             rope.fail(key, format("{} numbers from 0.001 to 1e6", c.rotary_width / 2));
         return list;
     };

@@ -36,8 +36,7 @@ void build_distilbert(ModelBuilder& d) {
     d.finish_encoder(last);
     if (c.head == Head::classification) {
         const Tensor inner = relu(d.dense("pre_classifier", d.first_row(last), c.width, true));
-        d.graph.output(model_names::logits,
-                       d.dense("classifier", inner, static_cast<std::int64_t>(c.labels.size()), true));
+        d.graph.output(model_names::logits, d.dense("classifier", inner, std::ssize(c.labels), true));
     }
     if (c.head != Head::masked_lm) return;
     const Tensor inner = activate(d.dense("vocab_transform", last, c.width, true), c.activation);

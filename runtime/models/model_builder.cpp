@@ -58,8 +58,8 @@ Tensor ModelBuilder::integers(const std::string& name, std::span<const std::int3
     Tensor& made = integers_[name];
     const auto bytes = std::as_bytes(values);
     if (!made)
-        made = graph.constant(name, {static_cast<std::int64_t>(values.size())}, DType::i32,
-                              std::vector<std::byte>(bytes.begin(), bytes.end()));
+        made =
+            graph.constant(name, {std::ssize(values)}, DType::i32, std::vector<std::byte>(bytes.begin(), bytes.end()));
     return made;
 }
 

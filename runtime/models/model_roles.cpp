@@ -120,7 +120,7 @@ void ModelRoles::trace(int value, const Columns& made) {
     const Node& node = graph_.nodes()[index];
     if (node.op == &matmul_op && is_weight(node.inputs[ops::matmul::b_])) {
         std::vector<Columns>& known = columns_[index];
-        if (std::find(known.begin(), known.end(), made) == known.end()) known.push_back(made);
+        if (std::ranges::count(known, made) == 0) known.push_back(made);
         return;
     }
     if (node.op == &add_op || node.op == &embedding_op) return;  // the residual stream is not a projection

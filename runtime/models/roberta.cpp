@@ -31,8 +31,7 @@ void build_roberta_with(ModelBuilder& d, const SelfAttention& attention) {
     if (has_bare_pooler(d)) bert_pooler(d, x);
     if (c.head == Head::classification) {
         const Tensor inner = activate(d.dense("classifier.dense", d.first_row(x), c.width, true), Activation::tanh);
-        d.graph.output(model_names::logits,
-                       d.dense("classifier.out_proj", inner, static_cast<std::int64_t>(c.labels.size()), true));
+        d.graph.output(model_names::logits, d.dense("classifier.out_proj", inner, std::ssize(c.labels), true));
     }
     if (c.head != Head::masked_lm) return;
     const Tensor transformed = d.layer_norm("lm_head.layer_norm", gelu(d.dense("lm_head.dense", x, c.width, true)));

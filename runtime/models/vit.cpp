@@ -80,8 +80,7 @@ void build_vit(ModelBuilder& d) {
     const Tensor normed = d.layer_norm("layernorm", last), answer = d.first_row(normed);
     d.graph.output(model_names::last_hidden, normed);
     if (c.head == Head::classification)
-        d.graph.output(model_names::logits,
-                       d.dense("classifier", answer, static_cast<std::int64_t>(c.labels.size()), true));
+        d.graph.output(model_names::logits, d.dense("classifier", answer, std::ssize(c.labels), true));
     else if (d.has(vit_pooler))
         d.graph.output(
             model_names::pooled,

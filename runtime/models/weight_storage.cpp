@@ -27,7 +27,7 @@ std::vector<bool> matrices_of(const Graph& graph, const ModelConfig& config) {
     for (std::size_t node = 0; node < graph.nodes().size(); ++node)
         for (std::size_t i = 0; i < graph.nodes()[node].inputs.size(); ++i)
             if (const int id = graph.nodes()[node].inputs[i]; id >= 0)
-                (is_matrix_use(graph, roles, node, i) ? used : used_elsewhere)[static_cast<std::size_t>(id)] = true;
+                at(is_matrix_use(graph, roles, node, i) ? used : used_elsewhere, id) = true;
     for (const Value& value : graph.values())
         if (value.alias >= 0) at(used_elsewhere, value.alias) = true;
     for (std::size_t id = 0; id < used.size(); ++id)

@@ -1,7 +1,7 @@
 #include "vantage/batch.h"
 
 #include "runtime/base/at.h"
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/session_core.h"
 
@@ -9,12 +9,12 @@ namespace vantage {
 
 Batch::Batch(const Model& model, std::int64_t sequences, const SessionOptions& options) {
     if (sequences < 1 || sequences > 65535)
-        throw Error(ErrorKind::usage, format("a batch of {} sequences was asked for; it has 1 to 65535", sequences));
+        throw usage_error("a batch of {} sequences was asked for; it has 1 to 65535", sequences);
     if (config_of(model).is_vision())
-        throw Error(ErrorKind::usage, model.info().name + " (" + model.info().architecture +
-                                          ") takes images: a batch takes texts; a session takes images, one by one");
+        throw usage_error(described(model.info()) +
+                          " takes images: a batch takes texts; a session takes images, one by one");
     if (options.record_attention.every || !options.record_attention.layers.empty())
-        throw Error(ErrorKind::usage, "a batch records no attention; a session does");
+        throw usage_error("a batch records no attention; a session does");
     core_ = std::make_shared<SessionCore>(model, options, sequences, false);
     sequences_.reserve(static_cast<std::size_t>(sequences));
     for (std::int64_t i = 0; i < sequences; ++i)
@@ -30,8 +30,7 @@ std::int64_t Batch::size() const { return std::ssize(use()->sequences); }
 
 const Sequence& Batch::operator[](std::int64_t sequence) const {
     if (sequence < 0 || sequence >= size())
-        throw Error(ErrorKind::usage,
-                    format("a batch of {} sequences has no sequence {}", sequences_.size(), sequence));
+        throw usage_error("a batch of {} sequences has no sequence {}", sequences_.size(), sequence);
     return *at(sequences_, sequence);
 }
 Sequence& Batch::operator[](std::int64_t sequence) { return const_cast<Sequence&>(std::as_const(*this)[sequence]); }
@@ -63,14 +62,8 @@ void Batch::generate(std::int64_t count, const std::function<bool(std::int64_t, 
     }
 }
 
-std::int64_t Batch::context() const {
-    require_core(core_);
-    return core_->context;
-}
-const Model& Batch::model() const {
-    require_core(core_);
-    return core_->model;
-}
+std::int64_t Batch::context() const { return required(core_).context; }
+const Model& Batch::model() const { return required(core_).model; }
 const SessionStats& Batch::stats() const { return use()->runs.stats(); }
 SessionMemory Batch::memory() const { return use()->memory(); }
 std::vector<DispatchTiming> Batch::take_timings() { return use()->runs.take_timings(); }

@@ -1,7 +1,7 @@
 // Text in, text out, of several prompts at once.
 #include <algorithm>
 
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/text_stream.h"
@@ -13,14 +13,12 @@ namespace {
 
 void begin_prompts(Batch& batch, std::span<const std::vector<std::int32_t>> prompts, const Sampling& sampling) {
     if (std::ssize(prompts) > batch.size())
-        throw Error(ErrorKind::usage,
-                    format("{} prompts do not fit a batch of {} sequences", prompts.size(), batch.size()));
+        throw usage_error("{} prompts do not fit a batch of {} sequences", prompts.size(), batch.size());
     batch.restart(sampling);
     const ModelConfig& config = config_of(batch.model());
     for (std::size_t i = 0; i < prompts.size(); ++i) {
         if (prompts[i].empty())
-            throw Error(ErrorKind::usage,
-                        format("there is nothing to continue: prompt {} of {} has no tokens", i + 1, prompts.size()));
+            throw usage_error("there is nothing to continue: prompt {} of {} has no tokens", i + 1, prompts.size());
         Sequence& sequence = batch[static_cast<std::int64_t>(i)];
         if (config.kind == ModelKind::encoder_decoder)
             begin_answer(sequence, prompts[i]);

@@ -4,12 +4,12 @@
 #include <bit>
 #include <cstring>
 
+#include "runtime/base/at.h"
 #include "runtime/exec/guard.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/models/architecture.h"
 #include "runtime/session/model_access.h"
-#include "shaders/params/step.h"
 
 namespace vantage::internal {
 
@@ -61,9 +61,9 @@ void start_step(std::uint32_t* words, std::int64_t position, std::int64_t end, s
     const std::uint32_t shift = words[STEP_SHIFT];  // the lane's, not the slot's
     std::memset(words, 0, STEP_WORDS * 4);
     words[STEP_SHIFT] = shift;
-    words[STEP_POSITION] = static_cast<std::uint32_t>(position);
-    words[STEP_END] = static_cast<std::uint32_t>(end);
-    words[STEP_LIMIT] = static_cast<std::uint32_t>(context);
+    words[STEP_POSITION] = u32(position);
+    words[STEP_END] = u32(end);
+    words[STEP_LIMIT] = u32(context);
 }
 
 void copy_integers(std::byte* to, std::span<const std::int32_t> numbers) {
@@ -78,15 +78,16 @@ void DeviceStates::write_step(std::size_t slot, const SequenceState& s, std::int
     words[STEP_DONE] = done ? 1 : 0;
     words[STEP_SEED_LOW] = static_cast<std::uint32_t>(s.sampling.seed);
     words[STEP_SEED_HIGH] = static_cast<std::uint32_t>(s.sampling.seed >> 32);
-    words[STEP_TEMPERATURE] = std::bit_cast<std::uint32_t>(static_cast<float>(s.sampling.temperature));
-    words[STEP_TOP_K] = static_cast<std::uint32_t>(s.sampling.top_k);
-    words[STEP_TOP_P] = std::bit_cast<std::uint32_t>(static_cast<float>(s.sampling.top_p));
-    words[STEP_MIN_P] = std::bit_cast<std::uint32_t>(static_cast<float>(s.sampling.min_p));
-    words[STEP_PENALTY] = std::bit_cast<std::uint32_t>(static_cast<float>(s.sampling.repeat_penalty));
+    const auto bits = [](double value) { return std::bit_cast<std::uint32_t>(static_cast<float>(value)); };
+    words[STEP_TEMPERATURE] = bits(s.sampling.temperature);
+    words[STEP_TOP_K] = u32(s.sampling.top_k);
+    words[STEP_TOP_P] = bits(s.sampling.top_p);
+    words[STEP_MIN_P] = bits(s.sampling.min_p);
+    words[STEP_PENALTY] = bits(s.sampling.repeat_penalty);
     const std::vector<std::int64_t>& end_tokens = config_of(model_).end_tokens;
     const std::size_t ends = s.sampling.ignore_end ? 0 : std::min<std::size_t>(end_tokens.size(), 8);
-    words[STEP_END_TOKENS] = static_cast<std::uint32_t>(ends);
-    for (std::size_t i = 0; i < ends; ++i) words[STEP_END_TOKEN + i] = static_cast<std::uint32_t>(end_tokens[i]);
+    words[STEP_END_TOKENS] = u32(ends);
+    for (std::size_t i = 0; i < ends; ++i) words[STEP_END_TOKEN + i] = u32(end_tokens[i]);
 }
 
 void DeviceStates::write_tokens(std::size_t slot, const SequenceState& s) {
@@ -137,7 +138,7 @@ void DeviceStates::write_seen(std::size_t slot, const SequenceState& s) {
     if (!has(model_names::seen)) return;
     std::vector<std::uint32_t> words(seen_bytes() / 4);
     for (const std::int32_t token : std::span(s.tokens).first(static_cast<std::size_t>(s.processed)))
-        words[static_cast<std::size_t>(token / 32)] |= 1u << (token % 32);
+        at(words, token / 32) |= 1u << (token % 32);
     gpu::upload(device_, buffer(model_names::seen), slot * seen_bytes(), std::as_bytes(std::span(words)));
 }
 

@@ -19,13 +19,11 @@ namespace vantage::internal {
 /// The tokens and steps of a model's graph: its own, or an encoder–decoder's encoder's.
 enum class StepOf : std::uint8_t { own, source };
 
-class DeviceStates {
+class DeviceStates : NotCopied {
 public:
     /// Allocates every state and constant of the graphs, which are those for all slots; the weights are the model's.
     DeviceStates(const Model& model, std::span<const Graph> graphs, std::int64_t context, bool guard);
     ~DeviceStates();
-    DeviceStates(const DeviceStates&) = delete;
-    DeviceStates& operator=(const DeviceStates&) = delete;
 
     const std::shared_ptr<Bindings>& bindings() const { return bindings_; }
     gpu::DeviceState& device() const { return device_; }

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cmath>
 
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/session/model_access.h"
 #include "vantage/batch.h"
 
@@ -23,8 +23,7 @@ std::vector<Text> by_length(const Model& model, std::span<const std::string> tex
         all.push_back({static_cast<std::int64_t>(i), model.tokenizer().encode(texts[i], true).ids});
         if (const std::size_t count = all.back().ids.size();
             count == 0 || std::cmp_greater(count, model.info().context))
-            throw Error(ErrorKind::usage,
-                        format("embed: text {} has {} tokens; expected 1 to {}", i + 1, count, model.info().context));
+            throw usage_error("embed: text {} has {} tokens; expected 1 to {}", i + 1, count, model.info().context);
     }
     std::ranges::stable_sort(all, {}, [](const Text& text) { return text.ids.size(); });
     return all;
@@ -42,13 +41,12 @@ std::vector<float> mean_of_rows(const Array& rows) {
 std::vector<float> pool(const Sequence& sequence, Pooling pooling) {
     const std::string& name = sequence.model().info().name;
     const Array states = sequence.last_hidden();
-    if (states.empty()) throw Error(ErrorKind::usage, "embed: the sequence has not run; call run() first");
+    if (states.empty()) throw usage_error("embed: the sequence has not run; call run() first");
     if (pooling == Pooling::mean) return mean_of_rows(states);
     if (pooling == Pooling::first) return {states.begin(), states.begin() + states.shape()[1]};
     const Array pooled = sequence.pooled();
     if (pooled.empty())
-        throw Error(ErrorKind::usage,
-                    "embed: " + name + " has no pooler; use --pooling mean or cls (Pooling::mean or first)");
+        throw usage_error("embed: " + name + " has no pooler; use --pooling mean or cls (Pooling::mean or first)");
     return {pooled.begin(), pooled.end()};
 }
 
@@ -93,8 +91,8 @@ void embed_size(const Model& model, std::span<const Text> texts, const EmbedOpti
 Array embedding(const Sequence& sequence, const EmbedOptions& options) {
     const Model& model = sequence.model();
     if (config_of(model).kind != ModelKind::encoder)
-        throw Error(ErrorKind::usage, "embed: " + model.info().name + " (" + model.info().architecture +
-                                          ") is not an encoder (bert, roberta, longformer, distilbert, vit)");
+        throw usage_error("embed: " + described(model.info()) +
+                          " is not an encoder (bert, roberta, longformer, distilbert, vit)");
     std::vector<float> vector = pool(sequence, options.pooling);
     if (options.normalise) normalise(vector);
     const Shape shape{std::ssize(vector)};
@@ -104,8 +102,8 @@ Array embedding(const Sequence& sequence, const EmbedOptions& options) {
 Array embed(const Model& model, std::span<const std::string> texts, const EmbedOptions& options) {
     const ModelConfig& config = config_of(model);
     if (config.kind != ModelKind::encoder || config.is_vision())
-        throw Error(ErrorKind::usage, "embed: " + model.info().name + " (" + model.info().architecture +
-                                          ") is not a text encoder (bert, roberta, longformer, distilbert)");
+        throw usage_error("embed: " + described(model.info()) +
+                          " is not a text encoder (bert, roberta, longformer, distilbert)");
     const std::vector<Text> sorted = by_length(model, texts);
     const std::int64_t width = model.info().width;
     std::vector<float> all(texts.size() * static_cast<std::size_t>(width));

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/session_core.h"
@@ -83,7 +84,7 @@ Generator::Generator(Generator&&) noexcept = default;
 Generator& Generator::operator=(Generator&&) noexcept = default;
 
 Generator::State& Generator::state() const {
-    if (!state_) throw Error(ErrorKind::usage, "this generator was moved from: use the one that it was moved to");
+    if (!state_) throw usage_error("this generator was moved from: use the one that it was moved to");
     return *state_;
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "runtime/base/assets.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/fallback.h"
 #include "runtime/base/files.h"
 #include "runtime/base/format.h"
@@ -50,7 +51,7 @@ void upload(const Checkpoint& checkpoint, gpu::DeviceState& device, const std::v
     }
 }
 
-std::string join(const std::string& directory, const char* file) {
+std::string path_in(const std::string& directory, const char* file) {
     return (std::filesystem::path(directory) / file).string();
 }
 bool exists(const std::string& path) {
@@ -172,18 +173,19 @@ void Model::State::describe() {
     info.encoder_layers = config.encoder.layers, info.encoder_heads = config.encoder.heads;
     std::set<std::string> names;
     for (const auto& [name, type] : types) names.insert(name_of(type));
-    for (const std::string& name : names) info.weight_types += (info.weight_types.empty() ? "" : " ") + name;
+    info.weight_types = join(names, " ");
 }
 
 Model Model::load(const Device& device, const std::string& directory, const LoadOptions& options) {
     if (options.weights && !is_float(*options.weights) && !is_quantized(*options.weights))
-        throw Error(ErrorKind::usage, std::string("weights in ") + name_of(*options.weights) +
-                                          ": they may be f32, f16, bf16, q8_0 or q4_0");
+        throw usage_error(std::string("weights in ") + name_of(*options.weights) +
+                          ": they may be f32, f16, bf16, q8_0 or q4_0");
     if (!exists(directory))
-        throw Error(ErrorKind::bad_file, directory + ": no such folder, wanted a model folder with config.json");
+        throw bad_file_error(directory + ": no such folder, wanted a model folder with config.json");
     auto state = std::make_shared<State>(device);
-    const std::string config = join(directory, "config.json"), generation = join(directory, "generation_config.json"),
-                      tokenizer = join(directory, "tokenizer.json");
+    const std::string config = path_in(directory, "config.json"),
+                      generation = path_in(directory, "generation_config.json"),
+                      tokenizer = path_in(directory, "tokenizer.json");
     state->config = parse_model_config(read_file(config, 16 << 20), config);
     if (exists(generation)) apply_generation_config(state->config, read_file(generation, 16 << 20), generation);
     if (exists(tokenizer)) state->tokenizer = timed("read tokenizer", [&] { return Tokenizer::load(tokenizer); });
@@ -205,17 +207,15 @@ Model Model::random(const Device& device, const std::string& name, const std::st
     return Model(std::move(state));
 }
 
-Model Model::built_in(const Device& device) { return load(device, join(asset_directory(), "models/mini-world")); }
+Model Model::built_in(const Device& device) { return load(device, path_in(asset_directory(), "models/mini-world")); }
 
 const ModelInfo& Model::info() const { return state_->info; }
 bool Model::has_tokenizer() const { return state_->tokenizer.has_value(); }
 const Tokenizer& Model::tokenizer() const {
-    if (state_->config.is_vision())
-        throw Error(ErrorKind::usage,
-                    state_->info.name + " (" + state_->info.architecture + ") looks at images: it reads no text");
+    if (state_->config.is_vision()) throw usage_error(described(state_->info) + " looks at images: it reads no text");
     if (!state_->tokenizer)
-        throw Error(ErrorKind::bad_file, join(state_->info.directory, "tokenizer.json") +
-                                             ": no such file; without it this model takes ids only");
+        throw bad_file_error(path_in(state_->info.directory, "tokenizer.json") +
+                             ": no such file; without it this model takes ids only");
     return *state_->tokenizer;
 }
 const Device& Model::device() const { return state_->device; }
@@ -234,9 +234,9 @@ const std::shared_ptr<Bindings>& internal::weights_of(const Model& model) { retu
 std::string asset_directory() {
     if (const std::optional<std::string> models = find_asset("models"))
         return std::filesystem::path(*models).parent_path().string();
-    throw Error(ErrorKind::bad_file,
-                "the folder of Vantage's models and tables was not found near the program; set VANTAGE_ASSETS to it "
-                "(share/vantage of the installation)");
+    throw bad_file_error(
+        "the folder of Vantage's models and tables was not found near the program; set VANTAGE_ASSETS to it "
+        "(share/vantage of the installation)");
 }
 
 }  // namespace vantage

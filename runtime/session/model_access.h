@@ -11,6 +11,8 @@ namespace vantage::internal {
 
 struct Bindings;
 
+/// "my-llama (llama)": a model's name and architecture, for messages.
+inline std::string described(const ModelInfo& info) { return info.name + " (" + info.architecture + ")"; }
 /// What config.json says.
 const ModelConfig& config_of(const Model& model);
 /// The model's graph, whose weights are in weights_of(model).

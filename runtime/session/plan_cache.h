@@ -1,7 +1,6 @@
 // The plans of a session or a batch, made when they are first needed.
 #pragma once
 
-#include <compare>
 #include <list>
 #include <memory>
 #include <optional>

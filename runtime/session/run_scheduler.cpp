@@ -21,12 +21,10 @@ constexpr int run_ahead = 2;              // generated tokens submitted before t
 constexpr int both_segments[] = {model_names::body, model_names::head};
 
 /// Adds the seconds of a scope to a sum.
-class Stopwatch {
+class Stopwatch : NotCopied {
 public:
     explicit Stopwatch(double& sum) : sum_(sum) {}
     ~Stopwatch() { sum_ += seconds_now() - begin_; }
-    Stopwatch(const Stopwatch&) = delete;
-    Stopwatch& operator=(const Stopwatch&) = delete;
 
 private:
     double& sum_;

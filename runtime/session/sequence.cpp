@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/session/session_core.h"
 #include "vantage/session.h"
 
@@ -29,17 +30,12 @@ Array row(const std::vector<float>& values) {
 
 void require_inspect(const SessionUse& core, const char* what) {
     if (!core->options.inspect)
-        throw Error(ErrorKind::usage,
-                    std::string(what) + ": this session does not keep them; set SessionOptions::inspect");
+        throw usage_error(std::string(what) + ": this session does not keep them; set SessionOptions::inspect");
 }
 
 }  // namespace
 
 SessionUse Sequence::use() const { return SessionUse(core_); }
-const SessionCore& Sequence::core() const {
-    require_core(core_);
-    return *core_;
-}
 
 void Sequence::restart() {
     const auto core = use();
@@ -73,8 +69,8 @@ const std::vector<std::int32_t>& Sequence::tokens() const { return use()->sequen
 const std::vector<std::int32_t>& Sequence::source_tokens() const { return use()->sequences[index_].source; }
 std::int64_t Sequence::processed() const { return use()->sequences[index_].processed; }
 std::uint64_t Sequence::forgotten() const { return use()->sequences[index_].forgotten; }
-std::int64_t Sequence::context() const { return core().context; }
-const Model& Sequence::model() const { return core().model; }
+std::int64_t Sequence::context() const { return required(core_).context; }
+const Model& Sequence::model() const { return required(core_).model; }
 
 bool Sequence::context_full() const {
     const auto core = use();
@@ -90,7 +86,7 @@ Array Sequence::next_logits() { return row(use()->next_logits(index_)); }
 
 std::vector<TokenProbability> Sequence::top(std::int64_t n) {
     const Array logits = next_logits();
-    if (n < 0) throw Error(ErrorKind::usage, "top: a number of tokens must be at least 0");
+    if (n < 0) throw usage_error("top: a number of tokens must be at least 0");
     std::vector<std::int32_t> order(logits.values().size());
     std::iota(order.begin(), order.end(), 0);
     const auto count = static_cast<std::ptrdiff_t>(std::min<std::int64_t>(n, std::ssize(order)));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/errors.h"
 #include "runtime/session/session_state.h"
 
 namespace vantage {
@@ -18,12 +19,10 @@ constexpr PrecisionName precision_names[] = {
 }  // namespace
 
 Precision precision_named(const std::string& name) {
-    std::string known;
-    for (const PrecisionName& one : precision_names) {
+    for (const PrecisionName& one : precision_names)
         if (name == one.name) return one.precision;
-        known += std::string(known.empty() ? "" : ", ") + one.name;
-    }
-    throw Error(ErrorKind::usage, "precision \"" + name + "\" is not known; there are " + known);
+    throw usage_error("precision \"{}\" is not known; there are {}", name,
+                      join(precision_names, ", ", [](const PrecisionName& one) { return one.name; }));
 }
 
 const char* name_of(Precision precision) {

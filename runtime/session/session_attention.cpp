@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/fallback.h"
 #include "runtime/base/format.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/ops/attention.h"
+#include "runtime/session/model_access.h"
 #include "runtime/session/session_access.h"
 #include "runtime/session/session_state.h"
 
@@ -86,12 +88,11 @@ void Session::State::check_head(const HeadId& head) const {
     const ModelInfo& info = core.model.info();
     const std::int64_t layers = info.layers_of(head.kind), heads = info.heads_of(head.kind);
     if (layers == 0)
-        throw Error(ErrorKind::usage, "attention: " + info.name + " (" + info.architecture +
-                                          ") is no encoder–decoder: its attention is its own");
+        throw usage_error("attention: " + described(info) + " is no encoder–decoder: its attention is its own");
     if (head.layer < 0 || head.layer >= layers)
-        throw Error(ErrorKind::usage, format("attention: layer {} is outside of 0 … {}", head.layer, layers - 1));
+        throw usage_error("attention: layer {} is outside of 0 … {}", head.layer, layers - 1);
     if (head.head < 0 || head.head >= heads)
-        throw Error(ErrorKind::usage, format("attention: head {} is outside of 0 … {}", head.head, heads - 1));
+        throw usage_error("attention: head {} is outside of 0 … {}", head.head, heads - 1);
 }
 
 TapSource SessionAccess::tap_source(const Session& session, std::int64_t layer, AttentionKind kind) {
@@ -99,13 +100,12 @@ TapSource SessionAccess::tap_source(const Session& session, std::int64_t layer, 
     const Session::State& s = *session.state_;
     s.check_head({.layer = layer, .kind = kind});
     if (!s.records(layer))
-        throw Error(ErrorKind::usage,
-                    format("attention: layer {} is not recorded (SessionOptions::record_attention)", layer));
+        throw usage_error("attention: layer {} is not recorded (SessionOptions::record_attention)", layer);
     TapSource source = s.source_of(layer, kind, model_names::keys(layer, kind));
     if (source.block_mask.type)
-        throw Error(ErrorKind::unsupported, core->model.info().name +
-                                                ": weights beside global tokens that are not the first ones are not "
-                                                "drawn; Session::attention has them");
+        throw unsupported_error(
+            core->model.info().name +
+            ": weights beside global tokens that are not the first ones are not drawn; Session::attention has them");
     return source;
 }
 
@@ -199,8 +199,8 @@ HeadTable Session::head_statistics(std::int64_t layer, std::span<const std::int3
                        rows = std::ssize(marks) - (apart ? count : 0), heads = core->model.info().heads_of(kind);
     static_cast<void>(Range{0, rows}.within(s.queries_of(kind), "head statistics: queries"));
     if (!factors.empty() && std::ssize(factors) != count * heads)
-        throw Error(ErrorKind::usage, format("head statistics: {} factors do not fit {} tokens and {} heads",
-                                             factors.size(), count, heads));
+        throw usage_error("head statistics: {} factors do not fit {} tokens and {} heads", factors.size(), count,
+                          heads);
     if (rows == 0) return {};
     core->runs.settle();
     if (!s.records(layer)) return s.replay_recording(layer).head_statistics(layer, marks, factors, kind);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/fallback.h"
 #include "runtime/base/format.h"
 #include "runtime/base/options.h"
@@ -19,31 +20,30 @@ namespace {
 constexpr double share_of_memory = 0.5;               // of what is available, that a context chosen here may take
 constexpr std::int64_t max_scattered_context = 4096;  // a table of 4096 x 4096 numbers takes 64 MiB
 
-long long number(std::int64_t n) { return static_cast<long long>(n); }
-
 void check_sampling(const Sampling& sampling) {
     if (!(sampling.temperature >= 0) || !(sampling.top_p >= 0 && sampling.top_p <= 1) ||
         !(sampling.min_p >= 0 && sampling.min_p <= 1) || sampling.top_k < 0 || !(sampling.repeat_penalty > 0))
-        throw Error(ErrorKind::usage,
-                    "sampling: temperature and top-k must be at least 0, top-p and min-p between 0 and 1, the "
-                    "repeat penalty above 0");
+        throw usage_error(
+            "sampling: temperature and top-k must be at least 0, top-p and min-p between 0 and 1, the repeat penalty "
+            "above 0");
 }
 
 }  // namespace
 
-void require_core(const std::shared_ptr<SessionCore>& core) {
-    if (!core) throw Error(ErrorKind::usage, "this session was moved from: use the one that it was moved to");
+const SessionCore& required(const std::shared_ptr<SessionCore>& core) {
+    if (!core) throw usage_error("this session was moved from: use the one that it was moved to");
+    return *core;
 }
 
 SessionUse::SessionUse(std::shared_ptr<SessionCore> core) : core_(std::move(core)) {
-    require_core(core_);
+    required(core_);
     const std::thread::id me = std::this_thread::get_id();
     std::thread::id user = {};
     outermost_ = core_->user_.compare_exchange_strong(user, me, std::memory_order_acquire);
     if (!outermost_ && user != me)
-        throw Error(ErrorKind::usage,
-                    "a session belongs to one thread at a time: a call of another thread runs; give each thread its "
-                    "own session of the model");
+        throw usage_error(
+            "a session belongs to one thread at a time: a call of another thread runs; give each thread its own "
+            "session of the model");
 }
 
 SessionCore::SessionCore(const Model& m, const SessionOptions& o, std::int64_t count, bool is_session)
@@ -68,22 +68,21 @@ void SessionCore::check_options() const {
     const std::int64_t layers = std::max(config.layers, config.encoder.layers);
     for (const std::int64_t layer : options.record_attention.layers)
         if (layer < 0 || layer >= layers)
-            throw Error(ErrorKind::usage, format("layer {} cannot be recorded: {} has layers 0 … {}", number(layer),
-                                                 model.info().name, number(layers - 1)));
+            throw usage_error("layer {} cannot be recorded: {} has layers 0 … {}", layer, model.info().name,
+                              layers - 1);
     check_global_tokens();
 }
 
 void SessionCore::check_global_tokens() const {
     const std::optional<std::int64_t>& count = options.global_tokens;
     if (!count && !options.global_positions) return;
-    if (!config.own.has("global_tokens"))
-        throw Error(ErrorKind::usage, model.info().name + " (" + model.info().architecture + ") has no global tokens");
+    if (!config.own.has("global_tokens")) throw usage_error(described(model.info()) + " has no global tokens");
     if (count && options.global_positions)
-        throw Error(ErrorKind::usage, "global_tokens and global_positions are both given; one of them is wanted");
+        throw usage_error("global_tokens and global_positions are both given; one of them is wanted");
     if (options.global_positions) return check_global_positions();
     if (*count < 0 || *count > config.context)
-        throw Error(ErrorKind::usage, format("{} global tokens were asked for; {} allows 0 to {}", number(*count),
-                                             model.info().name, number(config.context)));
+        throw usage_error("{} global tokens were asked for; {} allows 0 to {}", *count, model.info().name,
+                          config.context);
 }
 
 void SessionCore::check_global_positions() const {
@@ -92,15 +91,14 @@ void SessionCore::check_global_positions() const {
     const std::int64_t tokens = options.context > 0 ? options.context : config.context;
     for (const std::int64_t position : positions)
         if (position < 0 || position >= tokens)
-            throw Error(ErrorKind::usage, format("global position {} is outside of the context: 0 … {}",
-                                                 number(position), number(tokens - 1)));
+            throw usage_error("global position {} is outside of the context: 0 … {}", position, tokens - 1);
     if (const auto twice = std::ranges::adjacent_find(positions); twice != positions.end())
-        throw Error(ErrorKind::usage, format("global position {} is given twice", number(*twice)));
+        throw usage_error("global position {} is given twice", *twice);
     if (options.context > max_scattered_context && !global_tokens_of(options).scattered.empty())
-        throw Error(ErrorKind::unsupported,
-                    format("global tokens that are not the first ones need a table of context x context numbers; a "
-                           "context of at most {} tokens (64 MiB) is supported, but it is {}",
-                           number(max_scattered_context), number(options.context)));
+        throw unsupported_error(
+            "global tokens that are not the first ones need a table of context x context numbers; a context of at most "
+            "{} tokens (64 MiB) is supported, but it is {}",
+            max_scattered_context, options.context);
 }
 
 void SessionCore::require_global_tokens() const {
@@ -108,8 +106,7 @@ void SessionCore::require_global_tokens() const {
     const std::int64_t last = std::ranges::max(*options.global_positions);
     for (const SequenceState& s : sequences)
         if (!s.tokens.empty() && last >= s.size())
-            throw Error(ErrorKind::usage, format("global position {} is outside of the text of {} tokens", number(last),
-                                                 number(s.size())));
+            throw usage_error("global position {} is outside of the text of {} tokens", last, s.size());
 }
 
 void SessionCore::write_visible_keys() {
@@ -163,10 +160,9 @@ std::uint64_t SessionCore::bytes_per_token(std::int64_t count) const {
 std::int64_t SessionCore::checked_context(std::int64_t count) const {
     check_options();
     if (options.context > config.context)
-        throw Error(ErrorKind::usage, format("a context of {} tokens was asked for, but {} allows {}",
-                                             number(options.context), model.info().name, number(config.context)));
-    if (options.context < 0 || options.max_context < 0)
-        throw Error(ErrorKind::usage, "a context has at least one token");
+        throw usage_error("a context of {} tokens was asked for, but {} allows {}", options.context, model.info().name,
+                          config.context);
+    if (options.context < 0 || options.max_context < 0) throw usage_error("a context has at least one token");
     if (config.is_vision()) return config.context;
     if (options.context > 0) return options.context;
     const bool scattered = !global_tokens_of(options).scattered.empty();
@@ -177,13 +173,13 @@ std::int64_t SessionCore::checked_context(std::int64_t count) const {
     if (options.max_context > 0) wanted = std::min(wanted, options.max_context);
     if (scattered) wanted = std::min(wanted, max_scattered_context);
     if (holds >= wanted) return wanted;
-    const std::string of = count > 1 ? format(" of each of the {} sequences", number(count)) : std::string();
+    const std::string of = count > 1 ? format(" of each of the {} sequences", count) : std::string();
     if (holds < 1)
         throw Error(ErrorKind::out_of_memory, "there is no device memory left for a context of even one token" + of);
     fall_back(
-        format("the context is {} tokens instead of the model's {}: more would not fit the device's memory ({:.0f} "
-               "KiB a token{}); --ctx sets it",
-               number(holds), number(wanted), static_cast<double>(each) / 1024, of));
+        format("the context is {} tokens instead of the model's {}: more would not fit the device's memory ({:.0f} KiB "
+               "a token{}); --ctx sets it",
+               holds, wanted, static_cast<double>(each) / 1024, of));
     return holds;
 }
 
@@ -205,16 +201,12 @@ void SessionCore::restart(std::size_t index, const Sampling& sampling) {
 }
 
 void SessionCore::append(std::size_t index, std::span<const std::int32_t> ids, std::span<const std::int32_t> types) {
-    if (config.is_vision())
-        throw Error(ErrorKind::usage,
-                    model.info().name + " (" + model.info().architecture + ") takes images: it has no tokens");
+    if (config.is_vision()) throw usage_error(described(model.info()) + " takes images: it has no tokens");
     if (!types.empty() && types.size() != ids.size())
-        throw Error(ErrorKind::usage,
-                    format("{} tokens have {} types; one for each is wanted", ids.size(), types.size()));
+        throw usage_error("{} tokens have {} types; one for each is wanted", ids.size(), types.size());
     for (const std::int32_t type : types)
         if (type < 0 || type >= std::max<std::int64_t>(config.token_types, 1))
-            throw Error(ErrorKind::usage, format("token type {} is none of the {} of {}", type,
-                                                 number(config.token_types), model.info().name));
+            throw usage_error("token type {} is none of the {} of {}", type, config.token_types, model.info().name);
     check_ids(ids);
     check_room(sequences[index].tokens.size(), ids.size());
     if (ids.empty()) return;
@@ -225,10 +217,9 @@ void SessionCore::append(std::size_t index, std::span<const std::int32_t> ids, s
 void SessionCore::rewind(std::size_t index, std::int64_t count) {
     SequenceState& s = sequences[index];
     if (count < 0 || count > s.size())
-        throw Error(ErrorKind::usage,
-                    format("a sequence of {} tokens cannot go back to token {}", s.tokens.size(), number(count)));
+        throw usage_error("a sequence of {} tokens cannot go back to token {}", s.tokens.size(), count);
     if (config.is_vision() && count > 0 && count < context)
-        throw Error(ErrorKind::usage, model.info().name + " takes whole images: it cannot go back into one");
+        throw usage_error(model.info().name + " takes whole images: it cannot go back into one");
     runs.changed(index);
     replay.reset();
     s.truncate(count);
@@ -237,9 +228,9 @@ void SessionCore::rewind(std::size_t index, std::int64_t count) {
 
 void SessionCore::set_source(std::size_t index, std::span<const std::int32_t> ids) {
     if (!is_encoder_decoder())
-        throw Error(ErrorKind::usage, model.info().name + " (" + model.info().architecture +
-                                          ") is no encoder–decoder: it has no encoder that reads another text");
-    if (ids.empty()) throw Error(ErrorKind::usage, "there is nothing to read: the text has no tokens");
+        throw usage_error(described(model.info()) +
+                          " is no encoder–decoder: it has no encoder that reads another text");
+    if (ids.empty()) throw usage_error("there is nothing to read: the text has no tokens");
     check_ids(ids);
     check_room(0, ids.size());
     SequenceState& s = sequences[index];
@@ -252,15 +243,12 @@ void SessionCore::set_source(std::size_t index, std::span<const std::int32_t> id
 
 void SessionCore::set_image(std::span<const float> pixels) {
     const ImageInput& image = config.image;
-    if (!config.is_vision())
-        throw Error(ErrorKind::usage,
-                    model.info().name + " (" + model.info().architecture + ") reads text: it takes no image");
+    if (!config.is_vision()) throw usage_error(described(model.info()) + " reads text: it takes no image");
     if (std::ssize(pixels) != image.pixels())
-        throw Error(ErrorKind::usage, format("an image of {} numbers was given, but {} takes [{}, {}, {}]: {}",
-                                             pixels.size(), model.info().name, number(image.channels),
-                                             number(image.height), number(image.width), number(image.pixels())));
+        throw usage_error("an image of {} numbers was given, but {} takes [{}, {}, {}]: {}", pixels.size(),
+                          model.info().name, image.channels, image.height, image.width, image.pixels());
     for (const float pixel : pixels)
-        if (!std::isfinite(pixel)) throw Error(ErrorKind::usage, "the image has pixels that are not finite");
+        if (!std::isfinite(pixel)) throw usage_error("the image has pixels that are not finite");
     runs.changed(0);
     replay.reset();
     runs.set_pixels(pixels);
@@ -284,8 +272,7 @@ std::vector<HeadId> in_encoder(std::span<const HeadId> heads) {
 
 void SessionCore::mask_heads(std::span<const HeadId> heads) {
     if (!options.masked_heads)
-        throw Error(ErrorKind::usage,
-                    "heads can be masked in a session that was made with SessionOptions::masked_heads");
+        throw usage_error("heads can be masked in a session that was made with SessionOptions::masked_heads");
     for (const HeadId& head : heads) check_masked_head(head);
     runs.settle();
     for (std::size_t i = 0; i < sequences.size(); ++i) runs.changed(i);
@@ -313,58 +300,55 @@ const std::vector<std::optional<std::int32_t>>& SessionCore::next() {
     require_decoder();
     require_source();
     if (std::ranges::all_of(sequences, [](const SequenceState& s) { return s.tokens.empty(); }))
-        throw Error(ErrorKind::usage, "there is nothing to continue: the prompt has no tokens");
+        throw usage_error("there is nothing to continue: the prompt has no tokens");
     const bool any = std::ranges::any_of(sequences, [&](const SequenceState& s) { return runs.can_continue(s); });
-    if (any && options.inspect) throw Error(ErrorKind::usage, "a session that inspects does not draw tokens");
+    if (any && options.inspect) throw usage_error("a session that inspects does not draw tokens");
     return runs.next();
 }
 
 std::vector<float> SessionCore::next_logits(std::size_t index) {
     require_decoder();
     require_source();
-    if (sequences[index].tokens.empty())
-        throw Error(ErrorKind::usage, "there is nothing to continue: the sequence has no tokens");
+    if (sequences[index].tokens.empty()) throw usage_error("there is nothing to continue: the sequence has no tokens");
     return runs.next_logits(index);
 }
 
 void SessionCore::check_ids(std::span<const std::int32_t> ids) const {
     for (const std::int32_t id : ids)
         if (id < 0 || id >= config.vocab)
-            throw Error(ErrorKind::usage, format("token id {} is outside of the vocabulary of {}: 0 … {}", id,
-                                                 model.info().name, number(config.vocab - 1)));
+            throw usage_error("token id {} is outside of the vocabulary of {}: 0 … {}", id, model.info().name,
+                              config.vocab - 1);
 }
 
 void SessionCore::check_room(std::size_t there, std::size_t more) const {
     if (static_cast<std::int64_t>(there + more) > context)
-        throw Error(ErrorKind::usage,
-                    format("{} tokens do not fit the context of {} ({} are there); shorten the prompt{}", more,
-                           number(context), there, context < config.context ? ", or make the context larger" : ""));
+        throw usage_error("{} tokens do not fit the context of {} ({} are there); shorten the prompt{}", more, context,
+                          there, context < config.context ? ", or make the context larger" : "");
 }
 
 void SessionCore::require_decoder() const {
     if (is_encoder())
-        throw Error(ErrorKind::usage, model.info().name + " is an encoder (" + model.info().architecture +
-                                          "): it draws no tokens, but inspect, embed and classify take it");
+        throw usage_error(model.info().name + " is an encoder (" + model.info().architecture +
+                          "): it draws no tokens, but inspect, embed and classify take it");
 }
 
 void SessionCore::require_source() const {
     if (!is_encoder_decoder()) return;
     for (const SequenceState& s : sequences)
         if (s.source.empty() && (alone || !s.tokens.empty()))
-            throw Error(ErrorKind::usage, model.info().name + " is an encoder–decoder (" + model.info().architecture +
-                                              "): it writes about a text, which set_source() gives it first");
+            throw usage_error(model.info().name + " is an encoder–decoder (" + model.info().architecture +
+                              "): it writes about a text, which set_source() gives it first");
 }
 
 void SessionCore::check_masked_head(const HeadId& head) const {
     const ModelInfo& info = model.info();
     const std::int64_t layers = info.layers_of(head.kind), heads = info.heads_of(head.kind);
     if (layers == 0)
-        throw Error(ErrorKind::usage, "head " + name_of(head) + " cannot be masked: " + info.name + " (" +
-                                          info.architecture + ") is no encoder–decoder: its heads are layer.head");
+        throw usage_error("head " + name_of(head) + " cannot be masked: " + described(info) +
+                          " is no encoder–decoder: its heads are layer.head");
     if (head.layer >= 0 && head.layer < layers && head.head >= 0 && head.head < heads) return;
-    throw Error(ErrorKind::usage,
-                format("head {} cannot be masked: {}{} has layers 0 … {} with heads 0 … {}", name_of(head), info.name,
-                       head.kind == AttentionKind::encoder ? "'s encoder" : "", number(layers - 1), number(heads - 1)));
+    throw usage_error("head {} cannot be masked: {}{} has layers 0 … {} with heads 0 … {}", name_of(head), info.name,
+                      head.kind == AttentionKind::encoder ? "'s encoder" : "", layers - 1, heads - 1);
 }
 
 void SessionCore::write_head_mask() {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -11,13 +10,11 @@
 
 namespace vantage::internal {
 
-class SessionCore {
+class SessionCore : NotCopied {
 public:
     /// `is_session`: of a Session, whose only sequence has the statistics for itself.
     SessionCore(const Model& model, const SessionOptions& options, std::int64_t sequences, bool is_session);
     ~SessionCore();
-    SessionCore(const SessionCore&) = delete;
-    SessionCore& operator=(const SessionCore&) = delete;
 
     const bool alone;  ///< a Session, not a Batch of one
     const Model model;
@@ -45,8 +42,6 @@ public:
     void run();
     const std::vector<std::optional<std::int32_t>>& next();
     std::vector<float> next_logits(std::size_t index);
-    /// Throws usage unless all of them are there, and writes the mask of SessionOptions::masked_heads.
-    void write_head_mask();
     SessionMemory memory() const;
 
 private:
@@ -59,6 +54,8 @@ private:
     void check_global_positions() const;
     /// Throws usage for a sequence that ends before a global token.
     void require_global_tokens() const;
+    /// Throws usage unless all of them are there, and writes the mask of SessionOptions::masked_heads.
+    void write_head_mask();
     /// Writes which keys each query sees, of sessions whose global tokens are not the first ones.
     void write_visible_keys();
     void check_masked_head(const HeadId& head) const;
@@ -70,18 +67,17 @@ private:
     std::atomic<std::thread::id> user_ = {};  // the thread whose call runs
 };
 
-/// Throws usage for the empty pointer of an object that was moved from.
-void require_core(const std::shared_ptr<SessionCore>& core);
+/// What never changes of a core may be read without a SessionUse. Throws usage for the empty pointer of an object that
+/// was moved from.
+const SessionCore& required(const std::shared_ptr<SessionCore>& core);
 
 /// A call into a core: throws usage when another thread's call runs. Calls within calls of one thread are fine.
-class SessionUse {
+class SessionUse : NotCopied {
 public:
     explicit SessionUse(std::shared_ptr<SessionCore> core);
     ~SessionUse() {
         if (outermost_) core_->user_.store({}, std::memory_order_release);
     }
-    SessionUse(const SessionUse&) = delete;
-    SessionUse& operator=(const SessionUse&) = delete;
     SessionCore* operator->() const { return core_.get(); }
     SessionCore& operator*() const { return *core_; }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/format.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/graph/fuse.h"
@@ -22,8 +23,8 @@ std::string name_of(const HeadId& place) {
 HeadRow HeadTable::row(std::int64_t query, std::int64_t head) const {
     const std::int64_t queries = heads > 0 ? std::ssize(rows) / (heads * ROW_NUMBERS) : 0;
     if (query < 0 || query >= queries || head < 0 || head >= heads)
-        throw Error(ErrorKind::usage, format("head statistics: query {} of head {}, but there are {} of {} heads",
-                                             query, head, queries, heads));
+        throw usage_error("head statistics: query {} of head {}, but there are {} of {} heads", query, head, queries,
+                          heads);
     const float* n = &at(rows, (query * heads + head) * ROW_NUMBERS);
     const auto weight = [&](int i) { return WeightOfKey{n[i], static_cast<std::int64_t>(n[i + 1])}; };
     return {.total = n[ROW_TOTAL],
@@ -48,8 +49,7 @@ HeadRow HeadTable::row(std::int64_t query, std::int64_t head) const {
 HeadKey HeadTable::key(std::int64_t key, std::int64_t head) const {
     const std::int64_t count = heads > 0 ? std::ssize(keys) / (heads * KEY_NUMBERS) : 0;
     if (key < 0 || key >= count || head < 0 || head >= heads)
-        throw Error(ErrorKind::usage, format("head statistics: key {} of head {}, but there are {} of {} heads", key,
-                                             head, count, heads));
+        throw usage_error("head statistics: key {} of head {}, but there are {} of {} heads", key, head, count, heads);
     const auto number = [&](int i) { return at(keys, (i * heads + head) * count + key); };
     return {number(KEY_RECEIVED), number(KEY_SEEN), number(KEY_FAR_RECEIVED), number(KEY_FAR_SEEN)};
 }
@@ -85,9 +85,8 @@ std::vector<float> Session::State::output_projection(std::int64_t layer, std::in
                 at(rows, i * width + o) = static_cast<float>(matrix[turned ? o * features + i : i * width + o]);
         return rows;
     }
-    throw Error(ErrorKind::unsupported,
-                format("{}: the attention of layer {} has no output projection that is a matrix",
-                       core.model.info().name, layer));
+    throw unsupported_error("{}: the attention of layer {} has no output projection that is a matrix",
+                            core.model.info().name, layer);
 }
 
 namespace {
@@ -114,9 +113,8 @@ Array Session::value_norms(std::int64_t layer, bool projected, AttentionKind kin
     State& s = *state_;
     s.check_head({.layer = layer, .kind = kind});
     if (s.has_global_rows(layer))
-        throw Error(ErrorKind::unsupported, core->model.info().name +
-                                                ": global tokens read values of their own, whose "
-                                                "lengths are not told apart");
+        throw unsupported_error(core->model.info().name +
+                                ": global tokens read values of their own, whose lengths are not told apart");
     core->runs.settle();
     const Value& value =
         *std::ranges::find(core->graph_of(kind).values(), model_names::values(layer, kind), &Value::name);
