@@ -165,20 +165,16 @@ void read(const std::string& name, const json& value, std::array<std::uint32_t, 
     for (std::size_t i = 0; i < 3; ++i) read(name, value[i], field[i]);
 }
 
-int hex_digit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 void read_uuid(const json& value, std::array<std::uint8_t, 16>& uuid) {
     std::string text;
     read("uuid", value, text);
     std::erase(text, '-');
-    const bool hex = std::ranges::all_of(text, [](char c) { return hex_digit(c) >= 0; });
-    if (text.size() != 32 || !hex) bad_field("uuid", value, "32 hexadecimal digits");
-    for (std::size_t i = 0; i < 16; ++i)
-        uuid[i] = static_cast<std::uint8_t>(hex_digit(text[2 * i]) * 16 + hex_digit(text[2 * i + 1]));
+    bool hex = text.size() == 32;
+    for (std::size_t i = 0; hex && i < 16; ++i) {
+        const char* const digits = text.data() + 2 * i;
+        hex = std::from_chars(digits, digits + 2, uuid[i], 16).ptr == digits + 2;
+    }
+    if (!hex) bad_field("uuid", value, "32 hexadecimal digits");
 }
 
 void read_api_version(const json& value, std::uint32_t& version) {
@@ -203,14 +199,11 @@ void read_matrices(const json& value, std::vector<CooperativeMatrix>& matrices) 
     for (const json& item : value) {
         CooperativeMatrix matrix;
         if (!item.is_object()) bad_field("cooperative_matrices", item, "an object with m, n, k, a, b, c");
-        for (const auto& [name, field] :
-             {std::pair("m", &matrix.m), std::pair("n", &matrix.n), std::pair("k", &matrix.k)}) {
-            if (item.contains(name)) read(std::string("cooperative_matrices.") + name, item[name], *field);
-        }
-        for (const auto& [name, field] :
-             {std::pair("a", &matrix.a), std::pair("b", &matrix.b), std::pair("c", &matrix.c)}) {
-            if (item.contains(name)) read(std::string("cooperative_matrices.") + name, item[name], *field);
-        }
+        const auto visit = [&](const char* name, auto& field) {
+            if (item.contains(name)) read(std::string("cooperative_matrices.") + name, item[name], field);
+        };
+        visit("m", matrix.m), visit("n", matrix.n), visit("k", matrix.k);
+        visit("a", matrix.a), visit("b", matrix.b), visit("c", matrix.c);
         matrices.push_back(std::move(matrix));
     }
 }

@@ -21,7 +21,9 @@ Array table(const std::vector<float>& values, std::int64_t columns) {
 /// [parts, rows, columns]; empty without values.
 Array stack(const std::vector<std::vector<float>>& parts, std::int64_t columns) {
     if (parts.empty() || parts.front().empty()) return {};
-    return {Shape{std::ssize(parts), std::ssize(parts.front()) / columns, columns}, joined(parts)};
+    std::vector<float> all;
+    for (const std::vector<float>& part : parts) all.insert(all.end(), part.begin(), part.end());
+    return {Shape{std::ssize(parts), std::ssize(parts.front()) / columns, columns}, std::move(all)};
 }
 
 Array row(const std::vector<float>& values) {

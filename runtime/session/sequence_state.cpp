@@ -62,10 +62,4 @@ void SequenceState::append(std::span<const std::int32_t> ids, std::span<const st
     ended = false;
 }
 
-std::vector<float> joined(const std::vector<std::vector<float>>& parts) {
-    std::vector<float> all;
-    for (const std::vector<float>& part : parts) all.insert(all.end(), part.begin(), part.end());
-    return all;
-}
-
 }  // namespace vantage::internal

@@ -45,7 +45,4 @@ private:
     std::int64_t vocab_, width_, experts_;
 };
 
-/// Rows of several layers, one after the other.
-std::vector<float> joined(const std::vector<std::vector<float>>& parts);
-
 }  // namespace vantage::internal
