@@ -204,8 +204,8 @@ std::uint64_t Recorder::submit(std::span<const int> segments, double filled) {
             }
     if (run_.empty()) return gpu::reached(device_);
     memory_.require_full();
-    // The first run is submitted one recording at a time. A run of several submissions is waited for and measured again. So the
-    // host is at most two submissions ahead of the device, and the next division is better.
+    // The first run is submitted one recording at a time. A run of several submissions is waited for and measured
+    // again. So the host is at most two submissions ahead of the device, and the next division is better.
     const double recordings_each =
         measured_ ? submission_seconds_ * static_cast<double>(run_.size()) / (seconds_per_work_ * work) : 1;
     const auto each = static_cast<std::size_t>(std::clamp(recordings_each, 1.0, static_cast<double>(run_.size())));

@@ -18,8 +18,8 @@ public:
              const CompileOptions& options);
     ~Recorder();
 
-    /// Submits the recordings of these segments, as few submissions as keep each below the device's time budget, and not
-    /// more than two ahead of the device, so that an interruption does not wait long.
+    /// Submits the recordings of these segments, as few submissions as keep each below the device's time budget, and
+    /// not more than two ahead of the device, so that an interruption does not wait long.
     /// `filled` is the part of the cache that holds keys after the run.
     std::uint64_t submit(std::span<const int> segments, double filled);
     /// Submits all segments, to begin when `waits` are signalled; never waits on the host, and so measures nothing.

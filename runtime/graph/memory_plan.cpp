@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <vector>
 
 namespace vantage::internal {
 
