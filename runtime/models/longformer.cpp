@@ -1,9 +1,10 @@
-// Longformer: RoBERTa with a window around each token instead of all tokens, and a few tokens that see all and are seen by all.
+// Longformer: RoBERTa with a window around each token instead of all tokens, and a few tokens that see all and are seen
+// by all.
 //   a token's row: softmax over |i - j| ≤ w / 2 and the global tokens;  a global token's: softmax over all tokens, with
 //   queries, keys and values by projections of their own
-// Global are the first tokens of a sequence: SessionOptions::global_tokens, else one where the model classifies (what it answers
-// from) and none where it does not. Those of SessionOptions::global_positions may lie anywhere: a table of queries and
-// keys takes the window's place.
+// Global are the first tokens of a sequence: SessionOptions::global_tokens, else one where the model classifies (what it
+// answers from) and none where it does not. Those of SessionOptions::global_positions may lie anywhere: a table of
+// queries and keys takes the window's place.
 // Beltagy, Peters, Cohan, "Longformer: The Long-Document Transformer" (2020).
 #include <algorithm>
 
