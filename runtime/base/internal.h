@@ -2,9 +2,7 @@
 // namespace of their folder: gpu, text, view, cli. Internal code uses both without a prefix.
 #pragma once
 
-namespace vantage {
-
-namespace internal {
+namespace vantage::internal {
 
 /// Base of a class whose objects are neither copied nor moved.
 struct NotCopied {
@@ -13,7 +11,8 @@ struct NotCopied {
     NotCopied& operator=(const NotCopied&) = delete;
 };
 
-}  // namespace internal
-using namespace internal;
+}  // namespace vantage::internal
 
-}  // namespace vantage
+namespace vantage {
+using namespace internal;
+}
