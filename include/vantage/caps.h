@@ -51,6 +51,9 @@ struct Caps {
     /// lavapipe (by its driver id) from Mesa 25 on, the first with Vulkan 1.4. Measured; SwiftShader loads for each
     /// lane whatever its version.
     bool loads_uniform_once() const;
+    /// A device on which an invocation leaves its loops, silently, after 65535 iterations of all of them together:
+    /// lavapipe before Vulkan 1.4. Measured: Mesa 22.3.6 does so, 25.0 and 26.2 do not.
+    bool ends_long_loops() const;
 };
 
 /// "6d657361-3232-2e33-2e36-000000000000"

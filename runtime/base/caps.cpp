@@ -242,6 +242,8 @@ bool Caps::loads_uniform_once() const {
     return is_cpu() && driver_id == llvmpipe && api_version >= vantage::api_version(1, 4);
 }
 
+bool Caps::ends_long_loops() const { return driver_id == llvmpipe && api_version < vantage::api_version(1, 4); }
+
 Quirks quirks_of(const Caps& caps, bool disable_subgroup, bool disable_fp16, bool disable_coopmat) {
     Quirks quirks;
     for (const KnownFault& fault : known_faults) {

@@ -224,9 +224,53 @@ LaunchPlan launch_hard(const OpCall& call, const Caps& caps, const char* shader)
     return l;
 }
 
+// A workgroup takes `split` keys.
+LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader,
+                        std::uint32_t split = keys_per_split) {
+    const Sizes s = sizes_of(call);
+    const std::uint32_t lanes = lanes_for(caps), splits = std::max(1u, ceil_div(s.m, split));
+    LaunchPlan plan;
+    plan.scratch = {splits * static_cast<std::uint64_t>(s.rows() * s.dv) * 4,
+                    splits * static_cast<std::uint64_t>(s.rows()) * (call.attrs.flag("statistics") ? 12 : 8)};
+    Launch partial = flash_launch(call, caps, shader, lanes, rows_for(s, lanes, caps), split);
+    partial.replace(out(o_), scratch_out(0)).replace(out(lse_), scratch_out(1));
+    const bool follows_step = call.has(step_) && !call.has(kv_len_);  // else all splits run
+    if (follows_step) {
+        partial.keys_per_group = split;
+        partial.step = step_;  // a launch begins with all inputs in their order
+    }
+    const bool statistics = call.attrs.flag("statistics");
+    Launch reduce{.shader = "attention_reduce_splits",
+                  .spec = params::AttentionReduceSplitsConstants{.lanes = workgroup_size(caps, 64),
+                                                                 .Q_TYPE = storage_of(call.in(q_).dtype),
+                                                                 .SPLIT = split,
+                                                                 .STATISTICS = statistics},
+                  .operands = {scratch_in(0), scratch_in(1), in(step_), out(o_), out(lse_), in(sinks_)},
+                  .groups = flat_grid(static_cast<std::uint64_t>(s.rows()), caps)};
+    if (statistics) reduce.operands.insert(reduce.operands.end(), {out(entropy_), out(largest_)});
+    reduce.with(params::AttentionReduceSplitsParams{.m = static_cast<std::uint32_t>(s.m),
+                                                    .rows = static_cast<std::uint32_t>(s.rows()),
+                                                    .dv = static_cast<std::uint32_t>(s.dv),
+                                                    .n = static_cast<std::uint32_t>(s.n),
+                                                    .heads = static_cast<std::uint32_t>(s.heads),
+                                                    .heads_first = s.heads_first,
+                                                    .all_splits = !follows_step});
+    plan.launches = {partial, reduce};
+    return plan;
+}
+
+// Keys that one workgroup may walk; 0: all. Where long loops end, at 65535 iterations, 16 keys take up to 170 of them,
+// twice that with a block mask, and 1400 with 1024 features.
+std::uint32_t keys_at_most(const Sizes& s, const Caps& caps) {
+    if (!caps.ends_long_loops()) return 0;
+    return std::max(s.d, s.dv) <= 512 ? 2048 : keys_per_split;
+}
+
 LaunchPlan launch_flash(const OpCall& call, const Caps& caps, const char* shader, const char* hard) {
     if (call.attrs.flag("hard")) return launch_hard(call, caps, hard);
     const Sizes s = sizes_of(call);
+    if (const std::uint32_t most = keys_at_most(s, caps); most > 0 && s.m > most && !call.attrs.flag("counts"))
+        return launch_split(call, caps, shader, most);
     const std::uint32_t lanes = lanes_for(caps);
     LaunchPlan plan = flash_launch(call, caps, shader, lanes, rows_for(s, lanes, caps), 0);
     if (!call.attrs.flag("statistics")) return plan;
@@ -250,6 +294,7 @@ bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
         if (call.attrs.flag(other)) return false;
     // Devices that would not choose it run it without rules only, for the tests: each rule compiles another pipeline.
     const bool plain = !has_rules(call, rule_operands, AttentionRules(call.attrs));
+    if (caps.ends_long_loops() && s.m > keys_per_split) return false;  // 4 keys take up to 600 iterations
     return caps.is_cpu() && (plain || caps.loads_uniform_once()) && s.rows() > 0 && s.d % 4 == 0 && s.dv % 4 == 0 &&
            s.d <= 256 && s.dv <= 256;
 }
@@ -260,39 +305,6 @@ LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
     const std::uint32_t lanes = 32, keys = std::max(s.d, s.dv) <= 128 ? 8 : 4;
     return attention_launch(call, caps, "attention_cpu_simd",
                             attention_constants<params::AttentionCpuSimdConstants>(call, lanes, {.KEYS = keys}), lanes);
-}
-
-LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader) {
-    const Sizes s = sizes_of(call);
-    const std::uint32_t lanes = lanes_for(caps), splits = std::max(1u, ceil_div(s.m, keys_per_split));
-    LaunchPlan plan;
-    plan.scratch = {splits * static_cast<std::uint64_t>(s.rows() * s.dv) * 4,
-                    splits * static_cast<std::uint64_t>(s.rows()) * (call.attrs.flag("statistics") ? 12 : 8)};
-    Launch partial = flash_launch(call, caps, shader, lanes, rows_for(s, lanes, caps), keys_per_split);
-    partial.replace(out(o_), scratch_out(0)).replace(out(lse_), scratch_out(1));
-    const bool follows_step = call.has(step_) && !call.has(kv_len_);  // else all splits run
-    if (follows_step) {
-        partial.keys_per_group = keys_per_split;
-        partial.step = step_;  // a launch begins with all inputs in their order
-    }
-    const bool statistics = call.attrs.flag("statistics");
-    Launch reduce{.shader = "attention_reduce_splits",
-                  .spec = params::AttentionReduceSplitsConstants{.lanes = workgroup_size(caps, 64),
-                                                                 .Q_TYPE = storage_of(call.in(q_).dtype),
-                                                                 .SPLIT = keys_per_split,
-                                                                 .STATISTICS = statistics},
-                  .operands = {scratch_in(0), scratch_in(1), in(step_), out(o_), out(lse_), in(sinks_)},
-                  .groups = flat_grid(static_cast<std::uint64_t>(s.rows()), caps)};
-    if (statistics) reduce.operands.insert(reduce.operands.end(), {out(entropy_), out(largest_)});
-    reduce.with(params::AttentionReduceSplitsParams{.m = static_cast<std::uint32_t>(s.m),
-                                                    .rows = static_cast<std::uint32_t>(s.rows()),
-                                                    .dv = static_cast<std::uint32_t>(s.dv),
-                                                    .n = static_cast<std::uint32_t>(s.n),
-                                                    .heads = static_cast<std::uint32_t>(s.heads),
-                                                    .heads_first = s.heads_first,
-                                                    .all_splits = !follows_step});
-    plan.launches = {partial, reduce};
-    return plan;
 }
 
 // With few queries most of a device is idle unless the keys are split among workgroups.
@@ -362,6 +374,8 @@ std::vector<Case> ruled_cases() {
     add("sinks, split", 1, 600, {{"causal", true}}, {{sinks_, floats({3}, 3)}});
     add("entropy, window", 70, 70, {{"causal", true}, {"window_left", I{6}}, {"statistics", true}});
     add("entropy, sinks, split", 1, 600, {{"causal", true}, {"statistics", true}}, {{sinks_, floats({3}, 3)}});
+    add("entropy, window of a long text", 12, 4500,
+        {{"causal", true}, {"window_left", I{2500}}, {"softcap", 30.0}, {"statistics", true}});
     add("entropy, cache", 4, 70, {{"causal", true}, {"statistics", true}}, {{step_, cache}, {sinks_, floats({3})}});
     add("mask by head", 17, 70, {}, {{mask_, floats({3, 17, 70})}});
     // more queries than keys: the first ones sit in front of all keys
@@ -421,6 +435,7 @@ std::vector<Case> cases() {
                   reversed_lanes(steps_of_case({step_of_case(3, 1), step_of_case(40, 1)})), {600, 20}),
         test_case("an encoder's keys, sequences in reverse", {2, 3, 4, 24}, {2, 70, 2, 24}, 24, {},
                   reversed_lanes(steps_of_case({step_of_case(3, 2), step_of_case(40, 3)})), {60, 7}),
+        test_case("chunk in a long cache", {12, 2, 24}, {4500, 1, 24}, 24, causal, step_of_case(4300, 11)),
         test_case("split without step n=7", {7, 2, 24}, {300, 2, 24}, 32, causal),
         test_case("kv_len", {2, 4, 1, 24}, {2, 9, 1, 24}, 24, {}, {}, {5, 0}),
         test_case("no keys", {3, 1, 24}, {0, 1, 24}, 24, {})};

@@ -139,6 +139,12 @@ TEST_CASE("only lavapipe from Mesa 25 on loads once for all lanes") {
     CHECK_FALSE(made_up("GPU", R"("driver_id": 13, "api_version": "1.4.305")").loads_uniform_once());
 }
 
+TEST_CASE("only lavapipe before Mesa 25 ends long loops") {
+    CHECK(made_up("llvmpipe", R"("driver_id": 13, "api_version": "1.3.230")").ends_long_loops());
+    CHECK_FALSE(made_up("llvmpipe", R"("driver_id": 13, "api_version": "1.4.305")").ends_long_loops());
+    CHECK_FALSE(made_up("CPU", R"("driver_id": 10, "api_version": "1.3.0")").ends_long_loops());  // SwiftShader
+}
+
 TEST_CASE("quirks follow driver, version and facts") {
     const auto quirks = [](const Caps& caps) { return quirks_of(caps, false, false, false); };
     SECTION("an ordinary device has none") { CHECK(quirks(made_up("good")).reasons.empty()); }
