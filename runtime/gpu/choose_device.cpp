@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/log.h"
 
 namespace vantage::internal {
@@ -31,9 +32,8 @@ int driver_rank(const Caps& caps) {
         {13, 0},  // lavapipe, preferred to SwiftShader
         {10, 1},  // SwiftShader: slower, and without fp16
     }};
-    for (const Rank& one : ranks) {
+    for (const Rank& one : ranks)
         if (one.driver_id == caps.driver_id) return one.rank;
-    }
     return 1;
 }
 
@@ -153,9 +153,8 @@ std::optional<Match> parse_wish(const std::string& wish) {
 /// Indices of the matching devices, best first: usable ones, then those without a better twin, then by `order_of`.
 std::vector<std::size_t> matches(std::span<const DeviceListing> devices, const Match& match) {
     std::vector<std::size_t> found;
-    for (std::size_t i = 0; i < devices.size(); ++i) {
+    for (std::size_t i = 0; i < devices.size(); ++i)
         if (match(devices[i])) found.push_back(i);
-    }
     const auto key = [&](std::size_t i) {
         return std::make_tuple(!devices[i].usable, better_twin(devices, devices[i]) != nullptr, order_of(devices[i]));
     };
@@ -216,23 +215,19 @@ std::size_t choose_device(std::span<DeviceListing> devices, const std::string& w
     }
     const std::optional<Match> match = parse_wish(wish);
     if (!match) {
-        throw Error(
-            ErrorKind::usage,
-            source + " '" + wish +
-                "' is not a device: use auto, cpu, vulkan:INDEX, uuid:… or name:…; there are: " + list_of(devices));
+        throw usage_error("{} '{}' is not a device: use auto, cpu, vulkan:INDEX, uuid:… or name:…; there are: {}",
+                          source, wish, list_of(devices));
     }
     if (devices.empty()) throw_nothing_usable(devices);
     const std::vector<std::size_t> found = matches(devices, *match);
-    if (found.empty())
-        throw Error(ErrorKind::usage, source + " '" + wish + "' names no device; there are: " + list_of(devices));
+    if (found.empty()) throw usage_error("{} '{}' names no device; there are: {}", source, wish, list_of(devices));
     const DeviceListing& taken = devices[found.front()];
     if (!taken.usable) {
         throw Error(ErrorKind::no_device,
                     source + " '" + wish + "': " + taken.caps.name + " cannot be used: " + taken.reason);
     }
-    if (found.size() > 1 && devices[found[1]].usable && better_twin(devices, devices[found[1]]) == nullptr) {
+    if (found.size() > 1 && devices[found[1]].usable && better_twin(devices, devices[found[1]]) == nullptr)
         log(LogLevel::warning, "{} '{}' fits several devices; using {}", source, wish, line_of(taken));
-    }
     mark_chosen(devices, found.front(), "asked for by " + source + " " + wish);
     return found.front();
 }

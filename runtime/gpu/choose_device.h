@@ -1,9 +1,7 @@
 // Chooses a device from a list: a pure function of the devices found and of the device asked for.
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 

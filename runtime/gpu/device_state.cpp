@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/log.h"
 #include "runtime/base/units.h"
 #include "runtime/gpu/instance.h"
@@ -29,9 +30,8 @@ std::uint32_t choose_queue_family(VkPhysicalDevice physical) {
     const std::vector<VkQueueFamilyProperties> families = queue_families(physical);
     constexpr VkQueueFlags compute = VK_QUEUE_COMPUTE_BIT, graphics = VK_QUEUE_GRAPHICS_BIT;
     for (const VkQueueFlags wanted : {compute | graphics, compute}) {
-        for (std::uint32_t i = 0; i < families.size(); ++i) {
+        for (std::uint32_t i = 0; i < families.size(); ++i)
             if ((families[i].queueFlags & wanted) == wanted) return i;
-        }
     }
     throw Error(ErrorKind::no_device,
                 "the device has no compute queue: use another device (vantage devices lists them)");
@@ -66,7 +66,7 @@ std::shared_ptr<DeviceState> DeviceState::open(std::shared_ptr<Instance> instanc
                                                const Caps& caps, bool windows) {
     DeviceFeatures features(physical, windows);
     if (windows && !features.has_extension(VK_KHR_SWAPCHAIN_EXTENSION_NAME))
-        throw Error(ErrorKind::unsupported, caps.name + " cannot show windows: it lacks VK_KHR_swapchain");
+        throw unsupported_error("{} cannot show windows: it lacks VK_KHR_swapchain", caps.name);
     DeviceParts parts;
     parts.instance_handle = instance->handle();
     parts.physical = physical;
@@ -148,11 +148,10 @@ DeviceState::~DeviceState() {
 }
 
 void DeviceState::destroy(const Retired& objects) noexcept {
-    if (objects.allocation != VK_NULL_HANDLE) {
+    if (objects.allocation != VK_NULL_HANDLE)
         vmaDestroyBuffer(memory.allocator, objects.buffer, objects.allocation);
-    } else if (objects.buffer != VK_NULL_HANDLE) {
+    else if (objects.buffer != VK_NULL_HANDLE)
         vkDestroyBuffer(device, objects.buffer, nullptr);
-    }
     if (objects.memory != VK_NULL_HANDLE) vkFreeMemory(device, objects.memory, nullptr);
     if (objects.pool != VK_NULL_HANDLE) vkDestroyCommandPool(device, objects.pool, nullptr);
     if (objects.queries != VK_NULL_HANDLE) vkDestroyQueryPool(device, objects.queries, nullptr);

@@ -5,10 +5,9 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <string>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/options.h"
-#include "vantage/error.h"
 
 namespace vantage::gpu {
 namespace {
@@ -53,13 +52,13 @@ void arm_from_environment() {
         const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), nth);
         const auto point = point_named(text->substr(0, first));
         const auto result = result_named(text->substr(second + 1));
-        if (error == std::errc() && end == count.data() + count.size() && point && result) {
+        if (error == std::errc() && end == count.data() + count.size() && point && result)
             return arm_fault(*point, nth, *result);
-        }
     }
-    throw Error(ErrorKind::usage, "VANTAGE_FAULT=" + *text +
-                                      " is no fault: use allocate|submit|wait|any : NUMBER : out_of_memory|device_lost|"
-                                      "timeout, such as allocate:3:out_of_memory");
+    throw usage_error(
+        "VANTAGE_FAULT={} is no fault: use allocate|submit|wait|any : NUMBER : out_of_memory|device_lost|timeout, such "
+        "as allocate:3:out_of_memory",
+        *text);
 }
 
 }  // namespace

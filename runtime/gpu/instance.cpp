@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
-#include <string>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 
@@ -146,8 +146,7 @@ Instance::Instance(std::span<const char* const> wanted) : extensions_(wanted.beg
             "the Vulkan loader found no driver: install mesa-vulkan-drivers (Debian, Ubuntu) or the GPU vendor's");
     }
     if (result == VK_ERROR_EXTENSION_NOT_PRESENT)
-        throw Error(ErrorKind::unsupported,
-                    "the Vulkan loader and its drivers cannot show windows (no surface extension)");
+        throw unsupported_error("the Vulkan loader and its drivers cannot show windows (no surface extension)");
     if (failed(result)) throw_vk(result, "vkCreateInstance", SourceLocation::here());
     volkLoadInstance(handle_);
     if (debug_utils_ && layer != nullptr) {

@@ -6,13 +6,12 @@
 #include <system_error>
 #include <thread>
 
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/spirv.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/faults.h"
-#include "runtime/gpu/pipeline_cache.h"
 
 namespace vantage::gpu {
 namespace {
@@ -47,10 +46,10 @@ const SpirvModule& module_of(const PipelineKey& key) {
     const SpirvModule* found = find_spirv(key.module);
     if (found == nullptr) found = find_added_spirv(key.module);
     if (found != nullptr) return *found;
-    throw Error(ErrorKind::unsupported,
-                "shader '" + key.module +
-                    "' is not in this build: vantage --version lists what the build left out, and a new shader needs "
-                    "a row in shaders/shaders.cmake");
+    throw unsupported_error(
+        "shader '{}' is not in this build: vantage --version lists what the build left out, and a new shader needs a "
+        "row in shaders/shaders.cmake",
+        key.module);
 }
 
 /// Whether the pipeline must request its subgroup size. Throws when the device does not support it.
@@ -61,8 +60,8 @@ bool must_require_size(const Caps& caps, const PipelineKey& key) {
     } else if (key.subgroup_size >= caps.min_subgroup_size && key.subgroup_size <= caps.max_subgroup_size) {
         return true;
     }
-    throw Error(ErrorKind::unsupported, format("{}: {} has subgroups of {} to {}", text_of(key), caps.name,
-                                               caps.min_subgroup_size, caps.max_subgroup_size));
+    throw unsupported_error("{}: {} has subgroups of {} to {}", text_of(key), caps.name, caps.min_subgroup_size,
+                            caps.max_subgroup_size);
 }
 
 }  // namespace
@@ -162,9 +161,8 @@ VkPipeline pipeline(DeviceState& device, const PipelineKey& key) { return device
 
 void prepare_pipelines(DeviceState& device, std::span<const PipelineKey> keys) {
     std::vector<PipelineKey> missing;
-    for (const PipelineKey& key : keys) {
+    for (const PipelineKey& key : keys)
         if (!device.pipelines->has(key)) missing.push_back(key);
-    }
     std::sort(missing.begin(), missing.end());
     missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
     if (missing.empty()) return;

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/options.h"
 #include "runtime/base/trace_span.h"
@@ -30,10 +30,8 @@ double default_timeout(const DeviceState& device) {
         if (!text) return std::nullopt;
         double seconds = 0;
         const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), seconds);
-        if (error != std::errc() || end != text->data() + text->size() || !(seconds > 0) || !std::isfinite(seconds)) {
-            throw Error(ErrorKind::usage,
-                        "VANTAGE_TIMEOUT=" + *text + " is not a time: use a number of seconds, such as 30");
-        }
+        if (error != std::errc() || end != text->data() + text->size() || !(seconds > 0) || !std::isfinite(seconds))
+            throw usage_error("VANTAGE_TIMEOUT={} is not a time: use a number of seconds, such as 30", *text);
         return seconds;
     }();
     return wanted.value_or(device.caps().is_cpu() ? 600.0 : 60.0);

@@ -26,9 +26,8 @@ DeviceType type_of(VkPhysicalDeviceType type) {
 
 /// NVIDIA packs version numbers in its own way.
 std::string version_text(std::uint32_t driver_id, std::uint32_t version) {
-    if (driver_id == VK_DRIVER_ID_NVIDIA_PROPRIETARY) {
+    if (driver_id == VK_DRIVER_ID_NVIDIA_PROPRIETARY)
         return format("{}.{}.{}.{}", version >> 22, (version >> 14) & 0xff, (version >> 6) & 0xff, version & 0x3f);
-    }
     return format("{}.{}.{}", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version),
                   VK_API_VERSION_PATCH(version));
 }
@@ -167,9 +166,8 @@ void read_matrices(VkPhysicalDevice physical, Caps& caps) {
 /// The structure of the given type in a chain that DeviceFeatures made. Null when there is none.
 template <class Struct>
 const Struct* find_in_chain(const void* chain, VkStructureType type) {
-    for (auto link = static_cast<const VkBaseInStructure*>(chain); link != nullptr; link = link->pNext) {
+    for (auto link = static_cast<const VkBaseInStructure*>(chain); link != nullptr; link = link->pNext)
         if (link->sType == type) return reinterpret_cast<const Struct*>(link);
-    }
     return nullptr;
 }
 

@@ -1,7 +1,5 @@
 #include "runtime/gpu/recording.h"
 
-#include <algorithm>
-
 #include "runtime/base/format.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/faults.h"
@@ -181,9 +179,8 @@ void Recording::copy(const Buffer& from, std::uint64_t from_offset, const Buffer
 void Recording::fill(const Buffer& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t pattern) {
     state_->require_open("fill");
     require_range(to, offset, bytes, "fill");
-    if (offset % 4 != 0 || bytes % 4 != 0) {
+    if (offset % 4 != 0 || bytes % 4 != 0)
         throw Error(ErrorKind::failure, format("fill of '{}': offset and size must be multiples of 4", to.name()));
-    }
     if (bytes != 0) vkCmdFillBuffer(state_->commands, to.handle(), offset, bytes, pattern);
 }
 

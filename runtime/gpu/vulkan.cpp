@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/options.h"
 #include "runtime/base/version.h"
 #include "runtime/gpu/buffer_block.h"
@@ -22,8 +22,8 @@ constexpr auto memory_handle = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
 constexpr auto semaphore_handle = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT;
 
 [[noreturn]] void throw_missing(const DeviceState& device, const char* what) {
-    throw Error(ErrorKind::unsupported, device.caps().name + " cannot share " + what + " as a file descriptor (" +
-                                            device.caps().driver + " " + device.caps().driver_version + ")");
+    throw unsupported_error("{} cannot share {} as a file descriptor ({} {})", device.caps().name, what,
+                            device.caps().driver, device.caps().driver_version);
 }
 
 void require_shared_memory(const DeviceState& device, VkExternalMemoryFeatureFlags wanted) {
@@ -142,7 +142,7 @@ std::unique_lock<std::mutex> lock_queue(const Device& device) { return std::uniq
 TimelinePoint timeline(const Device& device) { return {device.state().queue.timeline, device.state().queue.submitted}; }
 
 BufferView view_of(const Device& device, VkBuffer buffer, std::uint64_t bytes, std::uint64_t offset) {
-    if (buffer == VK_NULL_HANDLE) throw Error(ErrorKind::usage, "view_of: the buffer is VK_NULL_HANDLE");
+    if (buffer == VK_NULL_HANDLE) throw usage_error("view_of: the buffer is VK_NULL_HANDLE");
     return {buffer, offset, bytes, gpu::address_of(device.state(), buffer) + offset, {}};
 }
 
@@ -151,7 +151,7 @@ SharedBuffer SharedBuffer::create(const Device& device, std::uint64_t bytes, con
 }
 
 SharedBuffer SharedBuffer::import_memory(const Device& device, int fd, std::uint64_t bytes, const std::string& name) {
-    if (fd < 0) throw Error(ErrorKind::usage, "import of '" + name + "': not a file descriptor: " + std::to_string(fd));
+    if (fd < 0) throw usage_error("import of '{}': not a file descriptor: {}", name, fd);
     return SharedBuffer(make_shared_buffer(device.state(), bytes, name, fd));
 }
 
@@ -196,7 +196,7 @@ SharedTimeline SharedTimeline::create(const Device& device, const std::string& n
 }
 
 SharedTimeline SharedTimeline::import_handle(const Device& device, int fd, const std::string& name) {
-    if (fd < 0) throw Error(ErrorKind::usage, format("'{}': {} is no file descriptor", name, fd));
+    if (fd < 0) throw usage_error("'{}': {} is no file descriptor", name, fd);
     require_shared_timeline(device.state(), VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT);
     auto state = std::make_shared<State>();
     state->device = device.shared_state();

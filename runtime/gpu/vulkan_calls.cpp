@@ -1,7 +1,5 @@
 #include "runtime/gpu/vulkan_calls.h"
 
-#include <string>
-
 namespace vantage::gpu {
 namespace {
 

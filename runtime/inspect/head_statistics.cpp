@@ -1,16 +1,14 @@
 #include "runtime/inspect/head_statistics.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "runtime/base/at.h"
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "shaders/params/head_statistics.h"
-#include "vantage/error.h"
 
 namespace vantage::internal {
 
@@ -171,9 +169,8 @@ std::vector<HeadStatistics> head_statistics(std::span<const float> rows, std::sp
         return static_cast<std::size_t>(tokens) * static_cast<std::size_t>(heads) * numbers;
     };
     if (rows.size() != each(queries, ROW_NUMBERS) || keys.size() != each(key_count, KEY_NUMBERS))
-        throw Error(ErrorKind::usage,
-                    format("head statistics: {} tokens and {} heads do not match tables of {} and {} values", queries,
-                           heads, rows.size(), keys.size()));
+        throw usage_error("head statistics: {} tokens and {} heads do not match tables of {} and {} values", queries,
+                          heads, rows.size(), keys.size());
     const int first_query = texts.causal ? std::clamp(queries - 1, 0, queries_skipped) : 0;
     const std::vector<bool> repeats =
         texts.in_line() ? repeating(reading) : std::vector<bool>(static_cast<std::size_t>(queries));

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/format.h"
-#include "vantage/error.h"
+#include "runtime/base/errors.h"
 
 namespace vantage::internal {
 
@@ -21,19 +20,16 @@ Rgb mixed(Rgb a, Rgb b, float share) {
 }
 
 Image::Image(int width_in, int height_in, Rgb background) : width(width_in), height(height_in) {
-    if (width < 0 || height < 0 || width > longest_side || height > longest_side) {
-        throw Error(ErrorKind::usage,
-                    format("a picture of {} × {} pixels: at most {} a side are possible", width, height, longest_side));
-    }
+    if (width < 0 || height < 0 || width > longest_side || height > longest_side)
+        throw usage_error("a picture of {} × {} pixels: at most {} a side are possible", width, height, longest_side);
     rgb.resize(static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3);
     fill(*this, {0, 0, width, height}, background);
 }
 
 Image image_of_file(const std::string& path, std::int64_t width, std::int64_t height) {
     if (width < 1 || height < 1 || width > longest_side || height > longest_side || width * height > max_pixels_read)
-        throw Error(ErrorKind::bad_file,
-                    format("cannot read the picture '{}': it has {} × {} pixels, wanted at most {}, and {} a side",
-                           path, width, height, max_pixels_read, longest_side));
+        throw bad_file_error("cannot read the picture '{}': it has {} × {} pixels, wanted at most {}, and {} a side",
+                             path, width, height, max_pixels_read, longest_side);
     return {static_cast<int>(width), static_cast<int>(height), Rgb{}};
 }
 
@@ -57,9 +53,8 @@ void Image::blend(int x, int y, Rgb colour, std::uint8_t coverage) {
 
 void fill(Image& image, const Rect& rect, Rgb colour) {
     const int right = std::min(rect.right(), image.width), bottom = std::min(rect.bottom(), image.height);
-    for (int y = std::max(rect.y, 0); y < bottom; ++y) {
+    for (int y = std::max(rect.y, 0); y < bottom; ++y)
         for (int x = std::max(rect.x, 0); x < right; ++x) image.set(x, y, colour);
-    }
 }
 
 void frame(Image& image, const Rect& rect, Rgb colour, int thickness) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/json.h"
 
 namespace vantage::internal {
@@ -36,12 +37,11 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 std::optional<std::uint64_t> bytes_of(const std::vector<std::int64_t>& shape, unsigned bits) {
     std::uint64_t total = bits;
     bool empty = false;
-    for (const std::int64_t size : shape) {
+    for (const std::int64_t size : shape)
         if (size == 0)
             empty = true;
         else if (__builtin_mul_overflow(total, static_cast<std::uint64_t>(size), &total))
             return std::nullopt;
-    }
     if (empty) return 0;
     return total % 8 == 0 ? std::optional(total / 8) : std::nullopt;
 }
@@ -97,17 +97,16 @@ void check_layout(std::vector<Extent> extents, std::uint64_t available, const st
     for (const Extent& extent : extents) {
         if (extent.begin != at) {
             const std::string neighbour = before == nullptr ? "the header" : in_quotes(*before);
-            throw Error(ErrorKind::bad_file,
-                        format("{}: the data of {} begins at byte {}, {} {}, wanted byte {}", file,
-                               in_quotes(*extent.name), Number{extent.begin},
-                               extent.begin < at ? "inside" : "after a gap that follows", neighbour, Number{at}));
+            throw bad_file_error("{}: the data of {} begins at byte {}, {} {}, wanted byte {}", file,
+                                 in_quotes(*extent.name), Number{extent.begin},
+                                 extent.begin < at ? "inside" : "after a gap that follows", neighbour, Number{at});
         }
         at = extent.end;
         before = extent.name;
     }
     if (at != available)
-        throw Error(ErrorKind::bad_file, format("{}: {} bytes follow the header, but its tensors end at byte {}", file,
-                                                Number{available}, Number{at}));
+        throw bad_file_error("{}: {} bytes follow the header, but its tensors end at byte {}", file, Number{available},
+                             Number{at});
 }
 
 }  // namespace
@@ -129,7 +128,7 @@ std::string TensorEntry::text() const { return dtype + " " + shape_text(shape); 
 DType dtype_of(const TensorEntry& entry, const std::string& what) {
     for (const auto& [name, type] : {std::pair{"F32", DType::f32}, {"F16", DType::f16}, {"BF16", DType::bf16}})
         if (entry.dtype == name) return type;
-    throw Error(ErrorKind::bad_file, what + " is " + entry.dtype + ", wanted F32, F16 or BF16");
+    throw bad_file_error("{} is {}, wanted F32, F16 or BF16", what, entry.dtype);
 }
 
 // ---- one file -------------------------------------------------------------------------------------------------------
@@ -141,7 +140,7 @@ SafeTensors::SafeTensors(const std::string& path) : name_(path), file_(std::make
 SafeTensors::SafeTensors(std::span<const std::byte> bytes, const std::string& name) : name_(name) { read(bytes); }
 
 void SafeTensors::read(std::span<const std::byte> bytes) {
-    const auto complain = [&](const std::string& what) { throw Error(ErrorKind::bad_file, name_ + ": " + what); };
+    const auto complain = [&](const std::string& what) { throw bad_file_error("{}: {}", name_, what); };
     if (bytes.size() < length_bytes)
         complain(
             format("the file has {} bytes, wanted at least the {} of the header's length", bytes.size(), length_bytes));
@@ -181,7 +180,7 @@ const TensorEntry* SafeTensors::find(std::string_view name) const {
 
 const TensorEntry& SafeTensors::at(std::string_view name) const {
     if (const TensorEntry* entry = find(name)) return *entry;
-    throw Error(ErrorKind::bad_file, name_ + ": no tensor " + in_quotes(std::string(name)));
+    throw bad_file_error("{}: no tensor {}", name_, in_quotes(std::string(name)));
 }
 
 void SafeTensors::release(const TensorEntry& entry) const {
@@ -204,9 +203,8 @@ WeightFiles::WeightFiles(const std::string& directory) {
         main_file_ = index;
         read_index(directory);
     } else {
-        throw Error(
-            ErrorKind::bad_file,
-            directory + ": no weights; wanted model.safetensors, or model.safetensors.index.json with its shards");
+        throw bad_file_error(
+            "{}: no weights; wanted model.safetensors, or model.safetensors.index.json with its shards", directory);
     }
 }
 
@@ -214,8 +212,8 @@ void WeightFiles::add(const SafeTensors& file) {
     for (const auto& [name, entry] : file.entries()) {
         const auto [place, fresh] = places_.emplace(name, Place{&file, &entry});
         if (!fresh)
-            throw Error(ErrorKind::bad_file, main_file_ + ": tensor " + in_quotes(name) + " is in both " +
-                                                 place->second.file->name() + " and " + file.name());
+            throw bad_file_error("{}: tensor {} is in both {} and {}", main_file_, in_quotes(name),
+                                 place->second.file->name(), file.name());
     }
 }
 
@@ -234,8 +232,7 @@ void WeightFiles::read_index(const std::string& directory) {
         const std::string path = (std::filesystem::path(directory) / shard).string();
         std::error_code ignored;
         if (!std::filesystem::exists(path, ignored))
-            throw Error(ErrorKind::bad_file,
-                        path + ": missing; " + main_file_ + " wants it for tensor " + in_quotes(name));
+            throw bad_file_error("{}: missing; {} wants it for tensor {}", path, main_file_, in_quotes(name));
         files_.push_back(std::make_unique<SafeTensors>(path));
         shards.emplace(shard, files_.back().get());
         add(*files_.back());
@@ -254,7 +251,7 @@ const TensorEntry* WeightFiles::find(std::string_view name) const {
 
 const TensorEntry& WeightFiles::at(std::string_view name) const {
     if (const TensorEntry* entry = find(name)) return *entry;
-    throw Error(ErrorKind::bad_file, main_file_ + ": no tensor " + in_quotes(std::string(name)));
+    throw bad_file_error("{}: no tensor {}", main_file_, in_quotes(std::string(name)));
 }
 
 std::vector<std::string> WeightFiles::names() const {
@@ -284,9 +281,8 @@ void check_tensor(const TensorToWrite& tensor) {
         std::any_of(tensor.shape.begin(), tensor.shape.end(), [](std::int64_t size) { return size < 0; });
     const std::optional<std::uint64_t> wanted = bits == 0 || negative ? std::nullopt : bytes_of(tensor.shape, bits);
     if (!wanted || *wanted != tensor.data.size())
-        throw Error(ErrorKind::usage, "tensor " + in_quotes(tensor.name) +
-                                          " cannot be written: " + std::to_string(tensor.data.size()) +
-                                          " bytes are no " + tensor.dtype + " " + shape_text(tensor.shape));
+        throw usage_error("tensor {} cannot be written: {} bytes are no {} {}", in_quotes(tensor.name),
+                          tensor.data.size(), tensor.dtype, shape_text(tensor.shape));
 }
 
 }  // namespace
@@ -306,8 +302,7 @@ void write_safetensors(const std::string& path, const std::vector<TensorToWrite>
     for (const TensorToWrite* tensor : order) {
         check_tensor(*tensor);
         if (!names.insert(tensor->name).second)
-            throw Error(ErrorKind::usage,
-                        "tensor " + in_quotes(tensor->name) + " cannot be written: the name occurs twice");
+            throw usage_error("tensor {} cannot be written: the name occurs twice", in_quotes(tensor->name));
         header[tensor->name] = {
             {"dtype", tensor->dtype}, {"shape", tensor->shape}, {"data_offsets", {size, size + tensor->data.size()}}};
         size += tensor->data.size();

@@ -1,15 +1,12 @@
 #include "runtime/picture/apng.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "runtime/base/format.h"
-#include "vantage/error.h"
+#include "runtime/base/errors.h"
 
 namespace vantage::internal {
 
@@ -58,7 +55,7 @@ ApngWriter::ApngWriter(const std::string& path, std::int64_t count, double secon
     : file_(path),
       count_(count),
       milliseconds_(static_cast<std::uint32_t>(std::clamp(std::round(1000 * seconds_each), 1.0, 65535.0))) {
-    if (count < 1) throw Error(ErrorKind::usage, "animation: there are no pictures");
+    if (count < 1) throw usage_error("animation: there are no pictures");
 }
 
 std::string ApngWriter::control() {
@@ -86,8 +83,8 @@ void ApngWriter::add(const Image& picture, const PngTexts& texts) {
     const auto width = static_cast<std::uint32_t>(picture.width), height = static_cast<std::uint32_t>(picture.height);
     if (added_ == 0) width_ = width, height_ = height;
     if (width != width_ || height != height_)
-        throw Error(ErrorKind::usage, format("animation: picture {} is {} × {}, but the first is {} × {}", added_,
-                                             width, height, width_, height_));
+        throw usage_error("animation: picture {} is {} × {}, but the first is {} × {}", added_, width, height, width_,
+                          height_);
     if (added_++ == 0) return begin(encode_png(picture, texts));
     const std::string png = encode_png(picture);
     std::string bytes = control();
@@ -97,8 +94,7 @@ void ApngWriter::add(const Image& picture, const PngTexts& texts) {
 }
 
 void ApngWriter::finish() {
-    if (added_ != count_)
-        throw Error(ErrorKind::usage, format("animation: expected {} pictures, got {}", count_, added_));
+    if (added_ != count_) throw usage_error("animation: expected {} pictures, got {}", count_, added_);
     file_.write(chunk("IEND", ""));
     file_.finish();
 }

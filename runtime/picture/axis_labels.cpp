@@ -15,9 +15,8 @@ constexpr std::string_view leading_space = "·";
 int label_step(int cell, int room) {
     const int min_step = (room + cell - 1) / cell;
     for (int decade = 1;; decade *= 10) {
-        for (const int step : {decade, 2 * decade, 5 * decade}) {
+        for (const int step : {decade, 2 * decade, 5 * decade})
             if (step >= min_step) return step;
-        }
     }
 }
 

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/base/format.h"
 #include "runtime/picture/png.h"
-#include "vantage/error.h"
 
 namespace vantage::internal {
 
@@ -107,7 +106,7 @@ std::string svg_text(const Drawing& d) {
 
 void require_picture_name(const std::string& path) {
     if (!ends_in(path, ".png") && !ends_in(path, ".svg"))
-        throw Error(ErrorKind::usage, path + ": a picture must end in .png or .svg");
+        throw usage_error("{}: a picture must end in .png or .svg", path);
 }
 
 void write_drawing(const std::string& path, const Drawing& drawing, const std::string& title) {

@@ -22,9 +22,8 @@ const std::map<std::string, std::string>& font_index() {
         for (const std::string& root : roots) {
             std::error_code error;
             fs::recursive_directory_iterator entry(root, fs::directory_options::skip_permission_denied, error);
-            for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+            for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error))
                 found.emplace(entry->path().filename().string(), entry->path().string());
-            }
         }
         return found;
     }();
@@ -48,9 +47,8 @@ std::vector<std::string> installed_fonts(TextWeight weight) {
         // Also for bold text: titles in another family would look wrong.
         fonts.push_back(*wish);
     }
-    if (weight == TextWeight::bold) {
+    if (weight == TextWeight::bold)
         add_first_of(fonts, {"DejaVuSans-Bold.ttf", "NotoSans-Bold.ttf", "LiberationSans-Bold.ttf"});
-    }
     add_first_of(fonts, {"DejaVuSans.ttf", "NotoSans-Regular.ttf", "LiberationSans-Regular.ttf"});
     add_first_of(fonts, {"NotoSansCJK-Regular.ttc", "wqy-zenhei.ttc"});
     return fonts;

@@ -6,8 +6,7 @@
 #include <set>
 
 #include "runtime/base/at.h"
-#include "runtime/base/format.h"
-#include "vantage/error.h"
+#include "runtime/base/errors.h"
 
 namespace vantage::internal {
 
@@ -44,8 +43,8 @@ public:
         layout_ = {};
         const auto panels = static_cast<std::size_t>(std::max(0, picture.layers * picture.heads));
         if (panels == 0 || picture.panels.size() != panels)
-            throw Error(ErrorKind::usage, format("a chart of {} layers × {} heads has {} panels", picture.layers,
-                                                 picture.heads, picture.panels.size()));
+            throw usage_error("a chart of {} layers × {} heads has {} panels", picture.layers, picture.heads,
+                              picture.panels.size());
         place();
     }
 

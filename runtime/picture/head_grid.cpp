@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/picture/attention_cells.h"
 #include "runtime/picture/attention_pool.h"
-#include "vantage/error.h"
 
 namespace vantage::internal {
 namespace {
@@ -16,17 +15,15 @@ constexpr TextStyle note_style{11, style::faint, TextWeight::regular};
 
 void check(const HeadGridPicture& picture) {
     if (picture.layers < 1 || picture.heads < 1 || picture.rows < 1 || picture.cols < 1 || !picture.weights) {
-        throw Error(ErrorKind::usage, format("head grid: {} layers × {} heads with maps of {} × {} is empty",
-                                             picture.layers, picture.heads, picture.rows, picture.cols));
+        throw usage_error("head grid: {} layers × {} heads with maps of {} × {} is empty", picture.layers,
+                          picture.heads, picture.rows, picture.cols);
     }
     const auto maps = static_cast<std::size_t>(picture.layers) * static_cast<std::size_t>(picture.heads);
-    if (!picture.notes.empty() && picture.notes.size() != maps) {
-        throw Error(ErrorKind::usage, format("head grid: {} maps, but {} notes", maps, picture.notes.size()));
-    }
+    if (!picture.notes.empty() && picture.notes.size() != maps)
+        throw usage_error("head grid: {} maps, but {} notes", maps, picture.notes.size());
     if (picture.salient_layer >= picture.layers || picture.salient_head >= picture.heads) {
-        throw Error(ErrorKind::usage,
-                    format("head grid: the framed head, layer {}, head {}, is outside of {} × {}",
-                           picture.salient_layer, picture.salient_head, picture.layers, picture.heads));
+        throw usage_error("head grid: the framed head, layer {}, head {}, is outside of {} × {}", picture.salient_layer,
+                          picture.salient_head, picture.layers, picture.heads);
     }
 }
 
@@ -61,9 +58,8 @@ public:
         Image image(layout_.width, layout_.height, style::background);
         style::draw_header(image, {style::margin, style::margin}, picture_.title, picture_.caption,
                            layout_.width - 2 * style::margin, layout_.other_texts);
-        for (int layer = 0; layer < picture_.layers; ++layer) {
+        for (int layer = 0; layer < picture_.layers; ++layer)
             for (int head = 0; head < picture_.heads; ++head) paint_map(image, layer, head);
-        }
         paint_labels(image);
         paint_axis_titles(image);
         const Rect& first = layout_.maps.front();
@@ -123,11 +119,10 @@ private:
         for (const float value : weights.values) bar_.exceeded = bar_.exceeded || value > picture_.value_max * 1.0005f;
         const Rect& map = layout_.maps[index(layer, head)];
         draw_cells(image, {map.x, map.y}, weights, look_, across_.cell, down_.cell, 0);
-        if (framed(layer, head)) {
+        if (framed(layer, head))
             frame(image, map.grown(3), style::accent, 2);
-        } else {
+        else
             frame(image, map.grown(1), style::line);
-        }
         if (!notes_shown_) return;
         const TextRaster& raster = TextRaster::shared();
         TextStyle how = note_style;

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/picture/attention_cells.h"
 #include "runtime/picture/axis_labels.h"
-#include "vantage/error.h"
 
 namespace vantage::internal {
 namespace {
@@ -24,9 +23,8 @@ void choose_cells(HeatmapLayout& layout, const HeatmapPicture& picture) {
     layout.cell_height = std::min(by_rows, std::max(by_cols, 20));
     if (layout.cell_width < largest_cell || picture.col_labels.empty()) return;
     const int wanted = style::make_axis_labels(picture.col_labels, picture.cols, 1, largest_cell).extent() + 12;
-    if (wanted <= 2 * largest_cell && wanted * picture.cols <= default_side) {
+    if (wanted <= 2 * largest_cell && wanted * picture.cols <= default_side)
         layout.cell_width = std::max(layout.cell_width, wanted);
-    }
 }
 
 /// The text of a cell: two decimals without the leading zero.
@@ -117,9 +115,8 @@ private:
                    layout_.cell_height, space_);
         if (!picture_.numbers || std::min(layout_.cell_width, layout_.cell_height) < cell_with_number) return;
         for (int row = 0; row < layout_.weights.rows; ++row) {
-            for (int col = 0; col < layout_.weights.cols; ++col) {
+            for (int col = 0; col < layout_.weights.cols; ++col)
                 if (!is_hidden(look_, layout_.weights, row, col)) paint_number(image, row, col);
-            }
         }
     }
 
@@ -200,13 +197,11 @@ void check_heatmap(const HeatmapPicture& picture) {
         return labels.empty() || labels.size() == static_cast<std::size_t>(count);
     };
     if (!fits(picture.row_labels, picture.rows) || !fits(picture.col_labels, picture.cols)) {
-        throw Error(ErrorKind::usage, format("heatmap: {} queries and {} keys, but {} and {} labels", picture.rows,
-                                             picture.cols, picture.row_labels.size(), picture.col_labels.size()));
+        throw usage_error("heatmap: {} queries and {} keys, but {} and {} labels", picture.rows, picture.cols,
+                          picture.row_labels.size(), picture.col_labels.size());
     }
-    if (!(picture.value_max > 0.0f) || !std::isfinite(picture.value_max)) {
-        throw Error(ErrorKind::usage,
-                    format("heatmap: value_max is {:g}; expected a number above 0", picture.value_max));
-    }
+    if (!(picture.value_max > 0.0f) || !std::isfinite(picture.value_max))
+        throw usage_error("heatmap: value_max is {:g}; expected a number above 0", picture.value_max);
 }
 
 Image draw_heatmap(const HeatmapPicture& picture, HeatmapLayout* layout) {

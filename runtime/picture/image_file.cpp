@@ -1,9 +1,9 @@
 #include "runtime/picture/image_file.h"
 
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/picture/jpeg.h"
 #include "runtime/picture/png.h"
-#include "vantage/error.h"
 
 namespace vantage::internal {
 
@@ -12,7 +12,7 @@ Image read_image(const std::string& path) {
     std::string bytes = read_file(path, largest);
     if (bytes.starts_with("\x89PNG")) return decode_png(std::move(bytes), path).image;
     if (bytes.starts_with("\xff\xd8\xff")) return decode_jpeg(bytes, path);
-    throw Error(ErrorKind::bad_file, "cannot read the picture '" + path + "': it is neither a PNG nor a JPEG");
+    throw bad_file_error("cannot read the picture '{}': it is neither a PNG nor a JPEG", path);
 }
 
 }  // namespace vantage::internal

@@ -6,8 +6,8 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/log.h"
-#include "vantage/error.h"
 
 // libjpeg reports errors by longjmp, which skips destructors. So the functions that call setjmp own nothing: their data
 // is in a struct of the caller.
@@ -84,7 +84,7 @@ bool read_jpeg_pixels(JpegReader& r) {
 }
 
 [[noreturn]] void throw_damaged_jpeg(const JpegReader& r, const std::string& path) {
-    throw Error(ErrorKind::bad_file, "cannot read the picture '" + path + "': " + r.reason);
+    throw bad_file_error("cannot read the picture '{}': {}", path, r.reason);
 }
 
 }  // namespace

@@ -26,9 +26,8 @@ void draw_lines(Image& image, Point at, const std::vector<std::string>& lines, c
 
 std::vector<std::string> lines_of(const std::vector<std::string>& notes, int width) {
     std::vector<std::string> lines;
-    for (const std::string& note : notes) {
+    for (const std::string& note : notes)
         for (std::string& text : wrapped(note, caption, width)) lines.push_back(std::move(text));
-    }
     return lines;
 }
 

@@ -6,11 +6,11 @@
 #include <csetjmp>
 #include <cstring>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/base/utf8.h"
 #include "runtime/picture/shown_text.h"
-#include "vantage/error.h"
 
 // libpng reports errors by longjmp, which skips destructors. So the functions that call setjmp own nothing: their data
 // is in a struct of the caller.
@@ -67,9 +67,8 @@ void take_bytes(png_structp png, png_bytep data, std::size_t size) {
 /// Checks keys by libpng's rules; makes texts valid UTF-8 without NUL.
 void prepare_texts(Writer& writer, const PngTexts& texts) {
     for (const auto& [key, text] : texts) {
-        if (key.empty() || key.size() > 79) {
-            throw Error(ErrorKind::usage, "PNG: the key of a text must have 1 to 79 characters: '" + key + "'");
-        }
+        if (key.empty() || key.size() > 79)
+            throw usage_error("PNG: the key of a text must have 1 to 79 characters: '{}'", key);
         std::string clean = repair_utf8(text);
         clean.erase(std::remove(clean.begin(), clean.end(), '\0'), clean.end());
         writer.texts.emplace_back(key, clean);
@@ -145,7 +144,7 @@ PngTexts texts_of(const Reader& reader) {
 }
 
 [[noreturn]] void throw_damaged(const std::string& path, const std::string& reason) {
-    throw Error(ErrorKind::bad_file, "cannot read the picture '" + path + "': " + reason);
+    throw bad_file_error("cannot read the picture '{}': {}", path, reason);
 }
 
 }  // namespace
@@ -177,9 +176,8 @@ PngContent decode_png(std::string bytes, const std::string& path) {
     if (reader.png != nullptr) reader.info = png_create_info_struct(reader.png);
     if (reader.info == nullptr) throw Error(ErrorKind::out_of_memory, "no memory to decode a PNG");
     if (!decode_header(reader)) throw_damaged(path, reader.error);
-    if (png_get_channels(reader.png, reader.info) != 3 || png_get_bit_depth(reader.png, reader.info) != 8) {
+    if (png_get_channels(reader.png, reader.info) != 3 || png_get_bit_depth(reader.png, reader.info) != 8)
         throw_damaged(path, "its pixels cannot be converted to RGB");
-    }
     reader.image = image_of_file(path, png_get_image_width(reader.png, reader.info),
                                  png_get_image_height(reader.png, reader.info));
     reader.rows = rows_of(reader.image);

@@ -64,19 +64,18 @@ std::string token_label(std::string_view token) {
     for (std::size_t i = 0; i < characters.size(); ++i) {
         const char32_t c = characters[i];
         const bool at_edge = i == 0 || i + 1 == characters.size();
-        if (c == U' ' && blank) {
+        if (c == U' ' && blank)
             append_utf8(label, U'\u2423');  // ␣, because otherwise nothing would be visible
-        } else if (c == U' ' && at_edge) {
+        else if (c == U' ' && at_edge)
             append_utf8(label, U'\u00b7');
-        } else if (c == U'\n') {
+        else if (c == U'\n')
             append_utf8(label, U'\u21b5');
-        } else if (c == U'\t') {
+        else if (c == U'\t')
             append_utf8(label, U'\u21e5');
-        } else if (is_control(c)) {
+        else if (is_control(c))
             label += format("<{:02X}>", static_cast<unsigned>(c));
-        } else {
+        else
             append_utf8(label, c);
-        }
     }
     return label;
 }

@@ -92,11 +92,10 @@ std::vector<std::string> letters_of(const std::string& label) {
     std::vector<std::string> letters;
     for (const char32_t character : decode_utf8(label)) {
         const std::string bytes = encode_utf8(std::u32string_view(&character, 1));
-        if (column_width(character) == 0 && !letters.empty()) {
+        if (column_width(character) == 0 && !letters.empty())
             letters.back() += bytes;
-        } else {
+        else
             letters.push_back(bytes);
-        }
     }
     return letters;
 }
@@ -109,9 +108,8 @@ constexpr std::array<Shade, 5> shades{{{"·", 0.0f}, {"░", 0.15f}, {"▒", 0.4
 
 const char* shade_at(float position) {
     const char* sign = shades.front().sign;
-    for (const Shade& shade : shades) {
+    for (const Shade& shade : shades)
         if (position >= shade.from) sign = shade.sign;
-    }
     return sign;
 }
 
@@ -216,9 +214,8 @@ private:
         std::size_t height = 0;
         for (std::string label : shown_col_labels()) {
             // Without the sign for a leading space, which only makes labels longer; the row labels have it.
-            if (label.starts_with(leading_space) && label.size() > leading_space.size()) {
+            if (label.starts_with(leading_space) && label.size() > leading_space.size())
                 label.erase(0, leading_space.size());
-            }
             stacks.push_back(letters_of(label));
             height = std::max(height, stacks.back().size());
         }

@@ -60,9 +60,8 @@ std::u32string_view ascii_for(char32_t character) {
         {U'Σ', U"sum"},
         {U'✓', U"ok"},
     }};
-    for (const Replacement& replacement : replacements) {
+    for (const Replacement& replacement : replacements)
         if (replacement.sign == character) return replacement.text;
-    }
     return {};
 }
 
@@ -128,11 +127,10 @@ private:
         for (const std::string& path : paths) {
             FT_Face face = nullptr;
             const FT_Error error = library_ == nullptr ? 1 : FT_New_Face(library_, path.c_str(), 0, &face);
-            if (error == 0) {
+            if (error == 0)
                 faces.push_back(face);
-            } else {
+            else
                 log(LogLevel::warning, "{}: cannot read this font (FreeType error {})", path, error);
-            }
         }
         return faces;
     }
@@ -144,13 +142,11 @@ private:
     static int dot(const TextStyle& style) { return std::max(1, (style.pixels + 4) / 10); }
 
     void put_text(Pen& pen, std::string_view text, const TextStyle& style) {
-        for (const char32_t character : decode_utf8(text)) {
-            if (none()) {
+        for (const char32_t character : decode_utf8(text))
+            if (none())
                 put_dots_or_substitute(pen, character, style);
-            } else {
+            else
                 put_character(pen, character, style);
-            }
-        }
     }
 
     void put_character(Pen& pen, char32_t character, const TextStyle& style) {
@@ -239,18 +235,16 @@ TextExtent TextRaster::measure(std::string_view text, const TextStyle& style) co
 Rect TextRaster::draw(Image& image, Point at, std::string_view text, const TextStyle& style) const {
     Coverage coverage = fonts_->rasterize(text, style);
     const Rect box{at.x, at.y - coverage.ascent, coverage.width, coverage.height};
-    for (int y = 0; y < coverage.height; ++y) {
+    for (int y = 0; y < coverage.height; ++y)
         for (int x = 0; x < coverage.width; ++x) image.blend(box.x + x, box.y + y, style.colour, *coverage.at(x, y));
-    }
     return box;
 }
 
 Rect TextRaster::draw_upwards(Image& image, Point at, std::string_view text, const TextStyle& style) const {
     Coverage coverage = fonts_->rasterize(text, style);
     const Rect box{at.x - coverage.ascent, at.y - coverage.width + 1, coverage.height, coverage.width};
-    for (int y = 0; y < coverage.height; ++y) {
+    for (int y = 0; y < coverage.height; ++y)
         for (int x = 0; x < coverage.width; ++x) image.blend(box.x + y, at.y - x, style.colour, *coverage.at(x, y));
-    }
     return box;
 }
 

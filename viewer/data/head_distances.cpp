@@ -1,7 +1,6 @@
 #include "viewer/data/head_distances.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "runtime/base/at.h"

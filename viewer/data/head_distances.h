@@ -2,7 +2,6 @@
 // which both texts have a token. 0: identical, 1: disjoint.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <vector>
 

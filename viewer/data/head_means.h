@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
 
 #include "runtime/base/at.h"
 #include "viewer/data/view_state.h"

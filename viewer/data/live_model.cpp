@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"
 
@@ -449,7 +449,7 @@ const std::vector<HeadId>& LiveModel::heads() const { return state_->heads; }
 const TapSource& LiveModel::source(std::int64_t layer, AttentionKind kind) const {
     const auto found = state_->sources.find({kind, layer});
     if (found == state_->sources.end())
-        throw Error(ErrorKind::usage, format("{} has no layer {} of this attention", model().info().name, layer));
+        throw usage_error("{} has no layer {} of this attention", model().info().name, layer);
     return found->second;
 }
 

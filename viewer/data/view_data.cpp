@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
 
 #include "runtime/base/at.h"
 #include "runtime/base/clock.h"

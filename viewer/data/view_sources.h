@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
 #include <vector>
 
 #include "runtime/gpu/buffer.h"

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 
+#include "runtime/base/errors.h"
 #include "runtime/inspect/head_pattern.h"
 #include "runtime/picture/shown_text.h"
 #include "runtime/session/weight_types.h"
@@ -49,8 +50,7 @@ const char* word_for(const Word<E> (&words)[N], E value) {
 
 [[noreturn]] void refuse(const std::string& option, const std::string& got, const std::string& wanted) {
     constexpr int max_columns = 60;  // columns: a prompt may be a page
-    throw Error(ErrorKind::usage,
-                "view: " + option + " is " + shortened(without_controls(got), max_columns) + ", but takes " + wanted);
+    throw usage_error("view: {} is {}, but takes {}", option, shortened(without_controls(got), max_columns), wanted);
 }
 
 /// "sum, max".
@@ -336,9 +336,9 @@ ViewState default_with(const Modifiers& modifiers) {
 ViewState read_words(std::span<const std::string> words, ViewState state) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         const Option* option = option_named(words[i]);
-        if (option == nullptr) throw Error(ErrorKind::usage, "view: \"" + words[i] + "\" is not an option of a view");
+        if (option == nullptr) throw usage_error("view: \"{}\" is not an option of a view", words[i]);
         if (option->value != nullptr && i + 1 == words.size())
-            throw Error(ErrorKind::usage, "view: " + words[i] + " needs a value: " + option->help);
+            throw usage_error("view: {} needs a value: {}", words[i], option->help);
         option->take(state, option->value != nullptr ? words[++i] : is_set);
     }
     return state;

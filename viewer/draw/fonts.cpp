@@ -21,9 +21,8 @@ constexpr std::array<ImWchar, 18> default_ranges{0x0020, 0x017F, 0x0370, 0x03FF,
 constexpr float default_pixels = 15, small_pixels = 12.5f, title_pixels = 19;
 
 bool is_default(char32_t character) {
-    for (std::size_t i = 0; i + 1 < default_ranges.size(); i += 2) {
+    for (std::size_t i = 0; i + 1 < default_ranges.size(); i += 2)
         if (character >= default_ranges[i] && character <= default_ranges[i + 1]) return true;
-    }
     return character == U'✓';
 }
 

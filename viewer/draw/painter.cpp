@@ -1,7 +1,6 @@
 #include "viewer/draw/painter.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "params/view_draw.h"

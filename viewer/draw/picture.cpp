@@ -43,10 +43,9 @@ void copy_to_buffer(VkCommandBuffer commands, VkImage image, std::uint32_t width
 Image image_of(const gpu::Buffer& pixels, std::uint32_t width, std::uint32_t height, bool bgra) {
     Image image(static_cast<int>(width), static_cast<int>(height), {});
     const std::byte* from = pixels.mapped();
-    for (std::size_t i = 0; i < std::size_t{width} * height; ++i) {
+    for (std::size_t i = 0; i < std::size_t{width} * height; ++i)
         for (std::size_t c = 0; c < 3; ++c)
             image.rgb[i * 3 + c] = static_cast<std::uint8_t>(from[i * 4 + (bgra ? 2 - c : c)]);
-    }
     return image;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/spirv.h"
 
 namespace vantage::view {
@@ -23,15 +24,15 @@ void require_graphics(const Device& device) {
     std::vector<VkQueueFamilyProperties> families(count);
     vkGetPhysicalDeviceQueueFamilyProperties(parts.physical, &count, families.data());
     if ((families.at(parts.queue_family).queueFlags & VK_QUEUE_GRAPHICS_BIT) != 0) return;
-    throw Error(ErrorKind::unsupported, device.caps().name +
-                                            " computes but does not draw: the viewer needs a queue with graphics; "
-                                            "choose another --device, or use `vantage inspect`");
+    throw unsupported_error(
+        "{} computes but does not draw: the viewer needs a queue with graphics; choose another --device, or use "
+        "`vantage inspect`",
+        device.caps().name);
 }
 
 VkShaderModule make_module(const gpu::DeviceState& device, const char* name) {
     const SpirvModule* found = find_spirv(name);
-    if (found == nullptr)
-        throw Error(ErrorKind::unsupported, std::string("shader '") + name + "' is not in this build");
+    if (found == nullptr) throw unsupported_error("shader '{}' is not in this build", name);
     auto info = vk_struct<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
     info.codeSize = found->code.size_bytes();
     info.pCode = found->code.data();

@@ -5,9 +5,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
-#include <vector>
 
 namespace vantage::view {
 

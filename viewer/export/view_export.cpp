@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/base/format.h"
 #include "runtime/base/npy.h"
 #include "runtime/base/utf8.h"
 #include "runtime/picture/shown_text.h"
@@ -327,7 +327,7 @@ void write_view(const std::string& path, const ViewSubject& subject) {
         if (form == as_npy) write_file(path + ".json", facts_json(subject).dump(1) + "\n");
         return;
     }
-    throw Error(ErrorKind::usage, path + ": a view is written as .svg, .html, .csv, .json or .npy");
+    throw usage_error("{}: a view is written as .svg, .html, .csv, .json or .npy", path);
 }
 
 }  // namespace vantage::view

@@ -45,13 +45,12 @@ bool is_there(Viewer& v, Area area) {
 }
 
 bool act_in_map(Viewer& v, const Shortcut& s) {
-    if (const Steps steps = steps_of(s)) {
+    if (const Steps steps = steps_of(s))
         nudge(v, steps.down, steps.right);
-    } else if (s.key == Key::enter) {
+    else if (s.key == Key::enter)
         pin_picked(v, s.shift ? Pin::Kind::key : Pin::Kind::query);
-    } else {
+    else
         return false;
-    }
     return true;
 }
 

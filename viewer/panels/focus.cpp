@@ -18,9 +18,8 @@ std::int64_t label_step(double pixels_per_cell, float line) {
     constexpr std::array<std::int64_t, 3> nice{1, 2, 5};
     constexpr std::int64_t maximum = 1'000'000'000'000;  // without rows, or without space
     for (std::int64_t power = 1; power < maximum; power *= 10) {
-        for (const std::int64_t n : nice) {
+        for (const std::int64_t n : nice)
             if (static_cast<double>(n * power) * pixels_per_cell >= static_cast<double>(line)) return n * power;
-        }
     }
     return maximum;
 }

@@ -5,12 +5,11 @@
 #include <filesystem>
 
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/base/format.h"
 #include "runtime/base/options.h"
 #include "runtime/base/terminal.h"
 #include "runtime/picture/shown_text.h"
-#include "vantage/error.h"
 
 namespace vantage::view {
 namespace {
@@ -51,7 +50,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 [[noreturn]] void refuse_line(const std::string& where, const std::string& what) {
-    throw Error(ErrorKind::usage, where + ": " + what);
+    throw usage_error("{}: {}", where, what);
 }
 
 std::string in_quotes(std::string_view text) { return "\"" + without_controls(std::string(text)) + "\""; }

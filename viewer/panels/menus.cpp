@@ -1,7 +1,6 @@
 #include "viewer/panels/menus.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "viewer/panels/key_bindings.h"
 #include "viewer/panels/viewer.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <limits>
-#include <optional>
 
 namespace vantage::view {
 

@@ -1,6 +1,5 @@
 #include "viewer/panels/theme.h"
 
-#include <array>
 #include <cmath>
 
 #include "runtime/picture/picture_style.h"

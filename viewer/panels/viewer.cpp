@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/log.h"
 #include "runtime/base/utf8.h"
 #include "runtime/gpu/queue.h"
@@ -459,7 +460,7 @@ void Viewer::finish(std::uint32_t width, std::uint32_t height) {
     if (const auto error = runs_.finder().take_error()) log(LogLevel::warning, "{}", *error);
     read_models();
     arrange(static_cast<float>(width), static_cast<float>(height));
-    if (const std::string wrong = runs_.part_error(); !wrong.empty()) throw Error(ErrorKind::usage, "view: " + wrong);
+    if (const std::string wrong = runs_.part_error(); !wrong.empty()) throw usage_error("view: {}", wrong);
     finish_runs(true);
     runs_.finish_distances();
 }

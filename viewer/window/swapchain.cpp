@@ -1,8 +1,8 @@
 #include "viewer/window/swapchain.h"
 
 #include <algorithm>
-#include <array>
 
+#include "runtime/base/errors.h"
 #include "vantage/vulkan.h"
 
 namespace vantage::view {
@@ -27,9 +27,9 @@ Swapchain::Swapchain(const Device& device, VkSurfaceKHR surface) : device_(devic
     VK_CHECK(vkGetPhysicalDeviceSurfaceSupportKHR(parts.physical, parts.queue_family, surface_, &shows));
     if (shows == VK_FALSE) {
         vkDestroySurfaceKHR(parts.instance_handle, surface_, nullptr);
-        throw Error(ErrorKind::unsupported,
-                    device_.caps().name +
-                        " cannot show pictures in this window: use another --device, or --headless --png FILE");
+        throw unsupported_error(
+            "{} cannot show pictures in this window: use another --device, or --headless --png FILE",
+            device_.caps().name);
     }
     choose_format();
     for (std::size_t i = 0; i < pictures_in_flight + 1; ++i) free_.push_back(make_semaphore(device_.state().device));
@@ -64,7 +64,7 @@ void Swapchain::choose_format() {
             return;
         }
     }
-    throw Error(ErrorKind::unsupported, "the window has no format of plain bytes (UNORM)");
+    throw unsupported_error("the window has no format of plain bytes (UNORM)");
 }
 
 void Swapchain::resize(std::uint32_t width, std::uint32_t height) {

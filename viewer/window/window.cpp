@@ -1,5 +1,6 @@
 #include "viewer/window/window.h"
 
+#include "runtime/base/errors.h"
 #include "runtime/gpu/vulkan_calls.h"
 
 #define GLFW_INCLUDE_NONE
@@ -78,9 +79,9 @@ VkSurfaceKHR make_surface(const Device& device, GLFWwindow* window) {
 
 WindowSystem::WindowSystem() {
     if (glfwInit() != GLFW_TRUE)
-        throw Error(ErrorKind::unsupported,
-                    "no window can be opened (" + glfw_message() +
-                        "): is there a display? Without one: vantage view --headless --png FILE");
+        throw unsupported_error(
+            "no window can be opened ({}): is there a display? Without one: vantage view --headless --png FILE",
+            glfw_message());
     if (glfwVulkanSupported() != GLFW_TRUE) {
         glfwTerminate();
         throw Error(ErrorKind::no_device,
@@ -93,8 +94,7 @@ WindowSystem::~WindowSystem() { glfwTerminate(); }
 std::vector<const char*> WindowSystem::instance_extensions() const {
     std::uint32_t count = 0;
     const char** names = glfwGetRequiredInstanceExtensions(&count);
-    if (names == nullptr)
-        throw Error(ErrorKind::unsupported, "Vulkan has no extension for this display (" + glfw_message() + ")");
+    if (names == nullptr) throw unsupported_error("Vulkan has no extension for this display ({})", glfw_message());
     return {names, names + count};
 }
 
@@ -144,7 +144,7 @@ Window::Window(const Device& device, LiveModel& live, const ViewState& state, co
     glfwWindowHint(GLFW_CLIENT_API, GLFW_NO_API);
     glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
     s.window = glfwCreateWindow(options.width, options.height, options.title.c_str(), nullptr, nullptr);
-    if (s.window == nullptr) throw Error(ErrorKind::unsupported, "no window can be opened: " + glfw_message());
+    if (s.window == nullptr) throw unsupported_error("no window can be opened: {}", glfw_message());
     s.swapchain = std::make_unique<Swapchain>(device, make_surface(device, s.window));
     s.pipelines = std::make_unique<DrawPipelines>(device, s.swapchain->format());
     float across = 1, down = 1;
