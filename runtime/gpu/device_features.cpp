@@ -14,12 +14,11 @@ namespace {
 using gpu::vk_struct;
 
 std::vector<std::string> extensions_of(VkPhysicalDevice physical) {
-    std::uint32_t count = 0;
-    VK_CHECK(vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr));
-    std::vector<VkExtensionProperties> found(count);
-    VK_CHECK(vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, found.data()));
     std::vector<std::string> names;
-    for (std::uint32_t i = 0; i < count; ++i) names.emplace_back(found[i].extensionName);
+    for (const auto& found : gpu::listed<VkExtensionProperties>([&](std::uint32_t* count, VkExtensionProperties* all) {
+             VK_CHECK(vkEnumerateDeviceExtensionProperties(physical, nullptr, count, all));
+         }))
+        names.emplace_back(found.extensionName);
     return names;
 }
 

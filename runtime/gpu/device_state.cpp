@@ -17,14 +17,6 @@
 namespace vantage::gpu {
 namespace {
 
-std::vector<VkQueueFamilyProperties> queue_families(VkPhysicalDevice physical) {
-    std::uint32_t count = 0;
-    vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
-    std::vector<VkQueueFamilyProperties> families(count);
-    vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
-    return families;
-}
-
 /// Prefers a family that also draws, so that a viewer shares queue and memory without ownership transfers.
 std::uint32_t choose_queue_family(VkPhysicalDevice physical) {
     const std::vector<VkQueueFamilyProperties> families = queue_families(physical);
@@ -94,20 +86,23 @@ void DeviceState::make_objects() {
     set_name(VK_OBJECT_TYPE_DEVICE, device, parts.caps.name);
     set_name(VK_OBJECT_TYPE_QUEUE, parts.queue, "compute");
     queue.timestamp_bits = queue_families(parts.physical).at(parts.queue_family).timestampValidBits;
-    make_timeline();
+    queue.timeline = make_timeline("submissions");
     make_allocator();
     staging = std::make_unique<Staging>(*this);
     pipelines = std::make_unique<Pipelines>(*this);
     queue.submit_infos.reserve(64);
 }
 
-void DeviceState::make_timeline() {
+VkSemaphore DeviceState::make_timeline(const std::string& name, const void* next) const {
     auto type = vk_struct<VkSemaphoreTypeCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
     type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+    type.pNext = next;
     auto info = vk_struct<VkSemaphoreCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO);
     info.pNext = &type;
-    VK_CHECK(vkCreateSemaphore(device, &info, nullptr, &queue.timeline));
-    set_name(VK_OBJECT_TYPE_SEMAPHORE, queue.timeline, "submissions");
+    VkSemaphore made = VK_NULL_HANDLE;
+    VK_CHECK(vkCreateSemaphore(device, &info, nullptr, &made));
+    set_name(VK_OBJECT_TYPE_SEMAPHORE, made, name);
+    return made;
 }
 
 void DeviceState::make_allocator() {

@@ -95,6 +95,8 @@ public:
     /// Destroys the objects when the device has finished all that was submitted so far: now, or in a later `collect`.
     void retire(Retired objects) noexcept;
     void collect() noexcept;
+    /// A timeline semaphore that the caller destroys. `next` extends its VkSemaphoreTypeCreateInfo.
+    VkSemaphore make_timeline(const std::string& name, const void* next = nullptr) const;
     /// Gives a Vulkan object a name for validation messages and captures.
     void set_name(VkObjectType type, std::uint64_t handle, const std::string& name) const noexcept;
     template <class Handle>
@@ -112,7 +114,6 @@ public:
 private:
     DeviceState() = default;
     void make_objects();
-    void make_timeline();
     void make_allocator();
     void destroy(const Retired& objects) noexcept;
 

@@ -40,22 +40,17 @@ VkDebugUtilsMessengerCreateInfoEXT messenger_info() {
 }
 
 std::vector<VkExtensionProperties> instance_extensions() {
-    std::uint32_t count = 0;
-    VK_CHECK(vkEnumerateInstanceExtensionProperties(nullptr, &count, nullptr));
-    std::vector<VkExtensionProperties> found(count);
-    VK_CHECK(vkEnumerateInstanceExtensionProperties(nullptr, &count, found.data()));
-    found.resize(count);
-    return found;
+    return listed<VkExtensionProperties>([](std::uint32_t* count, VkExtensionProperties* all) {
+        VK_CHECK(vkEnumerateInstanceExtensionProperties(nullptr, count, all));
+    });
 }
 
 /// The Khronos layer's name when VANTAGE_VALIDATE=1 asks for it, else null.
 const char* validation_layer() {
     static constexpr const char* name = "VK_LAYER_KHRONOS_validation";
     if (!environment_flag("VANTAGE_VALIDATE")) return nullptr;
-    std::uint32_t count = 0;
-    VK_CHECK(vkEnumerateInstanceLayerProperties(&count, nullptr));
-    std::vector<VkLayerProperties> layers(count);
-    VK_CHECK(vkEnumerateInstanceLayerProperties(&count, layers.data()));
+    const auto layers = listed<VkLayerProperties>(
+        [](std::uint32_t* count, VkLayerProperties* all) { VK_CHECK(vkEnumerateInstanceLayerProperties(count, all)); });
     const auto is_it = [](const VkLayerProperties& layer) { return std::strcmp(layer.layerName, name) == 0; };
     if (std::any_of(layers.begin(), layers.end(), is_it)) return name;
     throw Error(ErrorKind::failure,

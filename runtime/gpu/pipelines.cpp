@@ -18,29 +18,11 @@ namespace {
 
 /// "matmul_tiled (16, 64, 0) subgroup 32"
 std::string text_of(const PipelineKey& key) {
-    std::string text = key.module + " (";
-    for (std::size_t i = 0; i < key.spec.size(); ++i) text += (i != 0 ? ", " : "") + std::to_string(key.spec[i]);
-    text += ")";
+    std::string text =
+        format("{} ({})", key.module, join(key.spec, ", ", [](std::uint32_t value) { return std::to_string(value); }));
     if (key.subgroup_size != 0) text += " subgroup " + std::to_string(key.subgroup_size);
     return text;
 }
-
-/// Destroyed as soon as the pipeline is made, which does not refer to it.
-struct ShaderModule {
-    VkDevice device;
-    VkShaderModule handle = VK_NULL_HANDLE;
-    ShaderModule(const DeviceState& owner, std::span<const std::uint32_t> code, const std::string& name)
-        : device(owner.device) {
-        auto info = vk_struct<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
-        info.codeSize = code.size_bytes();
-        info.pCode = code.data();
-        VK_CHECK(vkCreateShaderModule(device, &info, nullptr, &handle));
-        owner.set_name(VK_OBJECT_TYPE_SHADER_MODULE, handle, name);
-    }
-    ~ShaderModule() { vkDestroyShaderModule(device, handle, nullptr); }
-    ShaderModule(const ShaderModule&) = delete;
-    ShaderModule& operator=(const ShaderModule&) = delete;
-};
 
 const SpirvModule& module_of(const PipelineKey& key) {
     const SpirvModule* found = find_spirv(key.module);
@@ -65,6 +47,15 @@ bool must_require_size(const Caps& caps, const PipelineKey& key) {
 }
 
 }  // namespace
+
+ShaderModule::ShaderModule(const DeviceState& owner, std::span<const std::uint32_t> code, const std::string& name)
+    : device(owner.device) {
+    auto info = vk_struct<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
+    info.codeSize = code.size_bytes();
+    info.pCode = code.data();
+    VK_CHECK(vkCreateShaderModule(device, &info, nullptr, &handle));
+    owner.set_name(VK_OBJECT_TYPE_SHADER_MODULE, handle, name);
+}
 
 Pipelines::Pipelines(DeviceState& device)
     : device_(device), cache_(device, pipeline_cache_path(device.parts.physical)) {

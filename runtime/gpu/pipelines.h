@@ -16,6 +16,16 @@ namespace vantage::gpu {
 
 class DeviceState;
 
+/// Destroyed as soon as the pipeline is made, which does not refer to it.
+struct ShaderModule {
+    VkDevice device;
+    VkShaderModule handle = VK_NULL_HANDLE;
+    ShaderModule(const DeviceState& owner, std::span<const std::uint32_t> code, const std::string& name);
+    ~ShaderModule() { vkDestroyShaderModule(device, handle, nullptr); }
+    ShaderModule(const ShaderModule&) = delete;
+    ShaderModule& operator=(const ShaderModule&) = delete;
+};
+
 /// Identifies a pipeline. There are no descriptor sets: shaders access all data through addresses in push constants.
 struct PipelineKey {
     std::string module;               ///< name of an embedded SPIR-V module

@@ -119,12 +119,8 @@ void read_memory(VkPhysicalDevice physical, Caps& caps) {
 }
 
 void read_queues(VkPhysicalDevice physical, Caps& caps) {
-    std::uint32_t count = 0;
-    vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
-    std::vector<VkQueueFamilyProperties> families(count);
-    vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
     caps.compute_queue = false;
-    for (const VkQueueFamilyProperties& family : families) {
+    for (const VkQueueFamilyProperties& family : gpu::queue_families(physical)) {
         if ((family.queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) continue;
         caps.compute_queue = true;
         caps.timestamps = caps.timestamps || family.timestampValidBits != 0;
@@ -148,12 +144,12 @@ void read_matrices(VkPhysicalDevice physical, Caps& caps) {
     // AMD's proprietary driver for integrated GPUs crashes in this call (llama.cpp, pull request 22750).
     if (caps.driver_id == VK_DRIVER_ID_AMD_PROPRIETARY && caps.type == DeviceType::integrated) return;
     if (vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR == nullptr) return;
-    std::uint32_t count = 0;
-    VK_CHECK(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(physical, &count, nullptr));
-    std::vector<VkCooperativeMatrixPropertiesKHR> found(
-        count, vk_struct<VkCooperativeMatrixPropertiesKHR>(VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR));
-    VK_CHECK(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(physical, &count, found.data()));
-    for (const VkCooperativeMatrixPropertiesKHR& p : found) {
+    using Properties = VkCooperativeMatrixPropertiesKHR;
+    const auto list = [&](std::uint32_t* count, Properties* all) {
+        VK_CHECK(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(physical, count, all));
+    };
+    const auto blank = vk_struct<Properties>(VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR);
+    for (const Properties& p : gpu::listed(list, blank)) {
         CooperativeMatrix matrix{p.MSize, p.NSize, p.KSize, word_for(p.AType), word_for(p.BType), word_for(p.CType)};
         const bool known = !matrix.a.empty() && !matrix.b.empty() && !matrix.c.empty();
         if (p.scope == VK_SCOPE_SUBGROUP_KHR && p.saturatingAccumulation == VK_FALSE && p.CType == p.ResultType &&

@@ -8,39 +8,55 @@
 namespace vantage::gpu {
 namespace {
 
-constexpr VkPipelineStageFlags2 work_stages =
-    VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
-constexpr VkAccessFlags2 work_writes = VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
+constexpr Access written_by_work{VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT,
+                                 VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT};
 
-void memory_barrier(VkCommandBuffer commands, VkPipelineStageFlags2 stages, VkAccessFlags2 accesses) {
+}  // namespace
+
+void memory_barrier(VkCommandBuffer commands, const Access& from, const Access& to) {
     auto barrier = vk_struct<VkMemoryBarrier2>(VK_STRUCTURE_TYPE_MEMORY_BARRIER_2);
-    barrier.srcStageMask = work_stages;
-    barrier.srcAccessMask = work_writes;
-    barrier.dstStageMask = stages;
-    barrier.dstAccessMask = accesses;
+    barrier.srcStageMask = from.stages;
+    barrier.srcAccessMask = from.accesses;
+    barrier.dstStageMask = to.stages;
+    barrier.dstAccessMask = to.accesses;
     auto dependency = vk_struct<VkDependencyInfo>(VK_STRUCTURE_TYPE_DEPENDENCY_INFO);
     dependency.memoryBarrierCount = 1;
     dependency.pMemoryBarriers = &barrier;
     vkCmdPipelineBarrier2(commands, &dependency);
 }
 
-}  // namespace
+void make_commands(const DeviceState& device, const std::string& name, std::uint32_t timestamps, Commands& made) {
+    auto pool = vk_struct<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
+    pool.queueFamilyIndex = device.parts.queue_family;
+    VK_CHECK(vkCreateCommandPool(device.device, &pool, nullptr, &made.pool));
+    device.set_name(VK_OBJECT_TYPE_COMMAND_POOL, made.pool, name);
+    auto info = vk_struct<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
+    info.commandPool = made.pool;
+    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    info.commandBufferCount = 1;
+    VK_CHECK(vkAllocateCommandBuffers(device.device, &info, &made.buffer));
+    device.set_name(VK_OBJECT_TYPE_COMMAND_BUFFER, made.buffer, name);
+    if (timestamps == 0 || device.queue.timestamp_bits == 0) return;
+    auto queries = vk_struct<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
+    queries.queryType = VK_QUERY_TYPE_TIMESTAMP;
+    queries.queryCount = timestamps;
+    VK_CHECK(vkCreateQueryPool(device.device, &queries, nullptr, &made.times));
+    device.set_name(VK_OBJECT_TYPE_QUERY_POOL, made.times, name);
+}
 
 struct Recording::State {
     std::shared_ptr<DeviceState> device;
     std::string name;
-    VkCommandPool pool = VK_NULL_HANDLE;
-    VkCommandBuffer commands = VK_NULL_HANDLE;
-    VkQueryPool queries = VK_NULL_HANDLE;
+    /// A pool of its own: pools are not thread-safe, and so threads make recordings in parallel without a lock.
+    Commands made;
     std::uint32_t max_timed = 0;  ///< dispatches that can be timed
     std::vector<std::string> labels;
     VkPipeline bound = VK_NULL_HANDLE;
     bool ended = false;
 
     ~State() {
-        if (device) device->retire({.pool = pool, .queries = queries});
+        if (device) device->retire({.pool = made.pool, .queries = made.times});
     }
-    void make_pools(std::uint32_t timestamps);
     void begin();
     void bind(VkPipeline pipeline, std::span<const std::byte> push);
     void require_grid(const std::array<std::uint32_t, 3>& base, const std::array<std::uint32_t, 3>& groups,
@@ -52,33 +68,12 @@ struct Recording::State {
     }
 };
 
-void Recording::State::make_pools(std::uint32_t timestamps) {
-    auto pool_info = vk_struct<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
-    pool_info.queueFamilyIndex = device->parts.queue_family;
-    // One pool per recording: pools are not thread-safe, and so threads make recordings in parallel without a lock.
-    VK_CHECK(vkCreateCommandPool(device->device, &pool_info, nullptr, &pool));
-    device->set_name(VK_OBJECT_TYPE_COMMAND_POOL, pool, name);
-    auto info = vk_struct<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
-    info.commandPool = pool;
-    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-    info.commandBufferCount = 1;
-    VK_CHECK(vkAllocateCommandBuffers(device->device, &info, &commands));
-    device->set_name(VK_OBJECT_TYPE_COMMAND_BUFFER, commands, name);
-    if (timestamps == 0 || device->queue.timestamp_bits == 0) return;
-    auto query_info = vk_struct<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
-    query_info.queryType = VK_QUERY_TYPE_TIMESTAMP;
-    query_info.queryCount = 2 * timestamps;
-    VK_CHECK(vkCreateQueryPool(device->device, &query_info, nullptr, &queries));
-    device->set_name(VK_OBJECT_TYPE_QUERY_POOL, queries, name);
-    max_timed = timestamps;
-}
-
 void Recording::State::begin() {
     auto info = vk_struct<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
     info.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
-    VK_CHECK(vkBeginCommandBuffer(commands, &info));
+    VK_CHECK(vkBeginCommandBuffer(made.buffer, &info));
     count_recording();
-    if (queries != VK_NULL_HANDLE) vkCmdResetQueryPool(commands, queries, 0, 2 * max_timed);
+    if (max_timed > 0) vkCmdResetQueryPool(made.buffer, made.times, 0, 2 * max_timed);
 }
 
 void Recording::State::bind(VkPipeline pipeline, std::span<const std::byte> push) {
@@ -87,10 +82,10 @@ void Recording::State::bind(VkPipeline pipeline, std::span<const std::byte> push
                     format("recording '{}': {} bytes of push constants; they must be a multiple of 4 and at most 128",
                            name, push.size()));
     }
-    if (pipeline != bound) vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+    if (pipeline != bound) vkCmdBindPipeline(made.buffer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
     bound = pipeline;
     if (push.empty()) return;
-    vkCmdPushConstants(commands, device->pipelines->layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+    vkCmdPushConstants(made.buffer, device->pipelines->layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
                        static_cast<std::uint32_t>(push.size()), push.data());
 }
 
@@ -114,17 +109,17 @@ void Recording::State::timed(const std::string& label, Dispatch dispatch) {
     if (named) {
         auto info = vk_struct<VkDebugUtilsLabelEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT);
         info.pLabelName = label.c_str();
-        vkCmdBeginDebugUtilsLabelEXT(commands, &info);
+        vkCmdBeginDebugUtilsLabelEXT(made.buffer, &info);
     }
     const auto index = static_cast<std::uint32_t>(labels.size());
     const bool stamped = index < max_timed;
-    if (stamped) vkCmdWriteTimestamp2(commands, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, queries, 2 * index);
+    if (stamped) vkCmdWriteTimestamp2(made.buffer, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, made.times, 2 * index);
     dispatch();
     if (stamped) {
-        vkCmdWriteTimestamp2(commands, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, queries, 2 * index + 1);
+        vkCmdWriteTimestamp2(made.buffer, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, made.times, 2 * index + 1);
         labels.push_back(label);
     }
-    if (named) vkCmdEndDebugUtilsLabelEXT(commands);
+    if (named) vkCmdEndDebugUtilsLabelEXT(made.buffer);
 }
 
 Recording::Recording(DeviceState& device, const std::string& name, std::uint32_t timestamps)
@@ -132,7 +127,8 @@ Recording::Recording(DeviceState& device, const std::string& name, std::uint32_t
     device.require_alive();
     state_->device = device.shared_from_this();
     state_->name = name;
-    state_->make_pools(timestamps);
+    make_commands(device, name, 2 * timestamps, state_->made);
+    if (state_->made.times != VK_NULL_HANDLE) state_->max_timed = timestamps;
     state_->begin();
     barrier();
 }
@@ -146,7 +142,7 @@ void Recording::dispatch(VkPipeline pipeline, std::span<const std::byte> push, s
     state_->require_open("dispatch");
     state_->require_grid({}, groups, label);
     state_->bind(pipeline, push);
-    state_->timed(label, [&] { vkCmdDispatch(state_->commands, groups[0], groups[1], groups[2]); });
+    state_->timed(label, [&] { vkCmdDispatch(state_->made.buffer, groups[0], groups[1], groups[2]); });
 }
 
 void Recording::dispatch_piece(VkPipeline pipeline, std::span<const std::byte> push, std::array<std::uint32_t, 3> base,
@@ -155,7 +151,7 @@ void Recording::dispatch_piece(VkPipeline pipeline, std::span<const std::byte> p
     state_->require_grid(base, groups, label);
     state_->bind(pipeline, push);
     state_->timed(label, [&] {
-        vkCmdDispatchBase(state_->commands, base[0], base[1], base[2], groups[0], groups[1], groups[2]);
+        vkCmdDispatchBase(state_->made.buffer, base[0], base[1], base[2], groups[0], groups[1], groups[2]);
     });
 }
 
@@ -163,7 +159,7 @@ void Recording::dispatch_indirect(VkPipeline pipeline, std::span<const std::byte
                                   std::uint64_t offset, const std::string& label) {
     state_->require_open("dispatch");
     state_->bind(pipeline, push);
-    state_->timed(label, [&] { vkCmdDispatchIndirect(state_->commands, grid.handle(), offset); });
+    state_->timed(label, [&] { vkCmdDispatchIndirect(state_->made.buffer, grid.handle(), offset); });
 }
 
 void Recording::copy(const Buffer& from, std::uint64_t from_offset, const Buffer& to, std::uint64_t to_offset,
@@ -173,7 +169,7 @@ void Recording::copy(const Buffer& from, std::uint64_t from_offset, const Buffer
     require_range(to, to_offset, bytes, "copy to");
     if (bytes == 0) return;
     const VkBufferCopy region{from_offset, to_offset, bytes};
-    vkCmdCopyBuffer(state_->commands, from.handle(), to.handle(), 1, &region);
+    vkCmdCopyBuffer(state_->made.buffer, from.handle(), to.handle(), 1, &region);
 }
 
 void Recording::fill(const Buffer& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t pattern) {
@@ -181,33 +177,33 @@ void Recording::fill(const Buffer& to, std::uint64_t offset, std::uint64_t bytes
     require_range(to, offset, bytes, "fill");
     if (offset % 4 != 0 || bytes % 4 != 0)
         throw Error(ErrorKind::failure, format("fill of '{}': offset and size must be multiples of 4", to.name()));
-    if (bytes != 0) vkCmdFillBuffer(state_->commands, to.handle(), offset, bytes, pattern);
+    if (bytes != 0) vkCmdFillBuffer(state_->made.buffer, to.handle(), offset, bytes, pattern);
 }
 
 void Recording::barrier() {
     state_->require_open("barrier");
-    memory_barrier(state_->commands, work_stages | VK_PIPELINE_STAGE_2_DRAW_INDIRECT_BIT,
-                   VK_ACCESS_2_SHADER_STORAGE_READ_BIT | VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT |
-                       VK_ACCESS_2_TRANSFER_READ_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT |
-                       VK_ACCESS_2_INDIRECT_COMMAND_READ_BIT);
+    memory_barrier(state_->made.buffer, written_by_work,
+                   {written_by_work.stages | VK_PIPELINE_STAGE_2_DRAW_INDIRECT_BIT,
+                    written_by_work.accesses | VK_ACCESS_2_SHADER_STORAGE_READ_BIT | VK_ACCESS_2_TRANSFER_READ_BIT |
+                        VK_ACCESS_2_INDIRECT_COMMAND_READ_BIT});
 }
 
 void Recording::end() {
     state_->require_open("end");
     // Waiting for the timeline makes writes available. Only this barrier makes them visible to the host.
-    memory_barrier(state_->commands, VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
+    memory_barrier(state_->made.buffer, written_by_work, read_by_host);
     state_->ended = true;
-    VK_CHECK(vkEndCommandBuffer(state_->commands));
+    VK_CHECK(vkEndCommandBuffer(state_->made.buffer));
 }
 
-VkCommandBuffer Recording::handle() const { return state_->commands; }
+VkCommandBuffer Recording::handle() const { return state_->made.buffer; }
 
 std::vector<Recording::Timing> Recording::timings() const {
     const auto count = static_cast<std::uint32_t>(state_->labels.size());
     if (count == 0) return {};
     std::vector<std::uint64_t> ticks(2 * std::size_t{count});
     const VkResult result =
-        VK_RESULT_AS(any, vkGetQueryPoolResults(state_->device->device, state_->queries, 0, 2 * count,
+        VK_RESULT_AS(any, vkGetQueryPoolResults(state_->device->device, state_->made.times, 0, 2 * count,
                                                 ticks.size() * sizeof(std::uint64_t), ticks.data(),
                                                 sizeof(std::uint64_t), VK_QUERY_RESULT_64_BIT));
     if (result == VK_NOT_READY) return {};

@@ -14,6 +14,23 @@
 
 namespace vantage::gpu {
 
+/// What touches memory before a barrier, or after it.
+struct Access {
+    VkPipelineStageFlags2 stages;
+    VkAccessFlags2 accesses;
+};
+constexpr Access read_by_host{VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT};
+void memory_barrier(VkCommandBuffer commands, const Access& from, const Access& to);
+
+/// A command buffer with its pool. `times` is null where nothing is timed. The owner retires pool and times.
+struct Commands {
+    VkCommandPool pool = VK_NULL_HANDLE;
+    VkCommandBuffer buffer = VK_NULL_HANDLE;
+    VkQueryPool times = VK_NULL_HANDLE;
+};
+/// Fills `made`, also in part when it throws. With `timestamps`, where the queue has any.
+void make_commands(const DeviceState& device, const std::string& name, std::uint32_t timestamps, Commands& made);
+
 /// One primary command buffer. It can be submitted again while an earlier submission of it is still running, so
 /// everything that changes from run to run is in buffers. It begins with a barrier against all work before it.
 class Recording {

@@ -104,15 +104,10 @@ std::shared_ptr<gpu::Buffer> make_shared_buffer(DeviceState& device, std::uint64
     return std::make_shared<gpu::Buffer>(gpu::BufferAccess::wrap(std::move(block)));
 }
 
-std::vector<std::string> names_of(const std::vector<const char*>& extensions) {
-    return {extensions.begin(), extensions.end()};
-}
-
 }  // namespace
 
 Device adopt(const VulkanHandles& handles, const std::vector<const char*>& extensions) {
-    const std::vector<std::string> names = names_of(extensions);
-    const auto enabled = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+    const auto enabled = [&](std::string_view name) { return std::ranges::count(extensions, name) != 0; };
     gpu::DeviceParts parts;
     parts.instance_handle = handles.instance;
     parts.physical = handles.physical;
@@ -123,9 +118,8 @@ Device adopt(const VulkanHandles& handles, const std::vector<const char*>& exten
     caps.memory_budget = caps.memory_budget && enabled(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     if (!enabled(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) caps.cooperative_matrices.clear();
     caps.cooperative_matrix2 = caps.cooperative_matrix2 && enabled(gpu::matrix2_extension);
-    std::string missing;
-    for (const std::string& one : missing_requirements(caps)) missing += (missing.empty() ? "" : ", ") + one;
-    if (!missing.empty()) throw Error(ErrorKind::no_device, caps.name + " cannot be used: it lacks " + missing);
+    if (const std::vector<std::string> missing = missing_requirements(caps); !missing.empty())
+        throw Error(ErrorKind::no_device, format("{} cannot be used: it lacks {}", caps.name, join(missing)));
     parts.caps = caps_with_quirks(caps, gpu::quirks_here(caps));
     parts.external_memory = enabled(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
     parts.external_semaphore = enabled(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
@@ -172,7 +166,9 @@ BufferView SharedBuffer::view() const { return {handle(), 0, bytes(), address(),
 
 struct SharedTimeline::State {
     std::shared_ptr<DeviceState> device;
-    VkSemaphore semaphore = VK_NULL_HANDLE;
+    VkSemaphore semaphore;
+    State(std::shared_ptr<DeviceState> owner, const std::string& name, const void* next)
+        : device(std::move(owner)), semaphore(device->make_timeline(name, next)) {}
     ~State() {
         gpu::wait_idle(*device);  // our own work may still wait for it
         vkDestroySemaphore(device->device, semaphore, nullptr);
@@ -181,31 +177,15 @@ struct SharedTimeline::State {
 
 SharedTimeline SharedTimeline::create(const Device& device, const std::string& name) {
     require_shared_timeline(device.state(), VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT);
-    auto state = std::make_shared<State>();
-    state->device = device.shared_state();
     auto to_export = vk_struct<VkExportSemaphoreCreateInfo>(VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO);
     to_export.handleTypes = semaphore_handle;
-    auto type = vk_struct<VkSemaphoreTypeCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
-    type.pNext = &to_export;
-    type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
-    auto info = vk_struct<VkSemaphoreCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO);
-    info.pNext = &type;
-    VK_CHECK(vkCreateSemaphore(state->device->device, &info, nullptr, &state->semaphore));
-    state->device->set_name(VK_OBJECT_TYPE_SEMAPHORE, state->semaphore, name);
-    return SharedTimeline(std::move(state));
+    return SharedTimeline(std::make_shared<State>(device.shared_state(), name, &to_export));
 }
 
 SharedTimeline SharedTimeline::import_handle(const Device& device, int fd, const std::string& name) {
     if (fd < 0) throw usage_error("'{}': {} is no file descriptor", name, fd);
     require_shared_timeline(device.state(), VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT);
-    auto state = std::make_shared<State>();
-    state->device = device.shared_state();
-    auto type = vk_struct<VkSemaphoreTypeCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
-    type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
-    auto info = vk_struct<VkSemaphoreCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO);
-    info.pNext = &type;
-    VK_CHECK(vkCreateSemaphore(state->device->device, &info, nullptr, &state->semaphore));
-    state->device->set_name(VK_OBJECT_TYPE_SEMAPHORE, state->semaphore, name);
+    auto state = std::make_shared<State>(device.shared_state(), name, nullptr);
     auto handle = vk_struct<VkImportSemaphoreFdInfoKHR>(VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR);
     handle.semaphore = state->semaphore;
     handle.handleType = semaphore_handle;

@@ -59,6 +59,12 @@ const char* name_of(VkResult result) {
     }
 }
 
+std::vector<VkQueueFamilyProperties> queue_families(VkPhysicalDevice physical) {
+    return listed<VkQueueFamilyProperties>([&](std::uint32_t* count, VkQueueFamilyProperties* families) {
+        vkGetPhysicalDeviceQueueFamilyProperties(physical, count, families);
+    });
+}
+
 void throw_vk(VkResult result, const char* call, SourceLocation where, const std::string& what) {
     // `call` is source text; the function's name is what helps a reader.
     const std::string text(call);

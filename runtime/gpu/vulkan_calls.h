@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "vantage/error.h"
 
@@ -32,6 +33,18 @@ Struct vk_struct(VkStructureType type) {
     made.sType = type;
     return made;
 }
+
+/// What `list(count, elements)` lists: it is called for the number of elements, then for the elements.
+template <class Element, class List>
+std::vector<Element> listed(List list, const Element& blank = {}) {
+    std::uint32_t count = 0;
+    list(&count, static_cast<Element*>(nullptr));
+    std::vector<Element> elements(count, blank);
+    list(&count, elements.data());
+    elements.resize(count);
+    return elements;
+}
+std::vector<VkQueueFamilyProperties> queue_families(VkPhysicalDevice physical);
 
 /// A negative result, or a timeout that the caller did not ask for.
 inline bool failed(VkResult result) { return result < 0 || result == VK_TIMEOUT; }

@@ -16,14 +16,9 @@ constexpr std::uint64_t first_piece = 1u << 20;
 /// Work of the compute queue for this picture is visible to it, and the picture is complete before that memory is
 /// written again.
 void all_before_all(VkCommandBuffer commands) {
-    auto barrier = vk_struct<VkMemoryBarrier2>(VK_STRUCTURE_TYPE_MEMORY_BARRIER_2);
-    barrier.srcStageMask = barrier.dstStageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
-    barrier.srcAccessMask = VK_ACCESS_2_MEMORY_WRITE_BIT;
-    barrier.dstAccessMask = VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT;
-    auto info = vk_struct<VkDependencyInfo>(VK_STRUCTURE_TYPE_DEPENDENCY_INFO);
-    info.memoryBarrierCount = 1;
-    info.pMemoryBarriers = &barrier;
-    vkCmdPipelineBarrier2(commands, &info);
+    gpu::memory_barrier(
+        commands, {VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, VK_ACCESS_2_MEMORY_WRITE_BIT},
+        {VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT});
 }
 
 }  // namespace
@@ -51,31 +46,14 @@ FrameRing::FrameRing(const Device& device) : device_(device) {
     for (Frame& frame : frames_) frame.device_ = &device_.state();
 }
 
-void FrameRing::make_commands(Frame& frame) const {
-    gpu::DeviceState& state = device_.state();
-    auto pool = vk_struct<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
-    pool.queueFamilyIndex = state.parts.queue_family;
-    VK_CHECK(vkCreateCommandPool(state.device, &pool, nullptr, &frame.pool_));
-    auto info = vk_struct<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
-    info.commandPool = frame.pool_;
-    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-    info.commandBufferCount = 1;
-    VK_CHECK(vkAllocateCommandBuffers(state.device, &info, &frame.commands_));
-    state.set_name(VK_OBJECT_TYPE_COMMAND_BUFFER, frame.commands_, "picture");
-    if (state.queue.timestamp_bits == 0) return;
-    auto queries = vk_struct<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
-    queries.queryType = VK_QUERY_TYPE_TIMESTAMP;
-    queries.queryCount = 2;
-    VK_CHECK(vkCreateQueryPool(state.device, &queries, nullptr, &frame.times_));
-}
-
 FrameRing::~FrameRing() {
     try {
         note_foreign();
     } catch (const Error&) {  // the device is lost: nothing runs on it
     }
     gpu::wait_idle(device_.state());
-    for (const Frame& frame : frames_) device_.state().retire({.pool = frame.pool_, .queries = frame.times_});
+    for (const Frame& frame : frames_)
+        device_.state().retire({.pool = frame.commands_.pool, .queries = frame.commands_.times});
 }
 
 bool FrameRing::ready() const { return gpu::reached(device_.state()) >= frames_[next_].value_; }
@@ -99,46 +77,46 @@ void FrameRing::note_foreign() {
 Frame& FrameRing::begin(VkCommandBuffer commands) {
     note_foreign();
     Frame& frame = next();
-    frame.commands_ = commands;
+    frame.commands_.buffer = commands;
     all_before_all(commands);
     return frame;
 }
 
 void FrameRing::end(Frame& frame) {
-    all_before_all(frame.commands_);
+    all_before_all(frame.commands());
     foreign_ = &frame;
 }
 
 Frame& FrameRing::begin() {
     gpu::DeviceState& state = device_.state();
     Frame& frame = next();
-    if (frame.pool_ == VK_NULL_HANDLE) make_commands(frame);
-    VK_CHECK(vkResetCommandPool(state.device, frame.pool_, 0));
+    if (frame.commands_.pool == VK_NULL_HANDLE) gpu::make_commands(state, "picture", 2, frame.commands_);
+    VK_CHECK(vkResetCommandPool(state.device, frame.commands_.pool, 0));
     auto begin = vk_struct<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
     begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-    VK_CHECK(vkBeginCommandBuffer(frame.commands_, &begin));
-    if (frame.times_ != VK_NULL_HANDLE) {
-        vkCmdResetQueryPool(frame.commands_, frame.times_, 0, 2);
-        vkCmdWriteTimestamp2(frame.commands_, VK_PIPELINE_STAGE_2_TOP_OF_PIPE_BIT, frame.times_, 0);
+    VK_CHECK(vkBeginCommandBuffer(frame.commands(), &begin));
+    if (frame.commands_.times != VK_NULL_HANDLE) {
+        vkCmdResetQueryPool(frame.commands(), frame.commands_.times, 0, 2);
+        vkCmdWriteTimestamp2(frame.commands(), VK_PIPELINE_STAGE_2_TOP_OF_PIPE_BIT, frame.commands_.times, 0);
     }
-    all_before_all(frame.commands_);
+    all_before_all(frame.commands());
     return frame;
 }
 
 std::uint64_t FrameRing::submit(Frame& frame, std::span<const VkSemaphoreSubmitInfo> waits,
                                 std::span<const VkSemaphoreSubmitInfo> signals) {
-    all_before_all(frame.commands_);
-    if (frame.times_ != VK_NULL_HANDLE)
-        vkCmdWriteTimestamp2(frame.commands_, VK_PIPELINE_STAGE_2_BOTTOM_OF_PIPE_BIT, frame.times_, 1);
-    VK_CHECK(vkEndCommandBuffer(frame.commands_));
-    frame.value_ = gpu::submit(device_.state(), frame.commands_, waits, signals);
+    all_before_all(frame.commands());
+    if (frame.commands_.times != VK_NULL_HANDLE)
+        vkCmdWriteTimestamp2(frame.commands(), VK_PIPELINE_STAGE_2_BOTTOM_OF_PIPE_BIT, frame.commands_.times, 1);
+    VK_CHECK(vkEndCommandBuffer(frame.commands()));
+    frame.value_ = gpu::submit(device_.state(), frame.commands(), waits, signals);
     return frame.value_;
 }
 
 void FrameRing::read_times(Frame& frame) {
-    if (frame.times_ == VK_NULL_HANDLE) return;
+    if (frame.commands_.times == VK_NULL_HANDLE) return;
     std::array<std::uint64_t, 2> times{};
-    const VkResult result = vkGetQueryPoolResults(device_.state().device, frame.times_, 0, 2, sizeof times,
+    const VkResult result = vkGetQueryPoolResults(device_.state().device, frame.commands_.times, 0, 2, sizeof times,
                                                   times.data(), sizeof times[0], VK_QUERY_RESULT_64_BIT);
     if (result != VK_SUCCESS) return;  // a figure for the status line, no more
     VkPhysicalDeviceProperties properties{};

@@ -7,6 +7,7 @@
 
 #include "runtime/gpu/buffer.h"
 #include "runtime/gpu/device_state.h"
+#include "runtime/gpu/recording.h"
 #include "vantage/device.h"
 
 namespace vantage::view {
@@ -14,7 +15,7 @@ namespace vantage::view {
 /// The commands of one picture, from `FrameRing::begin` to `submit`.
 class Frame {
 public:
-    VkCommandBuffer commands() const { return commands_; }
+    VkCommandBuffer commands() const { return commands_.buffer; }
     /// Copies bytes to where this picture's shaders read them; the address is a multiple of 16.
     std::uint64_t put(std::span<const std::byte> bytes);
     template <class T>
@@ -25,9 +26,7 @@ public:
 private:
     friend class FrameRing;
     gpu::DeviceState* device_ = nullptr;
-    VkCommandPool pool_ = VK_NULL_HANDLE;
-    VkCommandBuffer commands_ = VK_NULL_HANDLE;
-    VkQueryPool times_ = VK_NULL_HANDLE;
+    gpu::Commands commands_;           ///< the pool is null while all commands came from the caller
     std::vector<gpu::Buffer> pieces_;  ///< the last one is being filled; a single one from the second picture on
     std::uint64_t used_ = 0;           ///< bytes of the last piece
     std::uint64_t value_ = 0;          ///< of the device's timeline when the picture is done
@@ -58,7 +57,6 @@ public:
 
 private:
     Frame& next();
-    void make_commands(Frame& frame) const;
     void note_foreign();
     void read_times(Frame& frame);
     Device device_;

@@ -23,21 +23,24 @@ void change_layout(VkCommandBuffer commands, VkImage image, VkImageLayout from, 
     vkCmdPipelineBarrier2(commands, &info);
 }
 
+VkImageView make_view(VkDevice device, VkImage image, VkFormat format) {
+    auto info = vk_struct<VkImageViewCreateInfo>(VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO);
+    info.image = image;
+    info.viewType = VK_IMAGE_VIEW_TYPE_2D;
+    info.format = format;
+    info.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
+    VkImageView made = VK_NULL_HANDLE;
+    VK_CHECK(vkCreateImageView(device, &info, nullptr, &made));
+    return made;
+}
+
 void copy_to_buffer(VkCommandBuffer commands, VkImage image, std::uint32_t width, std::uint32_t height,
                     const gpu::Buffer& to) {
     VkBufferImageCopy region{};
     region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
     region.imageExtent = {width, height, 1};
     vkCmdCopyImageToBuffer(commands, image, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, to.handle(), 1, &region);
-    auto barrier = vk_struct<VkMemoryBarrier2>(VK_STRUCTURE_TYPE_MEMORY_BARRIER_2);
-    barrier.srcStageMask = VK_PIPELINE_STAGE_2_COPY_BIT;
-    barrier.srcAccessMask = VK_ACCESS_2_TRANSFER_WRITE_BIT;
-    barrier.dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT;
-    barrier.dstAccessMask = VK_ACCESS_2_HOST_READ_BIT;
-    auto info = vk_struct<VkDependencyInfo>(VK_STRUCTURE_TYPE_DEPENDENCY_INFO);
-    info.memoryBarrierCount = 1;
-    info.pMemoryBarriers = &barrier;
-    vkCmdPipelineBarrier2(commands, &info);
+    gpu::memory_barrier(commands, {VK_PIPELINE_STAGE_2_COPY_BIT, VK_ACCESS_2_TRANSFER_WRITE_BIT}, gpu::read_by_host);
 }
 
 Image image_of(const gpu::Buffer& pixels, std::uint32_t width, std::uint32_t height, bool bgra) {
@@ -62,12 +65,7 @@ Picture::Picture(const Device& device, std::uint32_t width, std::uint32_t height
     VmaAllocationCreateInfo where{};
     where.requiredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
     VK_CHECK_AS(allocate, vmaCreateImage(state.memory.allocator, &info, &where, &image_, &allocation_, nullptr));
-    auto view = vk_struct<VkImageViewCreateInfo>(VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO);
-    view.image = image_;
-    view.viewType = VK_IMAGE_VIEW_TYPE_2D;
-    view.format = picture_format;
-    view.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
-    VK_CHECK(vkCreateImageView(state.device, &view, nullptr, &view_));
+    view_ = make_view(state.device, image_, picture_format);
     state.set_name(VK_OBJECT_TYPE_IMAGE, image_, "picture");
     pixels_ = gpu::allocate(state, std::uint64_t{width} * height * 4, gpu::MemoryKind::readback, "pixels");
 }

@@ -17,6 +17,7 @@ inline constexpr VkFormat picture_format = VK_FORMAT_R8G8B8A8_UNORM;
 
 /// Makes `image` ready for another use within a picture's commands.
 void change_layout(VkCommandBuffer commands, VkImage image, VkImageLayout from, VkImageLayout to);
+VkImageView make_view(VkDevice device, VkImage image, VkFormat format);
 /// Copies an image in TRANSFER_SRC layout into a host-visible buffer, 4 bytes a pixel.
 void copy_to_buffer(VkCommandBuffer commands, VkImage image, std::uint32_t width, std::uint32_t height,
                     const gpu::Buffer& to);

@@ -1,10 +1,8 @@
 #include "viewer/draw/pipelines.h"
 
-#include <string>
-#include <vector>
-
 #include "runtime/base/errors.h"
 #include "runtime/base/spirv.h"
+#include "runtime/gpu/pipelines.h"
 
 namespace vantage::view {
 namespace {
@@ -19,33 +17,23 @@ constexpr std::array<Stages, shading_count> stages_of{
 
 void require_graphics(const Device& device) {
     const gpu::DeviceParts& parts = device.state().parts;
-    std::uint32_t count = 0;
-    vkGetPhysicalDeviceQueueFamilyProperties(parts.physical, &count, nullptr);
-    std::vector<VkQueueFamilyProperties> families(count);
-    vkGetPhysicalDeviceQueueFamilyProperties(parts.physical, &count, families.data());
-    if ((families.at(parts.queue_family).queueFlags & VK_QUEUE_GRAPHICS_BIT) != 0) return;
+    if ((gpu::queue_families(parts.physical).at(parts.queue_family).queueFlags & VK_QUEUE_GRAPHICS_BIT) != 0) return;
     throw unsupported_error(
         "{} computes but does not draw: the viewer needs a queue with graphics; choose another --device, or use "
         "`vantage inspect`",
         device.caps().name);
 }
 
-VkShaderModule make_module(const gpu::DeviceState& device, const char* name) {
+gpu::ShaderModule make_module(const gpu::DeviceState& device, const char* name) {
     const SpirvModule* found = find_spirv(name);
     if (found == nullptr) throw unsupported_error("shader '{}' is not in this build", name);
-    auto info = vk_struct<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
-    info.codeSize = found->code.size_bytes();
-    info.pCode = found->code.data();
-    VkShaderModule made = VK_NULL_HANDLE;
-    VK_CHECK(vkCreateShaderModule(device.device, &info, nullptr, &made));
-    device.set_name(VK_OBJECT_TYPE_SHADER_MODULE, made, name);
-    return made;
+    return {device, found->code, name};
 }
 
-VkPipelineShaderStageCreateInfo stage(VkShaderStageFlagBits which, VkShaderModule module) {
+VkPipelineShaderStageCreateInfo stage(VkShaderStageFlagBits which, const gpu::ShaderModule& module) {
     auto info = vk_struct<VkPipelineShaderStageCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO);
     info.stage = which;
-    info.module = module;
+    info.module = module.handle;
     info.pName = "main";
     return info;
 }
@@ -122,11 +110,9 @@ VkPipeline DrawPipelines::of(Shading shading) {
     if (made != VK_NULL_HANDLE) return made;
     const gpu::DeviceState& state = device_.state();
     const Stages& names = stages_of.at(static_cast<std::size_t>(shading));
-    const VkShaderModule vertex = make_module(state, names.vertex), fragment = make_module(state, names.fragment);
+    const gpu::ShaderModule vertex = make_module(state, names.vertex), fragment = make_module(state, names.fragment);
     made = make_pipeline(state, layout_, target_,
                          {stage(VK_SHADER_STAGE_VERTEX_BIT, vertex), stage(VK_SHADER_STAGE_FRAGMENT_BIT, fragment)});
-    vkDestroyShaderModule(state.device, vertex, nullptr);
-    vkDestroyShaderModule(state.device, fragment, nullptr);
     state.set_name(VK_OBJECT_TYPE_PIPELINE, made, names.fragment);
     return made;
 }

@@ -4,6 +4,7 @@
 
 #include "runtime/base/errors.h"
 #include "vantage/vulkan.h"
+#include "viewer/draw/picture.h"
 
 namespace vantage::view {
 namespace {
@@ -51,10 +52,9 @@ Swapchain::~Swapchain() {
 /// A format that does not convert bytes.
 void Swapchain::choose_format() {
     const VkPhysicalDevice physical = device_.state().parts.physical;
-    std::uint32_t count = 0;
-    VK_CHECK(vkGetPhysicalDeviceSurfaceFormatsKHR(physical, surface_, &count, nullptr));
-    std::vector<VkSurfaceFormatKHR> found(count);
-    VK_CHECK(vkGetPhysicalDeviceSurfaceFormatsKHR(physical, surface_, &count, found.data()));
+    const auto found = gpu::listed<VkSurfaceFormatKHR>([&](std::uint32_t* count, VkSurfaceFormatKHR* formats) {
+        VK_CHECK(vkGetPhysicalDeviceSurfaceFormatsKHR(physical, surface_, count, formats));
+    });
     for (const VkFormat wanted :
          {VK_FORMAT_B8G8R8A8_UNORM, VK_FORMAT_R8G8B8A8_UNORM, VK_FORMAT_A2B10G10R10_UNORM_PACK32}) {
         for (const VkSurfaceFormatKHR& one : found) {
@@ -100,25 +100,16 @@ void Swapchain::resize(std::uint32_t width, std::uint32_t height) {
     const VkResult result = VK_RESULT_AS(any, vkCreateSwapchainKHR(state.device, &info, nullptr, &swapchain_));
     vkDestroySwapchainKHR(state.device, old, nullptr);
     if (gpu::failed(result)) gpu::throw_vk(result, "vkCreateSwapchainKHR", SourceLocation::here());
-    std::uint32_t count = 0;
-    VK_CHECK(vkGetSwapchainImagesKHR(state.device, swapchain_, &count, nullptr));
-    std::vector<VkImage> images(count);
-    VK_CHECK(vkGetSwapchainImagesKHR(state.device, swapchain_, &count, images.data()));
-    for (const VkImage image : images) {
-        auto view = vk_struct<VkImageViewCreateInfo>(VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO);
-        view.image = image;
-        view.viewType = VK_IMAGE_VIEW_TYPE_2D;
-        view.format = format_;
-        view.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
-        ShownRuns shown{.image = image, .drawn = make_semaphore(state.device)};
-        VK_CHECK(vkCreateImageView(state.device, &view, nullptr, &shown.view));
-        images_.push_back(shown);
-    }
+    const auto list = [&](std::uint32_t* count, VkImage* images) {
+        VK_CHECK(vkGetSwapchainImagesKHR(state.device, swapchain_, count, images));
+    };
+    for (const VkImage image : gpu::listed<VkImage>(list))
+        images_.push_back({image, make_view(state.device, image, format_), make_semaphore(state.device)});
 }
 
 void Swapchain::destroy_images() {
     const VkDevice device = device_.state().device;
-    for (const ShownRuns& shown : images_) {
+    for (const ShownImage& shown : images_) {
         vkDestroyImageView(device, shown.view, nullptr);
         vkDestroySemaphore(device, shown.drawn, nullptr);
     }
@@ -136,7 +127,7 @@ std::optional<Swapchain::Acquired> Swapchain::acquire() {
     if (result == VK_ERROR_DEVICE_LOST) device_.state().queue.lost = result;
     if (gpu::failed(result)) gpu::throw_vk(result, "vkAcquireNextImageKHR", SourceLocation::here());
     next_free_ = (next_free_ + 1) % free_.size();
-    const ShownRuns& shown = images_.at(index);
+    const ShownImage& shown = images_.at(index);
     return Acquired{index, shown.image, {shown.view, width_, height_}, free, shown.drawn};
 }
 

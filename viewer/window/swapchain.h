@@ -48,12 +48,12 @@ private:
     VkFormat format_ = VK_FORMAT_UNDEFINED;
     VkColorSpaceKHR colours_ = VK_COLOR_SPACE_SRGB_NONLINEAR_KHR;
     std::uint32_t width_ = 0, height_ = 0;
-    struct ShownRuns {
+    struct ShownImage {
         VkImage image = VK_NULL_HANDLE;
         VkImageView view = VK_NULL_HANDLE;
         VkSemaphore drawn = VK_NULL_HANDLE;
     };
-    std::vector<ShownRuns> images_;
+    std::vector<ShownImage> images_;
     std::vector<VkSemaphore> free_;  ///< one more than pictures in flight, in rotation
     std::size_t next_free_ = 0;
     bool readable_ = false;
