@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 
+#include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
 #include "runtime/base/units.h"
@@ -39,7 +40,7 @@ VkDevice create_device(VkPhysicalDevice physical, DeviceFeatures& features, std:
     info.pNext = features.chain();
     info.queueCreateInfoCount = 1;
     info.pQueueCreateInfos = &queue;
-    info.enabledExtensionCount = static_cast<std::uint32_t>(features.extensions().size());
+    info.enabledExtensionCount = u32(features.extensions().size());
     info.ppEnabledExtensionNames = features.extensions().data();
     VkDevice device = VK_NULL_HANDLE;
     VK_CHECK(vkCreateDevice(physical, &info, nullptr, &device));

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
@@ -130,7 +131,7 @@ Instance::Instance(std::span<const char* const> wanted) : extensions_(wanted.beg
     if (debug_utils_) info.pNext = &messages;
     info.flags = flags;
     info.pApplicationInfo = &application;
-    info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+    info.enabledExtensionCount = u32(extensions.size());
     info.ppEnabledExtensionNames = extensions.data();
     info.enabledLayerCount = layer != nullptr ? 1 : 0;
     info.ppEnabledLayerNames = &layer;

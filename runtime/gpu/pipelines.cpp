@@ -6,6 +6,7 @@
 #include <system_error>
 #include <thread>
 
+#include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/spirv.h"
@@ -110,7 +111,7 @@ VkPipeline Pipelines::make(const PipelineKey& key) {
     std::vector<VkSpecializationMapEntry> entries;
     for (std::uint32_t i = 0; i < key.spec.size(); ++i) entries.push_back({i, i * 4, 4});
     VkSpecializationInfo constants{};
-    constants.mapEntryCount = static_cast<std::uint32_t>(entries.size());
+    constants.mapEntryCount = u32(entries.size());
     constants.pMapEntries = entries.data();
     constants.dataSize = key.spec.size() * 4;
     constants.pData = key.spec.data();

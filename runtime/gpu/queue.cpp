@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/options.h"
@@ -55,7 +56,7 @@ std::uint64_t submit_locked(DeviceState& device, VkSubmitInfo2 info, std::span<c
     all[0].stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
     if (signals.size() >= max_signals) throw Error(ErrorKind::failure, "a submission signals at most 3 semaphores");
     std::ranges::copy(signals, all.begin() + 1);
-    info.signalSemaphoreInfoCount = static_cast<std::uint32_t>(1 + signals.size());
+    info.signalSemaphoreInfoCount = u32(1 + signals.size());
     info.pSignalSemaphoreInfos = all.data();
     const VkResult result = VK_RESULT_AS(submit, vkQueueSubmit2(device.parts.queue, 1, &info, VK_NULL_HANDLE));
     if (failed(result)) {
@@ -81,9 +82,9 @@ std::uint64_t submit(DeviceState& device, std::span<const Recording* const> reco
         device.queue.submit_infos.push_back(info);
     }
     auto info = vk_struct<VkSubmitInfo2>(VK_STRUCTURE_TYPE_SUBMIT_INFO_2);
-    info.waitSemaphoreInfoCount = static_cast<std::uint32_t>(waits.size());
+    info.waitSemaphoreInfoCount = u32(waits.size());
     info.pWaitSemaphoreInfos = waits.data();
-    info.commandBufferInfoCount = static_cast<std::uint32_t>(device.queue.submit_infos.size());
+    info.commandBufferInfoCount = u32(device.queue.submit_infos.size());
     info.pCommandBufferInfos = device.queue.submit_infos.data();
     return submit_locked(device, info, {});
 }
@@ -94,7 +95,7 @@ std::uint64_t submit(DeviceState& device, VkCommandBuffer commands, std::span<co
     auto buffer = vk_struct<VkCommandBufferSubmitInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO);
     buffer.commandBuffer = commands;
     auto info = vk_struct<VkSubmitInfo2>(VK_STRUCTURE_TYPE_SUBMIT_INFO_2);
-    info.waitSemaphoreInfoCount = static_cast<std::uint32_t>(waits.size());
+    info.waitSemaphoreInfoCount = u32(waits.size());
     info.pWaitSemaphoreInfos = waits.data();
     info.commandBufferInfoCount = 1;
     info.pCommandBufferInfos = &buffer;

@@ -1,5 +1,6 @@
 #include "runtime/gpu/recording.h"
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/faults.h"
@@ -85,8 +86,8 @@ void Recording::State::bind(VkPipeline pipeline, std::span<const std::byte> push
     if (pipeline != bound) vkCmdBindPipeline(made.buffer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
     bound = pipeline;
     if (push.empty()) return;
-    vkCmdPushConstants(made.buffer, device->pipelines->layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                       static_cast<std::uint32_t>(push.size()), push.data());
+    vkCmdPushConstants(made.buffer, device->pipelines->layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, u32(push.size()),
+                       push.data());
 }
 
 void Recording::State::require_grid(const std::array<std::uint32_t, 3>& base,
@@ -111,7 +112,7 @@ void Recording::State::timed(const std::string& label, Dispatch dispatch) {
         info.pLabelName = label.c_str();
         vkCmdBeginDebugUtilsLabelEXT(made.buffer, &info);
     }
-    const auto index = static_cast<std::uint32_t>(labels.size());
+    const auto index = u32(labels.size());
     const bool stamped = index < max_timed;
     if (stamped) vkCmdWriteTimestamp2(made.buffer, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, made.times, 2 * index);
     dispatch();
@@ -199,7 +200,7 @@ void Recording::end() {
 VkCommandBuffer Recording::handle() const { return state_->made.buffer; }
 
 std::vector<Recording::Timing> Recording::timings() const {
-    const auto count = static_cast<std::uint32_t>(state_->labels.size());
+    const auto count = u32(state_->labels.size());
     if (count == 0) return {};
     std::vector<std::uint64_t> ticks(2 * std::size_t{count});
     const VkResult result =

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 
 namespace vantage::internal {
@@ -32,7 +33,7 @@ std::uint32_t checksum(std::string_view bytes) {
 
 std::string chunk(const std::string& type, const std::string& data) {
     const std::string body = type + data;
-    return big_endian(static_cast<std::uint32_t>(data.size()), 4) + body + big_endian(checksum(body), 4);
+    return big_endian(u32(data.size()), 4) + body + big_endian(checksum(body), 4);
 }
 
 struct Chunk {
@@ -72,15 +73,14 @@ void ApngWriter::begin(const std::string& png) {
         if (one.type == "IEND") continue;
         if (one.type == "IDAT" && !std::exchange(pixels, true)) bytes += control();
         bytes += one.whole;
-        if (one.type == "IHDR")
-            bytes += chunk("acTL", big_endian(static_cast<std::uint32_t>(count_), 4) + big_endian(0, 4));
+        if (one.type == "IHDR") bytes += chunk("acTL", big_endian(u32(count_), 4) + big_endian(0, 4));
     }
     file_.write(bytes);
 }
 
 // Each picture is encoded as a PNG file, and its compressed pixels are copied.
 void ApngWriter::add(const Image& picture, const PngTexts& texts) {
-    const auto width = static_cast<std::uint32_t>(picture.width), height = static_cast<std::uint32_t>(picture.height);
+    const auto width = u32(picture.width), height = u32(picture.height);
     if (added_ == 0) width_ = width, height_ = height;
     if (width != width_ || height != height_)
         throw usage_error("animation: picture {} is {} × {}, but the first is {} × {}", added_, width, height, width_,

@@ -135,7 +135,7 @@ std::optional<std::int64_t> Slots::token(std::int64_t slot) const {
 
 std::int64_t Slots::slot_of(std::int64_t token) const {
     if (plain()) return token;
-    return std::ranges::upper_bound(before, static_cast<std::uint32_t>(token)) - before.begin() - 1;
+    return std::ranges::upper_bound(before, u32(token)) - before.begin() - 1;
 }
 
 Alignment align(const AlignedText& a, const AlignedText& b) {

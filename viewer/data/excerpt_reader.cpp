@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/base/at.h"
 #include "runtime/graph/op_def.h"
 
 namespace vantage::view {
@@ -24,21 +25,20 @@ void ExcerptReader::ask(Excerpt wanted, const ViewSources::Layer& layer, const E
     const bool ready = look.number == 0 || wanted.first_row + wanted.rows <= look.rows_ready;
     if (current_ || asked_ || !ready || !work.open()) return;
     const std::int64_t count = wanted.rows * wanted.columns;
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     work.add(Work::excerpt, layer.kernel("view_excerpt"),
              params::ViewExcerptParams{.source = address_words(layer.address),
                                        .result = address_words(result_.address()),
                                        .row_factors = look.row_factors,
                                        .key_factors = look.key_factors,
                                        .distance_means = look.distance_means,
-                                       .head = u(wanted.head.head),
-                                       .first_row = u(wanted.first_row),
-                                       .first_column = u(wanted.first_column),
-                                       .rows = u(wanted.rows),
-                                       .columns = u(wanted.columns),
-                                       .keys = u(extent.keys),
+                                       .head = u32(wanted.head.head),
+                                       .first_row = u32(wanted.first_row),
+                                       .first_column = u32(wanted.first_column),
+                                       .rows = u32(wanted.rows),
+                                       .columns = u32(wanted.columns),
+                                       .keys = u32(extent.keys),
                                        .relative = wanted.axis == KeyAxis::relative,
-                                       .origin = u(extent.origin())},
+                                       .origin = u32(extent.origin())},
              flat_grid(ceil_div(count, layer.spec.front()), device_.caps()),
              static_cast<double>(count * layer.sizes.d));
     asked_ = std::move(wanted);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/at.h"
 #include "runtime/graph/op_def.h"
 
 namespace vantage::view {
@@ -28,19 +29,18 @@ void Factors::extend(std::int64_t& ready, std::int64_t to, int kind, const gpu::
         return address_words(there ? buffer.address() : absent(buffer.address()));
     };
     const Modifiers& m = subject_.modifiers;
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const auto add = [&](const gpu::Buffer& into) {
         work.add(Work::factors, layer.kernel("view_factors"),
                  params::ViewFactorParams{.source = address_words(layer.address),
                                           .result = address_words(into.address()),
                                           .row_factors = words(with_rows && (m.sink_off || m.row_normalised), rows_),
                                           .key_factors = words(with_keys && (m.sink_off || m.value_weighted), keys_),
-                                          .head = u(head.head),
+                                          .head = u32(head.head),
                                           .kind = static_cast<std::uint32_t>(kind),
-                                          .first = u(ready),
-                                          .count = u(count),
-                                          .rows = u(subject_.expected_rows),
-                                          .keys = u(extent_.own_keys),
+                                          .first = u32(ready),
+                                          .count = u32(count),
+                                          .rows = u32(subject_.expected_rows),
+                                          .keys = u32(extent_.own_keys),
                                           .sink_off = m.sink_off,
                                           .value_weighted = m.value_weighted,
                                           .row_normalised = m.row_normalised},

@@ -117,7 +117,6 @@ void HeadDistances::launch(const RunComparison& comparison, const ShownRows& sho
         std::max<std::int64_t>(static_cast<std::int64_t>(work_.room(Work::distances) / std::max(2 * each, 1.0)), 1);
     const std::int64_t rows = std::min({fit, wanted, shown.of(kind) - layer.rows});
     if (rows <= 0) return;
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     for (const bool second : {false, true}) {
         const SlotTables& tables = second ? tables_b_ : tables_a_;
         const ViewSources::Layer& side = second ? *layer.b : *layer.a;
@@ -128,10 +127,10 @@ void HeadDistances::launch(const RunComparison& comparison, const ShownRows& sho
                                              .row_slots = tables.rows_of(kind),
                                              .key_slots = tables.keys_of(kind),
                                              .head = 0,
-                                             .heads = u(layer.heads),
-                                             .first = u(layer.rows),
-                                             .count = u(rows),
-                                             .columns = u(columns),
+                                             .heads = u32(layer.heads),
+                                             .first = u32(layer.rows),
+                                             .count = u32(rows),
+                                             .columns = u32(columns),
                                              .second = second},
                   flat_grid(static_cast<std::uint64_t>(rows * layer.heads), device_.caps()),
                   each * static_cast<double>(rows));

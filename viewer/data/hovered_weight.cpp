@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "runtime/base/at.h"
+
 namespace vantage::view {
 
 HoveredWeight::HoveredWeight(gpu::DeviceState& device)
@@ -12,14 +14,13 @@ HoveredWeight::HoveredWeight(gpu::DeviceState& device)
 
 void HoveredWeight::ask(const HeadId& head, const ViewSources::Layer& layer, std::int64_t query, std::int64_t key,
                         const Extent& extent, std::uint64_t run, ViewWork& work) {
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     work.add(Work::hovered_weight, layer.kernel("view_hovered_weight"),
              params::ViewHoveredWeightParams{.source = address_words(layer.address),
                                              .result = address_words(result_.address()),
-                                             .head = u(head.head),
-                                             .row = u(query),
-                                             .key = u(key),
-                                             .keys = u(extent.own_keys)},
+                                             .head = u32(head.head),
+                                             .row = u32(query),
+                                             .key = u32(key),
+                                             .keys = u32(extent.own_keys)},
              {1, 1, 1}, static_cast<double>(extent.own_keys * layer.sizes.d));
     asked_ = CellReading{.head = head, .query = query, .key = key, .run = run};
 }

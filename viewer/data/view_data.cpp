@@ -224,15 +224,14 @@ void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, con
     }
     words.clear();
     for (const TileKey& key : keys) words.push_back(extent.holds(key) ? tiles.word(key, extent, counts.updates) : 0);
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const params::ViewTileMap map{.pool = address_words(tiles.pool_address()),
-                                  .level = u(level),
-                                  .first_tile_row = u(range.first_row),
-                                  .first_tile_column = u(range.first_column),
-                                  .tile_rows = u(range.rows()),
-                                  .tile_columns = u(range.columns()),
-                                  .rows = u(extent.rows),
-                                  .columns = u(extent.columns()),
+                                  .level = u32(level),
+                                  .first_tile_row = u32(range.first_row),
+                                  .first_tile_column = u32(range.first_column),
+                                  .tile_rows = u32(range.rows()),
+                                  .tile_columns = u32(range.columns()),
+                                  .rows = u32(extent.rows),
+                                  .columns = u32(extent.columns()),
                                   .hidden = extent.causal                       ? MAP_FUTURE
                                             : extent.relative && extent.plain() ? MAP_CORNERS
                                                                                 : 0u};
@@ -339,10 +338,10 @@ void ViewData::State::show_mini_maps(const ViewState& state, const Wanted& wante
         there += tiles.progress(key, extent);
     }
     next_mini = (next_mini + 1) % heads.size();
-    const auto u = [](std::size_t value) { return static_cast<std::uint32_t>(value); };
     frame.mini_maps = {
         .address = mini_maps.write(
-            {.pool = address_words(tiles.pool_address()), .tile_rows = 1, .tile_columns = u(heads.size())}, mini_words),
+            {.pool = address_words(tiles.pool_address()), .tile_rows = 1, .tile_columns = u32(heads.size())},
+            mini_words),
         .progress = there / static_cast<double>(heads.size())};
 }
 

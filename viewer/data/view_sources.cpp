@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "runtime/base/at.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/ops/attention_weights.h"
 #include "shaders/params/attention.h"
@@ -68,7 +69,7 @@ ViewSources::Layer layer_of(const TapSource& source, const Caps& caps) {
                    .heads = p.heads,
                    .kv_heads = p.kv_heads,
                    .d = p.d,
-                   .dv = source.v.type ? static_cast<std::uint32_t>(source.v.type->shape[2]) : 0,
+                   .dv = source.v.type ? u32(source.v.type->shape[2]) : 0,
                    .causal = p.causal,
                    .scale = p.scale};
     layer.stream = stream_of(p.d, caps);

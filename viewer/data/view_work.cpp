@@ -1,4 +1,5 @@
 #include "viewer/data/view_work.h"
+#include "runtime/base/at.h"
 #include "runtime/gpu/queue.h"
 
 #include <algorithm>
@@ -57,7 +58,7 @@ void ViewWork::note_times() {
 double ViewWork::take_device_seconds() { return std::exchange(device_seconds_, 0); }
 
 void ViewWork::begin(double seconds) {
-    recording_.emplace(device_, "view", static_cast<std::uint32_t>(max_dispatches));
+    recording_.emplace(device_, "view", u32(max_dispatches));
     products_ = {};
     count_ = 0;
     left_ = seconds;

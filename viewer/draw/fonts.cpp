@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/base/utf8.h"
 #include "runtime/picture/font_files.h"
@@ -123,8 +124,8 @@ void Fonts::build() {
     unsigned char* bytes = nullptr;
     int width = 0, height = 0;
     atlas.GetTexDataAsAlpha8(&bytes, &width, &height);
-    width_ = static_cast<std::uint32_t>(width);
-    height_ = static_cast<std::uint32_t>(height);
+    width_ = u32(width);
+    height_ = u32(height);
     atlas_ =
         written_once(device_, std::as_bytes(std::span(bytes, static_cast<std::size_t>(width_) * height_)), "letters");
 }

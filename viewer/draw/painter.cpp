@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "params/view_draw.h"
+#include "runtime/base/at.h"
 #include "viewer/data/view_sources.h"
 
 namespace vantage::view {
@@ -24,7 +25,7 @@ Triangles put_triangles(Frame& frame, const ImDrawData& data) {
     indices.reserve(static_cast<std::size_t>(data.TotalIdxCount));
     for (int i = 0; i < data.CmdListsCount; ++i) {
         const ImDrawList& list = *data.CmdLists[i];
-        const auto base = static_cast<std::uint32_t>(vertices.size());
+        const auto base = u32(vertices.size());
         for (const ImDrawIdx index : list.IdxBuffer) indices.push_back(base + index);
         vertices.insert(vertices.end(), list.VtxBuffer.begin(), list.VtxBuffer.end());
     }
@@ -53,9 +54,7 @@ void Painter::clip(const ImVec4& r) {
     };
     const std::int32_t left = inside(r.x, target_.width), top = inside(r.y, target_.height);
     const std::int32_t right = inside(r.z, target_.width), bottom = inside(r.w, target_.height);
-    const VkRect2D scissor{
-        {left, top},
-        {static_cast<std::uint32_t>(std::max(0, right - left)), static_cast<std::uint32_t>(std::max(0, bottom - top))}};
+    const VkRect2D scissor{{left, top}, {u32(std::max(0, right - left)), u32(std::max(0, bottom - top))}};
     vkCmdSetScissor(frame_.commands(), 0, 1, &scissor);
 }
 
@@ -64,8 +63,7 @@ void Painter::draw(Shading shading, std::span<const std::byte> params, std::uint
     if (pipeline != bound_) vkCmdBindPipeline(frame_.commands(), VK_PIPELINE_BIND_POINT_GRAPHICS, pipeline);
     bound_ = pipeline;
     vkCmdPushConstants(frame_.commands(), pipelines_.layout(),
-                       VK_SHADER_STAGE_VERTEX_BIT | VK_SHADER_STAGE_FRAGMENT_BIT, 0,
-                       static_cast<std::uint32_t>(params.size()), params.data());
+                       VK_SHADER_STAGE_VERTEX_BIT | VK_SHADER_STAGE_FRAGMENT_BIT, 0, u32(params.size()), params.data());
     vkCmdDraw(frame_.commands(), vertices, 1, first, 0);
 }
 
@@ -102,7 +100,7 @@ void paint(Frame& frame, DrawPipelines& pipelines, const Target& target, const F
     std::uint32_t first_index = 0;
     for (int i = 0; i < data.CmdListsCount; ++i) {
         draw_list(painter, *data.CmdLists[i], params, triangles.vertices, first_index);
-        first_index += static_cast<std::uint32_t>(data.CmdLists[i]->IdxBuffer.Size);
+        first_index += u32(data.CmdLists[i]->IdxBuffer.Size);
     }
     vkCmdEndRendering(frame.commands());
 }

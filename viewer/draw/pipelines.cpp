@@ -1,5 +1,6 @@
 #include "viewer/draw/pipelines.h"
 
+#include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/spirv.h"
 #include "runtime/gpu/pipelines.h"
@@ -66,14 +67,14 @@ VkPipeline make_pipeline(const gpu::DeviceState& device, VkPipelineLayout layout
     blend.pAttachments = &over;
     constexpr std::array<VkDynamicState, 2> changing{VK_DYNAMIC_STATE_VIEWPORT, VK_DYNAMIC_STATE_SCISSOR};
     auto dynamic = vk_struct<VkPipelineDynamicStateCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_DYNAMIC_STATE_CREATE_INFO);
-    dynamic.dynamicStateCount = static_cast<std::uint32_t>(changing.size());
+    dynamic.dynamicStateCount = u32(changing.size());
     dynamic.pDynamicStates = changing.data();
     auto rendering = vk_struct<VkPipelineRenderingCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO);
     rendering.colorAttachmentCount = 1;
     rendering.pColorAttachmentFormats = &format;
     auto info = vk_struct<VkGraphicsPipelineCreateInfo>(VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO);
     info.pNext = &rendering;
-    info.stageCount = static_cast<std::uint32_t>(stages.size());
+    info.stageCount = u32(stages.size());
     info.pStages = stages.data();
     info.pVertexInputState = &vertices;
     info.pInputAssemblyState = &assembly;

@@ -1,6 +1,7 @@
 #include "viewer/panels/map_drawing.h"
 
 #include "params/view_draw.h"
+#include "runtime/base/at.h"
 #include "viewer/data/histogram.h"
 #include "viewer/data/view_sources.h"
 
@@ -26,7 +27,7 @@ void draw_map(const Ui& ui, const Surface& surface, ImDrawList& list, const MapD
     if (drawing.mini_map >= 0 && !difference && default_range(ui.state.modifiers) != ValueRange{})
         p.bar = scale_params(default_scale({}), {});
     p.peak = ui.state.pooling == CellPooling::peak ? 1 : 0;
-    p.mini_map = static_cast<std::uint32_t>(drawing.mini_map + 1);
+    p.mini_map = u32(drawing.mini_map + 1);
     p.hide_future = drawing.hide_future ? 1 : 0;
     p.unknown = ui.palette.unknown;
     surface.drawings.add(list, [p](Painter& painter) mutable {

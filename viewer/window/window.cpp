@@ -1,5 +1,6 @@
 #include "viewer/window/window.h"
 
+#include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/gpu/vulkan_calls.h"
 
@@ -182,7 +183,7 @@ bool Window::State::fit() {
     const std::array size{width, height};
     if (stale || size != fitted) {  // not every driver says that images have become too small
         fitted = size;
-        swapchain->resize(static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height));
+        swapchain->resize(u32(width), u32(height));
         ++counts.resized;
         stale = swapchain->empty();
     }
@@ -238,8 +239,7 @@ Image Window::State::screenshot() {
         int width = 0, height = 0;
         glfwGetFramebufferSize(window, &width, &height);
         if (pixels.bytes() < std::uint64_t(width) * std::uint64_t(height) * 4) continue;  // resized in between
-        return image_of(pixels, static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height),
-                        swapchain->format() == VK_FORMAT_B8G8R8A8_UNORM);
+        return image_of(pixels, u32(width), u32(height), swapchain->format() == VK_FORMAT_B8G8R8A8_UNORM);
     }
     throw Error(ErrorKind::failure, "the window shows nothing that could be saved: it is minimised or hidden");
 }
