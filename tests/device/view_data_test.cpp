@@ -7,8 +7,10 @@
 #include "runtime/base/at.h"
 #include "runtime/base/clock.h"
 #include "runtime/gpu/queue.h"
+#include "shaders/params/head_statistics.h"
 #include "test_model.h"
 #include "view_reference.h"
+#include "viewer/data/head_board.h"
 
 using namespace view_reference;
 
@@ -300,6 +302,21 @@ TEST_CASE("a reading and the numbers of all heads are those of the weights", "[v
     REQUIRE(repeats > 3);
     CHECK(std::abs(numbers[HeadStatistic::induction] - induction / repeats) <= tolerance);
     CHECK(frame.row_sum_error.value() <= tolerance);
+}
+
+TEST_CASE("the mean distance in an image is that of the weights between patches", "[view]") {
+    HeadSums sums;
+    std::vector<float> row(ROW_NUMBERS, 0.0f);
+    row[ROW_TOTAL] = 1;
+    sums.add(row, {.image = true});  // the class token, which has no place
+    CHECK(std::isnan(sums.numbers()[HeadStatistic::distance]));
+    row[ROW_FIRST] = 0.75f, row[ROW_DISTANCE] = 0.5f;
+    sums.add(row, {.image = true});
+    CHECK(sums.numbers()[HeadStatistic::distance] == 2);
+    CHECK(sums.numbers()[HeadStatistic::first] == 0.375);
+    HeadSums text;
+    text.add(row, {});
+    CHECK(text.numbers()[HeadStatistic::distance] == 0.5);
 }
 
 TEST_CASE("rows that came one by one are those of one run, and cells made meanwhile are not stale", "[view]") {

@@ -248,6 +248,25 @@ TEST_CASE("an image model shows its picture, and what a query reads over it", "[
     const Image image = s.window.screenshot();
     keep(image, "image");
     CHECK(worst_of_map(image, s.viewer, weights, false) <= 1);
+    double distance = 0;  // the mean of the patches' means, over their weights on patches
+    for (std::size_t i = 1; i < n; ++i) {
+        double placed = 0, sum = 0;
+        for (std::size_t j = 1; j < n; ++j) {
+            const auto columns = static_cast<std::size_t>(input.columns());
+            const auto place = [&](std::size_t token) {
+                return std::pair((token - 1) / columns, (token - 1) % columns);
+            };
+            const auto [row_i, column_i] = place(i);
+            const auto [row_j, column_j] = place(j);
+            const auto weight = static_cast<double>(weights[i * n + j]);
+            placed += weight;
+            sum += weight * std::hypot(static_cast<double>(row_i) - static_cast<double>(row_j),
+                                       static_cast<double>(column_i) - static_cast<double>(column_j));
+        }
+        distance += sum / placed / static_cast<double>(n - 1);
+    }
+    const auto own = std::ranges::find(s.live.heads(), *state.head) - s.live.heads().begin();
+    CHECK(std::abs(at(s.viewer.runs().head_numbers(), own)[HeadStatistic::distance] - distance) < 1e-3);
     // Grey below does not change how far red and green of a patch are apart: six tenths of what they are in the
     // weight's colour.
     const Box picture = image_place(s.viewer.layout().tokens, seen.width, seen.height, 1);

@@ -42,13 +42,14 @@ std::size_t index_of(HeadStatistic statistic) { return static_cast<std::size_t>(
 
 }  // namespace
 
-void HeadSums::add(std::span<const float> row, bool counted, bool repeats, bool in_line, bool apart, bool has_sink) {
+void HeadSums::add(std::span<const float> row, const RowKind& kind) {
     const auto number = [&](int i) { return static_cast<double>(at(row, i)); };
-    const double off = has_sink ? not_defined : std::abs(number(ROW_TOTAL) - 1);
-    if (!has_sink && !(off <= row_sum_tolerance)) off_rows_.push_back({numbers_.rows, at(row, ROW_TOTAL)});
+    const bool class_token = kind.image && numbers_.rows == 0;
+    const double off = kind.has_sink ? not_defined : std::abs(number(ROW_TOTAL) - 1);
+    if (!kind.has_sink && !(off <= row_sum_tolerance)) off_rows_.push_back({numbers_.rows, at(row, ROW_TOTAL)});
     ++numbers_.rows;
     numbers_.worst_row_sum = std::isnan(off) ? off : std::max(numbers_.worst_row_sum, off);
-    if (!counted) return;
+    if (!kind.counted) return;
     const double entropy = std::max(number(ROW_ENTROPY), 0.0);
     const auto take = [&](HeadStatistic statistic, double value) {
         const std::size_t i = index_of(statistic);
@@ -61,10 +62,12 @@ void HeadSums::add(std::span<const float> row, bool counted, bool repeats, bool 
     take(HeadStatistic::effective, std::exp(entropy));
     take(HeadStatistic::largest, number(ROW_LARGEST));
     take(HeadStatistic::first, number(ROW_FIRST));
-    if (!apart) take(HeadStatistic::distance, number(ROW_DISTANCE));
-    if (!apart) take(HeadStatistic::self, number(ROW_SELF));
-    if (in_line) take(HeadStatistic::previous, number(ROW_PREVIOUS));
-    if (!repeats) return;
+    // In an image the mean is that of the weights between patches.
+    const double placed = kind.image ? std::max(number(ROW_TOTAL) - number(ROW_FIRST), 1e-30) : 1;
+    if (!kind.apart && !class_token) take(HeadStatistic::distance, number(ROW_DISTANCE) / placed);
+    if (!kind.apart) take(HeadStatistic::self, number(ROW_SELF));
+    if (!kind.apart && !kind.image) take(HeadStatistic::previous, number(ROW_PREVIOUS));
+    if (!kind.repeats) return;
     take(HeadStatistic::induction, number(ROW_COPIED));
     take(HeadStatistic::duplicate, number(ROW_REPEATED));
 }
@@ -149,16 +152,17 @@ bool HeadBoard::collect() {
     if (done == nullptr || pending_run_ != run_) return false;
     const ViewSources::Layer& layer = *done->layer;
     const std::size_t heads = layer.sizes.heads;
-    const bool in_line = layer.kind != AttentionKind::cross && columns_ == 0;
     std::vector<float> numbers(static_cast<std::size_t>(pending_rows_) * heads * ROW_NUMBERS);
     std::memcpy(numbers.data(), result_.mapped(), numbers.size() * sizeof(float));
     for (std::size_t r = 0; r < static_cast<std::size_t>(pending_rows_); ++r) {
         const std::size_t row = static_cast<std::size_t>(pending_first_) + r;
-        const bool counted = !layer.causal || static_cast<std::int64_t>(row) >= rows_skipped,
-                   repeats = in_line && layer.kind == AttentionKind::self && repeats_[row];
+        const RowKind kind{.counted = !layer.causal || static_cast<std::int64_t>(row) >= rows_skipped,
+                           .repeats = layer.kind == AttentionKind::self && repeats_[row],  // never in an image
+                           .apart = layer.kind == AttentionKind::cross,
+                           .image = columns_ > 0,
+                           .has_sink = layer.tapped->sinks};
         for (std::size_t head = 0; head < heads; ++head)
-            done->sums[head].add(std::span(numbers).subspan((r * heads + head) * ROW_NUMBERS, ROW_NUMBERS), counted,
-                                 repeats, in_line, layer.kind == AttentionKind::cross, layer.tapped->sinks);
+            done->sums[head].add(std::span(numbers).subspan((r * heads + head) * ROW_NUMBERS, ROW_NUMBERS), kind);
         done->kept.note(static_cast<std::int64_t>(row) + 1, done->sums);
     }
     show_numbers(*done);

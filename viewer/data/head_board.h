@@ -13,13 +13,20 @@
 
 namespace vantage::view {
 
+/// What a row of statistics is of.
+struct RowKind {
+    bool counted = true;   ///< it sees enough keys to be meaningful
+    bool repeats = false;  ///< an earlier token is the same
+    bool apart = false;    ///< the keys are another text
+    bool image = false;    ///< token 0 is the class token, which has no place, the others are patches
+    bool has_sink = false;
+};
+
 /// Running means of rows.
 class HeadSums {
 public:
-    /// A row as shaders/params/head_statistics.h lists it; `repeats`: an earlier token is the same. `in_line`: previous
-    /// and next tokens are defined; `apart`: the keys are another text. Rows that see too few keys to be meaningful are
-    /// not `counted`.
-    void add(std::span<const float> row, bool counted, bool repeats, bool in_line, bool apart, bool has_sink);
+    /// The next row, as shaders/params/head_statistics.h lists it.
+    void add(std::span<const float> row, const RowKind& kind);
     HeadMeans numbers() const;
     std::span<const OffRow> off_rows() const { return off_rows_; }
 
