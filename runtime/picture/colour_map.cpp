@@ -99,6 +99,10 @@ const ColourTable& difference_colours(bool dark) {
     return tables[dark ? 1 : 0];
 }
 
+Rgb difference_colour_at(bool dark, float position) {
+    return at(difference_colours(dark), std::lround(128 + 127 * position));
+}
+
 Rgb colour_at(ColourMap map, float position) {
     const float clamped = position > 0.0f ? std::min(position, 1.0f) : 0.0f;  // also for NaN
     return at(colours_of(map), std::lround(clamped * 255.0f));

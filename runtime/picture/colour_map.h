@@ -23,6 +23,8 @@ const ColourTable& colours_of(ColourMap map);
 /// Diverging map for differences: blue (negative), black or white (zero, index 128), orange (positive). Both sides have
 /// the same lightness at the same distance from zero. Also for colour-blind readers.
 const ColourTable& difference_colours(bool dark);
+/// The colour at `position` in [−1, 1].
+Rgb difference_colour_at(bool dark, float position);
 /// The colour at `position` in [0, 1]; positions outside are clamped.
 Rgb colour_at(ColourMap map, float position);
 

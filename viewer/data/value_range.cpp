@@ -1,6 +1,7 @@
 #include "viewer/data/value_range.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "runtime/base/format.h"
@@ -13,10 +14,20 @@ constexpr double lowest_max = 1e-7,
 constexpr double nearest = 0.99;     // share of the bright end that the dark one reaches
 }  // namespace
 
+float position_of(double value, const ValueRange& range, AttentionScale scale) {
+    return position_of(static_cast<float>(value), static_cast<float>(range.max), scale, static_cast<float>(range.min));
+}
+
+float value_at(double position, const ValueRange& range, AttentionScale scale) {
+    return value_at(static_cast<float>(position), static_cast<float>(range.max), scale, static_cast<float>(range.min));
+}
+
+float signed_position(float difference, double max, AttentionScale scale) {
+    return std::copysign(position_of(std::abs(difference), static_cast<float>(max), scale), difference);
+}
+
 ValueRange with_end(const ValueRange& bar, BarEnd end, double position, AttentionScale scale) {
-    const float value =
-        value_at(static_cast<float>(position), static_cast<float>(bar.max), scale, static_cast<float>(bar.min));
-    const double rounded = std::strtod(format("{:.3g}", value).c_str(), nullptr);
+    const double rounded = std::strtod(format("{:.3g}", value_at(position, bar, scale)).c_str(), nullptr);
     if (end == BarEnd::dark) return {std::clamp(rounded, 0.0, nearest * bar.max), bar.max};
     return {bar.min, std::clamp(rounded, std::max(lowest_max, bar.min / nearest), highest_max)};
 }

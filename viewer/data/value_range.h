@@ -12,6 +12,12 @@ struct ValueRange {
     bool operator==(const ValueRange&) const = default;
 };
 
+/// As those of runtime/picture/attention_scale.h, on the bar of a range.
+float position_of(double value, const ValueRange& range, AttentionScale scale);
+float value_at(double position, const ValueRange& range, AttentionScale scale);
+/// Place of a difference on a bar from −max to max: −1 to 1.
+float signed_position(float difference, double max, AttentionScale scale);
+
 enum class BarEnd : std::uint8_t { dark, bright };
 
 /// With one end moved to `position` on the bar (0: minimum, 1: maximum; the scale continues beyond both), rounded to

@@ -38,10 +38,7 @@ struct ViewSubject {
     float at(std::int64_t row, std::int64_t column) const { return value(row, column, state.pooling); }
     float value(std::int64_t row, std::int64_t column, CellPooling pooling) const;
     /// Place of a value on the colour bar.
-    float position(float value) const {
-        return position_of(value, static_cast<float>(state.range.max), state.scale,
-                           static_cast<float>(state.range.min));
-    }
+    float position(float value) const { return position_of(static_cast<double>(value), state.range, state.scale); }
     /// Whether a cell is empty: no query of it sees its keys, or a run that is shown has no token there.
     bool hidden(std::int64_t row, std::int64_t column) const;
     bool difference() const { return second && state.shown == ShownRuns::difference; }

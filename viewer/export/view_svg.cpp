@@ -41,8 +41,8 @@ std::string escaped(const std::string& text) {
 
 Rgb colour_of(const ViewSubject& s, float value) {
     if (!s.difference()) return colour_at(s.state.colours, s.position(value));
-    const float share = position_of(std::abs(value), static_cast<float>(s.state.difference_max), s.state.scale);
-    return at(difference_colours(s.state.theme == Theme::dark), std::lround(128 + std::copysign(127 * share, value)));
+    return difference_colour_at(s.state.theme == Theme::dark,
+                                signed_position(value, s.state.difference_max, s.state.scale));
 }
 
 Image cells_of(const ViewSubject& s, Rgb surface) {

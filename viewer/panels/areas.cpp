@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "runtime/models/config.h"
+#include "runtime/base/at.h"
 #include "viewer/panels/moves.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/viewed_runs.h"
@@ -72,10 +72,9 @@ bool act_in_heads(Viewer& v, const Shortcut& s) {
     const HeadOrderCells cells = head_cells(v.runs().a().live, v.state(), v.runs().head_numbers());
     const auto own = static_cast<std::size_t>(std::ranges::find(heads, v.runs().head()) - heads.begin());
     const std::int64_t step = steps.right + steps.down * head_grid(v.runs().a().live).columns;
-    const auto at = [&](std::int64_t cell) { return cells[static_cast<std::size_t>(cell)]; };
     std::int64_t to = std::ranges::find(cells, std::optional(own)) - cells.begin() + step;
-    while (to >= 0 && to < std::ssize(cells) && !at(to)) to += step;  // skip empty cells
-    if (to >= 0 && to < std::ssize(cells)) go_to_head(v, heads[*at(to)]);
+    while (to >= 0 && to < std::ssize(cells) && !at(cells, to)) to += step;  // skip empty cells
+    if (to >= 0 && to < std::ssize(cells)) go_to_head(v, heads[*at(cells, to)]);
     return true;
 }
 

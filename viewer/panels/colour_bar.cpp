@@ -19,11 +19,8 @@ void drag_end(FocusUi& ui, ImDrawList& list, const Box& bar, BarEnd end) {
     const bool bright = end == BarEnd::bright, dragged = ui.at.bar && ui.at.dragged_end == end;
     const ValueRange axis = ui.at.bar.value_or(ui.state.range);
     const double value = bright ? ui.state.range.max : ui.state.range.min;
-    const double place = !dragged
-                             ? bright ? 1 : 0
-                             : static_cast<double>(position_of(static_cast<float>(value), static_cast<float>(axis.max),
-                                                               ui.state.scale, static_cast<float>(axis.min)));
-    const float y = std::round(bar.bottom() - static_cast<float>(place) * bar.high);
+    const float place = dragged ? position_of(value, axis, ui.state.scale) : bright ? 1.0f : 0.0f;
+    const float y = std::round(bar.bottom() - place * bar.high);
     const Box grip{bar.x - ui.px(4), y - ui.px(3), bar.wide + ui.px(8), ui.px(6)};
     ImGui::SetCursorScreenPos({grip.x, grip.y - ui.px(3)});
     ImGui::InvisibleButton(bright ? "maximum" : "minimum", {grip.wide, grip.high + ui.px(6)});
@@ -44,7 +41,7 @@ void drag_end(FocusUi& ui, ImDrawList& list, const Box& bar, BarEnd end) {
 /// The wheel over the bar moves the maximum.
 void wheel(FocusUi& ui, const Box& bar) {
     const ImGuiIO& io = ImGui::GetIO();
-    if (io.MouseWheel == 0 || !ImGui::IsWindowHovered() || !bar.has(io.MousePos.x, io.MousePos.y)) return;
+    if (io.MouseWheel == 0 || !is_pointed_at(bar)) return;
     constexpr double step = 0.08;  // of the bar
     ui.state.range =
         with_end(ui.state.range, BarEnd::bright, 1 - step * static_cast<double>(io.MouseWheel), ui.state.scale);
@@ -60,18 +57,17 @@ void draw_histogram(const FocusUi& ui, ImDrawList& list, const Box& box) {
         return count > 0 ? std::max(1.0f, std::round(box.wide * static_cast<float>(share))) : 0.0f;
     };
     const auto bins = static_cast<float>(counts.bins.size());
-    const ImVec2 mouse = ImGui::GetIO().MousePos;
     for (std::size_t i = 0; i < counts.bins.size(); ++i) {
         const float top = std::round(box.bottom() - box.high * static_cast<float>(i + 1) / bins),
                     bottom = std::round(box.bottom() - box.high * static_cast<float>(i) / bins);
-        const bool pointed = ImGui::IsWindowHovered() && Box{box.x, top, box.wide, bottom - top}.has(mouse.x, mouse.y);
+        const bool pointed = is_pointed_at({box.x, top, box.wide, bottom - top});
         const float wide = length(counts.bins[i]);
         fill(list, {box.right() - wide, top, wide, std::max(1.0f, bottom - top)},
              pointed ? ui.palette.accent : faded(ui.palette.faint, 0.75f));
         if (!pointed) continue;
         const auto value = [&](std::size_t at) {
-            return static_cast<double>(value_at(static_cast<float>(at) / bins, static_cast<float>(counts.range.max),
-                                                counts.scale, static_cast<float>(counts.range.min)));
+            const double position = static_cast<double>(at) / static_cast<double>(counts.bins.size());
+            return static_cast<double>(value_at(position, counts.range, counts.scale));
         };
         ImGui::SetTooltip("%.4g to %.4g: %u cells\nbelow the range %u, above it %u", value(i), value(i + 1),
                           counts.bins[i], counts.below, counts.above);
@@ -88,9 +84,8 @@ void draw_colours(const FocusUi& ui, ImDrawList& list, const Box& bar, const Val
     const auto steps = static_cast<int>(bar.high);
     for (int i = 0; i < steps; ++i) {
         const float share = 1 - (static_cast<float>(i) + 0.5f) / static_cast<float>(steps);
-        const float place = !ui.at.bar ? share
-                                       : ui.position(value_at(share, static_cast<float>(axis.max), ui.state.scale,
-                                                              static_cast<float>(axis.min)));
+        const float value = value_at(static_cast<double>(share), axis, ui.state.scale);
+        const float place = ui.at.bar ? ui.position(value) : share;
         fill(list, {bar.x, bar.y + static_cast<float>(i), bar.wide, 1}, packed(at(colours, std::lround(place * 255))));
     }
 }

@@ -47,11 +47,6 @@ void draw_hatched(const Ui& ui, ImDrawList& list, const Box& box) {
     list.PopClipRect();
 }
 
-/// Place of a value on the bar: 0 at the bottom, ½ for 0.
-float place_of(float value, float max_value, AttentionScale scale) {
-    return 0.5f + std::copysign(0.5f * position_of(std::abs(value), max_value, scale), value);
-}
-
 void drag_ends(Ui& ui, const Box& bar) {
     ImGui::SetCursorScreenPos({bar.x - ui.px(4), bar.y - ui.px(6)});
     ImGui::InvisibleButton("ends", {bar.wide + ui.px(8), bar.high + ui.px(12)});
@@ -77,15 +72,14 @@ void draw_gaps(const FocusUi& ui, ImDrawList& list, const Pane& pane) {
     const std::int64_t size = std::int64_t{1} << frame->map.level;
     list.PushClipRect({map.box.x, map.box.y}, {map.box.right(), map.box.bottom()}, true);
     for (const SlotRange& gap : gaps_of(ui, pane.shown, rows, size, map.part.first_row, map.part.last_row)) {
-        const float top = map.y_of(static_cast<double>(gap.first)), bottom = map.y_of(static_cast<double>(gap.last));
-        const float right = frame->causal ? map.x_of(static_cast<double>(gap.last)) : map.box.right();
+        const float top = map.y_of(gap.first), bottom = map.y_of(gap.last);
+        const float right = frame->causal ? map.x_of(gap.last) : map.box.right();
         draw_hatched(ui, list, {map.box.x, top, std::min(right, map.box.right()) - map.box.x, bottom - top});
     }
     if (ui.state.axis == KeyAxis::absolute)
         for (const SlotRange& gap : gaps_of(ui, pane.shown, keys, size, map.part.first_column, map.part.last_column)) {
-            const float left = map.x_of(static_cast<double>(gap.first)),
-                        right = map.x_of(static_cast<double>(gap.last));
-            const float top = frame->causal ? map.y_of(static_cast<double>(gap.first)) : map.box.y;
+            const float left = map.x_of(gap.first), right = map.x_of(gap.last);
+            const float top = frame->causal ? map.y_of(gap.first) : map.box.y;
             draw_hatched(ui, list,
                          {left, std::max(top, map.box.y), right - left, map.box.bottom() - std::max(top, map.box.y)});
         }
@@ -98,20 +92,19 @@ void draw_difference_bar(Ui& ui, const Box& box) {
     // at the place of the bar of weights
     const Box bar{box.x + (box.wide > ui.px(2 * bar_histogram) ? ui.px(bar_histogram) : 0), box.y, ui.px(14), box.high};
     drag_ends(ui, bar);
-    const ColourTable& colours = difference_colours(ui.palette.dark);
     const auto steps = static_cast<int>(bar.high);
     for (int i = 0; i < steps; ++i) {
         const auto share = 1 - 2 * (static_cast<float>(i) + 0.5f) / static_cast<float>(steps);
-        const auto colour = static_cast<std::size_t>(std::lround(128 + share * 127));
-        fill(list, {bar.x, bar.y + static_cast<float>(i), bar.wide, 1}, packed(colours[colour]));
+        fill(list, {bar.x, bar.y + static_cast<float>(i), bar.wide, 1},
+             packed(difference_colour_at(ui.palette.dark, share)));
     }
-    const auto max_value = static_cast<float>(ui.state.difference_max);
+    const double max_value = ui.state.difference_max;
     const auto tick = [&](float value, const std::string& text) {
-        const float y = bar.bottom() - place_of(value, max_value, ui.state.scale) * bar.high;
+        const float y = bar.bottom() - (1 + signed_position(value, max_value, ui.state.scale)) / 2 * bar.high;
         fill(list, {bar.right(), std::round(y), ui.px(4), 1}, ui.palette.faint);
         put(list, small(ui), bar.right() + ui.px(8), y - ui.fonts.small_size * 0.6f, ui.palette.ink, text);
     };
-    for (const ScaleTick& one : scale_ticks(max_value, ui.state.scale)) {
+    for (const ScaleTick& one : scale_ticks(static_cast<float>(max_value), ui.state.scale)) {
         if (one.value <= 0 || one.position <= 0) continue;
         tick(one.value, "+" + one.text);
         tick(-one.value, "−" + one.text);

@@ -7,6 +7,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/picture/shown_text.h"
+#include "viewer/panels/moves.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/viewed_runs.h"
 #include "viewer/panels/viewer.h"
@@ -37,7 +38,7 @@ void pin_next(Ui& ui, const std::vector<std::string>& labels, Viewer& view) {
         return;
     }
     ui.state.pins = {{Pin::Kind::query, token}};
-    if (ui.state.part) ui.state.part = showing(*ui.state.part, token, token, runs.rows(), runs.columns());
+    scroll_to(view, token, token);
 }
 
 }  // namespace
@@ -45,12 +46,9 @@ void pin_next(Ui& ui, const std::vector<std::string>& labels, Viewer& view) {
 void draw_find(Ui& ui, const std::vector<std::string>& labels, Viewer& view) {
     const Box& focus = ui.layout.focus;
     const float wide = std::min(ui.px(280), focus.wide - ui.px(24));
-    ImGui::SetNextWindowPos({std::round(focus.x + (focus.wide - wide) / 2), focus.y + ui.px(40)});
-    ImGui::SetNextWindowSize({wide, 0});
+    place_window({std::round(focus.x + (focus.wide - wide) / 2), focus.y + ui.px(40), wide, 0});
     ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
-    ImGui::Begin("find", nullptr,
-                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
-                     ImGuiWindowFlags_NoNav);
+    ImGui::Begin("find", nullptr, fixed_window);
     ImGui::SetNextItemWidth(-1);
     if (ui.at.focus_find) ImGui::SetKeyboardFocusHere();
     ui.at.focus_find = false;

@@ -57,7 +57,7 @@ void draw_row_labels(const FocusUi& ui, ImDrawList& list, const Box& box) {
     const LabelRange range = label_range(ui.map.part.first_row, ui.map.part.last_row, pixels, face.size * 1.15f);
     const auto cell = ui.at.cell();
     const auto draw = [&](std::int64_t row, bool marked) {
-        const auto middle = ui.map.y_of(static_cast<double>(row)) + static_cast<float>(pixels / 2);
+        const auto middle = ui.map.y_of(row) + static_cast<float>(pixels / 2);
         if (middle < box.y || middle > box.bottom()) return;
         const std::string text = fitted(face, label_of(ui.focus.row_labels, row), box.wide);
         const float y = middle - face.size / 2;
@@ -75,7 +75,7 @@ void draw_column_labels(const FocusUi& ui, ImDrawList& list, const Box& box) {
     const LabelRange range = label_range(ui.map.part.first_column, ui.map.part.last_column, pixels, face.size * 1.15f);
     const auto cell = ui.at.cell();
     const auto draw = [&](std::int64_t column, bool marked) {
-        const auto middle = ui.map.x_of(static_cast<double>(column)) + static_cast<float>(pixels / 2);
+        const auto middle = ui.map.x_of(column) + static_cast<float>(pixels / 2);
         if (middle < box.x || middle > box.right()) return;
         if (marked && range.step > 1)
             fill(list, {middle - face.size / 2 - 1, box.y, face.size + 3, box.high}, ui.palette.panel);
@@ -122,15 +122,13 @@ void draw_row_sums(const FocusUi& ui, ImDrawList& list) {
     part(map.part.first_row, checked, ui.palette.good, 0);
     float drawn_to = strip.y - 1;  // one row per pixel is enough
     for (const OffRow& off : off_rows_between(ui, map.part.first_row - 1, map.part.last_row)) {
-        const auto row = static_cast<double>(ui.focus.row_slots.slot_of(off.row));
+        const std::int64_t row = ui.focus.row_slots.slot_of(off.row);
         if (map.y_of(row + 1) < drawn_to + 1) continue;
-        part(row, row + 1, ui.palette.bad, ui.px(2));
+        part(static_cast<double>(row), static_cast<double>(row + 1), ui.palette.bad, ui.px(2));
         drawn_to = map.y_of(row + 1);
     }
     const ImVec2 mouse = ImGui::GetIO().MousePos;
-    if (!ImGui::IsWindowHovered() ||
-        !Box{strip.x - ui.px(3), strip.y, strip.wide + ui.px(6), strip.high}.has(mouse.x, mouse.y))
-        return;
+    if (!is_pointed_at({strip.x - ui.px(3), strip.y, strip.wide + ui.px(6), strip.high})) return;
     // The row at the mouse, or one next to it that does not sum to 1.
     const double reach = static_cast<double>(ui.px(2)) / map.pixels_per_row();
     const double at = map.part.first_row + static_cast<double>(mouse.y - map.box.y) / map.pixels_per_row();
@@ -170,9 +168,8 @@ std::pair<float, Rgb> shown_at(const FocusUi& ui, ShownRuns shown, std::int64_t 
     }
     const float change = weight_at(ui, true, row, column) - weight_at(ui, false, row, column);
     if (std::isnan(change)) return {change, {}};
-    const float place = std::copysign(
-        position_of(std::abs(change), static_cast<float>(ui.state.difference_max), ui.state.scale), change);
-    return {change, at(difference_colours(ui.palette.dark), std::lround(128 + 127 * place))};
+    const float place = signed_position(change, ui.state.difference_max, ui.state.scale);
+    return {change, difference_colour_at(ui.palette.dark, place)};
 }
 
 /// Writes weights into cells that are large enough.
@@ -190,8 +187,7 @@ void draw_weights(const FocusUi& ui, ImDrawList& list, ShownRuns shown) {
             const auto [value, colour] = shown_at(ui, shown, row, column);
             if (std::isnan(value)) continue;
             const std::string sign = shown != ShownRuns::difference || value == 0 ? "" : value < 0 ? "−" : "+";
-            put_middle(list, face, map.x_of(static_cast<double>(column)) + wide / 2,
-                       map.y_of(static_cast<double>(row)) + (high - face.size) / 2, ink_on(colour),
+            put_middle(list, face, map.x_of(column) + wide / 2, map.y_of(row) + (high - face.size) / 2, ink_on(colour),
                        sign + number_for(face, std::abs(value), wide - ui.px(5) - width_of(face, sign)));
         }
     list.PopClipRect();
@@ -200,14 +196,13 @@ void draw_weights(const FocusUi& ui, ImDrawList& list, ShownRuns shown) {
 /// A frame around a whole row or column of cells.
 void draw_stripe(const FocusUi& ui, ImDrawList& list, Pin::Kind kind, std::int64_t token, ImU32 colour) {
     const Box& box = ui.map.box;
-    const auto at = static_cast<double>(token);
     Box stripe = box;
     if (kind == Pin::Kind::query) {
-        stripe.y = ui.map.y_of(at);
-        stripe.high = std::max(1.0f, ui.map.y_of(at + 1) - stripe.y);
+        stripe.y = ui.map.y_of(token);
+        stripe.high = std::max(1.0f, ui.map.y_of(token + 1) - stripe.y);
     } else {
-        stripe.x = ui.map.x_of(at);
-        stripe.wide = std::max(1.0f, ui.map.x_of(at + 1) - stripe.x);
+        stripe.x = ui.map.x_of(token);
+        stripe.wide = std::max(1.0f, ui.map.x_of(token + 1) - stripe.x);
     }
     // A light line between two dark ones is visible on every colour.
     outline(list, Box(stripe).inset(-ui.px(1)), IM_COL32(0, 0, 0, 200), ui.px(3));
@@ -219,10 +214,8 @@ void draw_marks(const FocusUi& ui, ImDrawList& list) {
     list.PushClipRect({box.x, box.y}, {box.right(), box.bottom()}, true);
     for (const Pin& pin : ui.state.pins) draw_stripe(ui, list, pin.kind, pin.token, IM_COL32(255, 255, 255, 255));
     if (const auto cell = ui.at.cell()) {
-        const float x0 = ui.map.x_of(static_cast<double>(cell->second)),
-                    x1 = ui.map.x_of(static_cast<double>(cell->second + 1));
-        const float y0 = ui.map.y_of(static_cast<double>(cell->first)),
-                    y1 = ui.map.y_of(static_cast<double>(cell->first + 1));
+        const float x0 = ui.map.x_of(cell->second), x1 = ui.map.x_of(cell->second + 1);
+        const float y0 = ui.map.y_of(cell->first), y1 = ui.map.y_of(cell->first + 1);
         const ImU32 hair = faded(ui.palette.accent, 0.55f);
         const float xm = std::floor((x0 + x1) / 2), ym = std::floor((y0 + y1) / 2);
         list.AddRectFilled({box.x, ym}, {x0, ym + 1}, hair);
@@ -358,7 +351,7 @@ void draw_pane(FocusUi& ui, ImDrawList& list, const Pane& pane) {
 }  // namespace
 
 void draw_focus(FocusUi ui, const std::vector<Pane>& panes) {
-    const Panel panel(ui, "focus", ui.layout.focus);
+    const Panel panel("focus", ui.layout.focus);
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
     heading(ui, list, ui.layout.focus, head_name(ui.focus.head), what_is_shown(ui));

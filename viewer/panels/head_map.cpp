@@ -163,7 +163,7 @@ HeadOrderCells head_cells(const LiveModel& live, const ViewState& state, std::sp
 
 void draw_head_map(HeadMapUi ui) {
     const Box& box = ui.layout.heads;
-    const Panel panel(ui, "heads", box);
+    const Panel panel("heads", box);
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const ModelInfo& info = ui.run.live.model().info();
@@ -182,9 +182,7 @@ void draw_head_map(HeadMapUi ui) {
         const HeadId& head = ui.run.live.heads()[*order[i]];
         draw_cell(ui, list, cell, *order[i], range);
         if (head == ui.focus.head) outline(list, cell.inset(-ui.px(2)), ui.palette.accent, ui.px(2), ui.px(3));
-        if (!ImGui::IsWindowHovered() ||
-            !cell.inset(-cells.gap / 2).has(ImGui::GetIO().MousePos.x, ImGui::GetIO().MousePos.y))
-            continue;
+        if (!is_pointed_at(cell.inset(-cells.gap / 2))) continue;
         outline(list, cell.inset(-1), ui.palette.strong, 1, ui.px(2));
         ImGui::SetTooltip("%s\n%s %s", head_name(head).c_str(), shown_name(ui.state.statistic, ui.run.live).c_str(),
                           value_text(ui, *order[i]).c_str());

@@ -119,23 +119,17 @@ void draw_help(Ui& ui, const KeyBindings& keys) {
                        ImGui::GetStyle().ItemSpacing.y;
     const float high = std::min(above + help_height(lines, columns) + text + below, all.y - ui.px(16));
     const Box box{std::round((all.x - wide) / 2), std::round((all.y - high) / 2), wide, std::round(high)};
-    ImGui::SetNextWindowPos({box.x, box.y});
-    ImGui::SetNextWindowSize({box.wide, box.high});
     ImGui::SetNextWindowFocus();
     ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
-    ImGui::Begin("help", nullptr,
-                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
-                     ImGuiWindowFlags_NoNav);
+    const Panel panel("help", box, 0);
+    ImGui::PopStyleVar();
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const float top = box.y + ui.px(14), left = box.x + ui.px(20);
     put(list, title(ui), left, top, ui.palette.strong, "Keys");
     put_right(list, small(ui), box.right() - ui.px(20), top + ui.px(5), ui.palette.faint,
               text_of(keys.of(action_named("help"))) + " or " + text_of(keys.of(action_named("escape"))) + ": close");
     draw_help_page(ui, keys, lines, {left, box.y + above, inside, box.high - above - below}, columns);
-    const ImVec2 mouse = ImGui::GetIO().MousePos;
-    if (ImGui::IsMouseClicked(0) && !box.has(mouse.x, mouse.y)) ui.at.help = false;
-    ImGui::End();
-    ImGui::PopStyleVar();
+    if (ImGui::IsMouseClicked(0) && !has_mouse(box)) ui.at.help = false;
 }
 
 bool act_in_help(Interaction& at, const Shortcut& shortcut) {

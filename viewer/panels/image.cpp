@@ -52,8 +52,7 @@ void mark(const ImageUi& ui, ImDrawList& list, const Box& box, ImU32 colour) {
 
 /// Mouse input on a token's box.
 void handle(ImageUi& ui, const Box& box, std::int64_t token) {
-    const ImVec2 mouse = ImGui::GetIO().MousePos;
-    if (!ImGui::IsWindowHovered() || !box.has(mouse.x, mouse.y)) return;
+    if (!is_pointed_at(box)) return;
     ui.at.token = token;
     if (ImGui::IsMouseClicked(0))
         ui.state.pins = {{ImGui::GetIO().KeyShift ? Pin::Kind::key : Pin::Kind::query, token}};
@@ -93,7 +92,7 @@ void draw_class(ImageUi& ui, ImDrawList& list, const Box& chip, float right, flo
 
 void draw_image(ImageUi ui) {
     const Box& box = ui.layout.tokens;
-    const Panel panel(ui, "tokens", box);
+    const Panel panel("tokens", box);
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
     // A row arrives one or two pictures after the request. Until then the previous one is shown, under its own name.

@@ -102,7 +102,7 @@ void show_cell(const InspectorUi& ui, Lines& lines, const CellReading& r) {
 
 void draw_inspector(InspectorUi ui) {
     const Box& box = ui.layout.inspector;
-    const Panel panel(ui, "inspector", box);
+    const Panel panel("inspector", box);
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const bool known = ui.run.frame->reading && ui.run.frame->reading->head == ui.focus.head;

@@ -19,9 +19,13 @@ struct MapView {
 
     double pixels_per_row() const { return part.rows() > 0 ? static_cast<double>(box.high) / part.rows() : 0; }
     double pixels_per_column() const { return part.columns() > 0 ? static_cast<double>(box.wide) / part.columns() : 0; }
-    float y_of(double row) const { return box.y + static_cast<float>((row - part.first_row) * pixels_per_row()); }
-    float x_of(double column) const {
-        return box.x + static_cast<float>((column - part.first_column) * pixels_per_column());
+    template <class Number>
+    float y_of(Number row) const {
+        return box.y + static_cast<float>((static_cast<double>(row) - part.first_row) * pixels_per_row());
+    }
+    template <class Number>
+    float x_of(Number column) const {
+        return box.x + static_cast<float>((static_cast<double>(column) - part.first_column) * pixels_per_column());
     }
     /// Row and column at a pixel, as fractions; nothing outside the box.
     std::optional<std::pair<double, double>> at(float x, float y) const;

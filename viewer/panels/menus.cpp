@@ -37,8 +37,7 @@ bool draw_line(Ui& ui, const KeyBindings& keys, const Viewer& view, const Action
     }
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const bool clicked = ImGui::InvisibleButton(action.word, {wide, high});
-    if (ImGui::IsItemHovered() && (ImGui::GetIO().MouseDelta.x != 0 || ImGui::GetIO().MouseDelta.y != 0))
-        ui.at.menu_line = line;
+    if (ImGui::IsItemHovered() && mouse_moved()) ui.at.menu_line = line;
     const bool chosen = ui.at.menu_line == line;
     if (chosen) fill(list, {at.x, at.y, wide, high}, ui.palette.line, ui.px(4));
     if (chosen && ui.at.menu_moved) ImGui::SetScrollHereY();
@@ -59,13 +58,9 @@ float width_wanted(const Ui& ui, const KeyBindings& keys, const std::vector<cons
 /// Panels do not see the click that closes the menu.
 void block_panels(const Ui& ui) {
     const ImVec2 all = ImGui::GetIO().DisplaySize;
-    ImGui::SetNextWindowPos({0, ui.layout.bar.bottom()});
-    ImGui::SetNextWindowSize({all.x, all.y - ui.layout.bar.bottom()});
     ImGui::SetNextWindowFocus();
-    ImGui::Begin("below the menu", nullptr,
-                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
-                     ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav);
-    ImGui::End();
+    const Panel panel("below the menu", {0, ui.layout.bar.bottom(), all.x, all.y - ui.layout.bar.bottom()},
+                      ImGuiWindowFlags_NoBackground);
 }
 
 }  // namespace
@@ -77,22 +72,18 @@ float draw_menu_names(Ui& ui, const Box& box, float left) {
     const float margin = ui.px(tight ? 4 : 9);
     for (int i = 0; i < menu_count; ++i) {
         const auto menu = static_cast<Menu>(i);
-        const float wide = width_of(face, name_of(menu)) + 2 * margin;
-        ImGui::SetCursorScreenPos({left, box.y});
-        ImGui::InvisibleButton(name_of(menu), {wide, box.high});
-        const bool hovered =
-            ImGui::IsItemHovered() ||
-            (ui.at.menu && Box{left, box.y, wide, box.high}.has(ImGui::GetIO().MousePos.x, ImGui::GetIO().MousePos.y));
-        const bool moved = ImGui::GetIO().MouseDelta.x != 0 || ImGui::GetIO().MouseDelta.y != 0;
+        const Box place{left, box.y, width_of(face, name_of(menu)) + 2 * margin, box.high};
+        ImGui::SetCursorScreenPos({place.x, place.y});
+        ImGui::InvisibleButton(name_of(menu), {place.wide, place.high});
+        const bool hovered = ImGui::IsItemHovered() || (ui.at.menu && has_mouse(place));
         if (hovered && ImGui::IsMouseClicked(0))
             ui.at.menu == menu ? ui.at.menu.reset() : open(ui.at, menu);
-        else if (hovered && moved && ui.at.menu && ui.at.menu != menu)
+        else if (hovered && mouse_moved() && ui.at.menu && ui.at.menu != menu)
             open(ui.at, menu);
         if (ui.at.menu == menu) ui.at.menu_left = left;
-        if (hovered || ui.at.menu == menu)
-            fill(list, Box{left, box.y, wide, box.high}.inset(ui.px(3)), ui.palette.raised, ui.px(4));
+        if (hovered || ui.at.menu == menu) fill(list, place.inset(ui.px(3)), ui.palette.raised, ui.px(4));
         put(list, face, left + margin, box.y + (box.high - face.size) / 2, ui.palette.ink, name_of(menu));
-        left += wide;
+        left = place.right();
     }
     return left;
 }
@@ -107,8 +98,8 @@ void draw_open_menu(Ui& ui, const KeyBindings& keys, Viewer& view) {
     const bool scrolls = high > all.y - top - ui.px(4);
     const float whole = wide + 2 * padding + (scrolls ? ui.px(12) : 0);
     block_panels(ui);
-    ImGui::SetNextWindowPos({std::clamp(ui.at.menu_left, 0.0f, std::max(0.0f, all.x - whole)), top});
-    ImGui::SetNextWindowSize({whole, std::min(high, all.y - top - ui.px(4))});
+    place_window({std::clamp(ui.at.menu_left, 0.0f, std::max(0.0f, all.x - whole)), top, whole,
+                  std::min(high, all.y - top - ui.px(4))});
     ImGui::SetNextWindowFocus();
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {padding, padding});
     ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 0});
@@ -120,8 +111,7 @@ void draw_open_menu(Ui& ui, const KeyBindings& keys, Viewer& view) {
     for (std::size_t i = 0; i < lines.size(); ++i)
         if (draw_line(ui, keys, view, *lines[i], static_cast<int>(i), wide)) wanted = lines[i];
     ui.at.menu_moved = false;
-    const ImVec2 mouse = ImGui::GetIO().MousePos;
-    const bool elsewhere = !ImGui::IsWindowHovered() && !ui.layout.bar.has(mouse.x, mouse.y);
+    const bool elsewhere = !ImGui::IsWindowHovered() && !has_mouse(ui.layout.bar);
     ImGui::End();
     ImGui::PopStyleVar(3);
     if (wanted != nullptr)
@@ -130,12 +120,7 @@ void draw_open_menu(Ui& ui, const KeyBindings& keys, Viewer& view) {
         ui.at.menu.reset();
 }
 
-void open_or_close_menus(Viewer& view) {
-    if (view.at().menu)
-        view.at().menu.reset();
-    else
-        open(view.at(), Menu::file);
-}
+void open_or_close_menus(Viewer& view) { view.at().menu ? view.at().menu.reset() : open(view.at(), Menu::file); }
 
 void act_in_menu(Viewer& view, const Shortcut& shortcut) {
     Interaction& at = view.at();
@@ -152,7 +137,7 @@ void act_in_menu(Viewer& view, const Shortcut& shortcut) {
         case Key::down: at.menu_line = turn(at.menu_line, 1, count); return;
         case Key::home: at.menu_line = 0; return;
         case Key::end: at.menu_line = count - 1; return;
-        case Key::enter: return run_and_close(view, *lines[static_cast<std::size_t>(at.menu_line)]);
+        case Key::enter: return run_and_close(view, *vantage::at(lines, at.menu_line));
         default: at.menu.reset();
     }
 }

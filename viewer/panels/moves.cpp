@@ -42,6 +42,10 @@ void forget_misfits(ViewState& state, Interaction& at, AttentionKind before, Att
     state.rows.reset();
 }
 
+void scroll_to(Viewer& v, std::int64_t row, std::int64_t column) {
+    if (v.state().part) v.state().part = showing(*v.state().part, row, column, v.runs().rows(), v.runs().columns());
+}
+
 Cell picked(const Viewer& v) {
     if (const auto cell = v.at().cell()) return *cell;
     return {std::max<std::int64_t>(0, v.runs().rows() - 1), std::max<std::int64_t>(0, v.runs().columns() - 1)};
@@ -53,8 +57,7 @@ void nudge(Viewer& v, std::int64_t rows, std::int64_t columns) {
     cell.first = std::clamp<std::int64_t>(cell.first + rows, 0, v.runs().rows() - 1);
     cell.second = std::clamp<std::int64_t>(cell.second + columns, 0, v.runs().columns() - 1);
     v.at().picked = cell;
-    if (v.state().part)
-        v.state().part = showing(*v.state().part, cell.first, cell.second, v.runs().rows(), v.runs().columns());
+    scroll_to(v, cell.first, cell.second);
 }
 
 void toggle_pin(ViewState& state, const Pin& pin) {
@@ -79,20 +82,20 @@ void go_to_off_row(Viewer& v) {
     auto next = std::ranges::find_if(rows, [&](const OffRow& row) { return slot_of(row) > from; });
     if (next == rows.end()) next = rows.begin();
     v.state().pins = {{Pin::Kind::query, slot_of(*next)}};
-    if (v.state().part)
-        v.state().part =
-            showing(*v.state().part, slot_of(*next),
-                    static_cast<std::int64_t>(v.state().part->first_column + v.state().part->columns() / 2),
-                    v.runs().rows(), v.runs().columns());
+    const Rectangle part = v.runs().part();
+    scroll_to(v, slot_of(*next), static_cast<std::int64_t>(part.first_column + part.columns() / 2));
     v.say(format("row {} sums to {:.4g}", next->row, next->sum));
+}
+
+void show_rows(ViewState& state, std::int64_t rows, std::int64_t all) {
+    state.rows = std::clamp<std::int64_t>(rows, 1, all);
+    if (*state.rows == all) state.rows.reset();
+    state.part.reset();
 }
 
 void go_to_row(Viewer& v, std::int64_t rows) {
     const std::int64_t all = v.runs().all_rows();
-    if (all == 0) return;
-    v.state().rows = std::clamp<std::int64_t>(rows, 1, all);
-    if (*v.state().rows == all) v.state().rows.reset();
-    v.state().part.reset();
+    if (all > 0) show_rows(v.state(), rows, all);
 }
 
 void move_end(Viewer& v, BarEnd end, int steps) {

@@ -12,6 +12,8 @@ void go_to_suggested_head(Viewer& view);
 /// Resets what has another meaning for the new kind of attention: pins, the selected cell, the zoom, the time.
 void forget_misfits(ViewState& state, Interaction& at, AttentionKind before, AttentionKind now);
 
+/// Moves the visible part so that it has the cell.
+void scroll_to(Viewer& view, std::int64_t row, std::int64_t column);
 /// The selected cell; by default the last one of the newest row.
 Cell picked(const Viewer& view);
 /// Moves the selection by rows and columns.
@@ -22,7 +24,8 @@ void toggle_pin(ViewState& state, const Pin& pin);
 void pin_picked(Viewer& view, Pin::Kind kind);
 /// Pins the next row that does not sum to 1 and scrolls to it.
 void go_to_off_row(Viewer& view);
-/// Shows the state after this many rows.
+/// The state after so many of all rows; live after all of them.
+void show_rows(ViewState& state, std::int64_t rows, std::int64_t all);
 void go_to_row(Viewer& view, std::int64_t rows);
 /// Moves an end of the colour bar up by `steps` twentieths of the bar.
 void move_end(Viewer& view, BarEnd end, int steps);

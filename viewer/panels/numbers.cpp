@@ -22,8 +22,7 @@ float share_of(const NumbersUi& ui, HeadStatistic statistic, double value) {
 
 void draw_number(NumbersUi& ui, ImDrawList& list, const Box& line, HeadStatistic statistic, double value) {
     const bool chosen = statistic == ui.state.statistic;
-    const ImVec2 mouse = ImGui::GetIO().MousePos;
-    if (ImGui::IsWindowHovered() && line.has(mouse.x, mouse.y)) {
+    if (is_pointed_at(line)) {
         fill(list, Box{line.x - ui.px(6), line.y, line.wide + ui.px(12), line.high}, ui.palette.raised, ui.px(4));
         if (ImGui::IsMouseClicked(0)) ui.state.statistic = statistic;
     }
@@ -43,7 +42,7 @@ void draw_number(NumbersUi& ui, ImDrawList& list, const Box& line, HeadStatistic
 
 void draw_numbers(NumbersUi ui) {
     const Box& box = ui.layout.numbers;
-    const Panel panel(ui, "numbers", box);
+    const Panel panel("numbers", box);
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const auto found = std::ranges::find(ui.run.live.heads(), ui.focus.head);

@@ -26,13 +26,18 @@ std::string shape_of(const PromptUi& ui, Area area, const char* default_shape) {
     return ui.at.area == area && !ui.at.typed.empty() ? ui.at.typed + "▏" : default_shape;
 }
 
-void number_field(PromptUi& ui, Area area, const char* name, const char* id, double& value, float step, float maximum,
-                  const char* shape) {
+/// The name of a number; the field follows.
+void name_field(const PromptUi& ui, const char* name, float wide) {
     ImGui::SameLine(0, ui.px(12));
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", name);
     ImGui::SameLine(0, ui.px(5));
-    ImGui::SetNextItemWidth(ui.px(54));
+    ImGui::SetNextItemWidth(ui.px(wide));
+}
+
+void number_field(PromptUi& ui, Area area, const char* name, const char* id, double& value, float step, float maximum,
+                  const char* shape) {
+    name_field(ui, name, 54);
     auto edited = static_cast<float>(value);
     if (ImGui::DragFloat(id, &edited, step, 0, maximum, shape_of(ui, area, shape).c_str()))
         value = std::round(1000 * static_cast<double>(std::clamp(edited, 0.0f, maximum))) / 1000;  // as it is displayed
@@ -41,11 +46,7 @@ void number_field(PromptUi& ui, Area area, const char* name, const char* id, dou
 
 void whole_field(PromptUi& ui, Area area, const char* name, const char* id, std::int64_t& value, int maximum,
                  float wide) {
-    ImGui::SameLine(0, ui.px(12));
-    ImGui::AlignTextToFramePadding();
-    ImGui::TextDisabled("%s", name);
-    ImGui::SameLine(0, ui.px(5));
-    ImGui::SetNextItemWidth(ui.px(wide));
+    name_field(ui, name, wide);
     auto edited = static_cast<int>(std::min<std::int64_t>(value, maximum));
     if (ImGui::DragInt(id, &edited, 0.3f, 0, maximum, shape_of(ui, area, "%d").c_str()))
         value = std::clamp(edited, 0, maximum);
@@ -56,7 +57,7 @@ void whole_field(PromptUi& ui, Area area, const char* name, const char* id, std:
 
 void draw_prompt(PromptUi ui) {
     const Box& box = ui.layout.prompt;
-    const Panel panel(ui, "prompt", box);
+    const Panel panel("prompt", box);
     if (!panel) return;
     if (!ui.live.commanded()) {
         ImGui::SetCursorScreenPos({box.x + ui.px(12), std::round(box.y + (box.high - ui.fonts.regular_size) / 2)});

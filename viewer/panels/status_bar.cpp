@@ -37,7 +37,6 @@ public:
     }
 
 private:
-    bool fits(std::string_view text) const { return right_ - width_of(small(ui_), text) >= left_; }
     const Ui& ui_;
     ImDrawList& list_;
     float right_, left_, y_;
@@ -98,13 +97,11 @@ void draw_figures(const StatusUi& ui, Pieces& pieces) {
 
 void draw_status_bar(StatusUi ui) {
     const Box& box = ui.layout.bar;
-    ImGui::SetNextWindowPos({box.x, box.y});
-    ImGui::SetNextWindowSize({box.wide, box.high});
     ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, 0);
     ImGui::PushStyleColor(ImGuiCol_WindowBg, ui.palette.background);
-    ImGui::Begin("bar", nullptr,
-                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
-                     ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoNav);
+    const Panel panel("bar", box);
+    ImGui::PopStyleColor();
+    ImGui::PopStyleVar();
     const float left = draw_menu_names(ui, box, box.x + ui.px(8)) + ui.px(24);
     ImDrawList& list = *ImGui::GetWindowDrawList();
     Pieces pieces(ui, list, box.right() - ui.px(16), left, std::round((box.high - ui.fonts.small_size) / 2));
@@ -115,9 +112,6 @@ void draw_status_bar(StatusUi ui) {
         draw_message(ui, list, left, ui.palette.accent, ui.at.note);
     else
         draw_figures(ui, pieces);
-    ImGui::End();
-    ImGui::PopStyleColor();
-    ImGui::PopStyleVar();
 }
 
 void draw_too_small(const Ui& ui) {

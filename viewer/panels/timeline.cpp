@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "runtime/base/format.h"
+#include "viewer/panels/moves.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 
@@ -14,10 +15,7 @@ void scrub(TimelineUi& ui, const Box& track, std::int64_t all) {
     ImGui::InvisibleButton("time", {track.wide, track.high + ui.px(16)});
     if (!ImGui::IsItemActive() || all == 0) return;
     const float share = (ImGui::GetIO().MousePos.x - track.x) / track.wide;
-    const auto rows = static_cast<std::int64_t>(std::ceil(share * static_cast<float>(all)));
-    ui.state.rows = std::clamp<std::int64_t>(rows, 1, all);
-    if (*ui.state.rows == all) ui.state.rows.reset();
-    ui.state.part.reset();
+    show_rows(ui.state, static_cast<std::int64_t>(std::ceil(share * static_cast<float>(all))), all);
 }
 
 void draw_ticks(const TimelineUi& ui, ImDrawList& list, const Box& track, std::int64_t all, std::int64_t shown) {
@@ -39,7 +37,7 @@ void draw_ticks(const TimelineUi& ui, ImDrawList& list, const Box& track, std::i
 
 void draw_timeline(TimelineUi ui) {
     const Box& box = ui.layout.timeline;
-    const Panel panel(ui, "timeline", box);
+    const Panel panel("timeline", box);
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const std::int64_t all = ui.focus.all_rows;

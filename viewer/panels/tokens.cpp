@@ -94,18 +94,17 @@ std::int64_t stepped(const TextBlock& text, std::int64_t from, std::array<int, 2
 void draw_block(TextUi& ui, ImDrawList& list, const TextBlock& block, ImVec2 origin, std::int64_t query) {
     const Excerpt* read = ui.run.frame->read.get();
     const Box& panel = ui.layout.tokens;
-    const ImVec2 mouse = ImGui::GetIO().MousePos;
     const float top = origin.y + block.top;
     const auto [first, end] = block.text.between(panel.y - top - 1, panel.bottom() - top + 1);
     for (std::int64_t i = first; i < end; ++i) {
-        const RunningText::Token& token = block.text.tokens()[static_cast<std::size_t>(i)];
+        const RunningText::Token& token = vantage::at(block.text.tokens(), i);
         const Box at{std::round(origin.x + token.box.x), std::round(top + token.box.y), std::round(token.box.wide),
                      token.box.high};
         if (const float weight = block.keys && read != nullptr ? read->at(query, i) : NAN; !std::isnan(weight))
             fill(list, at, faded(shade_of(ui), ui.position(weight)));
         if (i == query && block.queries) outline(list, at, ui.palette.accent, 1, ui.px(3));
         put(list, regular(ui), at.x, at.y + ui.px(3), text_colour(ui, i, query), token.text);
-        if (!ImGui::IsWindowHovered() || !at.has(mouse.x, mouse.y)) continue;
+        if (!is_pointed_at(at)) continue;
         const std::int64_t slot = block.slots.slot_of(i);
         if (block.queries) ui.at.token = slot;
         const bool key = !block.queries || (block.keys && ImGui::GetIO().KeyShift);
@@ -125,7 +124,7 @@ std::string text_heading(const TextUi& ui) {
 
 void draw_tokens(TextUi ui) {
     const Box& box = ui.layout.tokens;
-    const Panel panel(ui, "tokens", box);
+    const Panel panel("tokens", box);
     if (!panel) return;
     // A row arrives one or two pictures after the request. Until then the previous one is shown, under its own name.
     const Excerpt* read = ui.run.frame->read.get();

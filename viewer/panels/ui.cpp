@@ -11,9 +11,7 @@ namespace vantage::view {
 
 float Ui::px(float logical) const { return std::round(logical * scale); }
 
-float Ui::position(float value) const {
-    return position_of(value, static_cast<float>(state.range.max), state.scale, static_cast<float>(state.range.min));
-}
+float Ui::position(float value) const { return position_of(static_cast<double>(value), state.range, state.scale); }
 
 std::int64_t Interaction::query(const ViewState& state, std::int64_t rows) const {
     if (const auto at = cell(); at && at->first < rows) return at->first;

@@ -7,23 +7,29 @@
 
 namespace vantage::view {
 
-Panel::Panel(const Ui&, const char* name, const Box& box, bool scrolls) : open_(box.wide > 0 && box.high > 0) {
-    if (!open_) return;
+void place_window(const Box& box) {
     ImGui::SetNextWindowPos({box.x, box.y});
     ImGui::SetNextWindowSize({box.wide, box.high});
-    ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
-                             ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoBringToFrontOnFocus |
-                             ImGuiWindowFlags_NoNav;
-    if (!scrolls)
-        flags |= ImGuiWindowFlags_NoScrollWithMouse;
-    else
-        flags &= ~ImGuiWindowFlags_NoScrollbar;
-    ImGui::Begin(name, nullptr, flags);
+}
+
+Panel::Panel(const char* name, const Box& box, ImGuiWindowFlags more) : open_(box.wide > 0 && box.high > 0) {
+    if (!open_) return;
+    place_window(box);
+    ImGui::Begin(name, nullptr, fixed_window | ImGuiWindowFlags_NoScrollWithMouse | more);
 }
 
 Panel::~Panel() {
     if (open_) ImGui::End();
 }
+
+bool has_mouse(const Box& box) {
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    return box.has(mouse.x, mouse.y);
+}
+
+bool is_pointed_at(const Box& box) { return ImGui::IsWindowHovered() && has_mouse(box); }
+
+bool mouse_moved() { return ImGui::GetIO().MouseDelta.x != 0 || ImGui::GetIO().MouseDelta.y != 0; }
 
 Face regular(const Ui& ui) { return {ui.fonts.regular, ui.fonts.regular_size}; }
 Face small(const Ui& ui) { return {ui.fonts.small, ui.fonts.small_size}; }

@@ -8,10 +8,15 @@
 
 namespace vantage::view {
 
+inline constexpr ImGuiWindowFlags fixed_window =
+    ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNav;
+/// The next window has this place and size.
+void place_window(const Box& box);
+
 /// A window without decoration, open while the object lives; false if the box is empty.
 class Panel {
 public:
-    Panel(const Ui& ui, const char* name, const Box& box, bool scrolls = false);
+    Panel(const char* name, const Box& box, ImGuiWindowFlags more = ImGuiWindowFlags_NoBringToFrontOnFocus);
     ~Panel();
     Panel(const Panel&) = delete;
     Panel& operator=(const Panel&) = delete;
@@ -20,6 +25,12 @@ public:
 private:
     bool open_;
 };
+
+/// Whether the mouse is in the box; and over the current window.
+bool has_mouse(const Box& box);
+bool is_pointed_at(const Box& box);
+/// Whether it has moved since the last picture.
+bool mouse_moved();
 
 struct Face {
     ImFont* font;
