@@ -55,7 +55,7 @@ auto order_of(const DeviceListing& device) {
 }
 
 bool has_uuid(const Caps& caps) {
-    return std::any_of(caps.uuid.begin(), caps.uuid.end(), [](std::uint8_t byte) { return byte != 0; });
+    return std::ranges::any_of(caps.uuid, [](std::uint8_t byte) { return byte != 0; });
 }
 
 /// The same GPU with a preferred driver, if it is usable, or null.
@@ -69,23 +69,13 @@ const DeviceListing* better_twin(std::span<const DeviceListing> devices, const D
     return nullptr;
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-    std::string text;
-    for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
-    return text;
-}
-
 /// "vulkan:0 = llvmpipe (LLVM 15.0.6, 256 bits) [llvmpipe, uuid:6d65…]"
 std::string line_of(const DeviceListing& device) {
     return format("vulkan:{} = {} [{}, uuid:{}]", device.index, device.caps.name, device.caps.driver,
                   uuid_text(device.caps.uuid));
 }
 
-std::string list_of(std::span<const DeviceListing> devices) {
-    std::string text;
-    for (const DeviceListing& device : devices) text += (text.empty() ? "" : "; ") + line_of(device);
-    return text;
-}
+std::string list_of(std::span<const DeviceListing> devices) { return join(devices, "; ", line_of); }
 
 [[noreturn]] void throw_nothing_usable(std::span<const DeviceListing> devices) {
     if (devices.empty()) {
@@ -94,12 +84,10 @@ std::string list_of(std::span<const DeviceListing> devices) {
             "no Vulkan device: install a driver, such as mesa-vulkan-drivers (Debian, Ubuntu; it also runs on the "
             "CPU) or the GPU vendor's");
     }
-    std::string text = "no Vulkan device can be used: ";
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-        text += (i != 0 ? "; " : "") + format("vulkan:{} = {}: ", devices[i].index, devices[i].caps.name) +
-                devices[i].reason;
-    }
-    throw Error(ErrorKind::no_device, text);
+    throw Error(ErrorKind::no_device,
+                "no Vulkan device can be used: " + join(devices, "; ", [](const DeviceListing& device) {
+                    return format("vulkan:{} = {}: {}", device.index, device.caps.name, device.reason);
+                }));
 }
 
 /// ASCII only, as device names are.
@@ -109,12 +97,12 @@ std::string lower(std::string text) {
 }
 
 std::string without_dashes(std::string text) {
-    text.erase(std::remove(text.begin(), text.end(), '-'), text.end());
+    std::erase(text, '-');
     return text;
 }
 
 bool is_number(const std::string& text) {
-    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+    return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 using Match = std::function<bool(const DeviceListing&)>;
@@ -158,7 +146,7 @@ std::vector<std::size_t> matches(std::span<const DeviceListing> devices, const M
     const auto key = [&](std::size_t i) {
         return std::make_tuple(!devices[i].usable, better_twin(devices, devices[i]) != nullptr, order_of(devices[i]));
     };
-    std::sort(found.begin(), found.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    std::ranges::sort(found, {}, key);
     return found;
 }
 
@@ -178,7 +166,7 @@ void judge_devices(std::span<DeviceListing> devices) {
         const std::vector<std::string> missing = missing_requirements(device.caps);
         device.usable = missing.empty();
         device.chosen = false;
-        device.reason = missing.empty() ? "" : "it lacks " + joined(missing);
+        device.reason = missing.empty() ? "" : "it lacks " + join(missing);
     }
     DeviceListing* best = nullptr;
     for (DeviceListing& device : devices) {
@@ -192,8 +180,7 @@ void judge_devices(std::span<DeviceListing> devices) {
     }
     if (best == nullptr) return;
     best->chosen = true;
-    const bool gpus =
-        std::any_of(devices.begin(), devices.end(), [](const DeviceListing& one) { return !one.caps.is_cpu(); });
+    const bool gpus = std::ranges::any_of(devices, [](const DeviceListing& one) { return !one.caps.is_cpu(); });
     best->reason = !best->caps.is_cpu() ? "the best GPU"
                    : gpus               ? "no GPU can be used; this is the best software device"
                                         : "there is no GPU; this is the best software device";
@@ -208,8 +195,7 @@ void judge_devices(std::span<DeviceListing> devices) {
 std::size_t choose_device(std::span<DeviceListing> devices, const std::string& wish, const std::string& source) {
     judge_devices(devices);
     if (wish.empty() || lower(wish) == "auto") {
-        const auto best =
-            std::find_if(devices.begin(), devices.end(), [](const DeviceListing& one) { return one.chosen; });
+        const auto best = std::ranges::find_if(devices, [](const DeviceListing& one) { return one.chosen; });
         if (best == devices.end()) throw_nothing_usable(devices);
         return static_cast<std::size_t>(best - devices.begin());
     }
@@ -224,7 +210,7 @@ std::size_t choose_device(std::span<DeviceListing> devices, const std::string& w
     const DeviceListing& taken = devices[found.front()];
     if (!taken.usable) {
         throw Error(ErrorKind::no_device,
-                    source + " '" + wish + "': " + taken.caps.name + " cannot be used: " + taken.reason);
+                    format("{} '{}': {} cannot be used: {}", source, wish, taken.caps.name, taken.reason));
     }
     if (found.size() > 1 && devices[found[1]].usable && better_twin(devices, devices[found[1]]) == nullptr)
         log(LogLevel::warning, "{} '{}' fits several devices; using {}", source, wish, line_of(taken));

@@ -23,7 +23,7 @@ std::vector<std::string> extensions_of(VkPhysicalDevice physical) {
 }
 
 bool contains(const std::vector<std::string>& names, const char* name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+    return std::ranges::find(names, name) != names.end();
 }
 
 }  // namespace
@@ -92,8 +92,7 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical, bool windows) {
 }
 
 bool DeviceFeatures::has_extension(const char* name) const {
-    return std::any_of(extensions_.begin(), extensions_.end(),
-                       [&](const char* one) { return std::strcmp(one, name) == 0; });
+    return std::ranges::any_of(extensions_, [&](const char* one) { return std::strcmp(one, name) == 0; });
 }
 
 }  // namespace vantage

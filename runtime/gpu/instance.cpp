@@ -53,7 +53,7 @@ const char* validation_layer() {
     const auto layers = listed<VkLayerProperties>(
         [](std::uint32_t* count, VkLayerProperties* all) { VK_CHECK(vkEnumerateInstanceLayerProperties(count, all)); });
     const auto is_it = [](const VkLayerProperties& layer) { return std::strcmp(layer.layerName, name) == 0; };
-    if (std::any_of(layers.begin(), layers.end(), is_it)) return name;
+    if (std::ranges::any_of(layers, is_it)) return name;
     throw Error(ErrorKind::failure,
                 std::string("VANTAGE_VALIDATE=1 needs ") + name +
                     ", which is not installed: install vulkan-validationlayers (Debian, Ubuntu), or unset it");

@@ -155,7 +155,7 @@ void prepare_pipelines(DeviceState& device, std::span<const PipelineKey> keys) {
     std::vector<PipelineKey> missing;
     for (const PipelineKey& key : keys)
         if (!device.pipelines->has(key)) missing.push_back(key);
-    std::sort(missing.begin(), missing.end());
+    std::ranges::sort(missing);
     missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
     if (missing.empty()) return;
     const TraceSpan span("make pipelines", Worker::driver);

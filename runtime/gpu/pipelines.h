@@ -38,7 +38,7 @@ struct PipelineKey {
 /// The pipeline for `key`, made on the first call and kept with the device. Thread-safe. When a driver rejects a
 /// pipeline, the error names the module and its constants.
 VkPipeline pipeline(DeviceState& device, const PipelineKey& key);
-/// Makes several pipelines on a few threads, and rethrows the first error.
+/// Makes several pipelines on a few threads, each once, and rethrows the first error.
 void prepare_pipelines(DeviceState& device, std::span<const PipelineKey> keys);
 
 /// All pipelines of a device, and the layout that they share. Thread-safe.

@@ -15,6 +15,10 @@ class Recording;
 /// device's timeline reaches when it is done. The recordings must have ended. Thread-safe.
 std::uint64_t submit(DeviceState& device, std::span<const Recording* const> recordings,
                      std::span<const VkSemaphoreSubmitInfo> waits = {});
+inline std::uint64_t submit(DeviceState& device, const Recording& recording) {
+    const Recording* one = &recording;
+    return submit(device, {&one, 1});
+}
 /// Submits a command buffer that another part of the program has recorded (the viewer's drawing). In addition to the
 /// timeline it waits for and signals the given semaphores.
 std::uint64_t submit(DeviceState& device, VkCommandBuffer commands, std::span<const VkSemaphoreSubmitInfo> waits,

@@ -43,8 +43,7 @@ void Staging::copy(Slot& slot, const Buffer& from, std::uint64_t from_offset, co
     Recording recording(device_, "staging");
     recording.copy(from, from_offset, to, to_offset, bytes);
     recording.end();
-    const Recording* one = &recording;
-    slot.done = submit(device_, {&one, 1});
+    slot.done = submit(device_, recording);
 }
 
 void Staging::upload(const Buffer& to, std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -104,8 +103,7 @@ void fill(DeviceState& device, const Buffer& to, std::uint64_t offset, std::uint
     Recording recording(device, "fill");
     recording.fill(to, offset, bytes, pattern);
     recording.end();
-    const Recording* one = &recording;
-    wait(device, submit(device, {&one, 1}));
+    wait(device, submit(device, recording));
 }
 
 }  // namespace vantage::gpu

@@ -53,7 +53,7 @@ public:
         for (Edge& edge : edges_) edge.room = edge.capacity;
         double flow = 0;
         while (find_levels(source, sink)) {
-            std::fill(next_.begin(), next_.end(), 0);
+            std::ranges::fill(next_, 0);
             for (double pushed; (pushed = push(source, sink, 2)) > 0;) flow += pushed;  // no row has more than 1
         }
         return flow;
@@ -65,7 +65,7 @@ private:
         double capacity, room;
     };
     bool find_levels(std::size_t source, std::size_t sink) {
-        std::fill(level_.begin(), level_.end(), -1);
+        std::ranges::fill(level_, -1);
         level_[source] = 0;
         std::deque<std::size_t> waiting{source};
         while (!waiting.empty() && level_[sink] < 0) {

@@ -1,6 +1,7 @@
 #include "runtime/inspect/head_statistics.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
@@ -109,8 +110,8 @@ void find_outstanding(HeadStatistics& result, const HeadView& view) {
         links.push_back(best);
     }
     const std::size_t compared = std::min(links_compared, links.size());
-    std::partial_sort(links.begin(), links.begin() + static_cast<std::ptrdiff_t>(compared), links.end(),
-                      [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::ranges::partial_sort(links, links.begin() + static_cast<std::ptrdiff_t>(compared), std::greater(),
+                              &std::pair<double, Read>::first);
     double sum = 0;
     for (std::size_t i = 0; i < compared; ++i) sum += links[i].first;
     if (sum <= 0) return;

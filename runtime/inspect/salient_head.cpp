@@ -1,6 +1,7 @@
 #include "runtime/inspect/salient_head.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace vantage::internal {
 
@@ -19,7 +20,7 @@ std::vector<SalientHead> salient_heads(std::span<const HeadStatistics> heads, in
         consider(head.standing_out, SalientHead::single_link, head.outstanding);
         if (salient.score > 0) all.push_back(salient);
     }
-    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
+    std::ranges::stable_sort(all, std::greater(), &SalientHead::score);
     all.resize(std::min(all.size(), count));
     return all;
 }

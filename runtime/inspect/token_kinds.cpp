@@ -13,7 +13,7 @@ bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 bool is_letter(char c) {
     return !is_ascii(c) || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
-bool has_letters(const std::string& text) { return std::any_of(text.begin(), text.end(), is_letter); }
+bool has_letters(const std::string& text) { return std::ranges::any_of(text, is_letter); }
 
 }  // namespace
 

@@ -40,7 +40,7 @@ void append(std::string& text, const OrderedJson& event) {
 void ChromeTrace::span(const std::string& track, const std::string& name, double start_us, double duration_us,
                        TraceArguments arguments) {
     const std::lock_guard lock(mutex_);
-    const auto known = std::find(tracks_.begin(), tracks_.end(), track);
+    const auto known = std::ranges::find(tracks_, track);
     const auto index = static_cast<std::size_t>(known - tracks_.begin());
     if (known == tracks_.end()) tracks_.push_back(track);
     events_.push_back({index, name, start_us, std::max(duration_us, 0.0), std::move(arguments)});

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <set>
@@ -28,9 +29,7 @@ constexpr std::array<DtypeBits, 22> dtypes{{
 constexpr std::size_t length_bytes = 8;  // the length of the header, at the start of the file
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
-    std::string text;
-    for (const std::int64_t size : shape) text += (text.empty() ? "" : ", ") + std::to_string(size);
-    return "[" + text + "]";
+    return format("[{}]", join(shape, ", ", [](std::int64_t size) { return std::to_string(size); }));
 }
 
 /// Bytes of a tensor; nothing if the number overflows or is not a whole number of bytes.
@@ -44,12 +43,6 @@ std::optional<std::uint64_t> bytes_of(const std::vector<std::int64_t>& shape, un
             return std::nullopt;
     if (empty) return 0;
     return total % 8 == 0 ? std::optional(total / 8) : std::nullopt;
-}
-
-std::string dtype_list() {
-    std::string list;
-    for (const DtypeBits& dtype : dtypes) list += (list.empty() ? "" : ", ") + std::string(dtype.name);
-    return list;
 }
 
 /// The byte range of a tensor, counted from the end of the header.
@@ -75,7 +68,8 @@ TensorEntry read_entry(const JsonFields& fields, const Extent& extent, std::span
     TensorEntry entry;
     entry.dtype = fields.text("dtype");
     const unsigned bits = bits_of_dtype(entry.dtype);
-    if (bits == 0) fields.fail("dtype", "one of: " + dtype_list());
+    if (bits == 0)
+        fields.fail("dtype", "one of: " + join(dtypes, ", ", [](const DtypeBits& dtype) { return dtype.name; }));
     fields.list("shape");  // throws for a bare number
     entry.shape = fields.integers("shape", 0, any);
     const std::optional<std::uint64_t> wanted = bytes_of(entry.shape, bits);
@@ -89,8 +83,7 @@ TensorEntry read_entry(const JsonFields& fields, const Extent& extent, std::span
 
 /// Each byte of the data must belong to exactly one tensor, so that nothing is hidden in a gap or read twice.
 void check_layout(std::vector<Extent> extents, std::uint64_t available, const std::string& file) {
-    std::sort(extents.begin(), extents.end(),
-              [](const Extent& a, const Extent& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
+    std::ranges::sort(extents, {}, [](const Extent& extent) { return std::pair(extent.begin, extent.end); });
     using Number = unsigned long long;
     std::uint64_t at = 0;
     const std::string* before = nullptr;
@@ -226,7 +219,7 @@ void WeightFiles::read_index(const std::string& directory) {
         // Only a plain file name, so that an index can neither read outside the folder nor inject terminal control
         // sequences into messages.
         const auto is_odd = [](char c) { return c == '/' || c == '\\' || (c >= 0 && c < ' '); };
-        if (shard.empty() || shard == ".." || std::any_of(shard.begin(), shard.end(), is_odd))
+        if (shard.empty() || shard == ".." || std::ranges::any_of(shard, is_odd))
             map.fail(name, "the name of a file in the same folder");
         if (shards.contains(shard)) continue;
         const std::string path = (std::filesystem::path(directory) / shard).string();
@@ -277,8 +270,7 @@ namespace {
 
 void check_tensor(const TensorToWrite& tensor) {
     const unsigned bits = bits_of_dtype(tensor.dtype);
-    const bool negative =
-        std::any_of(tensor.shape.begin(), tensor.shape.end(), [](std::int64_t size) { return size < 0; });
+    const bool negative = std::ranges::any_of(tensor.shape, [](std::int64_t size) { return size < 0; });
     const std::optional<std::uint64_t> wanted = bits == 0 || negative ? std::nullopt : bytes_of(tensor.shape, bits);
     if (!wanted || *wanted != tensor.data.size())
         throw usage_error("tensor {} cannot be written: {} bytes are no {} {}", in_quotes(tensor.name),
@@ -292,9 +284,8 @@ void write_safetensors(const std::string& path, const std::vector<TensorToWrite>
     std::vector<const TensorToWrite*> order;
     order.reserve(tensors.size());
     for (const TensorToWrite& tensor : tensors) order.push_back(&tensor);
-    std::stable_sort(order.begin(), order.end(), [](const TensorToWrite* a, const TensorToWrite* b) {
-        return bits_of_dtype(a->dtype) > bits_of_dtype(b->dtype);
-    });
+    std::ranges::stable_sort(order, std::greater(),
+                             [](const TensorToWrite* tensor) { return bits_of_dtype(tensor->dtype); });
     nlohmann::ordered_json header = nlohmann::ordered_json::object();
     if (!metadata.empty()) header["__metadata__"] = metadata;
     std::size_t size = 0;

@@ -20,7 +20,7 @@ PooledAttention pool_by_mass(std::span<const float> values, int rows, int cols, 
     std::vector<double> sums(static_cast<std::size_t>(pooled.cols));
     for (int row = 0; row < pooled.rows; ++row) {
         const int first = row * pooled.row_factor, last = std::min(first + pooled.row_factor, rows);
-        std::fill(sums.begin(), sums.end(), 0.0);
+        std::ranges::fill(sums, 0.0);
         for (int query = first; query < last; ++query) {
             const auto line = values.subspan(static_cast<std::size_t>(query) * static_cast<std::size_t>(cols),
                                              static_cast<std::size_t>(cols));

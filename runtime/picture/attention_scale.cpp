@@ -83,4 +83,10 @@ std::vector<ScaleTick> scale_ticks(float value_max, AttentionScale scale, float 
     return ticks;
 }
 
+std::string cell_text(float value) {
+    if (std::isnan(value)) return "nan";
+    if (value >= 0.995f) return weight_text(value, value < 9.95f ? 1 : 0);
+    return value < 0.005f ? "" : format("{:.2f}", value).substr(1);
+}
+
 }  // namespace vantage::internal

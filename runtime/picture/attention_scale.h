@@ -35,5 +35,7 @@ struct ScaleTick {
 std::vector<ScaleTick> scale_ticks(float value_max, AttentionScale scale, float value_min = 0);
 /// A weight with at most `digits` decimals and without trailing zeros: "0.25", "1", "1e-4".
 std::string weight_text(float value, int digits);
+/// A weight in a cell: two decimals without the leading zero; empty if they were 0.
+std::string cell_text(float value);
 
 }  // namespace vantage::internal

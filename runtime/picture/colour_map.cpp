@@ -1,5 +1,6 @@
 #include "runtime/picture/colour_map.h"
 #include "runtime/base/at.h"
+#include "runtime/base/format.h"
 
 #include <algorithm>
 #include <cmath>
@@ -107,6 +108,8 @@ Rgb colour_at(ColourMap map, float position) {
     const float clamped = position > 0.0f ? std::min(position, 1.0f) : 0.0f;  // also for NaN
     return at(colours_of(map), std::lround(clamped * 255.0f));
 }
+
+std::string hex(Rgb c) { return format("#{:02x}{:02x}{:02x}", c.r, c.g, c.b); }
 
 float lightness(Rgb colour) {
     const auto linear = [](std::uint8_t level) {

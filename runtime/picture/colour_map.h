@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include "runtime/io/image.h"
 #include "runtime/picture/word.h"
@@ -28,6 +29,8 @@ Rgb difference_colour_at(bool dark, float position);
 /// The colour at `position` in [0, 1]; positions outside are clamped.
 Rgb colour_at(ColourMap map, float position);
 
+/// "#48dbcd".
+std::string hex(Rgb colour);
 /// CIE L* in [0, 100].
 float lightness(Rgb colour);
 

@@ -5,6 +5,7 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
+#include "runtime/picture/colour_map.h"
 #include "runtime/picture/png.h"
 
 namespace vantage::internal {
@@ -53,8 +54,6 @@ void paint_shape(Image& image, const DrawnText& t) {
     else
         TextRaster::shared().draw(image, t.at, t.text, t.style);
 }
-
-std::string hex(Rgb c) { return format("#{:02x}{:02x}{:02x}", c.r, c.g, c.b); }
 
 std::string escaped(const std::string& text) {
     std::string safe;

@@ -85,10 +85,9 @@ private:
         across_ = side_of(picture_.cols, room);
         down_ = side_of(picture_.rows, room);
         space_ = room >= 48 ? style::gap : style::gap / 2;
-        notes_shown_ = !picture_.notes.empty() &&
-                       std::all_of(picture_.notes.begin(), picture_.notes.end(), [&](const std::string& note) {
-                           return raster.measure(note, note_style).width <= across_.pixels();
-                       });
+        notes_shown_ = !picture_.notes.empty() && std::ranges::all_of(picture_.notes, [&](const std::string& note) {
+            return raster.measure(note, note_style).width <= across_.pixels();
+        });
         const int note_height = notes_shown_ ? raster.measure("", note_style).height() + 4 : 0;
 
         const int line = raster.measure("", style::axis).height();

@@ -27,13 +27,6 @@ void choose_cells(HeatmapLayout& layout, const HeatmapPicture& picture) {
         layout.cell_width = std::max(layout.cell_width, wanted);
 }
 
-/// The text of a cell: two decimals without the leading zero.
-std::string cell_text(float value) {
-    if (value < 0.005f) return "";
-    if (value >= 0.995f) return weight_text(value, value < 9.95f ? 1 : 0);
-    return format("{:.2f}", value).substr(1);
-}
-
 class Painter {
 public:
     Painter(const HeatmapPicture& picture, HeatmapLayout& layout) : picture_(picture), layout_(layout) {
@@ -69,8 +62,7 @@ public:
 
 private:
     bool any_above(float limit) const {
-        return std::any_of(layout_.weights.values.begin(), layout_.weights.values.end(),
-                           [limit](float value) { return value > limit * 1.0005f; });
+        return std::ranges::any_of(layout_.weights.values, [limit](float value) { return value > limit * 1.0005f; });
     }
 
     void place() {
@@ -104,8 +96,7 @@ private:
             notes_.push_back(format("Each cell: {} queries (mean) × {} keys (sum), so that rows still sum to 1.",
                                     weights.row_factor, weights.col_factor));
         }
-        const auto broken =
-            std::count_if(weights.values.begin(), weights.values.end(), [](float value) { return std::isnan(value); });
+        const auto broken = std::ranges::count_if(weights.values, [](float value) { return std::isnan(value); });
         if (broken > 0) notes_.push_back(format("{} cells are not a number (green).", broken));
     }
 

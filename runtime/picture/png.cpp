@@ -70,12 +70,11 @@ void prepare_texts(Writer& writer, const PngTexts& texts) {
         if (key.empty() || key.size() > 79)
             throw usage_error("PNG: the key of a text must have 1 to 79 characters: '{}'", key);
         std::string clean = repair_utf8(text);
-        clean.erase(std::remove(clean.begin(), clean.end(), '\0'), clean.end());
+        std::erase(clean, '\0');
         writer.texts.emplace_back(key, clean);
     }
     for (auto& [key, text] : writer.texts) {
-        const bool ascii =
-            std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) >= 0; });
+        const bool ascii = std::ranges::all_of(text, [](char c) { return static_cast<signed char>(c) >= 0; });
         png_text chunk{};
         chunk.compression = ascii ? PNG_TEXT_COMPRESSION_NONE : PNG_ITXT_COMPRESSION_NONE;
         chunk.key = key.data();

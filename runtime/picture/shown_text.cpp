@@ -31,8 +31,7 @@ constexpr std::array<Range, 19> double_width{{
 
 template <std::size_t n>
 bool within(const std::array<Range, n>& ranges, char32_t character) {
-    const auto next = std::upper_bound(ranges.begin(), ranges.end(), character,
-                                       [](char32_t c, const Range& range) { return c < range.first; });
+    const auto next = std::ranges::upper_bound(ranges, character, {}, &Range::first);
     return next != ranges.begin() && character <= std::prev(next)->last;
 }
 
@@ -106,7 +105,7 @@ std::vector<std::string> token_labels(std::span<const std::string> tokens) {
 
 std::string without_controls(std::string_view text) {
     std::u32string characters = decode_utf8(text);
-    std::replace_if(characters.begin(), characters.end(), is_control, U' ');
+    std::ranges::replace_if(characters, is_control, U' ');
     return encode_utf8(characters);
 }
 

@@ -23,17 +23,15 @@ int palette_index(Rgb colour) {
     static constexpr std::array<int, 6> levels{0, 95, 135, 175, 215, 255};
     const auto nearest = [](int value) {
         const auto distance = [value](int level) { return std::abs(level - value); };
-        return static_cast<int>(
-            std::min_element(levels.begin(), levels.end(), [&](int a, int b) { return distance(a) < distance(b); }) -
-            levels.begin());
+        return static_cast<int>(std::ranges::min_element(levels, {}, distance) - levels.begin());
     };
     const auto distance = [&](int r, int g, int b) {
         return (r - colour.r) * (r - colour.r) + (g - colour.g) * (g - colour.g) + (b - colour.b) * (b - colour.b);
     };
     const int r = nearest(colour.r), g = nearest(colour.g), b = nearest(colour.b);
     const int grey = std::clamp((colour.r + colour.g + colour.b) / 3 - 8 + 5, 0, 239) / 10, level = 8 + 10 * grey;
-    const auto at = [&](int i) { return levels[static_cast<std::size_t>(i)]; };
-    return distance(level, level, level) < distance(at(r), at(g), at(b)) ? 232 + grey : 16 + 36 * r + 6 * g + b;
+    const int of_cube = distance(at(levels, r), at(levels, g), at(levels, b));
+    return distance(level, level, level) < of_cube ? 232 + grey : 16 + 36 * r + 6 * g + b;
 }
 
 /// Builds text with colours without redundant escape codes.
@@ -41,28 +39,18 @@ class Line {
 public:
     explicit Line(TerminalColours colours) : colours_(colours) {}
 
-    void plain(const std::string& text) {
-        set("");
-        text_ += text;
-    }
-    void dim(const std::string& text) {
-        set("2");
-        text_ += text;
-    }
-    void bold(const std::string& text) {
-        set("1");
-        text_ += text;
-    }
+    void plain(const std::string& text) { put("", text); }
+    void dim(const std::string& text) { put("2", text); }
+    void bold(const std::string& text) { put("1", text); }
     /// Text on a background colour, with readable letters.
     void on(Rgb background, const std::string& text) {
         const Rgb letters = lightness(background) > 55.0f ? style::dark_number : style::bright_number;
-        set(code(48, background) + ";" + code(38, letters));
-        text_ += text;
+        put(code(48, background) + ";" + code(38, letters), text);
     }
     void spaces(int count) { text_.append(static_cast<std::size_t>(std::max(count, 0)), ' '); }
     std::string finished() {
-        set("");
-        return text_ + "\n";
+        put("", "\n");
+        return text_;
     }
 
 private:
@@ -70,11 +58,13 @@ private:
         if (colours_ == TerminalColours::palette) return format("{};5;{}", which, palette_index(colour));
         return format("{};2;{};{};{}", which, colour.r, colour.g, colour.b);
     }
-    void set(const std::string& codes) {
-        if (colours_ == TerminalColours::none || codes == codes_) return;
-        text_ += codes.empty() || codes_.empty() ? "" : "\033[0m";
-        text_ += codes.empty() ? "\033[0m" : "\033[" + codes + "m";
-        codes_ = codes;
+    void put(const std::string& codes, const std::string& text) {
+        if (colours_ != TerminalColours::none && codes != codes_) {
+            text_ += codes.empty() || codes_.empty() ? "" : "\033[0m";
+            text_ += codes.empty() ? "\033[0m" : "\033[" + codes + "m";
+            codes_ = codes;
+        }
+        text_ += text;
     }
 
     TerminalColours colours_;
@@ -111,12 +101,6 @@ const char* shade_at(float position) {
     for (const Shade& shade : shades)
         if (position >= shade.from) sign = shade.sign;
     return sign;
-}
-
-std::string number_text(float value) {
-    if (std::isnan(value)) return "nan";
-    if (value >= 0.995f) return weight_text(value, value < 9.95f ? 1 : 0);
-    return value < 0.005f ? "" : format("{:.2f}", value).substr(1);
 }
 
 class TerminalPainter {
@@ -181,14 +165,16 @@ private:
         }
         for (std::size_t begin = 0; begin < picture_.caption.size();) {
             const std::size_t end = std::min(picture_.caption.find('\n', begin), picture_.caption.size());
-            Line line(colours_);
-            line.dim(shortened(without_controls(picture_.caption.substr(begin, end - begin)), columns_));
-            text += line.finished();
+            text += dim_line(without_controls(picture_.caption.substr(begin, end - begin)));
             begin = end + 1;
         }
-        Line axes(colours_);
-        axes.dim(shortened("rows: queries (attend) · columns: keys (attended to)", columns_));
-        return text + axes.finished();
+        return text + dim_line("rows: queries (attend) · columns: keys (attended to)");
+    }
+
+    std::string dim_line(const std::string& text) const {
+        Line line(colours_);
+        line.dim(shortened(text, columns_));
+        return line.finished();
     }
 
     std::vector<std::string> shown_col_labels() const {
@@ -259,7 +245,7 @@ private:
     }
 
     void put_cell(Line& line, float value) const {
-        std::string text = numbers() ? number_text(value) : "";
+        std::string text = numbers() ? cell_text(value) : "";
         if (!coloured() && text.empty()) {
             const float position = position_of(value, picture_.value_max, picture_.scale);
             text = numbers() ? "·" : repeated(std::isnan(value) ? "?" : shade_at(position), std::min(cell_, 2));
@@ -309,16 +295,11 @@ private:
 
     std::string what_is_cut() const {
         std::string text;
-        const auto add = [&](const std::string& note) {
-            Line line(colours_);
-            line.dim(shortened(note, columns_));
-            text += line.finished();
-        };
-        if (first_row_ > 0) add(format("the last {} of {} queries", picture_.rows - first_row_, picture_.rows));
-        if (first_col_ > 0) {
-            add(format("the last {} of {} keys; … is the sum of the others", picture_.cols - first_col_,
-                       picture_.cols));
-        }
+        if (first_row_ > 0)
+            text += dim_line(format("the last {} of {} queries", picture_.rows - first_row_, picture_.rows));
+        if (first_col_ > 0)
+            text += dim_line(format("the last {} of {} keys; … is the sum of the others", picture_.cols - first_col_,
+                                    picture_.cols));
         return text;
     }
 

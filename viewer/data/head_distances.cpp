@@ -44,8 +44,6 @@ HeadDistances::HeadDistances(const LiveModel& a, const LiveModel& b)
         keys.push_back(layer.kernel("view_distance"));
         keys.push_back(other->kernel("view_distance"));
     }
-    std::ranges::sort(keys);
-    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
     gpu::prepare_pipelines(device_, keys);
     const std::uint64_t row_bytes = static_cast<std::uint64_t>(max_heads * max_slots_) * sizeof(float);
     weights_ =

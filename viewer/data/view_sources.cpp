@@ -107,8 +107,6 @@ ViewSources::ViewSources(const LiveModel& live) {
         for (int more = 0; layer.stream.lanes > 0 && more < every_form; ++more)
             keys.push_back(layer.stream_kernel(layer.stream.min_level + more));
     }
-    std::ranges::sort(keys);
-    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
     gpu::prepare_pipelines(device, keys);
     buffer_ =
         gpu::allocate(device, layers_.size() * sizeof(params::ViewSource), gpu::MemoryKind::shared, "view.sources");

@@ -131,21 +131,25 @@ Option flag(const char* name, Member member, const char* help) {
             [=](const ViewState& s, const ViewState&) { return member(s) ? Values{is_set} : Values{}; }};
 }
 
+/// What an option gives whose member has a default.
+template <class Member, class Text>
+auto unless_default(Member member, Text text) {
+    return [=](const ViewState& s, const ViewState& defaults) {
+        return member(s) == member(defaults) ? Values{} : Values{text(member(s))};
+    };
+}
+
 template <class E, std::size_t N, class Member>
 Option word(const char* name, const Word<E> (&words)[N], Member member, const std::string& help) {
     return {name, "WORD", help,
             [=, &words](ViewState& s, const std::string& value) { member(s) = value_for(words, name, value); },
-            [=, &words](const ViewState& s, const ViewState& defaults) {
-                return member(s) == member(defaults) ? Values{} : Values{word_for(words, member(s))};
-            }};
+            unless_default(member, [&words](E value) { return word_for(words, value); })};
 }
 
 template <class Member>
 Option number(const char* name, Member member, const char* help) {
     return {name, "X", help, [=](ViewState& s, const std::string& value) { member(s) = real(name, value); },
-            [=](const ViewState& s, const ViewState& defaults) {
-                return member(s) == member(defaults) ? Values{} : Values{text_of(member(s))};
-            }};
+            unless_default(member, [](double value) { return text_of(value); })};
 }
 
 template <class Member>
@@ -154,9 +158,7 @@ Option count(const char* name, Member member, const char* help) {
             [=](ViewState& s, const std::string& value) {
                 member(s) = static_cast<std::remove_reference_t<decltype(member(s))>>(whole(name, value));
             },
-            [=](const ViewState& s, const ViewState& defaults) {
-                return member(s) == member(defaults) ? Values{} : Values{std::to_string(member(s))};
-            }};
+            unless_default(member, [](auto value) { return std::to_string(value); })};
 }
 
 /// A member of the focused head's id.
@@ -177,12 +179,11 @@ auto field(Member... member) {
     return [=](auto& s) -> auto& { return (s.*....*member); };
 }
 
-Option prompt_option() {
-    return {"-p", "TEXT", "Prompt", [](ViewState& s, const std::string& value) { s.prompt = value; },
-            [](const ViewState& s, const ViewState& defaults) {
-                return s.prompt == defaults.prompt ? Values{} : Values{s.prompt};
-            }};
+Option text(const char* name, const char* value_name, std::string ViewState::*member, const char* help) {
+    return {name, value_name, help, [=](ViewState& s, const std::string& value) { s.*member = value; },
+            unless_default(field(member), std::identity())};
 }
+
 DType weight_type_in(const std::string& option, const std::string& text) {
     const auto found = weight_types.find(text);
     if (found == weight_types.end()) refuse(option, text, "one of f32, f16, bf16, q8, q4");
@@ -229,11 +230,6 @@ Option compare_option() {
                 return values;
             }};
 }
-Option image_option() {
-    return {"--image", "FILE", "Image for an image model: PNG, JPEG, or safetensors with pixel_values",
-            [](ViewState& s, const std::string& value) { s.image = value; },
-            [](const ViewState& s, const ViewState&) { return s.image.empty() ? Values{} : Values{s.image}; }};
-}
 Option of_option() {
     return {"--of", "WORD", "Kind of attention: self, encoder or cross",
             [](ViewState& s, const std::string& value) {
@@ -269,9 +265,10 @@ Option pin_option() {
 
 const std::vector<Option>& options() {
     static const std::vector<Option> all = {
-        prompt_option(),
+        text("-p", "TEXT", &ViewState::prompt, "Prompt"),
         compare_option(),
-        image_option(),
+        text("--image", "FILE", &ViewState::image,
+             "Image for an image model: PNG, JPEG, or safetensors with pixel_values"),
         count("--image-index", field(&ViewState::image_index), "Index into pixel_values, from 0"),
         count("-n", field(&ViewState::max_tokens), "Maximum number of tokens to generate"),
         number("--temp", field(&ViewState::sampling, &Sampling::temperature),

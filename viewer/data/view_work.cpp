@@ -90,8 +90,7 @@ void ViewWork::add(Work kind, const gpu::PipelineKey& key, std::span<const std::
 void ViewWork::submit() {
     if (!std::exchange(open_, false) || count_ == 0) return;
     recording_->end();
-    const gpu::Recording* one[] = {&*recording_};
-    value_ = gpu::submit(device_, one);
+    value_ = gpu::submit(device_, *recording_);
     in_flight_ = true;
     ++submissions_;
 }

@@ -23,8 +23,6 @@ Paper paper_of(Theme theme) {
     return {{22, 24, 31}, {236, 238, 244}, {142, 149, 168}, {37, 40, 51}};
 }
 
-std::string colour(Rgb c) { return format("#{:02x}{:02x}{:02x}", c.r, c.g, c.b); }
-
 std::string escaped(const std::string& text) {
     std::string all;
     for (const char c : repair_utf8(text)) {
@@ -54,7 +52,7 @@ Image cells_of(const ViewSubject& s, Rgb surface) {
 }
 
 std::string text_at(double x, double y, const std::string& text, Rgb ink, double size, const std::string& more = {}) {
-    return format("<text x=\"{:.2f}\" y=\"{:.2f}\" font-size=\"{:g}\" fill=\"{}\"{}>", x, y, size, colour(ink), more) +
+    return format("<text x=\"{:.2f}\" y=\"{:.2f}\" font-size=\"{:g}\" fill=\"{}\"{}>", x, y, size, hex(ink), more) +
            escaped(text) + "</text>\n";
 }
 
@@ -77,7 +75,7 @@ std::string bar(const ViewSubject& s, double x, double y, double height, const P
         const double share = (i + 0.5) / steps, place = both_ways ? 1 + share * 254 : share * 255;
         all += format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:g}\" height=\"{:.2f}\" fill=\"{}\"/>\n", x,
                       y + height * (1 - (i + 1) / double{steps}), bar_width, height / steps + 0.5,
-                      colour(at(colours, std::lround(place))));
+                      hex(at(colours, std::lround(place))));
     }
     const auto tick = [&](double position, const std::string& text) {
         all += text_at(x + bar_width + 6, y + height * (1 - position) + 4, text, paper.ink, letter);
@@ -143,7 +141,7 @@ std::string as_svg(const ViewSubject& s) {
         std::max(width, 720.0), height);
     svg += "<metadata>\n";
     for (const auto& [key, value] : facts_of(s)) svg += escaped(key) + ": " + escaped(value) + "\n";
-    svg += "</metadata>\n<rect width=\"100%\" height=\"100%\" fill=\"" + colour(paper.background) + "\"/>\n";
+    svg += "</metadata>\n<rect width=\"100%\" height=\"100%\" fill=\"" + hex(paper.background) + "\"/>\n";
     svg += text_at(margin, margin + 16, facts_of(s).front().second, paper.ink, 18, " font-weight=\"bold\"");
     svg += text_at(margin, margin + 38, caption_of(s), paper.faint, letter);
     return svg + maps + "</svg>\n";
