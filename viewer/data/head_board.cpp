@@ -18,7 +18,6 @@ namespace {
 
 constexpr double not_defined = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t rows_skipped = 3;  // of causal attention: they see too few keys to tell anything
-constexpr double recent_rows = 16;        // of the exponential mean
 constexpr std::uint64_t result_bytes = 1 << 20;
 
 /// How many keys rows see, from one on.
@@ -38,8 +37,6 @@ struct KeysOfRows {
     }
 };
 
-std::size_t index_of(HeadStatistic statistic) { return static_cast<std::size_t>(statistic); }
-
 }  // namespace
 
 void HeadSums::add(std::span<const float> row, const RowKind& kind) {
@@ -52,11 +49,8 @@ void HeadSums::add(std::span<const float> row, const RowKind& kind) {
     if (!kind.counted) return;
     const double entropy = std::max(number(ROW_ENTROPY), 0.0);
     const auto take = [&](HeadStatistic statistic, double value) {
-        const std::size_t i = index_of(statistic);
-        double& recent = numbers_.recent[i];
-        recent = counts_[i] == 0 ? value : recent + (value - recent) / recent_rows;
-        sums_[i] += value;
-        ++counts_[i];
+        at(sums_, statistic) += value;
+        ++at(counts_, statistic);
     };
     take(HeadStatistic::entropy, entropy);
     take(HeadStatistic::effective, std::exp(entropy));
@@ -74,10 +68,8 @@ void HeadSums::add(std::span<const float> row, const RowKind& kind) {
 
 HeadMeans HeadSums::numbers() const {
     HeadMeans now = numbers_;
-    for (std::size_t i = 0; i < now.mean.size(); ++i) {
+    for (std::size_t i = 0; i < now.mean.size(); ++i)
         now.mean[i] = counts_[i] > 0 ? sums_[i] / static_cast<double>(counts_[i]) : not_defined;
-        if (counts_[i] == 0) now.recent[i] = not_defined;
-    }
     return now;
 }
 

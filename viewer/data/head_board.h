@@ -31,7 +31,7 @@ public:
     std::span<const OffRow> off_rows() const { return off_rows_; }
 
 private:
-    HeadMeans numbers_{.recent = {}};
+    HeadMeans numbers_;
     std::array<double, head_statistic_count> sums_{};
     std::array<std::int64_t, head_statistic_count> counts_{};
     std::vector<OffRow> off_rows_;

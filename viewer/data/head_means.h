@@ -16,11 +16,11 @@ struct OffRow {
     float sum = 0;
 };
 
-/// Means over the rows summed so far, and over the last ones (exponential mean of 16 rows). NaN: undefined, or no row
-/// yet. As in runtime/inspect/head_statistics.h, causal attention skips the first three rows.
+/// Means over the rows summed so far. NaN: undefined, or no row yet. As in runtime/inspect/head_statistics.h, causal
+/// attention skips the first three rows.
 struct HeadMeans {
     std::int64_t rows = 0;  ///< summed up
-    std::array<double, head_statistic_count> mean{}, recent{};
+    std::array<double, head_statistic_count> mean{};
     double worst_row_sum = 0;  ///< largest |Σ p − 1| of a row; NaN with a learned sink
     double operator[](HeadStatistic s) const { return at(mean, s); }
 };
