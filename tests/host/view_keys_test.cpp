@@ -47,9 +47,9 @@ TEST_CASE("a user's file of keys", "[view]") {
     CHECK(swapped.action_of({.character = U's'}) == &action_named("pooling"));
     // names of earlier releases are read; the file that is written has today's
     const KeyBindings before("telling = F2\npick-left = F3\nsink-off = F4\nbright-up = F5\nrange = F6\n", "keys");
-    CHECK(key_of(before, "suggest-head") == Shortcut{.key = Key::f2});
-    CHECK(key_of(before, "select-left") == Shortcut{.key = Key::f3});
-    CHECK(key_of(before, "exclude-first") == Shortcut{.key = Key::f4});
+    CHECK(key_of(before, "suggest-head") == Shortcut{.key = function_key(2)});
+    CHECK(key_of(before, "select-left") == Shortcut{.key = function_key(3)});
+    CHECK(key_of(before, "exclude-first") == Shortcut{.key = function_key(4)});
     CHECK(before.as_file() ==
           KeyBindings("suggest-head = F2\nselect-left = F3\nexclude-first = F4\nmaximum-up = F5\nreset-range = F6\n",
                       "keys")

@@ -237,7 +237,7 @@ const std::array action_table = std::to_array<Action>({
      true},
     {"previous-panel", "Previous panel", Menu::help, shift(Key::tab), [](Viewer& v) { next_area(v, -1); }, nullptr,
      false, true},
-    {"menu", "Menus", Menu::help, special(Key::f10), open_or_close_menus, nullptr, false, true},
+    {"menu", "Menus", Menu::help, special(function_key(10)), open_or_close_menus, nullptr, false, true},
     {"help", "Keys", Menu::help, character(U'?'), [](Viewer& v) { v.at().help = !v.at().help; },
      [](const Viewer& v) { return v.at().help; }},
     {"escape", "Close, unpin, follow", Menu::help, special(Key::escape), step_back_out},

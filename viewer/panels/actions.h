@@ -33,18 +33,10 @@ enum class Key : std::uint8_t {
     escape,
     backspace,
     f1,
-    f2,
-    f3,
-    f4,
-    f5,
-    f6,
-    f7,
-    f8,
-    f9,
-    f10,
-    f11,
-    f12
+    f12 = f1 + 11
 };
+/// F1 to F12.
+constexpr Key function_key(int number) { return static_cast<Key>(static_cast<int>(Key::f1) + number - 1); }
 
 /// A character of the keyboard's layout, or a key without one, with modifiers. Shift is part of a character.
 struct Shortcut {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/base/format.h"
 #include "runtime/base/utf8.h"
 #include "viewer/panels/actions.h"
 
@@ -27,26 +28,19 @@ constexpr std::array key_names = std::to_array<KeyName>({
     {Key::enter, "Enter", "Enter"},
     {Key::escape, "Esc", "Esc"},
     {Key::backspace, "Backspace", "Backspace"},
-    {Key::f1, "F1", "F1"},
-    {Key::f2, "F2", "F2"},
-    {Key::f3, "F3", "F3"},
-    {Key::f4, "F4", "F4"},
-    {Key::f5, "F5", "F5"},
-    {Key::f6, "F6", "F6"},
-    {Key::f7, "F7", "F7"},
-    {Key::f8, "F8", "F8"},
-    {Key::f9, "F9", "F9"},
-    {Key::f10, "F10", "F10"},
-    {Key::f11, "F11", "F11"},
-    {Key::f12, "F12", "F12"},
 });
+
+std::string name_of(Key key, const char* KeyName::*name) {
+    if (key >= Key::f1) return format("F{}", static_cast<int>(key) - static_cast<int>(Key::f1) + 1);
+    return (*std::ranges::find(key_names, key, &KeyName::key)).*name;
+}
 
 /// Letters are written in capitals: "E" is e, "Shift+E" is E.
 std::string written(const Shortcut& s, const char* KeyName::*name) {
     const bool capital = s.character >= U'A' && s.character <= U'Z';
     std::string text =
         std::string(s.control ? "Ctrl+" : "") + (s.alt ? "Alt+" : "") + (s.shift || capital ? "Shift+" : "");
-    if (s.key != Key::none) return text + (*std::ranges::find(key_names, s.key, &KeyName::key)).*name;
+    if (s.key != Key::none) return text + name_of(s.key, name);
     if (s.character == U' ') return text + "Space";
     const char32_t shown = s.character >= U'a' && s.character <= U'z' ? s.character - U'a' + U'A' : s.character;
     return text + encode_utf8(std::u32string(1, shown));
@@ -69,10 +63,9 @@ std::optional<Shortcut> shortcut_named(std::string_view text) {
     s.control = take_prefix(text, "Ctrl+");
     s.alt = take_prefix(text, "Alt+");
     s.shift = take_prefix(text, "Shift+");
-    const auto known =
-        std::ranges::find_if(key_names, [&](const KeyName& k) { return text == k.shown || text == k.word; });
-    if (known != key_names.end()) {
-        s.key = known->key;
+    for (Key key = Key::left; key <= Key::f12; key = static_cast<Key>(static_cast<int>(key) + 1)) {
+        if (text != name_of(key, &KeyName::shown) && text != name_of(key, &KeyName::word)) continue;
+        s.key = key;
         return s;
     }
     const std::u32string characters = text == "Space" ? U" " : decode_utf8(text);

@@ -2,32 +2,48 @@
 
 #include <GLFW/glfw3.h>
 
+#include <algorithm>
+#include <array>
+
 #include "viewer/panels/viewer.h"
 
 namespace vantage::view {
 namespace {
 
-Key key_of(int key) {
-    if (key >= GLFW_KEY_F1 && key <= GLFW_KEY_F12)
-        return static_cast<Key>(static_cast<int>(Key::f1) + key - GLFW_KEY_F1);
-    switch (key) {
-        case GLFW_KEY_LEFT: return Key::left;
-        case GLFW_KEY_RIGHT: return Key::right;
-        case GLFW_KEY_UP: return Key::up;
-        case GLFW_KEY_DOWN: return Key::down;
-        case GLFW_KEY_HOME: return Key::home;
-        case GLFW_KEY_END: return Key::end;
-        case GLFW_KEY_PAGE_UP: return Key::page_up;
-        case GLFW_KEY_PAGE_DOWN: return Key::page_down;
-        case GLFW_KEY_INSERT: return Key::insert;
-        case GLFW_KEY_DELETE: return Key::remove;
-        case GLFW_KEY_TAB: return Key::tab;
-        case GLFW_KEY_ENTER:
-        case GLFW_KEY_KP_ENTER: return Key::enter;
-        case GLFW_KEY_ESCAPE: return Key::escape;
-        case GLFW_KEY_BACKSPACE: return Key::backspace;
-        default: return Key::none;
-    }
+struct KnownKey {
+    int glfw;
+    Key key;
+    EditKey edit;
+};
+constexpr std::array known_keys = std::to_array<KnownKey>({
+    {GLFW_KEY_LEFT, Key::left, EditKey::left},
+    {GLFW_KEY_RIGHT, Key::right, EditKey::right},
+    {GLFW_KEY_UP, Key::up, EditKey::up},
+    {GLFW_KEY_DOWN, Key::down, EditKey::down},
+    {GLFW_KEY_HOME, Key::home, EditKey::home},
+    {GLFW_KEY_END, Key::end, EditKey::end},
+    {GLFW_KEY_PAGE_UP, Key::page_up, EditKey::none},
+    {GLFW_KEY_PAGE_DOWN, Key::page_down, EditKey::none},
+    {GLFW_KEY_INSERT, Key::insert, EditKey::none},
+    {GLFW_KEY_DELETE, Key::remove, EditKey::remove},
+    {GLFW_KEY_TAB, Key::tab, EditKey::tab},
+    {GLFW_KEY_ENTER, Key::enter, EditKey::enter},
+    {GLFW_KEY_KP_ENTER, Key::enter, EditKey::enter},
+    {GLFW_KEY_ESCAPE, Key::escape, EditKey::escape},
+    {GLFW_KEY_BACKSPACE, Key::backspace, EditKey::backspace},
+    {GLFW_KEY_SPACE, Key::none, EditKey::space},
+    {GLFW_KEY_A, Key::none, EditKey::a},
+    {GLFW_KEY_C, Key::none, EditKey::c},
+    {GLFW_KEY_V, Key::none, EditKey::v},
+    {GLFW_KEY_X, Key::none, EditKey::x},
+    {GLFW_KEY_Y, Key::none, EditKey::y},
+    {GLFW_KEY_Z, Key::none, EditKey::z},
+});
+
+KnownKey known_key(int key) {
+    if (key >= GLFW_KEY_F1 && key <= GLFW_KEY_F12) return {key, function_key(key - GLFW_KEY_F1 + 1), EditKey::none};
+    const auto found = std::ranges::find(known_keys, key, &KnownKey::glfw);
+    return found != known_keys.end() ? *found : KnownKey{key, Key::none, EditKey::none};
 }
 
 /// The character of a key in the keyboard's layout, if there is one.
@@ -42,8 +58,9 @@ char32_t character_of(int key, int scancode) {
 }  // namespace
 
 Shortcut shortcut_of(int key, int scancode, int modifiers) {
-    Shortcut shortcut{
-        .key = key_of(key), .control = (modifiers & GLFW_MOD_CONTROL) != 0, .alt = (modifiers & GLFW_MOD_ALT) != 0};
+    Shortcut shortcut{.key = known_key(key).key,
+                      .control = (modifiers & GLFW_MOD_CONTROL) != 0,
+                      .alt = (modifiers & GLFW_MOD_ALT) != 0};
     if (shortcut.key != Key::none)
         shortcut.shift = (modifiers & GLFW_MOD_SHIFT) != 0;
     else if (shortcut.control || shortcut.alt)
@@ -53,30 +70,7 @@ Shortcut shortcut_of(int key, int scancode, int modifiers) {
     return shortcut;
 }
 
-EditKey edit_key_of(int key) {
-    switch (key) {
-        case GLFW_KEY_TAB: return EditKey::tab;
-        case GLFW_KEY_LEFT: return EditKey::left;
-        case GLFW_KEY_RIGHT: return EditKey::right;
-        case GLFW_KEY_UP: return EditKey::up;
-        case GLFW_KEY_DOWN: return EditKey::down;
-        case GLFW_KEY_HOME: return EditKey::home;
-        case GLFW_KEY_END: return EditKey::end;
-        case GLFW_KEY_DELETE: return EditKey::remove;
-        case GLFW_KEY_BACKSPACE: return EditKey::backspace;
-        case GLFW_KEY_ENTER:
-        case GLFW_KEY_KP_ENTER: return EditKey::enter;
-        case GLFW_KEY_ESCAPE: return EditKey::escape;
-        case GLFW_KEY_SPACE: return EditKey::space;
-        case GLFW_KEY_A: return EditKey::a;
-        case GLFW_KEY_C: return EditKey::c;
-        case GLFW_KEY_V: return EditKey::v;
-        case GLFW_KEY_X: return EditKey::x;
-        case GLFW_KEY_Y: return EditKey::y;
-        case GLFW_KEY_Z: return EditKey::z;
-        default: return EditKey::none;
-    }
-}
+EditKey edit_key_of(int key) { return known_key(key).edit; }
 
 void send_key(Viewer& viewer, int key, int scancode, int action, int modifiers) {
     viewer.modifiers((modifiers & GLFW_MOD_CONTROL) != 0, (modifiers & GLFW_MOD_SHIFT) != 0,
