@@ -72,10 +72,7 @@ public:
 private:
     bool framed(int layer, int head) const { return layer == picture_.salient_layer && head == picture_.salient_head; }
     bool any_framed() const { return picture_.salient_layer >= 0 && picture_.salient_head >= 0; }
-    std::size_t index(int layer, int head) const {
-        return static_cast<std::size_t>(layer) * static_cast<std::size_t>(picture_.heads) +
-               static_cast<std::size_t>(head);
-    }
+    std::size_t index(int layer, int head) const { return static_cast<std::size_t>(layer * picture_.heads + head); }
 
     void place() {
         const TextRaster& raster = TextRaster::shared();

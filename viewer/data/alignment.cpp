@@ -46,9 +46,7 @@ public:
             for (std::int64_t j = std::min(last(i), m_ - 1); j >= first(i); --j)
                 cell(i, j) = same(i, j) ? 1 + at(i + 1, j + 1) : std::max(at(i + 1, j), at(i, j + 1));
     }
-    bool same(std::int64_t i, std::int64_t j) const {
-        return a_[static_cast<std::size_t>(i)] == b_[static_cast<std::size_t>(j)];
-    }
+    bool same(std::int64_t i, std::int64_t j) const { return vantage::at(a_, i) == vantage::at(b_, j); }
     /// Whether the next token of `a` is to be left before that of `b`.
     bool leaves_a(std::int64_t i, std::int64_t j) const {
         if (!inside(i, j + 1)) return true;

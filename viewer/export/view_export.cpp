@@ -137,19 +137,21 @@ bool ViewSubject::hidden(std::int64_t row, std::int64_t column) const {
 
 float ViewSubject::value(std::int64_t row, std::int64_t column, CellPooling pooling) const {
     const auto of = [&](const MapCells& map) {
-        return (pooling == CellPooling::mass ? map.mass
-                                             : map.peak)[static_cast<std::size_t>(row * map.columns + column)];
+        return vantage::at(pooling == CellPooling::mass ? map.mass : map.peak, row * map.columns + column);
     };
     if (!second || state.shown == ShownRuns::a || state.shown == ShownRuns::both) return of(cells);
     return state.shown == ShownRuns::b ? of(second->cells) : of(second->cells) - of(cells);
 }
 
 std::vector<ViewSubject> ViewSubject::parts() const {
-    std::vector<ViewSubject> parts{*this};
-    if (!second || state.shown != ShownRuns::both) return parts;
-    parts.push_back(*this);
-    parts[0].state.shown = ShownRuns::a, parts[1].state.shown = ShownRuns::b;
-    return parts;
+    if (!second || state.shown != ShownRuns::both) return {*this};
+    return {as_shown(ShownRuns::a), as_shown(ShownRuns::b)};
+}
+
+ViewSubject ViewSubject::as_shown(ShownRuns shown) const {
+    ViewSubject part = *this;
+    part.state.shown = shown;
+    return part;
 }
 
 std::string ViewSubject::part_name() const {
@@ -293,8 +295,7 @@ std::string as_json(const ViewSubject& s) {
         all["shown"] = name_of(s.state.shown);
         all["tokens_b"] = s.second->tokens.texts, all["ids_b"] = s.second->tokens.ids;
         for (const ShownRuns shown : {ShownRuns::a, ShownRuns::b, ShownRuns::difference}) {
-            ViewSubject part = s;
-            part.state.shown = shown;
+            const ViewSubject part = s.as_shown(shown);
             add_tables(all[name_of(shown)], part);
             all[name_of(shown)]["name"] = part.part_name();
         }

@@ -44,6 +44,8 @@ struct ViewSubject {
     bool difference() const { return second && state.shown == ShownRuns::difference; }
     /// The maps that are drawn side by side: A and B for `both`.
     std::vector<ViewSubject> parts() const;
+    /// The same with one run, or the difference, of two.
+    ViewSubject as_shown(ShownRuns shown) const;
     /// "A · f16 weights", "B − A …"; empty for one run.
     std::string part_name() const;
     /// "the", or "the … box" for several tokens; a distance on a relative axis.

@@ -158,12 +158,8 @@ nlohmann::json part_data(const ViewSubject& s) {
 nlohmann::json parts_of(const ViewSubject& s) {
     nlohmann::json parts = nlohmann::json::array();
     if (!s.second) parts.push_back(part_data(s));
-    for (const ShownRuns shown : {ShownRuns::a, ShownRuns::b, ShownRuns::difference}) {
-        if (!s.second) break;
-        ViewSubject part = s;
-        part.state.shown = shown;
-        parts.push_back(part_data(part));
-    }
+    for (const ShownRuns shown : {ShownRuns::a, ShownRuns::b, ShownRuns::difference})
+        if (s.second) parts.push_back(part_data(s.as_shown(shown)));
     return parts;
 }
 
