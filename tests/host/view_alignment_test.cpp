@@ -7,6 +7,7 @@
 #include "viewer/data/alignment.h"
 
 using namespace vantage::view;
+using vantage::internal::at;
 
 namespace {
 
