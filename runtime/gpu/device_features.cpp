@@ -15,9 +15,10 @@ using gpu::vk_struct;
 
 std::vector<std::string> extensions_of(VkPhysicalDevice physical) {
     std::vector<std::string> names;
-    for (const auto& found : gpu::listed<VkExtensionProperties>([&](std::uint32_t* count, VkExtensionProperties* all) {
-             VK_CHECK(vkEnumerateDeviceExtensionProperties(physical, nullptr, count, all));
-         }))
+    const auto list = [&](std::uint32_t* count, VkExtensionProperties* all) {
+        VK_CHECK(vkEnumerateDeviceExtensionProperties(physical, nullptr, count, all));
+    };
+    for (const VkExtensionProperties& found : gpu::listed<VkExtensionProperties>(list))
         names.emplace_back(found.extensionName);
     return names;
 }
