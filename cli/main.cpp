@@ -12,6 +12,7 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/profile.h"
 #include "runtime/base/assets.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/fallback.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
@@ -44,8 +45,7 @@ void apply_common(const CLI::App& app) {
     const bool runs_model = std::ranges::any_of(runs, [&](const char* name) { return app.got_subcommand(name); }) ||
                             app.get_subcommand("bench")->got_subcommand("model");
     if (app.get_option("--profile")->count() > 0 && !runs_model && !environment("VANTAGE_PROFILE"))
-        throw Error(
-            ErrorKind::usage,
+        throw usage_error(
             "--profile needs a command that runs a model: run, chat, inspect, demo, heads, embed, classify or bench "
             "model");
     set_strict(c.strict);
@@ -173,8 +173,10 @@ std::string built_in_model() {
     // find the file, because a folder of that name may exist without it
     if (const auto config = find_asset("models/mini-world/config.json"))
         return std::filesystem::path(*config).parent_path().string();
-    throw Error(ErrorKind::bad_file, "the built-in model was found neither next to " + program_path() +
-                                         " nor in an installation; give a model with -m DIR, or set VANTAGE_ASSETS");
+    throw bad_file_error(
+        "the built-in model was found neither next to {} nor in an installation; give a model with -m DIR, or set "
+        "VANTAGE_ASSETS",
+        program_path());
 }
 
 }  // namespace vantage::cli
@@ -186,7 +188,7 @@ int checked(int code) {
     using namespace vantage;
     if (code != 0) return code;
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-        throw Error(ErrorKind::bad_file, std::string("cannot write to stdout: ") + std::strerror(errno));
+        throw bad_file_error("cannot write to stdout: {}", std::strerror(errno));
     if (const int errors = Device::validation_errors(); errors > 0)
         throw Error(ErrorKind::failure, format("the validation layer reported {} errors", errors));
     return code;

@@ -9,6 +9,7 @@
 #include "cli/shared/kernel_option.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/bench/ops_bench.h"
@@ -32,7 +33,7 @@ void require_known(const char* what, const std::string& name, const Names& known
     if (name.empty() || std::ranges::count(known, name) > 0) return;
     std::string list;
     for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
-    throw Error(ErrorKind::usage, format("bench ops: unknown {} \"{}\"; known: {}", what, name, list));
+    throw usage_error("bench ops: unknown {} \"{}\"; known: {}", what, name, list);
 }
 
 std::vector<BenchCase> cases_of(const OpsOptions& o) {
@@ -50,8 +51,8 @@ std::vector<BenchCase> cases_of(const OpsOptions& o) {
         return (!o.op.empty() && o.op != one.call.op->name) || one.name.find(o.part_of_case) == std::string::npos;
     });
     if (cases.empty())
-        throw Error(ErrorKind::usage, "bench ops: no case has \"" + o.part_of_case + "\" in its name" +
-                                          (o.op.empty() ? "" : " for op " + o.op));
+        throw usage_error("bench ops: no case has \"{}\" in its name{}", o.part_of_case,
+                          o.op.empty() ? "" : " for op " + o.op);
     return cases;
 }
 

@@ -5,8 +5,8 @@
 
 #include "cli/shared/commands.h"
 #include "cli/shared/progress.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/base/format.h"
 #include "runtime/bench/quality.h"
 #include "runtime/models/config.h"
 
@@ -34,7 +34,7 @@ std::vector<std::int32_t> validation_text(const Model& model) {
 
 std::vector<std::int32_t> text_of(const Model& model, const QualityOptions& o) {
     if (o.text.empty() && !common().model.empty())
-        throw Error(ErrorKind::usage, "bench model: --quality needs a text for this model; give --text FILE");
+        throw usage_error("bench model: --quality needs a text for this model; give --text FILE");
     std::vector<std::int32_t> ids =
         o.text.empty() ? validation_text(model) : model.tokenizer().encode(read_file(o.text), true).ids;
     if (std::ssize(ids) > o.tokens) ids.resize(static_cast<std::size_t>(o.tokens));
@@ -43,8 +43,8 @@ std::vector<std::int32_t> text_of(const Model& model, const QualityOptions& o) {
 
 void require_decoder(const Model& model) {
     if (config_of(model).kind != ModelKind::decoder)
-        throw Error(ErrorKind::usage, "bench model: --quality needs a decoder, but " + model.info().name + " is " +
-                                          model.info().architecture);
+        throw usage_error("bench model: --quality needs a decoder, but {} is {}", model.info().name,
+                          model.info().architecture);
 }
 
 void add_note(Report& report, std::int64_t tokens, std::int64_t window) {

@@ -11,7 +11,7 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/kernel_option.h"
 #include "cli/shared/progress.h"
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/conform/case_runner.h"
 #include "runtime/conform/oracle_cases.h"
@@ -34,7 +34,7 @@ std::string joined(const std::set<std::string>& names) {
 /// Throws usage, with the list of known names.
 void require_known(const char* what, const std::string& name, const std::set<std::string>& known) {
     if (!name.empty() && known.count(name) == 0)
-        throw Error(ErrorKind::usage, format("conform: unknown {} \"{}\"; known: {}", what, name, joined(known)));
+        throw usage_error("conform: unknown {} \"{}\"; known: {}", what, name, joined(known));
 }
 
 std::string shell_word(const std::string& text) {
@@ -139,8 +139,7 @@ void run(const ConformOptions& o) {
     ConformReport report(device, o.json, common().verbose > 0);
     o.cases.empty() ? run_own_cases(device, o, report) : run_files(device, o, report);
     if (report.empty())
-        throw Error(ErrorKind::usage,
-                    "conform: no case to run: this device or case does not support this op and kernel");
+        throw usage_error("conform: no case to run: this device or case does not support this op and kernel");
     if (!report.finish()) set_exit_code(exit_code(ErrorKind::accuracy));
 }
 

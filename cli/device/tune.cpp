@@ -9,6 +9,7 @@
 #include "cli/shared/option_checks.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
 #include "runtime/exec/tuning_files.h"
@@ -157,7 +158,7 @@ TuneReport report_of(const Device& device, const Subject& subject, const TuneCom
 
 void tune(const TuneCommand& o, const Device& device) {
     const Subject subject = subject_of(o, device);
-    if (o.context < 1) throw Error(ErrorKind::usage, format("tune: --ctx is {}; expected at least 1", o.context));
+    if (o.context < 1) throw usage_error("tune: --ctx is {}; expected at least 1", o.context);
     const std::int64_t context = std::min(o.context, subject.config.context);
     TuneReport report = report_of(device, subject, o, context);
     if (!o.save.empty())  // adds nothing: fails before the measurement if the file is not usable

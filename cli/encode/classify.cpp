@@ -12,7 +12,7 @@
 #include "cli/shared/probabilities.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/terminal_page.h"
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/terminal.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/shown_text.h"
@@ -47,7 +47,7 @@ std::int32_t mask_token(const Model& model) {
         const std::vector<std::int32_t> ids = model.tokenizer().encode(text, false).ids;
         if (ids.size() == 1 && model.tokenizer().is_special(ids[0])) return ids[0];
     }
-    throw Error(ErrorKind::bad_file, model.info().name + ": the tokenizer has neither [MASK] nor <mask>");
+    throw bad_file_error("{}: the tokenizer has neither [MASK] nor <mask>", model.info().name);
 }
 
 std::vector<Guess> best(const std::vector<double>& p, std::size_t count, const auto& name) {
@@ -76,9 +76,9 @@ std::vector<Question> questions(const Session& session, std::size_t top) {
                             [&](std::size_t id) { return token_text(model, static_cast<std::int32_t>(id)); })});
     }
     if (all.empty())
-        throw Error(ErrorKind::usage, "classify: " + model.info().name +
-                                          " predicts masked tokens, but the text has none; write " +
-                                          token_text(model, mask) + " where a token is missing");
+        throw usage_error(
+            "classify: {} predicts masked tokens, but the text has none; write {} where a token is missing",
+            model.info().name, token_text(model, mask));
     return all;
 }
 
@@ -122,7 +122,7 @@ std::vector<Question> about_text(ClassifyOptions& o, const Model& model) {
     if (o.prompt == "-") o.prompt = read_stdin();
     const Tokenizer::Encoding text =
         o.pair.empty() ? model.tokenizer().encode(o.prompt, true) : model.tokenizer().encode_pair(o.prompt, o.pair);
-    if (text.ids.empty()) throw Error(ErrorKind::usage, "classify: the text has no tokens");
+    if (text.ids.empty()) throw usage_error("classify: the text has no tokens");
     Session session(
         model,
         {.precision = precision_named(o.precision), .profile = profiling(), .masked_heads = masked_heads(o.masked)});
@@ -136,13 +136,12 @@ void run(ClassifyOptions& o) {
     const Model model = load_model(open_device());
     const ModelConfig& config = config_of(model);
     if (config.kind != ModelKind::encoder || config.head == Head::none)
-        throw Error(
-            ErrorKind::usage,
-            "classify: " + model.info().name + " (" + model.info().architecture +
-                ") has no classification head; use a model for sequence classification, image classification or "
-                "masked tokens");
+        throw usage_error(
+            "classify: {} ({}) has no classification head; use a model for sequence classification, image "
+            "classification or masked tokens",
+            model.info().name, model.info().architecture);
     if (config.is_vision() && o.images.empty())
-        throw Error(ErrorKind::usage, "classify: " + model.info().name + " is a vision model; give --image FILE");
+        throw usage_error("classify: {} is a vision model; give --image FILE", model.info().name);
     print(o.images.empty() ? about_text(o, model) : about_images(o, model), model, o.json);
 }
 
@@ -175,7 +174,7 @@ void add_classify(CLI::App& app) {
     command->add_flag("--json", o->json, "Print one JSON object");
     command->callback([o, prompt, images] {
         if (prompt->count() + images->count() == 0)
-            throw Error(ErrorKind::usage, "classify: no input; give -p TEXT or --image FILE");
+            throw usage_error("classify: no input; give -p TEXT or --image FILE");
         run(*o);
     });
 }

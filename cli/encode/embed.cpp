@@ -9,7 +9,7 @@
 #include "cli/shared/model_images.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/terminal.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
@@ -30,7 +30,7 @@ struct EmbedCommand {
 std::vector<std::string> texts_of(const EmbedCommand& o) {
     if (!o.prompts.empty()) return o.prompts;
     const std::vector<std::string> lines = lines_of(read_stdin());
-    if (lines.empty()) throw Error(ErrorKind::usage, "embed: no input; give -p TEXT, or one text per line on stdin");
+    if (lines.empty()) throw usage_error("embed: no input; give -p TEXT, or one text per line on stdin");
     return lines;
 }
 
@@ -75,10 +75,10 @@ void run(const EmbedCommand& o) {
     const std::vector<std::string> texts = o.images.empty() ? texts_of(o) : std::vector<std::string>();
     const Model model = load_model(open_device());
     if (config_of(model).kind != ModelKind::encoder)
-        throw Error(ErrorKind::usage, "embed: " + model.info().name + " is " + model.info().architecture +
-                                          "; embed needs an encoder (bert, roberta, longformer, distilbert, vit)");
+        throw usage_error("embed: {} is {}; embed needs an encoder (bert, roberta, longformer, distilbert, vit)",
+                          model.info().name, model.info().architecture);
     if (config_of(model).is_vision() && o.images.empty())
-        throw Error(ErrorKind::usage, "embed: " + model.info().name + " is a vision model; give --image FILE");
+        throw usage_error("embed: {} is a vision model; give --image FILE", model.info().name);
     const std::vector<float> all = o.images.empty() ? embed_texts(model, o, texts) : embed_images(model, o);
     const std::int64_t width = model.info().width, count = std::ssize(all) / width;
     if (o.save.empty()) {

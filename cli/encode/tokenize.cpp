@@ -7,6 +7,7 @@
 
 #include "cli/shared/commands.h"
 #include "cli/shared/token_ids.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/json.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
@@ -37,7 +38,7 @@ bool is_typed(const std::string& value, const char* variable) {
 Tokenizer open_tokenizer(const TokenizeOptions& options) {
     const bool model_typed = is_typed(options.model, "VANTAGE_MODEL");
     const bool tokenizer_typed = is_typed(options.tokenizer, "VANTAGE_TOKENIZER");
-    if (model_typed && tokenizer_typed) throw Error(ErrorKind::usage, "--model and --tokenizer exclude each other");
+    if (model_typed && tokenizer_typed) throw usage_error("--model and --tokenizer exclude each other");
     if (!options.tokenizer.empty() && !model_typed) return Tokenizer::load(options.tokenizer);
     const std::string folder = options.model.empty() ? built_in_model() : options.model;
     return Tokenizer::load((std::filesystem::path(folder) / "tokenizer.json").string());
@@ -83,8 +84,7 @@ void decode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
     const std::vector<std::int32_t> ids = read_ids(read_stdin(), "stdin");
     for (const std::int32_t id : ids)
         if (!tokenizer.has(id))
-            throw Error(ErrorKind::usage, format("stdin: token id {} is outside the vocabulary (0 to {})", id,
-                                                 tokenizer.vocab_size() - 1));
+            throw usage_error("stdin: token id {} is outside the vocabulary (0 to {})", id, tokenizer.vocab_size() - 1);
     const std::string text = tokenizer.decode(ids, options.skip_special);
     if (options.json)
         print(Json{{"text", text}});

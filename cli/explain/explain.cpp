@@ -9,7 +9,7 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/option_checks.h"
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
 
@@ -32,9 +32,9 @@ void run(ExplainOptions& o) {
     const bool decoder = config_of(model).kind != ModelKind::encoder;
     const std::int64_t max_tokens = session.context() - (decoder ? 1 : 0);  // the token after the prompt must fit, too
     if (o.tokens > max_tokens || max_tokens < 1)
-        throw Error(ErrorKind::usage, format("explain: {} of {} tokens{} not fit the context of {}; use a larger --ctx",
-                                             decoder ? "a prompt" : "a text", std::max<std::int64_t>(o.tokens, 1),
-                                             decoder ? " and the token after it do" : " does", session.context()));
+        throw usage_error("explain: {} of {} tokens{} not fit the context of {}; use a larger --ctx",
+                          decoder ? "a prompt" : "a text", std::max<std::int64_t>(o.tokens, 1),
+                          decoder ? " and the token after it do" : " does", session.context());
     if (config_of(model).is_vision()) o.tokens = max_tokens;  // an image has a fixed length
     const std::int64_t tokens = o.tokens > 0 ? o.tokens : std::min<std::int64_t>(64, max_tokens);
     const Explanation e = explanation(model, session, tokens, o.session.precision);

@@ -6,6 +6,7 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/profile.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/base/terminal.h"
@@ -30,12 +31,10 @@ text::ChatFormat chat_format(const Model& model, const std::string& wanted) {
     else if (!wanted.empty())
         format.chat_template = text::ChatTemplate::parse(read_file(wanted, std::size_t{16} << 20), wanted);
     if (!format.chat_template)
-        throw Error(
-            ErrorKind::bad_file,
-            folder +
-                ": there is no chat template (chat_template.jinja, or chat_template in tokenizer_config.json), so "
-                "this is not a chat model; continue a text with `vantage run`, or give --template FILE or --template "
-                "chatml");
+        throw bad_file_error(
+            "{}: there is no chat template (chat_template.jinja, or chat_template in tokenizer_config.json), so this "
+            "is not a chat model; continue a text with `vantage run`, or give --template FILE or --template chatml",
+            folder);
     return format;
 }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/utf8.h"
 #include "runtime/models/config.h"
@@ -39,10 +39,9 @@ std::vector<std::int32_t> Conversation::tokens() {
     const Session& session = generator_.session();
     std::vector<std::int32_t> ids = session.model().tokenizer().encode(written(format_, messages_, true), false).ids;
     if (std::ssize(ids) >= session.context())
-        throw Error(ErrorKind::usage,
-                    format("the conversation has {} tokens, but the context has {}; start again with /reset{}",
-                           ids.size(), session.context(),
-                           session.context() < session.model().info().context ? ", or use a larger --ctx" : ""));
+        throw usage_error("the conversation has {} tokens, but the context has {}; start again with /reset{}",
+                          ids.size(), session.context(),
+                          session.context() < session.model().info().context ? ", or use a larger --ctx" : "");
     return ids;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/generate/prompt_batch.h"
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/session/model_access.h"
 
 #include <algorithm>
@@ -19,8 +20,8 @@ std::vector<std::vector<std::int32_t>> ids_of(const Model& model, const std::vec
     for (const std::string& prompt : prompts) {
         all.push_back(model.tokenizer().encode(prompt, true).ids);
         if (const std::int64_t count = std::ssize(all.back()); count == 0 || count > max_tokens)
-            throw Error(ErrorKind::usage, format("run: prompt {} of {} has {} tokens; expected 1 to {}", all.size(),
-                                                 prompts.size(), count, max_tokens));
+            throw usage_error("run: prompt {} of {} has {} tokens; expected 1 to {}", all.size(), prompts.size(), count,
+                              max_tokens);
     }
     return all;
 }

@@ -8,6 +8,7 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/profile.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/base/terminal.h"
@@ -32,15 +33,14 @@ double rate(std::int64_t tokens, double seconds) { return seconds > 0 ? static_c
 std::vector<std::string> prompts_of(const RunOptions& o) {
     std::vector<std::string> prompts = o.prompts;
     if (std::ranges::count(prompts, "-") + (o.file == "-" ? 1 : 0) > 1)
-        throw Error(ErrorKind::usage, "run: - (stdin) was given more than once");
+        throw usage_error("run: - (stdin) was given more than once");
     for (std::string& prompt : prompts)
         if (prompt == "-") prompt = read_stdin();
     if (!o.file.empty()) {
         const std::vector<std::string> lines = lines_of(o.file == "-" ? read_stdin() : read_file(o.file));
         prompts.insert(prompts.end(), lines.begin(), lines.end());
     }
-    if (prompts.empty())
-        throw Error(ErrorKind::usage, "run: no prompt; give -p TEXT, or --prompts FILE with one prompt per line");
+    if (prompts.empty()) throw usage_error("run: no prompt; give -p TEXT, or --prompts FILE with one prompt per line");
     return prompts;
 }
 

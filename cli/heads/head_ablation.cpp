@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cli/shared/progress.h"
+#include "runtime/base/errors.h"
 #include "runtime/models/config.h"
 
 namespace vantage::cli {
@@ -45,13 +46,14 @@ std::vector<AttentionKind> attention_kinds(const Model& model) {
 
 void require_loss(const Model& model) {
     if (config_of(model).kind == ModelKind::encoder && !predicts_label(model))
-        throw Error(ErrorKind::usage, "heads: --ablate measures the loss of the next token or of a label, but " +
-                                          model.info().name + " is an encoder without either");
+        throw usage_error(
+            "heads: --ablate measures the loss of the next token or of a label, but {} is an encoder without either",
+            model.info().name);
 }
 
 void require_next_token(const Model& model, const ModelInput& input) {
     if (!predicts_label(model) && input.ids.size() < 2)
-        throw Error(ErrorKind::usage, "heads: --ablate needs at least two tokens, to predict the second");
+        throw usage_error("heads: --ablate needs at least two tokens, to predict the second");
 }
 
 Ablation ablate(const Model& model, const ModelInput& input, const SessionOptions& options) {

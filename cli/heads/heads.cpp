@@ -15,7 +15,7 @@
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "cli/shared/translation.h"
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
 
@@ -36,8 +36,8 @@ struct HeadsOptions {
 void check_lengths(const HeadsOptions& o, const ModelInput& input) {
     const auto limit = [&](bool asked, const char* option, int max_tokens, const char* why) {
         if (asked && input.longest() > max_tokens)
-            throw Error(ErrorKind::usage, format("heads: {} supports at most {} tokens, {}, but there are {}", option,
-                                                 max_tokens, why, input.longest()));
+            throw usage_error("heads: {} supports at most {} tokens, {}, but there are {}", option, max_tokens, why,
+                              input.longest());
     };
     limit(o.rollout, "--rollout", max_rollout, "because it keeps all weights");
     limit(o.flow, "--flow", max_flow, "because it solves one maximum flow per pair");
@@ -47,9 +47,9 @@ void check_values(const HeadsOptions& o, const Model& model) {
     const Attrs& own = config_of(model).own;
     if (!o.values || !own.has("global_tokens")) return;
     if (o.input.global_positions || o.input.global_tokens.value_or(own.integer("global_tokens")) > 0)
-        throw Error(ErrorKind::usage,
-                    "heads: --values does not support global tokens, which have value projections of their own; "
-                    "turn them off with --global-tokens 0");
+        throw usage_error(
+            "heads: --values does not support global tokens, which have value projections of their own; turn them off "
+            "with --global-tokens 0");
 }
 
 /// The input. Without --decoder-ids, an encoder–decoder generates its text first.

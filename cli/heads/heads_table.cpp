@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cli/shared/progress.h"
+#include "runtime/base/errors.h"
 #include "runtime/models/config.h"
 
 namespace vantage::cli {
@@ -114,8 +115,7 @@ KeyNames names_of_key(const std::string& key) {
 
 void check_sort_key(const std::string& key, bool ablated, bool with_values) {
     const auto require = [&](const char* number, bool there, const char* option) {
-        if (key == number && !there)
-            throw Error(ErrorKind::usage, "heads: --sort " + key + " needs " + option + ", which measures it");
+        if (key == number && !there) throw usage_error("heads: --sort {} needs {}, which measures it", key, option);
     };
     require("loss_change", ablated, "--ablate");
     require("first_by_values", with_values, "--values");

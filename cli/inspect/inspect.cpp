@@ -20,8 +20,8 @@
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "cli/shared/translation.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/base/format.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/base/units.h"
 #include "runtime/io/safetensors.h"
@@ -46,8 +46,7 @@ struct InspectOptions {
 /// the text that the model generates.
 ModelInput input_of(const InspectOptions& o, const Model& model, Precision precision) {
     if (o.greedy > 0 && config_of(model).kind == ModelKind::encoder)
-        throw Error(ErrorKind::usage,
-                    "inspect: --greedy continues a text, but " + model.info().name + " is an encoder");
+        throw usage_error("inspect: --greedy continues a text, but {} is an encoder", model.info().name);
     ModelInput input = read_input("inspect", o.input, model);
     if (!input.source.empty() && input.ids.empty()) {
         if (o.greedy > 0)
@@ -58,9 +57,8 @@ ModelInput input_of(const InspectOptions& o, const Model& model, Precision preci
     }
     const std::int64_t count = std::ssize(input.ids), context = model.info().context;
     if (!input.image && count + o.greedy > context)
-        throw Error(ErrorKind::usage,
-                    format("inspect: {} tokens and {} more with --greedy are {}, but {} supports at most {}", count,
-                           o.greedy, count + o.greedy, model.info().name, context));
+        throw usage_error("inspect: {} tokens and {} more with --greedy are {}, but {} supports at most {}", count,
+                          o.greedy, count + o.greedy, model.info().name, context);
     return input;
 }
 

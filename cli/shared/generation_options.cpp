@@ -7,6 +7,7 @@
 
 #include "cli/shared/head_mask.h"
 #include "cli/shared/option_checks.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/fallback.h"
 
 namespace vantage::cli {
@@ -95,7 +96,7 @@ Generator make_generator(const CLI::App& command, const Model& model, const Gene
 
 void write_out(const std::string& text) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-        throw Error(ErrorKind::bad_file, std::string("cannot write to stdout: ") + std::strerror(errno));
+        throw bad_file_error("cannot write to stdout: {}", std::strerror(errno));
 }
 
 }  // namespace vantage::cli

@@ -1,5 +1,7 @@
 #include "cli/shared/head_mask.h"
 
+#include "runtime/base/errors.h"
+
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <string_view>
@@ -24,10 +26,10 @@ HeadId head_named(std::string_view name) {
         const auto head = std::from_chars(layer.ptr + 1, end, place.head);
         if (head.ec == std::errc() && head.ptr == end && place.layer >= 0 && place.head >= 0) return place;
     }
-    throw Error(
-        ErrorKind::usage,
-        "--mask-heads: \"" + std::string(name) +
-            "\" is not a head; give layer.head, both from 0: 3.2,5.0 (encoder–decoders: also e0.2, d1.0 and x1.3)");
+    throw usage_error(
+        "--mask-heads: \"{}\" is not a head; give layer.head, both from 0: 3.2,5.0 (encoder–decoders: also e0.2, d1.0 "
+        "and x1.3)",
+        name);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "cli/shared/progress.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/base/format.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/head_grid.h"
 #include "runtime/picture/png.h"
@@ -111,8 +111,8 @@ void make_folder(const std::string& folder) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     if (error || !std::filesystem::is_directory(folder, error))
-        throw Error(ErrorKind::bad_file, "cannot create the folder \"" + folder + "\"" +
-                                             (error ? ": " + error.message() : ": a file of this name exists"));
+        throw bad_file_error("cannot create the folder \"{}\"{}", folder,
+                             error ? ": " + error.message() : ": a file of this name exists");
     const std::string probe = join(folder, ".vantage");
     write_file(probe, "");
     std::filesystem::remove(probe, error);

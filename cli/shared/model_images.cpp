@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/base/format.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/image_processor.h"
@@ -22,8 +22,8 @@ std::vector<ModelImage> images_of_numbers(const ImageInput& wanted, const std::s
     const bool batch = entry.shape.size() == 4;
     if ((!batch && entry.shape.size() != 3) || !std::equal(one.rbegin(), one.rend(), entry.shape.rbegin()) ||
         (batch && entry.shape[0] == 0) || (entry.dtype != "F32" && entry.dtype != "F16" && entry.dtype != "BF16"))
-        throw Error(ErrorKind::bad_file, path + ": pixel_values is " + entry.text() + "; expected floats of shape " +
-                                             Shape(one).text() + " or [images, …]");
+        throw bad_file_error("{}: pixel_values is {}; expected floats of shape {} or [images, …]", path, entry.text(),
+                             Shape(one).text());
     const DType type = entry.dtype == "F32" ? DType::f32 : entry.dtype == "F16" ? DType::f16 : DType::bf16;
     const HostTensor values = widen({Shape(entry.shape), type}, entry.data);
     const auto count = static_cast<std::size_t>(batch ? entry.shape[0] : 1),
@@ -41,7 +41,7 @@ ImageProcessor processor_of(const Model& model) {
     const std::string file = (std::filesystem::path(model.info().directory) / "preprocessor_config.json").string();
     std::error_code ignored;
     if (!std::filesystem::exists(file, ignored))
-        throw Error(ErrorKind::bad_file, file + ": no such file; without it, give pixel_values in a safetensors file");
+        throw bad_file_error("{}: no such file; without it, give pixel_values in a safetensors file", file);
     return parse_image_processor(read_file(file, 1 << 20), file);
 }
 
@@ -50,8 +50,8 @@ ImageProcessor processor_of(const Model& model) {
 std::vector<ModelImage> read_model_images(const Model& model, const std::string& path) {
     const ModelConfig& config = config_of(model);
     if (!config.is_vision())
-        throw Error(ErrorKind::usage, "--image needs a vision model, but " + model.info().name + " is a text model (" +
-                                          model.info().architecture + ")");
+        throw usage_error("--image needs a vision model, but {} is a text model ({})", model.info().name,
+                          model.info().architecture);
     if (path.ends_with(".safetensors")) return images_of_numbers(config.image, path);
     const ImageProcessor processor = processor_of(model);
     Image seen = processor.framed(read_image(path));

@@ -5,7 +5,7 @@
 
 #include "cli/shared/option_checks.h"
 #include "cli/shared/token_ids.h"
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/terminal.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
@@ -17,12 +17,10 @@ namespace {
 std::vector<std::int64_t> positions_in(const std::string& text) {
     std::vector<std::int64_t> positions;
     for (const std::int32_t position : read_ids(text, "--global-at", "position")) {
-        if (position < 0)
-            throw Error(ErrorKind::usage,
-                        format("--global-at: position {} is negative; positions count from 0", position));
+        if (position < 0) throw usage_error("--global-at: position {} is negative; positions count from 0", position);
         positions.push_back(position);
     }
-    if (positions.empty()) throw Error(ErrorKind::usage, "--global-at: expected positions such as 0,7,40, got none");
+    if (positions.empty()) throw usage_error("--global-at: expected positions such as 0,7,40, got none");
     return positions;
 }
 
@@ -72,17 +70,17 @@ void add_input_options(CLI::App& command, InputOptions& o) {
 
 void require_input(const std::string& command, const InputOptions& o) {
     if (!o.from_ids && !o.from_prompt && o.image.empty())
-        throw Error(ErrorKind::usage, command + ": no input; give -p TEXT, --ids 1,2,3 or --image FILE");
+        throw usage_error("{}: no input; give -p TEXT, --ids 1,2,3 or --image FILE", command);
 }
 
 std::optional<ModelImage> image_of(const std::string& command, const InputOptions& o, const Model& model) {
     if (config_of(model).is_vision() && o.image.empty())
-        throw Error(ErrorKind::usage, command + ": " + model.info().name + " is a vision model; give --image FILE");
+        throw usage_error("{}: {} is a vision model; give --image FILE", command, model.info().name);
     if (o.image.empty()) return std::nullopt;
     std::vector<ModelImage> images = read_model_images(model, o.image);
     if (o.image_index >= images.size())
-        throw Error(ErrorKind::usage, command + format(": --image-index is {}, but {} has images 0 to {}",
-                                                       o.image_index, o.image, images.size() - 1));
+        throw usage_error("{}: --image-index is {}, but {} has images 0 to {}", command, o.image_index, o.image,
+                          images.size() - 1);
     return std::move(images[o.image_index]);
 }
 
@@ -92,31 +90,29 @@ std::vector<std::int32_t> types_of(const std::string& command, const InputOption
                                    std::size_t tokens) {
     if (o.types.empty()) return {};
     if (config_of(model).token_types == 0)
-        throw Error(ErrorKind::usage, command + ": --type-ids needs an encoder with token types, but " +
-                                          model.info().name + " (" + model.info().architecture + ") has none");
+        throw usage_error("{}: --type-ids needs an encoder with token types, but {} ({}) has none", command,
+                          model.info().name, model.info().architecture);
     std::vector<std::int32_t> types = read_ids(o.types, command + ": --type-ids", "token type");
     if (types.size() != tokens)
-        throw Error(ErrorKind::usage,
-                    command + format(": --type-ids has {} types, but the input has {} tokens", types.size(), tokens));
+        throw usage_error("{}: --type-ids has {} types, but the input has {} tokens", command, types.size(), tokens);
     return types;
 }
 
 void check_tokens(const std::string& command, const std::vector<std::int32_t>& ids, const ModelInfo& info) {
     for (const std::int32_t id : ids)
         if (id < 0 || id >= info.vocab)
-            throw Error(ErrorKind::usage, command + format(": token id {} is outside the vocabulary of {} (0 to {})",
-                                                           id, info.name, info.vocab - 1));
+            throw usage_error("{}: token id {} is outside the vocabulary of {} (0 to {})", command, id, info.name,
+                              info.vocab - 1);
     if (std::ssize(ids) > info.context)
-        throw Error(ErrorKind::usage,
-                    command + format(": the input has {} tokens, but {} supports at most {}; shorten it", ids.size(),
-                                     info.name, info.context));
+        throw usage_error("{}: the input has {} tokens, but {} supports at most {}; shorten it", command, ids.size(),
+                          info.name, info.context);
 }
 
 std::vector<std::int32_t> text_of(const std::string& command, const InputOptions& o, const Model& model) {
     std::vector<std::int32_t> ids = o.from_ids
                                         ? read_ids(o.ids, command + ": --ids")
                                         : model.tokenizer().encode(o.prompt == "-" ? read_stdin() : o.prompt, true).ids;
-    if (ids.empty()) throw Error(ErrorKind::usage, command + ": the prompt has no tokens");
+    if (ids.empty()) throw usage_error("{}: the prompt has no tokens", command);
     check_tokens(command, ids, model.info());
     return ids;
 }
@@ -126,8 +122,8 @@ std::vector<std::int32_t> text_of(const std::string& command, const InputOptions
 ModelInput read_input(const std::string& command, const InputOptions& o, const Model& model) {
     const bool is_encoder_decoder = config_of(model).kind == ModelKind::encoder_decoder;
     if (!is_encoder_decoder && !o.decoder_ids.empty())
-        throw Error(ErrorKind::usage, command + ": --decoder-ids needs an encoder–decoder, but " + model.info().name +
-                                          " is " + model.info().architecture);
+        throw usage_error("{}: --decoder-ids needs an encoder–decoder, but {} is {}", command, model.info().name,
+                          model.info().architecture);
     ModelInput input{.image = image_of(command, o, model)};
     input.ids = input.image ? std::vector<std::int32_t>(static_cast<std::size_t>(model.info().context))
                             : text_of(command, o, model);
@@ -136,7 +132,7 @@ ModelInput read_input(const std::string& command, const InputOptions& o, const M
     input.source = std::exchange(input.ids, {});
     if (o.decoder_ids.empty()) return input;
     input.ids = read_ids(o.decoder_ids, command + ": --decoder-ids");
-    if (input.ids.empty()) throw Error(ErrorKind::usage, command + ": --decoder-ids is empty");
+    if (input.ids.empty()) throw usage_error("{}: --decoder-ids is empty", command);
     check_tokens(command, input.ids, model.info());
     return input;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/json.h"
 #include "runtime/base/utf8.h"
 
@@ -14,8 +15,8 @@ std::int32_t read_id(std::string_view word, const std::string& source, const cha
     std::int32_t id = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error == std::errc() && end == word.data() + word.size()) return id;
-    throw Error(ErrorKind::usage, source + ": " + describe(Json(repair_utf8(word))) + " is not a " + what +
-                                      "; give numbers separated by commas or spaces: 1,2,3");
+    throw usage_error("{}: {} is not a {}; give numbers separated by commas or spaces: 1,2,3", source,
+                      describe(Json(repair_utf8(word))), what);
 }
 
 }  // namespace

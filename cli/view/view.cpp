@@ -11,7 +11,7 @@
 #include "cli/shared/model_input.h"
 #include "cli/shared/option_checks.h"
 #include "cli/shared/progress.h"
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/apng.h"
@@ -46,16 +46,15 @@ Size size_of(const std::string& text) {
     char rest = 0;
     if (std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) != 2 || width < min_side || height < min_side ||
         width > max_side || height > max_side)
-        throw Error(ErrorKind::usage,
-                    "--size " + text + ": expected WIDTHxHEIGHT in pixels, 1 to 16384 each, such as 1600x1000");
+        throw usage_error("--size {}: expected WIDTHxHEIGHT in pixels, 1 to 16384 each, such as 1600x1000", text);
     return {static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height)};
 }
 
 /// The viewer recomputes weights from the recorded queries and keys, so its sessions do not round to int8.
 Precision checked_precision(Precision precision) {
     if (precision == Precision::int8)
-        throw Error(ErrorKind::usage,
-                    "view: precision int8 is not supported, because the viewer records attention; use f16 or f32");
+        throw usage_error(
+            "view: precision int8 is not supported, because the viewer records attention; use f16 or f32");
     return precision;
 }
 
@@ -95,7 +94,7 @@ SecondRun second_run(const Model& first, const view::ViewState& state, view::Liv
         second.model.emplace(first);
     }
     if (config_of(first).is_vision() || config_of(*second.model).is_vision())
-        throw Error(ErrorKind::usage, "view: --compare supports text models only, and one of these is a vision model");
+        throw usage_error("view: --compare supports text models only, and one of these is a vision model");
     options.precision = checked_precision(other.precision.value_or(options.precision));
     second.live = std::make_unique<view::LiveModel>(*second.model, options);
     return second;
@@ -107,18 +106,16 @@ view::LivePrompt prompt_of(const Model& model, const view::ViewState& state) {
         image_of("view", {.image = state.image, .image_index = static_cast<std::size_t>(state.image_index)}, model);
     if (!image) return {.text = state.prompt};
     if (state.prompt != view::ViewState::default_prompt)
-        throw Error(ErrorKind::usage,
-                    "view: " + model.info().name + " is a vision model; give --image FILE instead of -p");
+        throw usage_error("view: {} is a vision model; give --image FILE instead of -p", model.info().name);
     return {.text = {}, .pixels = std::move(image->pixels), .seen = std::move(image->seen)};
 }
 
 void start(view::LiveModel& live, const view::ViewState& state) {
     if (state.head && std::ranges::count(live.heads(), *state.head) == 0) {
         const ModelInfo& info = live.model().info();
-        throw Error(
-            ErrorKind::usage,
-            format("view: there is no head {}; {} has {} layers of {} heads of this attention kind",
-                   name_of(*state.head), info.name, info.layers_of(state.head->kind), info.heads_of(state.head->kind)));
+        throw usage_error("view: there is no head {}; {} has {} layers of {} heads of this attention kind",
+                          name_of(*state.head), info.name, info.layers_of(state.head->kind),
+                          info.heads_of(state.head->kind));
     }
     live.start(prompt_of(live.model(), state), state.sampling, state.max_tokens);
 }
@@ -146,8 +143,7 @@ void write_frames(const ViewOptions& o, view::PictureMaker& maker, const Size& s
 
 void draw_headless(const ViewOptions& o, const view::ViewState& state) {
     if (!o.writes())
-        throw Error(ErrorKind::usage,
-                    "view --headless: no output; give --png FILE, --frames DIR, --apng FILE or --save FILE");
+        throw usage_error("view --headless: no output; give --png FILE, --frames DIR, --apng FILE or --save FILE");
     const Size size = size_of(o.size);
     const Device device = open_device();
     const Model model = load_model(device);
@@ -195,8 +191,8 @@ void run(const ViewOptions& o) {
     const view::ViewState state = view::state_from(o.words);
     if (o.headless) return draw_headless(o, state);
     if (o.writes())
-        throw Error(ErrorKind::usage,
-                    "view: --png, --frames, --apng and --save need --headless; in the window, press E or Shift+E");
+        throw usage_error(
+            "view: --png, --frames, --apng and --save need --headless; in the window, press E or Shift+E");
     show_window(o, state);
 }
 

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/format.h"
-#include "vantage/error.h"
+#include "runtime/base/errors.h"
 
 namespace vantage::text {
 
@@ -40,10 +39,10 @@ void check_growth(const AlignedText& text, std::size_t size) {
     const std::size_t original = std::size_t{text.origins.back().end} - text.origins.front().begin;
     constexpr std::size_t factor = 64, allowance = 256;
     if (size > factor * original + allowance)
-        throw Error(ErrorKind::bad_file,
-                    format("the tokenizer's normalizer expands {} bytes of text to {}, wanted at most "
-                           "{} times as much; is its file damaged?",
-                           original, size, factor));
+        throw bad_file_error(
+            "the tokenizer's normalizer expands {} bytes of text to {}, wanted at most "
+            "{} times as much; is its file damaged?",
+            original, size, factor);
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #include "runtime/text/character_map.h"
 
+#include "runtime/base/errors.h"
 #include "runtime/text/unicode.h"
 
 namespace vantage::text {
@@ -60,7 +61,7 @@ CharacterMap::CharacterMap(const JsonFields& fields)
     if (!is_utf8(replacements_)) fields.fail("precompiled_charsmap", "replacements in UTF-8");
 }
 
-void CharacterMap::fail() const { throw Error(ErrorKind::bad_file, where_ + " points outside itself, is it damaged?"); }
+void CharacterMap::fail() const { throw bad_file_error("{} points outside itself, is it damaged?", where_); }
 
 std::uint32_t CharacterMap::unit(std::size_t at) const {
     if (at >= trie_.size()) fail();

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/text/jinja/interpreter.h"
 #include "runtime/text/jinja/parser.h"
@@ -16,8 +17,7 @@ struct ChatTemplate::State {
 ChatTemplate ChatTemplate::parse(std::string_view source, const std::string& name) {
     constexpr std::size_t longest = std::size_t{1} << 20;
     if (source.size() > longest)
-        throw Error(ErrorKind::bad_file,
-                    format("{}: the chat template has {} bytes, wanted at most {}", name, source.size(), longest));
+        throw bad_file_error("{}: the chat template has {} bytes, wanted at most {}", name, source.size(), longest);
     return ChatTemplate(std::make_shared<const State>(State{name, jinja::parse(source, name)}));
 }
 

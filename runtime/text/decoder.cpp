@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/errors.h"
 #include "runtime/text/byte_level.h"
 #include "runtime/text/byte_tokens.h"
 #include "runtime/text/pattern.h"
@@ -163,8 +164,8 @@ private:
 void check_growth(std::size_t size, std::size_t fed, const std::string& file) {
     constexpr std::size_t factor = 64, allowance = 65536;
     if (size > factor * fed + allowance)
-        throw Error(ErrorKind::bad_file, file + ": \"decoder\" makes the text " + std::to_string(factor) +
-                                             " times longer than its tokens; is the file damaged?");
+        throw bad_file_error("{}: \"decoder\" makes the text {} times longer than its tokens; is the file damaged?",
+                             file, factor);
 }
 
 /// Replaces all matches in a text.

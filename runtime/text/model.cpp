@@ -1,5 +1,6 @@
 #include "runtime/text/model.h"
 
+#include "runtime/base/errors.h"
 #include "runtime/text/bpe.h"
 #include "runtime/text/unigram.h"
 #include "runtime/text/word_piece.h"
@@ -8,8 +9,7 @@ namespace vantage::text {
 
 std::int32_t Model::id_of_unknown(const std::string& token) const {
     if (const std::optional<std::int32_t> id = vocabulary_.id_of(token)) return *id;
-    throw Error(ErrorKind::bad_file,
-                name_ + ": \"model.unk_token\" is " + describe(token) + ", wanted a token of the vocabulary");
+    throw bad_file_error("{}: \"model.unk_token\" is {}, wanted a token of the vocabulary", name_, describe(token));
 }
 
 namespace {

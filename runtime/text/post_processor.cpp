@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/text/byte_level.h"
 #include "runtime/text/unicode.h"
 #include "runtime/text/vocabulary.h"
@@ -94,8 +95,7 @@ PostProcessor make_template_processor(const JsonFields& fields) {
                                      pair = read_template(fields, "pair", 2);
     return [single, pair, name = fields.name()](const std::vector<Encoding>& texts, bool add_special) {
         if (texts.empty() || texts.size() > 2)
-            throw Error(ErrorKind::bad_file,
-                        name + ": \"post_processor\" applies one template to the result of another");
+            throw bad_file_error("{}: \"post_processor\" applies one template to the result of another", name);
         std::vector<Encoding> parts;
         for (const TemplatePiece& piece : texts.size() == 1 ? single : pair) {
             if (piece.text >= 0) {

@@ -9,9 +9,8 @@
 #include <array>
 #include <limits>
 
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/text/unicode.h"
-#include "vantage/error.h"
 
 namespace vantage::text {
 namespace {
@@ -38,7 +37,7 @@ std::string message_of(int code) {
 }
 
 [[noreturn]] void fail(const std::string& where, const std::string& what) {
-    throw Error(ErrorKind::bad_file, where + ": " + what);
+    throw bad_file_error("{}: {}", where, what);
 }
 
 }  // namespace

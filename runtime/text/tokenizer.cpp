@@ -1,4 +1,5 @@
 #include "vantage/tokenizer.h"
+#include "runtime/base/errors.h"
 
 #include "runtime/base/files.h"
 #include "runtime/base/trace_span.h"
@@ -113,8 +114,7 @@ std::string checked_text(std::string_view bytes) {
     constexpr std::size_t longest = (std::size_t{1} << 31) - 1;  // positions in a word are 32-bit
     std::string text = repair_utf8(bytes);
     if (text.size() > longest)
-        throw Error(ErrorKind::usage,
-                    format("the text has {} bytes, wanted at most {}: encode it in parts", text.size(), longest));
+        throw usage_error("the text has {} bytes, wanted at most {}: encode it in parts", text.size(), longest);
     return text;
 }
 

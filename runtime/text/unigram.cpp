@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/errors.h"
 #include "runtime/text/unicode.h"
 
 namespace vantage::text {
@@ -48,9 +49,8 @@ Unigram::Unigram(const JsonFields& model) : Model(model, read_pieces(model)) {
 
 std::int32_t Unigram::unknown_id() const {
     if (unknown_id_) return *unknown_id_;
-    throw Error(
-        ErrorKind::bad_file,
-        name() + ": \"model.unk_id\" is missing, wanted the token of characters that the vocabulary does not have");
+    throw bad_file_error(
+        "{}: \"model.unk_id\" is missing, wanted the token of characters that the vocabulary does not have", name());
 }
 
 /// Viterbi, left to right over the positions between characters. Of two equal sums the first one found is kept.
