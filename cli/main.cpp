@@ -9,6 +9,7 @@
 #include <iostream>
 #include <map>
 
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/profile.h"
 #include "runtime/base/assets.h"
@@ -31,11 +32,9 @@ int chosen_exit_code = 0;
 
 std::string version_text() {
     const BuildFacts& facts = build_facts();
-    std::string text = "vantage " + std::string(facts.version) + " (" + std::string(facts.commit) + ")\ncompiler  " +
-                       std::string(facts.compiler) + "\nglslang   " + std::string(facts.glslang) + "\nkernels   ";
-    for (std::size_t i = 0; i < facts.families.size(); ++i)
-        text += (i > 0 ? ", " : "") + std::string(facts.families[i]);
-    for (const auto& left_out : facts.left_out) text += "\nleft out  " + std::string(left_out);
+    std::string text = format("vantage {} ({})\ncompiler  {}\nglslang   {}\nkernels   {}", facts.version, facts.commit,
+                              facts.compiler, facts.glslang, join(facts.families));
+    for (const auto& left_out : facts.left_out) text += format("\nleft out  {}", left_out);
     return text;
 }
 
@@ -64,9 +63,8 @@ void add_common(CLI::App& app) {
     app.add_flag("-q,--quiet", c.quiet, "Log errors only");
     app.add_flag("--strict", c.strict,
                  "Treat every fallback (slower kernel, unquantized matrix, missing tuning table) as an error");
-    app.add_option("--profile", c.profile,
-                   "Write a Chrome/Perfetto trace to FILE; -: print a table of times by op to stderr")
-        ->type_name("FILE");
+    add_option(app, "--profile", c.profile,
+               "Write a Chrome/Perfetto trace to FILE; -: print a table of times by op to stderr", "FILE");
     app.set_version_flag("--version", version_text(),
                          "Print version, commit, compiler, glslang version and kernel families");
 }
@@ -101,20 +99,10 @@ int run(int argc, char** argv) {
     app.fallthrough();
     app.parse_complete_callback([&app] { apply_common(app); });
     add_common(app);
-    add_demo(app);
-    add_view(app);
-    add_run(app);
-    add_chat(app);
-    add_inspect(app);
-    add_heads(app);
-    add_embed(app);
-    add_classify(app);
-    add_tokenize(app);
-    add_explain(app);
-    add_devices(app);
-    add_conform(app);
-    add_tune(app);
-    add_bench(app);
+    for (const auto add_command :
+         {add_demo, add_view, add_run, add_chat, add_inspect, add_heads, add_embed, add_classify, add_tokenize,
+          add_explain, add_devices, add_conform, add_tune, add_bench})
+        add_command(app);
     add_environment_twins(app);
     add_environment_twins_when_parsed(app);
     try {
@@ -137,10 +125,9 @@ Common& common() {
 }
 
 void add_model_option(CLI::App& command) {
-    command
-        .add_option("-m,--model", common().model,
-                    "Model folder (config.json, *.safetensors, tokenizer.json). Default: the built-in model Mini-world")
-        ->type_name("DIR");
+    add_option(command, "-m,--model", common().model,
+               "Model folder (config.json, *.safetensors, tokenizer.json). Default: the built-in model Mini-world",
+               "DIR");
     command
         .add_option("--weights", common().weights,
                     "Storage of the weight matrices on the device: f32, f16, bf16, or quantized in blocks of 32 to 8 "

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "runtime/base/files.h"
 #include "vantage/error.h"
@@ -29,23 +30,18 @@ void measure_and_write(Report& report, const std::function<void()>& measure, con
 }
 
 void add_bench_output(CLI::App& command, BenchOutput& output) {
-    command
-        .add_option("-o,--format", output.format,
-                    "Output format: md (a table), csv, json, or jsonl (one JSON object per line)")
-        ->type_name("FORMAT")
+    add_option(command, "-o,--format", output.format,
+               "Output format: md (a table), csv, json, or jsonl (one JSON object per line)", "FORMAT")
         ->capture_default_str();
-    command.add_option("--output", output.file, "Write to FILE instead of stdout")->type_name("FILE");
+    add_option(command, "--output", output.file, "Write to FILE instead of stdout", "FILE");
 }
 
 void add_bench(CLI::App& app) {
     CLI::App* bench = app.add_subcommand("bench", "Measure models, kernels and the limits of this device");
     bench->footer("docs/benchmarks.md explains the measurements and the columns.");
     bench->require_subcommand(1);
-    add_bench_model(*bench);
-    add_bench_ops(*bench);
-    add_bench_roofs(*bench);
-    add_bench_compare(*bench);
-    add_bench_view(*bench);
+    for (const auto add_command : {add_bench_model, add_bench_ops, add_bench_roofs, add_bench_compare, add_bench_view})
+        add_command(*bench);
 }
 
 }  // namespace vantage::cli

@@ -5,9 +5,9 @@
 #include "cli/bench/bench.h"
 #include "cli/bench/bench_quality.h"
 #include "cli/bench/bench_start.h"
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
-#include "cli/shared/option_checks.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "runtime/bench/model_bench.h"
@@ -121,22 +121,19 @@ void run(const BenchModelOptions& o) {
 void add_quality_options(CLI::App& command, QualityOptions& o) {
     CLI::Option* quality = command.add_flag(
         "--quality", o.wanted, "Measure perplexity on a text with f32, f16, q8 and q4 weights instead of speed");
-    command.add_option("--text", o.text, "Text file. Default: the validation text of the built-in model")
-        ->type_name("FILE")
+    add_option(command, "--text", o.text, "Text file. Default: the validation text of the built-in model", "FILE")
         ->needs(quality);
-    command.add_option("--tokens", o.tokens, "Number of tokens of the text")
-        ->type_name("N")
+    add_option(command, "--tokens", o.tokens, "Number of tokens of the text", "N")
         ->capture_default_str()
         ->check(CLI::Range(2, 1 << 24))
         ->needs(quality);
-    command.add_option("--window", o.window, "Window length in tokens. Default: the model's context, at most 512")
-        ->type_name("N")
+    add_option(command, "--window", o.window, "Window length in tokens. Default: the model's context, at most 512", "N")
         ->check(CLI::Range(2, 1 << 20))
         ->needs(quality);
 }
 
 CLI::Option* add_list(CLI::App& command, const char* name, std::vector<std::int64_t>& list, const char* what) {
-    return command.add_option(name, list, what)->type_name("N,…")->delimiter(',')->allow_extra_args(false);
+    return add_option(command, name, list, what, "N,…")->delimiter(',')->allow_extra_args(false);
 }
 
 }  // namespace
@@ -166,12 +163,10 @@ void add_bench_model(CLI::App& bench) {
     add_list(*command, "--tg", o->texts, "Numbers of tokens to generate")->check(above_zero);
     add_list(*command, "--depth", o->depths, "Numbers of tokens in the context before")->check(zero_or_more);
     add_precision_option(*command, o->precision);
-    command->add_option("-r,--repeats", o->repeats, "Repeats, after one warm-up run")
-        ->type_name("N")
+    add_option(*command, "-r,--repeats", o->repeats, "Repeats, after one warm-up run", "N")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
-    command->add_option("-b,--batch", o->sequences, "Sequences in a batch")
-        ->type_name("N")
+    add_option(*command, "-b,--batch", o->sequences, "Sequences in a batch", "N")
         ->capture_default_str()
         ->check(CLI::Range(1, 4096));
     command->add_flag("--no-start", o->no_start, "Do not measure the time of a new process until its first token");

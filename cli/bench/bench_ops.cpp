@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cli/bench/bench.h"
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/kernel_option.h"
 #include "cli/shared/progress.h"
@@ -28,14 +29,6 @@ struct OpsOptions {
 
 constexpr double quick_seconds = 90;  // the last case may take longer: less than two minutes in total
 
-template <class Names>
-void require_known(const char* what, const std::string& name, const Names& known) {
-    if (name.empty() || std::ranges::count(known, name) > 0) return;
-    std::string list;
-    for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
-    throw usage_error("bench ops: unknown {} \"{}\"; known: {}", what, name, list);
-}
-
 std::vector<BenchCase> cases_of(const OpsOptions& o) {
     std::vector<std::string> ops;
     std::set<std::string> kernels;
@@ -44,8 +37,8 @@ std::vector<BenchCase> cases_of(const OpsOptions& o) {
         if (o.op.empty() || o.op == op->name)
             for (const Kernel& kernel : op->kernels) kernels.insert(kernel.name);
     }
-    require_known("op", o.op, ops);
-    require_known("kernel", o.kernel, kernels);
+    require_known("bench ops", "op", o.op, ops);
+    require_known("bench ops", "kernel", o.kernel, kernels);
     std::vector<BenchCase> cases = bench_cases(o.quick);
     std::erase_if(cases, [&](const BenchCase& one) {
         return (!o.op.empty() && o.op != one.call.op->name) || one.name.find(o.part_of_case) == std::string::npos;
@@ -102,16 +95,16 @@ void add_bench_ops(CLI::App& bench) {
         "Examples:\n  vantage bench ops --quick\n  vantage bench ops --op matmul --case llama-8b -o json --output "
         "now.json\n"
         "  vantage bench ops --roofline roofline.png");
-    command->add_option("--op", o->op, "Only this op")->type_name("NAME");
+    add_option(*command, "--op", o->op, "Only this op", "NAME");
     add_kernel_option(*command, o->kernel);
-    command->add_option("--case", o->part_of_case, "Only cases with PART in their name")->type_name("PART");
+    add_option(*command, "--case", o->part_of_case, "Only cases with PART in their name", "PART");
     command->add_flag("--quick", o->quick, "Measure a few cases; less than two minutes even on a CPU device");
     command->add_option("--repeats", o->repeats, "Minimum number of samples per kernel")
         ->check(CLI::Range(std::size_t{1}, std::size_t{10000}))
         ->capture_default_str();
     command->add_flag("--again", o->again, "Measure the roofs again, in the same run");
-    command->add_option("--roofline", o->roofline, "Write a roofline plot with all kernels: FILE.png or FILE.svg")
-        ->type_name("FILE");
+    add_option(*command, "--roofline", o->roofline, "Write a roofline plot with all kernels: FILE.png or FILE.svg",
+               "FILE");
     add_bench_output(*command, o->output);
     command->callback([o] {
         o->kernel = kernel_wanted(o->op, o->kernel);

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cli/bench/bench.h"
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/clock.h"
@@ -246,8 +247,7 @@ void add_bench_view(CLI::App& bench) {
     command->add_option("-r,--repeats", o->repeats, "Rounds in which all ways of viewing take turns")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
-    command->add_option("--keys", o->keys, "Measure maps of texts of these lengths instead, without a window")
-        ->type_name("N,…")
+    add_option(*command, "--keys", o->keys, "Measure maps of texts of these lengths instead, without a window", "N,…")
         ->delimiter(',')
         ->check(CLI::Range(64, 1 << 20));
     add_bench_output(*command, o->output);

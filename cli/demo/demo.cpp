@@ -4,11 +4,11 @@
 #include <memory>
 
 #include "cli/demo/worked_example_page.h"
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/head_mask.h"
 #include "cli/shared/head_pictures.h"
 #include "cli/shared/head_survey.h"
-#include "cli/shared/option_checks.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/json.h"
@@ -195,14 +195,11 @@ void add_demo(CLI::App& app) {
         "demo", "Attention worked by hand, text from a small trained model, and its most salient head");
     command->footer("Example:\n  vantage demo -p \"The dog chased the birds. They\"");
     add_model_option(*command);
-    command->add_option("-p,--prompt", o->prompt, "Text to continue; its attention is drawn")
-        ->type_name("TEXT")
+    add_option(*command, "-p,--prompt", o->prompt, "Text to continue; its attention is drawn", "TEXT")
         ->capture_default_str();
-    command->add_option("--out", o->folder, "Folder for the pictures; created if missing")
-        ->type_name("DIR")
+    add_option(*command, "--out", o->folder, "Folder for the pictures; created if missing", "DIR")
         ->capture_default_str();
-    command->add_option("-n,--n-predict", o->tokens, "Maximum number of tokens to generate")
-        ->type_name("N")
+    add_option(*command, "-n,--n-predict", o->tokens, "Maximum number of tokens to generate", "N")
         ->check(above_zero)
         ->capture_default_str();
     command

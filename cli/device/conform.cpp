@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/device/conform_report.h"
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/kernel_option.h"
 #include "cli/shared/progress.h"
@@ -25,22 +26,8 @@ struct ConformOptions {
     bool json = false;
 };
 
-std::string joined(const std::set<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-    return text;
-}
-
-/// Throws usage, with the list of known names.
-void require_known(const char* what, const std::string& name, const std::set<std::string>& known) {
-    if (!name.empty() && known.count(name) == 0)
-        throw usage_error("conform: unknown {} \"{}\"; known: {}", what, name, joined(known));
-}
-
 std::string shell_word(const std::string& text) {
-    std::string result = "'";
-    for (char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return result + "'";
+    return "'" + join(text, "", [](char c) { return c == '\'' ? std::string("'\\''") : std::string(1, c); }) + "'";
 }
 
 std::string rerun(const ConformOptions& o, const std::string& op, const std::string& test, const std::string& kernel) {
@@ -60,9 +47,9 @@ void check_names(const ConformOptions& o) {
         if (op->cases == nullptr || o.test.empty()) continue;
         for (const Case& test : op->cases()) tests.insert(test.name);
     }
-    require_known("op", o.op, ops);
-    require_known("kernel", o.kernel, kernels);
-    require_known("case", o.test, tests);
+    require_known("conform", "op", o.op, ops);
+    require_known("conform", "kernel", o.kernel, kernels);
+    require_known("conform", "case", o.test, tests);
 }
 
 void run_own_cases(const Device& device, const ConformOptions& o, ConformReport& report) {
@@ -97,9 +84,9 @@ void check_names(const ConformOptions& o, const std::vector<OracleCase>& cases) 
     }
     for (const OracleCase& test : cases) ops.insert(test.op), tests.insert(test.name);
     kernels.insert("host");
-    require_known("op", o.op, ops);
-    require_known("kernel", o.kernel, kernels);
-    require_known("case", o.test, tests);
+    require_known("conform", "op", o.op, ops);
+    require_known("conform", "kernel", o.kernel, kernels);
+    require_known("conform", "case", o.test, tests);
 }
 
 void run_files(const Device& device, const ConformOptions& o, ConformReport& report) {
@@ -153,13 +140,11 @@ void add_conform(CLI::App& app) {
         "Default: the built-in cases of each op. Cases of ops or options that Vantage does not have are listed, and "
         "are not failures.\nExit code 7 if a result exceeds its tolerance.\n"
         "Examples:\n  vantage conform --op attention -v\n  vantage conform --cases tests/data/oracle/ops --json");
-    command->add_option("--op", o->op, "Only this op")->type_name("NAME");
-    command
-        ->add_option(
-            "--cases", o->cases,
-            "Folder with case files, ops.json and ops.safetensors (format: tests/data/oracle/README.md, section 3)")
-        ->type_name("DIR");
-    command->add_option("--case", o->test, "Only this case")->type_name("NAME");
+    add_option(*command, "--op", o->op, "Only this op", "NAME");
+    add_option(*command, "--cases", o->cases,
+               "Folder with case files, ops.json and ops.safetensors (format: tests/data/oracle/README.md, section 3)",
+               "DIR");
+    add_option(*command, "--case", o->test, "Only this case", "NAME");
     add_kernel_option(*command, o->kernel);
     command->add_flag("--json", o->json, "Print one JSON object: every run with its error, and totals");
     command->callback([o] {

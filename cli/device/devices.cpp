@@ -1,5 +1,6 @@
 // vantage devices: lists Vulkan devices and the chosen one.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -29,21 +30,17 @@ const char* yes_no(bool value) { return value ? "yes" : "no"; }
 
 std::string subgroups_text(const Caps& caps) {
     std::string text = std::to_string(caps.subgroup_size);
-    if (caps.min_subgroup_size != caps.max_subgroup_size) {
+    if (caps.min_subgroup_size != caps.max_subgroup_size)
         text += format(" ({} to {}{})", caps.min_subgroup_size, caps.max_subgroup_size,
                        caps.subgroup_size_control ? ", selectable" : "");
-    }
     text += std::string("; arithmetic ") + yes_no(caps.subgroup_arithmetic);
     return text + ", shuffle " + yes_no(caps.subgroup_shuffle);
 }
 
 std::string matrices_text(const Caps& caps) {
     if (caps.cooperative_matrices.empty()) return "none";
-    std::string text;
-    for (const CooperativeMatrix& m : caps.cooperative_matrices) {
-        text += (text.empty() ? "" : ", ") + format("{}x{}x{} {}*{}+{}", m.m, m.n, m.k, m.a, m.b, m.c);
-    }
-    return text;
+    return join(caps.cooperative_matrices, ", ",
+                [](const CooperativeMatrix& m) { return format("{}x{}x{} {}*{}+{}", m.m, m.n, m.k, m.a, m.b, m.c); });
 }
 
 void print(const DeviceListing& device) {
@@ -77,15 +74,12 @@ void run(bool as_json) {
     } else {
         for (const DeviceListing& device : devices) print(device);
     }
-    bool usable = false;
-    for (const DeviceListing& device : devices) usable = usable || device.usable;
-    if (usable) return;
-    if (devices.empty()) {
+    if (std::ranges::any_of(devices, &DeviceListing::usable)) return;
+    if (devices.empty())
         throw Error(
             ErrorKind::no_device,
             "no Vulkan device; install a driver: the GPU vendor's, or mesa-vulkan-drivers (Debian, Ubuntu), which also "
             "includes a CPU driver");
-    }
     throw Error(ErrorKind::no_device,
                 "no usable Vulkan device: " + devices.front().caps.name + ": " + devices.front().reason);
 }

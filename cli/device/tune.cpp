@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "cli/device/tune_report.h"
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
-#include "cli/shared/option_checks.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
@@ -202,10 +202,8 @@ void add_tune(CLI::App& app) {
         "Examples:\n  vantage tune -m ./gpt2\n  vantage tune --shape llama-1b --weights f16 --context 4096\n  "
         "vantage tune --show");
     add_model_option(*command);
-    command
-        ->add_option("--shape", o->shape,
-                     "Tune for this shape instead of a model: gpt2-small, llama-1b, llama-8b or bert-base")
-        ->type_name("NAME");
+    add_option(*command, "--shape", o->shape,
+               "Tune for this shape instead of a model: gpt2-small, llama-1b, llama-8b or bert-base", "NAME");
     command
         ->add_option("-c,--ctx,--context", o->context,
                      "Tokens in the key-value cache during the measurement; at most the model's maximum")
@@ -215,10 +213,8 @@ void add_tune(CLI::App& app) {
         ->check(above_zero)
         ->capture_default_str();
     command->add_flag("--quick", o->quick, "Measure only single tokens and the largest chunk, with fewer samples");
-    command
-        ->add_option("--save", o->save,
-                     "Add results to the table FILE, for all devices and drivers of this kind, instead of the cache")
-        ->type_name("FILE");
+    add_option(*command, "--save", o->save,
+               "Add results to the table FILE, for all devices and drivers of this kind, instead of the cache", "FILE");
     command->add_flag("--show", o->show, "Print the tables for this device; measure nothing");
     command->add_flag("--forget", o->forget, "Remove the results for this device and driver");
     command->add_flag("--json", o->json, "Print one JSON object");

@@ -3,12 +3,12 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/head_mask.h"
 #include "cli/shared/head_survey.h"
 #include "cli/shared/model_images.h"
-#include "cli/shared/option_checks.h"
 #include "cli/shared/probabilities.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/terminal_page.h"
@@ -103,32 +103,25 @@ void print(const std::vector<Question>& all, const Model& model, bool json) {
     }
 }
 
-std::vector<Question> about_images(const ClassifyOptions& o, const Model& model) {
-    Session session(
-        model,
-        {.precision = precision_named(o.precision), .profile = profiling(), .masked_heads = masked_heads(o.masked)});
+std::vector<Question> about_images(const ClassifyOptions& o, Session& session) {
     std::vector<Question> all;
     for (const std::string& file : o.images)
-        for (const ModelImage& image : read_model_images(model, file)) {
+        for (const ModelImage& image : read_model_images(session.model(), file)) {
             session.set_image(image.pixels);
             session.run();
             all.push_back(label_of(image.name, session, o.top));
         }
-    note_dispatches(model.device(), session.take_timings());
     return all;
 }
 
-std::vector<Question> about_text(ClassifyOptions& o, const Model& model) {
+std::vector<Question> about_text(ClassifyOptions& o, Session& session) {
+    const Model& model = session.model();
     if (o.prompt == "-") o.prompt = read_stdin();
     const Tokenizer::Encoding text =
         o.pair.empty() ? model.tokenizer().encode(o.prompt, true) : model.tokenizer().encode_pair(o.prompt, o.pair);
     if (text.ids.empty()) throw usage_error("classify: the text has no tokens");
-    Session session(
-        model,
-        {.precision = precision_named(o.precision), .profile = profiling(), .masked_heads = masked_heads(o.masked)});
     session.append(text.ids, config_of(model).token_types > 1 ? text.type_ids : std::vector<std::int32_t>());
     session.run();
-    note_dispatches(model.device(), session.take_timings());
     return questions(session, o.top);
 }
 
@@ -140,9 +133,12 @@ void run(ClassifyOptions& o) {
             "classify: {} ({}) has no classification head; use a model for sequence classification, image "
             "classification or masked tokens",
             model.info().name, model.info().architecture);
-    if (config.is_vision() && o.images.empty())
-        throw usage_error("classify: {} is a vision model; give --image FILE", model.info().name);
-    print(o.images.empty() ? about_text(o, model) : about_images(o, model), model, o.json);
+    require_image("classify", model, !o.images.empty());
+    Session session(
+        model,
+        {.precision = precision_named(o.precision), .profile = profiling(), .masked_heads = masked_heads(o.masked)});
+    print(o.images.empty() ? about_text(o, session) : about_images(o, session), model, o.json);
+    note_dispatches(model.device(), session.take_timings());
 }
 
 }  // namespace
@@ -157,15 +153,9 @@ void add_classify(CLI::App& app) {
         "  vantage classify -m models/bert -p \"The dog chased the [MASK].\"\n"
         "  vantage classify -m models/vit --image cat.jpg dog.png --top 3");
     add_model_option(*command);
-    CLI::Option* prompt = command->add_option("-p,--prompt", o->prompt, "Input text; - reads stdin")->type_name("TEXT");
-    CLI::Option* images =
-        command
-            ->add_option("--image", o->images,
-                         "Input images: PNG or JPEG, preprocessed as the model's preprocessor_config.json says, or "
-                         "safetensors files with pixel_values")
-            ->type_name("FILE")
-            ->excludes(prompt);
-    command->add_option("--pair", o->pair, "Second text, for models that take pairs")->type_name("TEXT");
+    CLI::Option* prompt = add_option(*command, "-p,--prompt", o->prompt, "Input text; - reads stdin", "TEXT");
+    CLI::Option* images = add_images_option(*command, o->images)->excludes(prompt);
+    add_option(*command, "--pair", o->pair, "Second text, for models that take pairs", "TEXT");
     command->add_option("--top", o->top, "Number of labels or tokens to print")
         ->capture_default_str()
         ->check(above_zero);

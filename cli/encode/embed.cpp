@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/generate/prompt_batch.h"
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/head_mask.h"
@@ -77,8 +78,7 @@ void run(const EmbedCommand& o) {
     if (config_of(model).kind != ModelKind::encoder)
         throw usage_error("embed: {} is {}; embed needs an encoder (bert, roberta, longformer, distilbert, vit)",
                           model.info().name, model.info().architecture);
-    if (config_of(model).is_vision() && o.images.empty())
-        throw usage_error("embed: {} is a vision model; give --image FILE", model.info().name);
+    require_image("embed", model, !o.images.empty());
     const std::vector<float> all = o.images.empty() ? embed_texts(model, o, texts) : embed_images(model, o);
     const std::int64_t width = model.info().width, count = std::ssize(all) / width;
     if (o.save.empty()) {
@@ -104,16 +104,9 @@ void add_embed(CLI::App& app) {
         "  vantage embed -m models/vit --pooling cls --image cat.jpg dog.png");
     add_model_option(*command);
     CLI::Option* prompt =
-        command
-            ->add_option("-p,--prompt", o->prompts,
-                         "Input text; can be given several times. Default: one text per line of stdin")
-            ->type_name("TEXT");
-    command
-        ->add_option("--image", o->images,
-                     "Input images: PNG or JPEG, preprocessed as the model's preprocessor_config.json says, or "
-                     "safetensors files with pixel_values")
-        ->type_name("FILE")
-        ->excludes(prompt);
+        add_option(*command, "-p,--prompt", o->prompts,
+                   "Input text; can be given several times. Default: one text per line of stdin", "TEXT");
+    add_images_option(*command, o->images)->excludes(prompt);
     command
         ->add_option(
             "--pooling", o->pooling,
@@ -122,8 +115,7 @@ void add_embed(CLI::App& app) {
         ->capture_default_str();
     command->add_flag("--normalise,--normalize", o->normalise,
                       "Scale vectors to length 1, so that dot products are cosine similarities");
-    command->add_option("--save", o->save, "Write the vectors to this file (safetensors) instead of stdout")
-        ->type_name("OUT");
+    add_option(*command, "--save", o->save, "Write the vectors to this file (safetensors) instead of stdout", "OUT");
     add_precision_option(*command, o->precision);
     add_head_mask_option(*command, o->masked);
     command->callback([o] { run(*o); });

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/token_ids.h"
 #include "runtime/base/errors.h"
@@ -97,16 +98,16 @@ void decode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
 void add_tokenize(CLI::App& app) {
     const auto options = std::make_shared<TokenizeOptions>();
     CLI::App* command = app.add_subcommand("tokenize", "Convert text from stdin to token ids, or ids to text");
-    command->add_option("-m,--model", options->model, "Model folder with tokenizer.json. Default: the built-in model")
-        ->type_name("DIR");
-    command->add_option("--tokenizer", options->tokenizer, "A tokenizer.json without a model")->type_name("FILE");
+    add_option(*command, "-m,--model", options->model, "Model folder with tokenizer.json. Default: the built-in model",
+               "DIR");
+    add_option(*command, "--tokenizer", options->tokenizer, "A tokenizer.json without a model", "FILE");
     command->add_flag("--json", options->json,
                       "Print JSON: ids, ids_with_special, tokens and offsets (in Unicode code points). With --pair "
                       "also type_ids, and ids include special tokens. With --decode: text");
     CLI::Option* decode = command->add_flag(
         "--decode", options->decode, "Read ids (separated by spaces or commas, or a JSON array) and print their text");
-    command->add_option("--pair", options->pair, "Second text; both are encoded as a pair, with special tokens")
-        ->type_name("TEXT")
+    add_option(*command, "--pair", options->pair, "Second text; both are encoded as a pair, with special tokens",
+               "TEXT")
         ->excludes(decode);
     command->add_flag("--skip-special", options->skip_special, "Omit special tokens from the decoded text")
         ->needs(decode);

@@ -8,7 +8,7 @@
 #include "cli/explain/explain_text.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
-#include "cli/shared/option_checks.h"
+#include "cli/shared/command_options.h"
 #include "runtime/base/errors.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"

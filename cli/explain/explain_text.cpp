@@ -174,9 +174,7 @@ void print_memory(const Explanation& e) {
 std::string fused_text(const Plan& plan) {
     std::map<std::string, int> counts;
     for (const std::string& name : plan.fused()) ++counts[name.substr(name.rfind('.', name.find(" + ")) + 1)];
-    std::string text;
-    for (const auto& [name, count] : counts) text += (text.empty() ? "" : ", ") + name + format(" ({})", count);
-    return text;
+    return join(counts, ", ", [](const auto& one) { return format("{} ({})", one.first, one.second); });
 }
 
 void print_plan(const std::string& of, const Plan& plan) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cli/generate/conversation.h"
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/profile.h"
@@ -127,11 +128,9 @@ void add_chat(CLI::App& app) {
         "Each line of stdin is one turn. Commands: /reset, /quit, /help. Ctrl-C stops a reply.\n"
         "Example:\n  vantage chat -m models/Llama-3.2-1B-Instruct --system \"Answer in one sentence.\"");
     add_model_option(*command);
-    command->add_option("--system", o->system, "System message")->type_name("TEXT");
-    command
-        ->add_option("--template", o->chat_template,
-                     "Jinja file to use instead of the model's chat template, or chatml")
-        ->type_name("FILE");
+    add_option(*command, "--system", o->system, "System message", "TEXT");
+    add_option(*command, "--template", o->chat_template,
+               "Jinja file to use instead of the model's chat template, or chatml", "FILE");
     add_generation_options(*command, o->generation);
     command->add_flag("--json", o->json, "Print one JSON object per line for each turn");
     command->callback([o, command] { chat(*command, *o); });

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/generate/prompt_batch.h"
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/profile.h"
@@ -116,12 +117,10 @@ void add_run(CLI::App& app) {
         "  vantage run -p \"The dog\" -p \"Once upon a time\" -n 20\n"
         "  vantage run --prompts lines.txt --json > texts.jsonl");
     add_model_option(*command);
-    command
-        ->add_option("-p,--prompt", o->prompts,
-                     "Prompt (encoder–decoders: the encoder's text); - reads stdin. Can be given several times")
-        ->type_name("TEXT")
+    add_option(*command, "-p,--prompt", o->prompts,
+               "Prompt (encoder–decoders: the encoder's text); - reads stdin. Can be given several times", "TEXT")
         ->allow_extra_args(false);
-    command->add_option("--prompts", o->file, "File with one prompt per line; - reads stdin")->type_name("FILE");
+    add_option(*command, "--prompts", o->file, "File with one prompt per line; - reads stdin", "FILE");
     command->add_option("--batch", o->together, "Maximum number of prompts that run together")
         ->capture_default_str()
         ->check(CLI::Range(1, 4096));

@@ -7,6 +7,7 @@
 #include "cli/heads/heads_json.h"
 #include "cli/heads/heads_report.h"
 #include "cli/heads/pattern_pictures.h"
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/head_mask.h"
@@ -72,18 +73,16 @@ ModelInput checked_input(const HeadsOptions& o, const Model& model, const Sessio
 
 /// Ã of every layer: the mean of the heads' weights, mixed with the residual stream.
 std::vector<SquareMatrix> layers_of(const HeadSurvey& survey) {
+    const auto tokens = static_cast<std::size_t>(survey.tokens());
+    std::vector<double> sum(tokens * tokens);
     std::vector<SquareMatrix> layers;
-    Progress progress("averaging heads");
-    for (int layer = 0; layer < survey.layers(); ++layer) {
-        std::vector<double> sum(static_cast<std::size_t>(survey.tokens()) * static_cast<std::size_t>(survey.tokens()));
-        for (int head = 0; head < survey.heads(); ++head) {
-            progress.show(layer * survey.heads() + head, survey.layers() * survey.heads());
-            const std::vector<float> weights = survey.weights(layer, head);
-            std::ranges::transform(sum, weights, sum.begin(),
-                                   [](double a, float b) { return a + static_cast<double>(b); });
-        }
+    for_each_head("averaging heads", survey.layers(), survey.heads(), [&](int layer, int head) {
+        std::ranges::transform(sum, survey.weights(layer, head), sum.begin(),
+                               [](double a, float b) { return a + static_cast<double>(b); });
+        if (head + 1 < survey.heads()) return;
         layers.push_back(with_residual(sum, survey.tokens(), survey.heads()));
-    }
+        std::ranges::fill(sum, 0);
+    });
     return layers;
 }
 
@@ -138,11 +137,10 @@ void run(const HeadsOptions& o) {
 }
 
 void add_choices(CLI::App& command, HeadsOptions& o) {
-    command
-        .add_option("--sort", o.sort,
-                    "Sort heads by this statistic, in descending order; \"head\": model order. Default: salience, with "
-                    "--ablate loss_change")
-        ->type_name("KEY")
+    add_option(command, "--sort", o.sort,
+               "Sort heads by this statistic, in descending order; \"head\": model order. Default: salience, with "
+               "--ablate loss_change",
+               "KEY")
         ->transform([](const std::string& key) { return names_of_key(key).shown; })
         ->check(CLI::IsMember(sort_keys()));
     command.add_flag("--values", o.values, "Also weight attention by the norms of the values, ‖v‖ and ‖W_O v‖");
@@ -151,11 +149,10 @@ void add_choices(CLI::App& command, HeadsOptions& o) {
     command.add_flag("--rollout", o.rollout,
                      format("Attention rollout through all layers (at most {} tokens)", max_rollout));
     command.add_flag("--flow", o.flow, format("Attention flow through all layers (at most {} tokens)", max_flow));
-    command
-        .add_option("--png", o.pictures,
-                    "Write patterns.png, and with --rollout and --flow rollout.png and flow.png, to this folder; "
-                    "encoder–decoders get one of each per part, images also rollout-cls.png")
-        ->type_name("DIR");
+    add_option(command, "--png", o.pictures,
+               "Write patterns.png, and with --rollout and --flow rollout.png and flow.png, to this folder; "
+               "encoder–decoders get one of each per part, images also rollout-cls.png",
+               "DIR");
     add_recording_precision_option(command, o.precision);
     add_head_mask_option(command, o.masked);
     CLI::Option* as_json = command.add_flag("--json", o.json, "Print all statistics of all heads as one JSON object");

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "cli/shared/head_pictures.h"
 #include "cli/shared/image_overlay.h"
@@ -49,9 +48,7 @@ void write_matrix(const HeadsReport& report, const HeadsPart& part, const Square
     picture.title = name;
     picture.caption = title_of(report, part) + " · " + what;
     picture.causal = part.survey.causal();
-    PngTexts texts = texts_of(picture), origin = origin_texts(part.survey);
-    texts.insert(texts.end(), origin.begin(), origin.end());
-    write_png(path, draw_heatmap(picture), texts);
+    write_png(path, draw_heatmap(picture), with_origin(texts_of(picture), part.survey));
 }
 
 /// The rollout row of [CLS], drawn over the image.
@@ -70,7 +67,7 @@ std::vector<std::string> write_heads_pictures(const HeadsReport& report, const s
     for (const HeadsPart& part : report.parts) {
         const auto next_file = [&](const std::string& name) {
             const std::string whose = report.parts.size() > 1 ? std::string("-") + part.name() : "";
-            files.push_back((std::filesystem::path(folder) / (name + whose + ".png")).string());
+            files.push_back(folder_path(folder, name + whose + ".png"));
             return files.back();
         };
         write_patterns(report, part, next_file("patterns"));

@@ -8,6 +8,7 @@
 #include "cli/inspect/check_nodes.h"
 #include "cli/inspect/inspect_report.h"
 #include "cli/inspect/inspect_save.h"
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/head_mask.h"
@@ -15,7 +16,6 @@
 #include "cli/shared/head_survey.h"
 #include "cli/shared/image_overlay.h"
 #include "cli/shared/model_input.h"
-#include "cli/shared/option_checks.h"
 #include "cli/shared/probabilities.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
@@ -44,7 +44,7 @@ struct InspectOptions {
 
 /// The input. Without --decoder-ids, the decoder of an encoder–decoder gets its start token if --greedy continues, else
 /// the text that the model generates.
-ModelInput input_of(const InspectOptions& o, const Model& model, Precision precision) {
+ModelInput input_of(const InspectOptions& o, const Model& model, const SessionOptions& options) {
     if (o.greedy > 0 && config_of(model).kind == ModelKind::encoder)
         throw usage_error("inspect: --greedy continues a text, but {} is an encoder", model.info().name);
     ModelInput input = read_input("inspect", o.input, model);
@@ -52,8 +52,7 @@ ModelInput input_of(const InspectOptions& o, const Model& model, Precision preci
         if (o.greedy > 0)
             input.ids = {static_cast<std::int32_t>(config_of(model).start_token)};
         else
-            input.ids = generated_for(model, input.source, max_written,
-                                      {.precision = precision, .masked_heads = masked_heads(o.masked)});
+            input.ids = generated_for(model, input.source, max_written, options);
     }
     const std::int64_t count = std::ssize(input.ids), context = model.info().context;
     if (!input.image && count + o.greedy > context)
@@ -107,54 +106,43 @@ std::vector<std::string> draw(const InspectOptions& o, const HeadSurvey& survey,
 
 /// Greedy continuation, in a separate session: a session that inspects does not sample.
 std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model, const ModelInput& input,
-                                    Precision precision) {
+                                    SessionOptions options) {
     if (o.greedy == 0) return {};
-    Session session(model, {.context = std::max(std::ssize(input.ids) + o.greedy, std::ssize(input.source)),
-                            .precision = precision,
-                            .masked_heads = masked_heads(o.masked)});
+    options.context = std::max(std::ssize(input.ids) + o.greedy, std::ssize(input.source));
+    Session session(model, options);
     session.restart({.ignore_end = true});
     begin(session, input);
-    Progress progress("generating");
-    std::int64_t done = 0;
-    return session.generate(o.greedy, [&](std::int32_t) {
-        progress.show(++done, o.greedy);
-        return true;
-    });
+    return generate(session, o.greedy);
 }
 
 void run(const InspectOptions& o) {
     const Device device = open_device();
     const Model model = load_model(device);
-    const Precision precision = recording_precision(o.precision);
-    const ModelInput input = input_of(o, model, precision);
+    const SessionOptions plain{.precision = recording_precision(o.precision),
+                               .global_tokens = o.input.global_tokens,
+                               .global_positions = o.input.global_positions,
+                               .masked_heads = masked_heads(o.masked)};
+    const ModelInput input = input_of(o, model, plain);
     check_memory(o, model.info(), input);
-    Session session(model, {.context = input.longest(),
-                            .precision = precision,
-                            .record_attention = RecordAttention::all(),
-                            .inspect = true,
-                            .profile = profiling(),
-                            .global_tokens = o.input.global_tokens,
-                            .global_positions = o.input.global_positions,
-                            .masked_heads = masked_heads(o.masked)});
+    SessionOptions options = plain;
+    options.context = input.longest(), options.profile = profiling();
+    options.record_attention = RecordAttention::all(), options.inspect = true;
+    Session session(model, options);
     timed("forward pass", [&] {
         begin(session, input);
         session.run();
     });
     const HeadSurvey survey = timed("read heads", [&] { return HeadSurvey(session, input.ids.size()); });
 
-    InspectReport report{.survey = survey, .precision = name_of(precision)};
-    report.greedy = timed("continue", [&] { return continued(o, model, input, precision); });
+    InspectReport report{.survey = survey, .precision = name_of(plain.precision)};
+    report.greedy = timed("continue", [&] { return continued(o, model, input, plain); });
     if (!input.source.empty()) report.reads = source_reads(session);
     if (!o.save.empty())
         timed("save", [&] { save_pass(o.save, survey, report.greedy, input.image, report.precision); });
     if (!o.pictures.empty()) report.files = timed("draw", [&] { return draw(o, survey, input.image); });
-    const SessionOptions checked{.precision = precision,
-                                 .global_tokens = o.input.global_tokens,
-                                 .global_positions = o.input.global_positions,
-                                 .masked_heads = masked_heads(o.masked)};
     if (o.check)
         report.check = timed("check", [&] {
-            return check_nodes(model, input.ids, checked, input.image ? input.image->pixels : std::vector<float>(),
+            return check_nodes(model, input.ids, plain, input.image ? input.image->pixels : std::vector<float>(),
                                input.source, input.types);
         });
     if (!o.save.empty()) report.files.insert(report.files.begin(), o.save);
@@ -185,17 +173,15 @@ void add_inspect(CLI::App& app) {
         "  vantage inspect -m models/vit --image cat.jpg --png heads");
     add_model_option(*command);
     add_input_options(*command, o->input);
-    command->add_option("--save", o->save, "Write logits, hidden states and attention to this file (safetensors)")
-        ->type_name("OUT");
-    command->add_option("--greedy", o->greedy, "Generate N tokens greedily, also after end tokens")
-        ->type_name("N")
+    add_option(*command, "--save", o->save, "Write logits, hidden states and attention to this file (safetensors)",
+               "OUT");
+    add_option(*command, "--greedy", o->greedy, "Generate N tokens greedily, also after end tokens", "N")
         ->check(zero_or_more);
-    command
-        ->add_option(
-            "--png", o->pictures,
-            "Write pictures to this folder: all heads (heads.png), each head (layer-L-head-H.png), and for images the "
-            "attention of [CLS] over the image (layer-L-cls.png)")
-        ->type_name("DIR");
+    add_option(
+        *command, "--png", o->pictures,
+        "Write pictures to this folder: all heads (heads.png), each head (layer-L-head-H.png), and for images the "
+        "attention of [CLS] over the image (layer-L-cls.png)",
+        "DIR");
     add_recording_precision_option(*command, o->precision);
     add_head_mask_option(*command, o->masked);
     command->add_flag(

@@ -178,8 +178,7 @@ void print_summary(const InspectReport& report) {
         page.dim(format("on {} · {} · {}", model.device().caps().name, report.precision, length_text(survey))).c_str());
     print_answers(survey, page);
     if (!report.greedy.empty()) {
-        std::string text;
-        for (const std::int32_t id : report.greedy) text += token_text(model, id);
+        const std::string text = join(report.greedy, "", [&](std::int32_t id) { return token_text(model, id); });
         std::printf("\n%s\n  %s\n", page.bold("greedy continuation").c_str(), without_controls(text).c_str());
     }
     print_reads(report, page);

@@ -2,7 +2,6 @@
 #include "runtime/session/model_access.h"
 
 #include "cli/shared/probabilities.h"
-#include "cli/shared/progress.h"
 #include "cli/shared/translation.h"
 #include "runtime/base/log.h"
 #include "runtime/io/safetensors.h"
@@ -11,20 +10,6 @@
 namespace vantage::cli {
 
 namespace {
-
-std::vector<float> all_weights(const HeadSurvey& survey) {
-    std::vector<float> all;
-    const auto tokens = static_cast<std::size_t>(survey.tokens());
-    all.reserve(static_cast<std::size_t>(survey.layers() * survey.heads()) * tokens * tokens);
-    Progress progress("collecting attention");
-    for (int layer = 0; layer < survey.layers(); ++layer)
-        for (int head = 0; head < survey.heads(); ++head) {
-            progress.show(layer * survey.heads() + head, survey.layers() * survey.heads());
-            const std::vector<float> weights = survey.weights(layer, head);
-            all.insert(all.end(), weights.begin(), weights.end());
-        }
-    return all;
-}
 
 /// Owns the values of one forward pass; tensors() refers to them.
 class SavedPass {
@@ -36,7 +21,7 @@ public:
           logits_(survey.session().logits().vector()),
           pooled_(survey.session().pooled().vector()),
           relation_(survey.session().relation().vector()),
-          attention_(all_weights(survey)),
+          attention_(all_weights(survey.session(), survey.kind(), survey.tokens(), survey.tokens())),
           router_(survey.session().router_logits().vector()),
           last_(survey.session().last_hidden().vector()),
           mean_(mean_rows(last_, survey.session().model().info().width)) {}

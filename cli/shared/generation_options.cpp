@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "cli/shared/command_options.h"
 #include "cli/shared/head_mask.h"
-#include "cli/shared/option_checks.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/fallback.h"
 
@@ -63,9 +63,8 @@ void add_generation_options(CLI::App& command, GenerationOptions& o) {
         .add_option("--repeat-penalty", s.repeat_penalty,
                     "Divide positive logits of earlier tokens by this, and multiply negative ones; 1: off")
         ->capture_default_str();
-    command
-        .add_option("--stop", o.generator.stop, "Stop at this text, which is not printed; can be given several times")
-        ->type_name("TEXT");
+    add_option(command, "--stop", o.generator.stop,
+               "Stop at this text, which is not printed; can be given several times", "TEXT");
     command.add_option("-s,--seed", s.seed, "Random seed; the same seed gives the same text")->capture_default_str();
     command
         .add_option("-c,--ctx,--context", session.context,

@@ -1,5 +1,6 @@
 #include "cli/shared/head_mask.h"
 
+#include "cli/shared/command_options.h"
 #include "runtime/base/errors.h"
 
 #include <CLI/CLI.hpp>
@@ -35,11 +36,10 @@ HeadId head_named(std::string_view name) {
 }  // namespace
 
 void add_head_mask_option(CLI::App& command, std::string& heads) {
-    command
-        .add_option("--mask-heads", heads,
-                    "Set the output of these heads to 0; layer.head, both from 0: 3.2,5.0. Encoder–decoders: e0.2 "
-                    "encoder, d1.0 or 1.0 decoder self-attention, x1.3 cross-attention")
-        ->type_name("HEADS");
+    add_option(command, "--mask-heads", heads,
+               "Set the output of these heads to 0; layer.head, both from 0: 3.2,5.0. Encoder–decoders: e0.2 "
+               "encoder, d1.0 or 1.0 decoder self-attention, x1.3 cross-attention",
+               "HEADS");
 }
 
 std::optional<std::vector<HeadId>> masked_heads(const std::string& heads) {

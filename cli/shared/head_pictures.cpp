@@ -13,30 +13,28 @@
 
 namespace vantage::cli {
 
-namespace {
-
-constexpr int max_caption = 120;  // columns; pictures wrap captions
-
-std::string join(const std::string& folder, const std::string& file) {
-    return (std::filesystem::path(folder) / file).string();
+PngTexts with_origin(PngTexts texts, const HeadSurvey& survey) {
+    const PngTexts origin = origin_texts(survey);
+    texts.insert(texts.end(), origin.begin(), origin.end());
+    return texts;
 }
 
-}  // namespace
+std::string folder_path(const std::string& folder, const std::string& file) {
+    return (std::filesystem::path(folder) / file).string();
+}
 
 std::string prompt_quoted(const HeadSurvey& survey) {
     if (const ImageInput& image = config_of(survey.session().model()).image; image.channels > 0)
         return format("an image in {} × {} patches", image.rows(), image.columns());
-    std::string text;
-    for (const std::string& token : survey.texts()) text += token;
-    return "“" + shortened(without_controls(text), max_caption) + "”";
+    constexpr int max_caption = 120;  // columns; pictures wrap captions
+    return "“" + shortened(without_controls(join(survey.texts(), "")), max_caption) + "”";
 }
 
 PngTexts origin_texts(const HeadSurvey& survey) {
     const Model& model = survey.session().model();
-    std::string ids;
-    for (int i = 0; i < survey.tokens(); ++i) ids += (i == 0 ? "" : ",") + std::to_string(survey.id(i));
-    return {
-        {"Vantage-Model", model.info().name}, {"Vantage-Device", model.device().caps().name}, {"Vantage-Tokens", ids}};
+    return {{"Vantage-Model", model.info().name},
+            {"Vantage-Device", model.device().caps().name},
+            {"Vantage-Tokens", join(survey.input().keys.ids, ",", [](std::int32_t id) { return std::to_string(id); })}};
 }
 
 HeatmapPicture head_picture(const HeadSurvey& survey, int layer, int head, std::span<const float> weights) {
@@ -75,22 +73,17 @@ std::string write_head_grid(const HeadSurvey& survey, const std::string& folder)
         picture.salient_reason = reason_text(survey);
     }
     picture.causal = survey.causal();
-    PngTexts texts = texts_of(picture);
-    const PngTexts origin = origin_texts(survey);
-    texts.insert(texts.end(), origin.begin(), origin.end());
-    std::string path = join(folder, "heads.png");
-    write_png(path, draw_head_grid(picture), texts);
+    std::string path = folder_path(folder, "heads.png");
+    write_png(path, draw_head_grid(picture), with_origin(texts_of(picture), survey));
     return path;
 }
 
 std::string write_head(const HeadSurvey& survey, int layer, int head, const std::string& folder) {
     const std::vector<float> weights = survey.weights(layer, head);
     const HeatmapPicture picture = head_picture(survey, layer, head, weights);
-    PngTexts texts = texts_of(picture);
-    const PngTexts origin = origin_texts(survey);
-    texts.insert(texts.end(), origin.begin(), origin.end());
+    PngTexts texts = with_origin(texts_of(picture), survey);
     texts.insert(texts.end(), {{"Vantage-Layer", std::to_string(layer)}, {"Vantage-Head", std::to_string(head)}});
-    std::string path = join(folder, format("layer-{}-head-{}.png", layer, head));
+    std::string path = folder_path(folder, format("layer-{}-head-{}.png", layer, head));
     write_png(path, draw_heatmap(picture), texts);
     return path;
 }
@@ -98,12 +91,8 @@ std::string write_head(const HeadSurvey& survey, int layer, int head, const std:
 std::vector<std::string> write_head_pictures(const HeadSurvey& survey, const std::string& folder) {
     make_folder(folder);
     std::vector<std::string> files{write_head_grid(survey, folder)};
-    Progress progress("drawing");
-    for (int layer = 0; layer < survey.layers(); ++layer)
-        for (int head = 0; head < survey.heads(); ++head) {
-            progress.show(layer * survey.heads() + head, survey.layers() * survey.heads());
-            files.push_back(write_head(survey, layer, head, folder));
-        }
+    for_each_head("drawing", survey.layers(), survey.heads(),
+                  [&](int layer, int head) { files.push_back(write_head(survey, layer, head, folder)); });
     return files;
 }
 
@@ -113,7 +102,7 @@ void make_folder(const std::string& folder) {
     if (error || !std::filesystem::is_directory(folder, error))
         throw bad_file_error("cannot create the folder \"{}\"{}", folder,
                              error ? ": " + error.message() : ": a file of this name exists");
-    const std::string probe = join(folder, ".vantage");
+    const std::string probe = folder_path(folder, ".vantage");
     write_file(probe, "");
     std::filesystem::remove(probe, error);
 }

@@ -24,7 +24,10 @@ std::vector<std::string> write_head_pictures(const HeadSurvey& survey, const std
 std::string prompt_quoted(const HeadSurvey& survey);
 /// Model, device and tokens, as PNG text chunks: what is needed to make the picture again.
 PngTexts origin_texts(const HeadSurvey& survey);
+PngTexts with_origin(PngTexts texts, const HeadSurvey& survey);
 
+/// The path of a file in a folder.
+std::string folder_path(const std::string& folder, const std::string& file);
 /// Creates a folder and its parents, and checks that it is writable. Throws bad_file.
 void make_folder(const std::string& folder);
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
+#include "cli/shared/head_pictures.h"
 #include "runtime/base/format.h"
 #include "runtime/io/resize.h"
 #include "runtime/models/config.h"
@@ -69,7 +69,7 @@ std::vector<std::string> write_image_overlays(const HeadSurvey& survey, const Im
     const Model& model = survey.session().model();
     std::vector<std::string> files;
     for (int layer = 0; layer < survey.layers(); ++layer) {
-        files.push_back((std::filesystem::path(folder) / format("layer-{}-cls.png", layer)).string());
+        files.push_back(folder_path(folder, format("layer-{}-cls.png", layer)));
         write_png(files.back(), overlaid(seen, read_by_class(survey, layer), config_of(model).image),
                   {{"Title", format("layer {}: attention of [CLS], mean of {} heads", layer, survey.heads())},
                    {"Vantage-Model", model.info().name},

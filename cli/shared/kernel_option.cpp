@@ -2,13 +2,14 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/shared/command_options.h"
 #include "runtime/base/log.h"
 #include "runtime/graph/kernel_names.h"
 
 namespace vantage::cli {
 
 void add_kernel_option(CLI::App& command, std::string& kernel) {
-    command.add_option("--kernel", kernel, "Only kernels of this name")->type_name("NAME");
+    add_option(command, "--kernel", kernel, "Only kernels of this name", "NAME");
 }
 
 std::string kernel_wanted(const std::string& op, const std::string& kernel) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/shared/command_options.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/graph/op_def.h"
@@ -57,6 +58,18 @@ std::vector<ModelImage> read_model_images(const Model& model, const std::string&
     Image seen = processor.framed(read_image(path));
     std::vector<float> pixels = processor.pixel_values(seen, config.image);
     return {{path, std::move(pixels), std::move(seen)}};
+}
+
+CLI::Option* add_images_option(CLI::App& command, std::vector<std::string>& files) {
+    return add_option(command, "--image", files,
+                      "Input images: PNG or JPEG, preprocessed as the model's preprocessor_config.json says, or "
+                      "safetensors files with pixel_values",
+                      "FILE");
+}
+
+void require_image(const std::string& command, const Model& model, bool has_image) {
+    if (config_of(model).is_vision() && !has_image)
+        throw usage_error("{}: {} is a vision model; give --image FILE", command, model.info().name);
 }
 
 }  // namespace vantage::cli

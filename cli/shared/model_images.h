@@ -7,6 +7,11 @@
 #include "runtime/io/image.h"
 #include "vantage/model.h"
 
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
 namespace vantage::cli {
 
 struct ModelImage {
@@ -18,5 +23,10 @@ struct ModelImage {
 /// The images of one file. PNG and JPEG are preprocessed as the model's preprocessor_config.json says. A safetensors
 /// file holds pixel_values [C, H, W] or [images, C, H, W], used as they are. Throws usage for a text model, bad_file.
 std::vector<ModelImage> read_model_images(const Model& model, const std::string& path);
+
+/// Adds --image, with several files.
+CLI::Option* add_images_option(CLI::App& command, std::vector<std::string>& files);
+/// Throws usage if the model is a vision model and there is no image.
+void require_image(const std::string& command, const Model& model, bool has_image);
 
 }  // namespace vantage::cli

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
-#include "cli/shared/option_checks.h"
+#include "cli/shared/command_options.h"
 #include "cli/shared/token_ids.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/terminal.h"
@@ -27,22 +27,17 @@ std::vector<std::int64_t> positions_in(const std::string& text) {
 }  // namespace
 
 void add_input_options(CLI::App& command, InputOptions& o) {
-    CLI::Option* prompt = command.add_option("-p,--prompt", o.prompt, "Input text; - reads stdin")->type_name("TEXT");
-    CLI::Option* ids =
-        command.add_option("--ids", o.ids, "Token ids instead of text: 1,2,3")->type_name("IDS")->excludes(prompt);
+    CLI::Option* prompt = add_option(command, "-p,--prompt", o.prompt, "Input text; - reads stdin", "TEXT");
+    CLI::Option* ids = add_option(command, "--ids", o.ids, "Token ids instead of text: 1,2,3", "IDS")->excludes(prompt);
     prompt->each([&o](const std::string&) { o.from_prompt = true; });
     ids->each([&o](const std::string&) { o.from_ids = true; });
-    command
-        .add_option("--type-ids", o.types,
-                    "Token types for an encoder: 0 for the first text, 1 for the second: 0,0,1. Default: all 0")
-        ->type_name("TYPES");
-    CLI::Option* count =
-        command
-            .add_option("--global-tokens", o.global_tokens,
-                        "Longformer: the first N tokens are global (see all tokens and are seen by all); "
-                        "0: none. Default: the model's")
-            ->type_name("N")
-            ->check(zero_or_more);
+    add_option(command, "--type-ids", o.types,
+               "Token types for an encoder: 0 for the first text, 1 for the second: 0,0,1. Default: all 0", "TYPES");
+    CLI::Option* count = add_option(command, "--global-tokens", o.global_tokens,
+                                    "Longformer: the first N tokens are global (see all tokens and are seen by all); "
+                                    "0: none. Default: the model's",
+                                    "N")
+                             ->check(zero_or_more);
     command
         .add_option_function<std::string>(
             "--global-at", [&o](const std::string& text) { o.global_positions = positions_in(text); },
@@ -50,22 +45,18 @@ void add_input_options(CLI::App& command, InputOptions& o) {
         ->type_name("POSITIONS")
         ->excludes(count);
     CLI::Option* image =
-        command
-            .add_option("--image", o.image,
-                        "Input image: PNG or JPEG, preprocessed as the model's preprocessor_config.json says, "
-                        "or a safetensors file with pixel_values")
-            ->type_name("FILE")
+        add_option(command, "--image", o.image,
+                   "Input image: PNG or JPEG, preprocessed as the model's preprocessor_config.json says, "
+                   "or a safetensors file with pixel_values",
+                   "FILE")
             ->excludes(prompt)
             ->excludes(ids);
-    command.add_option("--image-index", o.image_index, "Index of the image in pixel_values, from 0")
-        ->type_name("N")
+    add_option(command, "--image-index", o.image_index, "Index of the image in pixel_values, from 0", "N")
         ->needs(image);
-    command
-        .add_option(
-            "--decoder-ids", o.decoder_ids,
-            "Token ids for the decoder of an encoder–decoder, beginning with its start token: 0,5,9. Default: the "
-            "text that the model generates")
-        ->type_name("IDS");
+    add_option(command, "--decoder-ids", o.decoder_ids,
+               "Token ids for the decoder of an encoder–decoder, beginning with its start token: 0,5,9. Default: the "
+               "text that the model generates",
+               "IDS");
 }
 
 void require_input(const std::string& command, const InputOptions& o) {
@@ -74,8 +65,7 @@ void require_input(const std::string& command, const InputOptions& o) {
 }
 
 std::optional<ModelImage> image_of(const std::string& command, const InputOptions& o, const Model& model) {
-    if (config_of(model).is_vision() && o.image.empty())
-        throw usage_error("{}: {} is a vision model; give --image FILE", command, model.info().name);
+    require_image(command, model, !o.image.empty());
     if (o.image.empty()) return std::nullopt;
     std::vector<ModelImage> images = read_model_images(model, o.image);
     if (o.image_index >= images.size())

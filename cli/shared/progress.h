@@ -24,4 +24,15 @@ private:
     int percent_ = -1;
 };
 
+/// Calls `visit(layer, head)` for all heads, layer by layer, with a progress line.
+template <class Integer, class Visit>
+void for_each_head(const char* what, Integer layers, Integer heads, const Visit& visit) {
+    Progress progress(what);
+    for (Integer layer = 0; layer < layers; ++layer)
+        for (Integer head = 0; head < heads; ++head) {
+            progress.show(layer * heads + head, layers * heads);
+            visit(layer, head);
+        }
+}
+
 }  // namespace vantage::cli

@@ -24,13 +24,29 @@ std::vector<std::int32_t> generated_for(const Model& model, const std::vector<st
     session.set_source(source);
     if (const auto first = static_cast<std::int32_t>(config_of(model).forced_first_token); first >= 0)
         session.append(std::span(&first, 1));
+    generate(session, max_tokens);
+    return session.tokens();
+}
+
+std::vector<std::int32_t> generate(Session& session, std::int64_t max_tokens) {
     Progress progress("generating");
     std::int64_t done = 0;
-    session.generate(max_tokens, [&](std::int32_t) {
+    return session.generate(max_tokens, [&](std::int32_t) {
         progress.show(++done, max_tokens);
         return true;
     });
-    return session.tokens();
+}
+
+std::vector<float> all_weights(Session& session, AttentionKind kind, std::int64_t rows, std::int64_t keys) {
+    const ModelInfo& info = session.model().info();
+    const std::int64_t layers = info.layers_of(kind), heads = info.heads_of(kind);
+    std::vector<float> all;
+    all.reserve(static_cast<std::size_t>(layers * heads * rows * keys));
+    for_each_head("collecting attention", layers, heads, [&](std::int64_t layer, std::int64_t head) {
+        const Array one = session.attention({layer, head, kind}, {0, rows}, {0, keys});
+        all.insert(all.end(), one.begin(), one.end());
+    });
+    return all;
 }
 
 SavedTranslation::SavedTranslation(Session& session)
@@ -44,19 +60,8 @@ SavedTranslation::SavedTranslation(Session& session)
       cross_(weights(AttentionKind::cross)) {}
 
 std::vector<float> SavedTranslation::weights(AttentionKind kind) const {
-    const ModelInfo& info = session_.model().info();
     const auto [rows, keys] = rows_and_keys(session_, kind);
-    const std::int64_t layers = info.layers_of(kind), heads = info.heads_of(kind);
-    std::vector<float> all;
-    all.reserve(static_cast<std::size_t>(layers * heads * rows * keys));
-    Progress progress("collecting attention");
-    for (std::int64_t layer = 0; layer < layers; ++layer)
-        for (std::int64_t head = 0; head < heads; ++head) {
-            progress.show(layer * heads + head, layers * heads);
-            const std::vector<float> one = session_.attention({layer, head, kind}, {0, rows}, {0, keys}).vector();
-            all.insert(all.end(), one.begin(), one.end());
-        }
-    return all;
+    return all_weights(session_, kind, rows, keys);
 }
 
 std::vector<TensorToWrite> SavedTranslation::tensors() const {
@@ -78,16 +83,12 @@ std::vector<TensorToWrite> SavedTranslation::tensors() const {
 
 std::vector<SourceRead> source_reads(Session& session) {
     const ModelInfo& info = session.model().info();
-    const auto [rows, keys] = rows_and_keys(session, AttentionKind::cross);
+    const std::int64_t rows = std::ssize(session.tokens()), keys = std::ssize(session.source_tokens());
     std::vector<double> mean(static_cast<std::size_t>(rows * keys));
-    Progress progress("head statistics");
-    for (std::int64_t layer = 0; layer < info.layers; ++layer)
-        for (std::int64_t head = 0; head < info.heads; ++head) {
-            progress.show(layer * info.heads + head, info.layers * info.heads);
-            const std::vector<float> p =
-                session.attention({layer, head, AttentionKind::cross}, {0, rows}, {0, keys}).vector();
-            for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += static_cast<double>(p[i]);
-        }
+    for_each_head("head statistics", info.layers, info.heads, [&](std::int64_t layer, std::int64_t head) {
+        const Array p = session.attention({layer, head, AttentionKind::cross}, {0, rows}, {0, keys});
+        std::ranges::transform(mean, p, mean.begin(), [](double sum, float x) { return sum + static_cast<double>(x); });
+    });
     std::vector<SourceRead> reads;
     for (std::int64_t row = 0; row < rows; ++row) {
         const auto begin = mean.begin() + row * keys;

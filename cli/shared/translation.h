@@ -13,6 +13,10 @@ namespace vantage::cli {
 /// tokens.
 std::vector<std::int32_t> generated_for(const Model& model, const std::vector<std::int32_t>& source,
                                         std::int64_t max_tokens, SessionOptions options);
+/// The generated tokens, at most `max_tokens`, with a progress line.
+std::vector<std::int32_t> generate(Session& session, std::int64_t max_tokens);
+/// The weights of all heads of one kind, [layers, heads, rows, keys].
+std::vector<float> all_weights(Session& session, AttentionKind kind, std::int64_t rows, std::int64_t keys);
 
 /// Tokens, hidden states and the three attention kinds under the names of `inspect --save`. Owns the values that its
 /// tensors refer to.

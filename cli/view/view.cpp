@@ -5,11 +5,11 @@
 #include <memory>
 #include <optional>
 
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/head_pictures.h"
 #include "cli/shared/model_input.h"
-#include "cli/shared/option_checks.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
@@ -218,17 +218,15 @@ void add_state_options(CLI::App& command, const std::shared_ptr<ViewOptions>& o)
 }
 
 void add_file_options(CLI::App& command, const std::shared_ptr<ViewOptions>& o) {
-    command.add_option("--png", o->png, "With --headless: write one picture after the last token")->type_name("FILE");
-    command.add_option("--frames", o->frames, "With --headless: write one picture per token")->type_name("DIR");
-    command.add_option("--apng", o->apng, "With --headless: write one animated PNG with a frame per token")
-        ->type_name("FILE");
+    add_option(command, "--png", o->png, "With --headless: write one picture after the last token", "FILE");
+    add_option(command, "--frames", o->frames, "With --headless: write one picture per token", "DIR");
+    add_option(command, "--apng", o->apng, "With --headless: write one animated PNG with a frame per token", "FILE");
     command.add_option("--fps", o->frames_per_second, "Frames per second of the animated PNG, 0.1 to 60")
         ->check(CLI::Range(0.1, 60.0))
         ->capture_default_str();
-    command
-        .add_option("--save", o->files,
-                    "With --headless: write the map as .svg, .html, .csv, .json or .npy; can be given several times")
-        ->type_name("FILE");
+    add_option(command, "--save", o->files,
+               "With --headless: write the map as .svg, .html, .csv, .json or .npy; can be given several times",
+               "FILE");
 }
 
 }  // namespace
@@ -246,23 +244,18 @@ void add_view(CLI::App& app) {
     command->add_flag("--keys", o->keys,
                       "Print the key bindings in keymap-file format; to change them, save them as "
                       "$XDG_CONFIG_HOME/vantage/keys");
-    command->add_option("--size", o->size, "Size of the window or the picture, in pixels")
-        ->type_name("WxH")
+    add_option(*command, "--size", o->size, "Size of the window or the picture, in pixels", "WxH")
         ->capture_default_str();
     add_file_options(*command, o);
     add_state_options(*command, o);
     command->add_option("--ui-scale", o->scale, "Scale of the interface, 0.5 to 4")
         ->check(CLI::Range(0.5, 4.0))
         ->capture_default_str();
-    command
-        ->add_option("--viewer-budget", o->budget,
-                     "Maximum time of the viewer, in percent of the model's time. Default: no limit")
-        ->type_name("PERCENT")
+    add_option(*command, "--viewer-budget", o->budget,
+               "Maximum time of the viewer, in percent of the model's time. Default: no limit", "PERCENT")
         ->check(CLI::Range(0.0, 100.0));
-    command
-        ->add_option("-c,--ctx,--context", o->context,
-                     "Context length in tokens; 0: the model's maximum, at most 32768, or less if memory is short")
-        ->type_name("N")
+    add_option(*command, "-c,--ctx,--context", o->context,
+               "Context length in tokens; 0: the model's maximum, at most 32768, or less if memory is short", "N")
         ->check(zero_or_more);
     add_recording_precision_option(*command, o->precision);
     command->add_flag("--frozen-clock", o->frozen, "Do not show times, so that pictures can be compared");

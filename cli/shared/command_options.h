@@ -1,0 +1,29 @@
+// Options of commands, and checks of their numbers. (CLI::PositiveNumber and NonNegativeNumber write the largest double,
+// with its 309 digits, into their messages.)
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace vantage::cli {
+
+/// Adds an option; the help shows its value as `type`.
+template <class Value>
+CLI::Option* add_option(CLI::App& command, const char* name, Value& value, const std::string& help, const char* type) {
+    return command.add_option(name, value, help)->type_name(type);
+}
+
+/// Fails with "expected a number WHAT, got TEXT" unless `holds`.
+template <class Holds>
+CLI::Validator number_check(const char* what, const char* name, Holds holds) {
+    return {[=](std::string& text) {
+                double number = 0;
+                const bool valid = CLI::detail::lexical_cast(text, number) && holds(number);
+                return valid ? std::string() : std::string("expected a number") + what + ", got " + text;
+            },
+            name};
+}
+inline const CLI::Validator above_zero = number_check(" above 0", "POSITIVE", [](double x) { return x > 0; });
+inline const CLI::Validator zero_or_more = number_check(", 0 or more", "NONNEGATIVE", [](double x) { return x >= 0; });
+
+}  // namespace vantage::cli
