@@ -6,8 +6,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <iostream>
-#include <map>
 
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"

@@ -3,14 +3,10 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 
+#include "cli/shared/cli11.h"
 #include "runtime/bench/report.h"
-
-namespace CLI {
-class App;
-}
 
 namespace vantage::cli {
 

@@ -63,10 +63,7 @@ void run(const CompareOptions& o) {
     const Json before = read_json(o.before), after = read_json(o.after);
     const ReportComparison comparison = compare_reports(before, o.before, after, o.after, o.any_device);
     for (const std::string& warning : comparison.warnings) log(LogLevel::warning, "{}", warning);
-    if (o.json)
-        print_json(comparison);
-    else
-        print_table(comparison, o.all);
+    o.json ? print_json(comparison) : print_table(comparison, o.all);
     if (comparison.count(ReportChange::slower) > 0) set_exit_code(exit_code(ErrorKind::failure));
 }
 

@@ -91,11 +91,8 @@ void add_speed_rows(Report& report, const BenchModelOptions& o, const Model& mod
             .set("t_per_s", times.tokens_per_second())
             .set("t_per_s_median", times.median(), ShowIn::data_only)
             .set("t_per_cpu_s", times.tokens / times.cpu_seconds, ShowIn::data_only);
-        if (test.prompt)
-            row.set("host_us", std::monostate());
-        else
-            row.set("host_us", 1e6 * times.host_seconds);
-        row.set("peak_mib", static_cast<double>(times.peak_bytes) / 0x1p20)
+        row.set("host_us", test.prompt ? Cell() : Cell(1e6 * times.host_seconds))
+            .set("peak_mib", static_cast<double>(times.peak_bytes) / 0x1p20)
             .set("compile_s", times.compile_seconds, ShowIn::data_only)
             .set("parameters", model.info().parameters, ShowIn::data_only)
             .set("weight_bytes", model.info().weight_bytes, ShowIn::data_only);

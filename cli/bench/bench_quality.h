@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "runtime/bench/report.h"
 #include "vantage/device.h"

@@ -180,10 +180,7 @@ void run(const DemoOptions& o) {
         timed("read heads", [&] { return HeadSurvey(generator.session(), tokens_to_draw(o, generator.session())); });
     if (!o.json) print_head(page, survey);
     const std::vector<std::string> files = timed("draw", [&] { return draw(survey, o.folder); });
-    if (o.json)
-        print_json(o, device, example, text, survey, files);
-    else
-        print_what_next(page, files);
+    o.json ? print_json(o, device, example, text, survey, files) : print_what_next(page, files);
     note_dispatches(device, generator.session().take_timings());
 }
 

@@ -1,7 +1,5 @@
 // vantage conform: compares every kernel that this device supports with its reference.
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <set>
 #include <string>

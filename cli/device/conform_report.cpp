@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/format.h"

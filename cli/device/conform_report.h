@@ -1,7 +1,6 @@
 // Output of `vantage conform`: each failure at once, then one line per op and kernel, unsupported cases, and totals.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 

@@ -69,12 +69,10 @@ void encode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
     const Tokenizer::Encoding encoding =
         options.pair ? tokenizer.encode_pair(input, *options.pair) : tokenizer.encode(input, false);
     if (!options.json) return print(table(tokenizer, encoding));
-    Json offsets = Json::array();
-    for (const auto& [begin, end] : encoding.offsets) offsets.push_back({begin, end});
     Json result{{"ids", encoding.ids},
                 {"ids_with_special", options.pair ? encoding.ids : tokenizer.encode(input, true).ids},
                 {"tokens", encoding.tokens},
-                {"offsets", offsets}};
+                {"offsets", encoding.offsets}};
     if (options.pair) result["type_ids"] = encoding.type_ids;
     print(result);
 }
@@ -87,10 +85,7 @@ void decode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
         if (!tokenizer.has(id))
             throw usage_error("stdin: token id {} is outside the vocabulary (0 to {})", id, tokenizer.vocab_size() - 1);
     const std::string text = tokenizer.decode(ids, options.skip_special);
-    if (options.json)
-        print(Json{{"text", text}});
-    else
-        print(text);
+    options.json ? print(Json{{"text", text}}) : print(text);
 }
 
 }  // namespace
@@ -120,10 +115,7 @@ void add_tokenize(CLI::App& app) {
         "  echo '15496 11 995' | vantage tokenize --decode -m models/gpt2");
     command->callback([options] {
         const Tokenizer tokenizer = open_tokenizer(*options);
-        if (options->decode)
-            decode_stdin(*options, tokenizer);
-        else
-            encode_stdin(*options, tokenizer);
+        (options->decode ? decode_stdin : encode_stdin)(*options, tokenizer);
     });
 }
 

@@ -6,9 +6,9 @@
 
 #include "cli/explain/explain_json.h"
 #include "cli/explain/explain_text.h"
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
-#include "cli/shared/command_options.h"
 #include "runtime/base/errors.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"

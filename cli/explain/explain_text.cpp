@@ -31,7 +31,7 @@ std::string exact_text(std::uint64_t value) {
 std::string memory_text(double bytes) { return bytes_text(static_cast<std::uint64_t>(bytes)); }
 std::string percent_text(double part, double whole) { return whole > 0 ? format("{:.1f} %", 100 * part / whole) : "-"; }
 long long number(std::int64_t value) { return value; }
-std::string rows_text(std::int64_t rows) { return format("{} row{}", number(rows), rows == 1 ? "" : "s"); }
+std::string rows_text(std::int64_t rows) { return format("{} row{}", rows, rows == 1 ? "" : "s"); }
 
 // All terms of a sum; if there are more than 6, those of at least one percent.
 std::string sum_text(const Formula& formula, const SymbolValues& values) {
@@ -50,7 +50,7 @@ void print_sizes(const Explanation& e) {
     for (const auto& [symbol, meaning] : model_symbols()) {
         const std::int64_t value = e.cost.values().at(symbol);
         if (value == 0 || symbol == 'b' || (symbol == 'K' && c.kv_heads == c.heads)) continue;
-        text += format("{}{} = {} {}", text.empty() ? "" : ", ", symbol, number(value), meaning);
+        text += format("{}{} = {} {}", text.empty() ? "" : ", ", symbol, value, meaning);
     }
     std::printf("%s: %s\n  %s\n", e.model.info().name.c_str(), c.architecture.c_str(), text.c_str());
     const auto windowed = std::count_if(c.windows.begin(), c.windows.end(), [](std::int64_t w) { return w > 0; });
@@ -151,7 +151,7 @@ void print_memory(const Explanation& e) {
     for (const auto& [type, bytes] : weight_bytes(e.model)) row("weights " + type, bytes, "shared by all sessions");
     const SessionMemory m = e.session.memory();
     row("keys and values " + std::string(e.precision == Precision::f32 ? "f32" : "f16"), m.cache,
-        format("{} tokens of context", number(e.session.context())));
+        format("{} tokens of context", e.session.context()));
     row("other states", m.states, "tokens, step, tables");
     const auto intermediates = [&](const std::string& of, const Plan& plan) {
         const Schedule& s = PlanAccess::schedule(plan);
@@ -203,18 +203,18 @@ void print_runs(const Explanation& e) {
     const auto cache = [&](AttentionKind kind) { return e.cost.cache_per_token(kind); };
     if (!e.source) {
         const Formula keys = cache(AttentionKind::self) * n;
-        print_work(e, format("A {} of n = {} tokens, in one run", e.token ? "prompt" : "text", number(e.tokens)),
-                   e.prompt, e.tokens, keys);
-        if (e.token) print_work(e, format("The next token, with n = {} keys", number(e.tokens + 1)), *e.token, 1, keys);
+        print_work(e, format("A {} of n = {} tokens, in one run", e.token ? "prompt" : "text", e.tokens), e.prompt,
+                   e.tokens, keys);
+        if (e.token) print_work(e, format("The next token, with n = {} keys", e.tokens + 1), *e.token, 1, keys);
         return;
     }
     const Formula keys = cache(AttentionKind::self) * n + cache(AttentionKind::cross) * m;
-    print_work(e, format("The encoder: a text of m = {} tokens, once", number(e.tokens)), *e.source, e.tokens,
+    print_work(e, format("The encoder: a text of m = {} tokens, once", e.tokens), *e.source, e.tokens,
                cache(AttentionKind::encoder) * m);
-    print_work(e, format("The decoder: n = {} tokens, in one run", number(e.tokens)), e.prompt, e.tokens, keys);
+    print_work(e, format("The decoder: n = {} tokens, in one run", e.tokens), e.prompt, e.tokens, keys);
     print_work(e,
-               format("The decoder: one token, with n = {} keys of the decoder and m = {} of the encoder",
-                      number(e.tokens + 1), number(e.tokens)),
+               format("The decoder: one token, with n = {} keys of the decoder and m = {} of the encoder", e.tokens + 1,
+                      e.tokens),
                *e.token, 1, keys);
 }
 

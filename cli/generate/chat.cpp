@@ -75,10 +75,7 @@ void take_turn(Conversation& conversation, const std::string& line, bool json, s
     const Conversation::Turn turn = conversation.say(line, [&](const std::string& text) {
         if (!json) write_out(text);
     });
-    if (json)
-        write_json(line, turn, number);
-    else
-        write_out("\n");
+    json ? write_json(line, turn, number) : write_out("\n");
     if (turn.ending == name_of(Ending::context_full))
         log(LogLevel::warning, "the context of {} tokens is full, so the reply ended; start again with /reset",
             conversation.context());

@@ -83,10 +83,7 @@ void run_one(const CLI::App& command, const Model& model, const std::string& pro
             return true;
         });
     });
-    if (o.json)
-        write_json(model, prompt, text, generator.session(), ending);
-    else
-        write_out("\n");
+    o.json ? write_json(model, prompt, text, generator.session(), ending) : write_out("\n");
     if (ending == Ending::context_full)
         log(LogLevel::warning, "the context of {} tokens is full", generator.session().context());
     print_rates(generator.session().stats());

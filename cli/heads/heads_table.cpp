@@ -3,7 +3,6 @@
 #include "runtime/session/model_access.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "cli/shared/progress.h"
 #include "runtime/base/errors.h"

@@ -2,7 +2,6 @@
 #include "runtime/base/at.h"
 #include "runtime/session/model_access.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "cli/shared/head_pictures.h"

@@ -1,6 +1,5 @@
 // vantage inspect: one forward pass over a text or an image: predictions, attention, hidden states.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,7 +17,6 @@
 #include "cli/shared/model_input.h"
 #include "cli/shared/probabilities.h"
 #include "cli/shared/profile.h"
-#include "cli/shared/progress.h"
 #include "cli/shared/translation.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
@@ -146,10 +144,7 @@ void run(const InspectOptions& o) {
                                input.source, input.types);
         });
     if (!o.save.empty()) report.files.insert(report.files.begin(), o.save);
-    if (o.json)
-        print_json(report);
-    else
-        print_summary(report);
+    (o.json ? print_json : print_summary)(report);
     note_dispatches(device, session.take_timings());
     if (report.check && report.check->diverged) throw Error(ErrorKind::accuracy, report.check->text());
 }

@@ -1,6 +1,5 @@
 #include "cli/inspect/inspect_report.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 

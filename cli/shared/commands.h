@@ -4,12 +4,9 @@
 
 #include <string>
 
+#include "cli/shared/cli11.h"
 #include "vantage/device.h"
 #include "vantage/model.h"
-
-namespace CLI {
-class App;
-}
 
 namespace vantage::cli {
 

@@ -3,11 +3,8 @@
 
 #include <string>
 
+#include "cli/shared/cli11.h"
 #include "vantage/session.h"
-
-namespace CLI {
-class App;
-}
 
 namespace vantage::cli {
 

@@ -5,11 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/shared/cli11.h"
 #include "vantage/session.h"
-
-namespace CLI {
-class App;
-}
 
 namespace vantage::cli {
 

@@ -8,7 +8,6 @@
 #include "runtime/base/files.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/head_grid.h"
-#include "runtime/picture/png.h"
 #include "runtime/picture/shown_text.h"
 
 namespace vantage::cli {

@@ -1,9 +1,6 @@
 #include "cli/shared/head_survey.h"
-#include "runtime/base/at.h"
 #include "runtime/session/model_access.h"
 
-#include <algorithm>
-#include <cstdio>
 #include <numeric>
 
 #include "cli/shared/progress.h"

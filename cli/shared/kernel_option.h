@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "cli/shared/cli11.h"
 #include "runtime/base/errors.h"
-
-namespace CLI {
-class App;
-}
 
 namespace vantage::cli {
 

@@ -4,13 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/shared/cli11.h"
 #include "runtime/io/image.h"
 #include "vantage/model.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace vantage::cli {
 

@@ -7,12 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/shared/cli11.h"
 #include "cli/shared/model_images.h"
 #include "vantage/session.h"
-
-namespace CLI {
-class App;
-}
 
 namespace vantage::cli {
 

@@ -61,11 +61,10 @@ void write_trace(const std::string& path) {
     log(LogLevel::info, "profile: {} dispatches in {}", p.dispatches.size(), path);
 }
 
-std::optional<Roofs> known_roofs(const Caps& caps) { return load_roofs(caps, roofs_path(caps, cache_directory())); }
-
 void print_table() {
     const Profile& p = profile();
-    const std::optional<Roofs> roofs = p.device ? known_roofs(*p.device) : std::nullopt;
+    std::optional<Roofs> roofs;
+    if (p.device) roofs = load_roofs(*p.device, roofs_path(*p.device, cache_directory()));
     std::fputs(profile_table(time_by_op(p.dispatches), roofs).c_str(), stderr);
 }
 
@@ -94,10 +93,7 @@ void write_profile() {
     listen_to_spans({});
     if (const Profile& p = profile(); p.device && p.dispatches.empty())
         log(LogLevel::warning, "{} does not support timestamps: the profile contains only the host", p.device->name);
-    if (common().profile == "-")
-        print_table();
-    else
-        write_trace(common().profile);
+    common().profile == "-" ? print_table() : write_trace(common().profile);
 }
 
 }  // namespace vantage::cli

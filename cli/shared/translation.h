@@ -1,7 +1,6 @@
 // `inspect` on an encoder–decoder: the decoder's tokens, the saved tensors, and the cross-attention of each token.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "runtime/io/safetensors.h"

@@ -23,16 +23,6 @@ std::optional<LongestMatcher::Found> LongestMatcher::find(std::string_view text,
 
 namespace {
 
-bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0u) == 0x80u; }
-
-/// The character that ends at byte `end`.
-std::string_view character_before(std::string_view text, std::size_t end) {
-    std::size_t begin = end;
-    while (begin > 0 && is_continuation(text[--begin])) {
-    }
-    return text.substr(begin, end - begin);
-}
-
 bool is_word(std::string_view character) {
     // Alphabetic and joining characters are not one category, so the regular expressions classify them.
     static const Regex word(R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}])", "word characters");
@@ -40,14 +30,14 @@ bool is_word(std::string_view character) {
 }
 
 bool is_whole_word(std::string_view text, const Match& match) {
-    if (match.begin > 0 && is_word(character_before(text, match.begin))) return false;
+    if (match.begin > 0 && is_word(last_character(text.substr(0, match.begin)))) return false;
     return match.end == text.size() || !is_word(text.substr(match.end, character_at(text, match.end).bytes));
 }
 
 /// Start of the white space before `at`, at least `floor`.
 std::size_t white_space_before(std::string_view text, std::size_t at, std::size_t floor) {
     while (at > floor) {
-        const std::string_view character = character_before(text, at);
+        const std::string_view character = last_character(text.substr(0, at));
         if (!is_white_space(character_at(character, 0).code)) break;
         at -= character.size();
     }
@@ -55,12 +45,9 @@ std::size_t white_space_before(std::string_view text, std::size_t at, std::size_
 }
 
 std::size_t white_space_after(std::string_view text, std::size_t at) {
-    while (at < text.size()) {
-        const Character c = character_at(text, at);
-        if (!is_white_space(c.code)) break;
-        at += c.bytes;
-    }
-    return at;
+    for (const auto [code, begin, end] : Characters{text.substr(at)})
+        if (!is_white_space(code)) return at + begin;
+    return text.size();
 }
 
 /// Searching for a token costs its length at each position of a text, so files may not have arbitrarily long ones.
@@ -135,18 +122,15 @@ bool AddedTokens::is_special(std::string_view content) const {
 }
 
 std::int32_t AddedTokens::largest_id() const {
-    std::int32_t largest = -1;
-    for (const AddedToken& token : tokens_) largest = std::max(largest, token.id);
-    return largest;
+    return tokens_.empty() ? -1 : std::ranges::max_element(tokens_, {}, &AddedToken::id)->id;
 }
 
 // ---- cutting --------------------------------------------------------------------------------------------------------
 
-std::vector<Piece> AddedTokens::pieces_of(std::string_view text, std::size_t offset,
-                                          const LongestMatcher& matcher) const {
-    std::vector<Piece> pieces;
+void AddedTokens::cut(std::string_view text, std::size_t offset, const LongestMatcher& matcher,
+                      std::vector<Piece>& out) const {
     const auto add = [&](std::size_t begin, std::size_t end, std::int32_t token) {
-        if (begin < end) pieces.push_back({offset + begin, offset + end, token});
+        if (begin < end) out.push_back({offset + begin, offset + end, token});
     };
     std::size_t done = 0, from = 0;
     while (const std::optional<LongestMatcher::Found> found = matcher.find(text, from)) {
@@ -164,20 +148,11 @@ std::vector<Piece> AddedTokens::pieces_of(std::string_view text, std::size_t off
         done = range.end;
     }
     add(done, text.size(), -1);
-    return pieces;
 }
 
 void AddedTokens::cut(Pieces& pieces, const LongestMatcher& matcher) const {
-    std::vector<Piece> out;
-    for (const Piece& piece : pieces.pieces) {
-        if (piece.is_token()) {
-            out.push_back(piece);
-            continue;
-        }
-        const std::vector<Piece> parts = pieces_of(pieces.view(piece), piece.begin, matcher);
-        out.insert(out.end(), parts.begin(), parts.end());
-    }
-    pieces.pieces = std::move(out);
+    pieces.replace_texts(
+        [&](const Piece& piece, std::vector<Piece>& out) { cut(pieces.view(piece), piece.begin, matcher, out); });
 }
 
 Pieces AddedTokens::extract(AlignedText text, const Normalizer& normalizer) const {

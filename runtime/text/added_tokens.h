@@ -62,7 +62,7 @@ public:
 private:
     void make_matchers(const Normalizer& normalizer);
     void cut(Pieces& pieces, const LongestMatcher& matcher) const;
-    std::vector<Piece> pieces_of(std::string_view text, std::size_t offset, const LongestMatcher& matcher) const;
+    void cut(std::string_view text, std::size_t offset, const LongestMatcher& matcher, std::vector<Piece>& out) const;
 
     std::vector<AddedToken> tokens_;
     std::unordered_map<std::int32_t, std::size_t> by_id_;

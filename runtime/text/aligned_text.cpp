@@ -10,12 +10,8 @@ namespace vantage::text {
 
 AlignedText::AlignedText(std::string_view original) : bytes(original) {
     origins.reserve(original.size());
-    for (std::size_t at = 0; at < original.size();) {
-        const unsigned length = character_at(original, at).bytes;
-        origins.insert(origins.end(), length,
-                       Origin{static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + length)});
-        at += length;
-    }
+    for (const auto [code, begin, end] : Characters{original})
+        origins.resize(end, {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});
 }
 
 void AlignedText::append(char32_t code, Origin origin) {
@@ -92,6 +88,16 @@ void prepend(AlignedText& text, std::string_view prefix) {
 
 // ---- pieces ---------------------------------------------------------------------------------------------------------
 
+void Pieces::replace_texts(const std::function<void(const Piece&, std::vector<Piece>&)>& cut) {
+    std::vector<Piece> out;
+    for (const Piece& piece : pieces)
+        if (piece.is_token())
+            out.push_back(piece);
+        else
+            cut(piece, out);
+    pieces = std::move(out);
+}
+
 void Pieces::rewrite(const std::function<AlignedText(AlignedText)>& change) {
     AlignedText out;
     out.bytes.reserve(text.bytes.size());
@@ -160,12 +166,7 @@ std::vector<Part> joined(const std::vector<Part>& parts, SplitBehavior behavior)
 }  // namespace
 
 void split(Pieces& pieces, const Finder& find, SplitBehavior behavior, bool invert) {
-    std::vector<Piece> out;
-    for (const Piece& piece : pieces.pieces) {
-        if (piece.is_token()) {
-            out.push_back(piece);
-            continue;
-        }
+    pieces.replace_texts([&](const Piece& piece, std::vector<Piece>& out) {
         std::vector<Part> parts = parts_of(piece.end - piece.begin, find(pieces.view(piece)), invert);
         if (behavior == SplitBehavior::removed)
             std::erase_if(parts, [](const Part& part) { return part.delimiter; });
@@ -174,8 +175,7 @@ void split(Pieces& pieces, const Finder& find, SplitBehavior behavior, bool inve
         for (const Part& part : parts)
             if (part.range.begin < part.range.end)
                 out.push_back({piece.begin + part.range.begin, piece.begin + part.range.end, -1});
-    }
-    pieces.pieces = std::move(out);
+    });
 }
 
 std::vector<Match> find_string(std::string_view text, std::string_view wanted) {
@@ -188,11 +188,8 @@ std::vector<Match> find_string(std::string_view text, std::string_view wanted) {
 
 std::vector<Match> find_characters(std::string_view text, bool (*wanted)(char32_t)) {
     std::vector<Match> matches;
-    for (std::size_t at = 0; at < text.size();) {
-        const Character c = character_at(text, at);
-        if (wanted(c.code)) matches.push_back({at, at + c.bytes});
-        at += c.bytes;
-    }
+    for (const auto [code, begin, end] : Characters{text})
+        if (wanted(code)) matches.push_back({begin, end});
     return matches;
 }
 

@@ -61,16 +61,16 @@ struct Pieces {
     std::string_view view(std::size_t begin, std::size_t end) const {
         return std::string_view(text.bytes).substr(begin, end - begin);
     }
-    /// Replaces each text piece by the pieces that the function returns. Token pieces stay.
+    /// Replaces each text piece by the pieces that `cut` adds to the list. Token pieces stay.
+    void replace_texts(const std::function<void(const Piece&, std::vector<Piece>&)>& cut);
+    /// Replaces the text of each text piece.
     void rewrite(const std::function<AlignedText(AlignedText)>& change);
 };
 
 /// What happens to a delimiter. The words are those of tokenizer.json.
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-/// Finds the delimiters in a piece, as byte ranges from its start.
-using Finder = std::function<std::vector<Match>(std::string_view)>;
-/// Splits all text pieces. `invert`: the matches are the content, and the text between them is the delimiter.
+/// Splits all text pieces at the delimiters that `find` finds in them. `invert`: the matches are the content, and the text between them is the delimiter.
 void split(Pieces& pieces, const Finder& find, SplitBehavior behavior, bool invert = false);
 
 /// Finders. The empty string is never found.

@@ -1,6 +1,5 @@
 #include "runtime/text/bpe.h"
 
-#include <algorithm>
 #include <queue>
 
 #include "runtime/base/at.h"

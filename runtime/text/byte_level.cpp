@@ -46,12 +46,10 @@ std::optional<std::uint8_t> byte_of(char32_t letter) {
 
 std::optional<std::string> bytes_of_letters(std::string_view valid) {
     std::string bytes;
-    for (std::size_t at = 0; at < valid.size();) {
-        const Character c = character_at(valid, at);
-        const std::optional<std::uint8_t> byte = byte_of(c.code);
+    for (const char32_t letter : code_points(valid)) {
+        const std::optional<std::uint8_t> byte = byte_of(letter);
         if (!byte) return std::nullopt;
         bytes += static_cast<char>(*byte);
-        at += c.bytes;
     }
     return bytes;
 }

@@ -70,7 +70,7 @@ std::uint32_t CharacterMap::unit(std::size_t at) const {
 
 std::string_view CharacterMap::replacement_at(std::size_t begin) const {
     const auto inside_character = [this](std::size_t at) {
-        return at < replacements_.size() && (static_cast<unsigned char>(replacements_[at]) & 0xC0u) == 0x80u;
+        return at < replacements_.size() && is_continuation(replacements_[at]);
     };
     if (begin > replacements_.size() || inside_character(begin)) fail();
     const std::size_t end = std::min(replacements_.find('\0', begin), replacements_.size());
@@ -109,11 +109,8 @@ AlignedText CharacterMap::apply(const AlignedText& text) const {
         const std::string_view seen = all.substr(at, grapheme_bytes(all, at));
         at += seen.size();
         if (seen.size() <= longest && try_replace(seen, static_cast<int>(code_points(seen).size()))) continue;
-        for (std::size_t i = 0; i < seen.size();) {
-            const Character c = character_at(seen, i);
-            if (!try_replace(seen.substr(i, c.bytes), 1)) changes.push_back({c.code, 0});
-            i += c.bytes;
-        }
+        for (const auto [code, begin, end] : Characters{seen})
+            if (!try_replace(seen.substr(begin, end - begin), 1)) changes.push_back({code, 0});
     }
     return apply_changes(text, changes);
 }

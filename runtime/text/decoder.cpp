@@ -31,7 +31,6 @@ public:
         next().push(token, false);
         first_ = false;
     }
-    void finish() override { next().finish(); }
 
 private:
     bool first_ = true;
@@ -47,57 +46,56 @@ public:
     }
 };
 
-/// Maps letters to bytes and fuses them. Only the bytes of an incomplete last character are held back.
-class ByteLevel : public DecoderStage {
+/// A stage that takes each token as a whole.
+class WholeTokens : public DecoderStage {
 public:
-    void push(std::string_view chunk, bool ends) override {
+    void push(std::string_view chunk, bool ends) final {
         token_ += chunk;
-        if (!ends) return;
-        bytes_ += bytes_of_letters(token_).value_or(token_);  // a token with other characters is kept
-        token_.clear();
-        std::string text;
-        std::size_t at = 0;
-        while (at < bytes_.size()) {
-            const Utf8Step step = utf8_step(bytes_, at);
-            if (step.kind == Utf8Step::Kind::cut_off) break;
-            if (step.kind == Utf8Step::Kind::character)
-                text.append(bytes_, at, step.bytes);
-            else
-                text += replacement_character;
-            at += step.bytes;
-        }
-        bytes_.erase(0, at);
-        if (!text.empty()) next().push(text, false);
+        if (ends) take(std::exchange(token_, {}));
     }
+
+private:
+    virtual void take(const std::string& token) = 0;
+    std::string token_;
+};
+
+/// Maps letters to bytes and fuses them. Only the bytes of an incomplete last character are held back.
+class ByteLevel : public WholeTokens {
+public:
     void finish() override {
         next().push(bytes_.empty() ? std::string_view() : replacement_character, true);
         next().finish();
     }
 
 private:
-    std::string token_, bytes_;
+    void take(const std::string& token) override {
+        bytes_ += bytes_of_letters(token).value_or(token);  // a token with other characters is kept
+        std::size_t whole = bytes_.size() - std::min<std::size_t>(bytes_.size(), 3);
+        while (whole < bytes_.size() && utf8_step(bytes_, whole).kind != Utf8Step::Kind::cut_off) ++whole;
+        const std::string text = repair_utf8(std::string_view(bytes_).substr(0, whole));
+        bytes_.erase(0, whole);
+        if (!text.empty()) next().push(text, false);
+    }
+    std::string bytes_;
 };
 
 /// Converts a run of byte tokens such as <0xE2> to text, or to one U+FFFD per byte if the run is not valid UTF-8.
-class ByteFallback : public DecoderStage {
+class ByteFallback : public WholeTokens {
 public:
-    void push(std::string_view chunk, bool ends) override {
-        token_ += chunk;
-        if (!ends) return;
-        if (const std::optional<std::uint8_t> byte = byte_of_token(token_)) {
-            run_ += static_cast<char>(*byte);
-        } else {
-            end_run();
-            next().push(token_, true);
-        }
-        token_.clear();
-    }
     void finish() override {
         end_run();
         next().finish();
     }
 
 private:
+    void take(const std::string& token) override {
+        if (const std::optional<std::uint8_t> byte = byte_of_token(token)) {
+            run_ += static_cast<char>(*byte);
+        } else {
+            end_run();
+            next().push(token, true);
+        }
+    }
     void end_run() {
         if (run_.empty()) return;
         if (is_utf8(run_))
@@ -106,7 +104,7 @@ private:
             for (std::size_t i = 0; i < run_.size(); ++i) next().push(replacement_character, true);
         run_.clear();
     }
-    std::string token_, run_;
+    std::string run_;
 };
 
 /// Strips up to a number of characters from both ends of each token. Holds back what may be stripped from the end.
@@ -128,7 +126,6 @@ public:
         next().push("", true);
         at_start_ = true;
     }
-    void finish() override { next().finish(); }
 
 private:
     /// Passes on everything except up to `stop_` trailing content characters.
@@ -199,7 +196,6 @@ public:
         next().push(replaced(token_), true);
         token_.clear();
     }
-    void finish() override { next().finish(); }
 
 private:
     std::string replaced(std::string_view text) const {
@@ -232,21 +228,15 @@ struct WordPieceRule {
     }
 };
 
-class WordPieceStage : public DecoderStage {
+class WordPieceStage : public WholeTokens {
 public:
     explicit WordPieceStage(WordPieceRule rule) : rule_(std::move(rule)) {}
-    void push(std::string_view chunk, bool ends) override {
-        token_ += chunk;
-        if (!ends) return;
-        next().push(rule_.text_of(token_, first_), true);
-        token_.clear();
-        first_ = false;
-    }
-    void finish() override { next().finish(); }
 
 private:
+    void take(const std::string& token) override {
+        next().push(rule_.text_of(token, std::exchange(first_, false)), true);
+    }
     WordPieceRule rule_;
-    std::string token_;
     bool first_ = true;
 };
 
@@ -255,18 +245,11 @@ class MetaspaceStage : public DecoderStage {
 public:
     explicit MetaspaceStage(const Metaspace& options) : options_(options) { append_utf8(sign_, options.replacement); }
     void push(std::string_view chunk, bool ends) override {
-        std::string text;
-        std::size_t at = 0;
-        for (const Match& match : find_string(chunk, sign_)) {
-            text.append(chunk, at, match.begin - at);
-            if (!first_ || options_.prepend == Metaspace::Prepend::never) text += ' ';
-            at = match.end;
-        }
-        text.append(chunk, at, chunk.size() - at);
+        const bool dropped = first_ && options_.prepend != Metaspace::Prepend::never;
+        const std::string text = with_replaced(chunk, find_string(chunk, sign_), dropped ? "" : " ");
         first_ = first_ && !ends;
         next().push(text, ends);
     }
-    void finish() override { next().finish(); }
 
 private:
     Metaspace options_;

@@ -21,7 +21,7 @@ public:
     /// `ends`: the chunk is the last one of its token.
     virtual void push(std::string_view chunk, bool ends) = 0;
     /// There are no more tokens. Passes on what was held back.
-    virtual void finish() = 0;
+    virtual void finish() { next().finish(); }
 
     void connect(DecoderStage* next) { next_ = next; }
 

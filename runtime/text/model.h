@@ -15,8 +15,6 @@ namespace vantage::text {
 class Model {
 public:
     virtual ~Model() = default;
-    Model(const Model&) = delete;
-    Model& operator=(const Model&) = delete;
 
     struct Token {
         std::int32_t id;

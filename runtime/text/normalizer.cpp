@@ -1,5 +1,6 @@
 #include "runtime/text/normalizer.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "runtime/text/character_map.h"
@@ -9,9 +10,7 @@ namespace vantage::text {
 namespace {
 
 bool is_ascii(std::string_view text) {
-    for (const char c : text)
-        if (static_cast<unsigned char>(c) >= 0x80) return false;
-    return true;
+    return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
 Normalizer make_form_normalizer(NormalForm form) {
@@ -26,11 +25,8 @@ AlignedText mapped(const AlignedText& text, std::u32string (*change)(char32_t)) 
     AlignedText out;
     out.bytes.reserve(text.bytes.size());
     out.origins.reserve(text.bytes.size());
-    for (std::size_t at = 0; at < text.bytes.size();) {
-        const Character c = character_at(text.bytes, at);
-        for (const char32_t changed : change(c.code)) out.append(changed, text.origins[at]);
-        at += c.bytes;
-    }
+    for (const auto [code, begin, end] : Characters{text.bytes})
+        for (const char32_t changed : change(code)) out.append(changed, text.origins[begin]);
     return out;
 }
 
@@ -44,17 +40,12 @@ AlignedText without(const AlignedText& text, bool (*unwanted)(char32_t)) {
 
 /// Strips white space at the ends.
 AlignedText stripped(const AlignedText& text, bool left, bool right) {
-    std::size_t begin = text.bytes.size(), end = 0;  // the range without white space at its ends
-    for (std::size_t at = 0; at < text.bytes.size();) {
-        const Character c = character_at(text.bytes, at);
-        if (!is_white_space(c.code)) {
-            begin = std::min(begin, at);
-            end = at + c.bytes;
-        }
-        at += c.bytes;
-    }
+    std::size_t from = text.bytes.size(), to = 0;  // the range without white space at its ends
+    for (const auto [code, begin, end] : Characters{text.bytes})
+        if (!is_white_space(code)) from = std::min(from, begin), to = end;
     AlignedText out;
-    const std::size_t from = left ? begin : 0, to = right ? std::max(end, from) : text.bytes.size();
+    if (!left) from = 0;
+    if (!right) to = text.bytes.size();
     if (from < to) out.append(text, from, to);
     return out;
 }

@@ -1,7 +1,5 @@
 #include "runtime/text/pattern.h"
 
-#include <memory>
-
 namespace vantage::text {
 
 std::optional<std::string> plain_pattern(const JsonFields& component) {
@@ -22,9 +20,7 @@ Finder make_finder(const JsonFields& component) {
         return [wanted](std::string_view text) { return find_string(text, wanted); };
     }
     if (!pattern.has("Regex")) component.fail("pattern", "one of: String, Regex");
-    const auto regex = std::make_shared<const Regex>(pattern.text("Regex"),
-                                                     pattern.name() + ": " + in_quotes(pattern.path_of("Regex")));
-    return [regex](std::string_view text) { return regex->find_all(text); };
+    return Regex(pattern.text("Regex"), pattern.name() + ": " + in_quotes(pattern.path_of("Regex"))).finder();
 }
 
 char32_t one_character(const JsonFields& fields, std::string_view key) {

@@ -1,17 +1,10 @@
 #include "runtime/text/pre_tokenizer.h"
 
-#include <memory>
-
 #include "runtime/text/byte_level.h"
 #include "runtime/text/pattern.h"
 
 namespace vantage::text {
 namespace {
-
-Finder make_regex_finder(const char* pattern, const char* where) {
-    const auto regex = std::make_shared<const Regex>(pattern, where);
-    return [regex](std::string_view text) { return regex->find_all(text); };
-}
 
 /// Maps each byte of a piece to a visible letter, with the origin of its character.
 AlignedText to_letters(const AlignedText& text) {
@@ -26,7 +19,7 @@ AlignedText to_letters(const AlignedText& text) {
 PreTokenizer make_byte_level_pre_tokenizer(const JsonFields& fields) {
     const bool prefix = fields.optional_flag("add_prefix_space").value_or(true);
     Finder words;
-    if (fields.optional_flag("use_regex").value_or(true)) words = make_regex_finder(gpt2_words, "GPT-2's words");
+    if (fields.optional_flag("use_regex").value_or(true)) words = Regex(gpt2_words, "GPT-2's words").finder();
     return [prefix, words](Pieces& pieces) {
         if (prefix)
             pieces.rewrite([](AlignedText text) {
@@ -126,7 +119,7 @@ PreTokenizer make_pre_tokenizer(const JsonFields& fields) {
                                                   single ? SplitBehavior::isolated : SplitBehavior::contiguous);
     }
     if (kind == "Whitespace")
-        return make_split_pre_tokenizer(make_regex_finder(words, "words"), SplitBehavior::removed, true);
+        return make_split_pre_tokenizer(Regex(words, "words").finder(), SplitBehavior::removed, true);
     if (kind == "BertPreTokenizer") return make_bert_pre_tokenizer();
     if (kind == "WhitespaceSplit") return make_character_split_pre_tokenizer(is_white_space, SplitBehavior::removed);
     return make_character_split_pre_tokenizer(is_punctuation,

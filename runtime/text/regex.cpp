@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "runtime/base/errors.h"
 #include "runtime/text/unicode.h"
@@ -22,7 +21,6 @@ struct Releaser {
 template <class T, void (*release)(T*)>
 using Owned = std::unique_ptr<T, Releaser<T, release>>;
 
-using Code = Owned<pcre2_code, pcre2_code_free>;
 using CompileContext = Owned<pcre2_compile_context, pcre2_compile_context_free>;
 using MatchContext = Owned<pcre2_match_context, pcre2_match_context_free>;
 using MatchData = Owned<pcre2_match_data, pcre2_match_data_free>;
@@ -39,14 +37,6 @@ std::string message_of(int code) {
 [[noreturn]] void fail(const std::string& where, const std::string& what) {
     throw bad_file_error("{}: {}", where, what);
 }
-
-}  // namespace
-
-struct Regex::Compiled {
-    Code code;
-};
-
-namespace {
 
 /// Matches a pattern in a text with a number of steps that is bounded by the text's length. PCRE2 itself only limits
 /// the steps per starting position, of which a text has one per character.
@@ -108,10 +98,6 @@ private:
 
 }  // namespace
 
-Regex::~Regex() = default;
-Regex::Regex(Regex&&) noexcept = default;
-Regex& Regex::operator=(Regex&&) noexcept = default;
-
 Regex::Regex(const std::string& pattern, std::string where) : where_(std::move(where)) {
     if (pattern.size() > longest_pattern)
         fail(where_,
@@ -125,10 +111,10 @@ Regex::Regex(const std::string& pattern, std::string where) : where_(std::move(w
     const std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
     int error = 0;
     PCRE2_SIZE at = 0;
-    compiled_ = std::make_unique<Compiled>();
-    compiled_->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(), options,
-                                        &error, &at, context.get()));
-    if (!compiled_->code)
+    code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(), options, &error, &at,
+                              context.get()),
+                pcre2_code_free);
+    if (!code_)
         fail(where_,
              format("not a regular expression, at character {}: {}", static_cast<std::size_t>(at), message_of(error)));
 }
@@ -136,7 +122,7 @@ Regex::Regex(const std::string& pattern, std::string where) : where_(std::move(w
 std::vector<Match> Regex::find_all(std::string_view subject) const {
     std::vector<Match> matches;
     if (subject.empty()) return matches;
-    Search search(compiled_->code.get(), subject);
+    Search search(code_.get(), subject);
     if (!search.ready()) throw Error(ErrorKind::out_of_memory, where_ + ": no memory for a regular expression");
     for (std::size_t at = 0; at <= subject.size();) {
         const int result = search.next(at);

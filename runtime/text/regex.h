@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+struct pcre2_real_code_8;  // PCRE2's compiled pattern
 
 namespace vantage::text {
 
@@ -15,21 +18,24 @@ struct Match {
     std::size_t begin = 0, end = 0;
 };
 
+/// Finds places in a text, as byte ranges.
+using Finder = std::function<std::vector<Match>(std::string_view)>;
+
+/// Copies share the compiled pattern.
 class Regex {
 public:
     /// `where` names file and field in messages. Throws bad_file if the pattern cannot be compiled.
     Regex(const std::string& pattern, std::string where);
-    ~Regex();
-    Regex(Regex&&) noexcept;
-    Regex& operator=(Regex&&) noexcept;
 
     /// All matches in valid UTF-8, left to right, without overlaps. An empty match directly after another match is
     /// ignored. Throws bad_file if the pattern exceeds the limits on steps or memory.
     std::vector<Match> find_all(std::string_view subject) const;
+    Finder finder() const {
+        return [regex = *this](std::string_view text) { return regex.find_all(text); };
+    }
 
 private:
-    struct Compiled;
-    std::unique_ptr<Compiled> compiled_;
+    std::shared_ptr<const pcre2_real_code_8> code_;
     std::string where_;
 };
 

@@ -47,7 +47,7 @@ public:
         std::uint32_t count = 0;
         for (std::size_t i = 0; i < text.size(); ++i) {
             counts_[i] = count;  // characters that end before byte i, for the first byte of each
-            if (i + 1 == text.size() || (static_cast<unsigned char>(text[i + 1]) & 0xC0u) != 0x80u) ++count;
+            if (i + 1 == text.size() || !is_continuation(text[i + 1])) ++count;
         }
         counts_[text.size()] = count;
     }

@@ -54,6 +54,12 @@ std::u32string lower_case(char32_t c) {
     return std::u32string(1, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
 }
 
+std::string_view last_character(std::string_view valid) {
+    std::size_t begin = valid.size() - 1;
+    while (begin > 0 && is_continuation(valid[begin])) --begin;
+    return valid.substr(begin);
+}
+
 std::size_t grapheme_bytes(std::string_view valid, std::size_t at) {
     const std::size_t begin = at;
     utf8proc_int32_t state = 0;
@@ -90,17 +96,15 @@ std::vector<Change> decompose(std::string_view valid, bool compatible) {
             [](const Change& a, const Change& b) { return combining_class(a.code) < combining_class(b.code); });
         sorted = out.size();
     };
-    for (std::size_t at = 0; at < valid.size();) {
-        const Character c = character_at(valid, at);
-        at += c.bytes;
+    for (const auto [c, begin, end] : Characters{valid}) {
         std::array<utf8proc_int32_t, 32> parts{};  // the longest decomposition (U+FDFA) has 18
         int boundary = 0;
         const utf8proc_ssize_t count =
-            utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c.code), parts.data(),
+            utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), parts.data(),
                                     static_cast<utf8proc_ssize_t>(parts.size()), options, &boundary);
         const bool usable = count > 0 && static_cast<std::size_t>(count) <= parts.size();
         for (std::size_t i = 0; i < (usable ? static_cast<std::size_t>(count) : 1); ++i) {
-            const char32_t part = usable ? static_cast<char32_t>(parts[i]) : c.code;
+            const char32_t part = usable ? static_cast<char32_t>(parts[i]) : c;
             if (combining_class(part) == 0) sort_marks();
             out.push_back({part, i == 0 ? 0 : 1});
         }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +20,34 @@ bool is_control(char32_t c);          ///< categories Cc, Cf, Co
 bool is_invisible(char32_t c);
 /// Full, context-free lowercase mapping: one or two characters.
 std::u32string lower_case(char32_t c);
+inline bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0u) == 0x80u; }
+/// The last character of a valid text, which must not be empty.
+std::string_view last_character(std::string_view valid);
+
+/// The characters of a valid text with their places: for (const auto [code, begin, end] : Characters{text}) …
+struct Characters {
+    struct Place {
+        char32_t code;
+        std::size_t begin, end;
+    };
+    struct Iterator {
+        std::string_view text;
+        std::size_t at;
+        Place operator*() const {
+            const Character c = character_at(text, at);
+            return {c.code, at, at + c.bytes};
+        }
+        void operator++() {
+            do ++at;
+            while (at < text.size() && is_continuation(text[at]));
+        }
+        bool operator!=(const Iterator& other) const { return at != other.at; }
+    };
+    std::string_view text;
+    Iterator begin() const { return {text, 0}; }
+    Iterator end() const { return {text, text.size()}; }
+};
+
 /// Length in bytes of the extended grapheme cluster at a position.
 std::size_t grapheme_bytes(std::string_view valid, std::size_t at);
 /// Simple lowercase mapping: one character.

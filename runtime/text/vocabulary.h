@@ -25,9 +25,7 @@ inline constexpr std::int64_t largest_token_id = (std::int64_t{1} << 30) - 1;
 class Vocabulary {
 public:
     Vocabulary() = default;
-    Vocabulary(const Vocabulary&) = delete;
-    Vocabulary& operator=(const Vocabulary&) = delete;
-    Vocabulary(Vocabulary&&) = default;
+    Vocabulary(Vocabulary&&) = default;  // no copies: texts_ points into ids_
     Vocabulary& operator=(Vocabulary&&) = default;
 
     void reserve(std::size_t count);

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/format.h"
-#include "runtime/base/json.h"
 #include "runtime/text/jinja/functions.h"
 
 namespace vantage::text::jinja {
@@ -95,14 +93,14 @@ Value calculated(const std::string& sign, const Value& a, const Value& b, Budget
     if (sign == "*" && is_sequence(a) && integer_in(b) != nullptr) return repeated(a, integer_in(b), budget);
     if (sign == "*" && is_sequence(b) && integer_in(a) != nullptr) return repeated(b, integer_in(a), budget);
     if (sign == "%" && text_in(a) != nullptr) not_supported("formatting a text with %");
-    fail(std::string(kind_of(a)) + " " + sign + " " + kind_of(b) + " has no meaning");
+    fail("{} {} {} has no meaning", kind_of(a), sign, kind_of(b));
 }
 
 Value negated(const Value& value) {
     require_defined(value);
     if (const std::int64_t* integer = integer_in(value)) return checked("-", 0, *integer);
     if (const double* number = as<double>(value)) return -*number;
-    fail(std::string("- of ") + kind_of(value));
+    fail("- of {}", kind_of(value));
 }
 
 Value range(const Arguments& arguments, Budget& budget) {
@@ -115,7 +113,7 @@ Value range(const Arguments& arguments, Budget& budget) {
     constexpr std::size_t maximum = 100'000;  // the limit of Jinja's sandbox
     Values all;
     for (std::int64_t at = begin; step > 0 ? at < end : at > end; at = checked("+", at, step)) {
-        if (all.size() == maximum) fail(format("range() of more than {}", maximum));
+        if (all.size() == maximum) fail("range() of more than {}", maximum);
         all.emplace_back(at);
     }
     return budget.list(std::move(all));

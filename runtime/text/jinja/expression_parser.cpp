@@ -172,26 +172,18 @@ std::int64_t ExpressionParser::integer(const Token& token) const {
 ExpressionRef ExpressionParser::list(int line) {
     const Level level(*this);
     std::vector<ExpressionRef> parts;
-    while (!at_sign("]")) {
-        if (!parts.empty()) expect_sign(",");
-        if (at_sign("]")) break;
-        parts.push_back(expression());
-    }
-    take();
+    separated("]", [&] { parts.push_back(expression()); });
     return make(Kind::list, line, "", std::move(parts));
 }
 
 ExpressionRef ExpressionParser::dict(int line) {
     const Level level(*this);
     std::vector<ExpressionRef> parts;
-    while (!at_sign("}")) {
-        if (!parts.empty()) expect_sign(",");
-        if (at_sign("}")) break;
+    separated("}", [&] {
         parts.push_back(expression());
         expect_sign(":");
         parts.push_back(expression());
-    }
-    take();
+    });
     return make(Kind::dict, line, "", std::move(parts));
 }
 
@@ -235,10 +227,7 @@ ExpressionRef ExpressionParser::call(ExpressionRef callee) {
 void ExpressionParser::arguments(Expression& call) {
     const Level level(*this);
     expect_sign("(");
-    bool first = true;
-    while (!at_sign(")")) {
-        if (!std::exchange(first, false)) expect_sign(",");
-        if (at_sign(")")) break;
+    separated(")", [&] {
         if (at_sign("*") || at_sign("**")) not_supported("a call with * or **");
         if (now().kind == Token::Kind::name && is(ahead(), Token::Kind::sign, "=")) {
             std::string key = take().text;
@@ -248,8 +237,7 @@ void ExpressionParser::arguments(Expression& call) {
             if (!call.named.empty()) fail("a positional argument follows a named one");
             call.parts.push_back(expression());
         }
-    }
-    take();
+    });
     deepen(call);
 }
 

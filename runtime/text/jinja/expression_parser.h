@@ -39,6 +39,16 @@ private:
         }
         return left;
     }
+    /// Parts with commas between them, and perhaps one after them, up to and including `close`.
+    template <class Part>
+    void separated(std::string_view close, const Part& part) {
+        for (bool first = true; !at_sign(close); first = false) {
+            if (!first) expect_sign(",");
+            if (at_sign(close)) break;
+            part();
+        }
+        take();
+    }
     bool ends_tuple() const;
     ExpressionRef disjunction();
     ExpressionRef conjunction();

@@ -4,7 +4,6 @@
 #include <cstdlib>
 
 #include "runtime/base/at.h"
-#include "runtime/base/format.h"
 #include "runtime/base/json.h"
 #include "runtime/text/jinja/functions.h"
 #include "runtime/text/jinja/print.h"
@@ -14,7 +13,7 @@ namespace vantage::text::jinja {
 
 std::vector<const Value*> Arguments::bind(const std::string& callee, std::initializer_list<const char*> names) const {
     if (by_place.size() > names.size())
-        fail(format("{}: {} arguments, wanted at most {}", callee, by_place.size(), names.size()));
+        fail("{}: {} arguments, wanted at most {}", callee, by_place.size(), names.size());
     std::vector<const Value*> bound(names.size());
     for (std::size_t i = 0; i < by_place.size(); ++i) bound[i] = &by_place[i];
     for (const auto& [name, value] : by_name) {
@@ -26,30 +25,18 @@ std::vector<const Value*> Arguments::bind(const std::string& callee, std::initia
 }
 
 Arguments rest_of(const Arguments& arguments, std::size_t first) {
-    Arguments rest;
-    for (std::size_t i = first; i < arguments.by_place.size(); ++i) rest.by_place.push_back(arguments.by_place[i]);
-    rest.by_name = arguments.by_name;
-    return rest;
+    const Values& all = arguments.by_place;
+    return {{all.begin() + static_cast<std::ptrdiff_t>(std::min(first, all.size())), all.end()}, arguments.by_name};
 }
 
 namespace {
-
-const std::string& wanted_text(const Value* value, const char* what) {
-    if (value != nullptr) require_defined(*value);
-    const std::string* text = value == nullptr ? nullptr : text_in(*value);
-    if (text == nullptr)
-        fail(std::string(what) + (value == nullptr ? " is missing" : " is " + std::string(kind_of(*value))) +
-             ", wanted a text");
-    return *text;
-}
 
 // ---- one value ------------------------------------------------------------------------------------------------------
 
 Value trim(const Value& input, const Arguments& arguments, Budget& budget) {
     const Value* removed = arguments.bind("trim", {"chars"})[0];
     const std::string text = str(input, budget);
-    if (removed == nullptr || is_none(*removed)) return budget.text(std::string(strip(text, Side::both)));
-    return budget.text(std::string(strip(text, Side::both, wanted_text(removed, "trim: chars"))));
+    return budget.text(std::string(strip(text, Side::both, optional_text(removed, "trim: chars"))));
 }
 
 template <std::string (*change)(std::string_view)>
@@ -80,8 +67,10 @@ Value default_filter(const Value& input, const Arguments& arguments, Budget&) {
 }
 
 // Parses a number as Python's int() and float() do.
-std::optional<double> real_in(const std::string& text) {
-    const std::string bare(strip(text, Side::both));
+std::optional<double> real_in(const Value& value) {
+    if (is_number(value)) return number_of(value);
+    const std::string* text = text_in(value);
+    const std::string bare(text == nullptr ? "" : strip(*text, Side::both));
     if (bare.empty() || bare.find_first_not_of("+-.0123456789eE") != std::string::npos) return std::nullopt;
     char* end = nullptr;
     const double number = std::strtod(bare.c_str(), &end);
@@ -94,34 +83,23 @@ std::optional<std::int64_t> integer_in_text(const std::string& text) {
     const auto [end, error] = std::from_chars(bare.data(), bare.data() + bare.size(), number);
     return error == std::errc() && end == bare.data() + bare.size() ? std::optional(number) : std::nullopt;
 }
-std::optional<std::int64_t> truncated(double number) {
-    if (!(std::abs(number) < 0x1p63)) return std::nullopt;
-    return static_cast<std::int64_t>(number);
-}
 
 Value integer(const Value& input, const Arguments& arguments, Budget&) {
     const Value* given = arguments.bind("int", {"default"})[0];
-    const Value default_value = given == nullptr ? Value(std::int64_t{0}) : *given;
     require_defined(input);
     if (const std::int64_t* number = integer_in(input)) return *number;
-    const std::string* text = text_in(input);
-    if (text != nullptr)
+    if (const std::string* text = text_in(input))
         if (const auto number = integer_in_text(*text)) return *number;
-    const std::optional<double> number = text != nullptr    ? real_in(*text)
-                                         : is_number(input) ? std::optional(number_of(input))
-                                                            : std::nullopt;
-    const std::optional<std::int64_t> whole_number = number ? truncated(*number) : std::nullopt;
-    return whole_number ? Value(*whole_number) : default_value;
+    if (const std::optional<double> number = real_in(input); number && std::abs(*number) < 0x1p63)
+        return static_cast<std::int64_t>(*number);
+    return given == nullptr ? Value(std::int64_t{0}) : *given;
 }
 
 Value real(const Value& input, const Arguments& arguments, Budget&) {
     const Value* given = arguments.bind("float", {"default"})[0];
-    const Value default_value = given == nullptr ? Value(0.0) : *given;
     require_defined(input);
-    if (is_number(input)) return number_of(input);
-    const std::string* text = text_in(input);
-    const std::optional<double> number = text == nullptr ? std::nullopt : real_in(*text);
-    return number ? Value(*number) : default_value;
+    if (const std::optional<double> number = real_in(input)) return *number;
+    return given == nullptr ? Value(0.0) : *given;
 }
 
 Value json(const Value& input, const Arguments& arguments, Budget& budget) {
@@ -133,15 +111,15 @@ Value json(const Value& input, const Arguments& arguments, Budget& budget) {
     if (given[2] != nullptr && !is_none(*given[2])) {
         const Values both = elements(*given[2], budget);
         if (both.size() != 2) fail("tojson: separators must be two strings");
-        style.item_separator = wanted_text(&both[0], "tojson: a separator");
-        style.key_separator = wanted_text(&both[1], "tojson: a separator");
+        style.item_separator = text_of(both[0], "tojson: a separator");
+        style.key_separator = text_of(both[1], "tojson: a separator");
     }
     return budget.text(to_json(input, style, budget));
 }
 
 Value items(const Value& input, const Arguments& arguments, Budget& budget) {
     if (is_undefined(input)) return budget.list({});
-    if (as<DictRef>(input) == nullptr) fail(std::string("items of ") + kind_of(input) + ", wanted a mapping");
+    if (as<DictRef>(input) == nullptr) fail("items of {}, wanted a mapping", kind_of(input));
     return method("items", input, arguments, budget);
 }
 
@@ -196,22 +174,27 @@ Value join(const Value& input, const Arguments& arguments, Budget& budget) {
     return budget.text(std::move(out));
 }
 
-Value map(const Value& input, const Arguments& arguments, Budget& budget) {
-    Values out;
-    const bool by_attribute = arguments.by_place.empty();
-    const auto given = by_attribute ? arguments.bind("map", {"attribute", "default"}) : std::vector<const Value*>(2);
-    if (by_attribute && given[0] == nullptr) fail("map needs a filter or an attribute");
-    if (!by_attribute && wanted_text(&arguments.by_place[0], "map: the filter") == "map")
-        not_supported("map inside of map");
-    for (const Value& item : elements(input, budget)) {
+/// map(attribute='a.b', default=…)
+Value attributes(const Value& input, const Arguments& arguments, Budget& budget) {
+    const auto given = arguments.bind("map", {"attribute", "default"});
+    if (given[0] == nullptr) fail("map needs a filter or an attribute");
+    Values out = elements(input, budget);
+    for (Value& item : out) {
         budget.step();
-        if (!by_attribute) {
-            out.push_back(filtered(wanted_text(arguments.by_place.data(), "map: the filter"), item,
-                                   rest_of(arguments, 1), budget));
-            continue;
-        }
-        const Value found = deep_attribute(item, *given[0], budget);
-        out.push_back(is_undefined(found) && given[1] != nullptr ? *given[1] : found);
+        item = deep_attribute(item, *given[0], budget);
+        if (is_undefined(item) && given[1] != nullptr) item = *given[1];
+    }
+    return budget.list(std::move(out));
+}
+
+Value map(const Value& input, const Arguments& arguments, Budget& budget) {
+    if (arguments.by_place.empty()) return attributes(input, arguments, budget);
+    const std::string& filter = text_of(arguments.by_place[0], "map: the filter");
+    if (filter == "map") not_supported("map inside of map");
+    Values out = elements(input, budget);
+    for (Value& item : out) {
+        budget.step();
+        item = filtered(filter, item, rest_of(arguments, 1), budget);
     }
     return budget.list(std::move(out));
 }
@@ -226,8 +209,8 @@ Value selected(const Value& input, const Arguments& arguments, Budget& budget) {
         budget.step();
         const Value looked_at = place == 1 ? deep_attribute(item, arguments.by_place[0], budget) : item;
         const bool holds = by_truth ? truth(looked_at)
-                                    : tested(wanted_text(&arguments.by_place[place], "the test to select by"),
-                                             looked_at, rest_of(arguments, place + 1), budget);
+                                    : tested(text_of(arguments.by_place[place], "the test to select by"), looked_at,
+                                             rest_of(arguments, place + 1), budget);
         if (holds == keep) out.push_back(item);
     }
     return budget.list(std::move(out));
@@ -269,9 +252,9 @@ constexpr Filter filters[] = {
 }  // namespace
 
 Value filtered(const std::string& name, const Value& input, const Arguments& arguments, Budget& budget) {
-    for (const Filter& filter : filters)
-        if (name == filter.name) return filter.apply(input, arguments, budget);
-    not_supported("the filter " + in_quotes(name));
+    const auto found = std::ranges::find(filters, name, &Filter::name);
+    if (found == std::end(filters)) not_supported("the filter " + in_quotes(name));
+    return found->apply(input, arguments, budget);
 }
 
 }  // namespace vantage::text::jinja

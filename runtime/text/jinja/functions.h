@@ -25,6 +25,9 @@ bool tested(const std::string& name, const Value& value, const Arguments& argume
 /// A filter or test that is given by arguments, from `first` on: select('equalto', 3).
 Arguments rest_of(const Arguments& arguments, std::size_t first);
 
+/// The text of an argument, nullptr if it is missing or none. Throws for another type.
+const std::string* optional_text(const Value* value, const char* what);
+
 /// value.name(…): always the method, even if the mapping `value` has a key of this name.
 bool has_method(const Value& value, const std::string& name);
 Value method(const std::string& name, const Value& value, const Arguments& arguments, Budget& budget);

@@ -6,7 +6,6 @@
 #include <locale>
 #include <sstream>
 
-#include "runtime/base/format.h"
 #include "runtime/base/json.h"
 #include "runtime/text/jinja/functions.h"
 
@@ -73,7 +72,7 @@ private:
     void write(std::string& out, std::string_view text) {
         budget_.make(text.size());
         if (out.size() + text.size() > budget_.limits().output)
-            fail(format("the output exceeds {} MiB", budget_.limits().output >> 20));
+            fail("the output exceeds {} MiB", budget_.limits().output >> 20);
         out += text;
     }
 
@@ -147,14 +146,13 @@ private:
             return;
         }
         const Values parts = elements(value, budget_);
-        if (parts.size() != target.names.size())
-            fail(format("{} values for {} names", parts.size(), target.names.size()));
+        if (parts.size() != target.names.size()) fail("{} values for {} names", parts.size(), target.names.size());
         for (std::size_t i = 0; i < parts.size(); ++i) scope.names[target.names[i]] = parts[i];
     }
     static void assign_field(const Target& target, const Value& value, const Scope& scope) {
         const Value* found = scope.find(target.names[0]);
         Namespace* const* space = found == nullptr ? nullptr : as<Namespace*>(*found);
-        if (space == nullptr) fail(in_quotes(target.names[0]) + " is not a namespace: its fields cannot be set");
+        if (space == nullptr) fail("{} is not a namespace: its fields cannot be set", in_quotes(target.names[0]));
         (*space)->fields[target.field] = value;
     }
 
@@ -171,7 +169,7 @@ private:
         explicit Level(Interpreter& interpreter) : interpreter_(interpreter) {
             const int maximum = interpreter.budget_.limits().depth;
             if (++interpreter.levels_ > maximum)
-                fail(format("calls nested deeper than {} levels: a macro calls itself endlessly", maximum));
+                fail("calls nested deeper than {} levels: a macro calls itself endlessly", maximum);
         }
         ~Level() { --interpreter_.levels_; }
         Level(const Level&) = delete;
@@ -289,7 +287,7 @@ private:
         const Value value = part(e, 0, scope);
         if (e.text == "not") return !truth(value);
         if (e.text == "-") return negated(value);
-        if (!is_number(value)) fail(std::string("+ of ") + kind_of(value));
+        if (!is_number(value)) fail("+ of {}", kind_of(value));
         return value;
     }
 
@@ -346,7 +344,7 @@ private:
     Value call_value(const Value& value, const Expression& e, Scope& scope) {
         require_defined(value);
         const Function* const* function = as<const Function*>(value);
-        if (function == nullptr) fail(std::string(kind_of(value)) + " cannot be called");
+        if (function == nullptr) fail("{} cannot be called", kind_of(value));
         const Arguments arguments = arguments_of(e, scope);
         switch ((*function)->kind) {
             case Function::Kind::macro: return call_macro(*(*function)->macro, arguments);
@@ -361,12 +359,11 @@ private:
     Value call_macro(const Statement& macro, const Arguments& arguments) {
         const Level level(*this);
         if (arguments.by_place.size() > macro.parameters.size())
-            fail(format("{} arguments for the {} parameters of ", arguments.by_place.size(), macro.parameters.size()) +
+            fail("{} arguments for the {} parameters of {}", arguments.by_place.size(), macro.parameters.size(),
                  in_quotes(macro.text));
         for (const auto& [name, value] : arguments.by_name)
-            if (std::none_of(macro.parameters.begin(), macro.parameters.end(),
-                             [&name = name](const Parameter& parameter) { return parameter.name == name; }))
-                fail(in_quotes(macro.text) + " has no parameter " + in_quotes(name));
+            if (std::ranges::count(macro.parameters, name, &Parameter::name) == 0)
+                fail("{} has no parameter {}", in_quotes(macro.text), in_quotes(name));
         Scope scope{&top_};
         for (std::size_t i = 0; i < macro.parameters.size(); ++i)
             scope.names[macro.parameters[i].name] = argument(macro.parameters[i], i, arguments, scope);
@@ -386,7 +383,7 @@ private:
         Namespace& made = namespaces_.emplace_back();
         for (const Value& value : arguments.by_place) {
             const DictRef* dict = as<DictRef>(value);
-            if (dict == nullptr) fail(std::string("namespace() of ") + kind_of(value) + ", wanted a mapping");
+            if (dict == nullptr) fail("namespace() of {}, wanted a mapping", kind_of(value));
             for (const auto& [key, field] : (*dict)->entries) made.fields[key] = field;
         }
         for (const auto& [key, field] : arguments.by_name) made.fields[key] = field;

@@ -1,7 +1,7 @@
 #include "runtime/text/jinja/lexer.h"
 
 #include <algorithm>
-#include <optional>
+#include <charconv>
 
 #include "runtime/base/json.h"
 #include "runtime/base/utf8.h"
@@ -227,17 +227,12 @@ private:
         move_to(at_ + 1);
     }
 
-    void code_point(std::string& out, std::size_t skipped, std::size_t digits, std::uint32_t base) {
-        std::size_t at = at_ + skipped;
-        std::uint64_t code = 0;
-        const auto value = [&](char c) {
-            constexpr std::string_view all = "0123456789abcdef";
-            return all.substr(0, base).find(c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c);
-        };
-        const std::size_t first = at;
-        while (at < in_.size() && at - first < digits && value(in_[at]) != std::string_view::npos)
-            code = code * base + value(in_[at++]);
-        const bool complete = base == 8 || at - first == digits;
+    void code_point(std::string& out, std::size_t skipped, std::size_t digits, int base) {
+        const std::string_view text = in_.substr(at_ + skipped, digits);
+        std::uint32_t code = 0;
+        const char* end = std::from_chars(text.data(), text.data() + text.size(), code, base).ptr;
+        const std::size_t at = static_cast<std::size_t>(end - in_.data());
+        const bool complete = base == 8 || end == text.data() + digits;
         if (!complete || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
             fail("invalid escape sequence " + in_quotes(std::string(in_.substr(at_, at - at_))));
         append_utf8(out, static_cast<char32_t>(code));

@@ -1,24 +1,18 @@
 // Methods of strings and mappings. Mutating methods are missing, because Jinja's sandbox forbids them.
 #include <algorithm>
 
-#include "runtime/base/json.h"
 #include "runtime/text/jinja/functions.h"
 #include "runtime/text/jinja/strings.h"
 
 namespace vantage::text::jinja {
 
-namespace {
-
 const std::string* optional_text(const Value* value, const char* what) {
-    if (value == nullptr || is_none(*value)) return nullptr;
-    require_defined(*value);
-    const std::string* text = text_in(*value);
-    if (text == nullptr) fail(std::string(what) + " is " + kind_of(*value) + ", wanted a text");
-    return text;
+    return value == nullptr || is_none(*value) ? nullptr : &text_of(*value, what);
 }
+namespace {
 const std::string& needed_text(const Value* value, const char* what) {
     const std::string* text = optional_text(value, what);
-    if (text == nullptr) fail(std::string(what) + " is missing, wanted a text");
+    if (text == nullptr) fail("{} is missing, wanted a text", what);
     return *text;
 }
 std::int64_t optional_integer(const Value* value, const char* what) {
@@ -28,7 +22,7 @@ std::int64_t optional_integer(const Value* value, const char* what) {
 template <Side side>
 Value stripped(const std::string& text, const Arguments& arguments, Budget& budget) {
     const std::string* removed = optional_text(arguments.bind("strip", {"chars"})[0], "strip: the characters");
-    return budget.text(std::string(removed == nullptr ? strip(text, side) : strip(text, side, *removed)));
+    return budget.text(std::string(strip(text, side, removed)));
 }
 
 Value parts(const std::string& text, const Arguments& arguments, Budget& budget) {
@@ -54,8 +48,7 @@ Value begins(const std::string& text, const Arguments& arguments, Budget&) {
         return at_end ? text.ends_with(part) : text.starts_with(part);
     };
     const ListRef* several = given == nullptr ? nullptr : as<ListRef>(*given);
-    if (several != nullptr && (*several)->tuple)
-        return std::any_of((*several)->items.begin(), (*several)->items.end(), holds);
+    if (several != nullptr && (*several)->tuple) return std::ranges::any_of((*several)->items, holds);
     return given != nullptr ? holds(*given) : !needed_text(given, "what a text starts or ends with").empty();
 }
 
@@ -128,7 +121,7 @@ constexpr DictMethod dict_methods[] = {
 
 template <class Table>
 auto found_in(const Table& table, const std::string& name) {
-    return std::find_if(std::begin(table), std::end(table), [&](const auto& one) { return name == one.name; });
+    return std::ranges::find_if(table, [&](const auto& one) { return name == one.name; });
 }
 
 }  // namespace

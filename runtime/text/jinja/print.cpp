@@ -31,8 +31,7 @@ std::string quoted(const std::string& text) {
     const bool single = text.find('\'') == std::string::npos || text.find('"') != std::string::npos;
     const char quote = single ? '\'' : '"';
     std::string out(1, quote);
-    for (std::size_t at = 0; at < text.size();) {
-        const auto [code, bytes] = character_at(text, at);
+    for (const auto [code, begin, end] : Characters{text}) {
         if (code == '\\' || code == static_cast<unsigned char>(quote))
             out.append(1, '\\').append(1, static_cast<char>(code));
         else if (code == '\n')
@@ -42,12 +41,11 @@ std::string quoted(const std::string& text) {
         else if (code == '\t')
             out += "\\t";
         else if (!is_invisible(code))
-            out.append(text, at, bytes);
+            out.append(text, begin, end - begin);
         else
             out += code < 0x100     ? format("\\x{:02x}", unsigned{code})
                    : code < 0x10000 ? format("\\u{:04x}", unsigned{code})
                                     : format("\\U{:08x}", unsigned{code});
-        at += bytes;
     }
     return out + quote;
 }
@@ -111,7 +109,7 @@ std::string str(const Value& value, Budget& budget) {
     if (const std::int64_t* integer = as<std::int64_t>(value)) return std::to_string(*integer);
     if (const double* number = as<double>(value)) return number_text(*number);
     if (as<ListRef>(value) != nullptr || as<DictRef>(value) != nullptr) return repr(value, budget);
-    fail(std::string(kind_of(value)) + " has no text");
+    fail("{} has no text", kind_of(value));
 }
 
 std::string repr(const Value& value, Budget& budget) {
@@ -159,7 +157,7 @@ private:
         if (const bool* flag = as<bool>(value)) return *flag ? "true" : "false";
         if (const std::int64_t* integer = as<std::int64_t>(value)) return std::to_string(*integer);
         const double* number = as<double>(value);
-        if (number == nullptr) fail(std::string("tojson: JSON cannot represent ") + kind_of(value));
+        if (number == nullptr) fail("tojson: JSON cannot represent {}", kind_of(value));
         if (std::isfinite(*number)) return number_text(*number);
         return std::isnan(*number) ? "NaN" : *number < 0 ? "-Infinity" : "Infinity";
     }
@@ -209,7 +207,7 @@ std::string to_json(const Value& value, const JsonStyle& style, Budget& budget) 
 }
 
 Value from_json(const OrderedJson& json, Budget& budget, int depth) {
-    if (depth > deepest_value) fail(format("JSON nested deeper than {} levels", deepest_value));
+    if (depth > deepest_value) fail("JSON nested deeper than {} levels", deepest_value);
     if (json.is_null()) return None{};
     if (json.is_boolean()) return json.get<bool>();
     if (json.is_number_float()) return json.get<double>();

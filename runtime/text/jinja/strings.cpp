@@ -8,8 +8,7 @@
 namespace vantage::text::jinja {
 
 std::size_t character_count(std::string_view text) {
-    return static_cast<std::size_t>(std::count_if(
-        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0u) != 0x80u; }));
+    return text.size() - static_cast<std::size_t>(std::ranges::count_if(text, is_continuation));
 }
 
 std::string_view character(std::string_view text, std::size_t place) {
@@ -20,8 +19,7 @@ std::string_view character(std::string_view text, std::size_t place) {
 
 std::vector<std::string_view> characters(std::string_view text) {
     std::vector<std::string_view> all;
-    for (std::size_t at = 0; at < text.size(); at += all.back().size())
-        all.push_back(text.substr(at, character_at(text, at).bytes));
+    for (const auto [code, begin, end] : Characters{text}) all.push_back(text.substr(begin, end - begin));
     return all;
 }
 
@@ -29,18 +27,10 @@ std::vector<std::string_view> characters(std::string_view text) {
 
 bool is_python_space(char32_t c) { return is_white_space(c) || (c >= 0x1C && c <= 0x1F); }
 
-namespace {
-
-bool is_space(std::string_view one) { return is_python_space(character_at(one, 0).code); }
-
-std::string_view last_character(std::string_view text) {
-    std::size_t begin = text.size() - 1;
-    while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xC0u) == 0x80u) --begin;
-    return text.substr(begin);
-}
-
-template <class Goes>
-std::string_view strip_where(std::string_view text, Side side, const Goes& goes) {
+std::string_view strip(std::string_view text, Side side, const std::string* removed) {
+    const auto goes = [&](std::string_view one) {
+        return removed ? removed->find(one) != std::string::npos : is_python_space(character_at(one, 0).code);
+    };
     while (side != Side::right && !text.empty()) {
         const std::string_view first = text.substr(0, character_at(text, 0).bytes);
         if (!goes(first)) break;
@@ -54,13 +44,6 @@ std::string_view strip_where(std::string_view text, Side side, const Goes& goes)
     return text;
 }
 
-}  // namespace
-
-std::string_view strip(std::string_view text, Side side) { return strip_where(text, side, is_space); }
-std::string_view strip(std::string_view text, Side side, std::string_view removed) {
-    return strip_where(text, side, [&](std::string_view one) { return removed.find(one) != std::string_view::npos; });
-}
-
 std::vector<std::string_view> split(std::string_view text, std::int64_t max_splits) {
     std::vector<std::string_view> parts;
     for (text = strip(text, Side::left); !text.empty(); text = strip(text, Side::left)) {
@@ -69,8 +52,10 @@ std::vector<std::string_view> split(std::string_view text, std::int64_t max_spli
             break;
         }
         std::size_t end = 0;
-        while (end < text.size() && !is_python_space(character_at(text, end).code))
-            end += character_at(text, end).bytes;
+        for (const auto [code, begin, after] : Characters{text}) {
+            if (is_python_space(code)) break;
+            end = after;
+        }
         parts.push_back(text.substr(0, end));
         text.remove_prefix(end);
     }
@@ -120,20 +105,12 @@ namespace {
 
 enum class Case { upper, lower };
 
-void append_in(std::string& out, char32_t c, Case wanted) {
-    if (wanted == Case::upper) return append_utf8(out, upper_case(c));
-    for (const char32_t lower : lower_case(c)) append_utf8(out, lower);
-}
-
 /// Maps each character to the case that `next` returns for it.
 template <class Next>
 std::string mapped(std::string_view text, Next next) {
     std::string out;
-    for (std::size_t at = 0; at < text.size();) {
-        const Character c = character_at(text, at);
-        append_in(out, c.code, next(c.code));
-        at += c.bytes;
-    }
+    for (const char32_t c : code_points(text))
+        out += encode_utf8(next(c) == Case::upper ? std::u32string(1, upper_case(c)) : lower_case(c));
     return out;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +16,7 @@ std::vector<std::string_view> characters(std::string_view text);
 bool is_python_space(char32_t c);
 enum class Side { left, right, both };
 /// Strips white space, or the characters in `removed` if given.
-std::string_view strip(std::string_view text, Side side);
-std::string_view strip(std::string_view text, Side side, std::string_view removed);
+std::string_view strip(std::string_view text, Side side, const std::string* removed = nullptr);
 /// str.split: at white space, or at `separator`. A negative `max_splits` means no limit.
 std::vector<std::string_view> split(std::string_view text, std::int64_t max_splits);
 std::vector<std::string_view> split(std::string_view text, std::string_view separator, std::int64_t max_splits);

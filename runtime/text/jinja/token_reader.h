@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/base/format.h"
 #include "runtime/base/json.h"
 #include "runtime/text/jinja/lexer.h"
 #include "runtime/text/jinja/syntax.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "runtime/base/format.h"
 #include "runtime/base/json.h"
 #include "runtime/text/jinja/strings.h"
 
@@ -29,12 +28,12 @@ const Value* Dict::find(std::string_view key) const {
 
 void Budget::step(std::size_t count) {
     steps_ += count;
-    if (steps_ > limits_.steps) fail(format("more than {} steps: the template does not end", limits_.steps));
+    if (steps_ > limits_.steps) fail("more than {} steps: the template does not end", limits_.steps);
 }
 
 void Budget::make(std::size_t bytes) {
     made_ += std::min(bytes, limits_.made + 1);
-    if (made_ > limits_.made) fail(format("more than {} MiB of strings were created", limits_.made >> 20));
+    if (made_ > limits_.made) fail("more than {} MiB of strings were created", limits_.made >> 20);
 }
 
 Value Budget::text(std::string text) {
@@ -54,7 +53,7 @@ int depth_of(const Value& value) {
 
 // Printing, comparing and freeing a value takes a stack frame per level.
 int depth_around(int deepest) {
-    if (deepest >= deepest_value) fail(format("lists and mappings nested deeper than {} levels", deepest_value));
+    if (deepest >= deepest_value) fail("lists and mappings nested deeper than {} levels", deepest_value);
     return deepest + 1;
 }
 
@@ -103,7 +102,13 @@ const std::int64_t* integer_in(const Value& value) {
 std::int64_t integer_of(const Value& value, const char* what) {
     require_defined(value);
     if (const std::int64_t* integer = integer_in(value)) return *integer;
-    fail(std::string(what) + " is " + kind_of(value) + ", wanted an integer");
+    fail("{} is {}, wanted an integer", what, kind_of(value));
+}
+
+const std::string& text_of(const Value& value, const char* what) {
+    require_defined(value);
+    if (const std::string* text = text_in(value)) return *text;
+    fail("{} is {}, wanted a text", what, kind_of(value));
 }
 
 bool is_number(const Value& value) { return integer_in(value) != nullptr || as<double>(value) != nullptr; }
@@ -126,19 +131,15 @@ bool truth(const Value& value) {
 namespace {
 
 bool equal_lists(const List& a, const List& b, Budget& budget) {
-    if (a.tuple != b.tuple || a.items.size() != b.items.size()) return false;
-    for (std::size_t i = 0; i < a.items.size(); ++i)
-        if (!equal(a.items[i], b.items[i], budget)) return false;
-    return true;
+    return a.tuple == b.tuple &&
+           std::ranges::equal(a.items, b.items, [&](const Value& x, const Value& y) { return equal(x, y, budget); });
 }
 
 bool equal_dicts(const Dict& a, const Dict& b, Budget& budget) {
-    if (a.entries.size() != b.entries.size()) return false;
-    for (const auto& [key, value] : a.entries) {
-        const Value* other = b.find(key);
-        if (other == nullptr || !equal(value, *other, budget)) return false;
-    }
-    return true;
+    return a.entries.size() == b.entries.size() && std::ranges::all_of(a.entries, [&](const auto& entry) {
+               const Value* other = b.find(entry.first);
+               return other != nullptr && equal(entry.second, *other, budget);
+           });
 }
 
 bool equal_numbers(const Value& a, const Value& b) {
@@ -171,14 +172,14 @@ bool less(const Value& a, const Value& b) {
     }
     const std::string *left = text_in(a), *right = text_in(b);
     if (left != nullptr && right != nullptr) return *left < *right;
-    fail(std::string("there is no order of ") + kind_of(a) + " and " + kind_of(b));
+    fail("there is no order of {} and {}", kind_of(a), kind_of(b));
 }
 
 bool contains(const Value& container, const Value& item, Budget& budget) {
     if (const std::string* text = text_in(container)) {
         require_defined(item);
         const std::string* part = text_in(item);
-        if (part == nullptr) fail(std::string(kind_of(item)) + " cannot be in a text");
+        if (part == nullptr) fail("{} cannot be in a text", kind_of(item));
         budget.read(text->size());
         return text->find(*part) != std::string::npos;
     }
@@ -187,10 +188,9 @@ bool contains(const Value& container, const Value& item, Budget& budget) {
         return key != nullptr && (*dict)->find(*key) != nullptr;
     }
     if (const ListRef* list = as<ListRef>(container))
-        return std::any_of((*list)->items.begin(), (*list)->items.end(),
-                           [&](const Value& element) { return equal(element, item, budget); });
+        return std::ranges::any_of((*list)->items, [&](const Value& one) { return equal(one, item, budget); });
     if (is_undefined(container)) return false;
-    fail(std::string("nothing can be in ") + kind_of(container));
+    fail("nothing can be in {}", kind_of(container));
 }
 
 // ---- parts ----------------------------------------------------------------------------------------------------------
@@ -199,19 +199,16 @@ Values elements(const Value& value, Budget& budget) {
     Values all;
     if (const ListRef* list = as<ListRef>(value)) {
         budget.make((*list)->items.size() * sizeof(Value));
-        return (*list)->items;
-    }
-    if (const DictRef* dict = as<DictRef>(value)) {
+        all = (*list)->items;
+    } else if (const DictRef* dict = as<DictRef>(value)) {
         for (const auto& [key, ignored] : (*dict)->entries) all.push_back(budget.text(key));
-        return all;
-    }
-    if (const std::string* text = text_in(value)) {
+    } else if (const std::string* text = text_in(value)) {
         budget.make(text->size() * element_bytes);
         for (const std::string_view one : characters(*text)) all.push_back(budget.text(std::string(one)));
-        return all;
+    } else if (!is_undefined(value)) {
+        fail("{} cannot be gone over", kind_of(value));
     }
-    if (is_undefined(value)) return all;
-    fail(std::string(kind_of(value)) + " cannot be gone over");
+    return all;
 }
 
 std::size_t length(const Value& value, Budget& budget) {
@@ -222,7 +219,7 @@ std::size_t length(const Value& value, Budget& budget) {
     if (const ListRef* list = as<ListRef>(value)) return (*list)->items.size();
     if (const DictRef* dict = as<DictRef>(value)) return (*dict)->entries.size();
     if (is_undefined(value)) return 0;
-    fail(std::string(kind_of(value)) + " has no length");
+    fail("{} has no length", kind_of(value));
 }
 
 namespace {
@@ -243,8 +240,7 @@ Value missing(const Value& key, Budget& budget) {
 std::int64_t bound_of(const Value& bound, std::int64_t default_value, std::int64_t size, bool backwards) {
     if (is_none(bound)) return default_value;
     std::int64_t at = integer_of(bound, "a slice's bound");
-    if (at < 0) at = at < -size ? -1 - size : at;
-    if (at < 0) at += size;
+    if (at < 0) at = std::max(at, -1 - size) + size;
     return std::clamp<std::int64_t>(at, backwards ? -1 : 0, backwards ? size - 1 : size);
 }
 
@@ -291,10 +287,8 @@ Value item_of(const Value& value, const Value& key, Budget& budget) {
 
 Value attribute_of(const Value& value, const std::string& name) {
     require_defined(value);
-    if (Namespace* const* space = as<Namespace*>(value)) {
-        const auto field = (*space)->fields.find(name);
-        if (field != (*space)->fields.end()) return field->second;
-    }
+    if (Namespace* const* space = as<Namespace*>(value))
+        if (const auto field = (*space)->fields.find(name); field != (*space)->fields.end()) return field->second;
     if (const DictRef* dict = as<DictRef>(value))
         if (const Value* found = (*dict)->find(name)) return *found;
     return Undefined{std::make_shared<const std::string>(name)};
@@ -315,7 +309,7 @@ Value slice_of(const Value& value, const SliceBounds& bounds, Budget& budget) {
         for (const std::size_t place : places_of(bounds, all.size(), budget)) out += all[place];
         return budget.text(std::move(out));
     }
-    fail(std::string(kind_of(value)) + " cannot be sliced");
+    fail("{} cannot be sliced", kind_of(value));
 }
 
 }  // namespace vantage::text::jinja

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/base/format.h"
 #include "vantage/error.h"
 
 namespace vantage::text::jinja {
@@ -20,9 +21,14 @@ struct Problem {
     ErrorKind kind;
     std::string what;
 };
-[[noreturn]] void fail(const std::string& what);  ///< bad_file: the template or its input is wrong
-[[noreturn]] void not_supported(
-    const std::string& what);  ///< throws unsupported: a part of Jinja that Vantage does not support
+/// Throws bad_file: the template or its input is wrong.
+[[noreturn]] void fail(const std::string& what);
+template <class... Arguments>
+[[noreturn]] void fail(FormatText<std::type_identity_t<Arguments>...> text, const Arguments&... arguments) {
+    fail(format<Arguments...>(text, arguments...));
+}
+/// Throws unsupported: a part of Jinja that Vantage does not support.
+[[noreturn]] void not_supported(const std::string& what);
 
 struct List;
 struct Dict;
@@ -116,6 +122,8 @@ bool contains(const Value& container, const Value& item, Budget& budget);
 /// Like Python, true and false are 1 and 0. Nothing for other types.
 const std::int64_t* integer_in(const Value& value);
 std::int64_t integer_of(const Value& value, const char* what);
+/// Throws "WHAT is a list, wanted a text" for another type.
+const std::string& text_of(const Value& value, const char* what);
 bool is_number(const Value& value);
 double number_of(const Value& value);  ///< must be a number
 

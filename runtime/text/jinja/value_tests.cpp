@@ -1,5 +1,4 @@
 // Tests: `value is name`.
-#include <algorithm>
 
 #include "runtime/base/json.h"
 #include "runtime/text/jinja/functions.h"
@@ -75,7 +74,7 @@ bool tested(const std::string& name, const Value& value, const Arguments& argume
     for (const Relation& relation : relations) {
         if (name != relation.name) continue;
         const Value* other = arguments.bind(name, {"other"})[0];
-        if (other == nullptr) fail("the test " + in_quotes(name) + " needs a value to compare with");
+        if (other == nullptr) fail("the test {} needs a value to compare with", in_quotes(name));
         return relation.holds(value, *other, budget);
     }
     not_supported("the test " + in_quotes(name));
