@@ -48,8 +48,7 @@ void add(SessionStats& sum, const SessionStats& more) {
 
 /// The text with "> " before every line.
 std::string quoted(const std::string& text) {
-    std::string all;
-    for (const std::string& line : lines_of(text)) all += "> " + line + "\n";
+    const std::string all = join(lines_of(text), "", [](const std::string& line) { return "> " + line + "\n"; });
     return all.empty() ? "> \n" : all;
 }
 

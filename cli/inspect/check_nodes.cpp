@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <bit>
 
 #include "cli/shared/progress.h"
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/architecture.h"
@@ -19,14 +20,10 @@ namespace {
 /// The step of a sequence before its first run, as begin_step expects it, with greedy sampling.
 std::vector<std::byte> first_step(std::size_t tokens, std::int64_t context) {
     std::array<std::uint32_t, STEP_WORDS> words{};
-    words[STEP_END] = static_cast<std::uint32_t>(tokens);
-    words[STEP_LIMIT] = static_cast<std::uint32_t>(context);
-    const float one = 1;
-    std::memcpy(&words[STEP_TOP_P], &one, sizeof one);
-    std::memcpy(&words[STEP_PENALTY], &one, sizeof one);
-    std::vector<std::byte> bytes(sizeof words);
-    std::memcpy(bytes.data(), words.data(), sizeof words);
-    return bytes;
+    words[STEP_END] = u32(tokens), words[STEP_LIMIT] = u32(context);
+    words[STEP_TOP_P] = words[STEP_PENALTY] = std::bit_cast<std::uint32_t>(1.0f);
+    const auto bytes = std::as_bytes(std::span(words));
+    return {bytes.begin(), bytes.end()};
 }
 
 }  // namespace

@@ -13,11 +13,9 @@
 namespace vantage::cli {
 
 namespace {
+
 constexpr int max_quotation = 20;
 constexpr std::size_t max_salient = 5;
-}  // namespace
-
-namespace {
 
 TokenSequence sequence_of(const Model& model, std::vector<std::int32_t> ids, const std::vector<std::string>& texts) {
     TokenSequence sequence{.ids = std::move(ids)};

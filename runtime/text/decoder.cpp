@@ -257,11 +257,7 @@ private:
     bool first_ = true;
 };
 
-}  // namespace
-
 // ---- the chain ------------------------------------------------------------------------------------------------------
-
-namespace {
 
 /// A stage without settings.
 template <class Stage>

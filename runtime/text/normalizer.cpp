@@ -9,13 +9,10 @@
 namespace vantage::text {
 namespace {
 
-bool is_ascii(std::string_view text) {
-    return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-}
-
 Normalizer make_form_normalizer(NormalForm form) {
     return [form](AlignedText text) {
-        if (is_ascii(text.bytes)) return text;  // ASCII is normalized in every form
+        const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+        if (std::ranges::all_of(text.bytes, is_ascii)) return text;  // normalized in every form
         return apply_changes(text, normalize(text.bytes, form));
     };
 }
