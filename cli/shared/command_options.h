@@ -1,5 +1,5 @@
-// Options of commands, and checks of their numbers. (CLI::PositiveNumber and NonNegativeNumber write the largest double,
-// with its 309 digits, into their messages.)
+// Options of commands, and checks of their numbers. (CLI::PositiveNumber and NonNegativeNumber write the largest
+// double, with its 309 digits, into their messages.)
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -70,7 +70,8 @@ struct Pieces {
 /// What happens to a delimiter. The words are those of tokenizer.json.
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-/// Splits all text pieces at the delimiters that `find` finds in them. `invert`: the matches are the content, and the text between them is the delimiter.
+/// Splits all text pieces at the delimiters that `find` finds in them. `invert`: the matches are the content, and the
+/// text between them is the delimiter.
 void split(Pieces& pieces, const Finder& find, SplitBehavior behavior, bool invert = false);
 
 /// Finders. The empty string is never found.
