@@ -2,7 +2,6 @@
 #include "runtime/session/model_access.h"
 
 #include <algorithm>
-#include <ctime>
 #include <random>
 
 #include "runtime/base/clock.h"

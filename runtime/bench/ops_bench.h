@@ -1,7 +1,6 @@
 // Measures the kernels of ops, relative to the roofs of the device.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <span>

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <ctime>
 #include <numeric>
-#include <optional>
 
 #include "runtime/base/files.h"
 #include "runtime/base/format.h"

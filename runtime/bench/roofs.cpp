@@ -1,6 +1,5 @@
 #include "runtime/bench/roofs.h"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 

@@ -4,8 +4,6 @@
 // Choromanski et al., "Rethinking Attention with Performers" (2020): FAVOR+. linear_attention divides by the sum of the
 // weights, so what is common to a query's features, or to those of all keys of a head, falls out. A softmax over just
 // these has the maximum taken off, which keeps every exp in range, and costs no kernel of its own.
-#include <array>
-#include <bit>
 #include <cmath>
 #include <numbers>
 

@@ -84,6 +84,23 @@ bool internal::provides(const Caps& caps, std::uint32_t needs) {
            (!(needs & need_int64) || caps.int64);
 }
 
+OpDef internal::define_op(const char* name, const char* summary, std::vector<const char*> operands,
+                          decltype(OpDef::infer) infer, decltype(OpDef::reference) reference,
+                          decltype(OpDef::cost) cost, std::vector<Kernel> kernels, decltype(OpDef::cases) cases,
+                          StateOperands states) {
+    return {.name = name,
+            .summary = summary,
+            .operands = std::move(operands),
+            .infer = infer,
+            .reference = reference,
+            .cost = cost,
+            .kernels = std::move(kernels),
+            .cases = cases,
+            .step = states.step,
+            .context_rows = std::move(states.context_rows),
+            .alias = std::move(states.alias)};
+}
+
 const OpDef* internal::find_op(const std::string& name) {
     for (const OpDef* op : all_ops())
         if (name == op->name) return op;
@@ -119,9 +136,9 @@ bool internal::fits_cpu_simd(const OpCall& call, const Caps& caps) {
 
 std::array<std::uint32_t, 3> internal::flat_grid(std::uint64_t groups, const Caps& caps) {
     const std::uint64_t maximum = caps.max_workgroup_count[0];
-    if (groups <= maximum) return {static_cast<std::uint32_t>(std::max<std::uint64_t>(groups, 1)), 1, 1};
+    if (groups <= maximum) return {u32(std::max<std::uint64_t>(groups, 1)), 1, 1};
     const std::uint64_t rows = (groups + maximum - 1) / maximum;
-    return {static_cast<std::uint32_t>((groups + rows - 1) / rows), static_cast<std::uint32_t>(rows), 1};
+    return {u32((groups + rows - 1) / rows), u32(rows), 1};
 }
 
 std::uint32_t internal::storage_of(DType type) {

@@ -2,6 +2,7 @@
 // runtime/ops and is listed in ops/registry.cpp.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/internal.h"
+#include "runtime/base/at.h"
 #include "vantage/caps.h"
 #include "vantage/op.h"
 
@@ -81,17 +82,31 @@ struct LaunchPlan {
     LaunchPlan(Launch launch) { launches.push_back(std::move(launch)); }
 };
 
-/// One way to run an op.
+/// One way to run an op: a row in the op's table of kernels.
 struct Kernel {
     const char* name;  ///< "plain", "subgroup", "tiled": unique within its op
     std::uint32_t needs = need_nothing;
-    bool (*fits)(const OpCall&, const Caps&) = nullptr;  ///< null = every call
+    bool (*fits)(const OpCall&, const Caps&) = nullptr;  ///< null: `every_call`
     LaunchPlan (*launch)(const OpCall&, const Caps&) = nullptr;
-    /// Whether the kernel is worth choosing if it fits; null = always. Tests run unprofitable kernels, too.
+    /// Whether the kernel is worth choosing if it fits; null: `always`. Tests run unprofitable kernels, too.
     bool (*profitable)(const OpCall&, const Caps&) = nullptr;
     /// matmul only: joint_linear has an equivalent kernel, so that products of the same rows can be merged into one
     /// launch.
     bool mergeable = false;
+};
+/// Values of Kernel::fits and Kernel::profitable that many kernels share. `loads_once`: CPU devices that load a value
+/// once for all lanes; `loads_by_lane`: all other devices.
+inline constexpr std::nullptr_t every_call = nullptr, always = nullptr;
+inline bool on_cpu(const OpCall&, const Caps& caps) { return caps.is_cpu(); }
+inline bool not_on_cpu(const OpCall&, const Caps& caps) { return !caps.is_cpu(); }
+inline bool loads_once(const OpCall&, const Caps& caps) { return caps.loads_uniform_once(); }
+inline bool loads_by_lane(const OpCall&, const Caps& caps) { return !caps.loads_uniform_once(); }
+/// The name of a shader as the argument of a template: `launch<"entropy_subgroup">` launches this shader.
+template <std::size_t size>
+struct ShaderName {
+    char text[size] = {};
+    consteval ShaderName(const char (&name)[size]) { std::ranges::copy(name, text); }
+    constexpr operator const char*() const { return text; }
 };
 
 /// Sizes and contents for a test of an op; the tests and `vantage conform` use them.
@@ -108,11 +123,11 @@ struct Case {
         bool fixed_type = false;         ///< stays f32 when the other floats become f16 (tables, lse, partial results)
     };
     std::string name;  ///< "rows=5 cols=1601"
-    Attrs attrs;
+    Attrs attrs = {};
     std::vector<Input> inputs;
 };
 
-/// Everything known about one operation.
+/// Everything known about one operation. The ops of the runtime are made by `define_op`.
 struct OpDef {
     const char* name;
     const char* summary;                ///< formula and source in one line, for documents and `conform`
@@ -125,14 +140,29 @@ struct OpDef {
     /// In order of preference. The last one needs nothing and fits every call.
     std::vector<Kernel> kernels;
     std::vector<Case> (*cases)() = nullptr;
-    Tolerances tolerance;
+    int step = -1;  ///< index of the operand that is the step of a run; -1: none
+    /// Indices of the operands with a row for every token of the context. The speed of a call with a step depends on
+    /// the filled rows, and tuning does not distinguish calls by such a size.
+    std::vector<int> context_rows = {};
     /// alias[i] = index of the input whose memory result i takes over (the next version of a state); -1, or beyond the
     /// end of the list: memory of its own.
     std::vector<std::int8_t> alias = {};
+    Tolerances tolerance = {};
     /// What an op of a custom kernel belongs to (exec/custom_kernel.h); null for the ops of the runtime.
     KernelState* custom = nullptr;
     int alias_of(std::size_t result) const { return result < alias.size() ? alias[result] : -1; }
 };
+
+/// Fields of OpDef that most ops do not have.
+struct StateOperands {
+    int step = -1;
+    std::vector<int> context_rows = {};
+    std::vector<std::int8_t> alias = {};
+};
+/// An op from its parts, which have the same names in the file of every op.
+OpDef define_op(const char* name, const char* summary, std::vector<const char*> operands, decltype(OpDef::infer) infer,
+                decltype(OpDef::reference) reference, decltype(OpDef::cost) cost, std::vector<Kernel> kernels,
+                decltype(OpDef::cases) cases, StateOperands states = {});
 
 /// The operands of an op from one list, which makes both their indices and their names: VANTAGE_OPERANDS(x_, gamma_)
 /// declares the constants x_ = 0 and gamma_ = 1 and `operand_names`, {"x", "gamma"}, for OpDef::operands. The
@@ -168,26 +198,24 @@ std::span<const OpDef* const> all_ops();
 const OpDef* find_op(const std::string& name);
 
 /// ceil(a / b)
-inline std::uint32_t ceil_div(std::int64_t a, std::int64_t b) { return static_cast<std::uint32_t>((a + b - 1) / b); }
+inline std::uint32_t ceil_div(std::int64_t a, std::int64_t b) { return u32((a + b - 1) / b); }
 /// Cost of a call that reads its inputs once, writes its outputs once and does `flops` operations.
 Cost streaming_cost(const OpCall& call, double flops);
 /// The largest workgroup size ≤ limit of this device that is a power of two.
 std::uint32_t workgroup_size(const Caps& caps, std::uint32_t limit = 256);
-/// How a kernel reduces rows: its module, the lanes that share a row, and the steps of one loop iteration.
-struct RowKernel {
-    const char* shader;
+/// The lanes that reduce a row together, and the steps of one loop iteration.
+struct RowTeam {
     std::uint32_t lanes, unroll = 1;
 };
+inline RowTeam one_workgroup(const Caps& caps) { return {workgroup_size(caps)}; }
 /// For CPU devices: one subgroup a row, because a barrier spills all registers, and long iterations, because each is
 /// expensive.
-inline RowKernel one_subgroup(const char* shader, const Caps& caps) { return {shader, caps.subgroup_size, 4}; }
-inline bool fits_one_subgroup(const OpCall&, const Caps& caps) { return caps.is_cpu(); }
+inline RowTeam one_subgroup(const Caps& caps) { return {caps.subgroup_size, 4}; }
 /// For CPU devices that load once for all lanes: the f32 vectors of a loop iteration over rows of `cols` elements
 /// (lib/cpu_simd.glsl). An iteration must divide a row; 0 if none does.
 std::uint32_t vectors_of_round(std::int64_t cols, const Caps& caps);
 /// Whether the first input is f32 and its rows consist of whole iterations.
 bool fits_cpu_simd(const OpCall& call, const Caps& caps);
-inline bool profitable_lanes(const OpCall&, const Caps& caps) { return caps.loads_uniform_once(); }
 /// A grid of `groups` workgroups in x, continued in y beyond the limit of the device; kernels use
 /// `workgroup_index()` of lib/index.glsl.
 std::array<std::uint32_t, 3> flat_grid(std::uint64_t groups, const Caps& caps);

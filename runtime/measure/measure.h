@@ -1,7 +1,6 @@
 // Measures the time of kernels for one call on a device, for benchmarks and tuning.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <vector>
 

@@ -15,7 +15,6 @@
 #include "runtime/ops/activation.h"
 
 #include "runtime/base/at.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/activation.h"
 #include "vantage/ops.h"
@@ -69,8 +68,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
              .spec = params::ActivationConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(x.dtype)},
              .operands = {in(x_), out(0)},
              .groups = element_grid(x.shape.elements(), 4, caps)};
-    return l.with(params::ActivationParams{.count = static_cast<std::uint32_t>(x.shape.elements()),
-                                           .kind = static_cast<std::uint32_t>(kind_of(call)),
+    return l.with(params::ActivationParams{.count = u32(x.shape.elements()),
+                                           .kind = u32(kind_of(call)),
                                            .parameter = static_cast<float>(parameter_of(call))});
 }
 
@@ -106,6 +105,13 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+
+const OpDef activation_op =
+    define_op("activation",
+              "y = f(x): gelu_erf, gelu_tanh, quick_gelu, silu, relu, relu2, sigmoid, tanh, elu, softplus, softcap "
+              "(Hendrycks, Gimpel 2016 and others)",
+              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+
 }  // namespace internal::ops::activation
 
 int internal::activation_kind(const std::string& name) {
@@ -142,19 +148,6 @@ Activation activation_named(const std::string& name) {
                                           "sigmoid, tanh");
     return static_cast<Activation>(kind);
 }
-
-const OpDef internal::activation_op = {
-    .name = "activation",
-    .summary =
-        "y = f(x): gelu_erf, gelu_tanh, quick_gelu, silu, relu, relu2, sigmoid, tanh, elu, softplus, softcap "
-        "(Hendrycks, Gimpel 2016 and others)",
-    .operands = ops::activation::operand_names,
-    .infer = ops::activation::infer,
-    .reference = ops::activation::reference,
-    .cost = ops::activation::cost,
-    .kernels = {{.name = "plain", .launch = ops::activation::launch}},
-    .cases = ops::activation::cases,
-};
 
 Tensor activate(Tensor x, Activation activation, SourceLocation where) {
     if (activation == Activation::none) return x;

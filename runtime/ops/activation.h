@@ -1,18 +1,18 @@
 // Activations by name and number, and their values in double: the specification for every op that ends in one.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "runtime/graph/op_def.h"
 
 namespace vantage::internal {
 
-extern const OpDef activation_op;
-
 namespace ops::activation {
+extern const OpDef activation_op;
 VANTAGE_OPERANDS(x_);
-}
+}  // namespace ops::activation
+
+using ops::activation::activation_op;
 
 /// Number of an activation (shaders/params/activation.h) by its name: none, gelu_erf, gelu_tanh, quick_gelu, silu,
 /// relu, relu2, sigmoid, tanh, elu, softplus, softcap; -1 when there is no such name.

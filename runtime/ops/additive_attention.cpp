@@ -6,7 +6,6 @@
 
 #include <cmath>
 
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/additive_scores.h"
 #include "vantage/ops.h"
@@ -63,17 +62,14 @@ Launch base_launch(const OpCall& call, const char* shader, std::uint32_t lanes) 
                  params::AdditiveScoresConstants{
                      .lanes = lanes, .X_TYPE = storage_of(call, q_), .W_TYPE = storage_of(call, w_)},
              .operands = {in(q_), in(k_), in(w_), out(0)}};
-    return l.with(params::AdditiveScoresParams{.batch = static_cast<std::uint32_t>(s.batch),
-                                               .n = static_cast<std::uint32_t>(s.n),
-                                               .m = static_cast<std::uint32_t>(s.m),
-                                               .width = static_cast<std::uint32_t>(s.width)});
+    return l.with(
+        params::AdditiveScoresParams{.batch = u32(s.batch), .n = u32(s.n), .m = u32(s.m), .width = u32(s.width)});
 }
 
 LaunchPlan launch_tiled(const OpCall& call, const Caps&) {
     const Sizes s = sizes_of(call);
     Launch l = base_launch(call, "additive_scores_tiled", 256);
-    l.groups = {std::max(1u, ceil_div(s.m, 16)), std::max(1u, ceil_div(s.n, 16)),
-                std::max(1u, static_cast<std::uint32_t>(s.batch))};
+    l.groups = {std::max(1u, ceil_div(s.m, 16)), std::max(1u, ceil_div(s.n, 16)), std::max(1u, u32(s.batch))};
     return l;
 }
 
@@ -97,7 +93,6 @@ std::vector<Case> cases() {
         k[-2] = m;
         list.push_back(
             {.name = name,
-             .attrs = {},
              .inputs = {{.type = TensorType{q}}, {.type = TensorType{k}}, {.type = TensorType{Shape{q[-1]}}}}});
     };
     add("2x4 by 7 of 9", {2, 4, 9}, 7);
@@ -108,23 +103,16 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::additive_scores
 
-const OpDef internal::additive_scores_op = {
-    .name = "additive_scores",
-    .summary = "s_ij = sum_a w_a tanh(q_ia + k_ja) (Bahdanau, Cho, Bengio 2014)",
-    .operands = ops::additive_scores::operand_names,
-    .infer = ops::additive_scores::infer,
-    .reference = ops::additive_scores::reference,
-    .cost = ops::additive_scores::cost,
-    .kernels = {{.name = "tiled",
-                 .fits = ops::additive_scores::fits_tiled,
-                 .launch = ops::additive_scores::launch_tiled,
-                 .profitable = [](const OpCall&,
-                                  const Caps& d) { return !d.loads_uniform_once(); }},  // plain: 1.3 times as fast
-                {.name = "plain", .launch = ops::additive_scores::launch_plain}},
-    .cases = ops::additive_scores::cases,
-};
+const std::vector<Kernel> kernels = {
+    {"tiled", need_nothing, fits_tiled, launch_tiled, loads_by_lane},  // plain: 1.3 times as fast
+    {"plain", need_nothing, every_call, launch_plain}};
+
+const OpDef additive_scores_op =
+    define_op("additive_scores", "s_ij = sum_a w_a tanh(q_ia + k_ja) (Bahdanau, Cho, Bengio 2014)", operand_names,
+              infer, reference, cost, kernels, cases);
+
+}  // namespace internal::ops::additive_scores
 
 Tensor additive_scores(Tensor q, Tensor k, Tensor w, SourceLocation where) {
     return q.graph().call(additive_scores_op, {q, k, w}, {}, where)[0];

@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef additive_scores_op;
-
 namespace ops::additive_scores {
+extern const OpDef additive_scores_op;
 VANTAGE_OPERANDS(q_, k_, w_);
-}
+}  // namespace ops::additive_scores
+
+using ops::additive_scores::additive_scores_op;
 
 }  // namespace vantage::internal

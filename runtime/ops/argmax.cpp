@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "runtime/base/format.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/argmax.h"
 #include "vantage/ops.h"
@@ -36,27 +35,25 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 
 Cost cost(const OpCall& call) { return streaming_cost(call, static_cast<double>(call.in(x_).shape.elements())); }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
+template <ShaderName shader>
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const TensorType& x = call.in(x_);
     Launch l{.shader = shader,
              .spec = params::ArgmaxConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(x.dtype)},
              .operands = {in(x_), out(0)},
              .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
-    return l.with(params::ArgmaxParams{.rows = static_cast<std::uint32_t>(x.shape.rows()),
-                                       .cols = static_cast<std::uint32_t>(x.shape[-1])});
+    return l.with(params::ArgmaxParams{.rows = u32(x.shape.rows()), .cols = u32(x.shape[-1])});
 }
 
 std::vector<Case> cases() {
     const auto given = [](Shape shape, const std::vector<double>& values) {
         return Case{.name = "",
-                    .attrs = {},
                     .inputs = {{.type = TensorType{shape, DType::f32}, .fill = Case::Fill::given, .given = values}}};
     };
     const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
     std::vector<Case> list;
     for (const auto& [rows, cols] : {std::pair{1, 1}, {5, 33}, {2, 5003}, {0, 8}})
         list.push_back({.name = format("rows={} cols={}", rows, cols),
-                        .attrs = {},
                         .inputs = {{.type = TensorType{Shape{rows, cols}, DType::f32}}}});
     list.push_back(given(Shape{4, 5}, {1, 3, -2, 3, 3, -1, -2, -0.5, -0.5, -4, -0.0, 0, -1, 0, 0, -7, -7, -7, -7, -7}));
     list.back().name = "equal values";
@@ -66,22 +63,15 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::argmax
 
-const OpDef internal::argmax_op = {
-    .name = "argmax",
-    .summary = "index of the largest element of every row, the first of equal ones; NaN is never the largest",
-    .operands = ops::argmax::operand_names,
-    .infer = ops::argmax::infer,
-    .reference = ops::argmax::reference,
-    .cost = ops::argmax::cost,
-    .kernels = {{.name = "subgroup",
-                 .needs = need_subgroup,
-                 .launch = [](const OpCall& c, const Caps& d) { return ops::argmax::launch(c, d, "argmax_subgroup"); }},
-                {.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return ops::argmax::launch(c, d, "argmax"); }}},
-    .cases = ops::argmax::cases,
-};
+const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, launch<"argmax_subgroup">},
+                                     {"plain", need_nothing, every_call, launch<"argmax">}};
+
+const OpDef argmax_op =
+    define_op("argmax", "index of the largest element of every row, the first of equal ones; NaN is never the largest",
+              operand_names, infer, reference, cost, kernels, cases);
+
+}  // namespace internal::ops::argmax
 
 Tensor argmax(Tensor x, SourceLocation where) { return x.graph().call(argmax_op, {x}, {}, where)[0]; }
 

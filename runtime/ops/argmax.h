@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef argmax_op;
-
 namespace ops::argmax {
+extern const OpDef argmax_op;
 VANTAGE_OPERANDS(x_);
-}
+}  // namespace ops::argmax
+
+using ops::argmax::argmax_op;
 
 }  // namespace vantage::internal

@@ -12,7 +12,6 @@
 #include <limits>
 
 #include "runtime/base/format.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/attention_kernels.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/attention.h"
@@ -51,19 +50,18 @@ static std::uint32_t key_step(const Sizes& s, const Caps& caps, std::uint32_t ro
 Launch attention_launch(const OpCall& call, const Caps& caps, const char* shader, std::vector<std::uint32_t> constants,
                         std::uint32_t rows, std::uint32_t split) {
     const Sizes s = sizes_of(call);
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const std::uint32_t blocks = std::max(1u, ceil_div(s.n * s.group(), rows));
     Launch l{.shader = shader,
              .spec = std::move(constants),
              .operands = {in(q_), in(k_), in(v_), in(step_), in(kv_len_), in(mask_), in(position_bias_),
                           in(block_mask_), in(segments_), in(sinks_), out(o_), out(lse_)},
-             .groups = split > 0 ? std::array{std::max(1u, ceil_div(s.m, split)), blocks, u(s.batch * s.kv_heads)}
+             .groups = split > 0 ? std::array{std::max(1u, ceil_div(s.m, split)), blocks, u32(s.batch * s.kv_heads)}
                                  : flat_grid(static_cast<std::uint64_t>(s.batch * s.kv_heads) * blocks, caps)};
-    return l.with(params::AttentionParams{.n = u(s.n),
-                                          .m = u(s.m),
-                                          .batch = u(s.batch),
-                                          .heads = u(s.heads),
-                                          .kv_heads = u(s.kv_heads),
+    return l.with(params::AttentionParams{.n = u32(s.n),
+                                          .m = u32(s.m),
+                                          .batch = u32(s.batch),
+                                          .heads = u32(s.heads),
+                                          .kv_heads = u32(s.kv_heads),
                                           .causal = call.attrs.flag("causal"),
                                           .heads_first = s.heads_first,
                                           .scale = static_cast<float>(scale_of(call))});
@@ -192,8 +190,7 @@ Cost cost(const OpCall& call) {
 std::uint32_t rows_for(const Sizes& s, std::uint32_t lanes, const Caps& caps) {
     if (caps.max_subgroup_size <= 16 && !caps.is_cpu()) return 1;
     const std::uint32_t by_registers = std::max(1u, 32u / ceil_div(s.dv, lanes));
-    const std::uint32_t by_memory =
-        std::max(1u, (caps.max_shared_memory / 4 - lanes) / (static_cast<std::uint32_t>(s.d) + lanes));
+    const std::uint32_t by_memory = std::max(1u, (caps.max_shared_memory / 4 - lanes) / (u32(s.d) + lanes));
     const std::uint32_t wanted = s.n * s.group() == 1 ? 1 : s.n * s.group() <= 4 ? 4 : 8;
     return std::min(wanted, std::bit_floor(std::min(by_registers, by_memory)));
 }
@@ -225,8 +222,7 @@ LaunchPlan launch_hard(const OpCall& call, const Caps& caps, const char* shader)
 }
 
 // A workgroup takes `split` keys.
-LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader,
-                        std::uint32_t split = keys_per_split) {
+LaunchPlan split_launch(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t split) {
     const Sizes s = sizes_of(call);
     const std::uint32_t lanes = lanes_for(caps), splits = std::max(1u, ceil_div(s.m, split));
     LaunchPlan plan;
@@ -248,11 +244,11 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
                   .operands = {scratch_in(0), scratch_in(1), in(step_), out(o_), out(lse_), in(sinks_)},
                   .groups = flat_grid(static_cast<std::uint64_t>(s.rows()), caps)};
     if (statistics) reduce.operands.insert(reduce.operands.end(), {out(entropy_), out(largest_)});
-    reduce.with(params::AttentionReduceSplitsParams{.m = static_cast<std::uint32_t>(s.m),
-                                                    .rows = static_cast<std::uint32_t>(s.rows()),
-                                                    .dv = static_cast<std::uint32_t>(s.dv),
-                                                    .n = static_cast<std::uint32_t>(s.n),
-                                                    .heads = static_cast<std::uint32_t>(s.heads),
+    reduce.with(params::AttentionReduceSplitsParams{.m = u32(s.m),
+                                                    .rows = u32(s.rows()),
+                                                    .dv = u32(s.dv),
+                                                    .n = u32(s.n),
+                                                    .heads = u32(s.heads),
                                                     .heads_first = s.heads_first,
                                                     .all_splits = !follows_step});
     plan.launches = {partial, reduce};
@@ -266,11 +262,12 @@ std::uint32_t keys_at_most(const Sizes& s, const Caps& caps) {
     return std::max(s.d, s.dv) <= 512 ? 2048 : keys_per_split;
 }
 
-LaunchPlan launch_flash(const OpCall& call, const Caps& caps, const char* shader, const char* hard) {
+template <ShaderName shader, ShaderName hard>
+LaunchPlan launch_flash(const OpCall& call, const Caps& caps) {
     if (call.attrs.flag("hard")) return launch_hard(call, caps, hard);
     const Sizes s = sizes_of(call);
     if (const std::uint32_t most = keys_at_most(s, caps); most > 0 && s.m > most && !call.attrs.flag("counts"))
-        return launch_split(call, caps, shader, most);
+        return split_launch(call, caps, shader, most);
     const std::uint32_t lanes = lanes_for(caps);
     LaunchPlan plan = flash_launch(call, caps, shader, lanes, rows_for(s, lanes, caps), 0);
     if (!call.attrs.flag("statistics")) return plan;
@@ -281,10 +278,8 @@ LaunchPlan launch_flash(const OpCall& call, const Caps& caps, const char* shader
                   .spec = params::WorkgroupConstants{.lanes = size},
                   .operands = {scratch_in(0), in(sinks_), out(lse_), out(entropy_), out(largest_)},
                   .groups = flat_grid(ceil_div(s.rows(), size), caps)};
-    plan.launches.push_back(finish.with(params::AttentionStatisticsParams{.rows = static_cast<std::uint32_t>(s.rows()),
-                                                                          .n = static_cast<std::uint32_t>(s.n),
-                                                                          .heads = static_cast<std::uint32_t>(s.heads),
-                                                                          .heads_first = s.heads_first}));
+    plan.launches.push_back(finish.with(params::AttentionStatisticsParams{
+        .rows = u32(s.rows()), .n = u32(s.n), .heads = u32(s.heads), .heads_first = s.heads_first}));
     return plan;
 }
 
@@ -305,6 +300,11 @@ LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
     const std::uint32_t lanes = 32, keys = std::max(s.d, s.dv) <= 128 ? 8 : 4;
     return attention_launch(call, caps, "attention_cpu_simd",
                             attention_constants<params::AttentionCpuSimdConstants>(call, lanes, {.KEYS = keys}), lanes);
+}
+
+template <ShaderName shader>
+LaunchPlan launch_split(const OpCall& call, const Caps& caps) {
+    return split_launch(call, caps, shader, keys_per_split);
 }
 
 // With few queries most of a device is idle unless the keys are split among workgroups.
@@ -445,51 +445,23 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::attention
 
-const OpDef internal::attention_op = {
-    .name = "attention",
-    .summary =
-        "o = softmax(scale q k^T + mask) v in tiles, lse = ln of the denominator (Vaswani 2017, Dao 2022); GQA: head h "
-        "reads key head h / (Hq / Hk)",
-    .operands = ops::attention::operand_names,
-    .infer = ops::attention::infer,
-    .reference = ops::attention::reference,
-    .cost = ops::attention::cost,
-    .kernels =
-        {{.name = "split_subgroup",
-          .needs = need_subgroup,
-          .fits = ops::attention::fits_split,
-          .launch = [](const OpCall& c,
-                       const Caps& d) { return ops::attention::launch_split(c, d, "attention_subgroup"); }},
-         {.name = "split",
-          .fits = ops::attention::fits_split,
-          .launch = [](const OpCall& c, const Caps& d) { return ops::attention::launch_split(c, d, "attention"); }},
-         {.name = "cpu_simd",
-          .fits = ops::attention::fits_cpu_simd,
-          .launch = ops::attention::launch_cpu_simd,
-          .profitable = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},
-         {.name = "coopmat2",
-          .needs = need_coopmat | need_coopmat2 | need_fp16 | need_subgroup,
-          .fits = ops::attention::fits_coopmat2,
-          .launch = ops::attention::launch_coopmat2,
-          .profitable = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
-         {.name = "coopmat",
-          .needs = need_coopmat | need_fp16 | need_subgroup,
-          .fits = ops::attention::fits_coopmat,
-          .launch = ops::attention::launch_coopmat,
-          .profitable = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
-         {.name = "subgroup",
-          .needs = need_subgroup,
-          .launch =
-              [](const OpCall& c, const Caps& d) {
-                  return ops::attention::launch_flash(c, d, "attention_subgroup", "attention_hard_subgroup");
-              }},
-         {.name = "plain",
-          .launch = [](const OpCall& c,
-                       const Caps& d) { return ops::attention::launch_flash(c, d, "attention", "attention_hard"); }}},
-    .cases = ops::attention::cases,
-};
+const std::vector<Kernel> kernels = {
+    {"split_subgroup", need_subgroup, fits_split, launch_split<"attention_subgroup">},
+    {"split", need_nothing, fits_split, launch_split<"attention">},
+    {"cpu_simd", need_nothing, fits_cpu_simd, launch_cpu_simd, loads_once},
+    {"coopmat2", need_coopmat | need_coopmat2 | need_fp16 | need_subgroup, fits_coopmat2, launch_coopmat2, not_on_cpu},
+    {"coopmat", need_coopmat | need_fp16 | need_subgroup, fits_coopmat, launch_coopmat, not_on_cpu},
+    {"subgroup", need_subgroup, every_call, launch_flash<"attention_subgroup", "attention_hard_subgroup">},
+    {"plain", need_nothing, every_call, launch_flash<"attention", "attention_hard">}};
+
+const OpDef attention_op = define_op("attention",
+                                     "o = softmax(scale q k^T + mask) v in tiles, lse = ln of the denominator (Vaswani "
+                                     "2017, Dao 2022); GQA: head h reads key head h / (Hq / Hk)",
+                                     operand_names, infer, reference, cost, kernels, cases,
+                                     {.step = step_, .context_rows = {k_, v_, position_bias_}});
+
+}  // namespace internal::ops::attention
 
 AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options, SourceLocation where) {
     Attrs attrs = rule_attrs(options);

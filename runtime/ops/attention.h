@@ -5,11 +5,12 @@
 
 namespace vantage::internal {
 
-extern const OpDef attention_op;
-
 namespace ops::attention {
+extern const OpDef attention_op;
 VANTAGE_OPERANDS(q_, k_, v_, step_, kv_len_, mask_, position_bias_, block_mask_, segments_, sinks_);
 enum : int { o_, lse_, entropy_, largest_ };  // results
 }  // namespace ops::attention
+
+using ops::attention::attention_op;
 
 }  // namespace vantage::internal

@@ -32,8 +32,8 @@ Constants attention_constants(const OpCall& call, std::uint32_t lanes, Constants
     own.lanes = lanes;
     own.Q_TYPE = storage_of(call.in(q_).dtype);
     own.KV_TYPE = storage_of(call.in(k_).dtype);
-    own.D = static_cast<std::uint32_t>(s.d);
-    own.DV = static_cast<std::uint32_t>(s.dv);
+    own.D = u32(s.d);
+    own.DV = u32(s.dv);
     set_rules(own, call, rule_operands);
     return own;
 }

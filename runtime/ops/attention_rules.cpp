@@ -135,6 +135,14 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
                            ", " + heads + "; leading sizes may be 1");
 }
 
+void check_recorded(const OpCall& call, const TensorType& q, const TensorType& k, int lse) {
+    call.require(q.shape.rank() == 3 && k.shape.rank() == 3,
+                 "q " + q.text() + " and k " + k.text() + " must be [n, heads, D]");
+    call.require(q.shape[2] == k.shape[2] && k.shape[1] > 0 && q.shape[1] % k.shape[1] == 0,
+                 "k is " + k.text() + ", but q is " + q.text());
+    require_type(call, lse, {Shape{q.shape[0], q.shape[1]}, DType::f32});
+}
+
 bool mask_by_head(const OpCall& call, const RuleOperands& at) {
     return call.has(at.mask) && call.in(at.mask).shape.rank() > 2 && call.in(at.mask).shape[-3] > 1;
 }

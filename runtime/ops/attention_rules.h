@@ -4,9 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
-#include "runtime/base/internal.h"
+#include "runtime/base/at.h"
 #include "shaders/params/attention.h"
 #include "vantage/op.h"
 #include "vantage/ops.h"
@@ -55,6 +54,8 @@ struct RuleSizes {
 };
 void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleSizes& sizes,
                          const AttentionRules& rules);
+/// Checks what attention recorded: q [n, heads, D], k [m, kv_heads, D] and the operand lse [n, heads].
+void check_recorded(const OpCall& call, const TensorType& q, const TensorType& k, int lse);
 /// Whether the call has any rule that takes a kernel more than the causal mask and its prefix.
 bool has_rules(const OpCall& call, const RuleOperands& at, const AttentionRules& rules);
 /// Whether the mask has an element for each head, for each batch; with one head or batch it does not matter.
@@ -64,20 +65,19 @@ bool mask_by_batch(const OpCall& call, const RuleOperands& at);
 template <class Constants>
 void set_rules(Constants& constants, const OpCall& call, const RuleOperands& at) {
     const AttentionRules rules(call.attrs);
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const bool by_distance = rules.bias == PositionBias::distance && call.has(at.position_bias);
     constants.RULES = has_rules(call, at, rules);
     constants.SOFTCAP = static_cast<float>(rules.softcap);
-    constants.WINDOW_LEFT = rules.left ? u(*rules.left) : NO_LIMIT;
-    constants.WINDOW_RIGHT = rules.right ? u(*rules.right) : NO_LIMIT;
-    constants.DILATION = u(rules.dilation);
-    constants.PREFIX = u(rules.prefix);
-    constants.GLOBAL = u(rules.global);
-    constants.BLOCK = u(rules.block);
+    constants.WINDOW_LEFT = rules.left ? u32(*rules.left) : NO_LIMIT;
+    constants.WINDOW_RIGHT = rules.right ? u32(*rules.right) : NO_LIMIT;
+    constants.DILATION = u32(rules.dilation);
+    constants.PREFIX = u32(rules.prefix);
+    constants.GLOBAL = u32(rules.global);
+    constants.BLOCK = u32(rules.block);
     constants.MASK_BY_HEAD = mask_by_head(call, at);
     constants.MASK_BY_BATCH = mask_by_batch(call, at);
     constants.BIAS = static_cast<std::uint32_t>(rules.bias);
-    constants.REACH = by_distance ? u(call.in(at.position_bias).shape[0] / 2) : 0;
+    constants.REACH = by_distance ? u32(call.in(at.position_bias).shape[0] / 2) : 0;
 }
 /// Score of query `row` of head h of batch b at position i for key j, by the rules; nothing where it is not seen.
 std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,

@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "runtime/base/format.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/attention_rules.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/attention.h"
@@ -40,11 +39,7 @@ double featured(Feature feature, double x) { return feature != Feature::elu_plus
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &q = call.in(q_), &k = call.in(k_);
-    call.require(q.shape.rank() == 3 && k.shape.rank() == 3,
-                 "q " + q.text() + " and k " + k.text() + " must be [n, heads, D]");
-    call.require(q.shape[2] == k.shape[2] && k.shape[1] > 0 && q.shape[1] % k.shape[1] == 0,
-                 "k is " + k.text() + ", but q is " + q.text());
-    require_type(call, lse_, {Shape{q.shape[0], q.shape[1]}, DType::f32});
+    check_recorded(call, q, k, lse_);
     feature_of(call);
     check_rule_operands(call, rule_operands, sizes_of(call), AttentionRules(call.attrs));
     const Attrs& a = call.attrs;
@@ -95,7 +90,6 @@ Cost cost(const OpCall& call) {
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Attrs& a = call.attrs;
     const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const std::uint32_t lanes = workgroup_size(caps, 64);
     params::AttentionWeightsConstants constants{.lanes = lanes,
                                                 .Q_TYPE = storage_of(call.in(q_).dtype),
@@ -108,18 +102,18 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
         .spec = constants,
         .operands = {in(q_), in(k_), in(lse_), in(mask_), in(position_bias_), in(block_mask_), in(segments_), out(0)},
         .groups = flat_grid(ceil_div(call.out(0).shape.elements(), lanes), caps)};
-    return l.with(params::AttentionWeightsParams{.n = u(q[0]),
-                                                 .m = u(k[0]),
-                                                 .heads = u(q[1]),
-                                                 .kv_heads = u(k[1]),
-                                                 .head = u(a.integer("head")),
-                                                 .d = u(q[2]),
+    return l.with(params::AttentionWeightsParams{.n = u32(q[0]),
+                                                 .m = u32(k[0]),
+                                                 .heads = u32(q[1]),
+                                                 .kv_heads = u32(k[1]),
+                                                 .head = u32(a.integer("head")),
+                                                 .d = u32(q[2]),
                                                  .causal = a.flag("causal"),
-                                                 .first_row = u(a.integer("first_row")),
-                                                 .rows = u(a.integer("rows")),
-                                                 .first_key = u(a.integer("first_key")),
-                                                 .keys = u(a.integer("keys")),
-                                                 .position = u(a.integer("position")),
+                                                 .first_row = u32(a.integer("first_row")),
+                                                 .rows = u32(a.integer("rows")),
+                                                 .first_key = u32(a.integer("first_key")),
+                                                 .keys = u32(a.integer("keys")),
+                                                 .position = static_cast<std::uint32_t>(a.integer("position")),
                                                  .scale = static_cast<float>(scale_of(call))});
 }
 
@@ -149,18 +143,12 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::attention_weights
 
-const OpDef internal::attention_weights_op = {
-    .name = "attention_weights",
-    .summary = "p_ij = exp(s_ij - lse_i) for a window of rows and keys of one head",
-    .operands = ops::attention_weights::operand_names,
-    .infer = ops::attention_weights::infer,
-    .reference = ops::attention_weights::reference,
-    .cost = ops::attention_weights::cost,
-    .kernels = {{.name = "plain", .launch = ops::attention_weights::launch}},
-    .cases = ops::attention_weights::cases,
-};
+const OpDef attention_weights_op =
+    define_op("attention_weights", "p_ij = exp(s_ij - lse_i) for a window of rows and keys of one head", operand_names,
+              infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+
+}  // namespace internal::ops::attention_weights
 
 namespace {
 

@@ -7,7 +7,6 @@
 
 #include <cmath>
 
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/batch_norm.h"
 #include "vantage/ops.h"
@@ -75,7 +74,8 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 
 Cost cost(const OpCall& call) { return streaming_cost(call, 8.0 * static_cast<double>(call.in(x_).shape.elements())); }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
+template <ShaderName shader>
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     Launch l{.shader = shader,
              .spec = params::BatchNormConstants{.lanes = workgroup_size(caps),
@@ -85,9 +85,9 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
              .operands = {in(x_), in(gamma_), in(beta_), in(mean_), in(variance_), out(y_)},
              .groups = flat_grid(static_cast<std::uint64_t>(s.channels), caps)};
     if (trains(call)) l.operands.insert(l.operands.end(), {out(new_mean_), out(new_variance_)});
-    return l.with(params::BatchNormParams{.batch = static_cast<std::uint32_t>(s.batch),
-                                          .channels = static_cast<std::uint32_t>(s.channels),
-                                          .extent = static_cast<std::uint32_t>(s.length),
+    return l.with(params::BatchNormParams{.batch = u32(s.batch),
+                                          .channels = u32(s.channels),
+                                          .extent = u32(s.length),
                                           .eps = static_cast<float>(call.attrs.number("eps", 1e-5)),
                                           .momentum = static_cast<float>(call.attrs.number("momentum", 0.1))});
 }
@@ -115,25 +115,16 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::batch_norm
 
-const OpDef internal::batch_norm_op = {
-    .name = "batch_norm",
-    .summary =
-        "y = (x - mean) / sqrt(var + eps) gamma + beta by channel, statistics running or the batch's (Ioffe, "
-        "Szegedy 2015)",
-    .operands = ops::batch_norm::operand_names,
-    .infer = ops::batch_norm::infer,
-    .reference = ops::batch_norm::reference,
-    .cost = ops::batch_norm::cost,
-    .kernels = {{.name = "subgroup",
-                 .needs = need_subgroup,
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::batch_norm::launch(c, d, "batch_norm_subgroup"); }},
-                {.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return ops::batch_norm::launch(c, d, "batch_norm"); }}},
-    .cases = ops::batch_norm::cases,
-};
+const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, launch<"batch_norm_subgroup">},
+                                     {"plain", need_nothing, every_call, launch<"batch_norm">}};
+
+const OpDef batch_norm_op = define_op(
+    "batch_norm",
+    "y = (x - mean) / sqrt(var + eps) gamma + beta by channel, statistics running or the batch's (Ioffe, Szegedy 2015)",
+    operand_names, infer, reference, cost, kernels, cases);
+
+}  // namespace internal::ops::batch_norm
 
 BatchNormResult batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor mean, Tensor variance, BatchNormOptions options,
                            SourceLocation where) {

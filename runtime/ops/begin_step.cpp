@@ -2,7 +2,6 @@
 //   position += valid;  valid = min(rows, end - position);  keys = position + valid
 #include "runtime/ops/begin_step.h"
 
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/begin_step.h"
 #include "vantage/ops.h"
@@ -33,10 +32,8 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 Cost cost(const OpCall&) { return {4, 12, 12}; }
 
 LaunchPlan launch(const OpCall& call, const Caps&) {
-    Launch l{.shader = "begin_step",
-             .operands = {update(0)},
-             .groups = {static_cast<std::uint32_t>(sequences_of(call, 0)), 1, 1}};
-    return l.with(params::BeginStepParams{.rows = static_cast<std::uint32_t>(call.attrs.integer("rows"))});
+    Launch l{.shader = "begin_step", .operands = {update(0)}, .groups = {u32(sequences_of(call, 0)), 1, 1}};
+    return l.with(params::BeginStepParams{.rows = u32(call.attrs.integer("rows"))});
 }
 
 std::vector<Case> cases() {
@@ -63,19 +60,12 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::begin_step
 
-const OpDef internal::begin_step_op = {
-    .name = "begin_step",
-    .summary = "position += valid; valid = min(rows, end - position); keys = position + valid",
-    .operands = ops::begin_step::operand_names,
-    .infer = ops::begin_step::infer,
-    .reference = ops::begin_step::reference,
-    .cost = ops::begin_step::cost,
-    .kernels = {{.name = "plain", .launch = ops::begin_step::launch}},
-    .cases = ops::begin_step::cases,
-    .alias = {ops::begin_step::step_},
-};
+const OpDef begin_step_op = define_op(
+    "begin_step", "position += valid; valid = min(rows, end - position); keys = position + valid", operand_names, infer,
+    reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, {.step = step_, .alias = {step_}});
+
+}  // namespace internal::ops::begin_step
 
 Tensor begin_step(Tensor step, std::int64_t rows, SourceLocation where) {
     return step.graph().call(begin_step_op, {step}, {{"rows", rows}}, where)[0];

@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef begin_step_op;
-
 namespace ops::begin_step {
+extern const OpDef begin_step_op;
 VANTAGE_OPERANDS(step_);
-}
+}  // namespace ops::begin_step
+
+using ops::begin_step::begin_step_op;
 
 }  // namespace vantage::internal

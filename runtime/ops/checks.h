@@ -37,6 +37,13 @@ inline void require_weights(const OpCall& call, int i) {
                  operand_is(call, i) + ", but must be f32, f16, bf16, q8_0 or q4_0");
 }
 
+/// Elements of one row: the sizes of all dimensions but the first.
+inline std::int64_t row_size(const Shape& shape) {
+    std::int64_t size = 1;
+    for (int i = 1; i < shape.rank(); ++i) size *= shape[i];
+    return size;
+}
+
 /// How many elements a kernel takes at a time (lib/steps.glsl): 4 where rows of `cols` begin on such a boundary.
 inline std::uint32_t step_of(std::int64_t cols) { return cols % 4 == 0 ? 4 : 1; }
 

@@ -2,7 +2,6 @@
 //   y = [a; b], a [n, ..], b [m, ..] -> y [n + m, ..]
 #include "runtime/ops/concat.h"
 
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/concat.h"
 #include "vantage/ops.h"
@@ -11,12 +10,6 @@ namespace vantage {
 
 namespace internal::ops::concat {
 namespace {
-
-std::int64_t row_size(const Shape& shape) {
-    std::int64_t size = 1;
-    for (int i = 1; i < shape.rank(); ++i) size *= shape[i];
-    return size;
-}
 
 std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
@@ -46,8 +39,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                              .STEP = step},
              .operands = {in(a_), in(b_), out(0)},
              .groups = element_grid(y.elements(), step, caps)};
-    return l.with(params::ConcatParams{.count = static_cast<std::uint32_t>(y.elements()),
-                                       .a_count = static_cast<std::uint32_t>(call.in(a_).shape.elements())});
+    return l.with(params::ConcatParams{.count = u32(y.elements()), .a_count = u32(call.in(a_).shape.elements())});
 }
 
 std::vector<Case> cases() {
@@ -55,26 +47,19 @@ std::vector<Case> cases() {
         return Case::Input{.type = TensorType{shape}, .weight = weight};
     };
     return {
-        {.name = "a row before 6 of 48", .attrs = {}, .inputs = {rows({1, 48}, true), rows({6, 48})}},
-        {.name = "rows of 3x11", .attrs = {}, .inputs = {rows({2, 3, 11}, true), rows({5, 3, 11})}},
-        {.name = "nothing first", .attrs = {}, .inputs = {rows({0, 8}, true), rows({3, 8})}},
-        {.name = "nothing behind", .attrs = {}, .inputs = {rows({3, 8}, true), rows({0, 8})}},
+        {.name = "a row before 6 of 48", .inputs = {rows({1, 48}, true), rows({6, 48})}},
+        {.name = "rows of 3x11", .inputs = {rows({2, 3, 11}, true), rows({5, 3, 11})}},
+        {.name = "nothing first", .inputs = {rows({0, 8}, true), rows({3, 8})}},
+        {.name = "nothing behind", .inputs = {rows({3, 8}, true), rows({0, 8})}},
     };
 }
 
 }  // namespace
-}  // namespace internal::ops::concat
 
-const OpDef internal::concat_op = {
-    .name = "concat",
-    .summary = "y = [a; b] along the first axis, in b's storage type",
-    .operands = ops::concat::operand_names,
-    .infer = ops::concat::infer,
-    .reference = ops::concat::reference,
-    .cost = ops::concat::cost,
-    .kernels = {{.name = "plain", .launch = ops::concat::launch}},
-    .cases = ops::concat::cases,
-};
+const OpDef concat_op = define_op("concat", "y = [a; b] along the first axis, in b's storage type", operand_names,
+                                  infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+
+}  // namespace internal::ops::concat
 
 Tensor concat(Tensor a, Tensor b, SourceLocation where) { return a.graph().call(concat_op, {a, b}, {}, where)[0]; }
 

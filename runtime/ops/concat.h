@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef concat_op;
-
 namespace ops::concat {
+extern const OpDef concat_op;
 VANTAGE_OPERANDS(a_, b_);
-}
+}  // namespace ops::concat
+
+using ops::concat::concat_op;
 
 }  // namespace vantage::internal

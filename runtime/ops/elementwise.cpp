@@ -4,9 +4,9 @@
 #include "runtime/ops/elementwise.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/elementwise.h"
 #include "vantage/ops.h"
@@ -41,22 +41,27 @@ std::vector<TensorType> infer_one(const OpCall& call) {
 }
 
 template <class Function>
-void combine(std::span<const HostTensor> in, std::span<HostTensor> out, Function function) {
+void reference_pair(const OpCall&, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const std::int64_t count = in[a_].type.shape.elements(), repeat = in[b_].type.shape.elements();
-    for (std::int64_t i = 0; i < count; ++i) out[0][i] = function(in[a_][i], in[b_][i % repeat]);
+    for (std::int64_t i = 0; i < count; ++i) out[0][i] = Function()(in[a_][i], in[b_][i % repeat]);
+}
+void reference_one(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    for (std::size_t i = 0; i < in[a_].data.size(); ++i)
+        out[0].data[i] = call.attrs.number("factor", 1) * in[a_].data[i];
 }
 
 Cost cost(const OpCall& call) { return streaming_cost(call, static_cast<double>(call.in(a_).shape.elements())); }
 
 params::ElementwiseParams params_of(const OpCall& call, std::uint32_t kind, std::int64_t chunk) {
-    return {.count = static_cast<std::uint32_t>(call.in(a_).shape.elements()),
-            .b_count = call.has(b_) ? static_cast<std::uint32_t>(call.in(b_).shape.elements()) : 1,
+    return {.count = u32(call.in(a_).shape.elements()),
+            .b_count = call.has(b_) ? u32(call.in(b_).shape.elements()) : 1,
             .kind = kind,
             .factor = static_cast<float>(call.attrs.number("factor", 1)),
-            .chunk = static_cast<std::uint32_t>(chunk)};
+            .chunk = u32(chunk)};
 }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, std::uint32_t kind, bool wide) {
+template <std::uint32_t kind, bool wide>
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const TensorType& a = call.in(a_);
     const std::int64_t count = a.shape.elements();
     const std::uint32_t unroll =
@@ -85,7 +90,8 @@ bool fits_vectors(const OpCall& call, const Caps& caps) {
     return caps.is_cpu() && caps.subgroup_shuffle && call.in(a_).dtype == DType::f32 && vectors != 0 &&
            call.in(a_).shape.elements() % (vectors * caps.subgroup_size) == 0;
 }
-LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps, std::uint32_t kind) {
+template <std::uint32_t kind>
+LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
     const std::int64_t count = call.in(a_).shape.elements(), chunk = chunk_of(call);
     Launch l{.shader = "elementwise_cpu_simd",
              .spec = params::ElementwiseCpuSimdConstants{.lanes = caps.subgroup_size,
@@ -98,23 +104,15 @@ LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps, std::uint32_t k
 
 template <std::uint32_t kind>
 std::vector<Kernel> kernels() {
-    return {{.name = "cpu_simd",
-             .needs = need_subgroup | need_int64,
-             .fits = fits_vectors,
-             .launch = [](const OpCall& c, const Caps& d) { return launch_cpu_simd(c, d, kind); },
-             .profitable = profitable_lanes},
-            {.name = "wide",
-             .needs = need_int64,
-             .fits = [](const OpCall&, const Caps& d) { return d.is_cpu(); },
-             .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, kind, true); }},
-            {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, kind, false); }}};
+    return {{"cpu_simd", need_subgroup | need_int64, fits_vectors, launch_cpu_simd<kind>, loads_once},
+            {"wide", need_int64, on_cpu, launch<kind, true>},
+            {"plain", need_nothing, every_call, launch<kind, false>}};
 }
 
 std::vector<Case> cases_pair() {
     std::vector<Case> list;
     const auto add = [&](const char* name, Shape a, Shape b, bool weight) {
         list.push_back({.name = name,
-                        .attrs = {},
                         .inputs = {{.type = TensorType{a, DType::f32}, .low = 1},
                                    {.type = TensorType{b, DType::f32}, .weight = weight}}});
     };
@@ -138,50 +136,18 @@ std::vector<Case> cases_one() {
 }
 
 }  // namespace
+
+const OpDef add_op = define_op("add", "y = a + b; b repeats over the leading dimensions of a", operand_names,
+                               infer_pair, reference_pair<std::plus<>>, cost, kernels<ELEMENTWISE_ADD>(), cases_pair);
+
+const OpDef mul_op =
+    define_op("mul", "y = a b, element by element; b repeats over the leading dimensions of a", operand_names,
+              infer_pair, reference_pair<std::multiplies<>>, cost, kernels<ELEMENTWISE_MUL>(), cases_pair);
+
+const OpDef scale_op = define_op("scale", "y = factor x", scale::operand_names, infer_one, reference_one, cost,
+                                 kernels<ELEMENTWISE_SCALE>(), cases_one);
+
 }  // namespace internal::ops::elementwise
-
-const OpDef internal::add_op = {
-    .name = "add",
-    .summary = "y = a + b; b repeats over the leading dimensions of a",
-    .operands = ops::elementwise::operand_names,
-    .infer = ops::elementwise::infer_pair,
-    .reference =
-        [](const OpCall&, std::span<const HostTensor> in, std::span<HostTensor> out) {
-            ops::elementwise::combine(in, out, [](double a, double b) { return a + b; });
-        },
-    .cost = ops::elementwise::cost,
-    .kernels = ops::elementwise::kernels<ELEMENTWISE_ADD>(),
-    .cases = ops::elementwise::cases_pair,
-};
-
-const OpDef internal::mul_op = {
-    .name = "mul",
-    .summary = "y = a b, element by element; b repeats over the leading dimensions of a",
-    .operands = ops::elementwise::operand_names,
-    .infer = ops::elementwise::infer_pair,
-    .reference =
-        [](const OpCall&, std::span<const HostTensor> in, std::span<HostTensor> out) {
-            ops::elementwise::combine(in, out, [](double a, double b) { return a * b; });
-        },
-    .cost = ops::elementwise::cost,
-    .kernels = ops::elementwise::kernels<ELEMENTWISE_MUL>(),
-    .cases = ops::elementwise::cases_pair,
-};
-
-const OpDef internal::scale_op = {
-    .name = "scale",
-    .summary = "y = factor x",
-    .operands = ops::scale::operand_names,
-    .infer = ops::elementwise::infer_one,
-    .reference =
-        [](const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-            for (std::size_t i = 0; i < in[ops::scale::x_].data.size(); ++i)
-                out[0].data[i] = call.attrs.number("factor", 1) * in[ops::scale::x_].data[i];
-        },
-    .cost = ops::elementwise::cost,
-    .kernels = ops::elementwise::kernels<ELEMENTWISE_SCALE>(),
-    .cases = ops::elementwise::cases_one,
-};
 
 Tensor add(Tensor a, Tensor b, SourceLocation where) { return a.graph().call(add_op, {a, b}, {}, where)[0]; }
 Tensor mul(Tensor a, Tensor b, SourceLocation where) { return a.graph().call(mul_op, {a, b}, {}, where)[0]; }

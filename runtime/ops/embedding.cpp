@@ -5,7 +5,6 @@
 #include "runtime/ops/embedding.h"
 
 #include "runtime/base/format.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/embedding.h"
 #include "vantage/ops.h"
@@ -85,7 +84,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const TensorType& y = call.out(0);
     const Shape& ids = call.in(ids_).shape;
     const std::uint32_t step = step_of(y.shape[1]);
-    const auto count = [&](int i) { return static_cast<std::uint32_t>(call.has(i) ? call.in(i).shape[0] : 0); };
+    const auto count = [&](int i) { return u32(call.has(i) ? call.in(i).shape[0] : 0); };
     Launch l{.shader = "embedding",
              .spec = params::EmbeddingConstants{.lanes = workgroup_size(caps),
                                                 .W_TYPE = storage_of(call, w_),
@@ -94,16 +93,15 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                                 .STEP = step},
              .operands = {in(ids_), in(w_), in(positions_), in(step_), out(0)},
              .groups = element_grid(y.shape.elements(), step, caps)};
-    return l.with(
-        params::EmbeddingParams{.rows = static_cast<std::uint32_t>(y.shape[0]),
-                                .width = static_cast<std::uint32_t>(y.shape[1]),
-                                .vocab = count(w_),
-                                .id_count = static_cast<std::uint32_t>(ids[-1]),
-                                .rows_each = static_cast<std::uint32_t>(y.shape[0] / sequences_of(call, step_)),
-                                .id_stride = ids.rank() == 2 ? static_cast<std::uint32_t>(ids[1]) : 0,
-                                .position_offset = static_cast<std::uint32_t>(call.attrs.integer("position_offset")),
-                                .position_rows = count(positions_),
-                                .scale = static_cast<float>(call.attrs.number("scale", 1))});
+    return l.with(params::EmbeddingParams{.rows = u32(y.shape[0]),
+                                          .width = u32(y.shape[1]),
+                                          .vocab = count(w_),
+                                          .id_count = u32(ids[-1]),
+                                          .rows_each = u32(y.shape[0] / sequences_of(call, step_)),
+                                          .id_stride = ids.rank() == 2 ? u32(ids[1]) : 0,
+                                          .position_offset = u32(call.attrs.integer("position_offset")),
+                                          .position_rows = count(positions_),
+                                          .scale = static_cast<float>(call.attrs.number("scale", 1))});
 }
 
 std::vector<Case> cases() {
@@ -122,11 +120,11 @@ std::vector<Case> cases() {
     quantized.quantized = DType::q8_0;
     const std::int64_t four = 4, three = 3, eight = 8;
     return {
-        {.name = "tokens=7 width=96", .attrs = {}, .inputs = {ids(7, 101), quantized}},
+        {.name = "tokens=7 width=96", .inputs = {ids(7, 101), quantized}},
         {.name = "positions, scale, width=33",
          .attrs = {{"scale", 2.5}, {"position_offset", three}},
          .inputs = {ids(11, 29), table(29, 33), table(14, 33)}},
-        {.name = "ids outside the vocabulary", .attrs = {}, .inputs = {odd_ids, table(13, 7), table(5, 7)}},
+        {.name = "ids outside the vocabulary", .inputs = {odd_ids, table(13, 7), table(5, 7)}},
         {.name = "step, 3 of 4 rows, dtype=f16",
          .attrs = {{"rows", four}, {"dtype", "f16"}},
          .inputs = {ids(20, 17), table(17, 64), table(20, 64), step_of_case(9, 3)}},
@@ -144,23 +142,18 @@ std::vector<Case> cases() {
         {.name = "step beyond the table",
          .attrs = {{"rows", four}, {"position_offset", three}},
          .inputs = {ids(12, 17), table(17, 20), table(12, 20), step_of_case(7, 4)}},
-        {.name = "no tokens", .attrs = {}, .inputs = {ids(0, 5), table(5, 8)}},
+        {.name = "no tokens", .inputs = {ids(0, 5), table(5, 8)}},
     };
 }
 
 }  // namespace
-}  // namespace internal::ops::embedding
 
-const OpDef internal::embedding_op = {
-    .name = "embedding",
-    .summary = "y_r = scale w[ids_r] + positions[offset + r] (Vaswani et al. 2017; Radford et al. 2019)",
-    .operands = ops::embedding::operand_names,
-    .infer = ops::embedding::infer,
-    .reference = ops::embedding::reference,
-    .cost = ops::embedding::cost,
-    .kernels = {{.name = "plain", .launch = ops::embedding::launch}},
-    .cases = ops::embedding::cases,
-};
+const OpDef embedding_op =
+    define_op("embedding", "y_r = scale w[ids_r] + positions[offset + r] (Vaswani et al. 2017; Radford et al. 2019)",
+              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases,
+              {.step = step_, .context_rows = {ids_, positions_}});
+
+}  // namespace internal::ops::embedding
 
 Tensor embedding(Tensor ids, Tensor w, Tensor positions, EmbeddingOptions options, SourceLocation where) {
     Attrs attrs{{"scale", options.scale},

@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef embedding_op;
-
 namespace ops::embedding {
+extern const OpDef embedding_op;
 VANTAGE_OPERANDS(ids_, w_, positions_, step_);
-}
+}  // namespace ops::embedding
+
+using ops::embedding::embedding_op;
 
 }  // namespace vantage::internal

@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/entropy.h"
 #include "vantage/ops.h"
@@ -30,49 +29,37 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 
 Cost cost(const OpCall& call) { return streaming_cost(call, 3.0 * static_cast<double>(call.in(p_).shape.elements())); }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
+template <ShaderName shader>
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const std::int64_t rows = call.out(0).shape.elements();
     Launch l{.shader = shader,
              .spec = params::EntropyConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(call, p_)},
              .operands = {in(p_), out(0)},
              .groups = flat_grid(static_cast<std::uint64_t>(rows), caps)};
-    return l.with(params::EntropyParams{.rows = static_cast<std::uint32_t>(rows),
-                                        .cols = static_cast<std::uint32_t>(call.in(p_).shape[-1])});
+    return l.with(params::EntropyParams{.rows = u32(rows), .cols = u32(call.in(p_).shape[-1])});
 }
 
 std::vector<Case> cases() {
     std::vector<Case> list;
     for (const Shape& shape : {Shape{5, 33}, Shape{2, 3, 1500}, Shape{3, 1}, Shape{0, 4}})
         list.push_back({.name = shape.text(),
-                        .attrs = {},
                         .inputs = {{.type = TensorType{shape}, .fill = Case::Fill::uniform, .low = 0, .high = 0.01}}});
     list.push_back(
         {.name = "zeros, a certainty",
-         .attrs = {},
          .inputs = {{.type = TensorType{Shape{3, 2}}, .fill = Case::Fill::given, .given = {0, 1, 0, 0, 0.5, 0.5}}}});
     return list;
 }
 
 }  // namespace
-}  // namespace internal::ops::entropy
 
-const OpDef internal::entropy_op = {
-    .name = "entropy",
-    .summary = "h = -sum p ln p over rows, in nats; 0 ln 0 = 0 (Shannon 1948)",
-    .operands = ops::entropy::operand_names,
-    .infer = ops::entropy::infer,
-    .reference = ops::entropy::reference,
-    .cost = ops::entropy::cost,
-    .kernels = {{.name = "subgroup",
-                 .needs = need_subgroup,
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::entropy::launch(c, d, "entropy_subgroup"); },
-                 .profitable = [](const OpCall&,
-                                  const Caps& d) { return !d.loads_uniform_once(); }},  // plain: twice as fast there
-                {.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return ops::entropy::launch(c, d, "entropy"); }}},
-    .cases = ops::entropy::cases,
-};
+const std::vector<Kernel> kernels = {
+    {"subgroup", need_subgroup, every_call, launch<"entropy_subgroup">, loads_by_lane},  // plain: twice as fast there
+    {"plain", need_nothing, every_call, launch<"entropy">}};
+
+const OpDef entropy_op = define_op("entropy", "h = -sum p ln p over rows, in nats; 0 ln 0 = 0 (Shannon 1948)",
+                                   operand_names, infer, reference, cost, kernels, cases);
+
+}  // namespace internal::ops::entropy
 
 Tensor entropy(Tensor p, SourceLocation where) { return p.graph().call(entropy_op, {p}, {}, where)[0]; }
 

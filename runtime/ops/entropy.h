@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef entropy_op;
-
 namespace ops::entropy {
+extern const OpDef entropy_op;
 VANTAGE_OPERANDS(p_);
-}
+}  // namespace ops::entropy
+
+using ops::entropy::entropy_op;
 
 }  // namespace vantage::internal

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/sort_by_expert.h"
 #include "shaders/params/experts.h"
@@ -86,12 +85,11 @@ Constants constants_of(const OpCall& call, std::uint32_t lanes, Constants own = 
 
 Launch base_launch(const OpCall& call, const char* shader, std::vector<std::uint32_t> constants) {
     const Sizes s = sizes_of(call);
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     Launch l{.shader = shader,
              .spec = std::move(constants),
              .operands = {in(x_), in(w_), in(bias_), in(index_), in(slots_), in(order_), in(offsets_), out(0)}};
     return l.with(params::ExpertLinearParams{
-        .choices = u(s.choices), .experts = u(s.experts), .n = u(s.n), .k = u(s.k), .share = u(s.share)});
+        .choices = u32(s.choices), .experts = u32(s.experts), .n = u32(s.n), .k = u32(s.k), .share = u32(s.share)});
 }
 
 LaunchPlan launch_plain(const OpCall& call, const Caps& caps) {
@@ -106,7 +104,7 @@ bool fits_rows(const OpCall& call, const Caps&) {
     return s.transposed && s.choices >= 1 && s.choices <= 2 * s.experts && s.choices <= 64;
 }
 
-LaunchPlan launch_rows(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes) {
+LaunchPlan launch_rows_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes) {
     const Sizes s = sizes_of(call);
     Launch l =
         base_launch(call, shader, constants_of<params::ExpertLinearRowsConstants>(call, lanes, {.STEP = step_of(s.k)}));
@@ -114,7 +112,14 @@ LaunchPlan launch_rows(const OpCall& call, const Caps& caps, const char* shader,
     return l;
 }
 
-std::uint32_t max_tiles(const Sizes& s) { return ceil_div(s.choices, 64) + static_cast<std::uint32_t>(s.experts) + 1; }
+LaunchPlan launch_rows_subgroup(const OpCall& call, const Caps& caps) {
+    return launch_rows_by(call, caps, "expert_linear_rows_subgroup", std::clamp(caps.subgroup_size, 8u, 64u));
+}
+LaunchPlan launch_rows(const OpCall& call, const Caps& caps) {
+    return launch_rows_by(call, caps, "expert_linear_rows", 32);
+}
+
+std::uint32_t max_tiles(const Sizes& s) { return ceil_div(s.choices, 64) + u32(s.experts) + 1; }
 
 bool fits_tiled(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
@@ -177,33 +182,18 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::expert_linear
 
-const OpDef internal::expert_linear_op = {
-    .name = "expert_linear",
-    .summary = "y[c] = x[c / share] W_e^T + b_e, e the expert of choice c: a grouped matrix product (Gale et al. 2022)",
-    .operands = ops::expert_linear::operand_names,
-    .infer = ops::expert_linear::infer,
-    .reference = ops::expert_linear::reference,
-    .cost = ops::expert_linear::cost,
-    .kernels = {{.name = "rows_subgroup",
-                 .needs = need_subgroup,
-                 .fits = ops::expert_linear::fits_rows,
-                 .launch =
-                     [](const OpCall& c, const Caps& d) {
-                         return ops::expert_linear::launch_rows(c, d, "expert_linear_rows_subgroup",
-                                                                std::clamp(d.subgroup_size, 8u, 64u));
-                     }},
-                {.name = "rows",
-                 .fits = ops::expert_linear::fits_rows,
-                 .launch =
-                     [](const OpCall& c, const Caps& d) {
-                         return ops::expert_linear::launch_rows(c, d, "expert_linear_rows", 32);
-                     }},
-                {.name = "tiled", .fits = ops::expert_linear::fits_tiled, .launch = ops::expert_linear::launch_tiled},
-                {.name = "plain", .launch = ops::expert_linear::launch_plain}},
-    .cases = ops::expert_linear::cases,
-};
+const std::vector<Kernel> kernels = {{"rows_subgroup", need_subgroup, fits_rows, launch_rows_subgroup},
+                                     {"rows", need_nothing, fits_rows, launch_rows},
+                                     {"tiled", need_nothing, fits_tiled, launch_tiled},
+                                     {"plain", need_nothing, every_call, launch_plain}};
+
+const OpDef expert_linear_op =
+    define_op("expert_linear",
+              "y[c] = x[c / share] W_e^T + b_e, e the expert of choice c: a grouped matrix product (Gale et al. 2022)",
+              operand_names, infer, reference, cost, kernels, cases);
+
+}  // namespace internal::ops::expert_linear
 
 Tensor expert_linear(Tensor x, Tensor weight, ExpertOrder to, Tensor bias, bool transposed, SourceLocation where) {
     Attrs attrs;

@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef expert_linear_op;
-
 namespace ops::expert_linear {
+extern const OpDef expert_linear_op;
 VANTAGE_OPERANDS(x_, w_, bias_, index_, slots_, order_, offsets_);
-}
+}  // namespace ops::expert_linear
+
+using ops::expert_linear::expert_linear_op;
 
 }  // namespace vantage::internal

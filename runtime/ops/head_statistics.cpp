@@ -13,7 +13,6 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/attention_rules.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/head_statistics.h"
@@ -45,12 +44,7 @@ struct Sizes {
 };
 
 std::vector<TensorType> infer(const OpCall& call) {
-    const TensorType &q = call.in(q_), &k = call.in(k_);
-    call.require(q.shape.rank() == 3 && k.shape.rank() == 3,
-                 "q " + q.text() + " and k " + k.text() + " must be [n, heads, D]");
-    call.require(q.shape[2] == k.shape[2] && k.shape[1] > 0 && q.shape[1] % k.shape[1] == 0,
-                 "k is " + k.text() + ", but q is " + q.text());
-    require_type(call, lse_, {Shape{q.shape[0], q.shape[1]}, DType::f32});
+    check_recorded(call, call.in(q_), call.in(k_), lse_);
     const Sizes s(call);
     require_type(call, tokens_, {Shape{s.apart ? s.m + s.n : s.m, 2}, DType::i32});
     call.require(!s.apart || !call.attrs.flag("causal"),
@@ -180,25 +174,24 @@ Cost cost(const OpCall& call) {
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Sizes s(call);
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const std::uint32_t lanes = workgroup_size(caps, 64);
     params::HeadStatisticsConstants constants{.lanes = lanes,
                                               .Q_TYPE = storage_of(call.in(q_).dtype),
                                               .K_TYPE = storage_of(call.in(k_).dtype),
                                               .STEP = step_of(s.width)};
     set_rules(constants, call, rule_operands);
-    const params::HeadStatisticsParams params{.n = u(s.n),
-                                              .m = u(s.m),
-                                              .heads = u(s.heads),
-                                              .kv_heads = u(s.kv_heads),
-                                              .d = u(s.width),
+    const params::HeadStatisticsParams params{.n = u32(s.n),
+                                              .m = u32(s.m),
+                                              .heads = u32(s.heads),
+                                              .kv_heads = u32(s.kv_heads),
+                                              .d = u32(s.width),
                                               .causal = call.attrs.flag("causal"),
-                                              .first_row = u(s.first_row),
-                                              .rows = u(s.rows),
-                                              .keys = u(s.keys),
+                                              .first_row = u32(s.first_row),
+                                              .rows = u32(s.rows),
+                                              .keys = u32(s.keys),
                                               .scale = static_cast<float>(scale_of(call)),
                                               .apart = s.apart,
-                                              .columns = u(s.columns)};
+                                              .columns = u32(s.columns)};
     LaunchPlan plan;
     const auto add = [&](const char* shader, int result, std::array<std::uint32_t, 3> groups) {
         std::vector<Operand> operands;
@@ -263,18 +256,12 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::head_statistics
 
-const OpDef internal::head_statistics_op = {
-    .name = "head_statistics",
-    .summary = "sums and maxima of p_ij = exp(s_ij - lse_i) over the rows and the columns of every head",
-    .operands = ops::head_statistics::operand_names,
-    .infer = ops::head_statistics::infer,
-    .reference = ops::head_statistics::reference,
-    .cost = ops::head_statistics::cost,
-    .kernels = {{.name = "plain", .launch = ops::head_statistics::launch}},
-    .cases = ops::head_statistics::cases,
-};
+const OpDef head_statistics_op = define_op(
+    "head_statistics", "sums and maxima of p_ij = exp(s_ij - lse_i) over the rows and the columns of every head",
+    operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+
+}  // namespace internal::ops::head_statistics
 
 HeadNumbers head_statistics(Tensor q, Tensor k, Tensor lse, Tensor tokens, Tensor factors, std::int64_t first_row,
                             std::int64_t rows, std::int64_t keys, const AttentionOptions& options,

@@ -5,11 +5,12 @@
 
 namespace vantage::internal {
 
-extern const OpDef head_statistics_op;
-
 namespace ops::head_statistics {
+extern const OpDef head_statistics_op;
 VANTAGE_OPERANDS(q_, k_, lse_, mask_, position_bias_, block_mask_, segments_, factors_, tokens_);
 enum : int { rows_, keys_ };  // results
 }  // namespace ops::head_statistics
+
+using ops::head_statistics::head_statistics_op;
 
 }  // namespace vantage::internal

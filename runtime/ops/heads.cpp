@@ -5,7 +5,6 @@
 
 #include <vector>
 
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/swap_axes.h"
 #include "vantage/ops.h"
@@ -59,25 +58,28 @@ std::vector<TensorType> infer_merge(const OpCall& call) {
     return {{Shape(sizes), x.dtype}};
 }
 
-void swap(const Axes& a, const HostTensor& x, HostTensor& y) {
+template <Axes (*axes_of)(const OpCall&)>
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const Axes a = axes_of(call);
     for (std::int64_t o = 0; o < a.outer; ++o)
         for (std::int64_t i = 0; i < a.m; ++i)
             for (std::int64_t j = 0; j < a.n; ++j)
                 for (std::int64_t d = 0; d < a.width; ++d)
-                    y[((o * a.n + j) * a.m + i) * a.width + d] = x[((o * a.m + i) * a.n + j) * a.width + d];
+                    out[0][((o * a.n + j) * a.m + i) * a.width + d] = in[x_][((o * a.m + i) * a.n + j) * a.width + d];
 }
 
 Cost cost(const OpCall& call) { return streaming_cost(call, 0); }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, const Axes& a) {
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+template <Axes (*axes_of)(const OpCall&)>
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const Axes a = axes_of(call);
     Launch l{.shader = "swap_axes",
              .spec =
                  params::SwapAxesConstants{
                      .lanes = workgroup_size(caps), .X_TYPE = storage_of(call.in(x_).dtype), .STEP = step_of(a.width)},
              .operands = {in(x_), out(0)},
              .groups = element_grid(a.count(), step_of(a.width), caps)};
-    return l.with(params::SwapAxesParams{.count = u(a.count()), .m = u(a.m), .n = u(a.n), .width = u(a.width)});
+    return l.with(params::SwapAxesParams{.count = u32(a.count()), .m = u32(a.m), .n = u32(a.n), .width = u32(a.width)});
 }
 
 std::vector<Case> cases_split() {
@@ -98,44 +100,21 @@ std::vector<Case> cases_split() {
 std::vector<Case> cases_merge() {
     std::vector<Case> list;
     for (const Shape& shape : {Shape{1, 1, 1}, Shape{2, 4, 6, 5}, Shape{12, 37, 8}, Shape{3, 0, 8}})
-        list.push_back({.name = shape.text(), .attrs = {}, .inputs = {{.type = TensorType{shape, DType::f32}}}});
+        list.push_back({.name = shape.text(), .inputs = {{.type = TensorType{shape, DType::f32}}}});
     return list;
 }
 
 }  // namespace
+
+const OpDef split_heads_op = define_op(
+    "split_heads", "[.., n, heads * width] -> [.., heads, n, width] (Vaswani et al. 2017)", operand_names, infer_split,
+    reference<axes_of_split>, cost, {{"plain", need_nothing, every_call, launch<axes_of_split>}}, cases_split);
+
+const OpDef merge_heads_op = define_op(
+    "merge_heads", "[.., heads, n, width] -> [.., n, heads * width] (Vaswani et al. 2017)", operand_names, infer_merge,
+    reference<axes_of_merge>, cost, {{"plain", need_nothing, every_call, launch<axes_of_merge>}}, cases_merge);
+
 }  // namespace internal::ops::heads
-
-const OpDef internal::split_heads_op = {
-    .name = "split_heads",
-    .summary = "[.., n, heads * width] -> [.., heads, n, width] (Vaswani et al. 2017)",
-    .operands = ops::heads::operand_names,
-    .infer = ops::heads::infer_split,
-    .reference =
-        [](const OpCall& c, std::span<const HostTensor> in, std::span<HostTensor> out) {
-            ops::heads::swap(ops::heads::axes_of_split(c), in[ops::heads::x_], out[0]);
-        },
-    .cost = ops::heads::cost,
-    .kernels = {{.name = "plain",
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::heads::launch(c, d, ops::heads::axes_of_split(c)); }}},
-    .cases = ops::heads::cases_split,
-};
-
-const OpDef internal::merge_heads_op = {
-    .name = "merge_heads",
-    .summary = "[.., heads, n, width] -> [.., n, heads * width] (Vaswani et al. 2017)",
-    .operands = ops::heads::operand_names,
-    .infer = ops::heads::infer_merge,
-    .reference =
-        [](const OpCall& c, std::span<const HostTensor> in, std::span<HostTensor> out) {
-            ops::heads::swap(ops::heads::axes_of_merge(c), in[ops::heads::x_], out[0]);
-        },
-    .cost = ops::heads::cost,
-    .kernels = {{.name = "plain",
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::heads::launch(c, d, ops::heads::axes_of_merge(c)); }}},
-    .cases = ops::heads::cases_merge,
-};
 
 Tensor split_heads(Tensor x, std::int64_t heads, SourceLocation where) {
     return x.graph().call(split_heads_op, {x}, {{"heads", heads}}, where)[0];

@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef split_heads_op, merge_heads_op;
-
 namespace ops::heads {
+extern const OpDef split_heads_op, merge_heads_op;
 VANTAGE_OPERANDS(x_);
-}
+}  // namespace ops::heads
+
+using ops::heads::split_heads_op, ops::heads::merge_heads_op;
 
 }  // namespace vantage::internal

@@ -5,10 +5,7 @@
 // the gate.
 #include "runtime/ops/joint_linear.h"
 
-#include <algorithm>
-
 #include "runtime/base/at.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/matmul_kernels.h"
@@ -91,7 +88,7 @@ Launch launch_by(const OpCall& call, const Caps& caps, const char* shader, std::
                                              .X_TYPE = storage_of(call.in(x_).dtype),
                                              .W_TYPE = storage_of(call.in(w0_).dtype),
                                              .BIAS_TYPE = storage_of(call, {bias0_, bias0_ + 1, bias0_ + 2, w0_}),
-                                             .GATE = static_cast<std::uint32_t>(gate_of(call)),
+                                             .GATE = u32(gate_of(call)),
                                              .ROWS = rows,
                                              .STEP = step_of(k),
                                              .COLS = cols},
@@ -103,11 +100,8 @@ Launch launch_by(const OpCall& call, const Caps& caps, const char* shader, std::
     for (int i = 0; i < (gated ? 1 : 3); ++i) groups += ceil_div(n(i), width);
     l.groups = flat_grid(static_cast<std::uint64_t>(groups), caps);
     l.groups[2] = ceil_div(m, rows);
-    return l.with(params::JointLinearParams{.m = static_cast<std::uint32_t>(m),
-                                            .k = static_cast<std::uint32_t>(k),
-                                            .n0 = static_cast<std::uint32_t>(n(0)),
-                                            .n1 = static_cast<std::uint32_t>(n(1)),
-                                            .n2 = static_cast<std::uint32_t>(n(2))});
+    return l.with(
+        params::JointLinearParams{.m = u32(m), .k = u32(k), .n0 = u32(n(0)), .n1 = u32(n(1)), .n2 = u32(n(2))});
 }
 
 bool fits_quantized(const OpCall& call, const Caps&) {
@@ -138,7 +132,6 @@ std::vector<Case> cases() {
         return Case::Input{.type = TensorType{Shape{n, 96}, DType::f32}, .weight = true, .quantized = type};
     };
     return {{.name = "three of 1x64, bias",
-             .attrs = {},
              .inputs = {one({1, 64}),
                         one({37, 64}, DType::f16),
                         one({5, 64}, DType::f16),
@@ -150,7 +143,6 @@ std::vector<Case> cases() {
              .attrs = {{"gate", std::string("silu")}},
              .inputs = {one({5, 35}), one({19, 35}), one({19, 35}), {}, one({19}), one({19}), {}}},
             {.name = "three of 5x96, bias",
-             .attrs = {},
              .inputs = {one({5, 96}),
                         quantized(37, DType::q8_0),
                         quantized(6, DType::q8_0),
@@ -164,29 +156,17 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::joint_linear
 
-const OpDef joint_linear_op = {
-    .name = "joint_linear",
-    .summary =
-        "y_i = x w_i^T + bias_i for two or three weights; with gate=f: y = f(x w_0^T + bias_0) (x w_1^T + bias_1)",
-    .operands = ops::joint_linear::operand_names,
-    .infer = ops::joint_linear::infer,
-    .reference = ops::joint_linear::reference,
-    .cost = ops::joint_linear::cost,
-    .kernels = {{.name = "quantized_subgroup",
-                 .needs = need_subgroup,
-                 .fits = ops::joint_linear::fits_quantized,
-                 .launch = ops::joint_linear::launch_quantized_subgroup},
-                {.name = "quantized",
-                 .fits = ops::joint_linear::fits_quantized,
-                 .launch = ops::joint_linear::launch_quantized},
-                {.name = "rows_subgroup",
-                 .needs = need_subgroup,
-                 .fits = ops::joint_linear::fits_rows,
-                 .launch = ops::joint_linear::launch_rows_subgroup},
-                {.name = "rows", .launch = ops::joint_linear::launch_rows}},
-    .cases = ops::joint_linear::cases,
-};
+const std::vector<Kernel> kernels = {{"quantized_subgroup", need_subgroup, fits_quantized, launch_quantized_subgroup},
+                                     {"quantized", need_nothing, fits_quantized, launch_quantized},
+                                     {"rows_subgroup", need_subgroup, fits_rows, launch_rows_subgroup},
+                                     {"rows", need_nothing, every_call, launch_rows}};
+
+const OpDef joint_linear_op = define_op(
+    "joint_linear",
+    "y_i = x w_i^T + bias_i for two or three weights; with gate=f: y = f(x w_0^T + bias_0) (x w_1^T + bias_1)",
+    operand_names, infer, reference, cost, kernels, cases);
+
+}  // namespace ops::joint_linear
 
 }  // namespace vantage::internal

@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef joint_linear_op;
-
 namespace ops::joint_linear {
+extern const OpDef joint_linear_op;
 VANTAGE_OPERANDS(x_, w0_, w1_, w2_, bias0_, bias1_, bias2_);
-}
+}  // namespace ops::joint_linear
+
+using ops::joint_linear::joint_linear_op;
 
 }  // namespace vantage::internal

@@ -2,7 +2,6 @@
 //   y_b = x_(b, valid_b - 1)
 #include "runtime/ops/last_row.h"
 
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/last_row.h"
 #include "vantage/ops.h"
@@ -42,9 +41,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
         .spec = params::LastRowConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(x.dtype), .STEP = step},
         .operands = {in(x_), in(step_), out(0)},
         .groups = element_grid(call.out(0).shape.elements(), step, caps)};
-    return l.with(params::LastRowParams{.rows = static_cast<std::uint32_t>(rows_of_each(call, x_, step_)),
-                                        .cols = static_cast<std::uint32_t>(x.shape[1]),
-                                        .sequences = static_cast<std::uint32_t>(call.out(0).shape[0])});
+    return l.with(params::LastRowParams{
+        .rows = u32(rows_of_each(call, x_, step_)), .cols = u32(x.shape[1]), .sequences = u32(call.out(0).shape[0])});
 }
 
 std::vector<Case> cases() {
@@ -52,32 +50,24 @@ std::vector<Case> cases() {
         return Case::Input{.type = TensorType{Shape{rows, cols}, DType::f32}};
     };
     return {
-        {.name = "5 of 8 rows", .attrs = {}, .inputs = {x(8, 48), step_of_case(30, 5)}},
-        {.name = "odd width", .attrs = {}, .inputs = {x(6, 33), step_of_case(0, 6)}},
+        {.name = "5 of 8 rows", .inputs = {x(8, 48), step_of_case(30, 5)}},
+        {.name = "odd width", .inputs = {x(6, 33), step_of_case(0, 6)}},
         {.name = "5, 0 and 8 of 8 rows of 3 sequences",
-         .attrs = {},
          .inputs = {x(24, 48), steps_of_case({step_of_case(30, 5), step_of_case(7, 0), step_of_case(0, 8)})}},
         {.name = "odd width, 2 sequences",
-         .attrs = {},
          .inputs = {x(6, 33), steps_of_case({step_of_case(0, 2), step_of_case(9, 3)})}},
-        {.name = "nothing valid", .attrs = {}, .inputs = {x(3, 8), step_of_case(9, 0)}},
-        {.name = "more valid than rows", .attrs = {}, .inputs = {x(2, 1601), step_of_case(0, 7)}},
+        {.name = "nothing valid", .inputs = {x(3, 8), step_of_case(9, 0)}},
+        {.name = "more valid than rows", .inputs = {x(2, 1601), step_of_case(0, 7)}},
     };
 }
 
 }  // namespace
-}  // namespace internal::ops::last_row
 
-const OpDef internal::last_row_op = {
-    .name = "last_row",
-    .summary = "y = x[valid - 1], the row from which the next token is computed",
-    .operands = ops::last_row::operand_names,
-    .infer = ops::last_row::infer,
-    .reference = ops::last_row::reference,
-    .cost = ops::last_row::cost,
-    .kernels = {{.name = "plain", .launch = ops::last_row::launch}},
-    .cases = ops::last_row::cases,
-};
+const OpDef last_row_op =
+    define_op("last_row", "y = x[valid - 1], the row from which the next token is computed", operand_names, infer,
+              reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, {.step = step_});
+
+}  // namespace internal::ops::last_row
 
 Tensor last_row(Tensor x, Tensor step, SourceLocation where) {
     return x.graph().call(last_row_op, {x, step}, {}, where)[0];

@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef last_row_op;
-
 namespace ops::last_row {
+extern const OpDef last_row_op;
 VANTAGE_OPERANDS(x_, step_);
-}
+}  // namespace ops::last_row
+
+using ops::last_row::last_row_op;
 
 }  // namespace vantage::internal

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "runtime/base/at.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/layer_norm.h"
 #include "vantage/ops.h"
@@ -53,27 +52,29 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 
 Cost cost(const OpCall& call) { return streaming_cost(call, 8.0 * static_cast<double>(call.in(x_).shape.elements())); }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel) {
+template <ShaderName shader, auto team_of = one_workgroup>
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const RowTeam team = team_of(caps);
     const TensorType& x = call.in(x_);
     const bool residual = call.has(residual_);
-    Launch l{.shader = kernel.shader,
-             .spec = params::LayerNormConstants{.lanes = kernel.lanes,
+    Launch l{.shader = shader,
+             .spec = params::LayerNormConstants{.lanes = team.lanes,
                                                 .X_TYPE = storage_of(x.dtype),
                                                 .GAMMA_TYPE = storage_of(call, {gamma_, beta_, x_}),
                                                 .BETA_TYPE = storage_of(call, {beta_, gamma_, x_}),
                                                 .STEP = step_of(x.shape[-1]),
-                                                .UNROLL = kernel.unroll},
+                                                .UNROLL = team.unroll},
              .operands = {in(x_), in(gamma_), in(beta_), in(residual_), out(y_), out(mean_), out(rstd_),
                           residual ? out(sum_) : in(residual_)},
              .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
-    return l.with(params::LayerNormParams{.rows = static_cast<std::uint32_t>(x.shape.rows()),
-                                          .cols = static_cast<std::uint32_t>(x.shape[-1]),
+    return l.with(params::LayerNormParams{.rows = u32(x.shape.rows()),
+                                          .cols = u32(x.shape[-1]),
                                           .eps = static_cast<float>(call.attrs.number("eps", 1e-5))});
 }
 
 // The same with whole vectors of f32.
 LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
-    LaunchPlan plan = launch(call, caps, {"layer_norm_cpu_simd", caps.subgroup_size});
+    LaunchPlan plan = launch<"layer_norm_cpu_simd", one_subgroup>(call, caps);
     plan.launches.front().spec =
         params::LayerNormCpuSimdConstants{.lanes = caps.subgroup_size,
                                           .GAMMA_TYPE = storage_of(call, {gamma_, beta_, x_}),
@@ -109,40 +110,18 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::layer_norm
 
-const OpDef internal::layer_norm_op = {
-    .name = "layer_norm",
-    .summary = "y = (x - mean) / sqrt(var + eps) * gamma + beta over rows, biased variance (Ba, Kiros, Hinton 2016)",
-    .operands = ops::layer_norm::operand_names,
-    .infer = ops::layer_norm::infer,
-    .reference = ops::layer_norm::reference,
-    .cost = ops::layer_norm::cost,
-    .kernels = {{.name = "cpu_simd",
-                 .needs = need_subgroup | need_int64,
-                 .fits = fits_cpu_simd,
-                 .launch = ops::layer_norm::launch_cpu_simd,
-                 .profitable = profitable_lanes},
-                {.name = "one_subgroup",
-                 .needs = need_subgroup | need_int64,
-                 .fits = fits_one_subgroup,
-                 .launch =
-                     [](const OpCall& c, const Caps& d) {
-                         return ops::layer_norm::launch(c, d, one_subgroup("layer_norm_one_subgroup", d));
-                     }},
-                {.name = "subgroup",
-                 .needs = need_subgroup,
-                 .launch =
-                     [](const OpCall& c, const Caps& d) {
-                         return ops::layer_norm::launch(c, d, {"layer_norm_subgroup", workgroup_size(d)});
-                     }},
-                {.name = "plain",
-                 .launch =
-                     [](const OpCall& c, const Caps& d) {
-                         return ops::layer_norm::launch(c, d, {"layer_norm", workgroup_size(d)});
-                     }}},
-    .cases = ops::layer_norm::cases,
-};
+const std::vector<Kernel> kernels = {
+    {"cpu_simd", need_subgroup | need_int64, fits_cpu_simd, launch_cpu_simd, loads_once},
+    {"one_subgroup", need_subgroup | need_int64, on_cpu, launch<"layer_norm_one_subgroup", one_subgroup>},
+    {"subgroup", need_subgroup, every_call, launch<"layer_norm_subgroup">},
+    {"plain", need_nothing, every_call, launch<"layer_norm">}};
+
+const OpDef layer_norm_op = define_op(
+    "layer_norm", "y = (x - mean) / sqrt(var + eps) * gamma + beta over rows, biased variance (Ba, Kiros, Hinton 2016)",
+    operand_names, infer, reference, cost, kernels, cases);
+
+}  // namespace internal::ops::layer_norm
 
 Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta, double eps, SourceLocation where) {
     return x.graph().call(layer_norm_op, {x, gamma, beta, {}}, {{"eps", eps}}, where)[ops::layer_norm::y_];

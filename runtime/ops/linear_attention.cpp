@@ -9,7 +9,6 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/linear_attention.h"
 #include "vantage/ops.h"
@@ -109,18 +108,18 @@ Cost cost(const OpCall& call) {
     return streaming_cost(call, 2 * rows * (2 * state + near));
 }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, const char* rows_shader) {
+template <ShaderName rows_shader>
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const std::uint32_t lanes = workgroup_size(caps, 64), type = storage_of(call, q_), feature = is_elu(call) ? 1 : 0;
     const bool causal = call.attrs.flag("causal");
     const std::int64_t chunks = s.chunks();
-    const params::LinearAttentionParams all{.n = u(s.n),
-                                            .batch = u(s.batch),
-                                            .heads = u(s.heads),
-                                            .d = u(s.d),
-                                            .dv = u(s.dv),
-                                            .chunks = u(chunks),
+    const params::LinearAttentionParams all{.n = u32(s.n),
+                                            .batch = u32(s.batch),
+                                            .heads = u32(s.heads),
+                                            .d = u32(s.d),
+                                            .dv = u32(s.dv),
+                                            .chunks = u32(chunks),
                                             .causal = causal,
                                             .heads_first = s.heads_first,
                                             .eps = static_cast<float>(call.attrs.number("eps", 0))};
@@ -130,7 +129,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, const char* rows_shader)
     Launch first{.shader = "linear_attention_sums",
                  .spec =
                      params::LinearAttentionConstants{
-                         .lanes = lanes, .X_TYPE = type, .FEATURE = feature, .CHUNK = u(chunk_tokens)},
+                         .lanes = lanes, .X_TYPE = type, .FEATURE = feature, .CHUNK = u32(chunk_tokens)},
                  .operands = {in(q_), in(k_), in(v_), scratch_out(0)},
                  .groups = flat_grid(static_cast<std::uint64_t>(s.batch * s.heads * chunks), caps)};
     Launch second{.shader = "linear_attention_scan",
@@ -141,15 +140,16 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, const char* rows_shader)
                  .spec = params::LinearAttentionRowsConstants{.lanes = lanes,
                                                               .X_TYPE = type,
                                                               .FEATURE = feature,
-                                                              .CHUNK = u(chunk_tokens),
-                                                              .D = u(s.d),
+                                                              .CHUNK = u32(chunk_tokens),
+                                                              .D = u32(s.d),
                                                               .COUNTS = call.attrs.flag("counts")},
                  .operands = {in(q_), in(k_), in(v_), scratch_in(0), out(o_), out(lse_)},
                  .groups = flat_grid(static_cast<std::uint64_t>(s.batch * s.heads * s.n), caps)};
-    plan.launches = {first.with(all),
-                     second.with(params::LinearAttentionScanParams{
-                         .cells = u(s.cells()), .d = u(s.d), .dv = u(s.dv), .chunks = u(chunks), .causal = causal}),
-                     third.with(all)};
+    plan.launches = {
+        first.with(all),
+        second.with(params::LinearAttentionScanParams{
+            .cells = u32(s.cells()), .d = u32(s.d), .dv = u32(s.dv), .chunks = u32(chunks), .causal = causal}),
+        third.with(all)};
     return plan;
 }
 
@@ -175,27 +175,16 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::linear_attention
 
-const OpDef internal::linear_attention_op = {
-    .name = "linear_attention",
-    .summary =
-        "o_i = phi(q_i)^T sum phi(k_j) v_j^T / phi(q_i)^T sum phi(k_j), a scan by chunks (Katharopoulos et al. 2020)",
-    .operands = ops::linear_attention::operand_names,
-    .infer = ops::linear_attention::infer,
-    .reference = ops::linear_attention::reference,
-    .cost = ops::linear_attention::cost,
-    .kernels = {{.name = "subgroup",
-                 .needs = need_subgroup,
-                 .launch =
-                     [](const OpCall& c, const Caps& d) {
-                         return ops::linear_attention::launch(c, d, "linear_attention_rows_subgroup");
-                     }},
-                {.name = "plain",
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::linear_attention::launch(c, d, "linear_attention_rows"); }}},
-    .cases = ops::linear_attention::cases,
-};
+const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, launch<"linear_attention_rows_subgroup">},
+                                     {"plain", need_nothing, every_call, launch<"linear_attention_rows">}};
+
+const OpDef linear_attention_op = define_op(
+    "linear_attention",
+    "o_i = phi(q_i)^T sum phi(k_j) v_j^T / phi(q_i)^T sum phi(k_j), a scan by chunks (Katharopoulos et al. 2020)",
+    operand_names, infer, reference, cost, kernels, cases);
+
+}  // namespace internal::ops::linear_attention
 
 LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAttentionOptions options,
                                        SourceLocation where) {

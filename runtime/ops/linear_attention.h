@@ -5,11 +5,12 @@
 
 namespace vantage::internal {
 
-extern const OpDef linear_attention_op;
-
 namespace ops::linear_attention {
+extern const OpDef linear_attention_op;
 VANTAGE_OPERANDS(q_, k_, v_);
 enum : int { o_, state_kv_, state_k_, lse_ };  // results
 }  // namespace ops::linear_attention
+
+using ops::linear_attention::linear_attention_op;
 
 }  // namespace vantage::internal

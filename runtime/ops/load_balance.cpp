@@ -4,7 +4,6 @@
 #include "runtime/ops/load_balance.h"
 
 #include "runtime/base/format.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/experts.h"
 #include "vantage/ops.h"
@@ -40,14 +39,13 @@ Cost cost(const OpCall& call) {
     return streaming_cost(call, static_cast<double>(call.in(probs_).shape.elements() * (1 + call.in(index_).shape[1])));
 }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
+template <ShaderName shader>
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Shape &probs = call.in(probs_).shape, &index = call.in(index_).shape;
     Launch l{.shader = shader,
              .spec = params::WorkgroupConstants{.lanes = workgroup_size(caps)},
              .operands = {in(probs_), in(index_), out(0)}};
-    return l.with(params::LoadBalanceParams{.rows = static_cast<std::uint32_t>(probs[0]),
-                                            .experts = static_cast<std::uint32_t>(probs[1]),
-                                            .top_k = static_cast<std::uint32_t>(index[1])});
+    return l.with(params::LoadBalanceParams{.rows = u32(probs[0]), .experts = u32(probs[1]), .top_k = u32(index[1])});
 }
 
 std::vector<Case> cases() {
@@ -55,7 +53,6 @@ std::vector<Case> cases() {
     for (const auto& [n, experts, top_k] : {std::array<std::int64_t, 3>{12, 5, 2}, {33, 300, 4}, {1, 1, 1}, {0, 4, 2}})
         list.push_back(
             {.name = format("n={} experts={}", n, experts),
-             .attrs = {},
              .inputs = {{.type = TensorType{Shape{n, experts}}, .fill = Case::Fill::uniform, .fixed_type = true},
                         {.type = TensorType{Shape{n, top_k}, DType::i32},
                          .fill = Case::Fill::ids,
@@ -65,24 +62,15 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::load_balance
 
-const OpDef internal::load_balance_op = {
-    .name = "load_balance",
-    .summary = "experts sum_e f_e P_e: choices per token times mean probability (Fedus et al. 2021)",
-    .operands = ops::load_balance::operand_names,
-    .infer = ops::load_balance::infer,
-    .reference = ops::load_balance::reference,
-    .cost = ops::load_balance::cost,
-    .kernels = {{.name = "subgroup",
-                 .needs = need_subgroup,
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::load_balance::launch(c, d, "load_balance_subgroup"); }},
-                {.name = "plain",
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::load_balance::launch(c, d, "load_balance"); }}},
-    .cases = ops::load_balance::cases,
-};
+const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, launch<"load_balance_subgroup">},
+                                     {"plain", need_nothing, every_call, launch<"load_balance">}};
+
+const OpDef load_balance_op =
+    define_op("load_balance", "experts sum_e f_e P_e: choices per token times mean probability (Fedus et al. 2021)",
+              operand_names, infer, reference, cost, kernels, cases);
+
+}  // namespace internal::ops::load_balance
 
 Tensor load_balance(Routing routing, SourceLocation where) {
     return routing.probs.graph().call(load_balance_op, {routing.probs, routing.index}, {}, where)[0];

@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef load_balance_op;
-
 namespace ops::load_balance {
+extern const OpDef load_balance_op;
 VANTAGE_OPERANDS(probs_, index_);
-}
+}  // namespace ops::load_balance
+
+using ops::load_balance::load_balance_op;
 
 }  // namespace vantage::internal

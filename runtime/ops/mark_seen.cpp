@@ -2,7 +2,6 @@
 //   seen |= Σ_r 1 << tokens[position + r], r < valid
 #include "runtime/ops/mark_seen.h"
 
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/mark_seen.h"
 #include "vantage/ops.h"
@@ -42,9 +41,9 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     Launch l{.shader = "mark_seen",
              .spec = params::WorkgroupConstants{.lanes = workgroup_size(caps)},
              .operands = {update(0), in(tokens_), in(step_)},
-             .groups = {static_cast<std::uint32_t>(sequences_of(call, step_)), 1, 1}};
-    return l.with(params::MarkSeenParams{.words = static_cast<std::uint32_t>(call.in(seen_).shape[-1]),
-                                         .token_count = static_cast<std::uint32_t>(call.in(tokens_).shape[-1])});
+             .groups = {u32(sequences_of(call, step_)), 1, 1}};
+    return l.with(
+        params::MarkSeenParams{.words = u32(call.in(seen_).shape[-1]), .token_count = u32(call.in(tokens_).shape[-1])});
 }
 
 std::vector<Case> cases() {
@@ -62,36 +61,24 @@ std::vector<Case> cases() {
     two_seen.type->shape = Shape{2, 3}, two_tokens.type->shape = Shape{2, 5};
     return {
         {.name = "2 sequences",
-         .attrs = {},
          .inputs = {two_seen, two_tokens, steps_of_case({step_of_case(1, 3), step_of_case(4, 2)})}},
         {.name = "2 sequences in reverse",
-         .attrs = {},
          .inputs = {two_seen, two_tokens, reversed_lanes(steps_of_case({step_of_case(1, 3), step_of_case(4, 2)}))}},
         {.name = "300 of 400 tokens",
-         .attrs = {},
          .inputs = {seen(std::vector<double>(32)), tokens(400, 997), step_of_case(50, 300)}},
-        {.name = "same words, ids outside",
-         .attrs = {},
-         .inputs = {seen({4, 2147483648.0, 1}), odd, step_of_case(0, 5)}},
-        {.name = "nothing valid", .attrs = {}, .inputs = {seen({7, 0}), tokens(5, 64), step_of_case(2, 0)}},
-        {.name = "beyond the tokens", .attrs = {}, .inputs = {seen({0, 0}), tokens(5, 64), step_of_case(3, 9)}},
+        {.name = "same words, ids outside", .inputs = {seen({4, 2147483648.0, 1}), odd, step_of_case(0, 5)}},
+        {.name = "nothing valid", .inputs = {seen({7, 0}), tokens(5, 64), step_of_case(2, 0)}},
+        {.name = "beyond the tokens", .inputs = {seen({0, 0}), tokens(5, 64), step_of_case(3, 9)}},
     };
 }
 
 }  // namespace
-}  // namespace internal::ops::mark_seen
 
-const OpDef internal::mark_seen_op = {
-    .name = "mark_seen",
-    .summary = "sets the bit of every token of a run in a set of seen tokens",
-    .operands = ops::mark_seen::operand_names,
-    .infer = ops::mark_seen::infer,
-    .reference = ops::mark_seen::reference,
-    .cost = ops::mark_seen::cost,
-    .kernels = {{.name = "plain", .launch = ops::mark_seen::launch}},
-    .cases = ops::mark_seen::cases,
-    .alias = {ops::mark_seen::seen_},
-};
+const OpDef mark_seen_op = define_op(
+    "mark_seen", "sets the bit of every token of a run in a set of seen tokens", operand_names, infer, reference, cost,
+    {{"plain", need_nothing, every_call, launch}}, cases, {.step = step_, .context_rows = {tokens_}, .alias = {seen_}});
+
+}  // namespace internal::ops::mark_seen
 
 Tensor mark_seen(Tensor seen, Tensor tokens, Tensor step, SourceLocation where) {
     return seen.graph().call(mark_seen_op, {seen, tokens, step}, {}, where)[0];

@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef mark_seen_op;
-
 namespace ops::mark_seen {
+extern const OpDef mark_seen_op;
 VANTAGE_OPERANDS(seen_, tokens_, step_);
-}
+}  // namespace ops::mark_seen
+
+using ops::mark_seen::mark_seen_op;
 
 }  // namespace vantage::internal

@@ -5,12 +5,10 @@
 #include "runtime/ops/matmul.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/matmul_kernels.h"
@@ -76,6 +74,9 @@ Cost cost(const OpCall& call) {
     return streaming_cost(call, 2.0 * static_cast<double>(s.batches() * s.m) * static_cast<double>(s.n * s.k));
 }
 
+bool quantized_profitable(const OpCall&, const Caps& caps) { return !caps.is_cpu() || caps.loads_uniform_once(); }
+bool int8_profitable(const OpCall&, const Caps& caps) { return caps.integer_dot_accelerated; }
+
 std::vector<Case> cases() {
     std::vector<Case> list;
     const auto type = [](Shape shape) { return std::optional(TensorType{shape, DType::f32}); };
@@ -124,71 +125,29 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::matmul
 
-const OpDef internal::matmul_op = {
-    .name = "matmul",
-    .summary =
-        "c = activation(alpha a b + bias) + beta residual; a [.., m, k], b [.., k, n], either transposed, batches "
-        "broadcast",
-    .operands = ops::matmul::operand_names,
-    .infer = ops::matmul::infer,
-    .reference = ops::matmul::reference,
-    .cost = ops::matmul::cost,
-    .kernels = {{.name = "int8_rows",
-                 .needs = need_int8_dot | need_subgroup,
-                 .fits = ops::matmul::fits_int8_rows,
-                 .launch = ops::matmul::launch_int8_rows,
-                 .profitable = ops::matmul::int8_rows_profitable},
-                {.name = "gemv_cpu",
-                 .needs = need_subgroup | need_int64,
-                 .fits = ops::matmul::fits_gemv_cpu,
-                 .launch = ops::matmul::launch_gemv_cpu,
-                 .profitable = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},
-                {.name = "quantized",
-                 .fits = ops::matmul::fits_quantized,
-                 .launch = ops::matmul::launch_quantized,
-                 .profitable = [](const OpCall&, const Caps& d) { return !d.is_cpu() || d.loads_uniform_once(); }},
-                {.name = "quantized_subgroup",
-                 .needs = need_subgroup,
-                 .fits = ops::matmul::fits_quantized_rows,
-                 .launch = ops::matmul::launch_quantized_subgroup,
-                 .mergeable = true},
-                {.name = "rows_subgroup",
-                 .needs = need_subgroup,
-                 .fits = ops::matmul::fits_rows,
-                 .launch = ops::matmul::launch_rows_subgroup,
-                 .mergeable = true},
-                {.name = "rows", .fits = ops::matmul::fits_rows, .launch = ops::matmul::launch_rows, .mergeable = true},
-                {.name = "gemm_cpu",
-                 .fits = ops::matmul::fits_gemm_cpu,
-                 .launch = ops::matmul::launch_gemm_cpu,
-                 .profitable = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},
-                {.name = "coopmat",
-                 .needs = need_coopmat | need_fp16,
-                 .fits = ops::matmul::fits_coopmat,
-                 .launch = ops::matmul::launch_coopmat,
-                 .profitable = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
-                // after coopmat until a device has been measured: `vantage tune` selects it where it is faster
-                {.name = "coopmat2",
-                 .needs = need_coopmat | need_coopmat2 | need_fp16,
-                 .fits = ops::matmul::fits_coopmat2,
-                 .launch = ops::matmul::launch_coopmat2,
-                 .profitable = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
-                {.name = "int8",
-                 .needs = need_int8_dot,
-                 .fits = ops::matmul::fits_int8,
-                 .launch = ops::matmul::launch_int8,
-                 .profitable = [](const OpCall&, const Caps& d) { return d.integer_dot_accelerated; }},
-                {.name = "fp16",
-                 .needs = need_fp16,
-                 .fits = ops::matmul::fits_fp16,
-                 .launch = ops::matmul::launch_fp16,
-                 .profitable = ops::matmul::fp16_profitable},
-                {.name = "tiled", .fits = ops::matmul::fits_tiled, .launch = ops::matmul::launch_tiled},
-                {.name = "plain", .launch = ops::matmul::launch_plain}},
-    .cases = ops::matmul::cases,
-};
+const std::vector<Kernel> kernels = {
+    {"int8_rows", need_int8_dot | need_subgroup, fits_int8_rows, launch_int8_rows, int8_rows_profitable},
+    {"gemv_cpu", need_subgroup | need_int64, fits_gemv_cpu, launch_gemv_cpu, loads_once},
+    {"quantized", need_nothing, fits_quantized, launch_quantized, quantized_profitable},
+    {"quantized_subgroup", need_subgroup, fits_quantized_rows, launch_quantized_subgroup, always, /*mergeable=*/true},
+    {"rows_subgroup", need_subgroup, fits_rows, launch_rows_subgroup, always, /*mergeable=*/true},
+    {"rows", need_nothing, fits_rows, launch_rows, always, /*mergeable=*/true},
+    {"gemm_cpu", need_nothing, fits_gemm_cpu, launch_gemm_cpu, loads_once},
+    {"coopmat", need_coopmat | need_fp16, fits_coopmat, launch_coopmat, not_on_cpu},
+    // after coopmat until a device has been measured: `vantage tune` selects it where it is faster
+    {"coopmat2", need_coopmat | need_coopmat2 | need_fp16, fits_coopmat2, launch_coopmat2, not_on_cpu},
+    {"int8", need_int8_dot, fits_int8, launch_int8, int8_profitable},
+    {"fp16", need_fp16, fits_fp16, launch_fp16, fp16_profitable},
+    {"tiled", need_nothing, fits_tiled, launch_tiled},
+    {"plain", need_nothing, every_call, launch_plain}};
+
+const OpDef matmul_op = define_op("matmul",
+                                  "c = activation(alpha a b + bias) + beta residual; a [.., m, k], b [.., k, n], "
+                                  "either transposed, batches broadcast",
+                                  operand_names, infer, reference, cost, kernels, cases);
+
+}  // namespace internal::ops::matmul
 
 Tensor matmul(Tensor a, Tensor b, MatmulOptions options, Tensor bias, Tensor residual, SourceLocation where) {
     Attrs attrs;

@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef matmul_op;
-
 namespace ops::matmul {
+extern const OpDef matmul_op;
 VANTAGE_OPERANDS(a_, b_, bias_, residual_);
-}
+}  // namespace ops::matmul
+
+using ops::matmul::matmul_op;
 
 }  // namespace vantage::internal

@@ -57,7 +57,7 @@ LaunchPlan launch_gemm_cpu(const OpCall& call, const Caps& caps) {
         matmul_launch(call, "matmul_gemm_cpu",
                       matmul_constants<params::MatmulGemmCpuConstants>(call, lanes, {.ROWS = rows, .DEPTH = depth}), s);
     multiply.replace(in(a_), scratch_in(0));
-    multiply.groups = {ceil_div(s.n, lanes), panels, static_cast<std::uint32_t>(s.batches())};
+    multiply.groups = {ceil_div(s.n, lanes), panels, u32(s.batches())};
     plan.launches = {pack, multiply};
     return plan;
 }

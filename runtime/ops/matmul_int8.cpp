@@ -1,6 +1,5 @@
 // matmul of quantized weights with rows rounded to int8, by dot products of four bytes. The first of two launches
 // rounds.
-#include <algorithm>
 
 #include "runtime/ops/checks.h"
 #include "runtime/ops/matmul_kernels.h"

@@ -3,9 +3,6 @@
 #include <algorithm>
 
 #include "runtime/ops/activation.h"
-#include "runtime/ops/checks.h"
-#include "shaders/params/matmul.h"
-#include "vantage/ops.h"
 
 namespace vantage::internal::ops::matmul {
 
@@ -37,17 +34,16 @@ Launch matmul_launch(const OpCall& call, const char* shader, std::vector<std::ui
                      const MatmulSizes& s) {
     Launch l{
         .shader = shader, .spec = std::move(constants), .operands = {in(a_), in(b_), in(bias_), in(residual_), out(0)}};
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
-    return l.with(params::MatmulParams{.m = u(s.m),
-                                       .n = u(s.n),
-                                       .k = u(s.k),
-                                       .batches = u(s.batches()),
-                                       .inner_batches = u(s.inner),
-                                       .a_outer = u(s.a_stride[0]),
-                                       .a_inner = u(s.a_stride[1]),
-                                       .b_outer = u(s.b_stride[0]),
-                                       .b_inner = u(s.b_stride[1]),
-                                       .k_per_split = u(s.k),
+    return l.with(params::MatmulParams{.m = u32(s.m),
+                                       .n = u32(s.n),
+                                       .k = u32(s.k),
+                                       .batches = u32(s.batches()),
+                                       .inner_batches = u32(s.inner),
+                                       .a_outer = u32(s.a_stride[0]),
+                                       .a_inner = u32(s.a_stride[1]),
+                                       .b_outer = u32(s.b_stride[0]),
+                                       .b_inner = u32(s.b_stride[1]),
+                                       .k_per_split = u32(s.k),
                                        .k_splits = 1,
                                        .alpha = static_cast<float>(call.attrs.number("alpha", 1)),
                                        .beta = static_cast<float>(call.attrs.number("beta", 1))});

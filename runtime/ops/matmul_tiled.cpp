@@ -27,7 +27,7 @@ const RegisterTile& register_tile(const MatmulSizes& s, const Caps& caps) {
 }
 
 std::array<std::uint32_t, 3> tile_grid(const MatmulSizes& s, std::int64_t rows, std::int64_t cols) {
-    return {ceil_div(s.n, cols), ceil_div(s.m, rows), static_cast<std::uint32_t>(s.batches())};
+    return {ceil_div(s.n, cols), ceil_div(s.m, rows), u32(s.batches())};
 }
 
 bool fits_grid(const std::array<std::uint32_t, 3>& groups, const Caps& caps) {
@@ -56,7 +56,7 @@ LaunchPlan with_k_splits(const OpCall& call, const Caps& caps, Launch launch, co
     reduce.subgroup_size = 0;
     params::MatmulParams p;
     std::memcpy(&p, launch.params.data(), sizeof p);
-    p.k_per_split = static_cast<std::uint32_t>(k_per_split);
+    p.k_per_split = u32(k_per_split);
     p.k_splits = k_splits;
     launch.with(p).replace(out(0), scratch_out(0));
     launch.groups[2] *= k_splits;

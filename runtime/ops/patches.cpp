@@ -5,7 +5,6 @@
 #include "runtime/ops/patches.h"
 
 #include "runtime/base/format.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/patches.h"
 #include "vantage/ops.h"
@@ -57,18 +56,17 @@ Cost cost(const OpCall& call) { return streaming_cost(call, 0); }
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Shape& x = call.in(x_).shape;
     const PatchSize patch = patch_of(call);
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     Launch l{.shader = "patches",
              .spec = params::PatchesConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(call, x_)},
              .operands = {in(x_), out(0)},
              .groups = element_grid(call.out(0).shape.elements(), 1, caps)};
-    return l.with(params::PatchesParams{.count = u(call.out(0).shape.elements()),
-                                        .channels = u(x[1]),
-                                        .height = u(x[2]),
-                                        .width = u(x[3]),
-                                        .patch_height = u(patch.height),
-                                        .patch_width = u(patch.width),
-                                        .columns = u(x[3] / patch.width)});
+    return l.with(params::PatchesParams{.count = u32(call.out(0).shape.elements()),
+                                        .channels = u32(x[1]),
+                                        .height = u32(x[2]),
+                                        .width = u32(x[3]),
+                                        .patch_height = u32(patch.height),
+                                        .patch_width = u32(patch.width),
+                                        .columns = u32(x[3] / patch.width)});
 }
 
 std::vector<Case> cases() {
@@ -86,18 +84,12 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::patches
 
-const OpDef internal::patches_op = {
-    .name = "patches",
-    .summary = "an image's patches as rows: [B, C, H, W] -> [B, H/h W/w, C h w] (Dosovitskiy et al. 2020)",
-    .operands = ops::patches::operand_names,
-    .infer = ops::patches::infer,
-    .reference = ops::patches::reference,
-    .cost = ops::patches::cost,
-    .kernels = {{.name = "plain", .launch = ops::patches::launch}},
-    .cases = ops::patches::cases,
-};
+const OpDef patches_op =
+    define_op("patches", "an image's patches as rows: [B, C, H, W] -> [B, H/h W/w, C h w] (Dosovitskiy et al. 2020)",
+              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+
+}  // namespace internal::ops::patches
 
 Tensor patches(Tensor x, std::int64_t height, std::int64_t width, SourceLocation where) {
     return x.graph().call(patches_op, {x}, {{"patch_height", height}, {"patch_width", width}}, where)[0];

@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef patches_op;
-
 namespace ops::patches {
+extern const OpDef patches_op;
 VANTAGE_OPERANDS(x_);
-}
+}  // namespace ops::patches
+
+using ops::patches::patches_op;
 
 }  // namespace vantage::internal

@@ -4,7 +4,6 @@
 #include "runtime/ops/repetition_penalty.h"
 
 #include "runtime/base/format.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/repetition_penalty.h"
 #include "vantage/ops.h"
@@ -46,8 +45,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                      .lanes = workgroup_size(caps), .X_TYPE = storage_of(x.dtype), .STEP = step},
              .operands = {in(logits_), in(seen_), out(0)},
              .groups = element_grid(x.shape.elements(), step, caps)};
-    return l.with(params::RepetitionPenaltyParams{.count = static_cast<std::uint32_t>(x.shape.elements()),
-                                                  .cols = static_cast<std::uint32_t>(x.shape[-1]),
+    return l.with(params::RepetitionPenaltyParams{.count = u32(x.shape.elements()),
+                                                  .cols = u32(x.shape[-1]),
                                                   .penalty = static_cast<float>(call.attrs.number("penalty", 1))});
 }
 
@@ -64,18 +63,13 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::repetition_penalty
 
-const OpDef internal::repetition_penalty_op = {
-    .name = "repetition_penalty",
-    .summary = "y_i = x_i / penalty or x_i penalty, whichever is less, for tokens seen before (Keskar et al. 2019)",
-    .operands = ops::repetition_penalty::operand_names,
-    .infer = ops::repetition_penalty::infer,
-    .reference = ops::repetition_penalty::reference,
-    .cost = ops::repetition_penalty::cost,
-    .kernels = {{.name = "plain", .launch = ops::repetition_penalty::launch}},
-    .cases = ops::repetition_penalty::cases,
-};
+const OpDef repetition_penalty_op =
+    define_op("repetition_penalty",
+              "y_i = x_i / penalty or x_i penalty, whichever is less, for tokens seen before (Keskar et al. 2019)",
+              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+
+}  // namespace internal::ops::repetition_penalty
 
 Tensor repetition_penalty(Tensor logits, Tensor seen, double penalty, SourceLocation where) {
     return logits.graph().call(repetition_penalty_op, {logits, seen}, {{"penalty", penalty}}, where)[0];

@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef repetition_penalty_op;
-
 namespace ops::repetition_penalty {
+extern const OpDef repetition_penalty_op;
 VANTAGE_OPERANDS(logits_, seen_);
-}
+}  // namespace ops::repetition_penalty
+
+using ops::repetition_penalty::repetition_penalty_op;
 
 }  // namespace vantage::internal

@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/rms_norm.h"
 #include "vantage/ops.h"
@@ -45,26 +44,28 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 
 Cost cost(const OpCall& call) { return streaming_cost(call, 5.0 * static_cast<double>(call.in(x_).shape.elements())); }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel) {
+template <ShaderName shader, auto team_of = one_workgroup>
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const RowTeam team = team_of(caps);
     const TensorType& x = call.in(x_);
-    Launch l{.shader = kernel.shader,
-             .spec = params::RmsNormConstants{.lanes = kernel.lanes,
+    Launch l{.shader = shader,
+             .spec = params::RmsNormConstants{.lanes = team.lanes,
                                               .X_TYPE = storage_of(x.dtype),
                                               .WEIGHT_TYPE = storage_of(call, {weight_, x_}),
                                               .STEP = step_of(x.shape[-1]),
-                                              .UNROLL = kernel.unroll},
+                                              .UNROLL = team.unroll},
              .operands = {in(x_), in(weight_), in(residual_), out(y_), out(rstd_),
                           call.has(residual_) ? out(sum_) : in(residual_)},
              .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
-    return l.with(params::RmsNormParams{.rows = static_cast<std::uint32_t>(x.shape.rows()),
-                                        .cols = static_cast<std::uint32_t>(x.shape[-1]),
+    return l.with(params::RmsNormParams{.rows = u32(x.shape.rows()),
+                                        .cols = u32(x.shape[-1]),
                                         .eps = static_cast<float>(call.attrs.number("eps", 1e-6)),
                                         .weight_offset = static_cast<float>(call.attrs.number("weight_offset", 0))});
 }
 
 // The same with whole vectors of f32.
 LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
-    LaunchPlan plan = launch(call, caps, {"rms_norm_cpu_simd", caps.subgroup_size});
+    LaunchPlan plan = launch<"rms_norm_cpu_simd", one_subgroup>(call, caps);
     plan.launches.front().spec =
         params::RmsNormCpuSimdConstants{.lanes = caps.subgroup_size,
                                         .WEIGHT_TYPE = storage_of(call, {weight_, x_}),
@@ -99,41 +100,19 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::rms_norm
 
-const OpDef internal::rms_norm_op = {
-    .name = "rms_norm",
-    .summary =
-        "y = s / sqrt(mean(s^2) + eps) * (weight_offset + weight) over rows, s = x + residual (Zhang, Sennrich 2019)",
-    .operands = ops::rms_norm::operand_names,
-    .infer = ops::rms_norm::infer,
-    .reference = ops::rms_norm::reference,
-    .cost = ops::rms_norm::cost,
-    .kernels = {{.name = "cpu_simd",
-                 .needs = need_subgroup | need_int64,
-                 .fits = fits_cpu_simd,
-                 .launch = ops::rms_norm::launch_cpu_simd,
-                 .profitable = profitable_lanes},
-                {.name = "one_subgroup",
-                 .needs = need_subgroup | need_int64,
-                 .fits = fits_one_subgroup,
-                 .launch =
-                     [](const OpCall& c, const Caps& d) {
-                         return ops::rms_norm::launch(c, d, one_subgroup("rms_norm_one_subgroup", d));
-                     }},
-                {.name = "subgroup",
-                 .needs = need_subgroup,
-                 .launch =
-                     [](const OpCall& c, const Caps& d) {
-                         return ops::rms_norm::launch(c, d, {"rms_norm_subgroup", workgroup_size(d)});
-                     }},
-                {.name = "plain",
-                 .launch =
-                     [](const OpCall& c, const Caps& d) {
-                         return ops::rms_norm::launch(c, d, {"rms_norm", workgroup_size(d)});
-                     }}},
-    .cases = ops::rms_norm::cases,
-};
+const std::vector<Kernel> kernels = {
+    {"cpu_simd", need_subgroup | need_int64, fits_cpu_simd, launch_cpu_simd, loads_once},
+    {"one_subgroup", need_subgroup | need_int64, on_cpu, launch<"rms_norm_one_subgroup", one_subgroup>},
+    {"subgroup", need_subgroup, every_call, launch<"rms_norm_subgroup">},
+    {"plain", need_nothing, every_call, launch<"rms_norm">}};
+
+const OpDef rms_norm_op = define_op(
+    "rms_norm",
+    "y = s / sqrt(mean(s^2) + eps) * (weight_offset + weight) over rows, s = x + residual (Zhang, Sennrich 2019)",
+    operand_names, infer, reference, cost, kernels, cases);
+
+}  // namespace internal::ops::rms_norm
 
 Tensor rms_norm(Tensor x, Tensor weight, double eps, double weight_offset, SourceLocation where) {
     return x.graph().call(rms_norm_op, {x, weight, {}}, {{"eps", eps}, {"weight_offset", weight_offset}},

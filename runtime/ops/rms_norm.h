@@ -5,11 +5,12 @@
 
 namespace vantage::internal {
 
-extern const OpDef rms_norm_op;
-
 namespace ops::rms_norm {
+extern const OpDef rms_norm_op;
 VANTAGE_OPERANDS(x_, weight_, residual_);
 enum : int { y_, rstd_, sum_ };  // results
 }  // namespace ops::rms_norm
+
+using ops::rms_norm::rms_norm_op;
 
 }  // namespace vantage::internal

@@ -4,7 +4,6 @@
 #include "runtime/ops/rope.h"
 
 #include "runtime/base/format.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/rope.h"
 #include "vantage/ops.h"
@@ -131,7 +130,6 @@ Cost cost(const OpCall& call) {  // of the table only the rows that are wanted a
 
 LaunchPlan launch_to(const OpCall& call, const Caps& caps, std::vector<Operand> operands, int steps, bool cache) {
     const Sizes s = sizes_of(call, steps);
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const std::uint32_t step = s.dim % 4 == 0 && s.rotary % 8 == 0 ? 4 : 1;
     const std::int64_t rows = call.in(x_).shape.rows();
     Launch l{.shader = "rope",
@@ -141,16 +139,16 @@ LaunchPlan launch_to(const OpCall& call, const Caps& caps, std::vector<Operand> 
                                            .STEP = step},
              .operands = std::move(operands),
              .groups = element_grid(rows * (s.dim - s.rotary / 2), step, caps)};
-    return l.with(params::RopeParams{.rows = u(rows),
-                                     .tokens = u(s.tokens),
-                                     .heads = u(s.heads),
-                                     .dim = u(s.dim),
-                                     .rotary = u(s.rotary),
-                                     .table_rows = u(call.in(table_).shape[0]),
+    return l.with(params::RopeParams{.rows = u32(rows),
+                                     .tokens = u32(s.tokens),
+                                     .heads = u32(s.heads),
+                                     .dim = u32(s.dim),
+                                     .rotary = u32(s.rotary),
+                                     .table_rows = u32(call.in(table_).shape[0]),
                                      .heads_first = s.heads_first,
                                      .interleaved = call.attrs.flag("interleaved"),
-                                     .cache_rows = cache ? u(rows_of_each(call, rope_write::state_, steps)) : 0,
-                                     .sequences = u(s.sequences)});
+                                     .cache_rows = cache ? u32(rows_of_each(call, rope_write::state_, steps)) : 0,
+                                     .sequences = u32(s.sequences)});
 }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
@@ -179,11 +177,11 @@ std::vector<Case> cases() {
     };
     const std::vector<double> five{3, 0, 41, 7, 99};  // the last is outside the table
     return {
-        {.name = "neox dim=64", .attrs = {}, .inputs = {floats({5, 3, 64}), table_of(50, 64), given(five)}},
+        {.name = "neox dim=64", .inputs = {floats({5, 3, 64}), table_of(50, 64), given(five)}},
         {.name = "neox dim=80 rotary=32, batch, heads first",
          .attrs = {{"heads_first", true}},
          .inputs = {floats({2, 3, 5, 80}), table_of(50, 32), given(five)}},
-        {.name = "neox dim=9 rotary=6", .attrs = {}, .inputs = {floats({7, 2, 9}), table_of(7, 6)}},
+        {.name = "neox dim=9 rotary=6", .inputs = {floats({7, 2, 9}), table_of(7, 6)}},
         {.name = "gptj dim=24, step",
          .attrs = {{"interleaved", true}},
          .inputs = {floats({6, 2, 24}), table_of(30, 24), {}, step_of_case(11, 4)}},
@@ -198,8 +196,8 @@ std::vector<Case> cases() {
         {.name = "gptj dim=10 rotary=4, heads first",
          .attrs = {{"interleaved", true}, {"heads_first", true}},
          .inputs = {floats({3, 5, 10}), table_of(50, 4), given(five)}},
-        {.name = "rotary=0", .attrs = {}, .inputs = {floats({4, 1, 8}), table_of(4, 0)}},
-        {.name = "no tokens", .attrs = {}, .inputs = {floats({0, 2, 8}), table_of(4, 8)}},
+        {.name = "rotary=0", .inputs = {floats({4, 1, 8}), table_of(4, 0)}},
+        {.name = "no tokens", .inputs = {floats({0, 2, 8}), table_of(4, 8)}},
     };
 }
 
@@ -209,53 +207,39 @@ std::vector<Case> cases_write() {
     };
     return {
         {.name = "neox dim=64, 3 of 4 rows",
-         .attrs = {},
          .inputs = {floats({4, 2, 64}), table_of(16, 64), step_of_case(5, 3), state({12, 2, 64})}},
         {.name = "neox dim=64, 3 and 1 of 4 rows of 2 sequences, the second to the end of its cache",
-         .attrs = {},
          .inputs = {floats({8, 2, 64}), table_of(16, 64), steps_of_case({step_of_case(5, 3), step_of_case(11, 1)}),
                     state({24, 2, 64})}},
         {.name = "neox dim=64, 2 sequences in reverse",
-         .attrs = {},
          .inputs = {floats({8, 2, 64}), table_of(16, 64),
                     reversed_lanes(steps_of_case({step_of_case(5, 3), step_of_case(11, 1)})), state({24, 2, 64})}},
         {.name = "gptj dim=24 rotary=16",
          .attrs = {{"interleaved", true}},
          .inputs = {floats({3, 3, 24}), table_of(9, 16), step_of_case(6, 3), state({9, 72})}},
         {.name = "dim=5 rotary=4, odd rows",
-         .attrs = {},
          .inputs = {floats({4, 1, 5}), table_of(16, 4), step_of_case(3, 4), state({11, 1, 5}, false)}},
         {.name = "beyond the cache",
-         .attrs = {},
          .inputs = {floats({4, 1, 8}), table_of(16, 8), step_of_case(4, 4), state({6, 1, 8})}},
     };
 }
 
 }  // namespace
+
+const OpDef rope_op =
+    define_op("rope", "a' = a cos - b sin, b' = b cos + a sin for pairs of features, by position (Su et al. 2021)",
+              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases,
+              {.step = step_, .context_rows = {table_, positions_}});
+
+const OpDef rope_write_op = define_op(
+    "rope_write", "state[position + r] = rope(x_r) for the valid rows of a run: rope and write in one (Su et al. 2021)",
+    rope_write::operand_names, infer_write, reference_write, cost, {{"plain", need_nothing, every_call, launch_write}},
+    cases_write,
+    {.step = rope_write::step_,
+     .context_rows = {rope_write::table_, rope_write::state_},
+     .alias = {rope_write::state_}});
+
 }  // namespace internal::ops::rope
-
-const OpDef internal::rope_op = {
-    .name = "rope",
-    .summary = "a' = a cos - b sin, b' = b cos + a sin for pairs of features, by position (Su et al. 2021)",
-    .operands = ops::rope::operand_names,
-    .infer = ops::rope::infer,
-    .reference = ops::rope::reference,
-    .cost = ops::rope::cost,
-    .kernels = {{.name = "plain", .launch = ops::rope::launch}},
-    .cases = ops::rope::cases,
-};
-
-const OpDef internal::rope_write_op = {
-    .name = "rope_write",
-    .summary = "state[position + r] = rope(x_r) for the valid rows of a run: rope and write in one (Su et al. 2021)",
-    .operands = ops::rope_write::operand_names,
-    .infer = ops::rope::infer_write,
-    .reference = ops::rope::reference_write,
-    .cost = ops::rope::cost,
-    .kernels = {{.name = "plain", .launch = ops::rope::launch_write}},
-    .cases = ops::rope::cases_write,
-    .alias = {ops::rope_write::state_},
-};
 
 Tensor rope(Tensor x, Tensor table, RopeOptions options, SourceLocation where) {
     return x.graph().call(rope_op, {x, table, options.positions, options.step},

@@ -6,12 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/experts.h"
@@ -68,17 +66,18 @@ Cost cost(const OpCall& call) {
     return streaming_cost(call, cells * (8.0 + static_cast<double>(call.attrs.integer("top_k", 1))));
 }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
+template <ShaderName shader>
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Shape& logits = call.in(logits_).shape;
     Launch l{.shader = shader,
              .spec = params::RouteConstants{.lanes = workgroup_size(caps, 64), .X_TYPE = storage_of(call, logits_)},
              .operands = {in(logits_), in(step_), out(probs_), out(index_), out(weight_)},
              .groups = flat_grid(static_cast<std::uint64_t>(logits[0]), caps)};
-    return l.with(params::RouteParams{.rows = static_cast<std::uint32_t>(logits[0]),
-                                      .experts = static_cast<std::uint32_t>(logits[1]),
-                                      .top_k = static_cast<std::uint32_t>(call.attrs.integer("top_k", 1)),
+    return l.with(params::RouteParams{.rows = u32(logits[0]),
+                                      .experts = u32(logits[1]),
+                                      .top_k = u32(call.attrs.integer("top_k", 1)),
                                       .renormalise = call.attrs.flag("renormalise"),
-                                      .rows_each = static_cast<std::uint32_t>(rows_of_each(call, logits_, step_))});
+                                      .rows_each = u32(rows_of_each(call, logits_, step_))});
 }
 
 std::vector<Case> cases() {
@@ -105,22 +104,15 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::route
 
-const OpDef internal::route_op = {
-    .name = "route",
-    .summary = "p = softmax(logits), the top_k largest and their weights p or p / sum (Shazeer et al. 2017)",
-    .operands = ops::route::operand_names,
-    .infer = ops::route::infer,
-    .reference = ops::route::reference,
-    .cost = ops::route::cost,
-    .kernels = {{.name = "subgroup",
-                 .needs = need_subgroup,
-                 .launch = [](const OpCall& c, const Caps& d) { return ops::route::launch(c, d, "route_subgroup"); }},
-                {.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return ops::route::launch(c, d, "route"); }}},
-    .cases = ops::route::cases,
-};
+const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, launch<"route_subgroup">},
+                                     {"plain", need_nothing, every_call, launch<"route">}};
+
+const OpDef route_op =
+    define_op("route", "p = softmax(logits), the top_k largest and their weights p or p / sum (Shazeer et al. 2017)",
+              operand_names, infer, reference, cost, kernels, cases, {.step = step_});
+
+}  // namespace internal::ops::route
 
 Routing route(Tensor logits, std::int64_t top_k, bool renormalise, Tensor step, SourceLocation where) {
     const std::vector<Tensor> results =

@@ -5,11 +5,12 @@
 
 namespace vantage::internal {
 
-extern const OpDef route_op;
-
 namespace ops::route {
+extern const OpDef route_op;
 VANTAGE_OPERANDS(logits_, step_);
 enum : int { probs_, index_, weight_ };  // results
 }  // namespace ops::route
+
+using ops::route::route_op;
 
 }  // namespace vantage::internal

@@ -4,7 +4,6 @@
 #include "runtime/ops/sample.h"
 
 #include "runtime/base/format.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/sampling.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/sample.h"
@@ -80,13 +79,14 @@ Cost cost(const OpCall& call) {  // the parameters are known to the device only:
     return {30 * cells, 44 * cells, 12};
 }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
+template <ShaderName shader>
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
     Launch l{
         .shader = shader,
         .spec = params::SampleConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(call.in(logits_).dtype)},
         .operands = {in(logits_), update(next_tokens_), update(next_step_), in(seen_)},
-        .groups = {static_cast<std::uint32_t>(sequences_of(call, step_)), 1, 1}};
-    const auto columns = [&](int i) { return static_cast<std::uint32_t>(call.has(i) ? call.in(i).shape[-1] : 0); };
+        .groups = {u32(sequences_of(call, step_)), 1, 1}};
+    const auto columns = [&](int i) { return u32(call.has(i) ? call.in(i).shape[-1] : 0); };
     return l.with(
         params::SampleParams{.vocab = columns(logits_), .token_count = columns(tokens_), .seen_words = columns(seen_)});
 }
@@ -120,7 +120,7 @@ Case case_of(const char* name, const Draw& d) {
         .type = TensorType{Shape{16}, DType::i32}, .fill = Case::Fill::ids, .high = static_cast<double>(d.vocab)};
     const Case::Input bits{
         .type = TensorType{Shape{(d.vocab + 31) / 32}, DType::u32}, .fill = Case::Fill::given, .given = seen};
-    return {.name = name, .attrs = {}, .inputs = {logits, tokens, step, d.penalty == 1 ? Case::Input{} : bits}};
+    return {.name = name, .inputs = {logits, tokens, step, d.penalty == 1 ? Case::Input{} : bits}};
 }
 
 // Sequences of one vocabulary in one run, each with parameters and an end of its own.
@@ -168,25 +168,17 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::sample
 
-const OpDef internal::sample_op = {
-    .name = "sample",
-    .summary =
-        "tokens[end++] ~ penalty, temperature, top-k, softmax, top-p, min-p; counted random numbers (Salmon et al. "
-        "2011)",
-    .operands = ops::sample::operand_names,
-    .infer = ops::sample::infer,
-    .reference = ops::sample::reference,
-    .cost = ops::sample::cost,
-    .kernels = {{.name = "subgroup",
-                 .needs = need_subgroup,
-                 .launch = [](const OpCall& c, const Caps& d) { return ops::sample::launch(c, d, "sample_subgroup"); }},
-                {.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return ops::sample::launch(c, d, "sample"); }}},
-    .cases = ops::sample::cases,
-    .alias = {ops::sample::tokens_, ops::sample::step_},
-};
+const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, launch<"sample_subgroup">},
+                                     {"plain", need_nothing, every_call, launch<"sample">}};
+
+const OpDef sample_op = define_op(
+    "sample",
+    "tokens[end++] ~ penalty, temperature, top-k, softmax, top-p, min-p; counted random numbers (Salmon et al. 2011)",
+    operand_names, infer, reference, cost, kernels, cases,
+    {.step = step_, .context_rows = {tokens_}, .alias = {tokens_, step_}});
+
+}  // namespace internal::ops::sample
 
 SampleResult sample(Tensor logits, Tensor tokens, Tensor step, Tensor seen, SourceLocation where) {
     const std::vector<Tensor> next = logits.graph().call(sample_op, {logits, tokens, step, seen}, {}, where);

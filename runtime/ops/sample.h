@@ -5,11 +5,12 @@
 
 namespace vantage::internal {
 
-extern const OpDef sample_op;
-
 namespace ops::sample {
+extern const OpDef sample_op;
 VANTAGE_OPERANDS(logits_, tokens_, step_, seen_);
 enum : int { next_tokens_, next_step_ };  // results
 }  // namespace ops::sample
+
+using ops::sample::sample_op;
 
 }  // namespace vantage::internal

@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "runtime/base/format.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/sampling.h"
 #include "shaders/params/sampling_probs.h"
@@ -20,7 +19,7 @@ namespace {
 
 SamplingRule rule_of(const OpCall& call) {
     return {.temperature = static_cast<float>(call.attrs.number("temperature", 1)),
-            .top_k = static_cast<std::uint32_t>(call.attrs.integer("top_k")),
+            .top_k = u32(call.attrs.integer("top_k")),
             .top_p = static_cast<float>(call.attrs.number("top_p", 1)),
             .min_p = static_cast<float>(call.attrs.number("min_p"))};
 }
@@ -58,7 +57,8 @@ Cost cost(const OpCall& call) {
     return cost;
 }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
+template <ShaderName shader>
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Shape& x = call.in(logits_).shape;
     const SamplingRule rule = rule_of(call);
     Launch l{.shader = shader,
@@ -66,8 +66,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
                                                     .X_TYPE = storage_of(call.in(logits_).dtype)},
              .operands = {in(logits_), out(0)},
              .groups = flat_grid(static_cast<std::uint64_t>(x.rows()), caps)};
-    return l.with(params::SamplingProbsParams{.rows = static_cast<std::uint32_t>(x.rows()),
-                                              .cols = static_cast<std::uint32_t>(x[-1]),
+    return l.with(params::SamplingProbsParams{.rows = u32(x.rows()),
+                                              .cols = u32(x[-1]),
                                               .temperature = rule.temperature,
                                               .top_k = rule.top_k,
                                               .top_p = rule.top_p,
@@ -105,24 +105,16 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::sampling_probs
 
-const OpDef internal::sampling_probs_op = {
-    .name = "sampling_probs",
-    .summary = "softmax(x / temperature) over what top-k, top-p and min-p leave (Fan 2018, Holtzman 2019, Nguyen 2024)",
-    .operands = ops::sampling_probs::operand_names,
-    .infer = ops::sampling_probs::infer,
-    .reference = ops::sampling_probs::reference,
-    .cost = ops::sampling_probs::cost,
-    .kernels = {{.name = "subgroup",
-                 .needs = need_subgroup,
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::sampling_probs::launch(c, d, "sampling_probs_subgroup"); }},
-                {.name = "plain",
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::sampling_probs::launch(c, d, "sampling_probs"); }}},
-    .cases = ops::sampling_probs::cases,
-};
+const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, launch<"sampling_probs_subgroup">},
+                                     {"plain", need_nothing, every_call, launch<"sampling_probs">}};
+
+const OpDef sampling_probs_op =
+    define_op("sampling_probs",
+              "softmax(x / temperature) over what top-k, top-p and min-p leave (Fan 2018, Holtzman 2019, Nguyen 2024)",
+              operand_names, infer, reference, cost, kernels, cases);
+
+}  // namespace internal::ops::sampling_probs
 
 Tensor sampling_probs(Tensor logits, SamplingOptions options, SourceLocation where) {
     return logits.graph().call(sampling_probs_op, {logits},

@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef sampling_probs_op;
-
 namespace ops::sampling_probs {
+extern const OpDef sampling_probs_op;
 VANTAGE_OPERANDS(logits_);
-}
+}  // namespace ops::sampling_probs
+
+using ops::sampling_probs::sampling_probs_op;
 
 }  // namespace vantage::internal

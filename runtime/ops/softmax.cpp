@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/softmax.h"
 #include "vantage/ops.h"
@@ -40,7 +39,8 @@ std::vector<TensorType> infer(const OpCall& call) {
     return {call.in(x_)};
 }
 
-void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out, bool logarithm) {
+template <bool logarithm>
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const Axis a = axis_of(call);
     const double scale = call.attrs.number("scale", 1);
     for (std::int64_t row = 0; row < a.outer * a.inner; ++row) {
@@ -59,18 +59,20 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 
 Cost cost(const OpCall& call) { return streaming_cost(call, 8.0 * static_cast<double>(call.in(x_).shape.elements())); }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel, bool logarithm) {
+template <bool logarithm, ShaderName shader, auto team_of = one_workgroup>
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const RowTeam team = team_of(caps);
     const Axis a = axis_of(call);
-    Launch l{.shader = kernel.shader,
-             .spec = params::SoftmaxConstants{.lanes = kernel.lanes,
+    Launch l{.shader = shader,
+             .spec = params::SoftmaxConstants{.lanes = team.lanes,
                                               .X_TYPE = storage_of(call.in(x_).dtype),
                                               .STEP = a.inner == 1 ? step_of(a.count) : 1,
-                                              .UNROLL = kernel.unroll},
+                                              .UNROLL = team.unroll},
              .operands = {in(x_), out(0)},
              .groups = flat_grid(static_cast<std::uint64_t>(a.outer * a.inner), caps)};
-    return l.with(params::SoftmaxParams{.rows = static_cast<std::uint32_t>(a.outer * a.inner),
-                                        .count = static_cast<std::uint32_t>(a.count),
-                                        .inner = static_cast<std::uint32_t>(a.inner),
+    return l.with(params::SoftmaxParams{.rows = u32(a.outer * a.inner),
+                                        .count = u32(a.count),
+                                        .inner = u32(a.inner),
                                         .logarithm = logarithm,
                                         .scale = static_cast<float>(call.attrs.number("scale", 1))});
 }
@@ -79,8 +81,9 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel, bool l
 bool fits_cpu_simd_rows(const OpCall& call, const Caps& caps) {
     return call.in(x_).shape.rank() > 0 && axis_of(call).inner == 1 && fits_cpu_simd(call, caps);
 }
-LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps, bool logarithm) {
-    LaunchPlan plan = launch(call, caps, {"softmax_cpu_simd", caps.subgroup_size}, logarithm);
+template <bool logarithm>
+LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
+    LaunchPlan plan = launch<logarithm, "softmax_cpu_simd", one_subgroup>(call, caps);
     plan.launches.front().spec = params::SoftmaxCpuSimdConstants{
         .lanes = caps.subgroup_size, .LOGARITHM = logarithm, .UNROLL = vectors_of_round(axis_of(call).count, caps)};
     return plan;
@@ -117,56 +120,28 @@ std::vector<Case> cases() {
     return list;
 }
 
-}  // namespace
 template <bool logarithm>
 std::vector<Kernel> kernels() {
-    return {{.name = "cpu_simd",
-             .needs = need_subgroup | need_int64,
-             .fits = fits_cpu_simd_rows,
-             .launch = [](const OpCall& c, const Caps& d) { return launch_cpu_simd(c, d, logarithm); },
-             .profitable = profitable_lanes},
-            {.name = "one_subgroup",
-             .needs = need_subgroup | need_int64,
-             .fits = fits_one_subgroup,
-             .launch = [](const OpCall& c,
-                          const Caps& d) { return launch(c, d, one_subgroup("softmax_one_subgroup", d), logarithm); }},
-            {.name = "subgroup",
-             .needs = need_subgroup,
-             .launch =
-                 [](const OpCall& c, const Caps& d) {
-                     return launch(c, d, {"softmax_subgroup", workgroup_size(d)}, logarithm);
-                 }},
-            {.name = "plain", .launch = [](const OpCall& c, const Caps& d) {
-                 return launch(c, d, {"softmax", workgroup_size(d)}, logarithm);
-             }}};
+    return {
+        {"cpu_simd", need_subgroup | need_int64, fits_cpu_simd_rows, launch_cpu_simd<logarithm>, loads_once},
+        {"one_subgroup", need_subgroup | need_int64, on_cpu, launch<logarithm, "softmax_one_subgroup", one_subgroup>},
+        {"subgroup", need_subgroup, every_call, launch<logarithm, "softmax_subgroup">},
+        {"plain", need_nothing, every_call, launch<logarithm, "softmax">}};
 }
 
+}  // namespace
+
+const OpDef softmax_op = define_op(
+    "softmax",
+    "y = exp(s - max s) / sum exp(s - max s) over an axis, s = scale x; zeros where all is -inf (Bridle 1990)",
+    operand_names, infer, reference<false>, cost, kernels<false>(), cases);
+
+const OpDef log_softmax_op =
+    define_op("log_softmax",
+              "y = s - max s - ln sum exp(s - max s) over an axis, s = scale x; -inf where all is -inf (Bridle 1990)",
+              operand_names, infer, reference<true>, cost, kernels<true>(), cases);
+
 }  // namespace internal::ops::softmax
-
-const OpDef internal::softmax_op = {
-    .name = "softmax",
-    .summary =
-        "y = exp(s - max s) / sum exp(s - max s) over an axis, s = scale x; zeros where all is -inf (Bridle 1990)",
-    .operands = ops::softmax::operand_names,
-    .infer = ops::softmax::infer,
-    .reference = [](const OpCall& c, std::span<const HostTensor> in,
-                    std::span<HostTensor> out) { ops::softmax::reference(c, in, out, false); },
-    .cost = ops::softmax::cost,
-    .kernels = ops::softmax::kernels<false>(),
-    .cases = ops::softmax::cases,
-};
-
-const OpDef internal::log_softmax_op = {
-    .name = "log_softmax",
-    .summary = "y = s - max s - ln sum exp(s - max s) over an axis, s = scale x; -inf where all is -inf (Bridle 1990)",
-    .operands = ops::softmax::operand_names,
-    .infer = ops::softmax::infer,
-    .reference = [](const OpCall& c, std::span<const HostTensor> in,
-                    std::span<HostTensor> out) { ops::softmax::reference(c, in, out, true); },
-    .cost = ops::softmax::cost,
-    .kernels = ops::softmax::kernels<true>(),
-    .cases = ops::softmax::cases,
-};
 
 Tensor softmax(Tensor x, int axis, double scale, SourceLocation where) {
     return x.graph().call(softmax_op, {x}, {{"axis", axis}, {"scale", scale}}, where)[0];

@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef softmax_op, log_softmax_op;
-
 namespace ops::softmax {
+extern const OpDef softmax_op, log_softmax_op;
 VANTAGE_OPERANDS(x_);
-}
+}  // namespace ops::softmax
+
+using ops::softmax::softmax_op, ops::softmax::log_softmax_op;
 
 }  // namespace vantage::internal

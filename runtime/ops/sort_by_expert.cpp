@@ -5,7 +5,6 @@
 #include "runtime/ops/sort_by_expert.h"
 
 #include "runtime/base/format.h"
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/experts.h"
 #include "vantage/ops.h"
@@ -62,9 +61,9 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     Launch l{.shader = "sort_by_expert",
              .spec = params::WorkgroupConstants{.lanes = workgroup_size(caps)},
              .operands = {in(index_), update(slots_), out(order_), update(offsets_)}};
-    return l.with(params::SortByExpertParams{.choices = static_cast<std::uint32_t>(call.in(index_).shape.elements()),
-                                             .experts = static_cast<std::uint32_t>(call.attrs.integer("experts")),
-                                             .capacity = static_cast<std::uint32_t>(capacity_of(call))});
+    return l.with(params::SortByExpertParams{.choices = u32(call.in(index_).shape.elements()),
+                                             .experts = u32(call.attrs.integer("experts")),
+                                             .capacity = u32(capacity_of(call))});
 }
 
 std::vector<Case> cases() {
@@ -87,18 +86,13 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::sort_by_expert
 
-const OpDef internal::sort_by_expert_op = {
-    .name = "sort_by_expert",
-    .summary = "choices in the order of their experts: slots, order, offsets; with a capacity the rest is dropped",
-    .operands = ops::sort_by_expert::operand_names,
-    .infer = ops::sort_by_expert::infer,
-    .reference = ops::sort_by_expert::reference,
-    .cost = ops::sort_by_expert::cost,
-    .kernels = {{.name = "plain", .launch = ops::sort_by_expert::launch}},
-    .cases = ops::sort_by_expert::cases,
-};
+const OpDef sort_by_expert_op =
+    define_op("sort_by_expert",
+              "choices in the order of their experts: slots, order, offsets; with a capacity the rest is dropped",
+              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+
+}  // namespace internal::ops::sort_by_expert
 
 ExpertOrder sort_by_expert(Tensor index, std::int64_t experts, std::int64_t capacity, SourceLocation where) {
     const std::vector<Tensor> results =

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/split_qkv.h"
 #include "vantage/ops.h"
@@ -142,7 +141,6 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Packing p = packing_of(call);
     const std::int64_t count = call.in(x_).shape.elements();
     const bool to_cache = call.has(k_state_);
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     Launch l{.shader = "split_qkv",
              .spec = params::SplitQkvConstants{.lanes = workgroup_size(caps),
                                                .X_TYPE = storage_of(call.in(x_).dtype),
@@ -150,15 +148,15 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                                .KV_TYPE = storage_of(call.out(k_).dtype)},
              .operands = {in(x_), out(q_), to_cache ? update(k_) : out(k_), to_cache ? update(v_) : out(v_), in(step_)},
              .groups = element_grid(count, step_of(p.width), caps)};
-    return l.with(params::SplitQkvParams{.count = u(count),
-                                         .rows_per_batch = u(p.rows_per_batch),
-                                         .width = u(p.width),
-                                         .heads = u(p.heads),
-                                         .kv_heads = u(p.kv_heads),
+    return l.with(params::SplitQkvParams{.count = u32(count),
+                                         .rows_per_batch = u32(p.rows_per_batch),
+                                         .width = u32(p.width),
+                                         .heads = u32(p.heads),
+                                         .kv_heads = u32(p.kv_heads),
                                          .per_head = p.per_head,
                                          .heads_first = p.heads_first,
-                                         .cache_rows = to_cache ? u(rows_of_each(call, k_state_, step_)) : 0,
-                                         .rows_each = to_cache ? u(rows_of_each(call, x_, step_)) : 1});
+                                         .cache_rows = to_cache ? u32(rows_of_each(call, k_state_, step_)) : 0,
+                                         .rows_each = to_cache ? u32(rows_of_each(call, x_, step_)) : 1});
 }
 
 std::vector<Case> cases() {
@@ -208,32 +206,21 @@ std::vector<Case> cases_write() {
 }
 
 }  // namespace
+
+const OpDef split_qkv_op = define_op(
+    "split_qkv",
+    "packed [.., n, (heads + 2 kv_heads) width] -> q, k, v with their heads (Radford et al. 2019; Ainslie et al. 2023)",
+    operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+
+const OpDef split_qkv_write_op = define_op(
+    "split_qkv_write", "split_qkv, with k and v written into the cache at position + r for the valid rows of a run",
+    split_qkv_write::operand_names, infer_write, reference_write, cost_write,
+    {{"plain", need_nothing, every_call, launch}}, cases_write,
+    {.step = split_qkv_write::step_,
+     .context_rows = {split_qkv_write::k_state_, split_qkv_write::v_state_},
+     .alias = {-1, split_qkv_write::k_state_, split_qkv_write::v_state_}});
+
 }  // namespace internal::ops::split_qkv
-
-const OpDef internal::split_qkv_op = {
-    .name = "split_qkv",
-    .summary =
-        "packed [.., n, (heads + 2 kv_heads) width] -> q, k, v with their heads (Radford et al. 2019; Ainslie et al. "
-        "2023)",
-    .operands = ops::split_qkv::operand_names,
-    .infer = ops::split_qkv::infer,
-    .reference = ops::split_qkv::reference,
-    .cost = ops::split_qkv::cost,
-    .kernels = {{.name = "plain", .launch = ops::split_qkv::launch}},
-    .cases = ops::split_qkv::cases,
-};
-
-const OpDef internal::split_qkv_write_op = {
-    .name = "split_qkv_write",
-    .summary = "split_qkv, with k and v written into the cache at position + r for the valid rows of a run",
-    .operands = ops::split_qkv_write::operand_names,
-    .infer = ops::split_qkv::infer_write,
-    .reference = ops::split_qkv::reference_write,
-    .cost = ops::split_qkv::cost_write,
-    .kernels = {{.name = "plain", .launch = ops::split_qkv::launch}},
-    .cases = ops::split_qkv::cases_write,
-    .alias = {-1, ops::split_qkv_write::k_state_, ops::split_qkv_write::v_state_},
-};
 
 QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head, SourceLocation where) {
     const Attrs attrs{

@@ -5,9 +5,8 @@
 
 namespace vantage::internal {
 
-extern const OpDef split_qkv_op, split_qkv_write_op;
-
 namespace ops::split_qkv {
+extern const OpDef split_qkv_op, split_qkv_write_op;
 VANTAGE_OPERANDS(x_);
 enum : int { q_, k_, v_ };  // results
 }  // namespace ops::split_qkv
@@ -15,5 +14,7 @@ enum : int { q_, k_, v_ };  // results
 namespace ops::split_qkv_write {
 VANTAGE_OPERANDS(x_, k_state_, v_state_, step_);
 }
+
+using ops::split_qkv::split_qkv_op, ops::split_qkv::split_qkv_write_op;
 
 }  // namespace vantage::internal

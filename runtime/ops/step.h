@@ -1,7 +1,6 @@
 // The step state as ops see it: shaders/params/step.h has its words.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <initializer_list>
 #include <utility>

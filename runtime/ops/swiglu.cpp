@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/activation.h"
@@ -66,9 +65,9 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
         .spec = params::SwigluConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(y.dtype), .STEP = step},
         .operands = {in(gate_), in(up_), out(0)},
         .groups = element_grid(y.shape.elements(), step, caps)};
-    return l.with(params::SwigluParams{.count = static_cast<std::uint32_t>(y.shape.elements()),
-                                       .cols = static_cast<std::uint32_t>(y.shape[-1]),
-                                       .kind = static_cast<std::uint32_t>(kind_of(call)),
+    return l.with(params::SwigluParams{.count = u32(y.shape.elements()),
+                                       .cols = u32(y.shape[-1]),
+                                       .kind = u32(kind_of(call)),
                                        .interleaved = call.attrs.flag("interleaved"),
                                        .limit = static_cast<float>(call.attrs.number("limit")),
                                        .up_offset = static_cast<float>(call.attrs.number("up_offset"))});
@@ -104,18 +103,12 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace internal::ops::swiglu
 
-const OpDef internal::swiglu_op = {
-    .name = "swiglu",
-    .summary = "y = silu(gate) up, or with kind=gelu_tanh GEGLU (Shazeer 2020)",
-    .operands = ops::swiglu::operand_names,
-    .infer = ops::swiglu::infer,
-    .reference = ops::swiglu::reference,
-    .cost = ops::swiglu::cost,
-    .kernels = {{.name = "plain", .launch = ops::swiglu::launch}},
-    .cases = ops::swiglu::cases,
-};
+const OpDef swiglu_op =
+    define_op("swiglu", "y = silu(gate) up, or with kind=gelu_tanh GEGLU (Shazeer 2020)", operand_names, infer,
+              reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+
+}  // namespace internal::ops::swiglu
 
 Tensor swiglu(Tensor gate, Tensor up, Gating gating, SourceLocation where) {
     Attrs attrs;

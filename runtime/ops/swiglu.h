@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef swiglu_op;
-
 namespace ops::swiglu {
+extern const OpDef swiglu_op;
 VANTAGE_OPERANDS(gate_, up_);
-}
+}  // namespace ops::swiglu
+
+using ops::swiglu::swiglu_op;
 
 }  // namespace vantage::internal

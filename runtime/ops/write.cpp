@@ -4,7 +4,6 @@
 // part of its sequence, or with by_lane (a state that is a result of the run itself) to the lane's own part.
 #include "runtime/ops/write.h"
 
-#include "runtime/graph/op_def.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/write.h"
 #include "vantage/ops.h"
@@ -13,12 +12,6 @@ namespace vantage {
 
 namespace internal::ops::write {
 namespace {
-
-std::int64_t row_size(const Shape& shape) {
-    std::int64_t size = 1;
-    for (int i = 1; i < shape.rank(); ++i) size *= shape[i];
-    return size;
-}
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &state = call.in(state_), &x = call.in(rows_);
@@ -52,7 +45,6 @@ Cost cost(const OpCall& call) {  // of the state only the rows that are written
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const std::int64_t cols = row_size(call.in(rows_).shape);
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     Launch l{.shader = "write",
              .spec = params::WriteConstants{.lanes = workgroup_size(caps),
                                             .STATE_TYPE = storage_of(call, state_),
@@ -60,10 +52,10 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                             .STEP = step_of(cols)},
              .operands = {update(0), in(rows_), in(step_)},
              .groups = element_grid(call.in(rows_).shape.elements(), step_of(cols), caps)};
-    return l.with(params::WriteParams{.rows = u(call.in(rows_).shape[0]),
-                                      .cols = u(cols),
-                                      .state_rows = u(rows_of_each(call, state_, step_)),
-                                      .rows_each = u(rows_of_each(call, rows_, step_)),
+    return l.with(params::WriteParams{.rows = u32(call.in(rows_).shape[0]),
+                                      .cols = u32(cols),
+                                      .state_rows = u32(rows_of_each(call, state_, step_)),
+                                      .rows_each = u32(rows_of_each(call, rows_, step_)),
                                       .by_lane = call.attrs.flag("by_lane")});
 }
 
@@ -75,43 +67,34 @@ std::vector<Case> cases() {
         return Case::Input{.type = TensorType{shape, DType::f32}, .fixed_type = fixed};
     };
     return {
-        {.name = "4 rows of 2x24", .attrs = {}, .inputs = {state({9, 2, 24}), rows({4, 2, 24}), step_of_case(3, 4)}},
+        {.name = "4 rows of 2x24", .inputs = {state({9, 2, 24}), rows({4, 2, 24}), step_of_case(3, 4)}},
         {.name = "3 of 8 rows from f32, odd width",
-         .attrs = {},
          .inputs = {state({20, 33}), rows({8, 33}, true), step_of_case(7, 3)}},
-        {.name = "f32 rows of 64", .attrs = {}, .inputs = {state({5, 64}), rows({1, 64}, true), step_of_case(4, 1)}},
+        {.name = "f32 rows of 64", .inputs = {state({5, 64}), rows({1, 64}, true), step_of_case(4, 1)}},
         {.name = "4 and 3 of 4 rows of 2 sequences, the first beyond its part",
-         .attrs = {},
          .inputs = {state({18, 2, 24}), rows({8, 2, 24}), steps_of_case({step_of_case(8, 4), step_of_case(3, 3)})}},
         {.name = "2 sequences in reverse",
-         .attrs = {},
          .inputs = {state({18, 2, 24}), rows({8, 2, 24}),
                     reversed_lanes(steps_of_case({step_of_case(5, 4), step_of_case(3, 2)}))}},
         {.name = "2 sequences in reverse, into a result of the run",
          .attrs = {{"by_lane", true}},
          .inputs = {state({18, 2, 24}), rows({8, 2, 24}),
                     reversed_lanes(steps_of_case({step_of_case(5, 4), step_of_case(3, 2)}))}},
-        {.name = "beyond the state", .attrs = {}, .inputs = {state({6, 5}, false), rows({4, 5}), step_of_case(5, 4)}},
-        {.name = "a number a row", .attrs = {}, .inputs = {state({12}, false), rows({5}), step_of_case(2, 5)}},
-        {.name = "without a step", .attrs = {}, .inputs = {state({4, 8}), rows({2, 8})}},
-        {.name = "nothing valid", .attrs = {}, .inputs = {state({4, 8}), rows({2, 8}), step_of_case(1, 0)}},
+        {.name = "beyond the state", .inputs = {state({6, 5}, false), rows({4, 5}), step_of_case(5, 4)}},
+        {.name = "a number a row", .inputs = {state({12}, false), rows({5}), step_of_case(2, 5)}},
+        {.name = "without a step", .inputs = {state({4, 8}), rows({2, 8})}},
+        {.name = "nothing valid", .inputs = {state({4, 8}), rows({2, 8}), step_of_case(1, 0)}},
     };
 }
 
 }  // namespace
-}  // namespace internal::ops::write
 
-const OpDef internal::write_op = {
-    .name = "write",
-    .summary = "state[position + r] = x_r for the valid rows of a run, in the state's storage type",
-    .operands = ops::write::operand_names,
-    .infer = ops::write::infer,
-    .reference = ops::write::reference,
-    .cost = ops::write::cost,
-    .kernels = {{.name = "plain", .launch = ops::write::launch}},
-    .cases = ops::write::cases,
-    .alias = {ops::write::state_},
-};
+const OpDef write_op =
+    define_op("write", "state[position + r] = x_r for the valid rows of a run, in the state's storage type",
+              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases,
+              {.step = step_, .context_rows = {state_}, .alias = {state_}});
+
+}  // namespace internal::ops::write
 
 Tensor write(Tensor state, Tensor rows, Tensor step, SourceLocation where) {
     const Graph& graph = state.graph();

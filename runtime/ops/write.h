@@ -5,10 +5,11 @@
 
 namespace vantage::internal {
 
-extern const OpDef write_op;
-
 namespace ops::write {
+extern const OpDef write_op;
 VANTAGE_OPERANDS(state_, rows_, step_);
-}
+}  // namespace ops::write
+
+using ops::write::write_op;
 
 }  // namespace vantage::internal
