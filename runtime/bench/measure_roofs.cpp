@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <functional>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/format.h"
@@ -145,8 +144,8 @@ std::vector<MemoryRoof> RoofMeter::memory() const {
                                  .chunks = static_cast<std::uint32_t>(source / chunk),
                                  .factor = 1};
         const double pass = seconds_a_pass([&](std::uint32_t passes) {
-            return seconds({module, {lanes(), each, writes ? 1u : 0u}}, params,
-                           flat_grid(std::uint64_t{params.chunks} * passes, caps_));
+            return seconds({module, params::BenchCopyConstants{.lanes = lanes(), .EACH = each, .WRITES = writes}},
+                           params, flat_grid(std::uint64_t{params.chunks} * passes, caps_));
         });
         return 1e-9 * static_cast<double>(writes ? 2 * source : source) / pass;
     };
@@ -167,7 +166,8 @@ std::vector<MatrixRoof> RoofMeter::matrices() const {
         if (m.a != m.b || find_spirv(module) == nullptr || !held) continue;
         say(format("multiplying {}x{}x{} {}", m.m, m.n, m.k, m.a));
         const bool select = caps_.subgroup_size_control && caps_.min_subgroup_size != caps_.max_subgroup_size;
-        const PipelineKey key{module, {size, m.m, m.n, m.k}, select ? subgroup : 0};
+        const PipelineKey key{module, params::BenchMatrixConstants{.lanes = size, .M = m.m, .N = m.n, .K = m.k},
+                              select ? subgroup : 0};
         const double operations = 16.0 * 2 * m.m * m.n * m.k / subgroup;
         found.push_back({m, rate(key, operations, size)});
     }
@@ -210,7 +210,7 @@ double RoofMeter::compile_ms() const {
         const auto salt = static_cast<std::uint32_t>(now / std::chrono::microseconds(1)) + i;
         const BenchParams params{.x = {}, .y = halves(results_.address()), .passes = 1};
         const double begin = seconds_now();
-        const PipelineKey key{"bench_fma", {lanes(), salt}};
+        const PipelineKey key{"bench_fma", params::BenchFmaConstants{.lanes = lanes(), .SALT = salt}};
         gpu::Recording recording(state_, "first run");
         recording.dispatch(gpu::pipeline(state_, key), std::as_bytes(std::span(&params, 1)), {1, 1, 1});
         recording.end();
@@ -251,14 +251,14 @@ Roofs RoofMeter::measure() {
     gpu::fill(state_, factors_, 0, factors_.bytes(),
               0x3c013a03);  // small numbers in every type; neighbours differ
     say("f32 arithmetic");
-    r.f32_gflops = rate({"bench_fma", {lanes(), 0}}, 20.0 * 3 * 4 * 2, lanes());
+    r.f32_gflops = rate({"bench_fma", params::BenchFmaConstants{.lanes = lanes()}}, 20.0 * 3 * 4 * 2, lanes());
     if (caps_.fp16 && has_family("fp16")) {
         say("f16 arithmetic");
-        r.f16_gflops = rate({"bench_fma_f16", {lanes(), 0}}, 20.0 * 3 * 4 * 2, lanes());
+        r.f16_gflops = rate({"bench_fma_f16", params::BenchFmaConstants{.lanes = lanes()}}, 20.0 * 3 * 4 * 2, lanes());
     }
     if (caps_.integer_dot && has_family("integer_dot")) {
         say("8-bit dot products");
-        r.int8_gops = rate({"bench_dot", {lanes()}}, 20.0 * 8 * 8, lanes());
+        r.int8_gops = rate({"bench_dot", params::WorkgroupConstants{.lanes = lanes()}}, 20.0 * 8 * 8, lanes());
     }
     r.matrices = matrices();
     say("launches");

@@ -48,7 +48,7 @@ public:
 
     /// `types` may omit absent operands at the end.
     void add(const OpDef& op, const std::string& name, Operands types, const Attrs& attrs = {}, bool quick = false) {
-        OpCall call{.op = &op, .attrs = attrs, .inputs = std::move(types), .outputs = {}};
+        OpCall call{.op = &op, .attrs = attrs, .inputs = std::move(types)};
         call.inputs.resize(call.op->operands.size());
         call.outputs = call.op->infer(call);
         add_case(cases_, {.name = name, .call = std::move(call), .quick = quick});
@@ -165,9 +165,7 @@ private:
 };
 
 std::string compact(const Shape& shape) {
-    std::string text;
-    for (const std::int64_t size : shape.sizes()) text += (text.empty() ? "" : "x") + std::to_string(size);
-    return text;
+    return join(shape.sizes(), "x", [](std::int64_t size) { return std::to_string(size); });
 }
 
 // "with bias residual": the optional operands of the call.
@@ -190,8 +188,6 @@ void make_names_unique(std::vector<BenchCase>& cases) {
                                   : with_operands(one.call);
     }
 }
-
-bool has_step(const OpCall& call) { return std::ranges::count(call.op->operands, std::string_view("step")) > 0; }
 
 }  // namespace
 
@@ -228,10 +224,8 @@ std::vector<BenchCase> bench_cases(bool quick) {
 
 std::string operands_text(const OpCall& call) {
     std::string text;
-    for (std::size_t i = 0; i < call.inputs.size(); ++i) {
-        const bool step = has_step(call) && std::string_view("step") == call.op->operands[i];
-        if (call.inputs[i] && !step) text += (text.empty() ? "" : ", ") + call.inputs[i]->text();
-    }
+    for (int i = 0; i < std::ssize(call.inputs); ++i)
+        if (call.has(i) && i != call.op->step) text += (text.empty() ? "" : ", ") + call.in(i).text();
     const std::string options = call.attrs.print();
     return text + (options.empty() ? "" : " ") + options;
 }

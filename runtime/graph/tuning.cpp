@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <string_view>
+#include <iterator>
 
-#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/choose_kernel.h"
 
@@ -13,18 +12,6 @@ namespace vantage::internal {
 namespace {
 
 constexpr std::int64_t exact_up_to = 16;
-
-// Operands that have a row for every token of the context.
-bool is_as_long_as_context(std::string_view operand) {
-    constexpr std::string_view names[] = {"k", "v", "state", "table", "positions", "position_bias", "ids", "tokens"};
-    return std::ranges::find(names, operand) != std::end(names);
-}
-
-bool has_step(const OpCall& call) {
-    for (int i = 0; i < static_cast<int>(call.op->operands.size()); ++i)
-        if (std::string_view(at(call.op->operands, i)) == "step" && call.has(i)) return true;
-    return false;
-}
 
 // `unknown` is the dimension that does not count, -1 = none.
 std::string type_text(const TensorType& type, int unknown = -1) {
@@ -47,16 +34,16 @@ int context_dimension(const OpCall& call, const Shape& shape) {
 }  // namespace
 
 std::string tuning_key(const OpCall& call) {
-    const bool step = has_step(call);
-    std::string text = std::string(call.op->name) + "(";
-    for (std::size_t i = 0; i < call.op->operands.size(); ++i) {
+    const OpDef& op = *call.op;
+    std::string text = std::string(op.name) + "(";
+    for (int i = 0; i < std::ssize(op.operands); ++i) {
         text += i > 0 ? ", " : "";
-        if (!call.has(static_cast<int>(i))) {
+        if (!call.has(i)) {
             text += "-";
             continue;
         }
-        const TensorType& type = *call.inputs[i];
-        const bool held = step && is_as_long_as_context(call.op->operands[i]);
+        const TensorType& type = call.in(i);
+        const bool held = call.has(op.step) && std::ranges::count(op.context_rows, i) > 0;
         text += type_text(type, held ? context_dimension(call, type.shape) : -1);
     }
     const char* separator = "; ";

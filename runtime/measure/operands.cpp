@@ -2,14 +2,31 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <random>
-#include <string_view>
+#include <utility>
 
 #include "runtime/base/at.h"
+#include "runtime/ops/attention.h"
+#include "runtime/ops/attention_weights.h"
+#include "runtime/ops/batch_norm.h"
+#include "runtime/ops/begin_step.h"
+#include "runtime/ops/embedding.h"
+#include "runtime/ops/entropy.h"
+#include "runtime/ops/expert_linear.h"
+#include "runtime/ops/head_statistics.h"
+#include "runtime/ops/last_row.h"
+#include "runtime/ops/load_balance.h"
+#include "runtime/ops/mark_seen.h"
+#include "runtime/ops/matmul.h"
+#include "runtime/ops/rope.h"
+#include "runtime/ops/route.h"
+#include "runtime/ops/sample.h"
 #include "runtime/ops/sort_by_expert.h"
+#include "runtime/ops/split_qkv.h"
 #include "runtime/ops/step.h"
+#include "runtime/ops/write.h"
 
 namespace vantage::internal {
 
@@ -17,12 +34,10 @@ namespace {
 
 constexpr std::int64_t block_elements = 65521;  // a prime, so that rows of any length differ
 
-// Index of an operand by name; -1 if the call does not have it.
-int operand(const OpCall& call, std::string_view name) {
-    const auto& names = call.op->operands;
-    for (int i = 0; i < static_cast<int>(names.size()); ++i)
-        if (name == at(names, i) && call.has(i)) return i;
-    return -1;
+/// An operand of an op.
+using OperandOf = std::pair<const OpDef*, int>;
+bool is_one_of(const OpCall& call, int i, std::initializer_list<OperandOf> operands) {
+    return std::ranges::count(operands, OperandOf(call.op, i)) > 0;
 }
 
 HostTensor random_integers(std::int64_t count, std::int64_t below, std::mt19937& random) {
@@ -40,43 +55,47 @@ HostTensor all_equal(const TensorType& type, double value) {
 
 // Tokens of a sequence in a run, and the capacity of its cache, tables and lists.
 struct Rows {
-    std::int64_t run = 1, held = std::numeric_limits<std::int32_t>::max();
+    static constexpr std::int64_t unlimited = std::numeric_limits<std::int32_t>::max();
+    std::int64_t run = 1, held = unlimited;
 };
 
-Rows rows_of(const OpCall& call, int step) {
-    const std::int64_t sequences = sequences_of(call, step);
-    const bool heads_first = call.attrs.flag("heads_first");
-    // [.., n, heads, D], or [.., heads, n, D]
-    const auto tokens = [&](int i) {
+Rows known_rows(const OpCall& call) {
+    using namespace ops;
+    const OpDef* op = call.op;
+    const std::int64_t sequences = sequences_of(call, op->step);
+    const auto first = [&](int i) { return call.has(i) ? call.in(i).shape[0] : Rows::unlimited; };
+    const auto last = [&](int i) { return call.in(i).shape[-1]; };
+    const auto each = [&](int i) { return call.in(i).shape[0] / sequences; };
+    const auto tokens = [&](int i) {  // [.., n, heads, D], or [.., heads, n, D]
         const Shape& shape = call.in(i).shape;
-        return shape.rank() == 3 && sequences > 1 ? shape[0] / sequences : shape[heads_first ? -2 : -3];
+        return shape.rank() == 3 && sequences > 1 ? each(i) : shape[call.attrs.flag("heads_first") ? -2 : -3];
     };
-    Rows rows;
-    if (const int q = operand(call, "q"), k = operand(call, "k"); q >= 0 && k >= 0) return {tokens(q), tokens(k)};
-    if (const int x = operand(call, "x"); x >= 0)
-        rows.run = call.in(x).shape.rank() >= 3 ? tokens(x) : call.in(x).shape.rows() / sequences;
-    if (const int x = operand(call, "rows"); x >= 0) rows.run = call.in(x).shape[0] / sequences;
-    if (const int x = operand(call, "logits"); x >= 0) rows.run = call.in(x).shape[0] / sequences;
-    if (operand(call, "ids") >= 0) rows.run = call.outputs[0].shape[0] / sequences;
-    if (call.attrs.has("rows")) rows.run = call.attrs.integer("rows") / (operand(call, "ids") >= 0 ? sequences : 1);
-    const auto hold = [&](const char* name, auto count) {
-        if (const int i = operand(call, name); i >= 0) rows.held = std::min(rows.held, count(call.in(i).shape));
-    };
-    const auto first = [&](const Shape& shape) { return shape[0]; };
-    const auto last = [&](const Shape& shape) { return shape[-1]; };
-    hold("state", [&](const Shape& shape) { return shape[0] / sequences; });
-    hold("table", first);
-    hold("positions", first);
-    hold("tokens", last);
-    if (operand(call, "w") >= 0) hold("ids", last);
-    if (rows.held == Rows{}.held) rows.held = std::max<std::int64_t>(4 * rows.run, 1024);
+    if (op == &attention_op) return {tokens(attention::q_), tokens(attention::k_)};
+    if (op == &embedding_op)
+        return {call.out(0).shape[0] / sequences, std::min(first(embedding::positions_), last(embedding::ids_))};
+    if (op == &rope_op) return {tokens(rope::x_), std::min(first(rope::table_), first(rope::positions_))};
+    if (op == &rope_write_op)
+        return {tokens(rope_write::x_), std::min(first(rope_write::table_), each(rope_write::state_))};
+    if (op == &write_op) return {each(write::rows_), each(write::state_)};
+    if (op == &split_qkv_write_op)
+        return {call.in(split_qkv_write::x_).shape.rows() / sequences, each(split_qkv_write::k_state_)};
+    if (op == &route_op) return {.run = each(route::logits_)};
+    if (op == &sample_op) return {each(sample::logits_), last(sample::tokens_)};
+    if (op == &mark_seen_op) return {.held = last(mark_seen::tokens_)};
+    if (op == &last_row_op) return {.run = each(last_row::x_)};
+    return {.run = call.attrs.integer("rows", 1)};  // begin_step
+}
+Rows rows_of(const OpCall& call) {
+    Rows rows = known_rows(call);
+    if (rows.held == Rows::unlimited) rows.held = std::max<std::int64_t>(4 * rows.run, 1024);
     return rows;
 }
 
 // A run at the end of `keys` rows. If it appends to a list of tokens, in the middle of the list, because many runs
 // follow.
-HostTensor step_operand(const OpCall& call, int i, std::int64_t keys) {
-    const Rows rows = rows_of(call, i);
+HostTensor step_operand(const OpCall& call, std::int64_t keys) {
+    const int i = call.op->step;
+    const Rows rows = rows_of(call);
     const bool adds = std::ranges::count(call.op->alias, static_cast<std::int8_t>(i)) > 0;
     const std::int64_t filled = std::max(rows.run, keys > 0 ? std::min(keys, rows.held)
                                                    : adds   ? rows.held / 2
@@ -96,36 +115,51 @@ HostTensor step_operand(const OpCall& call, int i, std::int64_t keys) {
 }
 
 // Tables of routed experts: equally many choices for each, in no particular order.
-HostTensor expert_operand(const OpCall& call, std::string_view name) {
-    const TensorType& index = call.in(operand(call, "index"));
-    const int w = operand(call, "w");
-    const std::int64_t experts =
-        std::max<std::int64_t>(w >= 0 ? call.in(w).shape[0] : call.attrs.integer("experts"), 1);
+HostTensor choices_of(const TensorType& index, std::int64_t experts) {
     HostTensor choices(index);
-    for (std::int64_t c = 0; c < index.shape.elements(); ++c) choices[c] = static_cast<double>(c * 7 % experts);
-    if (name == "index") return choices;
-    OpCall sort{.op = &sort_by_expert_op, .attrs = {{"experts", experts}}, .inputs = {index}, .outputs = {}};
+    for (std::int64_t c = 0; c < index.shape.elements(); ++c)
+        choices[c] = static_cast<double>(c * 7 % std::max<std::int64_t>(experts, 1));
+    return choices;
+}
+HostTensor expert_operand(const OpCall& call, int i) {
+    using namespace ops::expert_linear;
+    const std::int64_t experts = call.in(w_).shape[0];
+    const HostTensor choices = choices_of(call.in(index_), experts);
+    if (i == index_) return choices;
+    OpCall sort{.op = &sort_by_expert_op, .attrs = {{"experts", experts}}, .inputs = {choices.type}};
     sort.outputs = sort.op->infer(sort);
     std::vector<HostTensor> out(sort.outputs.begin(), sort.outputs.end());
     sort.op->reference(sort, {&choices, 1}, out);
-    return out[name == "slots" ? 0 : name == "order" ? 1 : 2];
+    return at(out, i == slots_   ? ops::sort_by_expert::slots_
+                   : i == order_ ? ops::sort_by_expert::order_
+                                 : ops::sort_by_expert::offsets_);
 }
 
-HostTensor integer_operand(const OpCall& call, int i, std::string_view name, std::int64_t keys, std::mt19937& random) {
+HostTensor integer_operand(const OpCall& call, int i, std::int64_t keys, std::mt19937& random) {
+    using namespace ops;
     const TensorType& type = call.in(i);
     const std::int64_t count = std::min(type.shape.elements(), block_elements);
-    const int w = operand(call, "w"), table = operand(call, "table");
-    if (name == "step") return step_operand(call, i, keys);
-    if (name == "index" || name == "slots" || name == "order" || name == "offsets") return expert_operand(call, name);
-    if (name == "ids" && w >= 0) return random_integers(count, call.in(w).shape[0], random);
-    if (name == "positions" && table >= 0) return random_integers(count, call.in(table).shape[0], random);
-    if (name == "kv_len") return all_equal(type, static_cast<double>(call.in(operand(call, "k")).shape[-3]));
-    if (name == "block_mask") return all_equal(type, 1);
+    if (i == call.op->step) return step_operand(call, keys);
+    if (call.op == &expert_linear_op) return expert_operand(call, i);
+    if (is_one_of(call, i, {{&load_balance_op, load_balance::index_}, {&sort_by_expert_op, sort_by_expert::index_}}))
+        return choices_of(type, call.attrs.integer("experts"));
+    if (is_one_of(call, i, {{&embedding_op, embedding::ids_}}))
+        return random_integers(count, call.in(embedding::w_).shape[0], random);
+    if (is_one_of(call, i, {{&rope_op, rope::positions_}}))
+        return random_integers(count, call.in(rope::table_).shape[0], random);
+    if (is_one_of(call, i, {{&attention_op, attention::kv_len_}}))
+        return all_equal(type, static_cast<double>(call.in(attention::k_).shape[-3]));
+    if (is_one_of(call, i,
+                  {{&attention_op, attention::block_mask_},
+                   {&attention_weights_op, attention_weights::block_mask_},
+                   {&head_statistics_op, head_statistics::block_mask_}}))
+        return all_equal(type, 1);
     return all_equal(type, 0);  // token 0, segment 0, nothing seen: always valid
 }
 
 // Uniform around 0. Weights are so small that a row times values of size 1 sums to about 1.
-HostTensor float_operand(const OpCall& call, int i, std::string_view name, std::mt19937& random) {
+HostTensor float_operand(const OpCall& call, int i, std::mt19937& random) {
+    using namespace ops;
     const TensorType& type = call.in(i);
     const DTypeInfo& storage = info(type.dtype);
     // quantized types: whole blocks with about as many elements, and not a power of two of them
@@ -133,14 +167,17 @@ HostTensor float_operand(const OpCall& call, int i, std::string_view name, std::
     const std::int64_t count = std::min(type.shape.elements(), block);
     HostTensor tensor({Shape{count}, type.dtype});
     double low = -1.7, high = 1.7;
-    if (name == "b" || name == "w") {
-        const int rank = type.shape.rank();
-        const bool summed_last = name == "w" || call.attrs.flag("transpose_b");
-        const std::int64_t k = rank < 2 ? 1 : type.shape[summed_last ? -1 : -2];
+    if (is_one_of(call, i, {{&matmul_op, matmul::b_}, {&expert_linear_op, expert_linear::w_}})) {
+        const bool summed_last = call.op == &expert_linear_op || call.attrs.flag("transpose_b");
+        const std::int64_t k = type.shape.rank() < 2 ? 1 : type.shape[summed_last ? -1 : -2];
         high = 1.7 / std::sqrt(static_cast<double>(std::max<std::int64_t>(k, 1)));
         low = -high;
     }
-    if (name == "variance" || name == "p" || name == "probs") low = 0.1, high = 1;
+    if (is_one_of(call, i,
+                  {{&batch_norm_op, batch_norm::variance_},
+                   {&entropy_op, entropy::p_},
+                   {&load_balance_op, load_balance::probs_}}))
+        low = 0.1, high = 1;
     std::uniform_real_distribution<double> any(low, high);
     for (double& value : tensor.data) value = any(random);
     return tensor;
@@ -151,10 +188,8 @@ HostTensor float_operand(const OpCall& call, int i, std::string_view name, std::
 OperandFill default_operands(std::int64_t keys) {
     return [keys](const OpCall& call, int i) {
         std::mt19937 random(static_cast<unsigned>(7 + i));
-        const std::string_view name = at(call.op->operands, i);
         const bool integers = call.in(i).dtype == DType::i32 || call.in(i).dtype == DType::u32;
-        HostTensor made =
-            integers ? integer_operand(call, i, name, keys, random) : float_operand(call, i, name, random);
+        HostTensor made = integers ? integer_operand(call, i, keys, random) : float_operand(call, i, random);
         made.type.dtype = call.in(i).dtype;
         return narrow(made);
     };

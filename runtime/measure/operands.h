@@ -13,7 +13,7 @@ namespace vantage::internal {
 
 /// The content of operand `i` of a measured call: a whole number of elements, repeated until the operand is full.
 using OperandFill = std::function<std::vector<std::byte>(const OpCall& call, int i)>;
-/// Valid and typical values by the name of the operand: ids within the table, a step whose rows are at the end of
+/// Valid and typical values by the meaning of the operand: ids within the table, a step whose rows are at the end of
 /// `keys` rows of the cache (0: a full cache), a uniform choice of experts, floats around 0 of such a size that sums
 /// stay near 1.
 OperandFill default_operands(std::int64_t keys = 0);
