@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "runtime/base/errors.h"
 #include "runtime/bench/report.h"
 #include "runtime/graph/kernel_names.h"
 
@@ -94,13 +95,13 @@ ReportComparison compare_reports(const Json& before_json, const std::string& bef
                                  const std::string& after_name, bool any_device) {
     const ParsedReport before(before_json, before_name), after(after_json, after_name);
     if (before.kind != after.kind)
-        throw Error(ErrorKind::usage, before_name + " is a report of bench " + before.kind + ", but " + after_name +
-                                          " of bench " + after.kind + ": nothing to compare");
+        throw usage_error(before_name + " is a report of bench " + before.kind + ", but " + after_name + " of bench " +
+                          after.kind + ": nothing to compare");
     ReportComparison result;
     if (before.device != after.device || before.uuid != after.uuid) {
         const std::string text =
             before_name + " was measured on " + before.device + ", " + after_name + " on " + after.device;
-        if (!any_device) throw Error(ErrorKind::usage, text + "; compare them with --any-device");
+        if (!any_device) throw usage_error(text + "; compare them with --any-device");
         result.warnings.push_back(text);
     } else if (before.driver != after.driver) {
         result.warnings.push_back("the driver was " + before.driver + " and is " + after.driver);
@@ -121,10 +122,9 @@ ReportComparison compare_reports(const Json& before_json, const std::string& bef
     for (const auto& [name, row] : after.rows)
         if (before.find(name) == nullptr) result.only_after.push_back(name);
     if (result.changes.empty())
-        throw Error(ErrorKind::usage,
-                    before_name + " and " + after_name +
-                        ": nothing to compare: no row of both has a figure with a spread (which needs "
-                        "three samples)");
+        throw usage_error(before_name + " and " + after_name +
+                          ": nothing to compare: no row of both has a figure with a spread (which needs "
+                          "three samples)");
     return result;
 }
 

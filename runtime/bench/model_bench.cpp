@@ -5,7 +5,7 @@
 #include <random>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/models/config.h"
 
@@ -94,16 +94,14 @@ double ModelTimes::median() const {
 void require_possible(const Model& model, const ModelTest& test) {
     const ModelKind kind = config_of(model).kind;
     const std::string who = model.info().name + " (" + model.info().architecture + ")";
-    if (config_of(model).is_vision())
-        throw Error(ErrorKind::usage, who + " is a vision model: there are no tokens to count");
+    if (config_of(model).is_vision()) throw usage_error(who + " is a vision model: there are no tokens to count");
     if (kind == ModelKind::encoder && !test.prompt)
-        throw Error(ErrorKind::usage, test.name() + ": " + who + " is an encoder, which does not generate tokens");
+        throw usage_error(test.name() + ": " + who + " is an encoder, which does not generate tokens");
     if (kind != ModelKind::decoder && test.depth > 0)
-        throw Error(ErrorKind::usage,
-                    test.name() + ": " + who + " reads its text in one piece, with nothing before it");
+        throw usage_error(test.name() + ": " + who + " reads its text in one piece, with nothing before it");
     if (const std::int64_t context = context_of(test, kind); context > model.info().context)
-        throw Error(ErrorKind::usage, format("{} needs a context of {} tokens, but {} supports at most {}", test.name(),
-                                             context, model.info().name, model.info().context));
+        throw usage_error("{} needs a context of {} tokens, but {} supports at most {}", test.name(), context,
+                          model.info().name, model.info().context);
 }
 
 ModelTimes time_model(const Model& model, const ModelTest& test, const SessionOptions& options, int repeats) {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/at.h"
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 
 namespace vantage::internal {
 
@@ -49,9 +49,10 @@ Quality QualityMeter::quality() const {
 Quality measure_quality(const Model& model, Precision precision, std::span<const std::int32_t> ids, std::int64_t window,
                         ReferenceLogits& reference, const std::function<void(std::int64_t, std::int64_t)>& on_window) {
     if (ids.size() < 2 || window < 2)
-        throw Error(ErrorKind::usage, format("a text of {} tokens in windows of {}; both must be at least 2, to "
-                                             "predict the second token",
-                                             ids.size(), window));
+        throw usage_error(
+            "a text of {} tokens in windows of {}; both must be at least 2, to "
+            "predict the second token",
+            ids.size(), window);
     Session session(model, SessionOptions{.context = window, .precision = precision, .inspect = true});
     QualityMeter meter;
     const auto step = static_cast<std::size_t>(window);

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <iterator>
 #include <numeric>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/format.h"
 #include "runtime/base/version.h"
@@ -50,7 +52,7 @@ Pairs data_of_row(const ReportRow& row) {
     return pairs;
 }
 
-// The environment columns of each line of CSV and JSON lines.
+// The environment columns of a line of CSV and JSON lines.
 Pairs environment_pairs(const Json& environment) {
     const Json &program = environment.at("program"), &device = environment.at("device");
     return {{"schema_version", environment.at("schema_version")},
@@ -62,6 +64,13 @@ Pairs environment_pairs(const Json& environment) {
             {"driver", device.at("driver")},
             {"driver_version", device.at("driver_version")},
             {"uuid", device.at("uuid")}};
+}
+
+// A line of CSV and JSON lines.
+Pairs data_of_line(const Report& report, const ReportRow& row) {
+    Pairs pairs = environment_pairs(report.environment);
+    std::ranges::move(data_of_row(row), std::back_inserter(pairs));
+    return pairs;
 }
 
 using OrderedJson = nlohmann::ordered_json;
@@ -90,12 +99,7 @@ std::string json_text(const Report& report) {
 
 std::string json_lines(const Report& report) {
     std::string text;
-    for (const ReportRow& row : report.rows) {
-        Pairs pairs = environment_pairs(report.environment);
-        const Pairs own = data_of_row(row);
-        pairs.insert(pairs.end(), own.begin(), own.end());
-        text += dump(ordered(pairs), -1) + "\n";
-    }
+    for (const ReportRow& row : report.rows) text += dump(ordered(data_of_line(report, row)), -1) + "\n";
     return text;
 }
 
@@ -109,12 +113,6 @@ std::string csv_field(const Json& value) {
     return quoted + "\"";
 }
 
-std::string csv_line(const std::vector<std::string>& fields) {
-    std::string line;
-    for (std::size_t i = 0; i < fields.size(); ++i) line += (i > 0 ? "," : "") + fields[i];
-    return line + "\n";
-}
-
 // The columns of all rows, in the order of their first occurrence.
 std::vector<std::string> columns_of(const std::vector<Pairs>& rows) {
     std::vector<std::string> columns;
@@ -126,22 +124,15 @@ std::vector<std::string> columns_of(const std::vector<Pairs>& rows) {
 
 std::string csv_text(const Report& report) {
     std::vector<Pairs> rows;
-    for (const ReportRow& row : report.rows) {
-        rows.push_back(environment_pairs(report.environment));
-        const Pairs own = data_of_row(row);
-        rows.back().insert(rows.back().end(), own.begin(), own.end());
-    }
+    for (const ReportRow& row : report.rows) rows.push_back(data_of_line(report, row));
     const std::vector<std::string> columns = columns_of(rows);
-    std::vector<std::string> names;
-    for (const std::string& column : columns) names.push_back(csv_field(column));
-    std::string text = csv_line(names);
+    std::string text = join(columns, ",", [](const std::string& column) { return csv_field(column); }) + "\n";
     for (const Pairs& row : rows) {
-        std::vector<std::string> fields;
-        for (const std::string& column : columns) {
+        const auto field = [&](const std::string& column) {
             const auto found = std::ranges::find(row, column, &Pairs::value_type::first);
-            fields.push_back(found == row.end() ? "" : csv_field(found->second));
-        }
-        text += csv_line(fields);
+            return found == row.end() ? std::string() : csv_field(found->second);
+        };
+        text += join(columns, ",", field) + "\n";
     }
     return text;
 }
@@ -200,7 +191,7 @@ ReportFormat report_format(const std::string& word) {
                                                           {"jsonl", ReportFormat::jsonl}};
     for (const auto& [name, format] : known)
         if (word == name) return format;
-    throw Error(ErrorKind::usage, "-o " + in_quotes(word) + ": expected md, csv, json or jsonl");
+    throw usage_error("-o " + in_quotes(word) + ": expected md, csv, json or jsonl");
 }
 
 std::string report_text(const Report& report, ReportFormat format) {

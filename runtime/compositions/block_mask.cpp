@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/base/at.h"
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/ops/sampling.h"
 #include "vantage/ops.h"
 
@@ -16,10 +16,10 @@ std::vector<std::int32_t> bigbird_block_mask(std::int64_t blocks, const BigBirdO
     constexpr std::int64_t max_blocks = 1 << 15;
     if (blocks < 0 || blocks > max_blocks || options.global < 0 || options.random < 0 || options.window < 0 ||
         (options.window > 0 && options.window % 2 == 0))
-        throw Error(ErrorKind::usage,
-                    format("bigbird_block_mask: {} blocks, {} global, a window of {}, {} random ones: at most {}, "
-                           "none below 0 and an odd window are wanted",
-                           blocks, options.global, options.window, options.random, max_blocks));
+        throw usage_error(
+            "bigbird_block_mask: {} blocks, {} global, a window of {}, {} random ones: at most {}, "
+            "none below 0 and an odd window are wanted",
+            blocks, options.global, options.window, options.random, max_blocks);
     std::vector<std::int32_t> mask(static_cast<std::size_t>(blocks * blocks));
     for (std::int64_t i = 0; i < blocks; ++i) {
         std::vector<std::int64_t> others;

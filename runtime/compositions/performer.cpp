@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/format.h"
 #include "runtime/ops/sampling.h"
 #include "vantage/ops.h"
@@ -47,8 +48,7 @@ Tensor softmax_by_head(Tensor x, std::int64_t heads, bool heads_first, SourceLoc
 
 std::vector<float> performer_projection(std::int64_t features, std::int64_t width, std::uint64_t seed) {
     if (features < 1 || width < 1 || features > (std::int64_t{1} << 31) / width)
-        throw Error(ErrorKind::usage,
-                    format("performer_projection: {} features of vectors of width {} make no sense", features, width));
+        throw usage_error("performer_projection: {} features of vectors of width {} make no sense", features, width);
     const auto cells = static_cast<std::size_t>(features * width);
     std::vector<double> w(cells), lengths(static_cast<std::size_t>(features));
     for (std::size_t i = 0; i < cells; ++i) w[i] = normal_number(seed, i);

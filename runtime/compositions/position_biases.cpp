@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -17,7 +17,7 @@ float slope(std::int64_t heads, std::int64_t head) {
 }  // namespace
 
 std::vector<float> alibi_slopes(std::int64_t heads) {
-    if (heads < 0) throw Error(ErrorKind::usage, "alibi_slopes: there cannot be less than 0 heads");
+    if (heads < 0) throw usage_error("alibi_slopes: there cannot be less than 0 heads");
     std::int64_t power = 1;
     while (2 * power <= heads) power *= 2;
     std::vector<float> slopes;
@@ -30,10 +30,9 @@ std::vector<std::int32_t> t5_relative_buckets(std::int64_t n, std::int64_t m, bo
                                               std::int64_t max_distance) {
     const std::int64_t side = bidirectional ? buckets / 2 : buckets, exact = side / 2;
     if (n < 0 || m < 0 || (m > 0 && n >= (std::int64_t{1} << 31) / m))
-        throw Error(ErrorKind::usage, "t5_relative_buckets: a table of that size makes no sense");
+        throw usage_error("t5_relative_buckets: a table of that size makes no sense");
     if (exact < 1 || max_distance <= exact)
-        throw Error(ErrorKind::usage,
-                    format("t5_relative_buckets: {} buckets up to distance {} make no sense", buckets, max_distance));
+        throw usage_error("t5_relative_buckets: {} buckets up to distance {} make no sense", buckets, max_distance);
     std::vector<std::int32_t> result;
     result.reserve(static_cast<std::size_t>(n * m));
     for (std::int64_t i = 0; i < n; ++i)

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/format.h"
 #include "vantage/ops.h"
 
@@ -16,7 +17,7 @@ namespace {
 constexpr double two_pi = 2 * std::numbers::pi;
 
 void check(std::int64_t rotary_dim, double theta, const RopeScaling& scaling) {
-    const auto fail = [](const std::string& what) { throw Error(ErrorKind::usage, "rope: " + what); };
+    const auto fail = [](const std::string& what) { throw usage_error("rope: " + what); };
     if (rotary_dim < 0 || rotary_dim % 2 != 0) fail(format("rotary_dim is {}, but must be even", rotary_dim));
     const double minimum = scaling.type == "yarn" ? 1 : 0;
     if (!(theta > minimum)) fail(format("theta is {:g}, but must be above {:g}", theta, minimum));
@@ -104,8 +105,8 @@ std::vector<double> rope_frequencies(std::int64_t rotary_dim, double theta, cons
     } else if (scaling.type == "longrope") {
         for (std::size_t i = 0; i < frequencies.size(); ++i) frequencies[i] /= scaling.factors[i];
     } else if (!scaling.type.empty()) {
-        throw Error(ErrorKind::unsupported, "rope: scaling of type " + scaling.type +
-                                                " is unknown: linear, llama3, yarn and longrope are known");
+        throw unsupported_error("rope: scaling of type " + scaling.type +
+                                " is unknown: linear, llama3, yarn and longrope are known");
     }
     return frequencies;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/format.h"
 #include "vantage/ops.h"
 
@@ -12,10 +13,10 @@ namespace vantage {
 namespace {
 void check(std::int64_t n, std::int64_t dim, double base, bool interleaved) {
     if (n < 0 || dim < 0 || (dim % 2 != 0 && !interleaved) || !(base > 0))
-        throw Error(ErrorKind::usage,
-                    format("sinusoidal_positions: n = {}, dim = {}, base = {:g}, but sizes must be 0 or more, dim even "
-                           "where sines and cosines lie apart, base above 0",
-                           n, dim, base));
+        throw usage_error(
+            "sinusoidal_positions: n = {}, dim = {}, base = {:g}, but sizes must be 0 or more, dim even "
+            "where sines and cosines lie apart, base above 0",
+            n, dim, base);
 }
 }  // namespace
 

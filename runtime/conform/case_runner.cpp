@@ -9,7 +9,6 @@
 #include "runtime/base/format.h"
 #include "runtime/graph/call_graph.h"
 #include "runtime/graph/choose_kernel.h"
-#include "runtime/graph/compare.h"
 #include "runtime/ops/checks.h"
 #include "vantage/plan.h"
 
@@ -40,8 +39,6 @@ DType storage_in(const CaseTypes& types, const Case::Input& input) {
     const bool other = is_quantized(types.weights) && input.quantized != types.weights;
     return input.weight && !other ? types.weights : types.activations;
 }
-
-std::string operand_name(const OpCall& call, std::size_t i) { return call.op->operands.at(i); }
 
 // f32 and other type number `turn`. Only some cases have quantized weights.
 std::vector<CaseTypes> in_turn(const std::vector<CaseTypes>& all, std::size_t turn) {
@@ -74,23 +71,31 @@ std::vector<CaseTypes> types_of(const Case& test) {
     return types;
 }
 
+void CaseResult::add(const Comparison& result) {
+    if (const double ratio = result.worst / std::max(result.allowed, 1e-300); ratio > worst_ratio)
+        worst_ratio = ratio, worst = result.worst, allowed = result.allowed;
+    if (result.passed) return;
+    status = failed;
+    message += (message.empty() ? "" : "\n  ") + result.message;
+}
+
+CaseResult CaseResult::of_error(const Error& error) {
+    if (error.kind() != ErrorKind::failure && error.kind() != ErrorKind::unsupported) throw;
+    return {.status = failed, .worst = HUGE_VAL, .message = error.what()};
+}
+
 PreparedCase prepare(const OpDef& op, const Case& test, const CaseTypes& types, unsigned seed) {
-    PreparedCase prepared{.call = {.op = &op, .attrs = test.attrs, .inputs = {}, .outputs = {}}, .inputs = {}};
+    PreparedCase prepared{.call = {.op = &op, .attrs = test.attrs}};
+    prepared.call.inputs.resize(std::max(test.inputs.size(), op.operands.size()));
+    prepared.inputs.resize(prepared.call.inputs.size());
     std::mt19937 random(seed);
-    for (const Case::Input& input : test.inputs) {
-        if (!input.type) {
-            prepared.call.inputs.emplace_back();
-            prepared.inputs.emplace_back();
-            continue;
-        }
+    for (std::size_t i = 0; i < test.inputs.size(); ++i) {
+        const Case::Input& input = test.inputs[i];
+        if (!input.type) continue;
         TensorType type = *input.type;
         if (is_float(type.dtype) && !input.fixed_type) type.dtype = storage_in(types, input);
-        prepared.call.inputs.emplace_back(type);
-        prepared.inputs.push_back(filled(input, type, random));
-    }
-    for (std::size_t i = test.inputs.size(); i < op.operands.size(); ++i) {
-        prepared.call.inputs.emplace_back();
-        prepared.inputs.emplace_back();
+        prepared.call.inputs[i] = type;
+        prepared.inputs[i] = filled(input, type, random);
     }
     prepared.call.outputs = op.infer(prepared.call);
     return prepared;
@@ -100,7 +105,7 @@ std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const
                                  const Kernel& kernel) {
     Plan plan(graph_of_call(call), device, {.fuse = false, .guard = true, .kernel = kernel.name});
     for (std::size_t i = 0; i < call.inputs.size(); ++i)
-        if (call.inputs[i]) plan.write_bytes(operand_name(call, i), narrow(inputs[i]));
+        if (call.inputs[i]) plan.write_bytes(call.op->operands.at(i), narrow(inputs[i]));
     plan.run();
     std::vector<HostTensor> got;
     for (std::size_t i = 0; i < call.outputs.size(); ++i)
@@ -125,31 +130,21 @@ CaseResult run_case(const Device& device, const OpDef& op, const Case& test, con
         want.push_back(alias >= 0 ? at(prepared.inputs, alias) : HostTensor(prepared.call.outputs[i]));
     }
     op.reference(prepared.call, prepared.inputs, want);
-    std::vector<HostTensor> got;
     try {
-        got = run_call(device, prepared.call, prepared.inputs, kernel);
-    } catch (const Error& error) {  // an overwritten red zone or a hazard: this kernel fails, others continue
-        if (error.kind() != ErrorKind::failure && error.kind() != ErrorKind::unsupported) throw;
-        return {.status = CaseResult::failed, .worst = HUGE_VAL, .message = error.what()};
+        const std::vector<HostTensor> got = run_call(device, prepared.call, prepared.inputs, kernel);
+        CaseResult result;
+        for (std::size_t i = 0; i < want.size(); ++i)
+            result.add(compare(format("result{}", i), got[i], want[i], op.tolerance, prepared.call.attrs));
+        return result;
+    } catch (const Error& error) {
+        return CaseResult::of_error(error);
     }
-    CaseResult result;
-    double worst_ratio = -1;
-    for (std::size_t i = 0; i < want.size(); ++i) {
-        const Comparison c = compare(format("result{}", i), got[i], want[i], op.tolerance, prepared.call.attrs);
-        if (const double ratio = c.worst / std::max(c.allowed, 1e-300); ratio > worst_ratio)
-            worst_ratio = ratio, result.worst = c.worst, result.allowed = c.allowed;
-        if (c.passed) continue;
-        result.status = CaseResult::failed;
-        result.message += (result.message.empty() ? "" : "\n  ") + c.message;
-    }
-    return result;
 }
 
 void run_all_cases(const Device& device, const std::string& only_op, const std::string& only_case,
                    const std::string& only_kernel, const CaseVisitor& visit, StorageTypes storage) {
     for (const OpDef* op : all_ops()) {
-        if (!only_op.empty() && only_op != op->name) continue;
-        if (op->cases == nullptr) continue;
+        if (op->cases == nullptr || (!only_op.empty() && only_op != op->name)) continue;
         std::size_t turn = 0;
         for (const Case& test : op->cases()) {
             const std::vector<CaseTypes> all = types_of(test);

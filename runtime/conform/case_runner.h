@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/graph/compare.h"
 #include "runtime/graph/op_def.h"
 #include "vantage/device.h"
 
@@ -21,7 +22,13 @@ std::vector<CaseTypes> types_of(const Case& test);
 struct CaseResult {
     enum Status : std::uint8_t { passed, failed, not_fitting } status = passed;
     double worst = 0, allowed = 0;
-    std::string message;  ///< if failed: one line per wrong result
+    std::string message;      ///< if failed: one line per wrong result
+    double worst_ratio = -1;  ///< of `worst` to `allowed`, over all results
+    /// Takes over the comparison of one result.
+    void add(const Comparison& result);
+    /// The result of a kernel that failed with an overwritten red zone or a hazard, so that others continue. Throws all
+    /// other errors again.
+    static CaseResult of_error(const Error& error);
 };
 
 /// The call of `test` with `types` and inferred results, and its operands: random by `seed`, rounded to their storage.

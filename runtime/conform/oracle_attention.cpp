@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/format.h"
 #include "vantage/ops.h"
 
@@ -55,7 +56,7 @@ Calls map_attention(OracleReader& r) {
         inputs.push_back(r.has(name) ? r.exact(name) : HostTensor());
     if (r.wants("entropy")) attrs.set("statistics", true);
     OracleCall call = call_of("attention", std::move(inputs), attrs);
-    expect_result(call, 0, "o", r.wanted("o"));
+    expect_result(r, call, 0, "o");
     expect_if_there(r, call, 2, "entropy");
     expect_if_there(r, call, 1, "lse");
     Calls calls = one(std::move(call));
@@ -64,7 +65,7 @@ Calls map_attention(OracleReader& r) {
         add_weights(r, calls, q, k, attrs);
     if (r.wants("p") && r.wants("entropy")) {
         OracleCall rows = call_of("entropy", {r.wanted("p")}, {});
-        expect_result(rows, 0, "entropy", r.wanted("entropy"));
+        expect_result(r, rows, 0, "entropy");
         calls.push_back(std::move(rows));
     }
     return calls;
@@ -76,7 +77,7 @@ Calls map_linear_attention(OracleReader& r) {
                                {"causal", r.flag("causal", false)},
                                {"feature", r.text("feature", "elu+1")},
                                {"eps", r.number("eps", 0)}});
-    expect_result(call, 0, "o", r.wanted("o"));
+    expect_result(r, call, 0, "o");
     expect_if_there(r, call, 1, "state_kv");
     expect_if_there(r, call, 2, "state_k");
     return one(std::move(call));
@@ -93,12 +94,12 @@ HostTensor columns_of(const HostTensor& matrix, std::int64_t first, std::int64_t
 
 /// Step by step: scores, weights from the scores of the file, context from the weights of the file.
 Calls from_scores(OracleReader& r, OracleCall scores, const HostTensor& values) {
-    expect_result(scores, 0, "scores", r.wanted("scores"));
+    expect_result(r, scores, 0, "scores");
     OracleCall weights = call_of("softmax", {r.wanted("scores")}, {}),
                context = call_of("matmul", {r.wanted("p"), values}, {});
     weights.part = "p", context.part = "context";
-    expect_result(weights, 0, "p", r.wanted("p"));
-    expect_result(context, 0, "context", r.wanted("context"));
+    expect_result(r, weights, 0, "p");
+    expect_result(r, context, 0, "context");
     Calls calls = one(std::move(scores));
     calls.push_back(std::move(weights));
     calls.push_back(std::move(context));
@@ -119,7 +120,7 @@ Calls map_luong_attention(OracleReader& r) {
     if (score == "dot") return from_scores(r, call_of("matmul", {q, k}, nt), k);
     const HostTensor w = r.floats("w");
     if (score == "general") return from_scores(r, call_of("matmul", {made_by("matmul", {q, w}, {}), k}, nt), k);
-    if (score != "concat") throw Error(ErrorKind::unsupported, "score " + score + " of luong_attention");
+    if (score != "concat") throw unsupported_error("score " + score + " of luong_attention");
     const std::int64_t dq = q.type.shape[-1], dk = k.type.shape[-1];
     return from_scores(r,
                        call_of("additive_scores",
@@ -132,9 +133,7 @@ Calls map_luong_attention(OracleReader& r) {
 Calls map_alibi_slopes(OracleReader& r) {
     r.f32_only();
     const std::int64_t heads = r.integer("heads", 1);
-    OracleCall call = host_call("alibi_slopes", host_tensor({heads}, alibi_slopes(heads)));
-    expect_result(call, 0, "slopes", r.wanted("slopes"));
-    return one(std::move(call));
+    return one(r, host_call("alibi_slopes", host_tensor({heads}, alibi_slopes(heads))), "slopes");
 }
 
 Calls map_t5_buckets(OracleReader& r) {
@@ -144,9 +143,7 @@ Calls map_t5_buckets(OracleReader& r) {
         n, m, r.flag("bidirectional", true), r.integer("num_buckets", 32), r.integer("max_distance", 128));
     HostTensor tensor({Shape{n, m}, DType::i32});
     std::copy(buckets.begin(), buckets.end(), tensor.data.begin());
-    OracleCall call = host_call("t5_relative_buckets", std::move(tensor));
-    expect_result(call, 0, "bucket", r.wanted("bucket"));
-    return one(std::move(call));
+    return one(r, host_call("t5_relative_buckets", std::move(tensor)), "bucket");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "runtime/conform/oracle_calls.h"
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 
 namespace vantage::internal::oracle {
 
@@ -19,19 +20,28 @@ void expect_result(OracleCall& call, int output, const std::string& name, HostTe
     const TensorType& type =
         call.call.op != nullptr ? at(call.call.outputs, output) : at(call.made_on_host, output).type;
     if (type.shape.elements() != want.type.shape.elements())
-        throw Error(ErrorKind::unsupported,
-                    call.op + " gives " + name + " as " + type.text() + ", but the case has " + want.type.text());
+        throw unsupported_error(call.op + " gives " + name + " as " + type.text() + ", but the case has " +
+                                want.type.text());
     call.checks.push_back({.result = name, .output = output, .want = std::move(want), .ignored = {}});
 }
 
+void expect_result(OracleReader& r, OracleCall& call, int output, const std::string& name) {
+    expect_result(call, output, name, r.wanted(name));
+}
+
 void expect_if_there(OracleReader& r, OracleCall& call, int output, const std::string& name) {
-    if (r.wants(name)) expect_result(call, output, name, r.wanted(name));
+    if (r.wants(name)) expect_result(r, call, output, name);
 }
 
 Calls one(OracleCall call) {
     Calls calls;
     calls.push_back(std::move(call));
     return calls;
+}
+
+Calls one(OracleReader& r, OracleCall call, const std::string& name) {
+    expect_result(r, call, 0, name);
+    return one(std::move(call));
 }
 
 OracleCall host_call(const char* op, HostTensor made) {

@@ -18,9 +18,13 @@ OracleCall call_of(const char* op, std::vector<HostTensor> inputs, Attrs attrs);
 /// A result that the host computed, without an op.
 OracleCall host_call(const char* op, HostTensor made);
 Calls one(OracleCall call);
+/// One call, whose first result is `name` in the file.
+Calls one(OracleReader& r, OracleCall call, const std::string& name);
 
 /// Expects `want` (`name` in the file) as result `output` of the call.
 void expect_result(OracleCall& call, int output, const std::string& name, HostTensor want);
+/// Expects the result that the file has by this name.
+void expect_result(OracleReader& r, OracleCall& call, int output, const std::string& name);
 /// The same for an optional result.
 void expect_if_there(OracleReader& r, OracleCall& call, int output, const std::string& name);
 

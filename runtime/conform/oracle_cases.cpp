@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "runtime/base/at.h"
-#include "runtime/base/format.h"
+#include "runtime/base/errors.h"
 #include "runtime/conform/oracle_map.h"
 #include "runtime/conform/oracle_reader.h"
 #include "runtime/graph/choose_kernel.h"
@@ -20,10 +20,10 @@ HostTensor host_tensor(const SafeTensors& tensors, const std::string& key) {
     const TensorEntry& entry = tensors.at(key);
     const bool floats = entry.dtype == "F32";
     if (!floats && entry.dtype != "I32")
-        throw Error(ErrorKind::bad_file, tensors.name() + ": " + key + " is " + entry.text() + "; expected F32 or I32");
+        throw bad_file_error(tensors.name() + ": " + key + " is " + entry.text() + "; expected F32 or I32");
     if (entry.shape.size() > Shape::max_rank)
-        throw Error(ErrorKind::bad_file, format("{}: {} is {}; expected at most {} dimensions", tensors.name(), key,
-                                                entry.text(), Shape::max_rank));
+        throw bad_file_error("{}: {} is {}; expected at most {} dimensions", tensors.name(), key, entry.text(),
+                             Shape::max_rank);
     const Shape shape{std::span<const std::int64_t>(entry.shape)};
     return widen({shape, floats ? DType::f32 : DType::i32}, entry.data);
 }
@@ -106,16 +106,10 @@ Tolerances tolerances(const OracleCase& test, DType storage, const HostTensor& w
 
 CaseResult judged(const OracleCase& test, const OracleCall& call, DType storage, std::vector<HostTensor> results) {
     CaseResult result;
-    double worst_ratio = -1;
     for (const OracleCheck& check : call.checks) {
         HostTensor& got = at(results, check.output);
         for (std::size_t i : check.ignored) got.data[i] = check.want.data[i];
-        const Comparison c = compare(check.result, got, check.want, tolerances(test, storage, check.want));
-        if (const double ratio = c.worst / std::max(c.allowed, 1e-300); ratio > worst_ratio)
-            worst_ratio = ratio, result.worst = c.worst, result.allowed = c.allowed;
-        if (c.passed) continue;
-        result.status = CaseResult::failed;
-        result.message += (result.message.empty() ? "" : "\n  ") + c.message;
+        result.add(compare(check.result, got, check.want, tolerances(test, storage, check.want)));
     }
     return result;
 }
@@ -124,9 +118,8 @@ CaseResult run(const Device& device, const OracleCase& test, const OracleCall& c
                const Kernel& kernel) {
     try {
         return judged(test, call, storage, run_call(device, call.call, call.inputs, kernel));
-    } catch (const Error& error) {  // an overwritten red zone or a hazard: this kernel fails, others continue
-        if (error.kind() != ErrorKind::failure && error.kind() != ErrorKind::unsupported) throw;
-        return {.status = CaseResult::failed, .worst = HUGE_VAL, .message = error.what()};
+    } catch (const Error& error) {
+        return CaseResult::of_error(error);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/errors.h"
 #include "runtime/conform/oracle_attention.h"
 #include "runtime/conform/oracle_positions.h"
 #include "runtime/ops/activation.h"
@@ -16,9 +17,7 @@ namespace {
 
 Calls map_matmul(OracleReader& r) {
     const Attrs attrs{{"transpose_a", r.flag("transpose_a", false)}, {"transpose_b", r.flag("transpose_b", false)}};
-    OracleCall call = call_of("matmul", {r.floats("a"), r.floats("b")}, attrs);
-    expect_result(call, 0, "c", r.wanted("c"));
-    return one(std::move(call));
+    return one(r, call_of("matmul", {r.floats("a"), r.floats("b")}, attrs), "c");
 }
 
 Calls map_gemm(OracleReader& r) {
@@ -26,16 +25,12 @@ Calls map_gemm(OracleReader& r) {
                       {"transpose_b", r.flag("transpose_b", false)},
                       {"alpha", r.number("alpha", 1)},
                       {"beta", r.number("beta", 1)}};
-    OracleCall call = call_of("matmul", {r.floats("a"), r.floats("b"), {}, r.optional_floats("c")}, attrs);
-    expect_result(call, 0, "y", r.wanted("y"));
-    return one(std::move(call));
+    return one(r, call_of("matmul", {r.floats("a"), r.floats("b"), {}, r.optional_floats("c")}, attrs), "y");
 }
 
 Calls map_linear(OracleReader& r) {
-    OracleCall call =
-        call_of("matmul", {r.floats("x"), r.floats("w"), r.optional_floats("b")}, {{"transpose_b", true}});
-    expect_result(call, 0, "y", r.wanted("y"));
-    return one(std::move(call));
+    return one(r, call_of("matmul", {r.floats("x"), r.floats("w"), r.optional_floats("b")}, {{"transpose_b", true}}),
+               "y");
 }
 
 // ---- norms, softmax -------------------------------------------------------------------------------------------------
@@ -43,10 +38,8 @@ Calls map_linear(OracleReader& r) {
 Calls map_softmax(OracleReader& r) {
     const Attrs attrs{{"axis", r.integer("axis", -1)}, {"scale", r.number("scale", 1)}};
     if (const std::string rule = r.text("all_masked", "zero"); rule != "zero")
-        throw Error(ErrorKind::unsupported, "all_masked = " + rule + " of " + r.op());
-    OracleCall call = call_of(r.op().c_str(), {r.floats("x")}, attrs);
-    expect_result(call, 0, "y", r.wanted("y"));
-    return one(std::move(call));
+        throw unsupported_error("all_masked = " + rule + " of " + r.op());
+    return one(r, call_of(r.op().c_str(), {r.floats("x")}, attrs), "y");
 }
 
 Calls map_layer_norm(OracleReader& r) {
@@ -54,7 +47,7 @@ Calls map_layer_norm(OracleReader& r) {
     OracleCall call =
         call_of("layer_norm", {r.floats("x"), r.optional_floats("gamma"), r.optional_floats("beta"), residual},
                 {{"eps", r.number("eps", 1e-5)}});
-    expect_result(call, 0, "y", r.wanted("y"));
+    expect_result(r, call, 0, "y");
     expect_if_there(r, call, 1, "mean");
     expect_if_there(r, call, 2, "rstd");
     if (r.op() == "add_layer_norm") expect_if_there(r, call, 3, "sum");
@@ -62,22 +55,22 @@ Calls map_layer_norm(OracleReader& r) {
 }
 
 Calls map_rms_norm(OracleReader& r) {
-    OracleCall call = call_of("rms_norm", {r.floats("x"), r.optional_floats("w")},
-                              {{"eps", r.number("eps", 1e-6)}, {"weight_offset", r.number("weight_offset", 0)}});
-    expect_result(call, 0, "y", r.wanted("y"));
-    return one(std::move(call));
+    return one(r,
+               call_of("rms_norm", {r.floats("x"), r.optional_floats("w")},
+                       {{"eps", r.number("eps", 1e-6)}, {"weight_offset", r.number("weight_offset", 0)}}),
+               "y");
 }
 
 Calls map_batch_norm(OracleReader& r) {
     if (const std::string layout = r.text("layout", "N,C,L"); layout != "N,C,L")
-        throw Error(ErrorKind::unsupported, "layout " + layout + " of batch_norm");
+        throw unsupported_error("layout " + layout + " of batch_norm");
     OracleCall call = call_of("batch_norm",
                               {r.floats("x"), r.optional_floats("gamma"), r.optional_floats("beta"),
                                r.exact("running_mean"), r.exact("running_var")},
                               {{"training", r.flag("training", false)},
                                {"eps", r.number("eps", 1e-5)},
                                {"momentum", r.number("momentum", 0.1)}});
-    expect_result(call, 0, "y", r.wanted("y"));
+    expect_result(r, call, 0, "y");
     expect_if_there(r, call, 1, "running_mean");
     expect_if_there(r, call, 2, "running_var");
     return one(std::move(call));
@@ -85,10 +78,8 @@ Calls map_batch_norm(OracleReader& r) {
 
 Calls map_entropy(OracleReader& r) {
     if (const std::string unit = r.text("unit", "nats"); unit != "nats")
-        throw Error(ErrorKind::unsupported, "unit " + unit + " of attention_entropy");
-    OracleCall call = call_of("entropy", {r.floats("p")}, {});
-    expect_result(call, 0, "entropy", r.wanted("entropy"));
-    return one(std::move(call));
+        throw unsupported_error("unit " + unit + " of attention_entropy");
+    return one(r, call_of("entropy", {r.floats("p")}, {}), "entropy");
 }
 
 /// The patches op, then the linear layer on the expected patches.
@@ -100,7 +91,7 @@ Calls map_patch_embed(OracleReader& r) {
     HostTensor weight = w;
     weight.type.shape = {w.type.shape[0], w.type.shape.elements() / w.type.shape[0]};
     OracleCall call = call_of("matmul", {rows, weight, r.optional_floats("b")}, {{"transpose_b", true}});
-    expect_result(call, 0, "y", r.wanted("y"));
+    expect_result(r, call, 0, "y");
     expect_result(cut, 0, "patches", rows);
     Calls calls = one(std::move(cut));
     calls.push_back(std::move(call));
@@ -121,14 +112,14 @@ Calls map_moe(OracleReader& r) {
     const std::int64_t top_k = r.integer("top_k", 1), experts = r.floats("gate").type.shape[0], n = x.type.shape[0];
     const Attrs nt{{"transpose_b", true}}, turned{{"transpose_w", true}};
     Calls calls = one(call_of("matmul", {x, r.floats("gate")}, nt));
-    expect_result(calls[0], 0, "router_logits", r.wanted("router_logits"));
+    expect_result(r, calls[0], 0, "router_logits");
     calls.push_back(call_of("route", {r.wanted("router_logits")},
                             {{"top_k", top_k}, {"renormalise", r.flag("renormalise", false)}}));
-    expect_result(calls[1], 0, "router_probs", r.wanted("router_probs"));
+    expect_result(r, calls[1], 0, "router_probs");
     expect_result(calls[1], 1, "index", index);
     expect_result(calls[1], 2, "weight", weight);
     calls.push_back(call_of("load_balance", {r.wanted("router_probs"), index}, {}));
-    expect_result(calls[2], 0, "aux_loss", r.wanted("aux_loss"));
+    expect_result(r, calls[2], 0, "aux_loss");
 
     const std::vector<HostTensor> sorted = all_made_by("sort_by_expert", {index}, {{"experts", experts}});
     const auto through = [&](const HostTensor& rows, const char* w) {
@@ -140,7 +131,7 @@ Calls map_moe(OracleReader& r) {
     calls.push_back(
         call_of("matmul", {reshaped(weight, {n, 1, top_k}), reshaped(each, {n, top_k, each.type.shape[1]})}, {}));
     calls[3].part = "weighted sum";
-    expect_result(calls[3], 0, "y", r.wanted("y"));
+    expect_result(r, calls[3], 0, "y");
     return calls;
 }
 
@@ -150,10 +141,10 @@ Calls map_switch_route(OracleReader& r) {
     const HostTensor logits = made_by("matmul", {r.exact("x"), r.exact("gate")}, {{"transpose_b", true}});
     Calls calls = one(call_of("route", {logits}, {{"top_k", std::int64_t{1}}}));
     expect_result(calls[0], 1, "expert", expert);
-    expect_result(calls[0], 2, "prob", r.wanted("prob"));
+    expect_result(r, calls[0], 2, "prob");
     calls.push_back(call_of("sort_by_expert", {reshaped(expert, {n, 1})},
                             {{"experts", gate.type.shape[0]}, {"capacity", r.integer("capacity", 0)}}));
-    expect_result(calls[1], 0, "slot", r.wanted("slot"));
+    expect_result(r, calls[1], 0, "slot");
     return calls;
 }
 
@@ -165,7 +156,7 @@ Calls map_activation(OracleReader& r) {
     if (r.op() == "softcap") attrs.set("cap", r.number("cap", 1));
     const HostTensor x = r.floats("x");
     OracleCall call = call_of("activation", {x}, attrs);
-    expect_result(call, 0, "y", r.wanted("y"));
+    expect_result(r, call, 0, "y");
     // there, f16 has steps of 1/8 and more, so rounding x changes the result
     if (r.storage() == DType::f16)
         for (std::size_t i = 0; i < x.data.size(); ++i)
@@ -175,22 +166,20 @@ Calls map_activation(OracleReader& r) {
 
 Calls map_gated(OracleReader& r) {
     const std::string kind = r.op() == "swiglu" ? "silu" : "gelu_tanh";
-    OracleCall call = call_of("swiglu", {r.floats("gate"), r.floats("up")}, {{"kind", kind}});
-    expect_result(call, 0, "y", r.wanted("y"));
-    return one(std::move(call));
+    return one(r, call_of("swiglu", {r.floats("gate"), r.floats("up")}, {{"kind", kind}}), "y");
 }
 
 // ---- sampling -------------------------------------------------------------------------------------------------------
 
 Calls map_sampling_probs(OracleReader& r) {
     r.f32_only();  // logits are always f32
-    OracleCall call = call_of("sampling_probs", {r.exact("logits")},
-                              {{"temperature", r.number("temperature", 1)},
-                               {"top_k", r.integer("top_k", 0)},
-                               {"top_p", r.number("top_p", 1)},
-                               {"min_p", r.number("min_p", 0)}});
-    expect_result(call, 0, "p", r.wanted("p"));
-    return one(std::move(call));
+    return one(r,
+               call_of("sampling_probs", {r.exact("logits")},
+                       {{"temperature", r.number("temperature", 1)},
+                        {"top_k", r.integer("top_k", 0)},
+                        {"top_p", r.number("top_p", 1)},
+                        {"min_p", r.number("min_p", 0)}}),
+               "p");
 }
 
 Calls map_repetition_penalty(OracleReader& r) {
@@ -202,9 +191,7 @@ Calls map_repetition_penalty(OracleReader& r) {
             bits[static_cast<std::size_t>(id) / 32] |= 1u << (static_cast<std::uint32_t>(id) % 32);
     HostTensor seen({Shape{static_cast<std::int64_t>(bits.size())}, DType::u32});
     std::copy(bits.begin(), bits.end(), seen.data.begin());
-    OracleCall call = call_of("repetition_penalty", {logits, seen}, {{"penalty", r.number("penalty", 1)}});
-    expect_result(call, 0, "y", r.wanted("y"));
-    return one(std::move(call));
+    return one(r, call_of("repetition_penalty", {logits, seen}, {{"penalty", r.number("penalty", 1)}}), "y");
 }
 
 }  // namespace

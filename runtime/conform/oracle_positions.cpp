@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/errors.h"
 #include "vantage/ops.h"
 
 namespace vantage::internal::oracle {
@@ -11,12 +12,9 @@ namespace {
 Calls map_sinusoidal(OracleReader& r) {
     const std::int64_t n = r.integer("n", 0), dim = r.integer("dim", 0);
     const std::string layout = r.text("layout", "interleaved");
-    if (layout != "interleaved" && layout != "concat")
-        throw Error(ErrorKind::unsupported, "layout = " + layout + " of " + r.op());
+    if (layout != "interleaved" && layout != "concat") throw unsupported_error("layout = " + layout + " of " + r.op());
     const std::vector<float> table = sinusoidal_table(n, dim, r.number("base", 10000), layout == "interleaved");
-    OracleCall call = host_call("sinusoidal_positions", host_tensor({n, dim}, table));
-    expect_result(call, 0, "y", r.wanted("y"));
-    return one(std::move(call));
+    return one(r, host_call("sinusoidal_positions", host_tensor({n, dim}, table)), "y");
 }
 
 RopeScaling scaling_of(OracleReader& r) {
@@ -26,26 +24,23 @@ RopeScaling scaling_of(OracleReader& r) {
     if (object == nullptr) return s;
     const JsonFields fields(*object, "ops.json", "scaling");
     s.type = fields.text("type");
+    static const std::map<std::string, double RopeScaling::*> numbers = {
+        {"factor", &RopeScaling::factor},
+        {"low_freq_factor", &RopeScaling::low_freq_factor},
+        {"high_freq_factor", &RopeScaling::high_freq_factor},
+        {"beta_fast", &RopeScaling::beta_fast},
+        {"beta_slow", &RopeScaling::beta_slow},
+        {"attention_factor", &RopeScaling::attention_factor}};
     for (const auto& [key, value] : object->items()) {
         if (value.is_null()) continue;
-        if (key == "factor")
-            s.factor = fields.number(key);
-        else if (key == "low_freq_factor")
-            s.low_freq_factor = fields.number(key);
-        else if (key == "high_freq_factor")
-            s.high_freq_factor = fields.number(key);
-        else if (key == "beta_fast")
-            s.beta_fast = fields.number(key);
-        else if (key == "beta_slow")
-            s.beta_slow = fields.number(key);
-        else if (key == "attention_factor")
-            s.attention_factor = fields.number(key);
+        if (const auto found = numbers.find(key); found != numbers.end())
+            s.*found->second = fields.number(key);
         else if (key == "truncate")
             s.truncate = fields.flag(key);
         else if (key == "original_max_position_embeddings")
             s.original_context = fields.integer(key);
         else if (key != "type")
-            throw Error(ErrorKind::unsupported, "option scaling." + key + " of rope");
+            throw unsupported_error("option scaling." + key + " of rope");
     }
     return s;
 }
@@ -59,39 +54,35 @@ HostTensor table_of(std::int64_t positions, std::int64_t rotary_dim, double thet
 Calls map_rope(OracleReader& r) {
     const HostTensor x = r.floats("x"), positions = r.exact("positions");
     const std::string layout = r.text("layout", "neox");
-    if (layout != "neox" && layout != "gptj") throw Error(ErrorKind::unsupported, "layout = " + layout + " of rope");
+    if (layout != "neox" && layout != "gptj") throw unsupported_error("layout = " + layout + " of rope");
     const std::int64_t rotary = r.integer("rotary_dim", x.type.shape[-1]);
     const double theta = r.number("theta", 10000);
     const RopeScaling scaling = scaling_of(r);
     double last = 0;
     for (double position : positions.data) last = std::max(last, position);
     const HostTensor table = table_of(static_cast<std::int64_t>(last) + 1, rotary, theta, scaling);
-    OracleCall call =
-        call_of("rope", {x, table, positions}, {{"heads_first", true}, {"interleaved", layout == "gptj"}});
-    expect_result(call, 0, "y", r.wanted("y"));
-    Calls calls = one(std::move(call));
+    Calls calls =
+        one(r, call_of("rope", {x, table, positions}, {{"heads_first", true}, {"interleaved", layout == "gptj"}}), "y");
     if (r.wants("inv_freq")) {
         calls.push_back(
             host_call("rope_frequencies", host_tensor({rotary / 2}, rope_frequencies(rotary, theta, scaling))));
-        expect_result(calls.back(), 0, "inv_freq", r.wanted("inv_freq"));
+        expect_result(r, calls.back(), 0, "inv_freq");
     }
     return calls;
 }
 
 Calls map_embedding(OracleReader& r) {
-    OracleCall call = call_of("embedding", {r.exact("ids"), r.floats("w"), r.optional_floats("positions")},
-                              {{"scale", r.number("scale", 1)},
-                               {"position_offset", r.integer("position_offset", 0)},
-                               {"dtype", std::string(name_of(r.storage()))}});
-    expect_result(call, 0, "y", r.wanted("y"));
-    return one(std::move(call));
+    return one(r,
+               call_of("embedding", {r.exact("ids"), r.floats("w"), r.optional_floats("positions")},
+                       {{"scale", r.number("scale", 1)},
+                        {"position_offset", r.integer("position_offset", 0)},
+                        {"dtype", std::string(name_of(r.storage()))}}),
+               "y");
 }
 
 Calls map_heads(OracleReader& r) {
     const Attrs attrs = r.op() == "split_heads" ? Attrs{{"heads", r.integer("heads", 1)}} : Attrs{};
-    OracleCall call = call_of(r.op().c_str(), {r.floats("x")}, attrs);
-    expect_result(call, 0, "y", r.wanted("y"));
-    return one(std::move(call));
+    return one(r, call_of(r.op().c_str(), {r.floats("x")}, attrs), "y");
 }
 
 Calls map_split_qkv(OracleReader& r) {
@@ -102,7 +93,7 @@ Calls map_split_qkv(OracleReader& r) {
                                {"layout", r.text("layout", "concat")},
                                {"heads_first", true}});
     int output = 0;
-    for (const char* name : {"q", "k", "v"}) expect_result(call, output++, name, r.wanted(name));
+    for (const char* name : {"q", "k", "v"}) expect_result(r, call, output++, name);
     return one(std::move(call));
 }
 

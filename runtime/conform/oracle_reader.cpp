@@ -3,49 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/errors.h"
+
 namespace vantage::internal {
 
-void OracleReader::fail(const std::string& what) const {
-    throw Error(ErrorKind::bad_file, source_.file + ": case " + source_.name + ": " + what);
-}
-
-const Json* OracleReader::attr(const std::string& key) {
-    read_attrs_.insert(key);
-    const auto found = source_.attrs.find(key);
-    return found == source_.attrs.end() || found->is_null() ? nullptr : &*found;
-}
-
-bool OracleReader::flag(const std::string& key, bool default_value) {
-    const Json* value = attr(key);
-    if (value != nullptr && !value->is_boolean())
-        fail("\"" + key + "\" is " + describe(*value) + ", wanted true or false");
-    return value == nullptr ? default_value : value->get<bool>();
-}
-
-std::int64_t OracleReader::integer(const std::string& key, std::int64_t default_value) {
-    const Json* value = attr(key);
-    if (value == nullptr) return default_value;
-    if (const auto number = JsonFields::integer_of(*value)) return *number;
-    fail("\"" + key + "\" is " + describe(*value) + ", wanted an integer");
-}
-
-double OracleReader::number(const std::string& key, double default_value) {
-    const Json* value = attr(key);
-    if (value != nullptr && !value->is_number()) fail("\"" + key + "\" is " + describe(*value) + ", wanted a number");
-    return value == nullptr ? default_value : value->get<double>();
-}
-
-std::string OracleReader::text(const std::string& key, const std::string& default_value) {
-    const Json* value = attr(key);
-    if (value != nullptr && !value->is_string()) fail("\"" + key + "\" is " + describe(*value) + ", wanted a text");
-    return value == nullptr ? default_value : value->get<std::string>();
-}
-
-const Json* OracleReader::object(const std::string& key) {
-    const Json* value = attr(key);
-    if (value != nullptr && !value->is_object()) fail("\"" + key + "\" is " + describe(*value) + ", wanted an object");
-    return value;
-}
+void OracleReader::fail(const std::string& what) const { throw bad_file_error(attrs_.name() + ": " + what); }
 
 const HostTensor& OracleReader::input(const std::string& name) {
     read_inputs_.insert(name);

@@ -20,17 +20,26 @@ struct OracleSource {
 
 class OracleReader {
 public:
-    OracleReader(const OracleSource& source, DType storage) : source_(source), storage_(storage) {}
+    OracleReader(const OracleSource& source, DType storage)
+        : source_(source), attrs_(source.attrs, source.file + ": case " + source.name), storage_(storage) {}
 
     const std::string& op() const { return source_.op; }
     DType storage() const { return storage_; }
 
-    bool flag(const std::string& key, bool default_value);
-    std::int64_t integer(const std::string& key, std::int64_t default_value);
-    double number(const std::string& key, double default_value);
-    std::string text(const std::string& key, const std::string& default_value);
+    bool flag(const std::string& key, bool default_value) {
+        return read(key).optional_flag(key).value_or(default_value);
+    }
+    std::int64_t integer(const std::string& key, std::int64_t default_value) {
+        return read(key).optional_integer(key).value_or(default_value);
+    }
+    double number(const std::string& key, double default_value) {
+        return read(key).optional_number(key).value_or(default_value);
+    }
+    std::string text(const std::string& key, const std::string& default_value) {
+        return read(key).optional_text(key).value_or(default_value);
+    }
     /// An option that is an object; nullptr if it is absent or null.
-    const Json* object(const std::string& key);
+    const Json* object(const std::string& key) { return read(key).has(key) ? &attrs_.object(key).json() : nullptr; }
 
     bool has(const std::string& input) const { return source_.inputs.count(input) != 0; }
     /// An operand, rounded to the storage type.
@@ -53,11 +62,12 @@ public:
     std::vector<std::string> unchecked() const;
 
 private:
-    const Json* attr(const std::string& key);
+    const JsonFields& read(const std::string& key) { return read_attrs_.insert(key), attrs_; }
     const HostTensor& input(const std::string& name);
     [[noreturn]] void fail(const std::string& what) const;
 
     const OracleSource& source_;
+    const JsonFields attrs_;
     DType storage_;
     bool f32_only_ = false;
     std::set<std::string> read_attrs_, read_inputs_, read_outputs_;

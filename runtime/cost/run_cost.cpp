@@ -15,11 +15,7 @@ namespace vantage::internal {
 
 Cost RunCost::total() const {
     Cost sum;
-    for (const RoleCost& one : roles) {
-        sum.flops += one.cost.flops;
-        sum.bytes_read += one.cost.bytes_read;
-        sum.bytes_written += one.cost.bytes_written;
-    }
+    for (const RoleCost& one : roles) sum += one.cost;
     return sum;
 }
 
@@ -152,10 +148,6 @@ double cache_bytes_of(const Graph& graph, const Node& node) {
     return bytes(ops::attention::k_) + bytes(ops::attention::v_);
 }
 
-void add(Cost& sum, const Cost& cost) {
-    sum.flops += cost.flops, sum.bytes_read += cost.bytes_read, sum.bytes_written += cost.bytes_written;
-}
-
 }  // namespace
 
 RunCost CostModel::run(bool encoder, std::int64_t rows, std::int64_t keys, std::int64_t source) const {
@@ -176,14 +168,13 @@ RunCost CostModel::run(bool encoder, std::int64_t rows, std::int64_t keys, std::
             return roles.in_layer(i) ? sum.in_layers : sum.outside;
         };
         const Cost cost = node.op->cost != nullptr ? node.op->cost(call_of(model, node)) : Cost{};
-        add(costs[role], cost);
+        costs[role] += cost;
         of_layers(flops[role]) += formulas.of(i, cost.flops);
         of_layers(matrices[role]) += formulas.matrix_read(i);
-        auto op = std::find_if(run.ops.begin(), run.ops.end(),
-                               [&](const RunCost::OpCost& known) { return known.op == node.op->name; });
+        auto op = std::ranges::find(run.ops, node.op->name, &RunCost::OpCost::op);
         if (op == run.ops.end()) op = run.ops.insert(op, {.op = node.op->name, .cost = {}});
         ++op->calls;
-        add(op->cost, cost);
+        op->cost += cost;
         run.weight_bytes += weight_bytes_of(model, node);
         run.cache_bytes += cache_bytes_of(model, node);
     }

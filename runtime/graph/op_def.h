@@ -28,6 +28,10 @@ std::vector<std::byte> narrow(const HostTensor& tensor);
 struct Cost {
     double flops = 0, bytes_read = 0, bytes_written = 0;
     double bytes() const { return bytes_read + bytes_written; }
+    Cost& operator+=(const Cost& other) {
+        flops += other.flops, bytes_read += other.bytes_read, bytes_written += other.bytes_written;
+        return *this;
+    }
     bool grows_with_cache = false;  ///< counted for a full cache; scales with the filled part
 };
 

@@ -15,6 +15,7 @@
 #include "runtime/ops/activation.h"
 
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/activation.h"
 #include "vantage/ops.h"
@@ -143,9 +144,8 @@ const char* name_of(Activation activation) { return at(ops::activation::names, a
 Activation activation_named(const std::string& name) {
     const int kind = activation_kind(name);
     if (kind < 0 || kind > ACTIVATION_TANH)
-        throw Error(ErrorKind::usage, "activation " + name +
-                                          " is none of none, gelu_erf, gelu_tanh, quick_gelu, silu, relu, relu2, "
-                                          "sigmoid, tanh");
+        throw usage_error(
+            "activation {} is none of none, gelu_erf, gelu_tanh, quick_gelu, silu, relu, relu2, sigmoid, tanh", name);
     return static_cast<Activation>(kind);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 
@@ -94,7 +95,7 @@ Tensor position_bias_of(const AttentionOptions& options) {
     Tensor found;
     for (const Tensor& bias : {options.alibi_slopes, options.distance_bias, options.key_bias}) {
         if (!bias) continue;
-        if (found) throw Error(ErrorKind::usage, "attention: more than one bias by position");
+        if (found) throw usage_error("attention: more than one bias by position");
         found = bias;
     }
     return found;
