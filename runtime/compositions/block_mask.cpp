@@ -33,10 +33,9 @@ std::vector<std::int32_t> bigbird_block_mask(std::int64_t blocks, const BigBirdO
             const auto word =
                 philox({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(drawn), 0, 0},
                        {static_cast<std::uint32_t>(options.seed), static_cast<std::uint32_t>(options.seed >> 32)})[0];
-            const std::uint64_t left = static_cast<std::uint64_t>(std::ssize(others) - drawn);
-            const auto at = static_cast<std::size_t>(drawn) + static_cast<std::size_t>(word * left >> 32);
-            std::swap(others[static_cast<std::size_t>(drawn)], others[at]);
-            mask[static_cast<std::size_t>(i * blocks + others[static_cast<std::size_t>(drawn)])] = 1;
+            const auto left = static_cast<std::uint64_t>(std::ssize(others) - drawn);
+            std::swap(at(others, drawn), at(others, static_cast<std::uint64_t>(drawn) + (word * left >> 32)));
+            at(mask, i * blocks + at(others, drawn)) = 1;
         }
     }
     return mask;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/at.h"
@@ -130,6 +131,11 @@ struct Case {
     Attrs attrs = {};
     std::vector<Input> inputs;
 };
+
+/// An input with these values.
+inline Case::Input filled_with(const TensorType& type, std::vector<double> values) {
+    return {.type = type, .fill = Case::Fill::given, .given = std::move(values)};
+}
 
 /// Everything known about one operation. The ops of the runtime are made by `define_op`.
 struct OpDef {

@@ -87,21 +87,16 @@ std::vector<Case> cases() {
         list.push_back(
             {.name = kind,
              .attrs = attrs,
-             .inputs = {
-                 {.type = TensorType{Shape{3, 87}, DType::f32}, .fill = Case::Fill::uniform, .low = -9, .high = 9}}});
+             .inputs = {{.type = TensorType{Shape{3, 87}}, .fill = Case::Fill::uniform, .low = -9, .high = 9}}});
         if (kind == "relu2") continue;  // its result would not fit into f16
         list.push_back({.name = kind + " far",
                         .attrs = attrs,
-                        .inputs = {{.type = TensorType{Shape{static_cast<std::int64_t>(far.size())}, DType::f32},
-                                    .fill = Case::Fill::given,
-                                    .given = far}}});
+                        .inputs = {filled_with(TensorType{Shape{static_cast<std::int64_t>(far.size())}}, far)}});
     }
-    list.push_back({.name = "large",
-                    .attrs = {{"kind", std::string("silu")}},
-                    .inputs = {{.type = TensorType{Shape{5, 2051}, DType::f32}}}});
-    list.push_back({.name = "empty",
-                    .attrs = {{"kind", std::string("silu")}},
-                    .inputs = {{.type = TensorType{Shape{0, 4}, DType::f32}}}});
+    list.push_back(
+        {.name = "large", .attrs = {{"kind", std::string("silu")}}, .inputs = {{.type = TensorType{Shape{5, 2051}}}}});
+    list.push_back(
+        {.name = "empty", .attrs = {{"kind", std::string("silu")}}, .inputs = {{.type = TensorType{Shape{0, 4}}}}});
     return list;
 }
 

@@ -324,9 +324,8 @@ Case test_case(const char* name, Shape q, Shape k, std::int64_t dv, Attrs attrs,
            .inputs = {{.type = TensorType{q}}, {.type = TensorType{k}}, {.type = TensorType{v}}}};
     c.inputs.push_back(step);
     if (!kv_len.empty())
-        c.inputs.push_back({.type = TensorType{Shape{static_cast<std::int64_t>(kv_len.size())}, DType::i32},
-                            .fill = Case::Fill::given,
-                            .given = kv_len});
+        c.inputs.push_back(
+            filled_with(TensorType{Shape{static_cast<std::int64_t>(kv_len.size())}, DType::i32}, kv_len));
     return c;
 }
 
@@ -391,7 +390,7 @@ std::vector<Case> ruled_cases() {
          {position_bias_, floats({3}, 0.2)},
          {sinks_, floats({3})}});
     add("lengths, dilated", 40, 70, {{"causal", true}, {"window_left", I{12}}, {"dilation", I{3}}},
-        {{kv_len_, {.type = TensorType{Shape{1}, DType::i32}, .fill = Case::Fill::given, .given = {51}}}});
+        {{kv_len_, filled_with(TensorType{Shape{1}, DType::i32}, {51})}});
     Case sequences =
         test_case("caches of 2 sequences, window", {2, 4, 3, 24}, {2, 70, 1, 24}, 24,
                   {{"causal", true}, {"window_left", I{6}}}, steps_of_case({step_of_case(40, 3), step_of_case(2, 4)}));

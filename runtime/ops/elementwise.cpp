@@ -112,9 +112,8 @@ std::vector<Kernel> kernels() {
 std::vector<Case> cases_pair() {
     std::vector<Case> list;
     const auto add = [&](const char* name, Shape a, Shape b, bool weight) {
-        list.push_back({.name = name,
-                        .inputs = {{.type = TensorType{a, DType::f32}, .low = 1},
-                                   {.type = TensorType{b, DType::f32}, .weight = weight}}});
+        list.push_back(
+            {.name = name, .inputs = {{.type = TensorType{a}, .low = 1}, {.type = TensorType{b}, .weight = weight}}});
     };
     add("1", {1}, {1}, false);
     add("same 3x5x7", {3, 5, 7}, {3, 5, 7}, false);
@@ -130,8 +129,7 @@ std::vector<Case> cases_pair() {
 std::vector<Case> cases_one() {
     std::vector<Case> list;
     for (const Shape& shape : {Shape{1}, Shape{3, 7}, Shape{2, 2112}, Shape{0, 4}})
-        list.push_back(
-            {.name = shape.text(), .attrs = {{"factor", -0.375}}, .inputs = {{.type = TensorType{shape, DType::f32}}}});
+        list.push_back({.name = shape.text(), .attrs = {{"factor", -0.375}}, .inputs = {{.type = TensorType{shape}}}});
     return list;
 }
 

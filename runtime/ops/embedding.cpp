@@ -106,14 +106,13 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 
 std::vector<Case> cases() {
     const auto table = [](std::int64_t rows, std::int64_t width, bool weight = false) {
-        return Case::Input{.type = TensorType{Shape{rows, width}, DType::f32}, .weight = weight};
+        return Case::Input{.type = TensorType{Shape{rows, width}}, .weight = weight};
     };
     const auto ids = [](std::int64_t n, std::int64_t vocab) {
         return Case::Input{
             .type = TensorType{Shape{n}, DType::i32}, .fill = Case::Fill::ids, .high = static_cast<double>(vocab)};
     };
-    const Case::Input odd_ids{
-        .type = TensorType{Shape{5}, DType::i32}, .fill = Case::Fill::given, .given = {-1, 0, 12, 13, 70000}};
+    const Case::Input odd_ids = filled_with(TensorType{Shape{5}, DType::i32}, {-1, 0, 12, 13, 70000});
     Case::Input own_ids = ids(40, 17);
     own_ids.type->shape = Shape{2, 20};
     Case::Input quantized = table(101, 96, true);  // three blocks a row: rows begin within groups

@@ -45,8 +45,7 @@ std::vector<Case> cases() {
         list.push_back({.name = shape.text(),
                         .inputs = {{.type = TensorType{shape}, .fill = Case::Fill::uniform, .low = 0, .high = 0.01}}});
     list.push_back(
-        {.name = "zeros, a certainty",
-         .inputs = {{.type = TensorType{Shape{3, 2}}, .fill = Case::Fill::given, .given = {0, 1, 0, 0, 0.5, 0.5}}}});
+        {.name = "zeros, a certainty", .inputs = {filled_with(TensorType{Shape{3, 2}}, {0, 1, 0, 0, 0.5, 0.5})}});
     return list;
 }
 

@@ -153,9 +153,7 @@ Case case_of(const char* name, std::int64_t rows, std::int64_t share, std::int64
     sort.outputs = sort.op->infer(sort);
     std::vector<HostTensor> sorted(sort.outputs.begin(), sort.outputs.end());
     sort.op->reference(sort, std::span(&index, 1), sorted);
-    const auto given = [](const HostTensor& t) {
-        return Case::Input{.type = t.type, .fill = Case::Fill::given, .given = t.data};
-    };
+    const auto given = [](const HostTensor& t) { return filled_with(t.type, t.data); };
     return {.name = name,
             .attrs = {{"transpose_w", transposed}},
             .inputs = {{.type = TensorType{Shape{rows, k}}},

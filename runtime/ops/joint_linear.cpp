@@ -129,7 +129,7 @@ std::vector<Case> cases() {
         return Case::Input{.type = TensorType{shape, type}, .fixed_type = true};
     };
     const auto quantized = [](std::int64_t n, DType type) {
-        return Case::Input{.type = TensorType{Shape{n, 96}, DType::f32}, .weight = true, .quantized = type};
+        return Case::Input{.type = TensorType{Shape{n, 96}}, .weight = true, .quantized = type};
     };
     return {{.name = "three of 1x64, bias",
              .inputs = {one({1, 64}),

@@ -47,7 +47,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 
 std::vector<Case> cases() {
     const auto x = [](std::int64_t rows, std::int64_t cols) {
-        return Case::Input{.type = TensorType{Shape{rows, cols}, DType::f32}};
+        return Case::Input{.type = TensorType{Shape{rows, cols}}};
     };
     return {
         {.name = "5 of 8 rows", .inputs = {x(8, 48), step_of_case(30, 5)}},

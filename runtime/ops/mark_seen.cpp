@@ -48,15 +48,12 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 
 std::vector<Case> cases() {
     const auto seen = [](const std::vector<double>& words) {
-        return Case::Input{.type = TensorType{Shape{static_cast<std::int64_t>(words.size())}, DType::u32},
-                           .fill = Case::Fill::given,
-                           .given = words};
+        return filled_with(TensorType{Shape{static_cast<std::int64_t>(words.size())}, DType::u32}, words);
     };
     const auto tokens = [](std::int64_t n, double vocab) {
         return Case::Input{.type = TensorType{Shape{n}, DType::i32}, .fill = Case::Fill::ids, .high = vocab};
     };
-    const Case::Input odd{
-        .type = TensorType{Shape{6}, DType::i32}, .fill = Case::Fill::given, .given = {31, -1, 32, 96, 63, 0}};
+    const Case::Input odd = filled_with(TensorType{Shape{6}, DType::i32}, {31, -1, 32, 96, 63, 0});
     Case::Input two_seen = seen({0, 1, 0, 0, 9, 0}), two_tokens = tokens(10, 96);
     two_seen.type->shape = Shape{2, 3}, two_tokens.type->shape = Shape{2, 5};
     return {

@@ -79,7 +79,7 @@ bool int8_profitable(const OpCall&, const Caps& caps) { return caps.integer_dot_
 
 std::vector<Case> cases() {
     std::vector<Case> list;
-    const auto type = [](Shape shape) { return std::optional(TensorType{shape, DType::f32}); };
+    const auto type = [](Shape shape) { return std::optional(TensorType{shape}); };
     const auto one = [&](const char* name, Shape a, Shape b, Attrs attrs, bool bias = false, Shape residual = {}) {
         Case c{.name = name, .attrs = attrs, .inputs = {{.type = type(a)}, {.type = type(b)}}};
         const std::int64_t n = attrs.flag("transpose_b") ? b[-2] : b[-1];

@@ -95,7 +95,7 @@ std::vector<Case> cases() {
     add("no weight", {4, 48}, 1, false, false);
     list.push_back({.name = "zeros",
                     .attrs = {{"eps", 1e-5}},
-                    .inputs = {{.type = TensorType{Shape{2, 12}, DType::f32}, .fill = Case::Fill::zeros}}});
+                    .inputs = {{.type = TensorType{Shape{2, 12}}, .fill = Case::Fill::zeros}}});
     return list;
 }
 

@@ -159,10 +159,10 @@ LaunchPlan launch_write(const OpCall& call, const Caps& caps) {
                      rope_write::step_, true);
 }
 
-Case::Input floats(Shape shape) { return {.type = TensorType{shape, DType::f32}}; }
+Case::Input floats(Shape shape) { return {.type = TensorType{shape}}; }
 /// Any numbers serve: that cos² + sin² = 1 is not the kernel's business.
 Case::Input table_of(std::int64_t positions, std::int64_t rotary) {
-    return {.type = TensorType{Shape{positions, rotary}, DType::f32},
+    return {.type = TensorType{Shape{positions, rotary}},
             .fill = Case::Fill::uniform,
             .low = -1,
             .high = 1,
@@ -171,9 +171,7 @@ Case::Input table_of(std::int64_t positions, std::int64_t rotary) {
 
 std::vector<Case> cases() {
     const auto given = [](const std::vector<double>& values) {
-        return Case::Input{.type = TensorType{Shape{static_cast<std::int64_t>(values.size())}, DType::i32},
-                           .fill = Case::Fill::given,
-                           .given = values};
+        return filled_with(TensorType{Shape{static_cast<std::int64_t>(values.size())}, DType::i32}, values);
     };
     const std::vector<double> five{3, 0, 41, 7, 99};  // the last is outside the table
     return {
@@ -203,7 +201,7 @@ std::vector<Case> cases() {
 
 std::vector<Case> cases_write() {
     const auto state = [](Shape shape, bool weight = true) {
-        return Case::Input{.type = TensorType{shape, DType::f32}, .weight = weight};
+        return Case::Input{.type = TensorType{shape}, .weight = weight};
     };
     return {
         {.name = "neox dim=64, 3 of 4 rows",

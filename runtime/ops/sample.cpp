@@ -115,11 +115,10 @@ Case case_of(const char* name, const Draw& d) {
                                      {STEP_END_TOKENS, static_cast<double>(d.end_tokens.size())}});
     std::copy(d.end_tokens.begin(), d.end_tokens.end(), step.given.begin() + STEP_END_TOKEN);
     std::vector<double> seen(static_cast<std::size_t>((d.vocab + 31) / 32), 0x5a5a0f0f);
-    const Case::Input logits{.type = TensorType{Shape{1, d.vocab}, DType::f32}, .high = 2};
+    const Case::Input logits{.type = TensorType{Shape{1, d.vocab}}, .high = 2};
     const Case::Input tokens{
         .type = TensorType{Shape{16}, DType::i32}, .fill = Case::Fill::ids, .high = static_cast<double>(d.vocab)};
-    const Case::Input bits{
-        .type = TensorType{Shape{(d.vocab + 31) / 32}, DType::u32}, .fill = Case::Fill::given, .given = seen};
+    const Case::Input bits = filled_with(TensorType{Shape{(d.vocab + 31) / 32}, DType::u32}, seen);
     return {.name = name, .inputs = {logits, tokens, step, d.penalty == 1 ? Case::Input{} : bits}};
 }
 

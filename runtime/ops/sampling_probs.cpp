@@ -78,7 +78,7 @@ std::vector<Case> cases() {
     const auto of = [](std::int64_t rows, std::int64_t cols, SamplingOptions o) {
         Attrs attrs{{"temperature", o.temperature}, {"top_k", o.top_k}, {"top_p", o.top_p}, {"min_p", o.min_p}};
         Case c{.name = format("rows={} cols={}", rows, cols), .attrs = attrs, .inputs = {}};
-        c.inputs = {{.type = TensorType{Shape{rows, cols}, DType::f32}, .high = 3}};
+        c.inputs = {{.type = TensorType{Shape{rows, cols}}, .high = 3}};
         return c;
     };
     const auto given = [&](const char* name, std::vector<double> values, SamplingOptions o) {

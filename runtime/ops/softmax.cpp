@@ -94,7 +94,7 @@ std::vector<Case> cases() {
     const auto add = [&](const char* name, Shape shape, int axis, double scale, double deviation) {
         list.push_back({.name = name,
                         .attrs = {{"axis", axis}, {"scale", scale}},
-                        .inputs = {{.type = TensorType{shape, DType::f32}, .low = 0, .high = deviation}}});
+                        .inputs = {{.type = TensorType{shape}, .low = 0, .high = deviation}}});
     };
     add("rows=3 cols=1", {3, 1}, -1, 1, 1);
     add("rows=5 cols=129", {5, 129}, -1, 1, 2);
@@ -107,16 +107,13 @@ std::vector<Case> cases() {
     // all masked; partly masked; one alone; equal and large; far apart; the finite mask value of others
     list.push_back({.name = "masked",
                     .attrs = {{"axis", -1}},
-                    .inputs = {{.type = TensorType{Shape{6, 3}, DType::f32},
-                                .fill = Case::Fill::given,
-                                .given = {-infinity, -infinity, -infinity, 1, -infinity, 2, -infinity, -infinity, -3,
-                                          60000, 60000, 60000, 20000, -20000, 0, -65504, -65504, -65504}}}});
+                    .inputs = {filled_with(TensorType{Shape{6, 3}},
+                                           {-infinity, -infinity, -infinity, 1, -infinity, 2, -infinity, -infinity, -3,
+                                            60000, 60000, 60000, 20000, -20000, 0, -65504, -65504, -65504})}});
     std::vector<double> wide(128, -infinity);  // by whole vectors: all masked, and all but two
     wide[70] = 3, wide[127] = 2;
     list.push_back(
-        {.name = "masked, 2x64",
-         .attrs = {{"axis", -1}},
-         .inputs = {{.type = TensorType{Shape{2, 64}, DType::f32}, .fill = Case::Fill::given, .given = wide}}});
+        {.name = "masked, 2x64", .attrs = {{"axis", -1}}, .inputs = {filled_with(TensorType{Shape{2, 64}}, wide)}});
     return list;
 }
 

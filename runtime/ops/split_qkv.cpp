@@ -168,7 +168,7 @@ std::vector<Case> cases() {
                                   {"kv_heads", kv_heads},
                                   {"layout", std::string(layout)},
                                   {"heads_first", heads_first}},
-                        .inputs = {{.type = TensorType{shape, DType::f32}}}});
+                        .inputs = {{.type = TensorType{shape}}}});
     };
     add({1, 3}, 1, 1, "concat", false);
     add({3, 5, 18}, 2, 2, "concat", true);

@@ -62,7 +62,7 @@ inline double bits_of(float value) { return std::bit_cast<std::uint32_t>(value);
 inline Case::Input step_of_case(std::initializer_list<std::pair<int, double>> words) {
     std::vector<double> values(STEP_WORDS);
     for (const auto& [index, value] : words) at(values, index) = value;
-    return {.type = TensorType{Shape{STEP_WORDS}, DType::u32}, .fill = Case::Fill::given, .given = values};
+    return filled_with(TensorType{Shape{STEP_WORDS}, DType::u32}, values);
 }
 /// A step with `valid` rows at `position`.
 inline Case::Input step_of_case(std::int64_t position, std::int64_t valid) {

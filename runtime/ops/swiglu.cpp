@@ -90,15 +90,15 @@ std::vector<Case> cases() {
     for (const Shape& packed : {Shape{3, 34}, Shape{5, 48}, Shape{2, 3, 8}, Shape{0, 6}})
         list.push_back({.name = "packed " + packed.text(),
                         .attrs = {{"kind", std::string("silu")}},
-                        .inputs = {{.type = TensorType{packed, DType::f32}, .high = 3}, {}}});
+                        .inputs = {{.type = TensorType{packed}, .high = 3}, {}}});
     list.push_back(
         {.name = "by turns, limited",
          .attrs = {{"kind", std::string("quick_gelu")}, {"interleaved", true}, {"limit", 2.0}, {"up_offset", 1.0}},
-         .inputs = {{.type = TensorType{Shape{5, 22}, DType::f32}, .high = 3}, {}}});
-    list.push_back({.name = "limited",
-                    .attrs = {{"limit", 1.5}},
-                    .inputs = {{.type = TensorType{Shape{3, 8}, DType::f32}, .high = 3},
-                               {.type = TensorType{Shape{3, 8}, DType::f32}, .high = 3}}});
+         .inputs = {{.type = TensorType{Shape{5, 22}}, .high = 3}, {}}});
+    list.push_back(
+        {.name = "limited",
+         .attrs = {{"limit", 1.5}},
+         .inputs = {{.type = TensorType{Shape{3, 8}}, .high = 3}, {.type = TensorType{Shape{3, 8}}, .high = 3}}});
     return list;
 }
 

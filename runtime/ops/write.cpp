@@ -61,10 +61,10 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 
 std::vector<Case> cases() {
     const auto state = [](Shape shape, bool weight = true) {
-        return Case::Input{.type = TensorType{shape, DType::f32}, .weight = weight};
+        return Case::Input{.type = TensorType{shape}, .weight = weight};
     };
     const auto rows = [](Shape shape, bool fixed = false) {
-        return Case::Input{.type = TensorType{shape, DType::f32}, .fixed_type = fixed};
+        return Case::Input{.type = TensorType{shape}, .fixed_type = fixed};
     };
     return {
         {.name = "4 rows of 2x24", .inputs = {state({9, 2, 24}), rows({4, 2, 24}), step_of_case(3, 4)}},
