@@ -137,25 +137,21 @@ std::string without(const std::string& layer, const std::string& name) {
 // "matmul mlp.c_fc + bias + gelu_tanh", "write cache.k"
 std::string what_of(const Graph& graph, const Node& node, const std::string& layer) {
     using namespace ops;
-    using OperandOf = std::pair<const OpDef*, int>;
     std::string text = node.op->name, bias, residual;
     for (int i = 0; i < std::ssize(node.inputs); ++i) {
         if (at(node.inputs, i) < 0) continue;
         const Value& value = graph.value(graph.storage(at(node.inputs, i)));
         const std::string name = without(layer, value.name);
-        const auto is_one_of = [&](std::initializer_list<OperandOf> operands) {
-            return std::ranges::count(operands, OperandOf(node.op, i)) > 0;
-        };
-        if (is_one_of({{&matmul_op, matmul::bias_}, {&expert_linear_op, expert_linear::bias_}}))
+        if (is_one_of({node.op, i}, {{&matmul_op, matmul::bias_}, {&expert_linear_op, expert_linear::bias_}}))
             bias = " + bias";
-        else if (is_one_of({{&matmul_op, matmul::residual_},
-                            {&layer_norm_op, layer_norm::residual_},
-                            {&rms_norm_op, rms_norm::residual_}}))
+        else if (is_one_of({node.op, i}, {{&matmul_op, matmul::residual_},
+                                          {&layer_norm_op, layer_norm::residual_},
+                                          {&rms_norm_op, rms_norm::residual_}}))
             residual = " + residual";
         else if (value.kind == ValueKind::weight &&
-                 !is_one_of({{&layer_norm_op, layer_norm::beta_}, {&batch_norm_op, batch_norm::beta_}}))
+                 !is_one_of({node.op, i}, {{&layer_norm_op, layer_norm::beta_}, {&batch_norm_op, batch_norm::beta_}}))
             text += " " + name.substr(0, name.rfind(".weight"));
-        else if (is_one_of({{&write_op, write::state_}, {&rope_write_op, rope_write::state_}}))
+        else if (is_one_of({node.op, i}, {{&write_op, write::state_}, {&rope_write_op, rope_write::state_}}))
             text += " " + name.substr(0, name.rfind('.'));
     }
     return text + bias + (node.attrs.has("activation") ? " + " + node.attrs.text("activation") : "") + residual;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -202,6 +203,12 @@ private:
     char text_[size] = {};
     std::size_t commas_ = 0;
 };
+
+/// An operand of an op, where code names operands of several ops.
+using OperandOf = std::pair<const OpDef*, int>;
+inline bool is_one_of(const OperandOf& operand, std::initializer_list<OperandOf> operands) {
+    return std::ranges::count(operands, operand) > 0;
+}
 
 /// All ops, and one by name (null when there is none).
 std::span<const OpDef* const> all_ops();

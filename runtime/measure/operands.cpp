@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <limits>
 #include <random>
-#include <utility>
 
 #include "runtime/base/at.h"
 #include "runtime/ops/attention.h"
 #include "runtime/ops/attention_weights.h"
 #include "runtime/ops/batch_norm.h"
-#include "runtime/ops/begin_step.h"
 #include "runtime/ops/embedding.h"
 #include "runtime/ops/entropy.h"
 #include "runtime/ops/expert_linear.h"
@@ -33,12 +30,6 @@ namespace vantage::internal {
 namespace {
 
 constexpr std::int64_t block_elements = 65521;  // a prime, so that rows of any length differ
-
-/// An operand of an op.
-using OperandOf = std::pair<const OpDef*, int>;
-bool is_one_of(const OpCall& call, int i, std::initializer_list<OperandOf> operands) {
-    return std::ranges::count(operands, OperandOf(call.op, i)) > 0;
-}
 
 HostTensor random_integers(std::int64_t count, std::int64_t below, std::mt19937& random) {
     HostTensor tensor({Shape{count}, DType::i32});
@@ -141,18 +132,18 @@ HostTensor integer_operand(const OpCall& call, int i, std::int64_t keys, std::mt
     const std::int64_t count = std::min(type.shape.elements(), block_elements);
     if (i == call.op->step) return step_operand(call, keys);
     if (call.op == &expert_linear_op) return expert_operand(call, i);
-    if (is_one_of(call, i, {{&load_balance_op, load_balance::index_}, {&sort_by_expert_op, sort_by_expert::index_}}))
+    if (is_one_of({call.op, i},
+                  {{&load_balance_op, load_balance::index_}, {&sort_by_expert_op, sort_by_expert::index_}}))
         return choices_of(type, call.attrs.integer("experts"));
-    if (is_one_of(call, i, {{&embedding_op, embedding::ids_}}))
+    if (is_one_of({call.op, i}, {{&embedding_op, embedding::ids_}}))
         return random_integers(count, call.in(embedding::w_).shape[0], random);
-    if (is_one_of(call, i, {{&rope_op, rope::positions_}}))
+    if (is_one_of({call.op, i}, {{&rope_op, rope::positions_}}))
         return random_integers(count, call.in(rope::table_).shape[0], random);
-    if (is_one_of(call, i, {{&attention_op, attention::kv_len_}}))
+    if (is_one_of({call.op, i}, {{&attention_op, attention::kv_len_}}))
         return all_equal(type, static_cast<double>(call.in(attention::k_).shape[-3]));
-    if (is_one_of(call, i,
-                  {{&attention_op, attention::block_mask_},
-                   {&attention_weights_op, attention_weights::block_mask_},
-                   {&head_statistics_op, head_statistics::block_mask_}}))
+    if (is_one_of({call.op, i}, {{&attention_op, attention::block_mask_},
+                                 {&attention_weights_op, attention_weights::block_mask_},
+                                 {&head_statistics_op, head_statistics::block_mask_}}))
         return all_equal(type, 1);
     return all_equal(type, 0);  // token 0, segment 0, nothing seen: always valid
 }
@@ -167,16 +158,15 @@ HostTensor float_operand(const OpCall& call, int i, std::mt19937& random) {
     const std::int64_t count = std::min(type.shape.elements(), block);
     HostTensor tensor({Shape{count}, type.dtype});
     double low = -1.7, high = 1.7;
-    if (is_one_of(call, i, {{&matmul_op, matmul::b_}, {&expert_linear_op, expert_linear::w_}})) {
+    if (is_one_of({call.op, i}, {{&matmul_op, matmul::b_}, {&expert_linear_op, expert_linear::w_}})) {
         const bool summed_last = call.op == &expert_linear_op || call.attrs.flag("transpose_b");
         const std::int64_t k = type.shape.rank() < 2 ? 1 : type.shape[summed_last ? -1 : -2];
         high = 1.7 / std::sqrt(static_cast<double>(std::max<std::int64_t>(k, 1)));
         low = -high;
     }
-    if (is_one_of(call, i,
-                  {{&batch_norm_op, batch_norm::variance_},
-                   {&entropy_op, entropy::p_},
-                   {&load_balance_op, load_balance::probs_}}))
+    if (is_one_of({call.op, i}, {{&batch_norm_op, batch_norm::variance_},
+                                 {&entropy_op, entropy::p_},
+                                 {&load_balance_op, load_balance::probs_}}))
         low = 0.1, high = 1;
     std::uniform_real_distribution<double> any(low, high);
     for (double& value : tensor.data) value = any(random);
