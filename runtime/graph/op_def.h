@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -236,6 +237,9 @@ bool fits_cpu_simd(const OpCall& call, const Caps& caps);
 /// A grid of `groups` workgroups in x, continued in y beyond the limit of the device; kernels use
 /// `workgroup_index()` of lib/index.glsl.
 std::array<std::uint32_t, 3> flat_grid(std::uint64_t groups, const Caps& caps);
+std::array<std::uint32_t, 3> flat_grid(std::signed_integral auto groups, const Caps& caps) {
+    return flat_grid(static_cast<std::uint64_t>(groups), caps);
+}
 /// Number of a DType in shaders (lib/storage.glsl).
 std::uint32_t storage_of(DType type);
 

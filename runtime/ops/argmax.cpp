@@ -41,7 +41,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     Launch l{.shader = shader,
              .spec = params::ArgmaxConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(x.dtype)},
              .operands = {in(x_), out(0)},
-             .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
+             .groups = flat_grid(x.shape.rows(), caps)};
     return l.with(params::ArgmaxParams{.rows = u32(x.shape.rows()), .cols = u32(x.shape[-1])});
 }
 

@@ -56,7 +56,7 @@ Launch attention_launch(const OpCall& call, const Caps& caps, const char* shader
              .operands = {in(q_), in(k_), in(v_), in(step_), in(kv_len_), in(mask_), in(position_bias_),
                           in(block_mask_), in(segments_), in(sinks_), out(o_), out(lse_)},
              .groups = split > 0 ? std::array{std::max(1u, ceil_div(s.m, split)), blocks, u32(s.batch * s.kv_heads)}
-                                 : flat_grid(static_cast<std::uint64_t>(s.batch * s.kv_heads) * blocks, caps)};
+                                 : flat_grid(s.batch * s.kv_heads * blocks, caps)};
     return l.with(params::AttentionParams{.n = u32(s.n),
                                           .m = u32(s.m),
                                           .batch = u32(s.batch),
@@ -217,7 +217,7 @@ LaunchPlan launch_hard(const OpCall& call, const Caps& caps, const char* shader)
     const std::uint32_t lanes = workgroup_size(caps, 64);
     Launch l =
         attention_launch(call, caps, shader, attention_constants<params::AttentionHardConstants>(call, lanes), 1);
-    l.groups = flat_grid(static_cast<std::uint64_t>(sizes_of(call).rows()), caps);
+    l.groups = flat_grid(sizes_of(call).rows(), caps);
     return l;
 }
 
@@ -242,7 +242,7 @@ LaunchPlan split_launch(const OpCall& call, const Caps& caps, const char* shader
                                                                  .SPLIT = split,
                                                                  .STATISTICS = statistics},
                   .operands = {scratch_in(0), scratch_in(1), in(step_), out(o_), out(lse_), in(sinks_)},
-                  .groups = flat_grid(static_cast<std::uint64_t>(s.rows()), caps)};
+                  .groups = flat_grid(s.rows(), caps)};
     if (statistics) reduce.operands.insert(reduce.operands.end(), {out(entropy_), out(largest_)});
     reduce.with(params::AttentionReduceSplitsParams{.m = u32(s.m),
                                                     .rows = u32(s.rows()),

@@ -83,7 +83,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                                 .W_TYPE = storage_of(call, {gamma_, beta_, x_}),
                                                 .TRAINING = trains(call)},
              .operands = {in(x_), in(gamma_), in(beta_), in(mean_), in(variance_), out(y_)},
-             .groups = flat_grid(static_cast<std::uint64_t>(s.channels), caps)};
+             .groups = flat_grid(s.channels, caps)};
     if (trains(call)) l.operands.insert(l.operands.end(), {out(new_mean_), out(new_variance_)});
     return l.with(params::BatchNormParams{.batch = u32(s.batch),
                                           .channels = u32(s.channels),

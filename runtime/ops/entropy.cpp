@@ -35,7 +35,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     Launch l{.shader = shader,
              .spec = params::EntropyConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(call, p_)},
              .operands = {in(p_), out(0)},
-             .groups = flat_grid(static_cast<std::uint64_t>(rows), caps)};
+             .groups = flat_grid(rows, caps)};
     return l.with(params::EntropyParams{.rows = u32(rows), .cols = u32(call.in(p_).shape[-1])});
 }
 

@@ -108,7 +108,7 @@ LaunchPlan launch_rows_by(const OpCall& call, const Caps& caps, const char* shad
     const Sizes s = sizes_of(call);
     Launch l =
         base_launch(call, shader, constants_of<params::ExpertLinearRowsConstants>(call, lanes, {.STEP = step_of(s.k)}));
-    l.groups = flat_grid(static_cast<std::uint64_t>(s.choices) * ceil_div(s.n, 4), caps);
+    l.groups = flat_grid(s.choices * ceil_div(s.n, 4), caps);
     return l;
 }
 

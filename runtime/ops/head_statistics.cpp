@@ -200,7 +200,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
         Launch l{.shader = shader, .spec = constants, .operands = std::move(operands), .groups = groups};
         plan.launches.push_back(l.with(params));
     };
-    add("head_statistics_rows", rows_, flat_grid(static_cast<std::uint64_t>(s.rows * s.heads), caps));
+    add("head_statistics_rows", rows_, flat_grid(s.rows * s.heads, caps));
     add("head_statistics_keys", keys_, flat_grid(ceil_div(s.keys * s.heads, lanes), caps));
     return plan;
 }

@@ -98,7 +98,7 @@ Launch launch_by(const OpCall& call, const Caps& caps, const char* shader, std::
     const std::int64_t width = gated ? cols / 2 : cols;
     std::int64_t groups = 0;
     for (int i = 0; i < (gated ? 1 : 3); ++i) groups += ceil_div(n(i), width);
-    l.groups = flat_grid(static_cast<std::uint64_t>(groups), caps);
+    l.groups = flat_grid(groups, caps);
     l.groups[2] = ceil_div(m, rows);
     return l.with(
         params::JointLinearParams{.m = u32(m), .k = u32(k), .n0 = u32(n(0)), .n1 = u32(n(1)), .n2 = u32(n(2))});

@@ -66,7 +66,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                                 .UNROLL = team.unroll},
              .operands = {in(x_), in(gamma_), in(beta_), in(residual_), out(y_), out(mean_), out(rstd_),
                           residual ? out(sum_) : in(residual_)},
-             .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
+             .groups = flat_grid(x.shape.rows(), caps)};
     return l.with(params::LayerNormParams{.rows = u32(x.shape.rows()),
                                           .cols = u32(x.shape[-1]),
                                           .eps = static_cast<float>(call.attrs.number("eps", 1e-5))});

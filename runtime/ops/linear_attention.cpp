@@ -131,7 +131,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                      params::LinearAttentionConstants{
                          .lanes = lanes, .X_TYPE = type, .FEATURE = feature, .CHUNK = u32(chunk_tokens)},
                  .operands = {in(q_), in(k_), in(v_), scratch_out(0)},
-                 .groups = flat_grid(static_cast<std::uint64_t>(s.batch * s.heads * chunks), caps)};
+                 .groups = flat_grid(s.batch * s.heads * chunks, caps)};
     Launch second{.shader = "linear_attention_scan",
                   .spec = params::WorkgroupConstants{.lanes = lanes},
                   .operands = {sums, out(state_kv_), out(state_k_)},
@@ -144,7 +144,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                                               .D = u32(s.d),
                                                               .COUNTS = call.attrs.flag("counts")},
                  .operands = {in(q_), in(k_), in(v_), scratch_in(0), out(o_), out(lse_)},
-                 .groups = flat_grid(static_cast<std::uint64_t>(s.batch * s.heads * s.n), caps)};
+                 .groups = flat_grid(s.batch * s.heads * s.n, caps)};
     plan.launches = {
         first.with(all),
         second.with(params::LinearAttentionScanParams{

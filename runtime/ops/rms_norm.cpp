@@ -56,7 +56,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                               .UNROLL = team.unroll},
              .operands = {in(x_), in(weight_), in(residual_), out(y_), out(rstd_),
                           call.has(residual_) ? out(sum_) : in(residual_)},
-             .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
+             .groups = flat_grid(x.shape.rows(), caps)};
     return l.with(params::RmsNormParams{.rows = u32(x.shape.rows()),
                                         .cols = u32(x.shape[-1]),
                                         .eps = static_cast<float>(call.attrs.number("eps", 1e-6)),

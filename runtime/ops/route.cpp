@@ -72,7 +72,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     Launch l{.shader = shader,
              .spec = params::RouteConstants{.lanes = workgroup_size(caps, 64), .X_TYPE = storage_of(call, logits_)},
              .operands = {in(logits_), in(step_), out(probs_), out(index_), out(weight_)},
-             .groups = flat_grid(static_cast<std::uint64_t>(logits[0]), caps)};
+             .groups = flat_grid(logits[0], caps)};
     return l.with(params::RouteParams{.rows = u32(logits[0]),
                                       .experts = u32(logits[1]),
                                       .top_k = u32(call.attrs.integer("top_k", 1)),

@@ -65,7 +65,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
              .spec = params::SamplingProbsConstants{.lanes = workgroup_size(caps),
                                                     .X_TYPE = storage_of(call.in(logits_).dtype)},
              .operands = {in(logits_), out(0)},
-             .groups = flat_grid(static_cast<std::uint64_t>(x.rows()), caps)};
+             .groups = flat_grid(x.rows(), caps)};
     return l.with(params::SamplingProbsParams{.rows = u32(x.rows()),
                                               .cols = u32(x[-1]),
                                               .temperature = rule.temperature,

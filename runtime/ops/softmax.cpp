@@ -69,7 +69,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                               .STEP = a.inner == 1 ? step_of(a.count) : 1,
                                               .UNROLL = team.unroll},
              .operands = {in(x_), out(0)},
-             .groups = flat_grid(static_cast<std::uint64_t>(a.outer * a.inner), caps)};
+             .groups = flat_grid(a.outer * a.inner, caps)};
     return l.with(params::SoftmaxParams{.rows = u32(a.outer * a.inner),
                                         .count = u32(a.count),
                                         .inner = u32(a.inner),
