@@ -2,8 +2,6 @@
 #include "runtime/session/model_access.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 
 #include "cli/shared/progress.h"
 #include "runtime/base/at.h"
@@ -11,22 +9,9 @@
 #include "runtime/graph/schedule.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/model_builder.h"
-#include "shaders/params/step.h"
+#include "vantage/ops.h"
 
 namespace vantage::cli {
-
-namespace {
-
-/// The step of a sequence before its first run, as begin_step expects it, with greedy sampling.
-std::vector<std::byte> first_step(std::size_t tokens, std::int64_t context) {
-    std::array<std::uint32_t, STEP_WORDS> words{};
-    words[STEP_END] = u32(tokens), words[STEP_LIMIT] = u32(context);
-    words[STEP_TOP_P] = words[STEP_PENALTY] = std::bit_cast<std::uint32_t>(1.0f);
-    const auto bytes = std::as_bytes(std::span(words));
-    return {bytes.begin(), bytes.end()};
-}
-
-}  // namespace
 
 std::string NodeCheck::text() const {
     if (!diverged) return format("{} nodes agree with their references", nodes);
@@ -53,7 +38,7 @@ NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Ses
     };
     const auto write_sequence = [&](Plan& plan, const char* name, const char* step, std::span<const std::int32_t> of) {
         write_state(plan, name, of);
-        plan.write_bytes(step, first_step(of.size(), context));
+        plan.write(step, Step{.end = std::ssize(of), .limit = context}.words());
     };
     const auto check = [&](Plan& plan, std::int64_t rows) {
         result.rows = rows;
@@ -77,7 +62,7 @@ NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Ses
             write_state(first, model_names::positions, token_positions(config_of(model), ids));
     } else {
         first.write(model_names::pixels, pixels);
-        first.write_bytes(model_names::step, first_step(ids.size(), context));
+        first.write(model_names::step, Step{.end = std::ssize(ids), .limit = context}.words());
     }
     for (std::int64_t done = 0; done < tokens;) {  // in the chunks of a session
         progress.show(done, tokens + 1);

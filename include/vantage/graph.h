@@ -194,10 +194,6 @@ public:
         return {*this, name + "." + std::to_string(index) + "."};
     }
 
-    /// Adds a call of `op`; infers and checks types. Absent operands are empty Tensors. Errors name the op, the operand
-    /// and its shape, and carry the caller's line; an operand that the op cannot do without must not be empty.
-    std::vector<Tensor> call(const internal::OpDef& op, std::vector<Tensor> inputs, Attrs attrs, SourceLocation where);
-
     /// Nodes from here on belong to the segment `name`: a part of the graph that can be run without the ones after it.
     void segment(const std::string& name);
     const std::vector<std::string>& segments() const;
@@ -216,6 +212,7 @@ private:
     friend struct internal::GraphAccess;
     explicit Graph(std::shared_ptr<internal::GraphData> data) : data_(std::move(data)) {}
     internal::GraphData& data() const;
+    std::vector<Tensor> call(const internal::OpDef& op, std::vector<Tensor> inputs, Attrs attrs, SourceLocation where);
     int add_value(Value value, SourceLocation where);
     Tensor add_named(Value value, SourceLocation where);
     Tensor add_weight(Value value, SourceLocation where);

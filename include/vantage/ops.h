@@ -60,7 +60,7 @@ struct AttentionOptions {
     bool hard = false;
     /// Entropies and largest weights of the rows are results, too. Not with `hard`.
     bool statistics = false;
-    Tensor step = {};    ///< u32 [STEP_WORDS], or of a batch [B, STEP_WORDS]: one for each
+    Tensor step = {};    ///< u32 [Step::size], or of a batch [B, Step::size]: one for each
     Tensor kv_len = {};  ///< i32 [batch]: keys from here on are not seen; in place of the step's keys
 
     // Scores, in this order: scale q·k; softcap tanh(· / softcap) (Gemma 2); + slope_h (j - i), or -slope_h |i - j|
@@ -116,15 +116,15 @@ std::vector<std::int32_t> t5_relative_buckets(std::int64_t n, std::int64_t m, bo
 /// lse [n, Hq] → p [rows, keys] f32 for one head and a window of rows and keys.
 struct AttentionWindow {
     std::int64_t head = 0, first_row = 0, rows = -1, first_key = 0, keys = -1;  ///< -1: all from the first one on
-    std::int64_t position = 0;  ///< position of row 0 of q
+    std::int64_t position = 0;                                                  ///< position of row 0 of q
 };
 Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window, const AttentionOptions& options = {},
                          SourceLocation where = SourceLocation::here());
 /// What every head does with every row and every key, in numbers made of those weights one by one; no matrix of them is
 /// ever held. Query i sits at position i. tokens i32 [m, 2] are ids and marks (delimiter, word); `factors` f32 [m, Hq],
 /// when it is there, multiplies the weights of key j of head h (norm-weighted attention: Kobayashi et al. 2020). → rows
-/// f32 [rows, Hq, ROW_NUMBERS] of the queries from `first_row` on, and keys f32 [KEY_NUMBERS, Hq, keys] summed over
-/// them: shaders/params/head_statistics.h says which numbers.
+/// f32 [rows, Hq, 26] of the queries from `first_row` on, and keys f32 [4, Hq, keys] summed over them. HeadTable
+/// (vantage/session.h) names the numbers: HeadTable{rows, keys, Hq}.row(query, head).induction.
 struct HeadNumbers {
     Tensor rows = {}, keys = {};
 };
@@ -393,9 +393,29 @@ QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head
 
 // ---- states ---------------------------------------------------------------------------------------------------------
 
-/// The step of a sequence, u32 [STEP_WORDS]: which of its tokens a run works on (shaders/params/step.h). At the
-/// beginning of a run position += valid; valid = min(rows, end - position); keys = position + valid. A step [S,
-/// STEP_WORDS] is of S sequences: the rows of a run, and those of a state, are then S parts of one size, and what is
+/// How `sample` and `sampling_probs` choose a token.
+struct SamplingOptions {
+    double temperature = 1;
+    std::int64_t top_k = 0;  ///< 0 = all
+    double top_p = 1, min_p = 0;
+};
+/// The step of a sequence: which of its tokens a run works on, and how `sample` draws. In a graph it is a state u32
+/// [Step::size], written by the host before the first run: plan.write("step", Step{.end = 12, .limit = 64}.words()).
+struct Step {
+    static constexpr std::int64_t size = 32;
+    std::int64_t position = 0, valid = 0;  ///< of the run: the position of its first row, and its rows
+    std::int64_t end = 0;                  ///< tokens that are known, the drawn ones included; a run stops there
+    std::int64_t limit = 0;                ///< tokens that fit the caches
+    bool done = false;                     ///< draw nothing
+    std::uint64_t seed = 0;
+    SamplingOptions sampling = {.temperature = 0};
+    double repeat_penalty = 1;
+    std::vector<std::int32_t> end_tokens = {};  ///< that end the sequence; the first 8 count
+    /// As a state holds it: u32, floats by their bits.
+    std::vector<std::int32_t> words() const;
+};
+/// Moves a step on to the next rows of its sequence: position += valid; valid = min(rows, end - position). A step [S,
+/// Step::size] is of S sequences: the rows of a run, and those of a state, are then S parts of one size, and what is
 /// [n] of a sequence below is [S, n].
 Tensor begin_step(Tensor step, std::int64_t rows, SourceLocation where = SourceLocation::here());
 /// The state's next version: row r of `rows` [n, …] goes to row position + r of the state [ctx, …], for r < valid;
@@ -413,11 +433,6 @@ Tensor argmax(Tensor x, SourceLocation where = SourceLocation::here());
 /// x [rows, cols] f32 → f32 [rows, cols]. top_p keeps the fewest most probable tokens that hold it, min_p those at
 /// least min_p times as probable as the first; equal values stay together. Temperature 0 gives 1 for the largest. A
 /// probability below 2^-31 of the largest is 0.
-struct SamplingOptions {
-    double temperature = 1;
-    std::int64_t top_k = 0;  ///< 0 = all
-    double top_p = 1, min_p = 0;
-};
 Tensor sampling_probs(Tensor logits, SamplingOptions options, SourceLocation where = SourceLocation::here());
 /// y_i = x_i / penalty where x_i > 0, x_i penalty where not, for every i whose bit is set in seen (Keskar et al. 2019).
 Tensor repetition_penalty(Tensor logits, Tensor seen, double penalty, SourceLocation where = SourceLocation::here());

@@ -67,7 +67,7 @@ struct HeadRow {
     float total = 0;       ///< sum of the weights: 1, less what a sink takes
     float visible = 0;     ///< keys that the query sees
     float entropy = 0;     ///< in nats
-    float distance = 0;    ///< mean distance |i - j|, of patches that of their centres
+    float distance = 0;    ///< sum of weight times distance |i - j|, of patches that of their centres
     float near = 0;        ///< weight on keys at most 3 away, the query itself included
     float self = 0;        ///< weight on the query itself
     float previous = 0;    ///< weight on the key before it

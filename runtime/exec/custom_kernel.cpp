@@ -245,7 +245,7 @@ std::vector<Tensor> call(const CustomKernel& kernel, const std::vector<Tensor>& 
     Attrs attrs;
     attrs.set("results", types);
     if (!parameters.empty()) attrs.set("params", parameters);
-    return first->graph().call(state.op, inputs, attrs, where);
+    return add_call(first->graph(), state.op, inputs, attrs, where);
 }
 
 }  // namespace vantage

@@ -214,7 +214,7 @@ std::size_t choose_device(std::span<DeviceListing> devices, const std::string& w
     }
     if (found.size() > 1 && devices[found[1]].usable && better_twin(devices, devices[found[1]]) == nullptr)
         log(LogLevel::warning, "{} '{}' fits several devices; using {}", source, wish, line_of(taken));
-    mark_chosen(devices, found.front(), "asked for by " + source + " " + wish);
+    mark_chosen(devices, found.front(), "asked for: " + source + " " + wish);
     return found.front();
 }
 

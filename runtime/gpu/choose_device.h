@@ -14,8 +14,8 @@ namespace vantage::internal {
 void judge_devices(std::span<DeviceListing> devices);
 
 /// The index of the device that `wish` names, which is marked as chosen. "" and "auto" name the default device.
-/// `source` is where the wish comes from, for messages: "--device" or "VANTAGE_DEVICE". Throws like Device::open.
+/// `source` is where the wish comes from, for messages: "device" or "VANTAGE_DEVICE". Throws like Device::open.
 std::size_t choose_device(std::span<DeviceListing> devices, const std::string& wish,
-                          const std::string& source = "--device");
+                          const std::string& source = "device");
 
 }  // namespace vantage::internal

@@ -61,14 +61,14 @@ std::vector<DeviceListing> listings_of(std::span<const VkPhysicalDevice> physica
     return listings;
 }
 
-constexpr const char* wish_option = "--device";
+constexpr const char* wish_argument = "device";  // of Device::open, or --device
 
 /// The device that the user asks for: `wish`, or VANTAGE_DEVICE if that is empty.
 struct Wish {
     std::string text, source;
 };
 Wish resolve(const std::string& wish) {
-    if (!wish.empty()) return {wish, wish_option};
+    if (!wish.empty()) return {wish, wish_argument};
     return {environment("VANTAGE_DEVICE").value_or("auto"), "VANTAGE_DEVICE"};
 }
 
@@ -125,7 +125,7 @@ std::vector<DeviceListing> Device::list(const std::string& wish) {
     try {
         static_cast<void>(choose_device(listings, text, source));
     } catch (const Error& error) {
-        if (error.kind() == ErrorKind::usage && source == wish_option) throw;
+        if (error.kind() == ErrorKind::usage && source == wish_argument) throw;
         // A wrong VANTAGE_DEVICE must not hide the list from a user who looks for the right name.
         judge_devices(listings);
         for (DeviceListing& listing : listings) {

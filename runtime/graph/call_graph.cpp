@@ -21,7 +21,7 @@ Graph graph_of_call(const OpCall& call) {
         operands.push_back(updated ? graph.state(name, type.shape, type.dtype)
                                    : graph.input(name, type.shape, type.dtype));
     }
-    const std::vector<Tensor> results = graph.call(*call.op, operands, call.attrs, call.where);
+    const std::vector<Tensor> results = add_call(graph, *call.op, operands, call.attrs, call.where);
     for (std::size_t i = 0; i < results.size(); ++i) graph.output(format("result{}", i), results[i]);
     return graph;
 }

@@ -277,4 +277,9 @@ std::vector<Tensor> Graph::call(const OpDef& op, std::vector<Tensor> inputs, Att
     return results;
 }
 
+std::vector<Tensor> internal::add_call(Graph& graph, const OpDef& op, std::vector<Tensor> inputs, Attrs attrs,
+                                       SourceLocation where) {
+    return GraphAccess::call(graph, op, std::move(inputs), std::move(attrs), where);
+}
+
 }  // namespace vantage

@@ -20,6 +20,10 @@ struct GraphData {
 struct GraphAccess {
     static std::vector<Node>& nodes(Graph& graph) { return graph.data().nodes; }
     static std::deque<Value>& values(Graph& graph) { return graph.data().values; }
+    static std::vector<Tensor> call(Graph& graph, const OpDef& op, std::vector<Tensor> inputs, Attrs attrs,
+                                    SourceLocation where) {
+        return graph.call(op, std::move(inputs), std::move(attrs), where);
+    }
     /// Whether a tensor is this value of `graph`, or of a copy of it.
     static bool same_value(const Tensor& tensor, const Graph& graph) {
         const auto id = static_cast<std::size_t>(tensor.id_);

@@ -176,6 +176,15 @@ OpDef define_op(const char* name, const char* summary, std::vector<const char*> 
                 decltype(OpDef::reference) reference, decltype(OpDef::cost) cost, std::vector<Kernel> kernels,
                 decltype(OpDef::cases) cases, StateOperands states = {});
 
+/// Adds a call of `op` to a graph; infers and checks types. Absent operands are empty Tensors. Errors name the op, the
+/// operand and its shape, and carry the caller's line; an operand that the op cannot do without must not be empty.
+std::vector<Tensor> add_call(Graph& graph, const OpDef& op, std::vector<Tensor> inputs, Attrs attrs,
+                             SourceLocation where);
+inline std::vector<Tensor> add_call(Graph&& graph, const OpDef& op, std::vector<Tensor> inputs, Attrs attrs,
+                                    SourceLocation where) {
+    return add_call(graph, op, std::move(inputs), std::move(attrs), where);
+}
+
 /// The operands of an op from one list, which makes both their indices and their names: VANTAGE_OPERANDS(x_, gamma_)
 /// declares the constants x_ = 0 and gamma_ = 1 and `operand_names`, {"x", "gamma"}, for OpDef::operands. The
 /// underscore leaves the plain names to variables.

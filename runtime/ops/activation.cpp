@@ -146,10 +146,10 @@ Activation activation_named(const std::string& name) {
 
 Tensor activate(Tensor x, Activation activation, SourceLocation where) {
     if (activation == Activation::none) return x;
-    return x.graph().call(activation_op, {x}, {{"kind", std::string(name_of(activation))}}, where)[0];
+    return add_call(x.graph(), activation_op, {x}, {{"kind", std::string(name_of(activation))}}, where)[0];
 }
 Tensor softcap(Tensor x, double cap, SourceLocation where) {
-    return x.graph().call(activation_op, {x}, {{"kind", std::string("softcap")}, {"cap", cap}}, where)[0];
+    return add_call(x.graph(), activation_op, {x}, {{"kind", std::string("softcap")}, {"cap", cap}}, where)[0];
 }
 
 }  // namespace vantage

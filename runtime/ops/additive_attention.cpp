@@ -115,7 +115,7 @@ const OpDef additive_scores_op =
 }  // namespace internal::ops::additive_scores
 
 Tensor additive_scores(Tensor q, Tensor k, Tensor w, SourceLocation where) {
-    return q.graph().call(additive_scores_op, {q, k, w}, {}, where)[0];
+    return add_call(q.graph(), additive_scores_op, {q, k, w}, {}, where)[0];
 }
 
 namespace {

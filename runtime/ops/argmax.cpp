@@ -72,6 +72,6 @@ const OpDef argmax_op =
 
 }  // namespace internal::ops::argmax
 
-Tensor argmax(Tensor x, SourceLocation where) { return x.graph().call(argmax_op, {x}, {}, where)[0]; }
+Tensor argmax(Tensor x, SourceLocation where) { return add_call(x.graph(), argmax_op, {x}, {}, where)[0]; }
 
 }  // namespace vantage

@@ -468,10 +468,10 @@ AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options
     if (options.hard) attrs.set("hard", true);
     if (options.statistics) attrs.set("statistics", true);
     const std::vector<Tensor> results =
-        q.graph().call(attention_op,
-                       {q, k, v, options.step, options.kv_len, options.mask, position_bias_of(options),
-                        options.block_mask, options.segment_ids, options.sinks},
-                       attrs, where);
+        add_call(q.graph(), attention_op,
+                 {q, k, v, options.step, options.kv_len, options.mask, position_bias_of(options), options.block_mask,
+                  options.segment_ids, options.sinks},
+                 attrs, where);
     using namespace ops::attention;
     if (!options.statistics) return {.o = results[o_], .lse = results[lse_]};
     return {.o = results[o_], .lse = results[lse_], .entropy = results[entropy_], .largest = results[largest_]};

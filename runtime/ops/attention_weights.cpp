@@ -45,9 +45,10 @@ std::vector<TensorType> infer(const OpCall& call) {
     const Attrs& a = call.attrs;
     const auto inside = [&](const char* what, std::int64_t first, std::int64_t count, std::int64_t limit) {
         call.require(first >= 0 && count >= 0 && first <= limit && count <= limit - first,
-                     format("{} {} … {} are outside of 0 … {}", what, first, first + count, limit));
+                     format("{} {} … {} are outside of 0 … {}", what, first, first + count - 1, limit - 1));
     };
-    inside("head", a.integer("head"), 1, q.shape[1]);
+    const std::int64_t head = a.integer("head"), heads = q.shape[1];
+    call.require(head >= 0 && head < heads, format("head {} is outside of 0 … {}", head, heads - 1));
     inside("rows", a.integer("first_row"), a.integer("rows"), q.shape[0]);
     inside("keys", a.integer("first_key"), a.integer("keys"), k.shape[0]);
     constexpr std::int64_t far = std::int64_t{1} << 30;
@@ -152,12 +153,15 @@ const OpDef attention_weights_op =
 
 namespace {
 
-void set_window(Attrs& attrs, const AttentionWindow& w) {
+void set_window(Attrs& attrs, const AttentionWindow& w, const Tensor& q, const Tensor& k) {
+    const auto count = [](std::int64_t wanted, std::int64_t first, const Tensor& all) {
+        return wanted == -1 && first >= 0 && all && all.shape().rank() > 0 ? all.shape()[0] - first : wanted;
+    };
     for (const auto& [name, value] : {std::pair{"head", w.head},
                                       {"first_row", w.first_row},
-                                      {"rows", w.rows},
+                                      {"rows", count(w.rows, w.first_row, q)},
                                       {"first_key", w.first_key},
-                                      {"keys", w.keys},
+                                      {"keys", count(w.keys, w.first_key, k)},
                                       {"position", w.position}})
         attrs.set(name, value);
 }
@@ -174,10 +178,10 @@ Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, cons
                     "attention_weights: heads_first and kv_len are not supported; give q and k as [n, heads, D]",
                     where);
     Attrs attrs = rule_attrs(options);
-    set_window(attrs, w);
-    return q.graph().call(attention_weights_op,
-                          {q, k, lse, options.mask, position_bias_of(options), options.block_mask, options.segment_ids},
-                          attrs, where)[0];
+    set_window(attrs, w, q, k);
+    return add_call(q.graph(), attention_weights_op,
+                    {q, k, lse, options.mask, position_bias_of(options), options.block_mask, options.segment_ids},
+                    attrs, where)[0];
 }
 
 Tensor linear_attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, LinearAttentionOptions options,
@@ -186,8 +190,8 @@ Tensor linear_attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow 
         throw Error(ErrorKind::usage, "linear_attention_weights: keys and queries are wanted tokens first", where);
     Attrs attrs{{"feature", std::string(options.elu ? "elu+1" : "none")}};
     if (options.causal) attrs.set("causal", true);
-    set_window(attrs, w);
-    return q.graph().call(attention_weights_op, {q, k, lse}, attrs, where)[0];
+    set_window(attrs, w, q, k);
+    return add_call(q.graph(), attention_weights_op, {q, k, lse}, attrs, where)[0];
 }
 
 }  // namespace vantage

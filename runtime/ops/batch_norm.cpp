@@ -130,8 +130,8 @@ BatchNormResult batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor mean, Ten
                            SourceLocation where) {
     using namespace ops::batch_norm;
     const std::vector<Tensor> results =
-        x.graph().call(batch_norm_op, {x, gamma, beta, mean, variance},
-                       {{"training", options.training}, {"eps", options.eps}, {"momentum", options.momentum}}, where);
+        add_call(x.graph(), batch_norm_op, {x, gamma, beta, mean, variance},
+                 {{"training", options.training}, {"eps", options.eps}, {"momentum", options.momentum}}, where);
     return options.training ? BatchNormResult{results[y_], results[new_mean_], results[new_variance_]}
                             : BatchNormResult{results[y_], mean, variance};
 }

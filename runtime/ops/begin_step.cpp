@@ -2,6 +2,9 @@
 //   position += valid;  valid = min(rows, end - position);  keys = position + valid
 #include "runtime/ops/begin_step.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "runtime/ops/step.h"
 #include "shaders/params/begin_step.h"
 #include "vantage/ops.h"
@@ -67,8 +70,34 @@ const OpDef begin_step_op = define_op(
 
 }  // namespace internal::ops::begin_step
 
+std::vector<std::int32_t> Step::words() const {
+    std::vector<std::int32_t> words(size);
+    const auto put = [&](int word, std::uint32_t value) { at(words, word) = std::bit_cast<std::int32_t>(value); };
+    const auto put_real = [&](int word, double value) {
+        put(word, std::bit_cast<std::uint32_t>(static_cast<float>(value)));
+    };
+    put(STEP_POSITION, u32(position));
+    put(STEP_VALID, u32(valid));
+    put(STEP_END, u32(end));
+    put(STEP_KEYS, u32(position + valid));
+    put(STEP_DONE, done ? 1 : 0);
+    put(STEP_LIMIT, u32(limit));
+    put(STEP_SEED_LOW, static_cast<std::uint32_t>(seed));
+    put(STEP_SEED_HIGH, static_cast<std::uint32_t>(seed >> 32));
+    put_real(STEP_TEMPERATURE, sampling.temperature);
+    put(STEP_TOP_K, u32(sampling.top_k));
+    put_real(STEP_TOP_P, sampling.top_p);
+    put_real(STEP_MIN_P, sampling.min_p);
+    put_real(STEP_PENALTY, repeat_penalty);
+    const std::size_t ends = std::min<std::size_t>(end_tokens.size(), 8);
+    put(STEP_END_TOKENS, u32(ends));
+    std::copy_n(end_tokens.begin(), ends, words.begin() + STEP_END_TOKEN);
+    return words;
+}
+static_assert(Step::size == STEP_WORDS);
+
 Tensor begin_step(Tensor step, std::int64_t rows, SourceLocation where) {
-    return step.graph().call(begin_step_op, {step}, {{"rows", rows}}, where)[0];
+    return add_call(step.graph(), begin_step_op, {step}, {{"rows", rows}}, where)[0];
 }
 
 }  // namespace vantage

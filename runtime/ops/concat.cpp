@@ -61,6 +61,6 @@ const OpDef concat_op = define_op("concat", "y = [a; b] along the first axis, in
 
 }  // namespace internal::ops::concat
 
-Tensor concat(Tensor a, Tensor b, SourceLocation where) { return a.graph().call(concat_op, {a, b}, {}, where)[0]; }
+Tensor concat(Tensor a, Tensor b, SourceLocation where) { return add_call(a.graph(), concat_op, {a, b}, {}, where)[0]; }
 
 }  // namespace vantage

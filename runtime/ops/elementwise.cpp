@@ -147,10 +147,10 @@ const OpDef scale_op = define_op("scale", "y = factor x", scale::operand_names, 
 
 }  // namespace internal::ops::elementwise
 
-Tensor add(Tensor a, Tensor b, SourceLocation where) { return a.graph().call(add_op, {a, b}, {}, where)[0]; }
-Tensor mul(Tensor a, Tensor b, SourceLocation where) { return a.graph().call(mul_op, {a, b}, {}, where)[0]; }
+Tensor add(Tensor a, Tensor b, SourceLocation where) { return add_call(a.graph(), add_op, {a, b}, {}, where)[0]; }
+Tensor mul(Tensor a, Tensor b, SourceLocation where) { return add_call(a.graph(), mul_op, {a, b}, {}, where)[0]; }
 Tensor scale(Tensor x, double factor, SourceLocation where) {
-    return x.graph().call(scale_op, {x}, {{"factor", factor}}, where)[0];
+    return add_call(x.graph(), scale_op, {x}, {{"factor", factor}}, where)[0];
 }
 
 }  // namespace vantage

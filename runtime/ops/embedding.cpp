@@ -159,7 +159,7 @@ Tensor embedding(Tensor ids, Tensor w, Tensor positions, EmbeddingOptions option
                 {"position_offset", options.position_offset},
                 {"dtype", std::string(name_of(options.dtype))}};
     if (options.step) attrs.set("rows", options.rows);
-    return ids.graph().call(embedding_op, {ids, w, positions, options.step}, attrs, where)[0];
+    return add_call(ids.graph(), embedding_op, {ids, w, positions, options.step}, attrs, where)[0];
 }
 
 }  // namespace vantage

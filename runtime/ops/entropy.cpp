@@ -60,6 +60,6 @@ const OpDef entropy_op = define_op("entropy", "h = -sum p ln p over rows, in nat
 
 }  // namespace internal::ops::entropy
 
-Tensor entropy(Tensor p, SourceLocation where) { return p.graph().call(entropy_op, {p}, {}, where)[0]; }
+Tensor entropy(Tensor p, SourceLocation where) { return add_call(p.graph(), entropy_op, {p}, {}, where)[0]; }
 
 }  // namespace vantage

@@ -196,8 +196,8 @@ const OpDef expert_linear_op =
 Tensor expert_linear(Tensor x, Tensor weight, ExpertOrder to, Tensor bias, bool transposed, SourceLocation where) {
     Attrs attrs;
     if (transposed) attrs.set("transpose_w", true);
-    return x.graph().call(expert_linear_op, {x, weight, bias, to.index, to.slots, to.order, to.offsets}, attrs,
-                          where)[0];
+    return add_call(x.graph(), expert_linear_op, {x, weight, bias, to.index, to.slots, to.order, to.offsets}, attrs,
+                    where)[0];
 }
 
 }  // namespace vantage

@@ -272,8 +272,8 @@ HeadNumbers head_statistics(Tensor q, Tensor k, Tensor lse, Tensor tokens, Tenso
     Attrs attrs = rule_attrs(options);
     for (const auto& [name, value] : {std::pair{"first_row", first_row}, {"rows", rows}, {"keys", keys}})
         attrs.set(name, value);
-    const std::vector<Tensor> results = q.graph().call(
-        head_statistics_op,
+    const std::vector<Tensor> results = add_call(
+        q.graph(), head_statistics_op,
         {q, k, lse, options.mask, position_bias_of(options), options.block_mask, options.segment_ids, factors, tokens},
         attrs, where);
     return {results[ops::head_statistics::rows_], results[ops::head_statistics::keys_]};

@@ -117,8 +117,8 @@ const OpDef merge_heads_op = define_op(
 }  // namespace internal::ops::heads
 
 Tensor split_heads(Tensor x, std::int64_t heads, SourceLocation where) {
-    return x.graph().call(split_heads_op, {x}, {{"heads", heads}}, where)[0];
+    return add_call(x.graph(), split_heads_op, {x}, {{"heads", heads}}, where)[0];
 }
-Tensor merge_heads(Tensor x, SourceLocation where) { return x.graph().call(merge_heads_op, {x}, {}, where)[0]; }
+Tensor merge_heads(Tensor x, SourceLocation where) { return add_call(x.graph(), merge_heads_op, {x}, {}, where)[0]; }
 
 }  // namespace vantage

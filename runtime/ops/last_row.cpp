@@ -70,7 +70,7 @@ const OpDef last_row_op =
 }  // namespace internal::ops::last_row
 
 Tensor last_row(Tensor x, Tensor step, SourceLocation where) {
-    return x.graph().call(last_row_op, {x, step}, {}, where)[0];
+    return add_call(x.graph(), last_row_op, {x, step}, {}, where)[0];
 }
 
 }  // namespace vantage

@@ -124,7 +124,7 @@ const OpDef layer_norm_op = define_op(
 }  // namespace internal::ops::layer_norm
 
 Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta, double eps, SourceLocation where) {
-    return x.graph().call(layer_norm_op, {x, gamma, beta, {}}, {{"eps", eps}}, where)[ops::layer_norm::y_];
+    return add_call(x.graph(), layer_norm_op, {x, gamma, beta, {}}, {{"eps", eps}}, where)[ops::layer_norm::y_];
 }
 
 }  // namespace vantage

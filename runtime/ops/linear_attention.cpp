@@ -192,7 +192,7 @@ LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAtten
     if (options.causal) attrs.set("causal", true);
     if (options.heads_first) attrs.set("heads_first", true);
     if (!options.elu) attrs.set("feature", std::string("none"));
-    const std::vector<Tensor> results = q.graph().call(linear_attention_op, {q, k, v}, attrs, where);
+    const std::vector<Tensor> results = add_call(q.graph(), linear_attention_op, {q, k, v}, attrs, where);
     return {results[ops::linear_attention::o_], results[ops::linear_attention::state_kv_],
             results[ops::linear_attention::state_k_], results[ops::linear_attention::lse_]};
 }

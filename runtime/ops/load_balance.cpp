@@ -73,7 +73,7 @@ const OpDef load_balance_op =
 }  // namespace internal::ops::load_balance
 
 Tensor load_balance(Routing routing, SourceLocation where) {
-    return routing.probs.graph().call(load_balance_op, {routing.probs, routing.index}, {}, where)[0];
+    return add_call(routing.probs.graph(), load_balance_op, {routing.probs, routing.index}, {}, where)[0];
 }
 
 }  // namespace vantage

@@ -78,7 +78,7 @@ const OpDef mark_seen_op = define_op(
 }  // namespace internal::ops::mark_seen
 
 Tensor mark_seen(Tensor seen, Tensor tokens, Tensor step, SourceLocation where) {
-    return seen.graph().call(mark_seen_op, {seen, tokens, step}, {}, where)[0];
+    return add_call(seen.graph(), mark_seen_op, {seen, tokens, step}, {}, where)[0];
 }
 
 }  // namespace vantage

@@ -158,7 +158,7 @@ Tensor matmul(Tensor a, Tensor b, MatmulOptions options, Tensor bias, Tensor res
     if (options.f16_operands) attrs.set("f16_operands", true);
     if (options.int8_operands) attrs.set("int8_operands", true);
     if (options.activation != Activation::none) attrs.set("activation", std::string(name_of(options.activation)));
-    return a.graph().call(matmul_op, {a, b, bias, residual}, attrs, where)[0];
+    return add_call(a.graph(), matmul_op, {a, b, bias, residual}, attrs, where)[0];
 }
 
 namespace {

@@ -92,7 +92,7 @@ const OpDef patches_op =
 }  // namespace internal::ops::patches
 
 Tensor patches(Tensor x, std::int64_t height, std::int64_t width, SourceLocation where) {
-    return x.graph().call(patches_op, {x}, {{"patch_height", height}, {"patch_width", width}}, where)[0];
+    return add_call(x.graph(), patches_op, {x}, {{"patch_height", height}, {"patch_width", width}}, where)[0];
 }
 
 Tensor patch_embed(Tensor x, Tensor weight, Tensor bias, SourceLocation where) {

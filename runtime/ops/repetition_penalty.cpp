@@ -71,7 +71,7 @@ const OpDef repetition_penalty_op =
 }  // namespace internal::ops::repetition_penalty
 
 Tensor repetition_penalty(Tensor logits, Tensor seen, double penalty, SourceLocation where) {
-    return logits.graph().call(repetition_penalty_op, {logits, seen}, {{"penalty", penalty}}, where)[0];
+    return add_call(logits.graph(), repetition_penalty_op, {logits, seen}, {{"penalty", penalty}}, where)[0];
 }
 
 }  // namespace vantage

@@ -115,8 +115,8 @@ const OpDef rms_norm_op = define_op(
 }  // namespace internal::ops::rms_norm
 
 Tensor rms_norm(Tensor x, Tensor weight, double eps, double weight_offset, SourceLocation where) {
-    return x.graph().call(rms_norm_op, {x, weight, {}}, {{"eps", eps}, {"weight_offset", weight_offset}},
-                          where)[ops::rms_norm::y_];
+    return add_call(x.graph(), rms_norm_op, {x, weight, {}}, {{"eps", eps}, {"weight_offset", weight_offset}},
+                    where)[ops::rms_norm::y_];
 }
 
 }  // namespace vantage

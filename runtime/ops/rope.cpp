@@ -240,8 +240,8 @@ const OpDef rope_write_op = define_op(
 }  // namespace internal::ops::rope
 
 Tensor rope(Tensor x, Tensor table, RopeOptions options, SourceLocation where) {
-    return x.graph().call(rope_op, {x, table, options.positions, options.step},
-                          {{"interleaved", options.interleaved}, {"heads_first", options.heads_first}}, where)[0];
+    return add_call(x.graph(), rope_op, {x, table, options.positions, options.step},
+                    {{"interleaved", options.interleaved}, {"heads_first", options.heads_first}}, where)[0];
 }
 
 }  // namespace vantage

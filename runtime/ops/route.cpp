@@ -116,7 +116,7 @@ const OpDef route_op =
 
 Routing route(Tensor logits, std::int64_t top_k, bool renormalise, Tensor step, SourceLocation where) {
     const std::vector<Tensor> results =
-        logits.graph().call(route_op, {logits, step}, {{"top_k", top_k}, {"renormalise", renormalise}}, where);
+        add_call(logits.graph(), route_op, {logits, step}, {{"top_k", top_k}, {"renormalise", renormalise}}, where);
     return {results[ops::route::probs_], results[ops::route::index_], results[ops::route::weight_]};
 }
 

@@ -180,7 +180,7 @@ const OpDef sample_op = define_op(
 }  // namespace internal::ops::sample
 
 SampleResult sample(Tensor logits, Tensor tokens, Tensor step, Tensor seen, SourceLocation where) {
-    const std::vector<Tensor> next = logits.graph().call(sample_op, {logits, tokens, step, seen}, {}, where);
+    const std::vector<Tensor> next = add_call(logits.graph(), sample_op, {logits, tokens, step, seen}, {}, where);
     return {next[ops::sample::next_tokens_], next[ops::sample::next_step_]};
 }
 

@@ -117,12 +117,12 @@ const OpDef sampling_probs_op =
 }  // namespace internal::ops::sampling_probs
 
 Tensor sampling_probs(Tensor logits, SamplingOptions options, SourceLocation where) {
-    return logits.graph().call(sampling_probs_op, {logits},
-                               {{"temperature", options.temperature},
-                                {"top_k", options.top_k},
-                                {"top_p", options.top_p},
-                                {"min_p", options.min_p}},
-                               where)[0];
+    return add_call(logits.graph(), sampling_probs_op, {logits},
+                    {{"temperature", options.temperature},
+                     {"top_k", options.top_k},
+                     {"top_p", options.top_p},
+                     {"min_p", options.min_p}},
+                    where)[0];
 }
 
 }  // namespace vantage

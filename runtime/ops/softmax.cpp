@@ -141,11 +141,11 @@ const OpDef log_softmax_op =
 }  // namespace internal::ops::softmax
 
 Tensor softmax(Tensor x, int axis, double scale, SourceLocation where) {
-    return x.graph().call(softmax_op, {x}, {{"axis", axis}, {"scale", scale}}, where)[0];
+    return add_call(x.graph(), softmax_op, {x}, {{"axis", axis}, {"scale", scale}}, where)[0];
 }
 
 Tensor log_softmax(Tensor x, int axis, double scale, SourceLocation where) {
-    return x.graph().call(log_softmax_op, {x}, {{"axis", axis}, {"scale", scale}}, where)[0];
+    return add_call(x.graph(), log_softmax_op, {x}, {{"axis", axis}, {"scale", scale}}, where)[0];
 }
 
 }  // namespace vantage

@@ -96,7 +96,7 @@ const OpDef sort_by_expert_op =
 
 ExpertOrder sort_by_expert(Tensor index, std::int64_t experts, std::int64_t capacity, SourceLocation where) {
     const std::vector<Tensor> results =
-        index.graph().call(sort_by_expert_op, {index}, {{"experts", experts}, {"capacity", capacity}}, where);
+        add_call(index.graph(), sort_by_expert_op, {index}, {{"experts", experts}, {"capacity", capacity}}, where);
     using namespace ops::sort_by_expert;
     return {index, results[slots_], results[order_], results[offsets_]};
 }

@@ -225,7 +225,7 @@ const OpDef split_qkv_write_op = define_op(
 QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head, SourceLocation where) {
     const Attrs attrs{
         {"heads", heads}, {"kv_heads", kv_heads}, {"layout", std::string(per_head ? "per_head" : "concat")}};
-    const std::vector<Tensor> parts = x.graph().call(split_qkv_op, {x}, attrs, where);
+    const std::vector<Tensor> parts = add_call(x.graph(), split_qkv_op, {x}, attrs, where);
     return {parts[ops::split_qkv::q_], parts[ops::split_qkv::k_], parts[ops::split_qkv::v_]};
 }
 

@@ -116,7 +116,7 @@ Tensor swiglu(Tensor gate, Tensor up, Gating gating, SourceLocation where) {
     if (gating.interleaved) attrs.set("interleaved", true);
     if (gating.limit != 0) attrs.set("limit", gating.limit);
     if (gating.up_offset != 0) attrs.set("up_offset", gating.up_offset);
-    return gate.graph().call(swiglu_op, {gate, up}, attrs, where)[0];
+    return add_call(gate.graph(), swiglu_op, {gate, up}, attrs, where)[0];
 }
 
 }  // namespace vantage

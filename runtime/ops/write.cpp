@@ -100,7 +100,7 @@ Tensor write(Tensor state, Tensor rows, Tensor step, SourceLocation where) {
     const Graph& graph = state.graph();
     Attrs attrs;
     if (graph.value(graph.storage(state.id())).kind != ValueKind::state) attrs.set("by_lane", true);
-    return state.graph().call(write_op, {state, rows, step}, attrs, where)[0];
+    return add_call(state.graph(), write_op, {state, rows, step}, attrs, where)[0];
 }
 
 }  // namespace vantage

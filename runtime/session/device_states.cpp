@@ -57,13 +57,10 @@ void DeviceStates::map_lanes(StepOf of, std::span<const std::size_t> slots) {
 
 namespace {
 
-void start_step(std::uint32_t* words, std::int64_t position, std::int64_t end, std::int64_t context) {
+void put_step(std::uint32_t* words, const Step& step) {
     const std::uint32_t shift = words[STEP_SHIFT];  // the lane's, not the slot's
-    std::memset(words, 0, STEP_WORDS * 4);
+    std::memcpy(words, step.words().data(), STEP_WORDS * 4);
     words[STEP_SHIFT] = shift;
-    words[STEP_POSITION] = u32(position);
-    words[STEP_END] = u32(end);
-    words[STEP_LIMIT] = u32(context);
 }
 
 void copy_integers(std::byte* to, std::span<const std::int32_t> numbers) {
@@ -73,21 +70,16 @@ void copy_integers(std::byte* to, std::span<const std::int32_t> numbers) {
 }  // namespace
 
 void DeviceStates::write_step(std::size_t slot, const SequenceState& s, std::int64_t left, bool done) {
-    std::uint32_t* words = step(StepOf::own, slot);
-    start_step(words, s.processed, s.processed + left, context_);
-    words[STEP_DONE] = done ? 1 : 0;
-    words[STEP_SEED_LOW] = static_cast<std::uint32_t>(s.sampling.seed);
-    words[STEP_SEED_HIGH] = static_cast<std::uint32_t>(s.sampling.seed >> 32);
-    const auto bits = [](double value) { return std::bit_cast<std::uint32_t>(static_cast<float>(value)); };
-    words[STEP_TEMPERATURE] = bits(s.sampling.temperature);
-    words[STEP_TOP_K] = u32(s.sampling.top_k);
-    words[STEP_TOP_P] = bits(s.sampling.top_p);
-    words[STEP_MIN_P] = bits(s.sampling.min_p);
-    words[STEP_PENALTY] = bits(s.sampling.repeat_penalty);
-    const std::vector<std::int64_t>& end_tokens = config_of(model_).end_tokens;
-    const std::size_t ends = s.sampling.ignore_end ? 0 : std::min<std::size_t>(end_tokens.size(), 8);
-    words[STEP_END_TOKENS] = u32(ends);
-    for (std::size_t i = 0; i < ends; ++i) words[STEP_END_TOKEN + i] = u32(end_tokens[i]);
+    Step next{.position = s.processed,
+              .end = s.processed + left,
+              .limit = context_,
+              .done = done,
+              .seed = s.sampling.seed,
+              .sampling = {s.sampling.temperature, s.sampling.top_k, s.sampling.top_p, s.sampling.min_p},
+              .repeat_penalty = s.sampling.repeat_penalty};
+    const std::vector<std::int64_t>& ends = config_of(model_).end_tokens;
+    if (!s.sampling.ignore_end) next.end_tokens.assign(ends.begin(), ends.end());
+    put_step(step(StepOf::own, slot), next);
 }
 
 void DeviceStates::write_tokens(std::size_t slot, const SequenceState& s) {
@@ -98,13 +90,13 @@ void DeviceStates::write_tokens(std::size_t slot, const SequenceState& s) {
 }
 
 void DeviceStates::write_source(std::size_t slot, const SequenceState& s) {
-    start_step(step(StepOf::source, slot), 0, std::ssize(s.source), context_);
+    put_step(step(StepOf::source, slot), {.end = std::ssize(s.source), .limit = context_});
     reinterpret_cast<std::int32_t*>(buffer(model_names::source_length).mapped())[slot] =
         static_cast<std::int32_t>(s.source.size());
     copy_integers(integers(model_names::source_tokens, slot), s.source);
 }
 
-void DeviceStates::skip_source(std::size_t slot) { start_step(step(StepOf::source, slot), 0, 0, context_); }
+void DeviceStates::skip_source(std::size_t slot) { put_step(step(StepOf::source, slot), {.limit = context_}); }
 
 DeviceStates::SavedStep DeviceStates::read_step(std::size_t slot) const {
     SavedStep saved;

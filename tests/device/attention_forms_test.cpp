@@ -275,7 +275,7 @@ double keys_scored(std::int64_t n, Attrs attrs, std::int64_t block = 0, bool mas
                                   bigbird_block_mask(n / block, {.global = 1, .window = 3, .random = 1}));
     }
     attrs.set("counts", true);
-    sheet.graph.output("counts", sheet.graph.call(attention_op, operands, attrs, SourceLocation::here())[1]);
+    sheet.graph.output("counts", add_call(sheet.graph, attention_op, operands, attrs, SourceLocation::here())[1]);
     const Values counts = sheet.run().at("counts");
     return std::accumulate(counts.begin(), counts.end(), 0.0);
 }
@@ -306,8 +306,8 @@ TEST_CASE("the keys that linear attention looks at grow with n", "[attention][co
         const auto part = [&](const char* name) { return sheet.input(name, {n, 1, width}, normal(n * width, 1)); };
         Attrs attrs{{"counts", true}};
         if (causal) attrs.set("causal", true);
-        const std::vector<Tensor> results =
-            sheet.graph.call(linear_attention_op, {part("q"), part("k"), part("v")}, attrs, SourceLocation::here());
+        const std::vector<Tensor> results = add_call(sheet.graph, linear_attention_op,
+                                                     {part("q"), part("k"), part("v")}, attrs, SourceLocation::here());
         sheet.graph.output("counts", results[3]);
         const Values counts = sheet.run().at("counts");
         return std::accumulate(counts.begin(), counts.end(), 0.0);

@@ -34,7 +34,7 @@ Plan blocks_with(const OpDef& op, int where) {
     for (int layer = 0; layer < 4; ++layer) {
         const Graph::Scope scope = g.scope("h", layer);
         const Tensor y = gelu(x);
-        x = layer == where ? g.call(op, {y}, {{"factor", 2.0}}, SourceLocation::here())[0] : scale(y, 2);
+        x = layer == where ? add_call(g, op, {y}, {{"factor", 2.0}}, SourceLocation::here())[0] : scale(y, 2);
     }
     g.output("y", x);
     Plan plan = plan_of(std::move(g));
@@ -70,7 +70,7 @@ TEST_CASE("a kernel that writes beyond its result meets the red zone", "[plan]")
         launched_wrong<[](OpCall& call) { ++call.inputs[0]->shape[0], ++call.outputs[0].shape[0]; }>("embedding");
     Graph g;
     const Tensor ids = g.input("ids", {5}, DType::i32);
-    const Tensor rows = g.call(op, {ids, g.weight("w", {9, 64}), {}, {}}, {}, SourceLocation::here())[0];
+    const Tensor rows = add_call(g, op, {ids, g.weight("w", {9, 64}), {}, {}}, {}, SourceLocation::here())[0];
     g.output("y", scale(rows, 2));
     Plan plan = plan_of(std::move(g));
     plan.write("ids", std::vector<std::int32_t>{0, 1, 2, 3, 4});
@@ -84,7 +84,7 @@ TEST_CASE("a kernel that writes behind a state meets its red zone", "[plan]") {
     Graph g;
     const Tensor step = begin_step(g.state("step", {STEP_WORDS}, DType::u32, true), 4);
     const Tensor rows = g.input("rows", {4, 8});
-    g.call(op, {g.state("cache", {2, 8}, DType::f32), rows, step}, {}, SourceLocation::here());
+    add_call(g, op, {g.state("cache", {2, 8}, DType::f32), rows, step}, {}, SourceLocation::here());
     Plan plan = plan_of(std::move(g));
     std::vector<std::int32_t> words(STEP_WORDS);
     words[STEP_END] = 4, words[STEP_LIMIT] = 8;

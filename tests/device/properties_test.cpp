@@ -70,7 +70,7 @@ double sum_of_row(const Values& x, std::size_t row, std::size_t width) {
 }
 
 Tensor activated(Tensor x, const char* kind) {
-    return x.graph().call(activation_op, {x}, {{"kind", std::string(kind)}}, SourceLocation::here())[0];
+    return add_call(x.graph(), activation_op, {x}, {{"kind", std::string(kind)}}, SourceLocation::here())[0];
 }
 
 }  // namespace
@@ -180,9 +180,9 @@ TEST_CASE("a norm with its residual inside is the sum and then the norm", "[prop
         const Tensor gamma = sheet.input("gamma", {cols}, normal(cols, 7, 0.2f, 1)),
                      beta = sheet.input("beta", {cols}, normal(cols, 8));
         const std::vector<Tensor> layer =
-            sheet.graph.call(layer_norm_op, {x, gamma, beta, residual}, {{"eps", 1e-5}}, SourceLocation::here());
-        const std::vector<Tensor> rms = sheet.graph.call(
-            rms_norm_op, {x, gamma, residual}, {{"eps", 1e-6}, {"weight_offset", 1.0}}, SourceLocation::here());
+            add_call(sheet.graph, layer_norm_op, {x, gamma, beta, residual}, {{"eps", 1e-5}}, SourceLocation::here());
+        const std::vector<Tensor> rms = add_call(sheet.graph, rms_norm_op, {x, gamma, residual},
+                                                 {{"eps", 1e-6}, {"weight_offset", 1.0}}, SourceLocation::here());
         const Tensor sum = add(x, residual);
         sheet.graph.output("sum", sum);
         sheet.graph.output("layer sum", layer[3]);

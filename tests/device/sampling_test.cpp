@@ -132,6 +132,30 @@ std::vector<double> count(const std::vector<std::size_t>& tokens, std::size_t vo
 
 }  // namespace
 
+TEST_CASE("a step as the host writes it has the words that kernels read", "[sampling]") {
+    const Settings s{.rule = {.temperature = 0.7f, .top_k = 40, .top_p = 0.9f, .min_p = 0.05f},
+                     .penalty = 1.3f,
+                     .seed = 77,
+                     .end = 12,
+                     .limit = 64,
+                     .end_tokens = {5, 9}};
+    const std::vector<std::int32_t> words = Step{
+        .position = 3,
+        .valid = 0,
+        .end = 12,
+        .limit = 64,
+        .seed = 77,
+        .sampling = {0.7, 40, 0.9, 0.05},
+        .repeat_penalty = 1.3,
+        .end_tokens = {5, 9}}.words();
+    std::vector<std::byte> want = step_bytes(s, 3, 0);
+    const std::uint32_t keys = 3;
+    std::memcpy(want.data() + STEP_KEYS * 4, &keys, 4);
+    CHECK(std::ranges::equal(std::as_bytes(std::span(words)), want));
+    CHECK(Step{.seed = std::uint64_t{7} << 32}.words()[STEP_SEED_HIGH] == 7);
+    CHECK(Step{.done = true, .end_tokens = std::vector<std::int32_t>(12, 1)}.words()[STEP_END_TOKENS] == 8);
+}
+
 TEST_CASE("tokens are drawn as often as their probabilities say", "[sampling]") {
     const std::vector<float> logits = random_logits(50, 3, 1.5f);
     Sampler sampler(logits);

@@ -81,7 +81,7 @@ TEST_CASE("a session that generates refuses other threads between its tokens", "
         }).join();
         return true;
     };
-    const SessionOptions options{.sampling = {.ignore_end = true}, .context = 16};
+    const SessionOptions options{.context = 16, .sampling = {.ignore_end = true}};
     Session session(mini_world(), options);
     session.append(some_ids(5));
     session.generate(2, [&](std::int32_t) { return ask_in_thread(session); });

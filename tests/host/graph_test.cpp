@@ -174,15 +174,15 @@ TEST_CASE("an op may have more results than it has states", "[graph]") {
     op.alias = {0};
     Graph g;
     const Tensor state = g.state("state", {3}, DType::f32);
-    const std::vector<Tensor> results = g.call(op, {state}, {}, SourceLocation::here());
+    const std::vector<Tensor> results = add_call(g, op, {state}, {}, SourceLocation::here());
     REQUIRE(results.size() == 5);
     CHECK(g.value(results[0].id()).alias == state.id());
     for (std::size_t i = 1; i < 5; ++i) CHECK(g.value(results[i].id()).alias == -1);
     op.alias = {-1, 1};
     expect_error(ErrorKind::usage, {"five: result 1 takes over operand 1"},
-                 [&] { g.call(op, {state}, {}, SourceLocation::here()); });
+                 [&] { add_call(g, op, {state}, {}, SourceLocation::here()); });
     expect_error(ErrorKind::usage, {"five: 2 operands are given, but it takes at most 1"}, [&] {
-        g.call(op, {state, state}, {}, SourceLocation::here());
+        add_call(g, op, {state, state}, {}, SourceLocation::here());
     });
 }
 

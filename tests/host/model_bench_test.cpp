@@ -124,5 +124,5 @@ TEST_CASE("Programs are run with variables of their own, and what they write is 
     CHECK(finished.out == "a word");
     CHECK(finished.code == 3);
     CHECK(run_program({"/bin/sh", "-c", "kill -9 $$"}, {}).code == 137);
-    CHECK_THROWS_AS(run_program({"/nowhere/program"}, {}), Error);
+    test::expect_error(ErrorKind::bad_file, {"/nowhere/program"}, [] { run_program({"/nowhere/program"}, {}); });
 }
