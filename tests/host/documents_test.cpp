@@ -193,7 +193,7 @@ TEST_CASE("the table at the beginning of the tour names a function of each file"
     CHECK(rows == 5);
 }
 
-TEST_CASE("lines of headers and build files have at most 120 characters", "[documents]") {
+TEST_CASE("lines of headers, build files and pages have at most 120 characters", "[documents]") {
     const auto is_long = [](const std::string& line) {
         return std::ranges::count_if(line, [](char c) { return (c & 0xc0) != 0x80; }) > 120;  // not bytes: UTF-8
     };
@@ -207,11 +207,24 @@ TEST_CASE("lines of headers and build files have at most 120 characters", "[docu
             if (const auto extension = entry.path().extension(); extension == ".h" || extension == ".cmake")
                 files.push_back(entry.path().string());
     CHECK(files.size() > 100);
+    for (const char* page : {"README.md", "CONTRIBUTING.md"}) files.push_back(root + "/" + page);
+    for (const auto& entry : std::filesystem::directory_iterator(root + "/docs"))
+        if (entry.path().extension() == ".md") files.push_back(entry.path().string());
     for (const std::string& file : files) {
         std::istringstream lines(read_file(file));
         std::string line;
         for (int number = 1; std::getline(lines, line); ++number)
-            if (is_long(line)) FAIL_CHECK(file << ":" << number << ": " << line);
+            if (is_long(line) && !line.starts_with('|')) FAIL_CHECK(file << ":" << number << ": " << line);
+    }
+}
+
+TEST_CASE("loops of windows wait when the session has ended", "[documents]") {
+    for (const char* file :
+         {"README.md", "docs/viewer.md", "include/vantage/view.h", "examples/attention_window.cpp"}) {
+        const std::string text = read_file(root + "/" + file);
+        INFO(file);
+        CHECK(text.find("turn(session.ended() ? 1 : 0)") != text.npos);
+        CHECK(text.find(".turn())") == text.npos);
     }
 }
 

@@ -7,12 +7,17 @@ namespace vantage::view {
 
 TileRange tiles_of(const Rectangle& part, const Extent& extent, int level) {
     const auto span = static_cast<double>(std::int64_t{TILE_CELLS} << level);
-    const auto first = [&](double token) { return static_cast<std::int64_t>(std::floor(std::max(token, 0.0) / span)); };
-    const auto last = [&](double token, std::int64_t there) {
-        return static_cast<std::int64_t>(std::ceil(std::clamp(token, 0.0, static_cast<double>(there)) / span));
+    const auto tiles = [&](double token, std::int64_t there) {
+        return std::clamp(token, 0.0, static_cast<double>(there)) / span;
     };
-    return {first(part.first_row), last(part.last_row, extent.rows), first(part.first_column),
-            last(part.last_column, extent.columns())};
+    const auto first = [&](double token, std::int64_t there) {
+        return static_cast<std::int64_t>(std::floor(tiles(token, there)));
+    };
+    const auto last = [&](double token, std::int64_t there) {
+        return static_cast<std::int64_t>(std::ceil(tiles(token, there)));
+    };
+    return {first(part.first_row, extent.rows), last(part.last_row, extent.rows),
+            first(part.first_column, extent.columns()), last(part.last_column, extent.columns())};
 }
 
 double visible_area(const TileKey& key, const Rectangle& part) {
