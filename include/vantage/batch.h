@@ -54,6 +54,7 @@ public:
     std::vector<DispatchTiming> take_timings();
 
 private:
+    friend struct internal::SessionAccess;
     internal::SessionUse use() const;
     std::shared_ptr<internal::SessionCore> core_;
     std::vector<std::unique_ptr<Sequence>> sequences_;

@@ -124,7 +124,7 @@ Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window,
 /// ever held. Query i sits at position i. tokens i32 [m, 2] are ids and marks (delimiter, word); `factors` f32 [m, Hq],
 /// when it is there, multiplies the weights of key j of head h (norm-weighted attention: Kobayashi et al. 2020). → rows
 /// f32 [rows, Hq, 26] of the queries from `first_row` on, and keys f32 [4, Hq, keys] summed over them. HeadTable
-/// (vantage/session.h) names the numbers: HeadTable{rows, keys, Hq}.row(query, head).induction.
+/// (vantage/session.h) names the numbers that were read: HeadTable{rows, keys, Hq}.row(query, head).induction.
 struct HeadNumbers {
     Tensor rows = {}, keys = {};
 };
@@ -411,12 +411,12 @@ struct Step {
     SamplingOptions sampling = {.temperature = 0};
     double repeat_penalty = 1;
     std::vector<std::int32_t> end_tokens = {};  ///< that end the sequence; the first 8 count
-    /// As a state holds it: u32, floats by their bits.
+    /// As a state holds it: u32, floats by their bits. Throws usage for a number that is negative or not finite.
     std::vector<std::int32_t> words() const;
 };
-/// Moves a step on to the next rows of its sequence: position += valid; valid = min(rows, end - position). A step [S,
-/// Step::size] is of S sequences: the rows of a run, and those of a state, are then S parts of one size, and what is
-/// [n] of a sequence below is [S, n].
+/// Moves a step on to the next rows of its sequence: position += valid; valid = min(rows, end - position); keys =
+/// position + valid, the rows of a cache that are valid then. A step [S, Step::size] is of S sequences: the rows of a
+/// run, and those of a state, are then S parts of one size, and what is [n] of a sequence below is [S, n].
 Tensor begin_step(Tensor step, std::int64_t rows, SourceLocation where = SourceLocation::here());
 /// The state's next version: row r of `rows` [n, …] goes to row position + r of the state [ctx, …], for r < valid;
 /// converts to the state's storage type. Without a step all rows go to the first ones. Returns the state as it is

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/half.h"
 #include "runtime/base/quantize.h"
 #include "runtime/base/version.h"
@@ -149,6 +150,12 @@ std::uint32_t internal::storage_of(DType type) {
         case DType::q4_0: return 4;
         default: return 0;
     }
+}
+
+void internal::require_loops(const OpCall& call, const Caps& caps, std::int64_t iterations) {
+    if (caps.ends_long_loops() && iterations > longest_loop)
+        throw unsupported_error("{}: loops of {} iterations; {} ({}) ends them after {}", call.op->name, iterations,
+                                caps.name, caps.driver_version, longest_loop);
 }
 
 }  // namespace vantage

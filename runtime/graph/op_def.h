@@ -176,6 +176,11 @@ OpDef define_op(const char* name, const char* summary, std::vector<const char*> 
                 decltype(OpDef::reference) reference, decltype(OpDef::cost) cost, std::vector<Kernel> kernels,
                 decltype(OpDef::cases) cases, StateOperands states = {});
 
+/// Where Caps::ends_long_loops: the iterations of an invocation, of all its loops together.
+inline constexpr std::int64_t longest_loop = 65535;
+/// Throws unsupported where the device would leave loops of so many iterations early, without an error.
+void require_loops(const OpCall& call, const Caps& caps, std::int64_t iterations);
+
 /// Adds a call of `op` to a graph; infers and checks types. Absent operands are empty Tensors. Errors name the op, the
 /// operand and its shape, and carry the caller's line; an operand that the op cannot do without must not be empty.
 std::vector<Tensor> add_call(Graph& graph, const OpDef& op, std::vector<Tensor> inputs, Attrs attrs,

@@ -214,10 +214,12 @@ Launch flash_launch(const OpCall& call, const Caps& caps, const char* shader, st
 }
 
 LaunchPlan launch_hard(const OpCall& call, const Caps& caps, const char* shader) {
+    const Sizes s = sizes_of(call);
     const std::uint32_t lanes = workgroup_size(caps, 64);
+    require_loops(call, caps, ceil_div(s.m, lanes) * (s.d + 2));
     Launch l =
         attention_launch(call, caps, shader, attention_constants<params::AttentionHardConstants>(call, lanes), 1);
-    l.groups = flat_grid(sizes_of(call).rows(), caps);
+    l.groups = flat_grid(s.rows(), caps);
     return l;
 }
 
@@ -255,19 +257,28 @@ LaunchPlan split_launch(const OpCall& call, const Caps& caps, const char* shader
     return plan;
 }
 
-// Keys that one workgroup may walk; 0: all. Where long loops end, at 65535 iterations, 16 keys take up to 170 of them,
-// twice that with a block mask, and 1400 with 1024 features.
-std::uint32_t keys_at_most(const Sizes& s, const Caps& caps) {
-    if (!caps.ends_long_loops()) return 0;
-    return std::max(s.d, s.dv) <= 512 ? 2048 : keys_per_split;
+// Iterations of one invocation for 16 keys: measured up to 170, one more for each feature that is read alone, and 1400
+// with 1024 features.
+std::int64_t iterations_per_tile(const Sizes& s) {
+    const std::int64_t width = std::max(s.d, s.dv);
+    return width > 512 ? 1400 : s.d % 4 == 0 && s.dv % 4 == 0 ? 170 : 170 + width;
+}
+
+// Keys that one workgroup may walk where long loops end: a multiple of keys_per_split. A block mask doubles the
+// iterations.
+std::uint32_t keys_at_most(const Sizes& s) {
+    const std::int64_t keys = longest_loop / (2 * iterations_per_tile(s)) * 16;
+    return u32(std::max<std::int64_t>(keys_per_split, keys / keys_per_split * keys_per_split));
 }
 
 template <ShaderName shader, ShaderName hard>
 LaunchPlan launch_flash(const OpCall& call, const Caps& caps) {
     if (call.attrs.flag("hard")) return launch_hard(call, caps, hard);
     const Sizes s = sizes_of(call);
-    if (const std::uint32_t most = keys_at_most(s, caps); most > 0 && s.m > most && !call.attrs.flag("counts"))
-        return split_launch(call, caps, shader, most);
+    if (caps.ends_long_loops() && s.m > keys_at_most(s)) {
+        if (!call.attrs.flag("counts")) return split_launch(call, caps, shader, keys_at_most(s));
+        require_loops(call, caps, ceil_div(s.m, std::int64_t{16}) * 2 * iterations_per_tile(s));
+    }
     const std::uint32_t lanes = lanes_for(caps);
     LaunchPlan plan = flash_launch(call, caps, shader, lanes, rows_for(s, lanes, caps), 0);
     if (!call.attrs.flag("statistics")) return plan;
@@ -289,7 +300,10 @@ bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
         if (call.attrs.flag(other)) return false;
     // Devices that would not choose it run it without rules only, for the tests: each rule compiles another pipeline.
     const bool plain = !has_rules(call, rule_operands, AttentionRules(call.attrs));
-    if (caps.ends_long_loops() && s.m > keys_per_split) return false;  // 4 keys take up to 600 iterations
+    // Where long loops end: measured 8744 keys with 8 features, 1888 with 64, 968 with 128, and 440 with 256.
+    const std::int64_t width = std::max(s.d, s.dv);
+    if (caps.ends_long_loops() && s.m > std::min<std::int64_t>(4096, 98304 / std::max<std::int64_t>(width, 1)))
+        return false;
     return caps.is_cpu() && (plain || caps.loads_uniform_once()) && s.rows() > 0 && s.d % 4 == 0 && s.dv % 4 == 0 &&
            s.d <= 256 && s.dv <= 256;
 }

@@ -44,8 +44,9 @@ std::vector<TensorType> infer(const OpCall& call) {
     check_rule_operands(call, rule_operands, sizes_of(call), AttentionRules(call.attrs));
     const Attrs& a = call.attrs;
     const auto inside = [&](const char* what, std::int64_t first, std::int64_t count, std::int64_t limit) {
-        call.require(first >= 0 && count >= 0 && first <= limit && count <= limit - first,
-                     format("{} {} … {} are outside of 0 … {}", what, first, first + count - 1, limit - 1));
+        call.require(first >= 0 && first <= limit, format("{} from {} on, but there are {}", what, first, limit));
+        call.require(count >= 0 && count <= limit - first,
+                     format("{} {} from {} on, but there are {}", count, what, first, limit));
     };
     const std::int64_t head = a.integer("head"), heads = q.shape[1];
     call.require(head >= 0 && head < heads, format("head {} is outside of 0 … {}", head, heads - 1));
@@ -155,7 +156,8 @@ namespace {
 
 void set_window(Attrs& attrs, const AttentionWindow& w, const Tensor& q, const Tensor& k) {
     const auto count = [](std::int64_t wanted, std::int64_t first, const Tensor& all) {
-        return wanted == -1 && first >= 0 && all && all.shape().rank() > 0 ? all.shape()[0] - first : wanted;
+        const bool rest = wanted == -1 && all && all.shape().rank() > 0 && first >= 0 && first <= all.shape()[0];
+        return rest ? all.shape()[0] - first : wanted;
     };
     for (const auto& [name, value] : {std::pair{"head", w.head},
                                       {"first_row", w.first_row},

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <utility>
 
+#include "runtime/base/errors.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/begin_step.h"
 #include "vantage/ops.h"
@@ -71,6 +74,10 @@ const OpDef begin_step_op = define_op(
 }  // namespace internal::ops::begin_step
 
 std::vector<std::int32_t> Step::words() const {
+    for (const std::int64_t number : {position, valid, end, limit, sampling.top_k})
+        if (!std::in_range<std::uint32_t>(number)) throw usage_error("step: {} is not a number of 32 bits", number);
+    for (const double number : {sampling.temperature, sampling.top_p, sampling.min_p, repeat_penalty})
+        if (!std::isfinite(number) || number < 0) throw usage_error("step: {:g} is not a number from 0 on", number);
     std::vector<std::int32_t> words(size);
     const auto put = [&](int word, std::uint32_t value) { at(words, word) = std::bit_cast<std::int32_t>(value); };
     const auto put_real = [&](int word, double value) {

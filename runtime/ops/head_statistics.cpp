@@ -175,6 +175,7 @@ Cost cost(const OpCall& call) {
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Sizes s(call);
     const std::uint32_t lanes = workgroup_size(caps, 64);
+    require_loops(call, caps, s.rows * (s.width / std::int64_t{step_of(s.width)} + 1));  // of a key
     params::HeadStatisticsConstants constants{.lanes = lanes,
                                               .Q_TYPE = storage_of(call.in(q_).dtype),
                                               .K_TYPE = storage_of(call.in(k_).dtype),

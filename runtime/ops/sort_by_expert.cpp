@@ -18,7 +18,7 @@ constexpr std::int64_t max_choices = std::int64_t{1} << 30;
 
 std::int64_t capacity_of(const OpCall& call) {
     const std::int64_t capacity = call.attrs.integer("capacity");
-    return capacity > 0 ? capacity : max_choices;
+    return capacity > 0 ? std::min<std::int64_t>(capacity, max_choices) : max_choices;
 }
 
 std::vector<TensorType> infer(const OpCall& call) {

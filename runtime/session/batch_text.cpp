@@ -4,6 +4,7 @@
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/session/model_access.h"
+#include "runtime/session/session_access.h"
 #include "runtime/session/text_stream.h"
 #include "vantage/batch.h"
 
@@ -32,6 +33,7 @@ void begin_prompts(Batch& batch, std::span<const std::vector<std::int32_t>> prom
 std::vector<Completion> complete(Batch& batch, std::span<const std::vector<std::int32_t>> prompts,
                                  const Sampling& sampling, const GeneratorOptions& options,
                                  const std::function<bool(std::int64_t, const Token&)>& on_token) {
+    const SessionUse whole_call = SessionAccess::use(batch);
     begin_prompts(batch, prompts, sampling);
     std::vector<Completion> completions(prompts.size());
     std::vector<TextStream> texts;

@@ -70,7 +70,6 @@ struct Generator::State {
     }
 
     Ending go_on(const std::function<bool(const Token&)>& on_token) {
-        const SessionUse whole_call = session.use();
         while (const std::optional<Token> token = advance())
             if (!on_token(*token)) text->stop();
         return text->ending();
@@ -89,12 +88,14 @@ Generator::State& Generator::state() const {
 }
 
 Ending Generator::generate(const std::string& prompt, const std::function<bool(const Token&)>& on_token) {
-    state().begin(prompt);
+    const SessionUse whole_call = state().session.use();
+    state_->begin(prompt);
     return state_->go_on(on_token);
 }
 
 Ending Generator::generate(std::span<const std::int32_t> ids, const std::function<bool(const Token&)>& on_token) {
-    state().begin(ids);
+    const SessionUse whole_call = state().session.use();
+    state_->begin(ids);
     return state_->go_on(on_token);
 }
 

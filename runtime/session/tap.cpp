@@ -67,8 +67,10 @@ HeadTable Tap::statistics(const TapSource& source, std::int64_t first_row, std::
     const gpu::Buffer token_buffer = uploaded(tokens, "tap.tokens"), factor_buffer = uploaded(factors, "tap.factors");
     std::optional<TensorType> factor_type;
     if (!factors.empty()) factor_type = TensorType{Shape{source.k.type->shape[0], heads}, DType::f32};
+    const std::int64_t products = std::max<std::int64_t>(1, count * heads * width);
+    // A key goes through all rows of a piece, and their features, in one loop.
     const std::int64_t rows_each =
-        std::max<std::int64_t>(1, products_per_piece / std::max<std::int64_t>(1, count * heads * width));
+        std::clamp<std::int64_t>(products_per_piece / products, 1, longest_loop / (width + 1));
     for (std::int64_t row = 0; row < row_count; row += rows_each) {
         const std::int64_t rows = std::min(rows_each, row_count - row);
         Attrs attrs = source.attrs;

@@ -1,6 +1,7 @@
 // Attention over many keys: shared out between workgroups, read back through the tap, shifted, and collapsed.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -112,8 +113,11 @@ TEST_CASE("sharing out the keys changes nothing", "[properties][subgroup]") {
 }
 
 // lavapipe before Mesa 25 leaves loops after 65535 iterations: with more than 8 queries nothing shared out the keys.
-TEST_CASE("a prompt sees all of 24 576 keys, whichever kernel it takes", "[properties][subgroup]") {
-    const Sizes s{.n = 9, .m = 24576, .heads = 2, .kv_heads = 1, .d = 8, .dv = 8};
+TEST_CASE("a prompt sees all of many keys, whichever kernel it takes", "[properties][subgroup]") {
+    using Size = std::pair<std::int64_t, std::int64_t>;
+    const auto [m, width] = GENERATE(Size{24576, 8}, Size{2048, 511}, Size{4096, 24}, Size{1536, 64}, Size{768, 128});
+    CAPTURE(m, width);
+    const Sizes s{.n = 9, .m = m, .heads = 2, .kv_heads = 1, .d = width, .dv = width};
     Inputs in(s, 91);
     std::ranges::fill(in.q, 0.0F);  // equal scores: each key counts once
     for (std::int64_t j = 0; j < s.m; ++j)
@@ -124,6 +128,24 @@ TEST_CASE("a prompt sees all of 24 576 keys, whichever kernel it takes", "[prope
         const Result r = attend(s, in, false, kernel);
         for (const float lse : r.lse) CHECK(std::abs(static_cast<double>(lse) - std::log(s.m)) < 1e-5);
         for (const float o : r.o) CHECK(std::abs(o - 0.5F) < 1e-4F);  // the mean of all values
+    }
+}
+
+TEST_CASE("hard attention to many keys is right, or refused where loops end early", "[properties]") {
+    const std::int64_t m = 40000;
+    Graph g;
+    const Tensor q = g.input("q", {1, 1, 128}), k = g.input("k", {m, 1, 128}), v = g.input("v", {m, 1, 128});
+    g.output("o", attention(q, k, v, {.hard = true}).o);
+    try {
+        Plan plan(std::move(g), test_device());
+        plan.fill("q", 0);
+        plan.fill("k", 0);
+        plan.fill("v", 1);
+        plan.run();
+        for (const float o : plan.read("o").vector()) CHECK(o == 1);
+    } catch (const Error& error) {
+        CHECK(error.kind() == ErrorKind::unsupported);
+        CHECK(test_device().caps().ends_long_loops());
     }
 }
 

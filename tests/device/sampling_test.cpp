@@ -152,6 +152,8 @@ TEST_CASE("a step as the host writes it has the words that kernels read", "[samp
     const std::uint32_t keys = 3;
     std::memcpy(want.data() + STEP_KEYS * 4, &keys, 4);
     CHECK(std::ranges::equal(std::as_bytes(std::span(words)), want));
+    CHECK_THROWS_AS(Step{.position = -1}.words(), Error);
+    CHECK_THROWS_AS((Step{.sampling = {.temperature = std::nan("")}}.words()), Error);
     CHECK(Step{.seed = std::uint64_t{7} << 32}.words()[STEP_SEED_HIGH] == 7);
     CHECK(Step{.done = true, .end_tokens = std::vector<std::int32_t>(12, 1)}.words()[STEP_END_TOKENS] == 8);
 }
