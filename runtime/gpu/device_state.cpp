@@ -149,7 +149,11 @@ void DeviceState::destroy(const Retired& objects) noexcept {
     else if (objects.buffer != VK_NULL_HANDLE)
         vkDestroyBuffer(device, objects.buffer, nullptr);
     if (objects.memory != VK_NULL_HANDLE) vkFreeMemory(device, objects.memory, nullptr);
-    if (objects.pool != VK_NULL_HANDLE) vkDestroyCommandPool(device, objects.pool, nullptr);
+    if (objects.pool != VK_NULL_HANDLE) {
+        std::unique_lock lock(label_mutex, std::defer_lock);
+        if (parts.debug_names) lock.lock();
+        vkDestroyCommandPool(device, objects.pool, nullptr);
+    }
     if (objects.queries != VK_NULL_HANDLE) vkDestroyQueryPool(device, objects.queries, nullptr);
 }
 

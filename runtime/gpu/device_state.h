@@ -69,6 +69,10 @@ struct Retired {
     std::uint64_t value = 0;  ///< of the timeline, set by `retire`
 };
 
+/// Held while a command buffer is begun, labelled or destroyed, if objects have names (DeviceParts::debug_names): the
+/// validation layers of 2023 keep the labels of all devices in one table, from which they erase without a lock.
+inline std::mutex label_mutex;
+
 /// Known faults of the device, and what this build lacks or the user has disabled (VANTAGE_DISABLE_…).
 Quirks quirks_here(const Caps& caps);
 

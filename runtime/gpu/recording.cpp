@@ -72,7 +72,11 @@ struct Recording::State {
 void Recording::State::begin() {
     auto info = vk_struct<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
     info.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
-    VK_CHECK(vkBeginCommandBuffer(made.buffer, &info));
+    {
+        std::unique_lock lock(label_mutex, std::defer_lock);
+        if (device->parts.debug_names) lock.lock();
+        VK_CHECK(vkBeginCommandBuffer(made.buffer, &info));
+    }
     count_recording();
     if (max_timed > 0) vkCmdResetQueryPool(made.buffer, made.times, 0, 2 * max_timed);
 }
@@ -110,6 +114,7 @@ void Recording::State::timed(const std::string& label, Dispatch dispatch) {
     if (named) {
         auto info = vk_struct<VkDebugUtilsLabelEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT);
         info.pLabelName = label.c_str();
+        const std::lock_guard lock(label_mutex);
         vkCmdBeginDebugUtilsLabelEXT(made.buffer, &info);
     }
     const auto index = u32(labels.size());
@@ -120,7 +125,10 @@ void Recording::State::timed(const std::string& label, Dispatch dispatch) {
         vkCmdWriteTimestamp2(made.buffer, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, made.times, 2 * index + 1);
         labels.push_back(label);
     }
-    if (named) vkCmdEndDebugUtilsLabelEXT(made.buffer);
+    if (named) {
+        const std::lock_guard lock(label_mutex);
+        vkCmdEndDebugUtilsLabelEXT(made.buffer);
+    }
 }
 
 Recording::Recording(DeviceState& device, const std::string& name, std::uint32_t timestamps)
