@@ -300,8 +300,8 @@ Tensor expert_linear(Tensor x, Tensor weight, ExpertOrder to, Tensor bias = {}, 
                      SourceLocation where = SourceLocation::here());
 
 /// y_t = Σ_c weight_tc expert_e(x_t), expert(x) = down (gating(gate x, up x)), with biases where they are there. x [n,
-/// width] → [n, width]. Without `up` the rows of `gate` are those of both, as in swiglu. Experts that all tokens share
-/// are a dense MLP beside it.
+/// width] → [n, width]. Without `up`, `gate` contains the rows of both, as in swiglu. An expert that all tokens share
+/// is a separate dense MLP: add its result.
 struct ExpertWeights {
     Tensor gate = {}, up = {},
            down = {};  ///< [experts, inner, width] twice, [experts, width, inner]; or turned, see `transposed`

@@ -17,7 +17,7 @@ namespace vantage {
 enum class DType : std::uint8_t { f32, f16, bf16, i32, u32, q8_0, q4_0 };
 
 /// Storage of a DType: blocks of `elements` values in `bytes` bytes (plain types have one element a block). Those of
-/// q8_0 and q4_0 hold 8 times 32 elements, for the alignment: 8 scales, then 8 groups of elements.
+/// q8_0 and q4_0 hold 8 times 32 elements, for alignment: 8 blocks of elements, then their 8 scales.
 struct DTypeInfo {
     const char* name;
     std::uint32_t elements;

@@ -25,8 +25,8 @@ namespace view {
 class LiveModel;
 }
 
-/// Like Device::open, but the device can also show windows. Initialises GLFW until the program ends. Main thread only.
-/// Also throws `unsupported` without a display, or for a device that cannot draw.
+/// Opens a device that supports windows. `wish` is as in Device::open. Initialises GLFW until the program ends. Main
+/// thread only. Also throws `unsupported` without a display, or for a device that cannot draw.
 Device open_for_windows(const std::string& wish = "");
 
 /// Publishes a session's progress to viewers: the state at the last call of `publish`. Nothing is copied: viewers

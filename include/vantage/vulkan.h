@@ -71,8 +71,9 @@ struct VulkanHandles {
 /// Throws `no_device` when a requirement is missing.
 Device adopt(const VulkanHandles& handles, const std::vector<const char*>& extensions);
 
-/// Like `Device::open`, but the device can also show windows. `instance_extensions` are those that the window system
-/// requires (glfwGetRequiredInstanceExtensions). Also throws `unsupported` for a device that cannot show windows.
+/// Opens a device that supports windows. `wish` is as in `Device::open`. `instance_extensions` are those that the
+/// window system requires (glfwGetRequiredInstanceExtensions). Also throws `unsupported` for a device that cannot show
+/// windows.
 Device open_for_windows(const std::string& wish, const std::vector<const char*>& instance_extensions);
 
 /// The handles behind a Device, for drawing or computing beside Vantage. They live as long as the Device.

@@ -146,7 +146,8 @@ struct OpDef {
     std::vector<const char*> operands;  ///< names of the inputs, for messages
     /// Checks the operands and returns the types of the results; throws Error through OpCall::fail.
     std::vector<TensorType> (*infer)(const OpCall&);
-    /// The specification, in double. Outputs have their size. Those that alias an input hold its contents.
+    /// The reference implementation, in double precision. Outputs are allocated. An output that aliases an input
+    /// starts with the contents of that input.
     void (*reference)(const OpCall&, std::span<const HostTensor> inputs, std::span<HostTensor> outputs);
     Cost (*cost)(const OpCall&) = nullptr;
     /// In order of preference. The last one needs nothing and fits every call.
