@@ -17,6 +17,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/program.h"
+#include "runtime/base/terminal.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/base/version.h"
 #include "runtime/picture/shown_text.h"
@@ -172,8 +173,10 @@ namespace {
 int checked(int code) {
     using namespace vantage;
     if (code != 0) return code;
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+        throw_if_interrupted();  // by the end of the program that read it
         throw bad_file_error("cannot write to stdout: {}", std::strerror(errno));
+    }
     if (const int errors = Device::validation_errors(); errors > 0)
         throw Error(ErrorKind::failure, format("the validation layer reported {} errors", errors));
     return code;
@@ -184,6 +187,7 @@ int checked(int code) {
 int main(int argc, char** argv) {
     using namespace vantage;
     try {
+        open_standard_streams();
         catch_interrupts();
         return checked(cli::run(argc, argv));
     } catch (const Error& error) {

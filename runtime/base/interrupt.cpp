@@ -24,8 +24,11 @@ void catch_interrupts() {
     action.sa_handler = on_interrupt;
     ::sigemptyset(&action.sa_mask);
     // No SA_RESTART: a read that waits for the user must return.
-    ::sigaction(SIGINT, &action, nullptr);
-    ::sigaction(SIGTERM, &action, nullptr);
+    for (const int signal : {SIGINT, SIGTERM, SIGQUIT, SIGPIPE}) ::sigaction(signal, &action, nullptr);
+    struct sigaction before {};
+    const bool ignored = ::sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;  // by nohup
+    if (!ignored) ::sigaction(SIGHUP, &action, nullptr);
+    std::signal(SIGXFSZ, SIG_IGN);  // writing beyond `ulimit -f` is an error of write(2)
 }
 
 bool interrupted() { return interrupt_signal.load(std::memory_order_relaxed) != 0; }

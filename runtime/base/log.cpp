@@ -9,6 +9,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/options.h"
+#include "runtime/base/utf8.h"
 
 namespace vantage {
 namespace {
@@ -27,12 +28,35 @@ constexpr std::array<LevelName, 4> level_names{{
 
 constexpr int stderr_descriptor = 2;
 
+/// The message as one line that a terminal shows as it is: names from files may contain anything. Characters that
+/// control the terminal or the direction of text, and bytes that are not UTF-8, are escaped; the end of a long message
+/// is left out.
+std::string shown(std::string_view message) {
+    constexpr std::size_t most_bytes = 4000;
+    const auto controls = [](char32_t c) {
+        return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+    };
+    std::string line;
+    for (std::size_t at = 0; at < message.size() && line.size() < most_bytes;) {
+        const Utf8Step step = utf8_step(message, at);
+        const std::string_view bytes = message.substr(at, step.bytes);
+        at += step.bytes;
+        if (step.kind != Utf8Step::Kind::character)
+            for (const char byte : bytes) line += format("\\x{:02x}", static_cast<unsigned char>(byte));
+        else if (const char32_t code = character_at(bytes, 0).code; controls(code))
+            line += format("\\x{:02x}", static_cast<std::uint32_t>(code));
+        else
+            line += bytes;
+    }
+    return line.size() < most_bytes ? line : line + "…";
+}
+
 void write_to_stderr(LogLevel level, const std::string& message) {
     const LevelName& name = at(level_names, level);
     const bool colour = *name.colour != '\0' && colour_wanted(stderr_descriptor);
     // One call for one message, so that lines of several threads do not mix.
     std::fprintf(stderr, "vantage: %s%s:%s %s\n", colour ? name.colour : "", name.name, colour ? "\033[0m" : "",
-                 message.c_str());
+                 shown(message).c_str());
 }
 
 LogLevel level_from_environment() {

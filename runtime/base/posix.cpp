@@ -46,6 +46,7 @@ std::string quoted(const std::string& path) {
 }
 
 void throw_file_error(const char* what, const std::string& path, int error) {
+    if (error == EINTR) throw_if_interrupted();
     std::string message = std::string(what) + " " + quoted(path) + ": " + std::generic_category().message(error);
     if (*advice(error) != '\0') message += std::string(" (") + advice(error) + ")";
     throw bad_file_error(message);
@@ -61,10 +62,13 @@ int Descriptor::close() {
 }
 
 int open_file(const char* path, int flags, mode_t mode) {
+    const bool reads = (flags & O_ACCMODE) == O_RDONLY;
     int fd = -1;
     do {
-        fd = ::open(path, flags | O_CLOEXEC, mode);
+        fd = ::open(path, flags | O_CLOEXEC | (reads ? O_NONBLOCK : 0), mode);
     } while (fd < 0 && errno == EINTR && !interrupted());
+    // A pipe that a program writes to is read as usual: only opening it does not wait.
+    if (fd >= 0 && reads) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     return fd;
 }
 

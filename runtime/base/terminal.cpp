@@ -20,6 +20,12 @@ int terminal_columns(int fd) {
     return ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+void open_standard_streams() {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+        if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF)  // the lowest free number is this one
+            static_cast<void>(::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+}
+
 std::string read_stdin() {
     std::string text;
     if (const int error = posix::read_all(STDIN_FILENO, SIZE_MAX - 1, text); error != 0) {

@@ -12,6 +12,10 @@ bool is_terminal(int fd);
 /// Width of the terminal, 80 when unknown.
 int terminal_columns(int fd);
 
+/// Opens /dev/null in place of a standard stream that is closed, so that no file of the program gets its number. As
+/// before, reading stdin or writing to stdout and stderr then fails.
+void open_standard_streams();
+
 /// All of stdin, byte for byte.
 std::string read_stdin();
 /// The next line of stdin, without its end, or nothing at the end of the input. Throws interrupted on Ctrl-C.

@@ -71,6 +71,10 @@ void SessionCore::check_options() const {
         if (layer < 0 || layer >= layers)
             throw usage_error("layer {} cannot be recorded: {} has layers 0 … {}", layer, model.info().name,
                               layers - 1);
+    if (options.largest_chunk < 1)
+        throw usage_error("largest_chunk is {}; it must be at least 1", options.largest_chunk);
+    if (!(options.submission_seconds >= 0))
+        throw usage_error("submission_seconds is {:g}; it must not be negative", options.submission_seconds);
     check_global_tokens();
 }
 

@@ -112,6 +112,25 @@ ends 6 "nowhere/ops.json" "$program" conform --cases "$scratch/nowhere"
 ends 2 'unknown op "nonsense"; known: '*"attention"*"softmax" "$program" conform --op nonsense
 ends 2 "unexpected"*"--help" "$program" run -p "The" unexpected
 
+# ---- hostile names, pipes, limits ------------------------------------------------------------------------------------
+
+# a name in the file may hold what controls the terminal
+spoiled gpt2 && rename 'ln_f.bias' '\\\\u001b]0;'
+runs 6 ""
+if grep -q $'\x1b' "$scratch/err"; then echo "FAILED: a message has an escape sequence of a file"; failures=$((failures + 1)); fi
+for file in config.json tokenizer.json model.safetensors generation_config.json; do
+    spoiled gpt2 && rm -f "$folder/$file" && mkfifo "$folder/$file"
+    ends 6 "$file" timeout 20 "$program" run -m "$folder" -p "The" -n 2 -q
+done
+spoiled gpt2
+limited() { (ulimit -f 1 && exec "$program" "$@"); }
+ends 6 "big.safetensors" limited inspect -m "$folder" --ids 1,2,3,4 --save "$scratch/big.safetensors"
+if compgen -G "$scratch/big.safetensors*" >/dev/null; then echo "FAILED: a part of big.safetensors stays"; failures=$((failures + 1)); fi
+# assets are not taken from a folder that others may write to
+mkdir -p "$scratch/shared/bin" "$scratch/shared/assets/models" && chmod o+w "$scratch/shared"
+cp "$program" "$scratch/shared/bin/vantage" && cp -r "$folder" "$scratch/shared/assets/models/mini-world"
+ends 6 "the built-in model was found neither" env -u VANTAGE_ASSETS "$scratch/shared/bin/vantage" tokenize -p "The"
+
 # ---- devices ---------------------------------------------------------------------------------------------------------
 
 ends 3 "driver" env VK_DRIVER_FILES=/nonexistent VK_ICD_FILENAMES=/nonexistent "$program" run -m "$folder" -p "The"

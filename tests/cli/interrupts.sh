@@ -37,6 +37,12 @@ interrupted() {
 for delay in 0.03 0.1 0.2 0.3; do
     interrupted $delay "$program" run -q -p "$(printf 'The dog chased the birds. %.0s' {1..40})" -n 100000 --ignore-eos
 done
+for signal in HUP QUIT PIPE TERM; do
+    code=0
+    timeout --preserve-status -s $signal 0.5 "$program" run -q -p "The dog" -n 100000 --ignore-eos >/dev/null 2>"$scratch/err" || code=$?
+    check "SIG$signal ends with 130 (got $code)" test $code = 130
+    check "SIG$signal says nothing ($(<"$scratch/err"))" test ! -s "$scratch/err"
+done
 for delay in 0.5 1; do interrupted $delay "$program" conform; done
 interrupted 1.5 "$program" bench ops --quick --op add
 

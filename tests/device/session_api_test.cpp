@@ -43,6 +43,15 @@ TEST_CASE("results that a session does not keep are an error", "[session]") {
     CHECK(kept.last_hidden().vector() == kept.hidden().row(info.layers).vector());
 }
 
+TEST_CASE("options without a meaning are an error", "[session]") {
+    for (const std::int64_t chunk : {0, -5})
+        expect_error(ErrorKind::usage, {"largest_chunk is"},
+                     [&] { const Session session(mini_world(), {.largest_chunk = chunk}); });
+    for (const double seconds : {-1.0, std::nan("")})
+        expect_error(ErrorKind::usage, {"submission_seconds is"},
+                     [&] { const Session session(mini_world(), {.submission_seconds = seconds}); });
+}
+
 TEST_CASE("a moved-from session and generator are an error", "[session]") {
     Session from = ran({});
     Session to = std::move(from);

@@ -30,6 +30,7 @@
 #include "vantage/tensor.h"
 
 using namespace vantage;
+using vantage::test::expect_error;
 using vantage::test::TemporaryDirectory;
 
 namespace {
@@ -406,7 +407,7 @@ TEST_CASE("replacing keeps the mode and follows symbolic links; devices are writ
 TEST_CASE("the first Ctrl-C sets a flag, the second ends the process", "[base]") {
     CHECK_FALSE(interrupted());
     throw_if_interrupted();
-    for (const int signal : {SIGINT, SIGTERM}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) {
         CHECK(status_of_child([signal] {
                   catch_interrupts();
                   ::raise(signal);
@@ -425,6 +426,32 @@ TEST_CASE("the first Ctrl-C sets a flag, the second ends the process", "[base]")
                   return 1;
               }) == 130);
     }
+}
+
+TEST_CASE("a SIGHUP that nohup ignores stays ignored", "[base]") {
+    CHECK(status_of_child([] {
+              std::signal(SIGHUP, SIG_IGN);
+              catch_interrupts();
+              ::raise(SIGHUP);
+              return interrupted() ? 1 : 42;
+          }) == 42);
+}
+
+TEST_CASE("a file never gets the number of a closed standard stream", "[base]") {
+    CHECK(status_of_child([] {
+              for (int fd = 0; fd < 3; ++fd) ::close(fd);
+              open_standard_streams();
+              const bool fails = ::write(STDERR_FILENO, "x", 1) < 0 && ::write(STDOUT_FILENO, "x", 1) < 0;
+              return fails && ::open("/dev/null", O_WRONLY) == 3 ? 42 : 1;
+          }) == 42);
+}
+
+TEST_CASE("reading a pipe that nobody writes to finds it empty at once", "[base]") {
+    const TemporaryDirectory directory;
+    const std::string path = directory.path("pipe");
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+    CHECK(read_file(path).empty());
+    expect_error(ErrorKind::bad_file, {"pipe"}, [&] { const MappedFile mapped(path); });
 }
 
 TEST_CASE("a Ctrl-C can be taken back, a SIGTERM not", "[base]") {
