@@ -96,6 +96,22 @@ TEST_CASE("tokenizer: files that expand a text without bound, or search endlessl
     const Tokenizer writing = small({"a"}, {}, R"("decoder": {"type": "Sequence", "decoders": [)" + steps + "]}");
     expect_error(ErrorKind::bad_file, {"small.json", "decoder", "longer"}, [&] { writing.decode(Ids{0}, false); });
     expect_error(ErrorKind::bad_file, {"small.json", "decoder", "longer"}, [&] { writing.display(0); });
+    const auto added = [](std::size_t pieces, std::size_t ids) {
+        const auto repeated = [](std::size_t count, const std::string& one) {
+            std::string list;
+            for (std::size_t i = 0; i < count; ++i) list += (i > 0 ? "," : "") + one;
+            return "[" + list + "]";
+        };
+        const std::string piece = R"({"SpecialToken": {"id": "s", "type_id": 0}})";
+        return R"("post_processor": {"type": "TemplateProcessing", "pair": [], "single": )" + repeated(pieces, piece) +
+               R"(, "special_tokens": {"s": {"ids": )" + repeated(ids, "0") + R"(, "tokens": )" +
+               repeated(ids, "\"a\"") + "}}}";
+    };
+    CHECK(small({"a"}, {}, added(64, 1)).encode("a", true).ids.size() == 64);
+    expect_error(ErrorKind::bad_file, {"post_processor.single", "at most 64 elements"},
+                 [&] { small({"a"}, {}, added(2000, 1)); });
+    expect_error(ErrorKind::bad_file, {"post_processor.single", "adds at most 64 tokens"},
+                 [&] { small({"a"}, {}, added(2, 20000)); });
     const Tokenizer searching = small(
         {"a"}, {}, R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(a+)+b"}})");
     expect_error(ErrorKind::bad_file, {"pre_tokenizer.pattern.Regex", "exceeds its limits"},
