@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -88,6 +89,33 @@ void add_environment_twins_when_parsed(CLI::App& app) {
     }
 }
 
+/// Refuses what CLI11 replaces by the nearest integer that it can hold.
+template <class Integer>
+CLI::Validator holds(const std::string& what) {
+    return {[what](std::string& text) {
+                Integer number{};
+                const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+                const bool fits =
+                    error != std::errc::result_out_of_range && (std::is_signed_v<Integer> || !text.starts_with('-'));
+                return fits ? "" : "expected " + what + ", got " + text;
+            },
+            ""};
+}
+
+/// Adds the checks that all options of a kind share.
+void check_values(CLI::App& app) {
+    const CLI::Validator is_named(
+        [](std::string& text) { return text.empty() ? "expected the name of a file or folder" : ""; }, "");
+    for (CLI::Option* option : app.get_options()) {
+        const std::string type = option->get_type_name();
+        const bool number = type == "N" || type.starts_with("N,") || type.starts_with("N:") || type.starts_with("INT");
+        if (type.starts_with("FILE") || type.starts_with("DIR")) option->check(is_named);
+        if (type.starts_with("UINT")) option->check(holds<std::uint64_t>("an integer from 0 on, of 64 bits"));
+        if (number) option->check(holds<std::int64_t>("an integer of 64 bits"));
+    }
+    for (CLI::App* command : app.get_subcommands({})) check_values(*command);
+}
+
 int run(int argc, char** argv) {
     CLI::App app{"Vantage runs transformers on any Vulkan device and shows their attention.", "vantage"};
     app.footer(
@@ -102,6 +130,7 @@ int run(int argc, char** argv) {
          {add_demo, add_view, add_run, add_chat, add_inspect, add_heads, add_embed, add_classify, add_tokenize,
           add_explain, add_devices, add_conform, add_tune, add_bench})
         add_command(app);
+    check_values(app);
     add_environment_twins(app);
     add_environment_twins_when_parsed(app);
     try {

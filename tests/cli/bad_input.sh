@@ -131,6 +131,13 @@ mkdir -p "$scratch/shared/bin" "$scratch/shared/assets/models" && chmod o+w "$sc
 cp "$program" "$scratch/shared/bin/vantage" && cp -r "$folder" "$scratch/shared/assets/models/mini-world"
 ends 6 "the built-in model was found neither" env -u VANTAGE_ASSETS "$scratch/shared/bin/vantage" tokenize -p "The"
 
+# values that an option would silently change
+ends 2 "--seed"*"an integer from 0 on"*"-1" "$program" run -m "$folder" -p "The" --seed -1
+ends 2 "--seed"*"18446744073709551616" "$program" run -m "$folder" -p "The" --seed 18446744073709551616
+ends 2 "--n-predict"*"99999999999999999999" "$program" run -m "$folder" -p "The" -n 99999999999999999999
+ends 2 "--save"*"the name of a file" "$program" inspect -m "$folder" --ids 1,2 --save ""
+ends 2 "--png"*"the name of a file" "$program" inspect -m "$folder" --ids 1,2 --png ""
+
 # ---- devices ---------------------------------------------------------------------------------------------------------
 
 ends 3 "driver" env VK_DRIVER_FILES=/nonexistent VK_ICD_FILENAMES=/nonexistent "$program" run -m "$folder" -p "The"
