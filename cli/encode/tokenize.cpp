@@ -27,7 +27,7 @@ struct TokenizeOptions {
 
 void print(const std::string& text) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-        throw Error(ErrorKind::failure, "cannot write the result to stdout");
+        throw bad_file_error("cannot write the result to stdout");
 }
 void print(const Json& value) { print(value.dump() + "\n"); }
 

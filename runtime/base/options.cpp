@@ -32,7 +32,7 @@ namespace {
 std::string xdg_directory(const char* variable, const char* below_home) {
     // The XDG specification says that relative paths are ignored.
     if (const auto xdg = environment(variable); xdg && xdg->front() == '/') return *xdg + "/vantage";
-    if (const auto home = environment("HOME")) return *home + below_home;
+    if (const auto home = environment("HOME"); home && home->front() == '/') return *home + below_home;
     return "";
 }
 }  // namespace

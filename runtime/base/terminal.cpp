@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/posix.h"
 
@@ -26,12 +27,15 @@ void open_standard_streams() {
             static_cast<void>(::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
 }
 
+constexpr std::size_t most_bytes = std::size_t{1} << 30;  // as read_file
+
 std::string read_stdin() {
     std::string text;
-    if (const int error = posix::read_all(STDIN_FILENO, SIZE_MAX - 1, text); error != 0) {
+    if (const int error = posix::read_all(STDIN_FILENO, most_bytes, text); error != 0) {
         throw_if_interrupted();
         posix::throw_file_error("cannot read", "standard input", error);
     }
+    if (text.size() > most_bytes) throw bad_file_error("standard input has more than {} bytes", most_bytes);
     return text;
 }
 
@@ -51,6 +55,8 @@ std::optional<std::string> read_line() {
         }
         ahead.append(piece.data(), static_cast<std::size_t>(count));
         end = ahead.find('\n', searched);
+        if (ahead.size() > most_bytes)
+            throw bad_file_error("a line of standard input has more than {} bytes", most_bytes);
     }
     std::string line = ahead.substr(0, end);
     ahead.erase(0, end + 1);

@@ -16,7 +16,7 @@ int terminal_columns(int fd);
 /// before, reading stdin or writing to stdout and stderr then fails.
 void open_standard_streams();
 
-/// All of stdin, byte for byte.
+/// All of stdin, byte for byte. Throws bad_file for more than 1 GiB.
 std::string read_stdin();
 /// The next line of stdin, without its end, or nothing at the end of the input. Throws interrupted on Ctrl-C.
 std::optional<std::string> read_line();

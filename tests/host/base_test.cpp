@@ -253,6 +253,10 @@ TEST_CASE("the cache directory follows the environment", "[base]") {
         CHECK(cache_directory() == "/home/someone/.cache/vantage");
     }
     const WithEnvironment no_xdg("XDG_CACHE_HOME", nullptr);
+    {
+        const WithEnvironment relative("HOME", "relative");
+        CHECK(cache_directory().empty());
+    }
     const WithEnvironment no_home("HOME", nullptr);
     CHECK(cache_directory().empty());
 }

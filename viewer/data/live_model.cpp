@@ -286,6 +286,8 @@ void LiveModel::State::guarded(const std::function<void()>& what) {
         what();
     } catch (const Error& e) {
         fail(e.kind(), e.what());
+    } catch (const std::bad_alloc&) {
+        fail(ErrorKind::out_of_memory, "out of host memory");
     } catch (const std::exception& e) {
         fail(ErrorKind::failure, e.what());
     }
