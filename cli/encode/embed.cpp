@@ -115,7 +115,7 @@ void add_embed(CLI::App& app) {
         ->capture_default_str();
     command->add_flag("--normalise,--normalize", o->normalise,
                       "Scale vectors to length 1, so that dot products are cosine similarities");
-    add_option(*command, "--save", o->save, "Write the vectors to this file (safetensors) instead of stdout", "OUT");
+    add_option(*command, "--save", o->save, "Write the vectors to this file (safetensors) instead of stdout", "FILE");
     add_precision_option(*command, o->precision);
     add_head_mask_option(*command, o->masked);
     command->callback([o] { run(*o); });

@@ -169,7 +169,7 @@ void add_inspect(CLI::App& app) {
     add_model_option(*command);
     add_input_options(*command, o->input);
     add_option(*command, "--save", o->save, "Write logits, hidden states and attention to this file (safetensors)",
-               "OUT");
+               "FILE");
     add_option(*command, "--greedy", o->greedy, "Generate N tokens greedily, also after end tokens", "N")
         ->check(zero_or_more);
     add_option(

@@ -129,7 +129,7 @@ if compgen -G "$scratch/big.safetensors*" >/dev/null; then echo "FAILED: a part 
 # assets are not taken from a folder that others may write to
 mkdir -p "$scratch/shared/bin" "$scratch/shared/assets/models" && chmod o+w "$scratch/shared"
 cp "$program" "$scratch/shared/bin/vantage" && cp -r "$folder" "$scratch/shared/assets/models/mini-world"
-ends 6 "the built-in model was found neither" env -u VANTAGE_ASSETS "$scratch/shared/bin/vantage" tokenize -p "The"
+ends 6 "the built-in model was found neither" env -u VANTAGE_ASSETS "$scratch/shared/bin/vantage" tokenize <<<"The"
 
 # values that an option would silently change
 ends 2 "--seed"*"an integer from 0 on"*"-1" "$program" run -m "$folder" -p "The" --seed -1
