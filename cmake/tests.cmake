@@ -61,6 +61,17 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   endif()
 endif()
 
+# Makes calls of the program fail (tests/faults/run.sh), at a sample of all places; without a sample it takes hours.
+# Sanitizers replace operator new, too.
+if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND NOT vantage_sanitize AND TARGET vantage_cli)
+  add_library(vantage_faults_preload MODULE "${PROJECT_SOURCE_DIR}/tests/faults/preload.cpp")
+  vantage_warnings(vantage_faults_preload)
+  add_test(NAME faults COMMAND bash "${PROJECT_SOURCE_DIR}/tests/faults/run.sh" --sample 5)
+  set(environment "VANTAGE_BIN=$<TARGET_FILE:vantage_cli>" "VANTAGE_ROOT=${PROJECT_SOURCE_DIR}"
+    "VANTAGE_FAULTS_PRELOAD=$<TARGET_FILE:vantage_faults_preload>")
+  set_tests_properties(faults PROPERTIES TIMEOUT 900 LABELS once ENVIRONMENT "${environment}")
+endif()
+
 # Runs a copy of ./vantage in a separate folder, with stand-ins for sudo, apt-get and cmake. It needs no build.
 if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   add_test(NAME launcher COMMAND bash "${PROJECT_SOURCE_DIR}/tests/build/launcher.sh")

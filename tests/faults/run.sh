@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# Makes every call of the program's own code fail once, at each place that leads to it (preload.cpp says what a place
+# is), over seven commands: allocations, files, mappings, threads. Then it interrupts and shortens all calls.
+#
+# usage: run.sh [--sample N] [COMMAND…]   COMMAND: run, inspect, heads, embed, view, demo, tokenize. Default: all
+#
+# What must happen:
+#   new fails            exit code 4 and one line, or 0 with the same output where what failed is optional
+#   mmap fails           4
+#   a thread fails       4, or 0 with the same output
+#   files: EIO, ENOSPC   6, or 0 with the same output where the file is optional; below the cache 0
+#   EINTR, short calls   0 with the same output
+# Never a signal, a hang of 60 s, or a file beside those that are asked for.
+# --sample N runs N places of each kind and command, evenly over all of them. The full run takes hours.
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
+preload=${VANTAGE_FAULTS_PRELOAD:?the library made of tests/faults/preload.cpp}
+sample=0
+if [[ ${1-} == --sample ]]; then sample=$2; shift 2; fi
+commands=("$@")
+if ((!$#)); then commands=(run inspect heads embed view demo tokenize); fi
+# One driver thread per run: runs go side by side.
+export LP_NUM_THREADS=1 preload program models
+export VANTAGE_NO_PROGRESS=1
+
+# arguments COMMAND: what the program is called with, in a folder of its own.
+arguments() {
+    case $1 in
+        run) echo run -q -p Hello -n 2 --profile profile.json ;;
+        inspect) echo inspect -p Hello --save all.safetensors --png heads ;;
+        heads) echo heads -p Hello --json ;;
+        embed) echo embed -m "$models/bert" -p Hello --save vectors.safetensors ;;
+        view) echo view --headless --png map.png -p Hello -n 1 ;;
+        demo) echo demo --out demo ;;
+        tokenize) echo tokenize ;;
+        *) echo "no such command: $1" >&2; exit 2 ;;
+    esac
+}
+# called COMMAND NAME SETTING…: runs it with these variables; NAME.out, NAME.err, NAME.code, and the folder NAME.
+called() {
+    local command=$1 name=$2 code=0
+    shift 2
+    rm -rf "$name" && cp -r "cache-$command" "$name.cache" && mkdir "$name"
+    # shellcheck disable=SC2046  # words
+    (cd "$name" && exec env VANTAGE_CACHE_DIR="$PWD.cache" "$@" LD_PRELOAD="$preload" \
+        timeout -s KILL 60 "$program" $(arguments "$command") <<<"Hello" >"../$name.out" 2>"../$name.err") || code=$?
+    echo "$code" >"$name.code"
+    chmod -R u+w "$name.cache" && rm -rf "$name.cache"
+}
+# verdict COMMAND NAME KIND: what is wrong, or nothing.
+verdict() {
+    local command=$1 name=$2 kind=$3 code lines allowed left
+    code=$(<"$name.code")
+    lines=$(wc -l <"$name.err")
+    case $kind in
+        new | pthread_create) allowed="4 0" ;;
+        mmap) allowed=4 ;;
+        every) allowed=0 ;;
+        *:cache) allowed=0 ;;
+        *) allowed="6 0" ;;
+    esac
+    if [[ " $allowed " != *" $code "* ]]; then
+        echo "exit code $code, wanted $allowed"
+    elif ((code != 0 && lines != 1)); then
+        echo "$lines lines on stderr"
+    elif ((code == 0)) && ! cmp -s "$name.out" "healthy-$command.out"; then
+        echo "another output"
+    fi
+    left=$(cd "$name" && find . -name '*.tmp-*' -print -quit)
+    if [[ -n $left ]]; then echo "left $left"; fi
+}
+# one COMMAND KIND PLACE ERROR: one run; prints a line for a fault of the program.
+one() {
+    local command=$1 kind=$2 place=$3 error=$4 name wrong
+    name=at-$command-$place-$error
+    called "$command" "$name" FAULTS_AT="$place" FAULTS_ERRNO="$error" FAULTS_HIT="$PWD/$name.hit"
+    wrong=$(verdict "$command" "$name" "$kind")
+    if [[ ! -e $name.hit ]]; then
+        echo "$command $kind" >>missed
+    elif [[ -n $wrong ]]; then
+        printf 'FAILED: %s, %s at %s, error %s: %s: %s\n' "$command" "$kind" "$place" "$error" "$wrong" \
+            "$(head -c 300 "$name.err")"
+    fi
+    rm -rf "$name" "$name".*
+}
+export -f one called verdict arguments
+# chosen FILE: the lines of it that run, at most $sample, evenly spread.
+chosen() { awk -v n="$sample" 'NR == FNR { all = FNR; next } n == 0 || int((FNR - 1) * n / all) != int(FNR * n / all)' "$1" "$1"; }
+
+eio=5 enomem=12 enospc=28
+for command in "${commands[@]}"; do
+    mkdir "cache-$command"
+    called "$command" "warm-$command" || exit
+    (cd "warm-$command" && VANTAGE_CACHE_DIR=$scratch/cache-$command "$program" $(arguments "$command") <<<Hello >/dev/null 2>&1)
+    called "$command" "healthy-$command" FAULTS_LIST="$PWD/list-$command"
+    check "$command succeeds ($(<"healthy-$command.err"))" test "$(<"healthy-$command.code")" = 0
+    for every in interrupt short; do
+        called "$command" "every-$command" FAULTS_EVERY=$every
+        wrong=$(verdict "$command" "every-$command" every)
+        check "$command with $every calls: $wrong $(head -c 300 "every-$command.err")" test -z "$wrong"
+    done
+    sort -u "list-$command" | awk '{ print > "places-" $1 }'
+    for places in places-*; do
+        kind=${places#places-}
+        case $kind in
+            new | mmap) errors=($enomem) ;;
+            open* | read* | pread* | flock* | pthread_create) errors=($eio) ;;
+            *) errors=($eio $enospc) ;;
+        esac
+        for error in "${errors[@]}"; do
+            chosen "$places" | awk -v c="$command" -v k="$kind" -v e="$error" '{ print c, k, $2, e }'
+        done
+    done >"runs-$command"
+    rm places-*
+    xargs -P "$(nproc)" -L 1 bash -c 'one "$@"' one <"runs-$command" | tee "faults-$command"
+    found=$(wc -l <"faults-$command")
+    printf '%-9s %5d places, %5d runs, %d faults\n' "$command" "$(wc -l <"list-$command")" "$(wc -l <"runs-$command")" "$found"
+    failures=$((failures + found))
+done
+if [[ -e missed ]]; then echo "$(wc -l <missed) runs did not come by their place again (threads)"; fi
+exit $((failures > 0))
