@@ -4,7 +4,7 @@
 // One workgroup per sequence; lib/sampling.glsl says how. All parameters are words of the step, so that a recording
 // serves any. The random number is counted by seed and by the token's place, so that it does not depend on how the
 // prompt was cut. Nothing happens when the sequence is done, or when the run has not come to its last known token (a
-// prompt in chunks).
+// prompt in chunks). Logits with a NaN or +inf, or all of -inf, draw nothing: the sequence ends as one without an answer.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/penalty.glsl"
@@ -22,12 +22,14 @@ uint lane = gl_WorkGroupID.x, sequence = sequence_of(p.step, lane);
 uvec2 own_step = step_of(p.step, lane), seen = row_address(p.seen, F32, sequence, p.seen_words);
 Row logits = row_of(p.logits, X_TYPE, lane, p.vocab);
 
+bool is_no_answer(uint bits) { return bits == 0x7f800000u || (bits & 0x7fffffffu) > 0x7f800000u; }  // +inf or NaN
+
 float penalty;
-uint sampling_key(uint i) {
-    uint key = load_key(logits.address, X_TYPE, logits.begin + i);
-    if (penalty == 1.0 || key == 0u || (ReadWords(seen).at[i >> 5] >> (i & 31u) & 1u) == 0u) return key;
-    precise float value = penalized(order_value(key), penalty);
-    return order_key(floatBitsToUint(value));
+uint sampling_bits(uint i) {
+    uint bits = load_bits(logits.address, X_TYPE, logits.begin + i);
+    if (penalty == 1.0 || (ReadWords(seen).at[i >> 5] >> (i & 31u) & 1u) == 0u || is_no_answer(bits)) return bits;
+    precise float value = penalized(uintBitsToFloat(bits), penalty);
+    return floatBitsToUint(value);
 }
 
 uint word(uint i) { return Words(own_step).at[i]; }
@@ -42,6 +44,19 @@ void append(uint token, uint end) {
     Words(own_step).at[STEP_DONE] = done;
 }
 
+shared uint wrong;  // 1: a logit is NaN or +inf
+
+void find_wrong() {
+    uint lane = gl_LocalInvocationID.x;
+    if (lane == 0u) wrong = 0u;
+    barrier();
+    bool found = false;
+    for (uint i = lane; i < p.vocab; i += gl_WorkGroupSize.x)
+        found = found || is_no_answer(load_bits(logits.address, X_TYPE, logits.begin + i));
+    if (found) wrong = 1u;
+    barrier();
+}
+
 void main() {
     uint end = word(STEP_END), valid = word(STEP_VALID);
     float temperature = number(STEP_TEMPERATURE);
@@ -51,9 +66,14 @@ void main() {
         return;
     }
     penalty = present(p.seen) ? number(STEP_PENALTY) : 1.0;
+    find_wrong();
     uvec2 top = sampling_top(p.vocab);
+    if (top.x == 0u || wrong != 0u) {
+        if (gl_LocalInvocationID.x == 0u) Words(own_step).at[STEP_DONE] = 3u;
+        return;
+    }
     uint token = top.y;
-    if (top.x != 0u && temperature > 0.0) {
+    if (temperature > 0.0) {
         Sampling s = narrowed(Sampling(p.vocab, top.x, 1u, temperature, 0.0), word(STEP_TOP_K), number(STEP_TOP_P), number(STEP_MIN_P));
         token = sampling_draw(s, philox(uvec4(end, 0u, 0u, 0u), uvec2(word(STEP_SEED_LOW), word(STEP_SEED_HIGH))).x);
     }

@@ -17,7 +17,7 @@ SAMPLING_PROBS_CONSTANTS(VANTAGE_CONSTANT)
 layout(push_constant) uniform Push { SamplingProbsParams p; };
 
 Row logits;
-uint sampling_key(uint i) { return load_key(logits.address, X_TYPE, logits.begin + i); }
+uint sampling_bits(uint i) { return load_bits(logits.address, X_TYPE, logits.begin + i); }
 
 float wide_float(uvec2 a) { return float(a.y) * 4294967296.0 + float(a.x); }
 

@@ -15,7 +15,7 @@ enum class ErrorKind {
     device_lost,    ///< the device stopped answering, or a wait ran into its timeout
     bad_file,       ///< a missing, damaged or contradictory file
     unsupported,    ///< a valid request that this build, device or model cannot serve
-    accuracy,       ///< a result outside its tolerance
+    accuracy,       ///< a result outside its tolerance, or not finite
     interrupted,    ///< Ctrl-C
 };
 

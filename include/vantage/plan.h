@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,7 +64,7 @@ struct DispatchTiming {
     double seconds() const { return static_cast<double>(end_ns - begin_ns) / 1e9; }
 };
 
-/// A node whose result differs from its reference, as found by Plan::check.
+/// A node whose result differs from its reference, as found by Plan::check, or is not finite (find_not_finite).
 struct Divergence {
     std::string node = {}, kernel = {};
     /// "y[4,1600] got 0.1033, want 0.0933: off by 0.01, allowed 2.2e-05; 1 of 8005 elements wrong"
@@ -154,6 +155,9 @@ public:
 
     /// Runs everything node by node and compares the results with the ops' references, until `max_count` differ.
     std::vector<Divergence> check(std::size_t max_count = 1);
+    /// Runs everything node by node, until a node's result has a NaN or an infinity. The -inf of an attention's
+    /// log-sum-exp, whose row sees no key, is none.
+    std::optional<Divergence> find_not_finite();
     /// Dispatch times of the last submission, with CompileOptions::profile.
     const std::vector<DispatchTiming>& timings() const;
 

@@ -1,6 +1,7 @@
 #include "vantage/plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -296,6 +297,35 @@ std::vector<Divergence> Plan::check(std::size_t max_count) {
     }
     s.ran = true;
     return all;
+}
+
+std::optional<Divergence> Plan::State::not_finite(std::size_t index) {
+    const Node& node = graph.nodes()[index];
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+        const HostTensor result = host(node.outputs[i]);
+        const auto wrong = std::ranges::find_if(result.data, [i](double x) {
+            return std::isnan(x) || (std::isinf(x) && (x > 0 || i == 0));  // results beside the first may be an lse
+        });
+        if (wrong == result.data.end()) continue;
+        const char* value = std::isnan(*wrong) ? "NaN" : *wrong > 0 ? "infinity" : "-infinity";
+        return Divergence{name_of(graph, node), schedule.kernels[index]->name,
+                          format("{} at element {} of {}", value, wrong - result.data.begin(), result.type.text())};
+    }
+    return std::nullopt;
+}
+
+std::optional<Divergence> Plan::find_not_finite() {
+    State& s = state();
+    s.require_written(s.all_segments());
+    int before = -1;
+    for (const Dispatch& dispatch : s.schedule.dispatches) {
+        if (dispatch.node < 0 || dispatch.node == before) continue;
+        before = dispatch.node;
+        s.recorder->run_node(before);
+        if (std::optional<Divergence> found = s.not_finite(static_cast<std::size_t>(before))) return found;
+    }
+    s.ran = true;
+    return std::nullopt;
 }
 
 const std::vector<DispatchTiming>& Plan::timings() const { return state().recorder->timings(); }

@@ -91,6 +91,8 @@ struct Plan::State {
 
     std::vector<int> all_segments() const;
     std::vector<Divergence> check_node(std::size_t index);
+    /// What is not finite in the results that a node has left.
+    std::optional<Divergence> not_finite(std::size_t index);
 };
 
 }  // namespace vantage

@@ -3,6 +3,10 @@
 // Random numbers are counted by seed and place (Salmon et al. 2011), so a run repeats exactly.
 #include "runtime/ops/sample.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "runtime/base/format.h"
 #include "runtime/ops/sampling.h"
 #include "runtime/ops/step.h"
@@ -29,6 +33,13 @@ std::vector<TensorType> infer(const OpCall& call) {
                      operand_is(call, seen_) + ", but must be u32 with a bit for each column of logits " +
                          logits.text() + ", of each sequence");
     return {tokens, call.in(step_)};
+}
+
+/// Logits from which nothing is drawn: one is NaN or +inf, or all are -inf.
+bool are_no_answer(std::span<const double> logits) {
+    const auto wrong = [](double x) { return std::isnan(x) || x == std::numeric_limits<double>::infinity(); };
+    return std::ranges::any_of(logits, wrong) ||
+           std::ranges::none_of(logits, [](double x) { return std::isfinite(x); });
 }
 
 // The token of sequence b.
@@ -60,6 +71,11 @@ void draw_next(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     if (step[STEP_DONE] != 0 || valid == 0 || whole(STEP_POSITION) + valid != end) return;
     if (end >= limit) {
         step[STEP_DONE] = 2;
+        return;
+    }
+    const double* logits = in[logits_].data.data() + b * call.in(logits_).shape[1];
+    if (are_no_answer({logits, static_cast<std::size_t>(call.in(logits_).shape[1])})) {
+        step[STEP_DONE] = 3;
         return;
     }
     const auto token = static_cast<double>(draw(call, in, b));
@@ -137,6 +153,13 @@ Case together(const char* name, const std::vector<Case>& sequences) {
     return all;
 }
 
+// Sequences with these logits.
+Case with_logits(const char* name, const std::vector<double>& logits, double temperature) {
+    Case one = case_of(name, {.vocab = std::ssize(logits), .temperature = static_cast<float>(temperature)});
+    one.inputs[logits_] = filled_with(TensorType{Shape{1, std::ssize(logits)}}, logits);
+    return one;
+}
+
 Case in_reverse(const char* name, Case sequences) {
     sequences.name = name;
     sequences.inputs[step_] = reversed_lanes(sequences.inputs[step_]);
@@ -148,6 +171,7 @@ std::vector<Case> cases() {
         "3 sequences", {case_of("", {.temperature = 1.1f, .top_p = 0.95f, .penalty = 1.3f, .top_k = 40, .seed = 5}),
                         case_of("", {.temperature = 0, .penalty = 1.5f, .end = 15}),
                         case_of("", {.penalty = 1.1f, .seed = 6, .end = 12, .waiting = 1})});
+    const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
     std::vector<double> all(3);
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<double>(i);
     return {
@@ -163,6 +187,11 @@ std::vector<Case> cases() {
         case_of("prompt goes on", {.vocab = 5, .waiting = 4}),
         three,
         in_reverse("3 sequences in reverse", three),
+        with_logits("NaN", {1, 2, nan, 3, -1}, 0.8),
+        with_logits("NaN, greedy", {nan, 1, 2}, 0),
+        with_logits("+inf", {1, inf, 0}, 0),
+        with_logits("only -inf", {-inf, -inf, -inf}, 0.8),
+        with_logits("-inf cannot be drawn", {-inf, 1, -inf, -3}, 0.8),
     };
 }
 

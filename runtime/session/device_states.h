@@ -27,6 +27,7 @@ public:
 
     const std::shared_ptr<Bindings>& bindings() const { return bindings_; }
     gpu::DeviceState& device() const { return device_; }
+    const Model& model() const { return model_; }
     const gpu::Buffer& buffer(const std::string& name) const { return bindings_->buffers.at(name); }
     bool has(const std::string& name) const { return bindings_->buffers.count(name) != 0; }
     /// Without the intermediates.
@@ -58,6 +59,8 @@ public:
     // At any time:
     /// Tokens that the device knows of a sequence, drawn ones included; and one of them.
     std::uint32_t known_tokens(std::size_t slot) const;
+    /// Whether the sequence ended because its logits were not finite.
+    bool no_answer(std::size_t slot) const;
     std::int32_t token(std::size_t slot, std::size_t position) const;
     /// The sequence draws no more.
     void end(std::size_t slot);

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <numeric>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/session/model_access.h"
+#include "runtime/session/replay.h"
 
 namespace vantage::internal {
 
@@ -184,18 +187,31 @@ void RunScheduler::compile_for(std::span<const PromptRun> runs) {
     }
 }
 
+void RunScheduler::fail_not_finite(std::size_t slot, const std::string& what) const {
+    const SequenceState& s = sequences_[slot];
+    throw_not_finite(states_.model(), options_,
+                     {.ids = s.tokens, .types = s.types, .source = s.source, .pixels = pixels_}, what);
+}
+
+void RunScheduler::require_finite(std::span<const float> results, std::size_t slot, const std::string& what) const {
+    if (!std::ranges::all_of(results, [](float x) { return std::isfinite(x); })) fail_not_finite(slot, what);
+}
+
 // Reads what a run left of each sequence: how many rows it has by slot.
 void RunScheduler::collect(const Plan& plan, const PromptRun& run, std::span<const std::int64_t> rows) {
     const TraceSpan span("read results");
+    std::size_t slot = 0;
     const auto append = [&](std::vector<float>& to, const std::string& name, std::int64_t first, std::int64_t count) {
         if (plan.graph().outputs().count(name) == 0) return;
         const std::vector<float> some = plan.read_rows(name, count, first);
+        require_finite(some, slot, format("the results \"{}\"", name));
         to.insert(to.end(), some.begin(), some.end());
     };
     const bool labels = config_.head == Head::classification;
     for (std::size_t i = 0; i < run.slots.size(); ++i) {
-        SequenceState::Results& to = sequences_[run.slots[i]].results;
-        const std::int64_t lane = lane_of(run, run.slots[i]), first = lane * run.rows, count = rows[i];
+        slot = run.slots[i];
+        SequenceState::Results& to = sequences_[slot].results;
+        const std::int64_t lane = lane_of(run, slot), first = lane * run.rows, count = rows[i];
         append(to.logits, model_names::logits, labels ? lane : first, labels ? 1 : count);
         append(to.pooled, model_names::pooled, lane, 1);
         append(to.relation, model_names::relation, lane, 1);
@@ -284,6 +300,7 @@ std::optional<std::int32_t> RunScheduler::read_draw(std::size_t slot) {
     SequenceState& s = sequences_[slot];
     if (!can_continue(s)) return std::nullopt;
     if (states_.known_tokens(slot) <= s.tokens.size()) {
+        if (states_.no_answer(slot)) fail_not_finite(slot, format("the logits of token {}", s.size()));
         s.ended = true;
         return std::nullopt;
     }
@@ -421,7 +438,9 @@ std::vector<float> RunScheduler::logits_of_last(std::size_t slot, const PromptRu
     set_lanes(run.lanes, held_beside(run, false));
     submit(plan, both_segments, filled(run.lanes, run.rows));
     settle();
-    return plan.read_rows(model_names::logits, 1, lane_of(run, slot));
+    std::vector<float> logits = plan.read_rows(model_names::logits, 1, lane_of(run, slot));
+    require_finite(logits, slot, "the logits of the next token");
+    return logits;
 }
 
 void RunScheduler::run_source(const PromptRun& run) {
@@ -443,9 +462,11 @@ void RunScheduler::run_source(const PromptRun& run) {
         s.source_waits = false;
         for (std::size_t layer = 0; layer < s.results.source_hidden.size(); ++layer)
             if (const std::string name = model_names::hidden(static_cast<std::int64_t>(layer));
-                plan.graph().outputs().count(name) != 0)
+                plan.graph().outputs().count(name) != 0) {
                 s.results.source_hidden[layer] =
                     plan.read_rows(name, std::ssize(s.source), lane_of(run, slot) * run.rows);
+                require_finite(s.results.source_hidden[layer], slot, format("the encoder's results \"{}\"", name));
+            }
         stats_.prompt_tokens += std::ssize(s.source);
     }
     stats_.prompt_rows += std::ssize(run.lanes) * run.rows;

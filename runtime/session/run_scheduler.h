@@ -96,6 +96,8 @@ private:
     std::vector<float> logits_of_prompt(std::size_t slot);
     std::vector<float> logits_of_last(std::size_t slot, const PromptRun& run);
     void collect(const Plan& plan, const PromptRun& run, std::span<const std::int64_t> rows);
+    [[noreturn]] void fail_not_finite(std::size_t slot, const std::string& what) const;
+    void require_finite(std::span<const float> results, std::size_t slot, const std::string& what) const;
     void note_timings(const Plan& plan);
     Plan& timed_plan(const PlanKey& key);
     void begin_draws();

@@ -14,10 +14,11 @@ uint order_key(uint bits) {
     if (magnitude == 0u) return 0x80000000u;
     return (bits & 0x80000000u) != 0u ? ~bits : bits | 0x80000000u;
 }
-// The key of element i. An f32 is taken by its bits, untouched by arithmetic.
-uint load_key(uvec2 address, uint type, uint i) {
-    return order_key(type == F32 ? ReadWords(address).at[i] : floatBitsToUint(load(address, type, i)));
+// The bits of element i as an f32. An f32 is untouched by arithmetic.
+uint load_bits(uvec2 address, uint type, uint i) {
+    return type == F32 ? ReadWords(address).at[i] : floatBitsToUint(load(address, type, i));
 }
+uint load_key(uvec2 address, uint type, uint i) { return order_key(load_bits(address, type, i)); }
 float order_value(uint key) { return uintBitsToFloat((key & 0x80000000u) != 0u ? key & 0x7fffffffu : ~key); }
 
 // (key, index) of the larger key, of the smaller index where keys are equal.

@@ -8,13 +8,15 @@
 // that each settle eight bits of its key: a histogram by the next eight bits, counted from the top. Equal values stay
 // together.
 //
-// One workgroup per row; include after local_size is declared. The kernel defines `sampling_key`.
+// One workgroup per row; include after local_size is declared. The kernel defines `sampling_bits`.
 #ifndef VANTAGE_SAMPLING_GLSL
 #define VANTAGE_SAMPLING_GLSL
 #include "lib/order.glsl"
 
-// Key of token i; the larger the more probable, 0 for one that cannot be drawn.
-uint sampling_key(uint i);
+// Bits of token i's logit.
+uint sampling_bits(uint i);
+// Its key; the larger the more probable, 0 for one that cannot be drawn.
+uint sampling_key(uint i) { return order_key(sampling_bits(i)); }
 
 const uint WEIGHT_ONE = 0x80000000u;  // weight of the most probable token
 
