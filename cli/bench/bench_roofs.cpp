@@ -6,7 +6,6 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/format.h"
-#include "runtime/base/units.h"
 #include "runtime/bench/roofs.h"
 
 namespace vantage::cli {

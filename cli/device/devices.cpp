@@ -9,7 +9,6 @@
 #include "cli/shared/commands.h"
 #include "runtime/base/format.h"
 #include "runtime/base/json.h"
-#include "runtime/base/units.h"
 #include "runtime/gpu/choose_device.h"
 #include "vantage/device.h"
 

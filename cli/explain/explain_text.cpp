@@ -5,7 +5,6 @@
 
 #include "cli/shared/text_table.h"
 #include "runtime/base/format.h"
-#include "runtime/base/units.h"
 #include "runtime/cost/symbols.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/graph/schedule.h"

@@ -21,7 +21,6 @@
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/trace_span.h"
-#include "runtime/base/units.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/shown_text.h"

@@ -33,7 +33,7 @@ struct Common {
     std::string device;   ///< --device; empty: VANTAGE_DEVICE, else the best
     int verbose = 0;      ///< -v, twice for debug
     bool quiet = false;   ///< -q
-    bool strict = false;  ///< --strict: see runtime/base/fallback.h
+    bool strict = false;  ///< --strict: see runtime/base/log.h
     std::string profile;  ///< --profile FILE
     std::string model;    ///< -m, --model
     std::string weights;  ///< --weights; empty: as in the file

@@ -8,7 +8,7 @@
 #include "cli/shared/command_options.h"
 #include "cli/shared/head_mask.h"
 #include "runtime/base/errors.h"
-#include "runtime/base/fallback.h"
+#include "runtime/base/log.h"
 
 namespace vantage::cli {
 

@@ -1,21 +1,22 @@
 #include "runtime/base/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "runtime/base/errors.h"
-#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/posix.h"
 
@@ -197,6 +198,27 @@ void require_writable(const std::string& path) {
     TemporaryFile temporary(temporary_name(without_links(path)));
     const Descriptor file(open_new(temporary, path));
 }
+
+FileLock::FileLock(const std::string& path) {
+    const std::filesystem::path directory = std::filesystem::path(path).parent_path();
+    if (std::error_code error; !directory.empty() && !std::filesystem::create_directories(directory, error) && error)
+        throw_file_error("cannot create the directory", directory.string(), error.value());
+    fd_ = open_file(path.c_str(), O_RDWR | O_CREAT, 0666);
+    if (fd_ < 0) throw_file_error("cannot lock", path, errno);
+    // A limit, because a process that was stopped while it held the lock must not block all others.
+    constexpr std::chrono::milliseconds limit(2000), pause(10);
+    for (auto waited = std::chrono::milliseconds(0); waited < limit && !interrupted(); waited += pause) {
+        if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
+        if (errno != EWOULDBLOCK && errno != EINTR) break;
+        std::this_thread::sleep_for(pause);
+    }
+    const int error = errno;
+    ::close(fd_);  // no destructor runs after a throwing constructor
+    throw_if_interrupted();
+    throw_file_error("cannot lock", path, error);
+}
+
+FileLock::~FileLock() { ::close(fd_); }  // releases the lock
 
 TemporaryFolder::TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "vantage-XXXXXX").string()) {
     if (::mkdtemp(path_.data()) == nullptr) throw_file_error("cannot create the folder", path_, errno);

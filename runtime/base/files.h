@@ -1,4 +1,4 @@
-// Files: mapped, read whole, and replaced whole. All functions throw bad_file with the path and the reason.
+// Files: mapped, read whole, replaced whole, and locked. All functions throw bad_file with the path and the reason.
 #pragma once
 
 #include <cstddef>
@@ -49,6 +49,18 @@ void write_file(const std::string& path, std::span<const std::byte> bytes);
 void write_file(const std::string& path, const std::string& text);
 /// Throws if write_file would: call it before a long computation whose result goes to `path`.
 void require_writable(const std::string& path);
+
+/// An exclusive lock on `path` between processes, held while the object exists. It protects the caches on disk.
+/// The file is created when it is missing, with its directories. Throws bad_file when it cannot be created, or when
+/// another process holds the lock for more than 2 seconds.
+class FileLock : NotCopied {
+public:
+    explicit FileLock(const std::string& path);
+    ~FileLock();
+
+private:
+    int fd_;
+};
 
 /// A new folder among the system's temporary ones, deleted by the destructor.
 class TemporaryFolder : NotCopied {

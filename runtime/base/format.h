@@ -158,4 +158,7 @@ std::string join(const Range& range, std::string_view separator = ", ", Text tex
     return all;
 }
 
+/// "17 B", "1.5 KiB", "512.0 MiB", "7.98 GiB": binary units, about three digits.
+std::string bytes_text(std::uint64_t bytes);
+
 }  // namespace vantage::internal

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/options.h"
 #include "runtime/base/utf8.h"
 
@@ -27,6 +28,7 @@ constexpr std::array<LevelName, 4> level_names{{
 }};
 
 constexpr int stderr_descriptor = 2;
+std::atomic<bool> strict_mode{false};
 
 /// The message as one line that a terminal shows as it is: names from files may contain anything. Characters that
 /// control the terminal or the direction of text, and bytes that are not UTF-8, are escaped; the end of a long message
@@ -109,6 +111,13 @@ void internal::log_message(LogLevel level, const std::string& message) {
         function(level, message);
     else
         write_to_stderr(level, message);
+}
+
+void internal::set_strict(bool strict) { strict_mode = strict; }
+
+void internal::fall_back(const std::string& message) {
+    if (strict_mode) throw unsupported_error(message + " (--strict does not allow it)");
+    log(LogLevel::warning, "{}", message);
 }
 
 }  // namespace vantage

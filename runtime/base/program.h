@@ -1,7 +1,8 @@
-// Programs: the running one, and others that it starts.
+// Programs: the running one with the files that come with it, and others that it starts.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,11 @@ namespace vantage::internal {
 
 /// Path of the running program, empty when unknown.
 std::string program_path();
+
+/// The path of a file or folder that comes with the program (assets/ of a checkout, share/vantage/ of an installation),
+/// such as "models/mini-world/config.json". It is searched in VANTAGE_ASSETS, then in share/vantage/ and assets/ of the
+/// program's folder and of each folder above it. Nothing when it is not found.
+std::optional<std::string> find_asset(const std::string& name);
 
 /// The result of a program.
 struct Finished {

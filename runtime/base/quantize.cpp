@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <limits>
 
-#include "runtime/base/half.h"
 #include "shaders/params/quantized.h"
 
 namespace vantage::internal {

@@ -1,14 +1,49 @@
-// Quantizes weights on the host to q8_0 and q4_0, with the arithmetic of ggml's reference implementation.
-// Layout: shaders/params/quantized.h.
+// Conversion of storage types on the host: IEEE half, bfloat16, and the quantized q8_0 and q4_0, with the arithmetic of
+// ggml's reference implementation. Layout: shaders/params/quantized.h.
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "runtime/base/internal.h"
 #include "vantage/tensor.h"
 
 namespace vantage::internal {
+
+/// Exact.
+inline float half_to_float(std::uint16_t h) {
+    const std::uint32_t sign = (h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 1023u;
+    if (exponent == 31u) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
+    if (exponent == 0u) {
+        const float tiny = static_cast<float>(mantissa) * 0x1p-24f;
+        return sign ? -tiny : tiny;
+    }
+    return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (mantissa << 13));
+}
+
+/// Rounds to nearest, ties to even; overflow gives infinity, NaN stays NaN.
+inline std::uint16_t float_to_half(float f) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(f), sign = (bits >> 16) & 0x8000u,
+                        magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);
+    if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);
+    if (magnitude < 0x38800000u) {  // subnormal half: add a number with the same ulp, and take the mantissa
+        const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+        return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
+    }
+    const std::uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u);
+    return static_cast<std::uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
+}
+
+inline float bfloat_to_float(std::uint16_t b) { return std::bit_cast<float>(static_cast<std::uint32_t>(b) << 16); }
+
+inline std::uint16_t float_to_bfloat(float f) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(f);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);
+    return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
 
 /// Rounds `values` to q8_0 or q4_0. `to` receives whole groups: info(type).bytes for each group of info(type).elements,
 /// the last one padded with zeros. With m the largest magnitude in the block of 32 of an element, its error is at most

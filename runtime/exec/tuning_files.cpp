@@ -10,13 +10,12 @@
 #include <regex>
 #include <vector>
 
-#include "runtime/base/assets.h"
 #include "runtime/base/errors.h"
-#include "runtime/base/file_lock.h"
 #include "runtime/base/files.h"
 #include "runtime/base/json.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
+#include "runtime/base/program.h"
 #include "runtime/gpu/choose_device.h"
 #include "runtime/graph/kernel_names.h"
 

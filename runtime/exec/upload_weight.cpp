@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "runtime/base/errors.h"
-#include "runtime/base/half.h"
 #include "runtime/base/quantize.h"
 #include "runtime/gpu/transfer.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "runtime/base/format.h"
-#include "runtime/base/units.h"
 #include "runtime/gpu/buffer_block.h"
 #include "runtime/gpu/faults.h"
 #include "runtime/gpu/third_party_vma.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "runtime/base/fallback.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/trace_span.h"

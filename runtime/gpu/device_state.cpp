@@ -8,7 +8,6 @@
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
-#include "runtime/base/units.h"
 #include "runtime/gpu/instance.h"
 #include "runtime/gpu/pipelines.h"
 #include "runtime/gpu/third_party_vma.h"

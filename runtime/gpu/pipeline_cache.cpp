@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "runtime/base/file_lock.h"
 #include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "runtime/base/errors.h"
-#include "runtime/base/half.h"
 #include "runtime/base/quantize.h"
 #include "runtime/base/version.h"
 

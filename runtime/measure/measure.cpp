@@ -7,7 +7,6 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/format.h"
-#include "runtime/base/units.h"
 #include "runtime/exec/recorder.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/gpu/transfer.h"

@@ -3,7 +3,7 @@
 // Almazrouei et al., "The Falcon Series of Open Language Models" (2023).
 #include <cmath>
 
-#include "runtime/base/half.h"
+#include "runtime/base/quantize.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 

@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <set>
 
-#include "runtime/base/assets.h"
 #include "runtime/base/errors.h"
-#include "runtime/base/fallback.h"
 #include "runtime/base/files.h"
 #include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
+#include "runtime/base/log.h"
+#include "runtime/base/program.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/exec/bindings.h"

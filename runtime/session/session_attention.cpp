@@ -4,8 +4,8 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
-#include "runtime/base/fallback.h"
 #include "runtime/base/format.h"
+#include "runtime/base/log.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/ops/attention.h"
 #include "runtime/session/model_access.h"

@@ -7,8 +7,8 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
-#include "runtime/base/fallback.h"
 #include "runtime/base/format.h"
+#include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/gpu/transfer.h"

@@ -16,13 +16,12 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/base/file_lock.h"
 #include "runtime/base/files.h"
-#include "runtime/base/half.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/program.h"
+#include "runtime/base/quantize.h"
 #include "runtime/base/terminal.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/temporary_directory.h"

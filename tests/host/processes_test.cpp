@@ -6,7 +6,6 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <string>
 
-#include "runtime/base/file_lock.h"
 #include "runtime/base/files.h"
 #include "runtime/base/program.h"
 #include "vantage/error.h"

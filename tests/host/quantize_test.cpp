@@ -6,7 +6,6 @@
 #include <limits>
 #include <random>
 
-#include "runtime/base/half.h"
 #include "runtime/base/quantize.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/op_def.h"
