@@ -7,19 +7,15 @@
 #include <type_traits>
 #include <utility>
 
+#include "runtime/base/at.h"
 #include "runtime/base/errors.h"
-#include "runtime/base/format.h"
 
 namespace vantage {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::pair<DeviceType, const char*>, 5> type_names{{{DeviceType::discrete, "discrete"},
-                                                                        {DeviceType::integrated, "integrated"},
-                                                                        {DeviceType::virtual_gpu, "virtual"},
-                                                                        {DeviceType::cpu, "cpu"},
-                                                                        {DeviceType::other, "other"}}};
+constexpr const char* type_names[] = {"discrete", "integrated", "virtual", "cpu", "other"};  // by number
 
 // ---- requirements --------------------------------------------------------------------------------------------------
 
@@ -36,10 +32,8 @@ using Version = std::array<unsigned, 3>;
 /// The first "a.b" or "a.b.c" in a driver's description, such as "Mesa 22.3.6 (LLVM 15.0.6)"; zeros when there is none.
 Version version_in(const std::string& text) {
     Version version{};
-    std::size_t at = 0;
-    while (at < text.size() && !(text[at] >= '0' && text[at] <= '9')) ++at;
     const char* const end = text.data() + text.size();
-    const char* next = text.data() + at;
+    const char* next = text.data() + std::min(text.find_first_of("0123456789"), text.size());
     for (unsigned& part : version) {
         const auto [stop, error] = std::from_chars(next, end, part);
         if (error != std::errc() || stop == end || *stop != '.') break;
@@ -54,43 +48,32 @@ enum DriverId : std::uint32_t { intel_mesa = 6, llvmpipe = 13, moltenvk = 14 };
 /// One known fault of a driver. A row is there because of a report or a measurement, which the reason names.
 struct KnownFault {
     DriverId driver;
-    Version from, before;  ///< versions that have it; {0,0,0} as `before` = no repaired version is known
     bool (*applies)(const Caps&);
     bool Quirks::*effect;
     const char* reason;
+    Version repaired = {};  ///< the first version without it; {0,0,0}: none is known
 };
 
 constexpr std::uint32_t amd = 0x1002;
 
 const KnownFault known_faults[] = {
-    {moltenvk,
-     {},
-     {},
-     [](const Caps& c) { return c.subgroup_size == 64 && c.vendor_id != amd; },
-     &Quirks::no_subgroup,
+    {moltenvk, [](const Caps& c) { return c.subgroup_size == 64 && c.vendor_id != amd; }, &Quirks::no_subgroup,
      "MoltenVK reports subgroups of 64 where the hardware has 32: shuffles give garbage (MoltenVK issues 1553, 2750)"},
     {intel_mesa,
-     {},
-     {26, 2, 0},
      [](const Caps& c) {
          const auto narrow = [](const CooperativeMatrix& m) { return m.n == 8; };
          return c.type == DeviceType::integrated && std::ranges::any_of(c.cooperative_matrices, narrow);
      },
      &Quirks::no_coopmat,
-     "Mesa's ANV emulates 8-wide cooperative matrices on GPUs without matrix units (25.0: registers spill)"},
-    {llvmpipe,
-     {},
-     {},
-     [](const Caps& c) { return c.subgroup_size != 8; },
-     &Quirks::no_coopmat,
+     "Mesa's ANV emulates 8-wide cooperative matrices on GPUs without matrix units (25.0: registers spill)",
+     {26, 2, 0}},
+    {llvmpipe, [](const Caps& c) { return c.subgroup_size != 8; }, &Quirks::no_coopmat,
      "lavapipe crashes in cooperative matrix shaders unless its vectors have 256 bits (26.2, LP_NATIVE_VECTOR_WIDTH)"},
 };
 
 bool concerns(const KnownFault& fault, const Caps& caps) {
-    if (caps.driver_id != fault.driver) return false;
-    const Version version = version_in(caps.driver_version);
-    const bool repaired = fault.before != Version{} && version >= fault.before;
-    return version >= fault.from && !repaired && fault.applies(caps);
+    const bool repaired = fault.repaired != Version{} && version_in(caps.driver_version) >= fault.repaired;
+    return caps.driver_id == fault.driver && !repaired && fault.applies(caps);
 }
 
 // ---- JSON ----------------------------------------------------------------------------------------------------------
@@ -189,9 +172,9 @@ void read_api_version(const json& value, std::uint32_t& version) {
 void read_type(const json& value, DeviceType& type) {
     std::string text;
     read("type", value, text);
-    for (const auto& [one, name] : type_names)
-        if (text == name) return static_cast<void>(type = one);
-    bad_field("type", value, "discrete, integrated, virtual, cpu or other");
+    const auto* const found = std::ranges::find(type_names, text);
+    if (found == std::end(type_names)) bad_field("type", value, "discrete, integrated, virtual, cpu or other");
+    type = static_cast<DeviceType>(found - type_names);
 }
 
 void read_matrices(const json& value, std::vector<CooperativeMatrix>& matrices) {
@@ -210,11 +193,7 @@ void read_matrices(const json& value, std::vector<CooperativeMatrix>& matrices) 
 
 }  // namespace
 
-const char* name_of(DeviceType type) {
-    for (const auto& [one, name] : type_names)
-        if (one == type) return name;
-    return "other";
-}
+const char* name_of(DeviceType type) { return at(type_names, type); }
 
 std::vector<std::string> missing_requirements(const Caps& caps) {
     std::vector<std::string> missing;
@@ -291,10 +270,9 @@ std::string caps_to_json(const Caps& caps) {
     object["type"] = name_of(caps.type);
     object["api_version"] = version_text(caps.api_version);
     object["cooperative_matrices"] = json::array();
-    for (const CooperativeMatrix& m : caps.cooperative_matrices) {
+    for (const CooperativeMatrix& m : caps.cooperative_matrices)
         object["cooperative_matrices"].push_back(
             {{"m", m.m}, {"n", m.n}, {"k", m.k}, {"a", m.a}, {"b", m.b}, {"c", m.c}});
-    }
     // A driver's name need not be UTF-8: replace, do not throw.
     return object.dump(2, ' ', false, json::error_handler_t::replace);
 }

@@ -104,13 +104,12 @@ std::uint64_t address_of(const DeviceState& device, VkBuffer buffer) {
 
 std::uint64_t checked_size(const DeviceState& device, std::uint64_t bytes, const std::string& name) {
     const std::uint64_t maximum = std::min(device.caps().max_allocation, device.caps().max_buffer);
-    if (bytes > maximum) {
+    if (bytes > maximum)
         throw Error(
             ErrorKind::out_of_memory,
             format("'{}' needs {} ({} bytes) in one buffer, the driver of {} allows at most {}; use a smaller model or "
                    "context",
                    name, bytes_text(bytes), bytes, device.caps().name, bytes_text(maximum)));
-    }
     return std::max<std::uint64_t>(16, (bytes + 15) / 16 * 16);
 }
 
@@ -120,17 +119,13 @@ void require_range(const Buffer& buffer, std::uint64_t offset, std::uint64_t byt
                                            offset + bytes, buffer.bytes()));
 }
 
-Buffer allocate_block(DeviceState& device, std::uint64_t bytes, MemoryKind kind, const std::string& name,
-                      bool owned_by_device) {
+Buffer allocate(DeviceState& device, std::uint64_t bytes, MemoryKind kind, const std::string& name,
+                bool owned_by_device) {
     device.require_alive();
     device.collect();
-    auto block = std::make_shared<Buffer::Block>();
-    block->device = &device;
-    block->bytes = checked_size(device, bytes, name);
+    auto block = std::make_shared<Buffer::Block>(device, name, checked_size(device, bytes, name), owned_by_device);
     block->requested = bytes;
     block->kind = kind;
-    block->name = name;
-    if (!owned_by_device) block->keep_alive = device.shared_from_this();
     const bool counts = kind == MemoryKind::device || device.caps().unified_memory;
     if (counts && block->bytes > large && block->bytes > device.memory_available()) {
         // Buffers that were released while the device was running may still hold the memory.
@@ -144,27 +139,18 @@ Buffer allocate_block(DeviceState& device, std::uint64_t bytes, MemoryKind kind,
     count_allocation();
     note_held(device.memory, block->bytes);
     block->address = address_of(device, block->buffer);
-    if (block->address % alignment != 0) {
+    if (block->address % alignment != 0)
         throw Error(ErrorKind::failure, format("{} gave '{}' the address {:x}, which must be a multiple of {}",
                                                device.caps().name, name, block->address, alignment));
-    }
     device.set_name(VK_OBJECT_TYPE_BUFFER, block->buffer, name);
     vmaSetAllocationName(device.memory.allocator, block->allocation, name.c_str());
     return BufferAccess::wrap(std::move(block));
 }
 
-Buffer allocate(DeviceState& device, std::uint64_t bytes, MemoryKind kind, const std::string& name) {
-    return allocate_block(device, bytes, kind, name, false);
-}
-
 Buffer wrap_foreign(DeviceState& device, VkBuffer handle, std::uint64_t bytes, std::uint64_t address,
                     const std::string& name) {
-    auto block = std::make_shared<Buffer::Block>();
-    block->device = &device;
-    block->keep_alive = device.shared_from_this();
-    block->name = name;
+    auto block = std::make_shared<Buffer::Block>(device, name, bytes);
     block->buffer = handle;
-    block->bytes = bytes;
     block->address = address;
     block->foreign = true;
     return BufferAccess::wrap(std::move(block));

@@ -48,8 +48,10 @@ private:
 
 /// Allocates `bytes`, rounded up to a multiple of 16, at an address that is a multiple of 256. Large buffers are
 /// checked against the memory budget first. Throws out_of_memory with the name, the size and the size available. Counts
-/// as one allocation in `call_counts()`. Thread-safe.
-Buffer allocate(DeviceState& device, std::uint64_t bytes, MemoryKind kind, const std::string& name);
+/// as one allocation in `call_counts()`. A buffer with `owned_by_device` does not keep the device alive, because the
+/// device holds it. Thread-safe.
+Buffer allocate(DeviceState& device, std::uint64_t bytes, MemoryKind kind, const std::string& name,
+                bool owned_by_device = false);
 
 /// Wraps a buffer that the program made on the same VkDevice; it is not destroyed from here. `address` is that of its
 /// first byte.

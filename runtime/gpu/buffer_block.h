@@ -9,26 +9,29 @@
 
 namespace vantage::gpu {
 
-struct Buffer::Block {
-    DeviceState* device = nullptr;
-    std::shared_ptr<DeviceState> keep_alive;  ///< null for buffers that the device itself owns
+struct Buffer::Block : NotCopied {
+    DeviceState& device;
     std::string name;
+    std::uint64_t bytes;
+    std::shared_ptr<DeviceState> keep_alive;  ///< null for buffers that the device itself owns
     VkBuffer buffer = VK_NULL_HANDLE;
     VmaAllocation allocation = VK_NULL_HANDLE;
     VkDeviceMemory memory = VK_NULL_HANDLE;  ///< instead of `allocation`, for imported and exported memory
-    std::uint64_t address = 0, bytes = 0;
+    std::uint64_t address = 0;
     std::uint64_t requested = 0;  ///< bytes that were asked for, before rounding; 0 = `bytes`
     std::byte* mapped = nullptr;
     bool cached = false;  ///< the host caches it, so reading it is fast
     MemoryKind kind = MemoryKind::device;
     bool foreign = false;  ///< made by the program: not destroyed with the block
 
-    Block() = default;
-    Block(const Block&) = delete;
-    Block& operator=(const Block&) = delete;
+    Block(DeviceState& of, std::string called, std::uint64_t size, bool owned_by_device = false)
+        : device(of),
+          name(std::move(called)),
+          bytes(size),
+          keep_alive(owned_by_device ? nullptr : of.shared_from_this()) {}
     ~Block() {
-        if (allocation != VK_NULL_HANDLE) device->memory.held -= bytes;
-        if (!foreign) device->retire({.buffer = buffer, .allocation = allocation, .memory = memory});
+        if (allocation != VK_NULL_HANDLE) device.memory.held -= bytes;
+        if (!foreign) device.retire({.buffer = buffer, .allocation = allocation, .memory = memory});
     }
 };
 
@@ -43,9 +46,6 @@ constexpr VkBufferUsageFlags buffer_usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
                                             VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT |
                                             VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
 
-/// Like `allocate`. A buffer with `owned_by_device` does not keep the device alive, because the device holds it.
-Buffer allocate_block(DeviceState& device, std::uint64_t bytes, MemoryKind kind, const std::string& name,
-                      bool owned_by_device);
 /// The size of a buffer for `bytes`. Throws out_of_memory when the device's limits do not allow it.
 std::uint64_t checked_size(const DeviceState& device, std::uint64_t bytes, const std::string& name);
 std::uint64_t address_of(const DeviceState& device, VkBuffer buffer);

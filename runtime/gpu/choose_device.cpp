@@ -16,11 +16,7 @@ namespace {
 /// Of two drivers for one GPU, or of two software devices, the one with the lower rank is preferred: it is typically
 /// faster and more complete. The ids are values of VkDriverId; plain numbers, so that this file needs no Vulkan header.
 int driver_rank(const Caps& caps) {
-    struct Rank {
-        std::uint32_t driver_id;
-        int rank;
-    };
-    static constexpr std::array<Rank, 10> ranks{{
+    static constexpr std::array<std::pair<std::uint32_t, int>, 10> ranks{{
         {3, 0},   // Mesa RADV, preferred to AMD's two drivers
         {2, 1},   // AMDVLK
         {1, 2},   // AMD proprietary
@@ -32,20 +28,15 @@ int driver_rank(const Caps& caps) {
         {13, 0},  // lavapipe, preferred to SwiftShader
         {10, 1},  // SwiftShader: slower, and without fp16
     }};
-    for (const Rank& one : ranks)
-        if (one.driver_id == caps.driver_id) return one.rank;
+    for (const auto& [driver_id, rank] : ranks)
+        if (driver_id == caps.driver_id) return rank;
     return 1;
 }
 
-int type_rank(DeviceType type) {
-    switch (type) {
-        case DeviceType::discrete: return 0;
-        case DeviceType::integrated: return 1;
-        case DeviceType::virtual_gpu: return 2;
-        case DeviceType::other: return 3;
-        case DeviceType::cpu: return 4;
-    }
-    return 5;
+auto type_rank(DeviceType type) {
+    static constexpr DeviceType best_first[] = {DeviceType::discrete, DeviceType::integrated, DeviceType::virtual_gpu,
+                                                DeviceType::other, DeviceType::cpu};
+    return std::ranges::find(best_first, type) - best_first;
 }
 
 /// Smaller is better.
@@ -78,12 +69,11 @@ std::string line_of(const DeviceListing& device) {
 std::string list_of(std::span<const DeviceListing> devices) { return join(devices, "; ", line_of); }
 
 [[noreturn]] void throw_nothing_usable(std::span<const DeviceListing> devices) {
-    if (devices.empty()) {
+    if (devices.empty())
         throw Error(
             ErrorKind::no_device,
             "no Vulkan device: install a driver, such as mesa-vulkan-drivers (Debian, Ubuntu; it also runs on the "
             "CPU) or the GPU vendor's");
-    }
     throw Error(ErrorKind::no_device,
                 "no Vulkan device can be used: " + join(devices, "; ", [](const DeviceListing& device) {
                     return format("vulkan:{} = {}: {}", device.index, device.caps.name, device.reason);
@@ -101,25 +91,16 @@ std::string without_dashes(std::string text) {
     return text;
 }
 
-bool is_number(const std::string& text) {
-    return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
 using Match = std::function<bool(const DeviceListing&)>;
 
 /// The test for a device that a wish names. Nothing when the wish has no known form.
 std::optional<Match> parse_wish(const std::string& wish) {
     const std::string text = lower(wish);
-    const auto after = [&](const char* prefix) -> std::optional<std::string> {
-        const std::string start(prefix);
-        return text.compare(0, start.size(), start) == 0 ? std::optional(text.substr(start.size())) : std::nullopt;
+    const auto after = [&](std::string_view start) {
+        return text.starts_with(start) ? std::optional(text.substr(start.size())) : std::nullopt;
     };
-    std::string number = text;
-    if (const auto rest = after("vulkan:"))
-        number = *rest;
-    else if (const auto plain = after("vulkan"))
-        number = *plain;
-    if (is_number(number)) {
+    const std::string number = after("vulkan:").value_or(after("vulkan").value_or(text));
+    if (!number.empty() && number.find_first_not_of("0123456789") == std::string::npos) {
         int index = -1;
         std::from_chars(number.data(), number.data() + number.size(), index);
         return [index](const DeviceListing& device) { return device.index == index; };
@@ -127,7 +108,7 @@ std::optional<Match> parse_wish(const std::string& wish) {
     if (text == "cpu") return [](const DeviceListing& device) { return device.caps.is_cpu(); };
     if (const auto uuid = after("uuid:"); uuid && !uuid->empty()) {
         return [wanted = without_dashes(*uuid)](const DeviceListing& device) {
-            return without_dashes(uuid_text(device.caps.uuid)).compare(0, wanted.size(), wanted) == 0;
+            return without_dashes(uuid_text(device.caps.uuid)).starts_with(wanted);
         };
     }
     if (const auto name = after("name:"); name && !name->empty()) {
@@ -200,18 +181,16 @@ std::size_t choose_device(std::span<DeviceListing> devices, const std::string& w
         return static_cast<std::size_t>(best - devices.begin());
     }
     const std::optional<Match> match = parse_wish(wish);
-    if (!match) {
+    if (!match)
         throw usage_error("{} '{}' is not a device: use auto, cpu, vulkan:INDEX, uuid:… or name:…; there are: {}",
                           source, wish, list_of(devices));
-    }
     if (devices.empty()) throw_nothing_usable(devices);
     const std::vector<std::size_t> found = matches(devices, *match);
     if (found.empty()) throw usage_error("{} '{}' names no device; there are: {}", source, wish, list_of(devices));
     const DeviceListing& taken = devices[found.front()];
-    if (!taken.usable) {
+    if (!taken.usable)
         throw Error(ErrorKind::no_device,
                     format("{} '{}': {} cannot be used: {}", source, wish, taken.caps.name, taken.reason));
-    }
     if (found.size() > 1 && devices[found[1]].usable && better_twin(devices, devices[found[1]]) == nullptr)
         log(LogLevel::warning, "{} '{}' fits several devices; using {}", source, wish, line_of(taken));
     mark_chosen(devices, found.front(), "asked for: " + source + " " + wish);

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "runtime/gpu/instance.h"
-#include "runtime/gpu/vulkan_calls.h"
 #include "vantage/vulkan.h"
 
 namespace vantage {
@@ -23,20 +22,16 @@ std::vector<std::string> extensions_of(VkPhysicalDevice physical) {
     return names;
 }
 
-bool contains(const std::vector<std::string>& names, const char* name) {
-    return std::ranges::find(names, name) != names.end();
-}
-
 }  // namespace
 
 DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical, bool windows) {
     gpu::load_functions();
     const std::vector<std::string> found = extensions_of(physical);
-    if (windows && contains(found, VK_KHR_SWAPCHAIN_EXTENSION_NAME))
-        extensions_.push_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
+    const auto has = [&](const char* name) { return std::ranges::count(found, name) > 0; };
+    if (windows && has(VK_KHR_SWAPCHAIN_EXTENSION_NAME)) extensions_.push_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
     for (const char* name : {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
                              VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME, "VK_KHR_portability_subset"}) {
-        if (contains(found, name)) extensions_.push_back(name);
+        if (has(name)) extensions_.push_back(name);
     }
     auto core = vk_struct<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
     auto v11 = vk_struct<VkPhysicalDeviceVulkan11Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
@@ -45,15 +40,13 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical, bool windows) {
     auto matrices = vk_struct<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR);
     MatrixFeatures2 matrices2;
-    const bool ask_matrices = contains(found, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME),
-               ask_matrices2 = ask_matrices && contains(found, gpu::matrix2_extension);
-    core.pNext = &v11;
-    v11.pNext = &v12;
-    v12.pNext = &v13;
+    const bool ask_matrices = has(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME),
+               ask_matrices2 = ask_matrices && has(gpu::matrix2_extension);
+    gpu::chain(core, v11, v12, v13);
     if (ask_matrices) v13.pNext = &matrices;
     if (ask_matrices2) matrices.pNext = &matrices2;
     vkGetPhysicalDeviceFeatures2(physical, &core);
-    if (ask_matrices && matrices.cooperativeMatrix) extensions_.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+    if (matrices.cooperativeMatrix) extensions_.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
     // A driver may support only some features of the extension. The kernels need these three.
     const bool use_matrices2 =
         matrices.cooperativeMatrix && matrices2.reductions && matrices2.conversions && matrices2.single_elements;
@@ -61,14 +54,11 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical, bool windows) {
 
     // Only what Vantage uses: an enabled feature can cost time (robust buffer access does).
     head_ = vk_struct<VkPhysicalDeviceFeatures2>(core.sType);
-    head_.pNext = &vulkan11_;
     head_.features.shaderInt16 = core.features.shaderInt16;
     head_.features.shaderInt64 = core.features.shaderInt64;
     vulkan11_ = vk_struct<VkPhysicalDeviceVulkan11Features>(v11.sType);
-    vulkan11_.pNext = &vulkan12_;
     vulkan11_.storageBuffer16BitAccess = v11.storageBuffer16BitAccess;
     vulkan12_ = vk_struct<VkPhysicalDeviceVulkan12Features>(v12.sType);
-    vulkan12_.pNext = &vulkan13_;
     vulkan12_.bufferDeviceAddress = v12.bufferDeviceAddress;
     vulkan12_.timelineSemaphore = v12.timelineSemaphore;
     vulkan12_.scalarBlockLayout = v12.scalarBlockLayout;
@@ -79,7 +69,6 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical, bool windows) {
     vulkan12_.vulkanMemoryModel = v12.vulkanMemoryModel;
     vulkan12_.vulkanMemoryModelDeviceScope = v12.vulkanMemoryModelDeviceScope;
     vulkan13_ = vk_struct<VkPhysicalDeviceVulkan13Features>(v13.sType);
-    vulkan13_.pNext = ask_matrices && matrices.cooperativeMatrix ? &matrices_ : nullptr;
     vulkan13_.synchronization2 = v13.synchronization2;
     vulkan13_.dynamicRendering = v13.dynamicRendering;  // for the viewer; free for everything else
     vulkan13_.subgroupSizeControl = v13.subgroupSizeControl;
@@ -88,8 +77,10 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical, bool windows) {
     vulkan13_.shaderIntegerDotProduct = v13.shaderIntegerDotProduct;
     matrices_ = vk_struct<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(matrices.sType);
     matrices_.cooperativeMatrix = matrices.cooperativeMatrix;
-    matrices_.pNext = use_matrices2 ? &matrices2_ : nullptr;
     matrices2_.reductions = matrices2_.conversions = matrices2_.single_elements = VK_TRUE;
+    gpu::chain(head_, vulkan11_, vulkan12_, vulkan13_);
+    if (matrices.cooperativeMatrix) vulkan13_.pNext = &matrices_;
+    if (use_matrices2) matrices_.pNext = &matrices2_;
 }
 
 bool DeviceFeatures::has_extension(const char* name) const {

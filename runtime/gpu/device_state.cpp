@@ -12,7 +12,6 @@
 #include "runtime/gpu/pipelines.h"
 #include "runtime/gpu/third_party_vma.h"
 #include "runtime/gpu/transfer.h"
-#include "vantage/vulkan.h"
 
 namespace vantage::gpu {
 namespace {
@@ -60,14 +59,14 @@ std::shared_ptr<DeviceState> DeviceState::open(std::shared_ptr<Instance> instanc
     if (windows && !features.has_extension(VK_KHR_SWAPCHAIN_EXTENSION_NAME))
         throw unsupported_error("{} cannot show windows: it lacks VK_KHR_swapchain", caps.name);
     DeviceParts parts;
-    parts.instance_handle = instance->handle();
+    parts.instance = instance->handle();
     parts.physical = physical;
     parts.caps = caps;
     parts.debug_names = instance->debug_utils();
     parts.external_memory = features.has_extension(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
     parts.external_semaphore = features.has_extension(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
     parts.queue_family = choose_queue_family(physical);
-    parts.instance = std::move(instance);
+    parts.own_instance = std::move(instance);
     parts.device = create_device(physical, features, parts.queue_family);
     parts.owned = true;
     vkGetDeviceQueue(parts.device, parts.queue_family, 0, &parts.queue);
@@ -112,7 +111,7 @@ void DeviceState::make_allocator() {
     VmaAllocatorCreateInfo info{};
     info.flags = VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT;
     if (parts.caps.memory_budget) info.flags |= VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT;
-    info.instance = parts.instance_handle;
+    info.instance = parts.instance;
     info.physicalDevice = parts.physical;
     info.device = device;
     info.pVulkanFunctions = &functions;
@@ -131,7 +130,7 @@ DeviceState::~DeviceState() {
         log(LogLevel::error, "{} does not respond: its memory is not freed before the process ends", parts.caps.name);
         static_cast<void>(pipelines.release());
         static_cast<void>(staging.release());
-        static_cast<void>(new (std::nothrow) std::shared_ptr<Instance>(parts.instance));
+        static_cast<void>(new (std::nothrow) std::shared_ptr<Instance>(parts.own_instance));
         return;
     }
     staging.reset();
@@ -203,10 +202,9 @@ std::uint64_t DeviceState::memory_available() const {
 }
 
 void DeviceState::require_alive() const {
-    if (const VkResult result = queue.lost) {
+    if (const VkResult result = queue.lost)
         throw Error(ErrorKind::device_lost,
                     parts.caps.name + " was lost before (" + name_of(result) + "): restart the program");
-    }
 }
 
 VkResult DeviceState::wait_timeline(std::uint64_t value, double seconds) const noexcept {

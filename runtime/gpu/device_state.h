@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "runtime/gpu/vulkan_calls.h"
-#include "vantage/caps.h"
-#include "vantage/device.h"
+#include "vantage/vulkan.h"
 
 VK_DEFINE_HANDLE(VmaAllocator)
 VK_DEFINE_HANDLE(VmaAllocation)
@@ -22,14 +21,9 @@ class Pipelines;
 class Staging;
 
 /// What a DeviceState is made from: a device that Vantage created, or one that the program brought.
-struct DeviceParts {
-    std::shared_ptr<Instance> instance;  ///< null when the program brought it
-    VkInstance instance_handle = VK_NULL_HANDLE;
-    VkPhysicalDevice physical = VK_NULL_HANDLE;
-    VkDevice device = VK_NULL_HANDLE;
-    VkQueue queue = VK_NULL_HANDLE;
-    std::uint32_t queue_family = 0;
-    Caps caps;  ///< with quirks applied, and without what was not enabled
+struct DeviceParts : VulkanHandles {
+    std::shared_ptr<Instance> own_instance = {};  ///< null when the program brought it
+    Caps caps = {};                               ///< with quirks applied, and without what was not enabled
     bool debug_names = false, external_memory = false, external_semaphore = false;
     bool owned = false;  ///< the device is destroyed with the state
 };
@@ -76,7 +70,7 @@ inline std::mutex label_mutex;
 /// Known faults of the device, and what this build lacks or the user has disabled (VANTAGE_DISABLE_…).
 Quirks quirks_here(const Caps& caps);
 
-class DeviceState : public std::enable_shared_from_this<DeviceState> {
+class DeviceState : public std::enable_shared_from_this<DeviceState>, NotCopied {
 public:
     /// Creates device and queue for `physical`. `windows` enables VK_KHR_swapchain.
     static std::shared_ptr<DeviceState> open(std::shared_ptr<Instance> instance, VkPhysicalDevice physical,
@@ -84,8 +78,6 @@ public:
     /// Uses an existing device.
     static std::shared_ptr<DeviceState> adopt(DeviceParts parts);
     ~DeviceState();
-    DeviceState(const DeviceState&) = delete;
-    DeviceState& operator=(const DeviceState&) = delete;
 
     const Caps& caps() const { return parts.caps; }
     /// Bytes of device memory that are left.

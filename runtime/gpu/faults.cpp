@@ -2,9 +2,11 @@
 
 #include <atomic>
 #include <charconv>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "runtime/base/errors.h"
 #include "runtime/base/options.h"
@@ -25,36 +27,26 @@ std::atomic<std::uint64_t> recordings{0}, allocations{0}, submissions{0};
 std::mutex pipelines_mutex;
 std::set<std::string> pipelines;  // guarded by pipelines_mutex
 
-std::optional<FaultPoint> point_named(const std::string& word) {
-    if (word == "allocate") return FaultPoint::allocate;
-    if (word == "submit") return FaultPoint::submit;
-    if (word == "wait") return FaultPoint::wait;
-    if (word == "any") return FaultPoint::any;
-    return std::nullopt;
-}
-
-std::optional<VkResult> result_named(const std::string& word) {
-    if (word == "out_of_memory") return VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    if (word == "device_lost") return VK_ERROR_DEVICE_LOST;
-    if (word == "timeout") return VK_TIMEOUT;
-    return std::nullopt;
-}
-
 /// Arms the fault of VANTAGE_FAULT, if it is set.
 void arm_from_environment() {
+    static const std::map<std::string, FaultPoint> points{{"allocate", FaultPoint::allocate},
+                                                          {"submit", FaultPoint::submit},
+                                                          {"wait", FaultPoint::wait},
+                                                          {"any", FaultPoint::any}};
+    static const std::map<std::string, VkResult> results{{"out_of_memory", VK_ERROR_OUT_OF_DEVICE_MEMORY},
+                                                         {"device_lost", VK_ERROR_DEVICE_LOST},
+                                                         {"timeout", VK_TIMEOUT}};
     const std::optional<std::string> text = environment("VANTAGE_FAULT");
     if (!text) return;
-    const std::size_t first = text->find(':');
-    const std::size_t second = first == std::string::npos ? first : text->find(':', first + 1);
-    if (second != std::string::npos) {
-        const std::string count = text->substr(first + 1, second - first - 1);
-        std::uint64_t nth = 0;
-        const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), nth);
-        const auto point = point_named(text->substr(0, first));
-        const auto result = result_named(text->substr(second + 1));
-        if (error == std::errc() && end == count.data() + count.size() && point && result)
-            return arm_fault(*point, nth, *result);
-    }
+    std::istringstream words(*text);
+    std::string point, count, result;
+    for (std::string* word : {&point, &count}) std::getline(words, *word, ':');
+    std::getline(words, result, '\0');
+    std::uint64_t nth = 0;
+    const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), nth);
+    const bool number = error == std::errc() && end == count.data() + count.size();
+    if (number && points.contains(point) && results.contains(result))
+        return arm_fault(points.at(point), nth, results.at(result));
     throw usage_error(
         "VANTAGE_FAULT={} is no fault: use allocate|submit|wait|any : NUMBER : out_of_memory|device_lost|timeout, such "
         "as allocate:3:out_of_memory",

@@ -77,15 +77,13 @@ void load_vulkan() {
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
     if (vkGetInstanceProcAddr != nullptr && vkCreateInstance != nullptr) return;
-    if (volkInitialize() != VK_SUCCESS) {
+    if (volkInitialize() != VK_SUCCESS)
         throw Error(ErrorKind::no_device,
                     "no Vulkan loader (libvulkan.so.1): install libvulkan1 and a driver, such as mesa-vulkan-drivers "
                     "(Debian, Ubuntu) or the GPU vendor's");
-    }
-    if (volkGetInstanceVersion() < VK_API_VERSION_1_3) {
+    if (volkGetInstanceVersion() < VK_API_VERSION_1_3)
         throw Error(ErrorKind::no_device,
                     "the Vulkan loader (libvulkan.so.1) is older than 1.3: install a newer libvulkan1");
-    }
 }
 
 // The functions that volk loads for one instance find the driver by the handle. So they work for other instances, too,
@@ -136,11 +134,10 @@ Instance::Instance(std::span<const char* const> wanted) : extensions_(wanted.beg
     info.enabledLayerCount = layer != nullptr ? 1 : 0;
     info.ppEnabledLayerNames = &layer;
     const VkResult result = VK_RESULT_AS(any, vkCreateInstance(&info, nullptr, &handle_));
-    if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
+    if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
         throw Error(
             ErrorKind::no_device,
             "the Vulkan loader found no driver: install mesa-vulkan-drivers (Debian, Ubuntu) or the GPU vendor's");
-    }
     if (result == VK_ERROR_EXTENSION_NOT_PRESENT)
         throw unsupported_error("the Vulkan loader and its drivers cannot show windows (no surface extension)");
     if (failed(result)) throw_vk(result, "vkCreateInstance", SourceLocation::here());

@@ -10,14 +10,12 @@
 
 namespace vantage::gpu {
 
-class Instance {
+class Instance : NotCopied {
 public:
     /// The existing instance if it has these `extensions` (of a window system), else a new one. Throws `no_device` when
     /// there is no Vulkan loader or no driver, and `unsupported` when the loader lacks an extension.
     static std::shared_ptr<Instance> get(std::span<const char* const> extensions = {});
     ~Instance();
-    Instance(const Instance&) = delete;
-    Instance& operator=(const Instance&) = delete;
 
     VkInstance handle() const { return handle_; }
     bool debug_utils() const { return debug_utils_; }

@@ -34,15 +34,6 @@ std::span<const std::byte> raw(const T& value) {
     return std::as_bytes(std::span(&value, 1));
 }
 
-VkPipelineCache create_cache(VkDevice device, std::span<const std::byte> data) {
-    auto info = vk_struct<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
-    info.initialDataSize = data.size();
-    info.pInitialData = data.data();
-    VkPipelineCache cache = VK_NULL_HANDLE;
-    VK_CHECK(vkCreatePipelineCache(device, &info, nullptr, &cache));
-    return cache;
-}
-
 std::vector<std::byte> data_of(VkDevice device, VkPipelineCache cache) {
     std::size_t size = 0;
     VK_CHECK(vkGetPipelineCacheData(device, cache, &size, nullptr));
@@ -101,11 +92,17 @@ std::string pipeline_cache_path(VkPhysicalDevice physical) {
     return directory + "/pipelines/" + format("{:016x}.bin", key);
 }
 
-PipelineCache::PipelineCache(DeviceState& device, std::string path) : device_(device), path_(std::move(path)) {
-    const std::vector<std::byte> data = read_cache(path_);
-    known_ = checksum(data);
-    cache_ = create_cache(device_.device, data);
-    device_.set_name(VK_OBJECT_TYPE_PIPELINE_CACHE, cache_, "pipelines");
+PipelineCache::PipelineCache(DeviceState& device, std::span<const std::byte> data)
+    : device_(device), known_(checksum(data)) {
+    auto info = vk_struct<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
+    info.initialDataSize = data.size();
+    info.pInitialData = data.data();
+    VK_CHECK(vkCreatePipelineCache(device.device, &info, nullptr, &cache_));
+}
+
+PipelineCache::PipelineCache(DeviceState& device, std::string path) : PipelineCache(device, read_cache(path)) {
+    path_ = std::move(path);
+    device.set_name(VK_OBJECT_TYPE_PIPELINE_CACHE, cache_, "pipelines");
 }
 
 PipelineCache::~PipelineCache() { vkDestroyPipelineCache(device_.device, cache_, nullptr); }
@@ -127,17 +124,9 @@ void PipelineCache::save() noexcept {
 
 std::vector<std::byte> PipelineCache::merged(std::span<const std::byte> theirs) const {
     // Into a third cache: threads may be making pipelines with `cache_`, and only reading it needs no lock.
-    const VkPipelineCache both = create_cache(device_.device, theirs);
-    std::vector<std::byte> data;
-    const VkResult result = VK_RESULT_AS(any, vkMergePipelineCaches(device_.device, both, 1, &cache_));
-    try {
-        data = data_of(device_.device, result == VK_SUCCESS ? both : cache_);
-    } catch (...) {
-        vkDestroyPipelineCache(device_.device, both, nullptr);
-        throw;
-    }
-    vkDestroyPipelineCache(device_.device, both, nullptr);
-    return data;
+    const PipelineCache both(device_, theirs);
+    const VkResult result = VK_RESULT_AS(any, vkMergePipelineCaches(device_.device, both.cache_, 1, &cache_));
+    return data_of(device_.device, result == VK_SUCCESS ? both.cache_ : cache_);
 }
 
 }  // namespace vantage::gpu

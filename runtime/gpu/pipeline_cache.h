@@ -16,24 +16,23 @@ class DeviceState;
 
 /// A VkPipelineCache that is read from a file and written back, merged with what other processes wrote in the meantime.
 /// An unreadable or damaged file is not an error: its pipelines are compiled again.
-class PipelineCache {
+class PipelineCache : NotCopied {
 public:
     /// With an empty `path` nothing is read or written.
     PipelineCache(DeviceState& device, std::string path);
     ~PipelineCache();
-    PipelineCache(const PipelineCache&) = delete;
-    PipelineCache& operator=(const PipelineCache&) = delete;
     VkPipelineCache handle() const { return cache_; }
     void save() noexcept;
 
 private:
+    PipelineCache(DeviceState& device, std::span<const std::byte> data);
     /// The data of `theirs`, from the file, merged with ours.
     std::vector<std::byte> merged(std::span<const std::byte> theirs) const;
 
     DeviceState& device_;
     std::string path_;
     VkPipelineCache cache_ = VK_NULL_HANDLE;
-    std::uint64_t known_ = 0;  ///< checksum of file contents that `cache_` includes
+    std::uint64_t known_;  ///< checksum of file contents that `cache_` includes
     std::mutex mutex_;
 };
 

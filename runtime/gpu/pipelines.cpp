@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <set>
 #include <system_error>
 #include <thread>
 
@@ -152,11 +153,10 @@ void Pipelines::save() noexcept {
 VkPipeline pipeline(DeviceState& device, const PipelineKey& key) { return device.pipelines->get(key); }
 
 void prepare_pipelines(DeviceState& device, std::span<const PipelineKey> keys) {
-    std::vector<PipelineKey> missing;
+    std::set<PipelineKey> each_once;
     for (const PipelineKey& key : keys)
-        if (!device.pipelines->has(key)) missing.push_back(key);
-    std::ranges::sort(missing);
-    missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+        if (!device.pipelines->has(key)) each_once.insert(key);
+    const std::vector<PipelineKey> missing(each_once.begin(), each_once.end());
     if (missing.empty()) return;
     const TraceSpan span("make pipelines", Worker::driver);
     std::atomic<std::size_t> next{0};

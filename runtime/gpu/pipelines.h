@@ -17,13 +17,11 @@ namespace vantage::gpu {
 class DeviceState;
 
 /// Destroyed as soon as the pipeline is made, which does not refer to it.
-struct ShaderModule {
+struct ShaderModule : NotCopied {
     VkDevice device;
     VkShaderModule handle = VK_NULL_HANDLE;
     ShaderModule(const DeviceState& owner, std::span<const std::uint32_t> code, const std::string& name);
     ~ShaderModule() { vkDestroyShaderModule(device, handle, nullptr); }
-    ShaderModule(const ShaderModule&) = delete;
-    ShaderModule& operator=(const ShaderModule&) = delete;
 };
 
 /// Identifies a pipeline. There are no descriptor sets: shaders access all data through addresses in push constants.
@@ -42,12 +40,10 @@ VkPipeline pipeline(DeviceState& device, const PipelineKey& key);
 void prepare_pipelines(DeviceState& device, std::span<const PipelineKey> keys);
 
 /// All pipelines of a device, and the layout that they share. Thread-safe.
-class Pipelines {
+class Pipelines : NotCopied {
 public:
     explicit Pipelines(DeviceState& device);
     ~Pipelines();
-    Pipelines(const Pipelines&) = delete;
-    Pipelines& operator=(const Pipelines&) = delete;
 
     /// No descriptor sets, 128 bytes of push constants.
     VkPipelineLayout layout() const { return layout_; }

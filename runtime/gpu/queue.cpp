@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <optional>
 #include <string>
 
 #include "runtime/base/at.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/options.h"
@@ -19,8 +19,6 @@
 
 namespace vantage::gpu {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 thread_local double waited = 0;  // seconds
 
@@ -38,15 +36,26 @@ double default_timeout(const DeviceState& device) {
     return wanted.value_or(device.caps().is_cpu() ? 600.0 : 60.0);
 }
 
-[[noreturn]] void throw_timeout(const DeviceState& device, double seconds) {
+/// Throws what a wait of at most `seconds` failed with.
+[[noreturn]] void fail_wait(DeviceState& device, VkResult result, double seconds) {
+    if (result == VK_ERROR_DEVICE_LOST || result == VK_TIMEOUT) device.queue.lost = result;
+    if (result != VK_TIMEOUT) throw_vk(result, "vkWaitSemaphores", SourceLocation::here());
     throw Error(ErrorKind::device_lost,
                 format("{} did not finish within {:g} seconds: it hangs, or the work is too large for it; "
                        "VANTAGE_TIMEOUT sets the limit in seconds",
                        device.caps().name, seconds));
 }
 
-/// Submits `info`, which signals the timeline and `signals`. The caller holds the queue's mutex.
-std::uint64_t submit_locked(DeviceState& device, VkSubmitInfo2 info, std::span<const VkSemaphoreSubmitInfo> signals) {
+VkCommandBufferSubmitInfo submit_info(VkCommandBuffer commands) {
+    auto info = vk_struct<VkCommandBufferSubmitInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO);
+    info.commandBuffer = commands;
+    return info;
+}
+
+/// Submits commands, which wait for `waits` and signal the timeline and `signals`. The caller holds the queue's mutex.
+std::uint64_t submit_locked(DeviceState& device, std::span<const VkCommandBufferSubmitInfo> commands,
+                            std::span<const VkSemaphoreSubmitInfo> waits,
+                            std::span<const VkSemaphoreSubmitInfo> signals) {
     constexpr std::size_t max_signals = 4;
     std::array<VkSemaphoreSubmitInfo, max_signals> all{};
     const std::uint64_t value = device.queue.submitted + 1;
@@ -56,6 +65,11 @@ std::uint64_t submit_locked(DeviceState& device, VkSubmitInfo2 info, std::span<c
     all[0].stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
     if (signals.size() >= max_signals) throw Error(ErrorKind::failure, "a submission signals at most 3 semaphores");
     std::ranges::copy(signals, all.begin() + 1);
+    auto info = vk_struct<VkSubmitInfo2>(VK_STRUCTURE_TYPE_SUBMIT_INFO_2);
+    info.waitSemaphoreInfoCount = u32(waits.size());
+    info.pWaitSemaphoreInfos = waits.data();
+    info.commandBufferInfoCount = u32(commands.size());
+    info.pCommandBufferInfos = commands.data();
     info.signalSemaphoreInfoCount = u32(1 + signals.size());
     info.pSignalSemaphoreInfos = all.data();
     const VkResult result = VK_RESULT_AS(submit, vkQueueSubmit2(device.parts.queue, 1, &info, VK_NULL_HANDLE));
@@ -76,31 +90,16 @@ std::uint64_t submit(DeviceState& device, std::span<const Recording* const> reco
     device.require_alive();
     const std::lock_guard lock(device.queue.mutex);
     device.queue.submit_infos.clear();
-    for (const Recording* recording : recordings) {
-        auto info = vk_struct<VkCommandBufferSubmitInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO);
-        info.commandBuffer = recording->handle();
-        device.queue.submit_infos.push_back(info);
-    }
-    auto info = vk_struct<VkSubmitInfo2>(VK_STRUCTURE_TYPE_SUBMIT_INFO_2);
-    info.waitSemaphoreInfoCount = u32(waits.size());
-    info.pWaitSemaphoreInfos = waits.data();
-    info.commandBufferInfoCount = u32(device.queue.submit_infos.size());
-    info.pCommandBufferInfos = device.queue.submit_infos.data();
-    return submit_locked(device, info, {});
+    for (const Recording* recording : recordings) device.queue.submit_infos.push_back(submit_info(recording->handle()));
+    return submit_locked(device, device.queue.submit_infos, waits, {});
 }
 
 std::uint64_t submit(DeviceState& device, VkCommandBuffer commands, std::span<const VkSemaphoreSubmitInfo> waits,
                      std::span<const VkSemaphoreSubmitInfo> signals) {
     device.require_alive();
-    auto buffer = vk_struct<VkCommandBufferSubmitInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO);
-    buffer.commandBuffer = commands;
-    auto info = vk_struct<VkSubmitInfo2>(VK_STRUCTURE_TYPE_SUBMIT_INFO_2);
-    info.waitSemaphoreInfoCount = u32(waits.size());
-    info.pWaitSemaphoreInfos = waits.data();
-    info.commandBufferInfoCount = 1;
-    info.pCommandBufferInfos = &buffer;
+    const VkCommandBufferSubmitInfo one = submit_info(commands);
     const std::lock_guard lock(device.queue.mutex);
-    return submit_locked(device, info, signals);
+    return submit_locked(device, {&one, 1}, waits, signals);
 }
 
 double seconds_waited() { return waited; }
@@ -109,31 +108,20 @@ void wait(DeviceState& device, std::uint64_t value, bool interruptible, double t
     device.require_alive();
     const double limit = timeout_seconds > 0 ? timeout_seconds : default_timeout(device);
     VkResult result = VK_SUCCESS;
-    if (fault_due(FaultPoint::wait, result)) {
-        if (result == VK_TIMEOUT || result == VK_ERROR_DEVICE_LOST) device.queue.lost = result;
-        if (result == VK_TIMEOUT) throw_timeout(device, limit);
-        throw_vk(result, "vkWaitSemaphores", SourceLocation::here());
-    }
+    if (fault_due(FaultPoint::wait, result)) fail_wait(device, result, limit);
     const TraceSpan span("wait for the device", Worker::driver);
-    const Clock::time_point start = Clock::now();
+    const double start = seconds_now();
     while (true) {
         // In slices of 0.1 s, because Ctrl-C does not interrupt a Vulkan call.
-        const double left = limit - std::chrono::duration<double>(Clock::now() - start).count();
-        const double slice = std::clamp(left, 0.0, 0.1);
-        result = device.wait_timeline(value, slice);
+        const double left = limit - (seconds_now() - start);
+        result = device.wait_timeline(value, std::clamp(left, 0.0, 0.1));
         if (result == VK_SUCCESS) {
-            waited += std::chrono::duration<double>(Clock::now() - start).count();
+            waited += seconds_now() - start;
             return device.collect();
         }
-        if (result != VK_TIMEOUT) {
-            if (result == VK_ERROR_DEVICE_LOST) device.queue.lost = result;
-            throw_vk(result, "vkWaitSemaphores", SourceLocation::here());
-        }
+        if (result != VK_TIMEOUT) fail_wait(device, result, limit);
         if (interruptible) throw_if_interrupted();
-        if (left <= 0) {
-            device.queue.lost = VK_TIMEOUT;
-            throw_timeout(device, limit);
-        }
+        if (left <= 0) fail_wait(device, VK_TIMEOUT, limit);
     }
 }
 

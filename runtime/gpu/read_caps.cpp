@@ -3,7 +3,6 @@
 
 #include "runtime/base/format.h"
 #include "runtime/gpu/instance.h"
-#include "runtime/gpu/vulkan_calls.h"
 #include "vantage/vulkan.h"
 
 namespace vantage {
@@ -43,8 +42,7 @@ void read_identity(VkPhysicalDevice physical, const VkPhysicalDeviceProperties& 
     auto driver = vk_struct<VkPhysicalDeviceDriverProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES);
     auto ids = vk_struct<VkPhysicalDeviceIDProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES);
     auto properties = vk_struct<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
-    properties.pNext = &driver;
-    driver.pNext = &ids;
+    gpu::chain(properties, driver, ids);
     vkGetPhysicalDeviceProperties2(physical, &properties);
     caps.driver = driver.driverName;
     caps.driver_id = static_cast<std::uint32_t>(driver.driverID);
@@ -73,11 +71,7 @@ void read_limits(VkPhysicalDevice physical, const VkPhysicalDeviceProperties& co
     auto dot = vk_struct<VkPhysicalDeviceShaderIntegerDotProductProperties>(
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES);
     auto properties = vk_struct<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
-    properties.pNext = &subgroup;
-    subgroup.pNext = &sizes;
-    sizes.pNext = &memory;
-    memory.pNext = &buffers;
-    buffers.pNext = &dot;
+    gpu::chain(properties, subgroup, sizes, memory, buffers, dot);
     vkGetPhysicalDeviceProperties2(physical, &properties);
     caps.subgroup_size = std::max(1u, subgroup.subgroupSize);
     const bool in_compute = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;

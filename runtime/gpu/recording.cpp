@@ -58,7 +58,6 @@ struct Recording::State {
     ~State() {
         if (device) device->retire({.pool = made.pool, .queries = made.times});
     }
-    void begin();
     void bind(VkPipeline pipeline, std::span<const std::byte> push);
     void require_grid(const std::array<std::uint32_t, 3>& base, const std::array<std::uint32_t, 3>& groups,
                       const std::string& label) const;
@@ -69,24 +68,11 @@ struct Recording::State {
     }
 };
 
-void Recording::State::begin() {
-    auto info = vk_struct<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
-    info.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
-    {
-        std::unique_lock lock(label_mutex, std::defer_lock);
-        if (device->parts.debug_names) lock.lock();
-        VK_CHECK(vkBeginCommandBuffer(made.buffer, &info));
-    }
-    count_recording();
-    if (max_timed > 0) vkCmdResetQueryPool(made.buffer, made.times, 0, 2 * max_timed);
-}
-
 void Recording::State::bind(VkPipeline pipeline, std::span<const std::byte> push) {
-    if (push.size() > 128 || push.size() % 4 != 0) {
+    if (push.size() > 128 || push.size() % 4 != 0)
         throw Error(ErrorKind::failure,
                     format("recording '{}': {} bytes of push constants; they must be a multiple of 4 and at most 128",
                            name, push.size()));
-    }
     if (pipeline != bound) vkCmdBindPipeline(made.buffer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
     bound = pipeline;
     if (push.empty()) return;
@@ -134,11 +120,20 @@ void Recording::State::timed(const std::string& label, Dispatch dispatch) {
 Recording::Recording(DeviceState& device, const std::string& name, std::uint32_t timestamps)
     : state_(std::make_unique<State>()) {
     device.require_alive();
-    state_->device = device.shared_from_this();
-    state_->name = name;
-    make_commands(device, name, 2 * timestamps, state_->made);
-    if (state_->made.times != VK_NULL_HANDLE) state_->max_timed = timestamps;
-    state_->begin();
+    State& s = *state_;
+    s.device = device.shared_from_this();
+    s.name = name;
+    make_commands(device, name, 2 * timestamps, s.made);
+    if (s.made.times != VK_NULL_HANDLE) s.max_timed = timestamps;
+    auto info = vk_struct<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
+    info.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
+    {
+        std::unique_lock lock(label_mutex, std::defer_lock);
+        if (device.parts.debug_names) lock.lock();
+        VK_CHECK(vkBeginCommandBuffer(s.made.buffer, &info));
+    }
+    count_recording();
+    if (s.max_timed > 0) vkCmdResetQueryPool(s.made.buffer, s.made.times, 0, 2 * s.max_timed);
     barrier();
 }
 
@@ -148,10 +143,7 @@ Recording& Recording::operator=(Recording&&) noexcept = default;
 
 void Recording::dispatch(VkPipeline pipeline, std::span<const std::byte> push, std::array<std::uint32_t, 3> groups,
                          const std::string& label) {
-    state_->require_open("dispatch");
-    state_->require_grid({}, groups, label);
-    state_->bind(pipeline, push);
-    state_->timed(label, [&] { vkCmdDispatch(state_->made.buffer, groups[0], groups[1], groups[2]); });
+    dispatch_piece(pipeline, push, {}, groups, label);
 }
 
 void Recording::dispatch_piece(VkPipeline pipeline, std::span<const std::byte> push, std::array<std::uint32_t, 3> base,

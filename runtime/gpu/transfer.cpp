@@ -32,8 +32,7 @@ Staging::Slot& Staging::ready(std::array<Slot, 2>& slots, std::size_t piece, std
     if (!slot.buffer || slot.buffer.bytes() < bytes) {
         // Small copies get a buffer of 1 MiB. It is replaced by one of a whole piece when needed.
         const std::uint64_t size = std::max<std::uint64_t>(bytes, std::min<std::uint64_t>(piece_bytes, 1u << 20));
-        slot.buffer =
-            allocate_block(device_, size, kind, kind == MemoryKind::upload ? "staging up" : "staging down", true);
+        slot.buffer = allocate(device_, size, kind, kind == MemoryKind::upload ? "staging up" : "staging down", true);
     }
     return slot;
 }
@@ -81,22 +80,20 @@ void Staging::download(const Buffer& from, std::uint64_t offset, std::span<std::
 void upload(DeviceState& device, const Buffer& to, std::uint64_t offset, std::span<const std::byte> bytes) {
     require_range(to, offset, bytes.size(), "upload to");
     if (bytes.empty()) return;
-    if (direct(device, to)) {
+    if (direct(device, to))
         std::memcpy(to.mapped() + offset, bytes.data(), bytes.size());
-        return;
-    }
-    device.staging->upload(to, offset, bytes);
+    else
+        device.staging->upload(to, offset, bytes);
 }
 
 void download(DeviceState& device, const Buffer& from, std::uint64_t offset, std::span<std::byte> bytes) {
     require_range(from, offset, bytes.size(), "download from");
     if (bytes.empty()) return;
     const bool readable = BufferAccess::block(from).cached || bytes.size() <= small_read;
-    if (readable && direct(device, from)) {
+    if (readable && direct(device, from))
         std::memcpy(bytes.data(), from.mapped() + offset, bytes.size());
-        return;
-    }
-    device.staging->download(from, offset, bytes);
+    else
+        device.staging->download(from, offset, bytes);
 }
 
 void fill(DeviceState& device, const Buffer& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t pattern) {

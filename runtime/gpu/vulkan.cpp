@@ -66,11 +66,7 @@ std::shared_ptr<gpu::Buffer> make_shared_buffer(DeviceState& device, std::uint64
     device.require_alive();
     require_shared_memory(
         device, import < 0 ? VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT : VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT);
-    auto block = std::make_shared<gpu::Buffer::Block>();
-    block->device = &device;
-    block->keep_alive = device.shared_from_this();
-    block->bytes = gpu::checked_size(device, bytes, name);
-    block->name = name;
+    auto block = std::make_shared<gpu::Buffer::Block>(device, name, gpu::checked_size(device, bytes, name));
     auto external = vk_struct<VkExternalMemoryBufferCreateInfo>(VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO);
     external.handleTypes = memory_handle;
     auto info = vk_struct<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
@@ -108,12 +104,7 @@ std::shared_ptr<gpu::Buffer> make_shared_buffer(DeviceState& device, std::uint64
 
 Device adopt(const VulkanHandles& handles, const std::vector<const char*>& extensions) {
     const auto enabled = [&](std::string_view name) { return std::ranges::count(extensions, name) != 0; };
-    gpu::DeviceParts parts;
-    parts.instance_handle = handles.instance;
-    parts.physical = handles.physical;
-    parts.device = handles.device;
-    parts.queue = handles.queue;
-    parts.queue_family = handles.queue_family;
+    gpu::DeviceParts parts{handles};
     Caps caps = read_caps(handles.physical);
     caps.memory_budget = caps.memory_budget && enabled(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     if (!enabled(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) caps.cooperative_matrices.clear();
@@ -126,10 +117,7 @@ Device adopt(const VulkanHandles& handles, const std::vector<const char*>& exten
     return Device(DeviceState::adopt(std::move(parts)));
 }
 
-VulkanHandles handles(const Device& device) {
-    const gpu::DeviceParts& parts = device.state().parts;
-    return {parts.instance_handle, parts.physical, parts.device, parts.queue, parts.queue_family};
-}
+VulkanHandles handles(const Device& device) { return device.state().parts; }
 
 std::unique_lock<std::mutex> lock_queue(const Device& device) { return std::unique_lock(device.state().queue.mutex); }
 
@@ -155,7 +143,7 @@ int SharedBuffer::export_memory() const {
     info.memory = block.memory;
     info.handleType = memory_handle;
     int fd = -1;
-    VK_CHECK(vkGetMemoryFdKHR(block.device->device, &info, &fd));
+    VK_CHECK(vkGetMemoryFdKHR(block.device.device, &info, &fd));
     return fd;
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/internal.h"
 #include "vantage/error.h"
 
 namespace vantage::gpu {
@@ -32,6 +33,13 @@ Struct vk_struct(VkStructureType type) {
     Struct made{};
     made.sType = type;
     return made;
+}
+
+/// Links structures by pNext, each to the one behind it.
+template <class First, class Second, class... More>
+void chain(First& first, Second& second, More&... more) {
+    first.pNext = &second;
+    if constexpr (sizeof...(more) > 0) chain(second, more...);
 }
 
 /// What `list(count, elements)` lists: it is called for the number of elements, then for the elements.

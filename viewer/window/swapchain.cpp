@@ -27,7 +27,7 @@ Swapchain::Swapchain(const Device& device, VkSurfaceKHR surface) : device_(devic
     VkBool32 shows = VK_FALSE;
     VK_CHECK(vkGetPhysicalDeviceSurfaceSupportKHR(parts.physical, parts.queue_family, surface_, &shows));
     if (shows == VK_FALSE) {
-        vkDestroySurfaceKHR(parts.instance_handle, surface_, nullptr);
+        vkDestroySurfaceKHR(parts.instance, surface_, nullptr);
         throw unsupported_error(
             "{} cannot show pictures in this window: use another --device, or --headless --png FILE",
             device_.caps().name);
@@ -46,7 +46,7 @@ Swapchain::~Swapchain() {
     destroy_images();
     for (const VkSemaphore semaphore : free_) vkDestroySemaphore(device, semaphore, nullptr);
     vkDestroySwapchainKHR(device, swapchain_, nullptr);
-    vkDestroySurfaceKHR(device_.state().parts.instance_handle, surface_, nullptr);
+    vkDestroySurfaceKHR(device_.state().parts.instance, surface_, nullptr);
 }
 
 /// A format that does not convert bytes.
