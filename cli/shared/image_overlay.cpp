@@ -7,7 +7,7 @@
 
 #include "cli/shared/head_pictures.h"
 #include "runtime/base/format.h"
-#include "runtime/io/resize.h"
+#include "runtime/io/image.h"
 #include "runtime/picture/colour_map.h"
 #include "runtime/picture/png.h"
 

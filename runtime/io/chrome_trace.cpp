@@ -15,11 +15,8 @@ constexpr double counter_mark = -1.0;
 
 OrderedJson json_of(const TraceArguments& arguments) {
     OrderedJson object = OrderedJson::object();
-    for (const auto& [name, value] : arguments) {
-        if (const auto* integer = std::get_if<std::int64_t>(&value)) object[name] = *integer;
-        if (const auto* number = std::get_if<double>(&value)) object[name] = *number;
-        if (const auto* text = std::get_if<std::string>(&value)) object[name] = *text;
-    }
+    for (const auto& [name, value] : arguments)
+        std::visit([&field = object[name]](const auto& number_or_text) { field = number_or_text; }, value);
     return object;
 }
 

@@ -1,10 +1,11 @@
-#include "runtime/io/resize.h"
-#include "runtime/base/at.h"
-
+// Image resizing, byte for byte as in Pillow.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <vector>
+
+#include "runtime/base/at.h"
+#include "runtime/io/image.h"
 
 namespace vantage::internal {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -15,11 +14,7 @@
 namespace vantage::internal {
 namespace {
 
-struct DtypeBits {
-    const char* name;
-    unsigned bits;
-};
-constexpr std::array<DtypeBits, 22> dtypes{{
+constexpr std::array<std::pair<std::string_view, unsigned>, 22> bits_by_dtype{{
     {"F64", 64},    {"F32", 32},        {"F16", 16},        {"BF16", 16},   {"F8_E4M3", 8}, {"F8_E5M2", 8},
     {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4},
     {"C64", 64},    {"I64", 64},        {"I32", 32},        {"I16", 16},    {"I8", 8},      {"U64", 64},
@@ -69,7 +64,7 @@ TensorEntry read_entry(const JsonFields& fields, const Extent& extent, std::span
     entry.dtype = fields.text("dtype");
     const unsigned bits = bits_of_dtype(entry.dtype);
     if (bits == 0)
-        fields.fail("dtype", "one of: " + join(dtypes, ", ", [](const DtypeBits& dtype) { return dtype.name; }));
+        fields.fail("dtype", "one of: " + join(bits_by_dtype, ", ", [](const auto& one) { return one.first; }));
     fields.list("shape");  // throws for a bare number
     entry.shape = fields.integers("shape", 0, any);
     const std::optional<std::uint64_t> wanted = bytes_of(entry.shape, bits);
@@ -105,8 +100,8 @@ void check_layout(std::vector<Extent> extents, std::uint64_t available, const st
 }  // namespace
 
 unsigned bits_of_dtype(std::string_view dtype) {
-    for (const DtypeBits& known : dtypes)
-        if (dtype == known.name) return known.bits;
+    for (const auto& [name, bits] : bits_by_dtype)
+        if (dtype == name) return bits;
     return 0;
 }
 
@@ -242,11 +237,6 @@ const TensorEntry* WeightFiles::find(std::string_view name) const {
     return found == places_.end() ? nullptr : found->second.entry;
 }
 
-const TensorEntry& WeightFiles::at(std::string_view name) const {
-    if (const TensorEntry* entry = find(name)) return *entry;
-    throw bad_file_error("{}: no tensor {}", main_file_, in_quotes(std::string(name)));
-}
-
 std::vector<std::string> WeightFiles::names() const {
     std::vector<std::string> names;
     names.reserve(places_.size());
@@ -301,16 +291,13 @@ void write_safetensors(const std::string& path, const std::vector<TensorToWrite>
     std::string text = header.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
     text.append((8 - text.size() % 8) % 8, ' ');  // aligns the data to 8 bytes
 
-    std::vector<std::byte> bytes(length_bytes + text.size() + size);
-    for (std::size_t i = 0; i < length_bytes; ++i)
-        bytes[i] = static_cast<std::byte>((std::uint64_t{text.size()} >> (8 * i)) & 0xFF);
-    std::memcpy(bytes.data() + length_bytes, text.data(), text.size());
-    std::size_t at = length_bytes + text.size();
-    for (const TensorToWrite* tensor : order) {
-        if (!tensor->data.empty()) std::memcpy(bytes.data() + at, tensor->data.data(), tensor->data.size());
-        at += tensor->data.size();
-    }
-    write_file(path, bytes);
+    std::array<std::byte, length_bytes> length{};
+    for (std::size_t i = 0; i < length_bytes; ++i) length[i] = static_cast<std::byte>(text.size() >> (8 * i) & 0xFF);
+    FileWriter file(path);
+    file.write(length);
+    file.write(text);
+    for (const TensorToWrite* tensor : order) file.write(tensor->data);
+    file.finish();
 }
 
 }  // namespace vantage::internal

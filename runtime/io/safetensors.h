@@ -75,8 +75,6 @@ public:
 
     /// nullptr if there is no such tensor.
     const TensorEntry* find(std::string_view name) const;
-    /// Throws bad_file if there is no such tensor.
-    const TensorEntry& at(std::string_view name) const;
     /// All names, sorted. Includes tensors that are in a shard but not in the index.
     std::vector<std::string> names() const;
     /// The file that contains a tensor, for messages. For an unknown name: the single file, or the index.

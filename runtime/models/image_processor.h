@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "runtime/io/image.h"
-#include "runtime/io/resize.h"
 #include "runtime/models/config.h"
 
 namespace vantage::internal {

@@ -50,7 +50,7 @@ private:
 /// The index was accepted: each tensor must be in the shard that it names, with the size of its shape.
 void check(const vantage::WeightFiles& weights, std::string_view index, const std::string& folder) {
     for (const std::string& name : weights.names()) {
-        const vantage::TensorEntry& entry = weights.at(name);
+        const vantage::TensorEntry& entry = *weights.find(name);
         const auto bits = static_cast<std::uint64_t>(vantage::bits_of_dtype(entry.dtype));
         require(static_cast<std::uint64_t>(entry.elements()) * bits == std::uint64_t{8} * entry.data.size());
         require(std::filesystem::path(weights.file_of(name)).parent_path() == folder);
