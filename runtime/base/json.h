@@ -14,7 +14,6 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/base/format.h"
 
 namespace vantage::internal {
 
@@ -117,41 +116,31 @@ public:
     /// Present, and not null.
     bool has(std::string_view key) const { return find(key) != nullptr; }
 
-    std::int64_t integer(std::string_view key, std::int64_t min = std::numeric_limits<std::int64_t>::min(),
-                         std::int64_t max = std::numeric_limits<std::int64_t>::max()) const {
+    std::int64_t integer(std::string_view key, std::int64_t min = lowest, std::int64_t max = highest) const {
         return required(optional_integer(key, min, max), key, integer_text(min, max));
     }
-    std::optional<std::int64_t> optional_integer(std::string_view key,
-                                                 std::int64_t min = std::numeric_limits<std::int64_t>::min(),
-                                                 std::int64_t max = std::numeric_limits<std::int64_t>::max()) const {
+    std::optional<std::int64_t> optional_integer(std::string_view key, std::int64_t min = lowest,
+                                                 std::int64_t max = highest) const {
         const Json* value = find(key);
         if (value == nullptr) return std::nullopt;
-        const std::optional<std::int64_t> number = integer_of(*value);
-        if (!number || *number < min || *number > max) fail(key, integer_text(min, max));
+        const std::optional<std::int64_t> number = integer_within(*value, min, max);
+        if (!number) fail(key, integer_text(min, max));
         return number;
     }
 
     /// A finite number within the limits.
-    double number(std::string_view key, double min = std::numeric_limits<double>::lowest(),
-                  double max = std::numeric_limits<double>::max()) const {
+    double number(std::string_view key, double min = -largest, double max = largest) const {
         return required(optional_number(key, min, max), key, number_text(min, max));
     }
-    std::optional<double> optional_number(std::string_view key, double min = std::numeric_limits<double>::lowest(),
-                                          double max = std::numeric_limits<double>::max()) const {
-        const Json* value = find(key);
-        if (value == nullptr) return std::nullopt;
-        if (!value->is_number()) fail(key, number_text(min, max));
-        const double result = value->get<double>();
-        if (!(result >= min && result <= max)) fail(key, number_text(min, max));
-        return result;
+    std::optional<double> optional_number(std::string_view key, double min = -largest, double max = largest) const {
+        const auto number = optional_value<double>(key, &Json::is_number, number_text(min, max));
+        if (number && !(*number >= min && *number <= max)) fail(key, number_text(min, max));
+        return number;
     }
 
     std::string text(std::string_view key) const { return required(optional_text(key), key, "a text"); }
     std::optional<std::string> optional_text(std::string_view key) const {
-        const Json* value = find(key);
-        if (value == nullptr) return std::nullopt;
-        if (!value->is_string()) fail(key, "a text");
-        return value->get<std::string>();
+        return optional_value<std::string>(key, &Json::is_string, "a text");
     }
 
     /// A text that must be one of `known`. The error lists them.
@@ -164,10 +153,7 @@ public:
 
     bool flag(std::string_view key) const { return required(optional_flag(key), key, "true or false"); }
     std::optional<bool> optional_flag(std::string_view key) const {
-        const Json* value = find(key);
-        if (value == nullptr) return std::nullopt;
-        if (!value->is_boolean()) fail(key, "true or false");
-        return value->get<bool>();
+        return optional_value<bool>(key, &Json::is_boolean, "true or false");
     }
 
     /// A list of integers. A single integer is a list of one, and an absent field is an empty list, because
@@ -178,8 +164,8 @@ public:
         if (value == nullptr) return numbers;
         if (!value->is_array()) return {integer(key, min, max)};
         for (const Json& element : *value) {
-            const std::optional<std::int64_t> number = integer_of(element);
-            if (!number || *number < min || *number > max) fail_element(key, numbers.size(), integer_text(min, max));
+            const std::optional<std::int64_t> number = integer_within(element, min, max);
+            if (!number) fail_element(key, numbers.size(), integer_text(min, max));
             numbers.push_back(*number);
         }
         return numbers;
@@ -231,6 +217,18 @@ public:
     }
 
 private:
+    static constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min(),
+                                  highest = std::numeric_limits<std::int64_t>::max();
+    static constexpr double largest = std::numeric_limits<double>::max();
+
+    template <class T>
+    std::optional<T> optional_value(std::string_view key, bool (Json::*is_wanted)() const noexcept,
+                                    const std::string& wanted) const {
+        const Json* value = find(key);
+        if (value == nullptr) return std::nullopt;
+        if (!(value->*is_wanted)()) fail(key, wanted);
+        return value->get<T>();
+    }
     template <class T>
     T required(const std::optional<T>& value, std::string_view key, const std::string& wanted) const {
         if (!value) fail(key, wanted);
@@ -244,16 +242,18 @@ private:
         throw bad_file_error(name_ + ": " + in_quotes(path_of(key)) + " is " + is + ", wanted " + wanted);
     }
 
+    static std::optional<std::int64_t> integer_within(const Json& value, std::int64_t min, std::int64_t max) {
+        const std::optional<std::int64_t> number = integer_of(value);
+        return number && *number >= min && *number <= max ? number : std::nullopt;
+    }
     static std::string integer_text(std::int64_t min, std::int64_t max) {
-        using Limits = std::numeric_limits<std::int64_t>;
-        if (min == Limits::min() && max == Limits::max()) return "an integer";
-        if (max == Limits::max()) return "an integer of at least " + std::to_string(min);
+        if (min == lowest && max == highest) return "an integer";
+        if (max == highest) return "an integer of at least " + std::to_string(min);
         return "an integer from " + std::to_string(min) + " to " + std::to_string(max);
     }
     static std::string number_text(double min, double max) {
-        using Limits = std::numeric_limits<double>;
-        if (min == Limits::lowest() && max == Limits::max()) return "a number";
-        if (max == Limits::max()) return format("a number of at least {:g}", min);
+        if (min == -largest && max == largest) return "a number";
+        if (max == largest) return format("a number of at least {:g}", min);
         return format("a number from {:g} to {:g}", min, max);
     }
 

@@ -1,5 +1,6 @@
 #include "runtime/base/log.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -16,16 +17,11 @@ namespace vantage {
 namespace {
 
 struct LevelName {
-    LogLevel level;
     const char* name;
     const char* colour;  // bold red, bold yellow, nothing, grey
 };
-constexpr std::array<LevelName, 4> level_names{{
-    {LogLevel::error, "error", "\033[1;31m"},
-    {LogLevel::warning, "warning", "\033[1;33m"},
-    {LogLevel::info, "info", ""},
-    {LogLevel::debug, "debug", "\033[2m"},
-}};
+constexpr std::array<LevelName, 4> level_names{
+    {{"error", "\033[1;31m"}, {"warning", "\033[1;33m"}, {"info", ""}, {"debug", "\033[2m"}}};  // by number
 
 constexpr int stderr_descriptor = 2;
 std::atomic<bool> strict_mode{false};
@@ -64,8 +60,8 @@ void write_to_stderr(LogLevel level, const std::string& message) {
 LogLevel level_from_environment() {
     const std::optional<std::string> wish = environment("VANTAGE_LOG");
     if (!wish) return LogLevel::warning;
-    for (const LevelName& name : level_names)
-        if (*wish == name.name) return name.level;
+    const auto* const found = std::ranges::find(level_names, *wish, &LevelName::name);
+    if (found != level_names.end()) return static_cast<LogLevel>(found - level_names.begin());
     // Not an exception: a message must never be the reason that a program fails.
     write_to_stderr(LogLevel::warning,
                     "VANTAGE_LOG=" + *wish + " is no level; using warning (there are error, warning, info, debug)");

@@ -1,7 +1,6 @@
 #include "runtime/base/options.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 
 #include "runtime/base/errors.h"
@@ -16,8 +15,7 @@ std::optional<std::string> environment(const char* name) {
 }
 
 bool environment_flag(const char* name) {
-    static constexpr std::array<const char*, 4> yes{"1", "true", "yes", "on"};
-    static constexpr std::array<const char*, 4> no{"0", "false", "no", "off"};
+    static constexpr const char *yes[] = {"1", "true", "yes", "on"}, *no[] = {"0", "false", "no", "off"};
     const std::optional<std::string> value = environment(name);
     if (!value) return false;
     std::string word = *value;

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "runtime/base/errors.h"
-#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
 
 namespace vantage::internal::posix {

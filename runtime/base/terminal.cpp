@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdint>
 #include <utility>
 
 #include "runtime/base/errors.h"
