@@ -1,7 +1,6 @@
 #include "runtime/session/device_states.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "runtime/base/at.h"
@@ -57,11 +56,13 @@ void DeviceStates::map_lanes(StepOf of, std::span<const std::size_t> slots) {
 
 namespace {
 
-void put_step(std::uint32_t* words, const Step& step) {
+void put_words(std::uint32_t* words, const void* step) {
     const std::uint32_t shift = words[STEP_SHIFT];  // the lane's, not the slot's
-    std::memcpy(words, step.words().data(), STEP_WORDS * 4);
+    std::memcpy(words, step, STEP_WORDS * 4);
     words[STEP_SHIFT] = shift;
 }
+
+void put_step(std::uint32_t* words, const Step& step) { put_words(words, step.words().data()); }
 
 void copy_integers(std::byte* to, std::span<const std::int32_t> numbers) {
     if (to != nullptr && !numbers.empty()) std::memcpy(to, numbers.data(), numbers.size_bytes());
@@ -105,10 +106,7 @@ DeviceStates::SavedStep DeviceStates::read_step(std::size_t slot) const {
 }
 
 void DeviceStates::restore_step(std::size_t slot, const SavedStep& saved) {
-    std::uint32_t* words = step(StepOf::own, slot);
-    const std::uint32_t shift = words[STEP_SHIFT];  // the lane's, not the slot's
-    std::ranges::copy(saved, words);
-    words[STEP_SHIFT] = shift;
+    put_words(step(StepOf::own, slot), saved.data());
 }
 
 void DeviceStates::hold(std::size_t slot) {

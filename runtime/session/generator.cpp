@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/session/model_access.h"
@@ -10,14 +11,8 @@
 namespace vantage {
 
 const char* name_of(Ending ending) {
-    switch (ending) {
-        case Ending::length: return "length";
-        case Ending::end_token: return "end token";
-        case Ending::stop_text: return "stop text";
-        case Ending::context_full: return "context full";
-        case Ending::stopped: return "stopped";
-    }
-    return "";
+    static constexpr const char* names[] = {"length", "end token", "stop text", "context full", "stopped"};
+    return at(names, ending);
 }
 
 Sampling recommended_sampling(const Model& model) {
@@ -45,20 +40,17 @@ struct Generator::State {
         begin(model.tokenizer().encode(prompt, true).ids);
     }
 
-    // An encoder–decoder reads the ids, and writes about them.
-    void begin_after(std::span<const std::int32_t> source) {
-        session.restart(sampling);
-        begin_answer(session, source);
-        text.emplace(model.tokenizer(), options);
-    }
-
     void begin(std::span<const std::int32_t> ids) {
-        if (config_of(model).kind == ModelKind::encoder_decoder) return begin_after(ids);
-        const std::vector<std::int32_t>& there = session.tokens();
-        const auto same = std::ranges::mismatch(there, ids).in1 - there.begin();
-        if (same == 0) session.restart(sampling);  // sets the sampling, too
-        session.rewind(same);
-        session.append(ids.subspan(static_cast<std::size_t>(same)));
+        if (config_of(model).kind == ModelKind::encoder_decoder) {  // it reads the ids, and writes about them
+            session.restart(sampling);
+            begin_answer(session, ids);
+        } else {
+            const std::vector<std::int32_t>& there = session.tokens();
+            const auto same = std::ranges::mismatch(there, ids).in1 - there.begin();
+            if (same == 0) session.restart(sampling);  // sets the sampling, too
+            session.rewind(same);
+            session.append(ids.subspan(static_cast<std::size_t>(same)));
+        }
         text.emplace(model.tokenizer(), options);
     }
 

@@ -112,12 +112,10 @@ std::int64_t RunScheduler::rows_for(std::int64_t waiting) const {
 }
 
 RunShapes RunScheduler::shapes() const {
-    return {.rows = [this](std::int64_t waiting) { return rows_for(waiting); },
-            .lanes =
-                [this](std::int64_t rows, std::int64_t wanted) {
-                    return config_.kind == ModelKind::encoder ? encoder_lanes(rows, wanted, all())
-                                                              : decoder_lanes(rows, all());
-                }};
+    const auto lanes = [this](std::int64_t rows, std::int64_t wanted) {
+        return config_.kind == ModelKind::encoder ? encoder_lanes(rows, wanted, all()) : decoder_lanes(rows, all());
+    };
+    return {.rows = [this](std::int64_t waiting) { return rows_for(waiting); }, .lanes = lanes};
 }
 
 void RunScheduler::settle() { gpu::wait(states_.device(), last_); }

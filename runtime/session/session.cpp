@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/session/session_state.h"
 
@@ -9,27 +10,18 @@ namespace vantage {
 
 namespace {
 
-struct PrecisionName {
-    Precision precision;
-    const char* name;
-};
-constexpr PrecisionName precision_names[] = {
-    {Precision::f16, "f16"}, {Precision::f32, "f32"}, {Precision::int8, "int8"}};
+constexpr const char* precision_names[] = {"f16", "f32", "int8"};  // by number
 
 }  // namespace
 
 Precision precision_named(const std::string& name) {
-    for (const PrecisionName& one : precision_names)
-        if (name == one.name) return one.precision;
-    throw usage_error("precision \"{}\" is not known; there are {}", name,
-                      join(precision_names, ", ", [](const PrecisionName& one) { return one.name; }));
+    const auto* const found = std::ranges::find(precision_names, name);
+    if (found == std::end(precision_names))
+        throw usage_error("precision \"{}\" is not known; there are {}", name, join(precision_names));
+    return static_cast<Precision>(found - precision_names);
 }
 
-const char* name_of(Precision precision) {
-    for (const PrecisionName& one : precision_names)
-        if (one.precision == precision) return one.name;
-    return "";
-}
+const char* name_of(Precision precision) { return at(precision_names, precision); }
 
 bool RecordAttention::includes(std::int64_t layer) const {
     return every || std::ranges::find(layers, layer) != layers.end();

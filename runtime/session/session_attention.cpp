@@ -4,7 +4,6 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
-#include "runtime/base/format.h"
 #include "runtime/base/log.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/ops/attention.h"

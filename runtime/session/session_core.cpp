@@ -7,7 +7,6 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
-#include "runtime/base/format.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/gpu/queue.h"
@@ -54,7 +53,7 @@ SessionCore::SessionCore(const Model& m, const SessionOptions& o, std::int64_t c
       config(config_of(model)),
       context(checked_context(count)),
       sequences(static_cast<std::size_t>(count), SequenceState(config)),
-      graphs(all_graphs()),
+      graphs(all_graphs(count, context)),
       states(model, graphs, context, options.guard || environment_flag("VANTAGE_GUARD")),
       plans(model, options, context, states.bindings()),
       runs(model, options, sequences, states, plans, context) {
@@ -134,11 +133,10 @@ void SessionCore::write_visible_keys() {
     }
 }
 
-std::vector<Graph> SessionCore::all_graphs() const {
+std::vector<Graph> SessionCore::all_graphs(std::int64_t count, std::int64_t tokens) const {
     std::vector<Graph> all;
-    const PlanKey own{.lanes = std::ssize(sequences)}, encoder{.lanes = std::ssize(sequences), .encoder = true};
-    all.push_back(session_graph(model, options, context, own));
-    if (is_encoder_decoder()) all.push_back(session_graph(model, options, context, encoder));
+    all.push_back(session_graph(model, options, tokens, {.lanes = count}));
+    if (is_encoder_decoder()) all.push_back(session_graph(model, options, tokens, {.lanes = count, .encoder = true}));
     return all;
 }
 
@@ -146,14 +144,10 @@ std::vector<Graph> SessionCore::all_graphs() const {
 std::uint64_t SessionCore::bytes_per_token(std::int64_t count) const {
     const auto kept = [&](std::int64_t tokens) {
         std::map<std::string, std::uint64_t> bytes;  // by name: two graphs share some
-        const auto add = [&](bool encoder) {
-            const Graph graph = session_graph(model, options, tokens, {.lanes = count, .encoder = encoder});
+        for (const Graph& graph : all_graphs(count, tokens))
             for (const Value& value : graph.values())
                 if (value.kind == ValueKind::state || value.kind == ValueKind::constant)
                     bytes[value.name] = value.type.bytes();
-        };
-        add(false);
-        if (is_encoder_decoder()) add(true);
         std::uint64_t sum = 0;
         for (const auto& [name, size] : bytes) sum += size;
         return sum;
@@ -264,17 +258,6 @@ void SessionCore::set_image(std::span<const float> pixels) {
     s.ended = false;
 }
 
-namespace {
-
-std::vector<HeadId> in_encoder(std::span<const HeadId> heads) {
-    std::vector<HeadId> some;
-    std::ranges::copy_if(heads, std::back_inserter(some),
-                         [](const HeadId& head) { return head.kind == AttentionKind::encoder; });
-    return some;
-}
-
-}  // namespace
-
 void SessionCore::mask_heads(std::span<const HeadId> heads) {
     if (!options.masked_heads)
         throw usage_error("heads can be masked in a session that was made with SessionOptions::masked_heads");
@@ -282,9 +265,13 @@ void SessionCore::mask_heads(std::span<const HeadId> heads) {
     runs.settle();
     for (std::size_t i = 0; i < sequences.size(); ++i) runs.changed(i);
     replay.reset();
+    const auto in_encoder = [](std::vector<HeadId> all) {
+        std::erase_if(all, [](const HeadId& head) { return head.kind != AttentionKind::encoder; });
+        return all;
+    };
     const std::vector<HeadId> before = std::exchange(*options.masked_heads, {heads.begin(), heads.end()});
     write_head_mask();
-    const bool encoder_changed = in_encoder(before) != in_encoder(heads);
+    const bool encoder_changed = in_encoder(before) != in_encoder(*options.masked_heads);
     for (SequenceState& s : sequences) {
         s.forget_results();
         s.ended = false;

@@ -47,7 +47,7 @@ public:
 private:
     friend class SessionUse;
     std::int64_t checked_context(std::int64_t count) const;
-    std::vector<Graph> all_graphs() const;
+    std::vector<Graph> all_graphs(std::int64_t count, std::int64_t tokens) const;
     std::uint64_t bytes_per_token(std::int64_t count) const;
     void check_options() const;
     void check_global_tokens() const;

@@ -122,8 +122,7 @@ void Tap::run(const OpDef& op, Attrs attrs, std::span<const TapSource::Data> ope
                            launch.groups, "tap");
     }
     recording.end();
-    const gpu::Recording* one[] = {&recording};
-    gpu::wait(device_, gpu::submit(device_, one));
+    gpu::wait(device_, gpu::submit(device_, recording));
     for (std::size_t i = 0; i < outputs.size(); ++i)
         gpu::download(device_, result_, places[i], std::as_writable_bytes(outputs[i]));
 }
