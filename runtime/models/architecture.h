@@ -11,16 +11,8 @@
 
 namespace vantage::internal {
 
-struct Architecture {
-    const char* name;  ///< config.json's model_type
-    /// The beginning of its class names: "GPT2" of "GPT2LMHeadModel".
-    const char* class_begin;
-    /// Prefixes that checkpoints may put before every name except those of the output layer. Graphs omit them. The
-    /// default comes first.
-    std::vector<const char*> prefixes;
-    /// Reads the fields it needs from config.json. Throws bad_file for invalid and for unsupported values.
-    void (*read)(const JsonFields& fields, ModelConfig& config);
-    void (*build)(ModelBuilder& builder);
+/// What only some architectures have.
+struct ArchitectureDetails {
     /// Encoder–decoder models: builds the encoder, and the keys and values that the decoder's layers read.
     void (*build_encoder)(ModelBuilder& builder) = nullptr;
     /// Beginnings of names that never have the prefix: those of the output layers.
@@ -33,6 +25,19 @@ struct Architecture {
     std::vector<std::int32_t> (*positions)(const ModelConfig& config, std::span<const std::int32_t> tokens) = nullptr;
 };
 
+struct Architecture {
+    const char* name;  ///< config.json's model_type
+    /// The beginning of its class names: "GPT2" of "GPT2LMHeadModel".
+    const char* class_begin;
+    /// Prefixes that checkpoints may put before every name except those of the output layer. Graphs omit them. The
+    /// default comes first.
+    std::vector<const char*> prefixes;
+    /// Reads the fields it needs from config.json. Throws bad_file for invalid and for unsupported values.
+    void (*read)(const JsonFields& fields, ModelConfig& config);
+    void (*build)(ModelBuilder& builder);
+    ArchitectureDetails details = {};
+};
+
 extern const Architecture gpt2, gptj, gpt_neox, opt, bloom, falcon, phi, phi3;
 extern const Architecture bert, roberta, longformer, distilbert, vit;
 extern const Architecture bart, t5, transformer;
@@ -41,7 +46,7 @@ std::span<const Architecture* const> all_architectures();
 /// Throws bad_file with the list of supported names if there is none of this name.
 const Architecture& architecture_named(const std::string& name, const std::string& file);
 
-/// Calls Architecture::positions, which the model must have.
+/// Calls ArchitectureDetails::positions, which the model must have.
 std::vector<std::int32_t> token_positions(const ModelConfig& config, std::span<const std::int32_t> tokens);
 /// True for weights of the output layers, which base models (LlamaModel) are saved without.
 bool is_of_output_layer(const ModelConfig& config, const std::string& weight);

@@ -30,16 +30,16 @@ Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph:
         adjusted.rows = adjusted.context = config.context;  // an image is always processed in one run
     ModelBuilder builder(graph, config, adjusted);
     const Architecture& architecture = architecture_named(config.architecture, "the model");
-    (options.encoder ? architecture.build_encoder : architecture.build)(builder);
+    (options.encoder ? architecture.details.build_encoder : architecture.build)(builder);
     return graph;
 }
 
 std::vector<std::int32_t> token_positions(const ModelConfig& config, std::span<const std::int32_t> tokens) {
-    return architecture_named(config.architecture, "the model").positions(config, tokens);
+    return architecture_named(config.architecture, "the model").details.positions(config, tokens);
 }
 
 bool is_of_output_layer(const ModelConfig& config, const std::string& weight) {
-    return std::ranges::any_of(architecture_named(config.architecture, "the model").bare,
+    return std::ranges::any_of(architecture_named(config.architecture, "the model").details.bare,
                                [&](const char* begin) { return weight.starts_with(begin); });
 }
 
@@ -51,11 +51,11 @@ std::vector<std::string> checkpoint_prefixes(const ModelConfig& config, const st
 }
 
 std::span<const char* const> optional_weights(const ModelConfig& config) {
-    return architecture_named(config.architecture, "the model").optional;
+    return architecture_named(config.architecture, "the model").details.optional;
 }
 
 bool is_ignored_tensor(const ModelConfig& config, const std::string& name) {
-    for (const char* end : architecture_named(config.architecture, "the model").ignored)
+    for (const char* end : architecture_named(config.architecture, "the model").details.ignored)
         if (name.ends_with(end)) return true;
     return config.tied && (name == "lm_head.weight" || name == "embed_out.weight");
 }

@@ -128,16 +128,13 @@ const BartForm bart_form{.embed = embed_bart, .own_tables = true};
 
 }  // namespace
 
-const Architecture bart = {
-    .name = "bart",
-    .class_begin = "BartForConditionalGeneration",
-    .prefixes = {"model."},
-    .read = read_bart,
-    .build = [](ModelBuilder& d) { build_bart_decoder(d, bart_form); },
-    .build_encoder = [](ModelBuilder& d) { build_bart_encoder(d, bart_form); },
-    .bare = {"lm_head.", "final_logits_bias"},
-    // a copy of the shared table, unused where both sides have their own
-    .ignored = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "shared.weight"},
-    .optional = {"final_logits_bias", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}};
+const Architecture bart("bart", "BartForConditionalGeneration", {"model."}, read_bart,
+                        [](ModelBuilder& d) { build_bart_decoder(d, bart_form); },
+                        {.build_encoder = [](ModelBuilder& d) { build_bart_encoder(d, bart_form); },
+                         .bare = {"lm_head.", "final_logits_bias"},
+                         // a copy of the shared table, unused where both sides have their own
+                         .ignored = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "shared.weight"},
+                         .optional = {"final_logits_bias", "encoder.embed_tokens.weight",
+                                      "decoder.embed_tokens.weight"}});
 
 }  // namespace vantage::internal

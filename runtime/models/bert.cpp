@@ -88,17 +88,13 @@ void build_bert(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture bert = {
-    .name = "bert",
-    .class_begin = "Bert",
-    .prefixes = {"bert."},
-    .read = read_bert,
-    .build = build_bert,
-    .bare = {"cls.", "classifier."},
-    // the first four belong to heads that a file may contain although its class does not use them
-    .ignored = {"pooler.dense.weight", "pooler.dense.bias", "cls.seq_relationship.weight", "cls.seq_relationship.bias",
-                "embeddings.position_ids", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias",
-                "cls.predictions.bias"},
-    .optional = {"cls.predictions.decoder.bias", pooler_weight}};
+const Architecture bert("bert", "Bert", {"bert."}, read_bert, build_bert,
+                        {.bare = {"cls.", "classifier."},
+                         // the first four belong to heads that a file may contain although its class does not use them
+                         .ignored = {"pooler.dense.weight", "pooler.dense.bias", "cls.seq_relationship.weight",
+                                     "cls.seq_relationship.bias", "embeddings.position_ids",
+                                     "cls.predictions.decoder.weight", "cls.predictions.decoder.bias",
+                                     "cls.predictions.bias"},
+                         .optional = {"cls.predictions.decoder.bias", pooler_weight}});
 
 }  // namespace vantage::internal

@@ -41,7 +41,6 @@ void build_bloom(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture bloom = {
-    .name = "bloom", .class_begin = "Bloom", .prefixes = {"transformer."}, .read = read_bloom, .build = build_bloom};
+const Architecture bloom("bloom", "Bloom", {"transformer."}, read_bloom, build_bloom);
 
 }  // namespace vantage::internal

@@ -47,12 +47,8 @@ void build_distilbert(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture distilbert = {.name = "distilbert",
-                                 .class_begin = "DistilBert",
-                                 .prefixes = {"distilbert."},
-                                 .read = read_distilbert,
-                                 .build = build_distilbert,
-                                 .bare = {"vocab_", "classifier.", "pre_classifier."},
-                                 .ignored = {"vocab_projector.weight"}};
+const Architecture distilbert("distilbert", "DistilBert", {"distilbert."}, read_distilbert, build_distilbert,
+                              {.bare = {"vocab_", "classifier.", "pre_classifier."},
+                               .ignored = {"vocab_projector.weight"}});
 
 }  // namespace vantage::internal

@@ -80,11 +80,7 @@ void build_falcon(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture falcon = {.name = "falcon",
-                             .class_begin = "Falcon",
-                             .prefixes = {"transformer."},
-                             .read = read_falcon,
-                             .build = build_falcon,
-                             .ignored = {".rotary_emb.inv_freq"}};
+const Architecture falcon("falcon", "Falcon", {"transformer."}, read_falcon, build_falcon,
+                          {.ignored = {".rotary_emb.inv_freq"}});
 
 }  // namespace vantage::internal

@@ -44,11 +44,7 @@ void build_gemma2(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture gemma2 = {.name = "gemma2",
-                             .class_begin = "Gemma2",
-                             .prefixes = {"model."},
-                             .read = read_gemma2,
-                             .build = build_gemma2,
-                             .ignored = {".rotary_emb.inv_freq"}};
+const Architecture gemma2("gemma2", "Gemma2", {"model."}, read_gemma2, build_gemma2,
+                          {.ignored = {".rotary_emb.inv_freq"}});
 
 }  // namespace vantage::internal

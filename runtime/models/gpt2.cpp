@@ -40,11 +40,7 @@ void build_gpt2(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture gpt2 = {.name = "gpt2",
-                           .class_begin = "GPT2",
-                           .prefixes = {"transformer."},
-                           .read = read_gpt2,
-                           .build = build_gpt2,
-                           .ignored = {".attn.bias", ".attn.masked_bias"}};
+const Architecture gpt2("gpt2", "GPT2", {"transformer."}, read_gpt2, build_gpt2,
+                        {.ignored = {".attn.bias", ".attn.masked_bias"}});
 
 }  // namespace vantage::internal

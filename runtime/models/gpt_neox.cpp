@@ -39,12 +39,8 @@ void build_gpt_neox(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture gpt_neox = {.name = "gpt_neox",
-                               .class_begin = "GPTNeoX",
-                               .prefixes = {"gpt_neox."},
-                               .read = read_gpt_neox,
-                               .build = build_gpt_neox,
-                               .bare = {"embed_out."},
-                               .ignored = {".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"}};
+const Architecture gpt_neox("gpt_neox", "GPTNeoX", {"gpt_neox."}, read_gpt_neox, build_gpt_neox,
+                            {.bare = {"embed_out."},
+                             .ignored = {".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"}});
 
 }  // namespace vantage::internal

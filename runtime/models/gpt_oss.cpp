@@ -49,7 +49,6 @@ void build_gpt_oss(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture gpt_oss = {
-    .name = "gpt_oss", .class_begin = "GptOss", .prefixes = {"model."}, .read = read_gpt_oss, .build = build_gpt_oss};
+const Architecture gpt_oss("gpt_oss", "GptOss", {"model."}, read_gpt_oss, build_gpt_oss);
 
 }  // namespace vantage::internal

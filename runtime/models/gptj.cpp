@@ -41,11 +41,7 @@ void build_gptj(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture gptj = {.name = "gptj",
-                           .class_begin = "GPTJ",
-                           .prefixes = {"transformer."},
-                           .read = read_gptj,
-                           .build = build_gptj,
-                           .ignored = {".attn.bias", ".attn.masked_bias"}};
+const Architecture gptj("gptj", "GPTJ", {"transformer."}, read_gptj, build_gptj,
+                        {.ignored = {".attn.bias", ".attn.masked_bias"}});
 
 }  // namespace vantage::internal

@@ -54,11 +54,8 @@ void build_llama_with(ModelBuilder& d, const LlamaBlock& with) {
         last, [&](Tensor x) { return d.rms_norm("norm", x); }, [&](Tensor x) { return d.output(x, embed); });
 }
 
-const Architecture llama = {.name = "llama",
-                            .class_begin = "Llama",
-                            .prefixes = {"model."},
-                            .read = [](const JsonFields& fields, ModelConfig& c) { read_llama(fields, c, {}); },
-                            .build = build_llama,
-                            .ignored = {".rotary_emb.inv_freq"}};
+const Architecture llama("llama", "Llama", {"model."},
+                         [](const JsonFields& fields, ModelConfig& c) { read_llama(fields, c, {}); }, build_llama,
+                         {.ignored = {".rotary_emb.inv_freq"}});
 
 }  // namespace vantage::internal

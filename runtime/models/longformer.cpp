@@ -48,14 +48,10 @@ void build_longformer(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture longformer = {.name = "longformer",
-                                 .class_begin = "Longformer",
-                                 .prefixes = {"longformer."},
-                                 .read = read_longformer,
-                                 .build = build_longformer,
-                                 .bare = {"lm_head.", "classifier."},
-                                 .ignored = roberta_ignored,
-                                 .optional = roberta_optional,
-                                 .positions = roberta_positions};
+const Architecture longformer("longformer", "Longformer", {"longformer."}, read_longformer, build_longformer,
+                              {.bare = {"lm_head.", "classifier."},
+                               .ignored = roberta_ignored,
+                               .optional = roberta_optional,
+                               .positions = roberta_positions});
 
 }  // namespace vantage::internal

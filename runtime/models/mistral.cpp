@@ -3,16 +3,16 @@
 
 namespace vantage::internal {
 
-const Architecture mistral = {.name = "mistral",
-                              .class_begin = "Mistral",
-                              .prefixes = {"model."},
-                              .read =
-                                  [](const JsonFields& fields, ModelConfig& c) {
-                                      read_llama(fields, c, {.kv_heads = 8});
-                                      read_windows(fields, c, read_window(fields, 4096),
-                                                   [](std::int64_t) { return true; });
-                                  },
-                              .build = build_llama,
-                              .ignored = {".rotary_emb.inv_freq"}};
+namespace {
+
+void read_mistral(const JsonFields& fields, ModelConfig& c) {
+    read_llama(fields, c, {.kv_heads = 8});
+    read_windows(fields, c, read_window(fields, 4096), [](std::int64_t) { return true; });
+}
+
+}  // namespace
+
+const Architecture mistral("mistral", "Mistral", {"model."}, read_mistral, build_llama,
+                           {.ignored = {".rotary_emb.inv_freq"}});
 
 }  // namespace vantage::internal

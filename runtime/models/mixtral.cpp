@@ -51,12 +51,7 @@ void build_mixtral(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture mixtral = {.name = "mixtral",
-                              .class_begin = "Mixtral",
-                              .prefixes = {"model."},
-                              .read = read_mixtral,
-                              .build = build_mixtral,
-                              .ignored = {".rotary_emb.inv_freq"},
-                              .optional = {first_joined_experts}};
+const Architecture mixtral("mixtral", "Mixtral", {"model."}, read_mixtral, build_mixtral,
+                           {.ignored = {".rotary_emb.inv_freq"}, .optional = {first_joined_experts}});
 
 }  // namespace vantage::internal

@@ -58,10 +58,6 @@ void build_opt(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture opt = {.name = "opt",
-                          .class_begin = "OPT",
-                          .prefixes = {"model.decoder.", "decoder."},
-                          .read = read_opt,
-                          .build = build_opt};
+const Architecture opt("opt", "OPT", {"model.decoder.", "decoder."}, read_opt, build_opt);
 
 }  // namespace vantage::internal

@@ -40,11 +40,6 @@ void build_phi(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture phi = {.name = "phi",
-                          .class_begin = "Phi",
-                          .prefixes = {"model."},
-                          .read = read_phi,
-                          .build = build_phi,
-                          .ignored = {".rotary_emb.inv_freq"}};
+const Architecture phi("phi", "Phi", {"model."}, read_phi, build_phi, {.ignored = {".rotary_emb.inv_freq"}});
 
 }  // namespace vantage::internal

@@ -29,11 +29,6 @@ void build_phi3(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture phi3 = {.name = "phi3",
-                           .class_begin = "Phi3",
-                           .prefixes = {"model."},
-                           .read = read_phi3,
-                           .build = build_phi3,
-                           .ignored = {".rotary_emb.inv_freq"}};
+const Architecture phi3("phi3", "Phi3", {"model."}, read_phi3, build_phi3, {.ignored = {".rotary_emb.inv_freq"}});
 
 }  // namespace vantage::internal

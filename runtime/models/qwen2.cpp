@@ -10,17 +10,17 @@ void read_qwen_windows(const JsonFields& fields, ModelConfig& c) {
     read_windows(fields, c, read_window(fields, 4096), [first](std::int64_t layer) { return layer >= first; });
 }
 
-const Architecture qwen2 = {.name = "qwen2",
-                            .class_begin = "Qwen2",
-                            .prefixes = {"model."},
-                            .read =
-                                [](const JsonFields& fields, ModelConfig& c) {
-                                    read_llama(fields, c, {.kv_heads = 32});
-                                    c.qkv_bias = true;
-                                    c.attention_out_bias = false;
-                                    read_qwen_windows(fields, c);
-                                },
-                            .build = build_llama,
-                            .ignored = {".rotary_emb.inv_freq"}};
+namespace {
+
+void read_qwen2(const JsonFields& fields, ModelConfig& c) {
+    read_llama(fields, c, {.kv_heads = 32});
+    c.qkv_bias = true;
+    c.attention_out_bias = false;
+    read_qwen_windows(fields, c);
+}
+
+}  // namespace
+
+const Architecture qwen2("qwen2", "Qwen2", {"model."}, read_qwen2, build_llama, {.ignored = {".rotary_emb.inv_freq"}});
 
 }  // namespace vantage::internal

@@ -4,16 +4,16 @@
 
 namespace vantage::internal {
 
-const Architecture qwen3 = {.name = "qwen3",
-                            .class_begin = "Qwen3",
-                            .prefixes = {"model."},
-                            .read =
-                                [](const JsonFields& fields, ModelConfig& c) {
-                                    read_llama(fields, c, {.kv_heads = 32, .head_width = 128});
-                                    c.head_norms = true;
-                                    read_qwen_windows(fields, c);
-                                },
-                            .build = build_llama,
-                            .ignored = {".rotary_emb.inv_freq"}};
+namespace {
+
+void read_qwen3(const JsonFields& fields, ModelConfig& c) {
+    read_llama(fields, c, {.kv_heads = 32, .head_width = 128});
+    c.head_norms = true;
+    read_qwen_windows(fields, c);
+}
+
+}  // namespace
+
+const Architecture qwen3("qwen3", "Qwen3", {"model."}, read_qwen3, build_llama, {.ignored = {".rotary_emb.inv_freq"}});
 
 }  // namespace vantage::internal

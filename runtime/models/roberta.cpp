@@ -46,14 +46,10 @@ void build_roberta(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture roberta = {.name = "roberta",
-                              .class_begin = "Roberta",
-                              .prefixes = {"roberta."},
-                              .read = read_roberta_fields,
-                              .build = build_roberta,
-                              .bare = {"lm_head.", "classifier."},
-                              .ignored = roberta_ignored,
-                              .optional = roberta_optional,
-                              .positions = roberta_positions};
+const Architecture roberta("roberta", "Roberta", {"roberta."}, read_roberta_fields, build_roberta,
+                           {.bare = {"lm_head.", "classifier."},
+                            .ignored = roberta_ignored,
+                            .optional = roberta_optional,
+                            .positions = roberta_positions});
 
 }  // namespace vantage::internal

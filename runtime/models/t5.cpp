@@ -139,15 +139,11 @@ void build_t5(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture t5 = {.name = "t5",
-                         .class_begin = "T5ForConditionalGeneration",
-                         .prefixes = {},
-                         .read = read_t5,
-                         .build = build_t5,
-                         .build_encoder = build_t5_encoder,
-                         // copies of the shared table, and an unused bias
-                         .ignored = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
-                                     "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"},
-                         .optional = {"lm_head.weight"}};
+const Architecture t5("t5", "T5ForConditionalGeneration", {}, read_t5, build_t5,
+                      {.build_encoder = build_t5_encoder,
+                       // copies of the shared table, and an unused bias
+                       .ignored = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
+                                   "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"},
+                       .optional = {"lm_head.weight"}});
 
 }  // namespace vantage::internal

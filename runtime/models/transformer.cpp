@@ -41,12 +41,9 @@ BartForm form_of(const ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture transformer = {.name = "transformer",
-                                  .class_begin = "Transformer",
-                                  .prefixes = {},
-                                  .read = read_transformer,
-                                  .build = [](ModelBuilder& d) { build_bart_decoder(d, form_of(d)); },
-                                  .build_encoder = [](ModelBuilder& d) { build_bart_encoder(d, form_of(d)); },
-                                  .optional = {"final_logits_bias"}};
+const Architecture transformer("transformer", "Transformer", {}, read_transformer,
+                               [](ModelBuilder& d) { build_bart_decoder(d, form_of(d)); },
+                               {.build_encoder = [](ModelBuilder& d) { build_bart_encoder(d, form_of(d)); },
+                                .optional = {"final_logits_bias"}});
 
 }  // namespace vantage::internal

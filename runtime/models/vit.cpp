@@ -89,13 +89,9 @@ void build_vit(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture vit = {.name = "vit",
-                          .class_begin = "ViT",
-                          .prefixes = {"vit."},
-                          .read = read_vit,
-                          .build = build_vit,
-                          .bare = {"classifier."},
-                          .ignored = {"pooler.dense.weight", "pooler.dense.bias"},
-                          .optional = {vit_pooler}};
+const Architecture vit("vit", "ViT", {"vit."}, read_vit, build_vit,
+                       {.bare = {"classifier."},
+                        .ignored = {"pooler.dense.weight", "pooler.dense.bias"},
+                        .optional = {vit_pooler}});
 
 }  // namespace vantage::internal
