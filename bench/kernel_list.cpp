@@ -16,8 +16,6 @@
 #include "runtime/graph/merge_projections.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
-#include "runtime/models/shapes.h"
-#include "runtime/models/weight_storage.h"
 #include "vantage/error.h"
 
 using namespace vantage;

@@ -11,7 +11,7 @@
 
 namespace vantage::internal {
 
-/// A named shape (runtime/models/shapes.h), cut to `layers` layers (0: all). Throws usage for an unknown name.
+/// A named shape (runtime/models/config.h), cut to `layers` layers (0: all). Throws usage for an unknown name.
 ModelConfig shape_of_model(const std::string& name, std::int64_t layers = 0);
 
 /// Adds the fused calls of one layer, the embedding and the output of known models, for prompts and single tokens, with

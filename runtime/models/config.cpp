@@ -20,10 +20,8 @@ void read_tokens(const JsonFields& fields, ModelConfig& config) {
 
 std::string architecture_of(const JsonFields& fields) {
     if (const auto type = fields.optional_text("model_type")) return *type;
-    if (!fields.has("architectures") || !fields.list("architectures").is_array() ||
-        fields.list("architectures").empty() || !fields.list("architectures")[0].is_string())
-        fields.fail("model_type", "the architecture's name");
-    const std::string name = fields.list("architectures")[0].get<std::string>();
+    const std::string name = class_of(fields);
+    if (name.empty()) fields.fail("model_type", "the architecture's name");
     const Architecture* best = nullptr;  // of "Phi" and "Phi3" the longer one
     for (const Architecture* one : all_architectures())
         if (name.starts_with(one->class_begin) &&

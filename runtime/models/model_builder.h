@@ -48,7 +48,7 @@ inline constexpr const char* source_length =
     "source.length";                         ///< i32 [sequences]: tokens that the encoder has read; host-visible
 inline constexpr const char* seen = "seen";  ///< u32 [sequences, vocab / 32]
 /// i32 [sequences, context], host-visible: of encoders that tell types apart, and of models with
-/// Architecture::positions.
+/// ArchitectureDetails::positions.
 inline constexpr const char* types = "token_types";
 inline constexpr const char* positions = "position_ids";
 inline constexpr const char* pixels = "pixels";  ///< f32 [1, channels, height, width], of models that see; host-visible
@@ -112,7 +112,7 @@ public:
     Tensor cross_attend(std::int64_t layer, Tensor q);
     /// In the encoder's graph: keys and values [n, Hk, D] of its last hidden state, for the decoder's `layer`.
     void write_cross_kv(std::int64_t layer, Tensor k, Tensor v);
-    /// Whether the checkpoint has an optional weight (Architecture::optional).
+    /// Whether the checkpoint has an optional weight (ArchitectureDetails::optional).
     bool has(const std::string& weight) const;
     /// Notes what the router of a layer says, [n, experts].
     void note_router(std::int64_t layer, Tensor logits);
@@ -127,7 +127,7 @@ public:
     void finish(Tensor x, const char* norm, Tensor embedding, const char* name = "lm_head", bool bias = false);
     /// The tokens' types' rows of a table [types, width].
     Tensor type_embedding(Tensor table) { return by_token(model_names::types, table); }
-    /// Rows of learned positions where Architecture::positions says which.
+    /// Rows of learned positions where ArchitectureDetails::positions says which.
     Tensor position_embedding(Tensor table) { return by_token(model_names::positions, table); }
     /// Row 0 of each sequence of x [n, cols] → [1, cols]: what encoders answer from. Or the first `count` rows.
     Tensor first_row(Tensor x) { return first_rows(x, 1); }
@@ -165,5 +165,11 @@ private:
 /// The graph of any architecture. Weights keep their names in the checkpoint without the prefix that some checkpoints
 /// have ("transformer.", "model.").
 Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types = {});
+
+/// Changes the stored type of matrices of `graph` to `wanted`, after packing: those of linear layers and experts, and
+/// the token table, which may also be the output layer. Norms, biases, positions, convolutions and router matrices keep
+/// their type; a router's choice is sensitive to rounding. Matrices whose rows do not divide into blocks of a quantized
+/// type also keep theirs. Returns a message for each of those.
+std::vector<std::string> store_matrices(Graph& graph, const ModelConfig& config, DType wanted);
 
 }  // namespace vantage::internal

@@ -1,9 +1,9 @@
-#include "runtime/models/shapes.h"
-
+// Published model shapes.
 #include <algorithm>
 
 #include "runtime/base/errors.h"
 #include "runtime/base/json.h"
+#include "runtime/models/config.h"
 
 namespace vantage::internal {
 

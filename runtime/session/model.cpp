@@ -21,7 +21,6 @@
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/models/architecture.h"
-#include "runtime/models/weight_storage.h"
 #include "runtime/session/model_access.h"
 #include "vantage/op.h"
 
