@@ -4,8 +4,7 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/text/jinja/interpreter.h"
-#include "runtime/text/jinja/parser.h"
+#include "runtime/text/jinja/syntax.h"
 
 namespace vantage::text {
 

@@ -1,6 +1,7 @@
 // Python's operators, and range(). Integers have 64 bits; overflow is an error.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "runtime/text/jinja/functions.h"
 

@@ -107,6 +107,7 @@ Value json(const Value& input, const Arguments& arguments, Budget& budget) {
     JsonStyle style;
     style.ascii = given[0] != nullptr && truth(*given[0]);
     if (given[1] != nullptr && !is_none(*given[1])) style.indent = integer_of(*given[1], "tojson: indent");
+    if (style.indent) style.item_separator = ",";  // Python's default
     style.sorted = given[3] != nullptr && truth(*given[3]);
     if (given[2] != nullptr && !is_none(*given[2])) {
         const Values both = elements(*given[2], budget);
@@ -143,22 +144,18 @@ Value list(const Value& input, const Arguments& arguments, Budget& budget) {
     return budget.list(elements(input, budget));
 }
 
-Value first(const Value& input, const Arguments& arguments, Budget& budget) {
-    arguments.bind("first", {});
+template <bool at_end>
+Value end_of(const Value& input, const Arguments& arguments, Budget& budget) {
+    arguments.bind(at_end ? "last" : "first", {});
     const Values all = elements(input, budget);
-    return all.empty() ? Value() : all.front();
-}
-Value last(const Value& input, const Arguments& arguments, Budget& budget) {
-    arguments.bind("last", {});
-    const Values all = elements(input, budget);
-    return all.empty() ? Value() : all.back();
+    if (all.empty()) return {};
+    return at_end ? all.back() : all.front();
 }
 
 Value reversed(const Value& input, const Arguments& arguments, Budget& budget) {
     arguments.bind("reverse", {});
-    SliceBounds backwards;
-    backwards.step = std::int64_t{-1};
-    return slice_of(text_in(input) != nullptr ? input : budget.list(elements(input, budget)), backwards, budget);
+    return slice_of(text_in(input) != nullptr ? input : budget.list(elements(input, budget)),
+                    {.step = std::int64_t{-1}}, budget);
 }
 
 Value join(const Value& input, const Arguments& arguments, Budget& budget) {
@@ -238,8 +235,8 @@ constexpr Filter filters[] = {
     {"tojson", json},
     {"items", items},
     {"list", list},
-    {"first", first},
-    {"last", last},
+    {"first", end_of<false>},
+    {"last", end_of<true>},
     {"reverse", reversed},
     {"join", join},
     {"map", map},

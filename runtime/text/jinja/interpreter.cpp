@@ -1,5 +1,4 @@
-#include "runtime/text/jinja/interpreter.h"
-
+// Renders a template.
 #include <algorithm>
 #include <deque>
 #include <iomanip>
@@ -8,6 +7,7 @@
 
 #include "runtime/base/json.h"
 #include "runtime/text/jinja/functions.h"
+#include "runtime/text/jinja/syntax.h"
 
 namespace vantage::text::jinja {
 
@@ -164,7 +164,7 @@ private:
 
     // ---- expressions ------------------------------------------------------------------------------------------------
 
-    class Level {
+    class Level : NotCopied {
     public:
         explicit Level(Interpreter& interpreter) : interpreter_(interpreter) {
             const int maximum = interpreter.budget_.limits().depth;
@@ -172,8 +172,6 @@ private:
                 fail("calls nested deeper than {} levels: a macro calls itself endlessly", maximum);
         }
         ~Level() { --interpreter_.levels_; }
-        Level(const Level&) = delete;
-        Level& operator=(const Level&) = delete;
 
     private:
         Interpreter& interpreter_;
@@ -189,9 +187,6 @@ private:
         return value;
     }
     Value part(const Expression& e, std::size_t i, Scope& scope) { return evaluate(*e.parts[i], scope); }
-    Value optional_part(const Expression& e, std::size_t i, Scope& scope) {
-        return e.parts[i] ? part(e, i, scope) : Value(None{});
-    }
 
     Value value_of(const Expression& e, Scope& scope) {
         switch (e.kind) {
@@ -276,11 +271,8 @@ private:
 
     Value slice(const Expression& e, Scope& scope) {
         const Value from = part(e, 0, scope);
-        SliceBounds bounds;
-        bounds.begin = optional_part(e, 1, scope);
-        bounds.end = optional_part(e, 2, scope);
-        bounds.step = optional_part(e, 3, scope);
-        return slice_of(from, bounds, budget_);
+        const auto bound = [&](std::size_t i) { return e.parts[i] ? part(e, i, scope) : Value(None{}); };
+        return slice_of(from, {bound(1), bound(2), bound(3)}, budget_);
     }
 
     Value unary(const Expression& e, Scope& scope) {

@@ -1,12 +1,9 @@
 #include "runtime/text/jinja/lexer.h"
 
-#include <algorithm>
 #include <charconv>
 
-#include "runtime/base/json.h"
 #include "runtime/base/utf8.h"
 #include "runtime/text/jinja/strings.h"
-#include "runtime/text/jinja/syntax.h"
 
 namespace vantage::text::jinja {
 

@@ -71,11 +71,12 @@ Value replaced(const std::string& text, const Arguments& arguments, Budget& budg
     return budget.text(replace(text, old, with, count));
 }
 
-struct TextMethod {
+template <class Of>
+struct Method {
     const char* name;
-    Value (*call)(const std::string& text, const Arguments& arguments, Budget& budget);
+    Value (*call)(const Of& value, const Arguments& arguments, Budget& budget);
 };
-constexpr TextMethod text_methods[] = {
+constexpr Method<std::string> text_methods[] = {
     {"strip", stripped<Side::both>},
     {"lstrip", stripped<Side::left>},
     {"rstrip", stripped<Side::right>},
@@ -108,11 +109,7 @@ Value entries(const Dict& dict, const Arguments& arguments, Budget& budget) {
     return budget.list(std::move(all));
 }
 
-struct DictMethod {
-    const char* name;
-    Value (*call)(const Dict& dict, const Arguments& arguments, Budget& budget);
-};
-constexpr DictMethod dict_methods[] = {
+constexpr Method<Dict> dict_methods[] = {
     {"get", get},
     {"items", entries<true, true>},
     {"keys", entries<true, false>},

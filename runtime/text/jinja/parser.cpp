@@ -1,6 +1,4 @@
-// Parser of statements; expression_parser.cpp parses the expressions in them.
-#include "runtime/text/jinja/parser.h"
-
+// Parser of statements; expression_parser.h parses the expressions in them.
 #include "runtime/text/jinja/expression_parser.h"
 
 namespace vantage::text::jinja {

@@ -27,7 +27,8 @@ std::string number_text(double number) {
 namespace {
 
 // Python's repr: single quotes, unless the text contains single but no double quotes.
-std::string quoted(const std::string& text) {
+std::string quoted(const std::string& text, Budget& budget) {
+    budget.make(5 * text.size());  // four for what it could become, one for itself
     const bool single = text.find('\'') == std::string::npos || text.find('"') != std::string::npos;
     const char quote = single ? '\'' : '"';
     std::string out(1, quote);
@@ -50,52 +51,6 @@ std::string quoted(const std::string& text) {
     return out + quote;
 }
 
-class Printer {
-public:
-    explicit Printer(Budget& budget) : budget_(budget) {}
-    std::string take() { return std::move(out_); }
-
-    void repr(const Value& value) {
-        budget_.step();
-        if (const std::string* text = text_in(value)) {
-            budget_.make(4 * text->size());
-            put(quoted(*text));
-        } else if (const ListRef* list = as<ListRef>(value)) {
-            sequence(**list);
-        } else if (const DictRef* dict = as<DictRef>(value)) {
-            mapping(**dict);
-        } else {
-            put(is_undefined(value) ? "Undefined" : str(value, budget_));
-        }
-    }
-
-private:
-    void put(std::string_view text) {
-        budget_.make(text.size());
-        out_ += text;
-    }
-    void sequence(const List& list) {
-        put(list.tuple ? "(" : "[");
-        for (std::size_t i = 0; i < list.items.size(); ++i) {
-            if (i > 0) put(", ");
-            repr(list.items[i]);
-        }
-        if (list.tuple && list.items.size() == 1) put(",");
-        put(list.tuple ? ")" : "]");
-    }
-    void mapping(const Dict& dict) {
-        put("{");
-        for (std::size_t i = 0; i < dict.entries.size(); ++i) {
-            put((i > 0 ? ", " : "") + quoted(dict.entries[i].first) + ": ");
-            repr(dict.entries[i].second);
-        }
-        put("}");
-    }
-
-    Budget& budget_;
-    std::string out_;
-};
-
 }  // namespace
 
 std::string str(const Value& value, Budget& budget) {
@@ -113,9 +68,19 @@ std::string str(const Value& value, Budget& budget) {
 }
 
 std::string repr(const Value& value, Budget& budget) {
-    Printer printer(budget);
-    printer.repr(value);
-    return printer.take();
+    budget.step();
+    if (const std::string* text = text_in(value)) return quoted(*text, budget);
+    if (const ListRef* list = as<ListRef>(value)) {
+        const std::string items =
+            internal::join((*list)->items, ", ", [&](const Value& item) { return repr(item, budget); });
+        if (!(*list)->tuple) return "[" + items + "]";
+        return "(" + items + ((*list)->items.size() == 1 ? ",)" : ")");  // (1,)
+    }
+    if (const DictRef* dict = as<DictRef>(value)) {
+        const auto entry = [&](const auto& one) { return quoted(one.first, budget) + ": " + repr(one.second, budget); };
+        return "{" + internal::join((*dict)->entries, ", ", entry) + "}";
+    }
+    return is_undefined(value) ? "Undefined" : str(value, budget);
 }
 
 // ---- JSON -----------------------------------------------------------------------------------------------------------
@@ -124,11 +89,7 @@ namespace {
 
 class JsonPrinter {
 public:
-    JsonPrinter(const JsonStyle& style, Budget& budget)
-        : style_(style),
-          item_separator_(style.item_separator.value_or(style.indent ? "," : ", ")),
-          key_separator_(style.key_separator.value_or(": ")),
-          budget_(budget) {}
+    JsonPrinter(const JsonStyle& style, Budget& budget) : style_(style), budget_(budget) {}
     std::string take() { return std::move(out_); }
 
     void print(const Value& value) {
@@ -167,7 +128,7 @@ private:
             std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
         put_all(entries, '{', '}', [&](const std::pair<std::string, Value>& entry) {
             put_text(entry.first);
-            put(key_separator_);
+            put(style_.key_separator);
             print(entry.second);
         });
     }
@@ -177,7 +138,7 @@ private:
         ++depth_;
         bool first = true;
         for (const auto& item : items) {
-            if (!std::exchange(first, false)) put(item_separator_);
+            if (!std::exchange(first, false)) put(style_.item_separator);
             new_line();
             print_one(item);
         }
@@ -193,7 +154,7 @@ private:
     }
 
     const JsonStyle& style_;
-    std::string item_separator_, key_separator_, out_;
+    std::string out_;
     Budget& budget_;
     std::size_t depth_ = 0;
 };

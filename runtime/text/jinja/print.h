@@ -15,7 +15,7 @@ using OrderedJson = nlohmann::ordered_json;
 struct JsonStyle {
     std::optional<std::int64_t> indent;  ///< spaces per level; nothing: one line
     bool ascii = false, sorted = false;
-    std::optional<std::string> item_separator = {}, key_separator = {};  ///< nothing: Python's defaults
+    std::string item_separator = ", ", key_separator = ": ";
 };
 /// Throws for values that JSON cannot represent: undefined, namespaces, functions.
 std::string to_json(const Value& value, const JsonStyle& style, Budget& budget);

@@ -1,6 +1,7 @@
 #include "runtime/text/jinja/value.h"
 
 #include <algorithm>
+#include <compare>
 #include <optional>
 
 #include "runtime/base/json.h"
@@ -142,16 +143,17 @@ bool equal_dicts(const Dict& a, const Dict& b, Budget& budget) {
            });
 }
 
-bool equal_numbers(const Value& a, const Value& b) {
+std::partial_ordering order_of_numbers(const Value& a, const Value& b) {
     const std::int64_t *left = integer_in(a), *right = integer_in(b);
-    return left != nullptr && right != nullptr ? *left == *right : number_of(a) == number_of(b);
+    if (left != nullptr && right != nullptr) return *left <=> *right;
+    return number_of(a) <=> number_of(b);
 }
 
 }  // namespace
 
 bool equal(const Value& a, const Value& b, Budget& budget) {
     budget.step();
-    if (is_number(a) && is_number(b)) return equal_numbers(a, b);
+    if (is_number(a) && is_number(b)) return order_of_numbers(a, b) == 0;
     if (a.index() != b.index()) return false;
     if (const std::string* text = text_in(a)) {
         budget.read(text->size());
@@ -166,10 +168,7 @@ bool equal(const Value& a, const Value& b, Budget& budget) {
 
 bool less(const Value& a, const Value& b) {
     require_defined(a), require_defined(b);
-    if (is_number(a) && is_number(b)) {
-        const std::int64_t *left = integer_in(a), *right = integer_in(b);
-        return left != nullptr && right != nullptr ? *left < *right : number_of(a) < number_of(b);
-    }
+    if (is_number(a) && is_number(b)) return order_of_numbers(a, b) < 0;
     const std::string *left = text_in(a), *right = text_in(b);
     if (left != nullptr && right != nullptr) return *left < *right;
     fail("there is no order of {} and {}", kind_of(a), kind_of(b));

@@ -11,7 +11,6 @@ bool is_iterable(const Value& value) {
     return text_in(value) != nullptr || as<ListRef>(value) != nullptr || as<DictRef>(value) != nullptr ||
            is_undefined(value);
 }
-bool is_real_integer(const Value& value) { return as<std::int64_t>(value) != nullptr; }
 bool is_odd(const Value& value) { return integer_of(value, "what is odd or even") % 2 != 0; }
 
 struct Property {
@@ -27,7 +26,7 @@ constexpr Property properties[] = {
     {"iterable", is_iterable},
     {"sequence", is_iterable},
     {"number", is_number},
-    {"integer", is_real_integer},
+    {"integer", [](const Value& v) { return as<std::int64_t>(v) != nullptr; }},
     {"float", [](const Value& v) { return as<double>(v) != nullptr; }},
     {"boolean", [](const Value& v) { return as<bool>(v) != nullptr; }},
     {"true", [](const Value& v) { return as<bool>(v) != nullptr && *as<bool>(v); }},
