@@ -6,6 +6,7 @@
 // these has the maximum taken off, which keeps every exp in range, and costs no kernel of its own.
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
@@ -24,12 +25,6 @@ double normal_number(std::uint64_t seed, std::uint64_t i) {
                               {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
     const auto unit = [&](std::size_t at) { return (static_cast<double>(words[at]) + 0.5) * 0x1p-32; };
     return std::sqrt(-2 * std::log(unit(0))) * std::cos(2 * std::numbers::pi * unit(1));
-}
-
-double dot(const double* a, const double* b, std::int64_t width) {
-    double sum = 0;
-    for (std::int64_t i = 0; i < width; ++i) sum += a[i] * b[i];
-    return sum;
 }
 
 // Tokens first or heads first → [batch H, n m], all features of a head in one row; and back.
@@ -62,10 +57,10 @@ std::vector<float> performer_projection(std::int64_t features, std::int64_t widt
         }
         for (std::int64_t other = row / width * width; other < row; ++other) {
             const double* before = w.data() + other * width;
-            const double along = dot(one, before, width);
+            const double along = std::inner_product(one, one + width, before, 0.0);
             for (std::int64_t i = 0; i < width; ++i) one[i] -= along * before[i];
         }
-        const double scale = 1 / std::sqrt(dot(one, one, width));
+        const double scale = 1 / std::sqrt(std::inner_product(one, one + width, one, 0.0));
         for (std::int64_t i = 0; i < width; ++i) one[i] *= scale;
         at(lengths, row) = std::sqrt(length);
     }
