@@ -3,25 +3,29 @@
 #include <algorithm>
 #include <deque>
 
+#include "runtime/base/at.h"
 #include "runtime/text/unicode.h"
 
 namespace vantage::text {
 
 // ---- searching ------------------------------------------------------------------------------------------------------
 
-std::optional<LongestMatcher::Found> LongestMatcher::find(std::string_view text, std::size_t from) const {
-    if (!any_) return std::nullopt;
-    for (std::size_t begin = from; begin < text.size(); ++begin) {
-        std::optional<Found> longest;
-        tree_.visit_prefixes(text.substr(begin), [&](std::size_t length, std::int32_t value) {
-            longest = Found{{begin, begin + length}, static_cast<std::size_t>(value)};
-        });
-        if (longest) return longest;
-    }
-    return std::nullopt;
-}
-
 namespace {
+
+struct Found {
+    Match range;
+    std::int32_t value;
+};
+
+/// The first match at or after byte `from`; of several that begin there, the longest.
+std::optional<Found> find_longest(const PrefixTree& tree, std::string_view text, std::size_t from) {
+    std::optional<Found> longest;
+    for (std::size_t begin = from; !tree.empty() && !longest && begin < text.size(); ++begin)
+        tree.visit_prefixes(text.substr(begin), [&](std::size_t length, std::int32_t value) {
+            longest = Found{{begin, begin + length}, value};
+        });
+    return longest;
+}
 
 bool is_word(std::string_view character) {
     // Alphabetic and joining characters are not one category, so the regular expressions classify them.
@@ -102,8 +106,8 @@ void AddedTokens::make_matchers(const Normalizer& normalizer) {
                 normalized.push_back({normal_forms.emplace_back(normalizer(AlignedText(token.content)).bytes), value});
         }
     }
-    verbatim_ = LongestMatcher(std::move(verbatim));
-    normalized_ = LongestMatcher(std::move(normalized));
+    verbatim_ = PrefixTree(std::move(verbatim));
+    normalized_ = PrefixTree(std::move(normalized));
 }
 
 const AddedToken* AddedTokens::by_id(std::int32_t id) const {
@@ -127,32 +131,29 @@ std::int32_t AddedTokens::largest_id() const {
 
 // ---- cutting --------------------------------------------------------------------------------------------------------
 
-void AddedTokens::cut(std::string_view text, std::size_t offset, const LongestMatcher& matcher,
-                      std::vector<Piece>& out) const {
-    const auto add = [&](std::size_t begin, std::size_t end, std::int32_t token) {
-        if (begin < end) out.push_back({offset + begin, offset + end, token});
-    };
-    std::size_t done = 0, from = 0;
-    while (const std::optional<LongestMatcher::Found> found = matcher.find(text, from)) {
-        const AddedToken& token = tokens_[found->value];
-        Match range = found->range;
-        from = range.end;
-        if (token.single_word && !is_whole_word(text, range)) continue;
-        if (token.lstrip) range.begin = white_space_before(text, range.begin, done);
-        if (token.rstrip) range.end = white_space_after(text, range.end);
-        // A token to the left may have consumed white space with which this token's content begins.
-        range.begin = std::max(range.begin, done);
-        if (range.begin >= range.end) continue;
-        add(done, range.begin, -1);
-        add(range.begin, range.end, token.id);
-        done = range.end;
-    }
-    add(done, text.size(), -1);
-}
-
-void AddedTokens::cut(Pieces& pieces, const LongestMatcher& matcher) const {
-    pieces.replace_texts(
-        [&](const Piece& piece, std::vector<Piece>& out) { cut(pieces.view(piece), piece.begin, matcher, out); });
+void AddedTokens::cut(Pieces& pieces, const PrefixTree& wanted) const {
+    pieces.replace_texts([&](const Piece& piece, std::vector<Piece>& out) {
+        const std::string_view text = pieces.view(piece);
+        const auto add = [&](std::size_t begin, std::size_t end, std::int32_t token) {
+            if (begin < end) out.push_back({piece.begin + begin, piece.begin + end, token});
+        };
+        std::size_t done = 0, from = 0;
+        while (const std::optional<Found> found = find_longest(wanted, text, from)) {
+            const AddedToken& token = at(tokens_, found->value);
+            Match range = found->range;
+            from = range.end;
+            if (token.single_word && !is_whole_word(text, range)) continue;
+            if (token.lstrip) range.begin = white_space_before(text, range.begin, done);
+            if (token.rstrip) range.end = white_space_after(text, range.end);
+            // A token to the left may have consumed white space with which this token's content begins.
+            range.begin = std::max(range.begin, done);
+            if (range.begin >= range.end) continue;
+            add(done, range.begin, -1);
+            add(range.begin, range.end, token.id);
+            done = range.end;
+        }
+        add(done, text.size(), -1);
+    });
 }
 
 Pieces AddedTokens::extract(AlignedText text, const Normalizer& normalizer) const {

@@ -10,7 +10,7 @@
 
 #include "runtime/base/json.h"
 #include "runtime/text/aligned_text.h"
-#include "runtime/text/normalizer.h"
+#include "runtime/text/components.h"
 #include "runtime/text/prefix_tree.h"
 #include "runtime/text/vocabulary.h"
 
@@ -24,24 +24,6 @@ struct AddedToken {
     bool rstrip = false;       ///< includes the white space after it
     bool normalized = true;    ///< matches in the normalized text, by its own normalized form
     bool special = false;      ///< omitted when decoding without special tokens
-};
-
-/// Finds the longest of several strings at each position, from left to right.
-class LongestMatcher {
-public:
-    LongestMatcher() = default;
-    explicit LongestMatcher(std::vector<PrefixTree::Entry> entries)
-        : any_(!entries.empty()), tree_(std::move(entries)) {}
-    struct Found {
-        Match range;
-        std::size_t value;
-    };
-    /// The first match at or after byte `from`.
-    std::optional<Found> find(std::string_view text, std::size_t from) const;
-
-private:
-    bool any_ = false;
-    PrefixTree tree_;
 };
 
 class AddedTokens {
@@ -61,13 +43,13 @@ public:
 
 private:
     void make_matchers(const Normalizer& normalizer);
-    void cut(Pieces& pieces, const LongestMatcher& matcher) const;
-    void cut(std::string_view text, std::size_t offset, const LongestMatcher& matcher, std::vector<Piece>& out) const;
+    /// Splits the text pieces at these tokens. Of several that begin at one place, the longest counts.
+    void cut(Pieces& pieces, const PrefixTree& wanted) const;
 
     std::vector<AddedToken> tokens_;
     std::unordered_map<std::int32_t, std::size_t> by_id_;
     StringMap<std::size_t> by_content_;
-    LongestMatcher verbatim_, normalized_;
+    PrefixTree verbatim_, normalized_;  // of indices in tokens_
 };
 
 }  // namespace vantage::text

@@ -1,55 +1,24 @@
-#include "runtime/text/byte_level.h"
-
-#include <array>
-
-#include "runtime/text/unicode.h"
+// GPT-2's byte alphabet.
+#include "runtime/text/components.h"
 
 namespace vantage::text {
-namespace {
 
-constexpr char32_t first_spare = 0x100;
-constexpr std::size_t spare_count = 68;
-
-constexpr bool maps_to_itself(unsigned byte) {
-    return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
-}
-
-struct Alphabet {
-    std::array<char32_t, 256> letters{};
-    std::array<std::uint8_t, spare_count> spare{};  // the byte of each letter from U+0100 on
-};
-
-constexpr Alphabet make_alphabet() {
-    Alphabet alphabet;
-    std::size_t used = 0;
-    for (unsigned byte = 0; byte < 256; ++byte) {
-        if (maps_to_itself(byte)) {
-            alphabet.letters[byte] = byte;
-        } else {
-            alphabet.letters[byte] = first_spare + static_cast<char32_t>(used);
-            alphabet.spare[used++] = static_cast<std::uint8_t>(byte);
-        }
-    }
-    return alphabet;
-}
-constexpr Alphabet alphabet = make_alphabet();
-
-}  // namespace
-
-char32_t letter_of(std::uint8_t byte) { return alphabet.letters[byte]; }
-
-std::optional<std::uint8_t> byte_of(char32_t letter) {
-    if (letter < 256) return maps_to_itself(letter) ? std::optional(static_cast<std::uint8_t>(letter)) : std::nullopt;
-    if (letter < first_spare + spare_count) return alphabet.spare[letter - first_spare];
-    return std::nullopt;
+char32_t letter_of(std::uint8_t byte) {
+    if (byte <= 0x20) return 0x100u + byte;
+    if (byte >= 0x7F && byte <= 0xA0) return 0x121u + (byte - 0x7Fu);
+    return byte == 0xAD ? 0x143u : byte;
 }
 
 std::optional<std::string> bytes_of_letters(std::string_view valid) {
     std::string bytes;
     for (const char32_t letter : code_points(valid)) {
-        const std::optional<std::uint8_t> byte = byte_of(letter);
-        if (!byte) return std::nullopt;
-        bytes += static_cast<char>(*byte);
+        std::uint8_t byte = 0xAD;
+        if (letter <= 0x120)
+            byte = static_cast<std::uint8_t>(letter);  // U+0100 to U+0120 are 0x00 to 0x20
+        else if (letter <= 0x142)
+            byte = static_cast<std::uint8_t>(letter - 0x121 + 0x7F);
+        if (letter_of(byte) != letter) return std::nullopt;
+        bytes += static_cast<char>(byte);
     }
     return bytes;
 }

@@ -1,7 +1,6 @@
-#include "runtime/text/character_map.h"
-
+// SentencePiece's "precompiled_charsmap": string replacements before the text is split.
 #include "runtime/base/errors.h"
-#include "runtime/text/unicode.h"
+#include "runtime/text/components.h"
 
 namespace vantage::text {
 namespace {
@@ -46,73 +45,88 @@ void replace(std::vector<Change>& changes, int old_characters, std::string_view 
     if (left > 0 && !changes.empty()) changes.back().change -= left;
 }
 
+class CharacterMap {
+public:
+    /// Reads the field "precompiled_charsmap", in base64: the size of a double-array trie in bytes, the trie, and the
+    /// replacements, each NUL-terminated. Throws bad_file if it is malformed.
+    explicit CharacterMap(const JsonFields& fields)
+        : where_(fields.name() + ": " + in_quotes(fields.path_of("precompiled_charsmap"))) {
+        const std::optional<std::string> bytes = from_base64(fields.text("precompiled_charsmap"));
+        if (!bytes) fields.fail("precompiled_charsmap", "base64");
+        const std::string_view all = *bytes;
+        const std::size_t units = all.size() < 4 ? 0 : little_endian(all) / 4;
+        if (units == 0 || units > all.size() / 4 - 1)
+            fields.fail("precompiled_charsmap", "a trie of the size that it begins with");
+        for (std::size_t i = 1; i <= units; ++i) trie_.push_back(little_endian(all.substr(i * 4, 4)));
+        replacements_ = all.substr(4 + units * 4);
+        if (!is_utf8(replacements_)) fields.fail("precompiled_charsmap", "replacements in UTF-8");
+    }
+
+    /// Replaces per grapheme cluster (a letter with its marks). Throws bad_file if the map is damaged.
+    AlignedText apply(const AlignedText& text) const {
+        // Longer strings are only replaced code point by code point.
+        constexpr std::size_t longest = 5;
+        std::vector<Change> changes;
+        const auto try_replace = [&](std::string_view part, int characters) {
+            const std::optional<std::string_view> content = replacement_of(part);
+            if (!content) return false;
+            check_growth(text, changes.size() + content->size());
+            replace(changes, characters, *content);
+            return true;
+        };
+        const std::string_view all = text.bytes;
+        for (std::size_t at = 0; at < all.size();) {
+            const std::string_view seen = all.substr(at, grapheme_bytes(all, at));
+            at += seen.size();
+            if (seen.size() <= longest && try_replace(seen, static_cast<int>(code_points(seen).size()))) continue;
+            for (const auto [code, begin, end] : Characters{seen})
+                if (!try_replace(seen.substr(begin, end - begin), 1)) changes.push_back({code, 0});
+        }
+        return apply_changes(text, changes);
+    }
+
+private:
+    [[noreturn]] void fail() const { throw bad_file_error("{} points outside itself, is it damaged?", where_); }
+
+    std::uint32_t unit(std::size_t at) const {
+        if (at >= trie_.size()) fail();
+        return trie_[at];
+    }
+
+    std::string_view replacement_at(std::size_t begin) const {
+        const auto inside_character = [this](std::size_t at) {
+            return at < replacements_.size() && is_continuation(replacements_[at]);
+        };
+        if (begin > replacements_.size() || inside_character(begin)) fail();
+        const std::size_t end = std::min(replacements_.find('\0', begin), replacements_.size());
+        return std::string_view(replacements_).substr(begin, end - begin);
+    }
+
+    /// The replacement of the shortest entry that the text begins with. It replaces all of the text, as in the reference
+    /// implementation.
+    std::optional<std::string_view> replacement_of(std::string_view text) const {
+        std::size_t at = offset(unit(0));
+        for (const char c : text) {
+            const auto byte = static_cast<unsigned char>(c);
+            if (byte == 0) break;
+            at ^= byte;
+            const std::uint32_t step = unit(at);
+            if (label(step) != byte) break;
+            at ^= offset(step);
+            if (has_leaf(step)) return replacement_at(value(unit(at)));
+        }
+        return std::nullopt;
+    }
+
+    std::string where_;  // file and field, for messages
+    std::vector<std::uint32_t> trie_;
+    std::string replacements_;
+};
+
 }  // namespace
 
-CharacterMap::CharacterMap(const JsonFields& fields)
-    : where_(fields.name() + ": " + in_quotes(fields.path_of("precompiled_charsmap"))) {
-    const std::optional<std::string> bytes = from_base64(fields.text("precompiled_charsmap"));
-    if (!bytes) fields.fail("precompiled_charsmap", "base64");
-    const std::string_view all = *bytes;
-    const std::size_t units = all.size() < 4 ? 0 : little_endian(all) / 4;
-    if (units == 0 || units > all.size() / 4 - 1)
-        fields.fail("precompiled_charsmap", "a trie of the size that it begins with");
-    for (std::size_t i = 1; i <= units; ++i) trie_.push_back(little_endian(all.substr(i * 4, 4)));
-    replacements_ = all.substr(4 + units * 4);
-    if (!is_utf8(replacements_)) fields.fail("precompiled_charsmap", "replacements in UTF-8");
-}
-
-void CharacterMap::fail() const { throw bad_file_error("{} points outside itself, is it damaged?", where_); }
-
-std::uint32_t CharacterMap::unit(std::size_t at) const {
-    if (at >= trie_.size()) fail();
-    return trie_[at];
-}
-
-std::string_view CharacterMap::replacement_at(std::size_t begin) const {
-    const auto inside_character = [this](std::size_t at) {
-        return at < replacements_.size() && is_continuation(replacements_[at]);
-    };
-    if (begin > replacements_.size() || inside_character(begin)) fail();
-    const std::size_t end = std::min(replacements_.find('\0', begin), replacements_.size());
-    return std::string_view(replacements_).substr(begin, end - begin);
-}
-
-/// The replacement of the shortest entry that the text begins with. It replaces all of the text, as in the reference
-/// implementation.
-std::optional<std::string_view> CharacterMap::replacement_of(std::string_view text) const {
-    std::size_t at = offset(unit(0));
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte == 0) break;
-        at ^= byte;
-        const std::uint32_t step = unit(at);
-        if (label(step) != byte) break;
-        at ^= offset(step);
-        if (has_leaf(step)) return replacement_at(value(unit(at)));
-    }
-    return std::nullopt;
-}
-
-AlignedText CharacterMap::apply(const AlignedText& text) const {
-    // Longer strings are only replaced code point by code point.
-    constexpr std::size_t longest = 5;
-    std::vector<Change> changes;
-    const auto try_replace = [&](std::string_view part, int characters) {
-        const std::optional<std::string_view> content = replacement_of(part);
-        if (!content) return false;
-        check_growth(text, changes.size() + content->size());
-        replace(changes, characters, *content);
-        return true;
-    };
-    const std::string_view all = text.bytes;
-    for (std::size_t at = 0; at < all.size();) {
-        const std::string_view seen = all.substr(at, grapheme_bytes(all, at));
-        at += seen.size();
-        if (seen.size() <= longest && try_replace(seen, static_cast<int>(code_points(seen).size()))) continue;
-        for (const auto [code, begin, end] : Characters{seen})
-            if (!try_replace(seen.substr(begin, end - begin), 1)) changes.push_back({code, 0});
-    }
-    return apply_changes(text, changes);
+Normalizer make_precompiled_normalizer(const JsonFields& fields) {
+    return [map = std::make_shared<const CharacterMap>(fields)](const AlignedText& text) { return map->apply(text); };
 }
 
 }  // namespace vantage::text

@@ -3,11 +3,9 @@
 #include <algorithm>
 
 #include "runtime/base/errors.h"
-#include "runtime/text/byte_level.h"
-#include "runtime/text/byte_tokens.h"
-#include "runtime/text/pattern.h"
-#include "runtime/text/pre_tokenizer.h"
+#include "runtime/text/components.h"
 #include "runtime/text/unicode.h"
+#include "runtime/text/vocabulary.h"
 
 namespace vantage::text {
 namespace {
@@ -110,9 +108,8 @@ private:
 /// Strips up to a number of characters from both ends of each token. Holds back what may be stripped from the end.
 class Strip : public DecoderStage {
 public:
-    Strip(char32_t content, std::size_t start, std::size_t stop) : start_(start), stop_(stop) {
-        append_utf8(content_, content);
-    }
+    Strip(std::string content, std::size_t start, std::size_t stop)
+        : content_(std::move(content)), start_(start), stop_(stop) {}
 
     void push(std::string_view chunk, bool ends) override {
         while (at_start_ && chunk.starts_with(content_) && taken_ < start_) {
@@ -243,17 +240,16 @@ private:
 /// Replaces the space symbol by a space. In the first token it is dropped, unless encoding adds none.
 class MetaspaceStage : public DecoderStage {
 public:
-    explicit MetaspaceStage(const Metaspace& options) : options_(options) { append_utf8(sign_, options.replacement); }
+    explicit MetaspaceStage(Metaspace options) : options_(std::move(options)) {}
     void push(std::string_view chunk, bool ends) override {
         const bool dropped = first_ && options_.prepend != Metaspace::Prepend::never;
-        const std::string text = with_replaced(chunk, find_string(chunk, sign_), dropped ? "" : " ");
+        const std::string text = with_replaced(chunk, find_string(chunk, options_.replacement), dropped ? "" : " ");
         first_ = first_ && !ends;
         next().push(text, ends);
     }
 
 private:
     Metaspace options_;
-    std::string sign_;
     bool first_ = true;
 };
 
@@ -271,7 +267,7 @@ std::optional<std::string> bytes_of_fallback(const std::string& token, std::size
 }
 
 Decoder::Make make_strip_decoder(const JsonFields& fields) {
-    const char32_t content = one_character(fields, "content");
+    const std::string content = one_character(fields, "content");
     const auto start = static_cast<std::size_t>(fields.optional_integer("start", 0).value_or(0));
     const auto stop = static_cast<std::size_t>(fields.optional_integer("stop", 0).value_or(0));
     return [=](const DecoderBudget&) { return std::make_unique<Strip>(content, start, stop); };
@@ -306,7 +302,7 @@ void Decoder::add(const JsonFields& fields) {
     } else if (kind == "Strip") {
         stages_.push_back(make_strip_decoder(fields));
     } else if (kind == "Replace") {
-        const std::optional<std::string> plain_text = plain_pattern(fields);
+        const std::optional<std::string> plain_text = fields.object("pattern").optional_text("String");
         stages_.push_back(make_replace_decoder(fields, plain_text));
         if (plain_text) add_rule(*plain_text, fields.text("content"), fields.name());
     } else if (kind == "WordPiece") {
@@ -316,9 +312,7 @@ void Decoder::add(const JsonFields& fields) {
     } else {
         const Metaspace options = read_metaspace(fields);
         stages_.emplace_back([options](const DecoderBudget&) { return std::make_unique<MetaspaceStage>(options); });
-        std::string sign;
-        append_utf8(sign, options.replacement);
-        add_rule(sign, " ", fields.name());
+        add_rule(options.replacement, " ", fields.name());
     }
 }
 

@@ -70,12 +70,9 @@ private:
 };
 
 /// The state of decoding one text.
-class DecoderStream {
+class DecoderStream : NotCopied {
 public:
     explicit DecoderStream(const Decoder& decoder);
-    DecoderStream(const DecoderStream&) = delete;
-    DecoderStream& operator=(const DecoderStream&) = delete;
-
     void push(std::string_view token);
     void finish();
     /// The text that became final since the last call.

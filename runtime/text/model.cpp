@@ -1,9 +1,6 @@
 #include "runtime/text/model.h"
 
 #include "runtime/base/errors.h"
-#include "runtime/text/bpe.h"
-#include "runtime/text/unigram.h"
-#include "runtime/text/word_piece.h"
 
 namespace vantage::text {
 
@@ -28,9 +25,9 @@ std::string kind_of(const JsonFields& fields) {
 
 std::unique_ptr<const Model> make_model(const JsonFields& fields) {
     const std::string kind = kind_of(fields);
-    if (kind == "BPE") return std::make_unique<Bpe>(fields);
-    if (kind == "WordPiece") return std::make_unique<WordPiece>(fields);
-    return std::make_unique<Unigram>(fields);
+    if (kind == "BPE") return make_bpe(fields);
+    if (kind == "WordPiece") return make_word_piece(fields);
+    return make_unigram(fields);
 }
 
 }  // namespace vantage::text

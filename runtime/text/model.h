@@ -41,6 +41,11 @@ private:
 /// Searching for a token costs its length at each position of a text, so files may not have arbitrarily long ones.
 inline constexpr std::size_t longest_searched_token = 512;
 
+// The kinds of models, from the field "model" of tokenizer.json. They throw bad_file, for example for merges of unknown
+// tokens.
+std::unique_ptr<const Model> make_bpe(const JsonFields& fields);
+std::unique_ptr<const Model> make_unigram(const JsonFields& fields);
+std::unique_ptr<const Model> make_word_piece(const JsonFields& fields);
 /// Reads the field "model" of tokenizer.json. Throws bad_file with the list of supported kinds for an unknown kind.
 std::unique_ptr<const Model> make_model(const JsonFields& fields);
 

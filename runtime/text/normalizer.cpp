@@ -1,10 +1,7 @@
-#include "runtime/text/normalizer.h"
-
+// Normalizers of tokenizer.json: they change a text before it is split into words.
 #include <algorithm>
-#include <memory>
 
-#include "runtime/text/character_map.h"
-#include "runtime/text/pattern.h"
+#include "runtime/text/components.h"
 
 namespace vantage::text {
 namespace {
@@ -35,18 +32,6 @@ AlignedText without(const AlignedText& text, bool (*unwanted)(char32_t)) {
     return replace_matches(text, find_characters(text.bytes, unwanted), "");
 }
 
-/// Strips white space at the ends.
-AlignedText stripped(const AlignedText& text, bool left, bool right) {
-    std::size_t from = text.bytes.size(), to = 0;  // the range without white space at its ends
-    for (const auto [code, begin, end] : Characters{text.bytes})
-        if (!is_white_space(code)) from = std::min(from, begin), to = end;
-    AlignedText out;
-    if (!left) from = 0;
-    if (!right) to = text.bytes.size();
-    if (from < to) out.append(text, from, to);
-    return out;
-}
-
 Normalizer make_prepend_normalizer(const JsonFields& fields) {
     return [prefix = fields.text("prepend")](AlignedText text) {
         prepend(text, prefix);
@@ -62,9 +47,17 @@ Normalizer make_replace_normalizer(const JsonFields& fields) {
 }
 
 Normalizer make_strip_normalizer(const JsonFields& fields) {
-    return [left = fields.optional_flag("strip_left").value_or(true),
-            right = fields.optional_flag("strip_right").value_or(true)](const AlignedText& text) {
-        return stripped(text, left, right);
+    const bool left = fields.optional_flag("strip_left").value_or(true);
+    const bool right = fields.optional_flag("strip_right").value_or(true);
+    return [=](const AlignedText& text) {
+        std::size_t from = text.bytes.size(), to = 0;  // the range without white space at its ends
+        for (const auto [code, begin, end] : Characters{text.bytes})
+            if (!is_white_space(code)) from = std::min(from, begin), to = end;
+        AlignedText out;
+        if (!left) from = 0;
+        if (!right) to = text.bytes.size();
+        if (from < to) out.append(text, from, to);
+        return out;
     };
 }
 
@@ -106,11 +99,6 @@ std::u32string nmt(char32_t c) {
                        (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF ||
                        c == 0xFFFD;
     return space ? U" " : std::u32string(1, c);
-}
-
-Normalizer make_precompiled_normalizer(const JsonFields& fields) {
-    const auto map = std::make_shared<const CharacterMap>(fields);
-    return [map](const AlignedText& text) { return map->apply(text); };
 }
 
 Normalizer make_sequence_normalizer(const JsonFields& fields) {

@@ -1,14 +1,7 @@
-#include "runtime/text/pattern.h"
+// Patterns in tokenizer.json.
+#include "runtime/text/components.h"
 
 namespace vantage::text {
-
-std::optional<std::string> plain_pattern(const JsonFields& component) {
-    const JsonFields fields = component.object("pattern");
-    const Json& pattern = fields.json();
-    const auto found = pattern.find("String");
-    if (found == pattern.end() || !found->is_string()) return std::nullopt;
-    return found->get<std::string>();
-}
 
 Finder make_finder(const JsonFields& component) {
     const JsonFields pattern = component.object("pattern");
@@ -23,10 +16,10 @@ Finder make_finder(const JsonFields& component) {
     return Regex(pattern.text("Regex"), pattern.name() + ": " + in_quotes(pattern.path_of("Regex"))).finder();
 }
 
-char32_t one_character(const JsonFields& fields, std::string_view key) {
-    const std::string text = fields.text(key);
+std::string one_character(const JsonFields& fields, std::string_view key) {
+    std::string text = fields.text(key);
     if (text.empty() || character_at(text, 0).bytes != text.size()) fields.fail(key, "one character");
-    return character_at(text, 0).code;
+    return text;
 }
 
 }  // namespace vantage::text

@@ -1,10 +1,9 @@
-#include "runtime/text/post_processor.h"
-
+// Post-processors of tokenizer.json: they add special tokens and trim offsets.
 #include <algorithm>
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
-#include "runtime/text/byte_level.h"
+#include "runtime/text/components.h"
 #include "runtime/text/unicode.h"
 #include "runtime/text/vocabulary.h"
 

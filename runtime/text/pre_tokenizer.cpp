@@ -1,7 +1,5 @@
-#include "runtime/text/pre_tokenizer.h"
-
-#include "runtime/text/byte_level.h"
-#include "runtime/text/pattern.h"
+// Pre-tokenizers of tokenizer.json: they split a text into words, to which the model is applied.
+#include "runtime/text/components.h"
 
 namespace vantage::text {
 namespace {
@@ -15,6 +13,9 @@ AlignedText to_letters(const AlignedText& text) {
         out.append(letter_of(static_cast<std::uint8_t>(text.bytes[i])), text.origins[i]);
     return out;
 }
+
+/// GPT-2's word pattern: contractions, words, numbers and other characters, each with the space before it.
+constexpr const char* gpt2_words = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 PreTokenizer make_byte_level_pre_tokenizer(const JsonFields& fields) {
     const bool prefix = fields.optional_flag("add_prefix_space").value_or(true);
@@ -62,9 +63,8 @@ PreTokenizer make_bert_pre_tokenizer() {
 
 PreTokenizer make_metaspace_pre_tokenizer(const JsonFields& fields) {
     const Metaspace options = read_metaspace(fields);
-    std::string sign;
-    append_utf8(sign, options.replacement);
-    return [options, sign](Pieces& pieces) {
+    return [options](Pieces& pieces) {
+        const std::string& sign = options.replacement;
         pieces.rewrite([&](AlignedText text) {
             text = replace_matches(text, find_string(text.bytes, " "), sign);
             const bool at_start = !text.origins.empty() && text.origins.front().begin == 0;

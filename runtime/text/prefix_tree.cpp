@@ -6,10 +6,9 @@ namespace vantage::text {
 
 /// Breadth-first: the strings below a node are a range of the sorted list, equal up to the node's depth.
 PrefixTree::PrefixTree(std::vector<Entry> entries) {
-    std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.text < b.text; });
-    entries.erase(
-        std::unique(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.text == b.text; }),
-        entries.end());
+    std::ranges::stable_sort(entries, {}, &Entry::text);
+    const auto repeated = std::ranges::unique(entries, {}, &Entry::text);
+    entries.erase(repeated.begin(), repeated.end());
     std::erase_if(entries, [](const Entry& entry) { return entry.text.empty(); });
     struct Range {
         std::size_t begin, end, depth;
@@ -32,7 +31,7 @@ PrefixTree::PrefixTree(std::vector<Entry> entries) {
 
 std::uint32_t PrefixTree::child_of(std::uint32_t node, std::uint8_t byte) const {
     const auto begin = nodes_.begin() + nodes_[node].first_child, end = begin + nodes_[node].children;
-    const auto found = std::lower_bound(begin, end, byte, [](const Node& a, std::uint8_t b) { return a.byte < b; });
+    const auto found = std::ranges::lower_bound(begin, end, byte, {}, &Node::byte);
     return found != end && found->byte == byte ? static_cast<std::uint32_t>(found - nodes_.begin()) : 0;
 }
 

@@ -16,6 +16,7 @@ public:
     PrefixTree() = default;
     /// Of two equal strings the first counts. An empty one is never found.
     explicit PrefixTree(std::vector<Entry> entries);
+    bool empty() const { return nodes_.size() == 1; }
 
     /// Calls `visit(length, value)` for each string that the text begins with, shortest first.
     template <class Visit>

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "runtime/base/errors.h"
 #include "runtime/text/unicode.h"
@@ -15,11 +16,7 @@ namespace vantage::text {
 namespace {
 
 template <class T, void (*release)(T*)>
-struct Releaser {
-    void operator()(T* thing) const { release(thing); }
-};
-template <class T, void (*release)(T*)>
-using Owned = std::unique_ptr<T, Releaser<T, release>>;
+using Owned = std::unique_ptr<T, std::integral_constant<void (*)(T*), release>>;
 
 using CompileContext = Owned<pcre2_compile_context, pcre2_compile_context_free>;
 using MatchContext = Owned<pcre2_match_context, pcre2_match_context_free>;

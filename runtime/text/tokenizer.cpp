@@ -1,14 +1,14 @@
 #include "vantage/tokenizer.h"
-#include "runtime/base/errors.h"
 
+#include <algorithm>
+
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/text/added_tokens.h"
+#include "runtime/text/components.h"
 #include "runtime/text/decoder.h"
 #include "runtime/text/model.h"
-#include "runtime/text/normalizer.h"
-#include "runtime/text/post_processor.h"
-#include "runtime/text/pre_tokenizer.h"
 #include "runtime/text/unicode.h"
 
 namespace vantage {
@@ -20,7 +20,9 @@ public:
     explicit TokenizerState(const JsonFields& file);
 
     Tokenizer::Encoding encode(std::string_view original, std::int32_t type_id) const;
-    std::vector<Tokenizer::Encoding> post_process(std::vector<Tokenizer::Encoding> parts, bool add_special) const;
+    Tokenizer::Encoding post_processed(std::vector<Tokenizer::Encoding> parts, bool add_special) const {
+        return concatenated(post_processor ? post_processor(std::move(parts), add_special) : parts);
+    }
 
     /// The spelling in the vocabulary; nullptr for an unknown id.
     const std::string* token(std::int32_t id) const;
@@ -40,22 +42,13 @@ Made made_of(const std::optional<JsonFields>& fields, Made (*make)(const JsonFie
     return fields ? make(*fields) : Made();
 }
 
-/// Converts byte offsets of a text to code-point offsets.
-class CodePointCounter {
-public:
-    explicit CodePointCounter(std::string_view text) : counts_(text.size() + 1) {
-        std::uint32_t count = 0;
-        for (std::size_t i = 0; i < text.size(); ++i) {
-            counts_[i] = count;  // characters that end before byte i, for the first byte of each
-            if (i + 1 == text.size() || !is_continuation(text[i + 1])) ++count;
-        }
-        counts_[text.size()] = count;
-    }
-    std::size_t operator()(std::size_t byte) const { return counts_[byte]; }
-
-private:
-    std::vector<std::uint32_t> counts_;
-};
+/// For each byte offset between two characters: the number of characters before it.
+std::vector<std::uint32_t> character_counts(std::string_view text) {
+    std::vector<std::uint32_t> counts(text.size() + 1);
+    std::uint32_t count = 0;
+    for (const auto [code, begin, end] : Characters{text}) counts[end] = ++count;
+    return counts;
+}
 
 }  // namespace
 
@@ -73,13 +66,13 @@ Tokenizer::Encoding TokenizerState::encode(std::string_view original, std::int32
     if (pre_tokenizer) pre_tokenizer(pieces);
 
     Tokenizer::Encoding encoding;
-    const CodePointCounter characters(original);
+    const std::vector<std::uint32_t> characters = character_counts(original);
     const auto add = [&](std::int32_t id, std::string_view spelling, std::size_t begin, std::size_t end) {
         const std::vector<Origin>& origins = pieces.text.origins;
         encoding.ids.push_back(id);
         encoding.type_ids.push_back(type_id);
         encoding.tokens.emplace_back(spelling);
-        encoding.offsets.emplace_back(characters(origins[begin].begin), characters(origins[end - 1].end));
+        encoding.offsets.emplace_back(characters[origins[begin].begin], characters[origins[end - 1].end]);
     };
     std::vector<Model::Token> word;
     for (const Piece& piece : pieces.pieces) {
@@ -95,11 +88,6 @@ Tokenizer::Encoding TokenizerState::encode(std::string_view original, std::int32
         }
     }
     return encoding;
-}
-
-std::vector<Tokenizer::Encoding> TokenizerState::post_process(std::vector<Tokenizer::Encoding> parts,
-                                                              bool add_special) const {
-    return post_processor ? post_processor(std::move(parts), add_special) : parts;
 }
 
 const std::string* TokenizerState::token(std::int32_t id) const {
@@ -120,6 +108,8 @@ std::string checked_text(std::string_view bytes) {
 
 /// Bytes as a label: see Tokenizer::display.
 std::string visible(std::string_view bytes) {
+    static constexpr std::pair<char32_t, const char*> names[] = {
+        {' ', "·"}, {'\n', "\\n"}, {'\r', "\\r"}, {'\t', "\\t"}};
     std::string out;
     for (std::size_t at = 0; at < bytes.size();) {
         const Utf8Step step = utf8_step(bytes, at);
@@ -128,14 +118,9 @@ std::string visible(std::string_view bytes) {
                 out += format("\\x{:02X}", static_cast<unsigned>(static_cast<unsigned char>(bytes[at + i])));
         } else {
             const char32_t c = character_at(bytes, at).code;
-            if (c == ' ')
-                out += "·";
-            else if (c == '\n')
-                out += "\\n";
-            else if (c == '\r')
-                out += "\\r";
-            else if (c == '\t')
-                out += "\\t";
+            const auto named = std::ranges::find(names, c, &std::pair<char32_t, const char*>::first);
+            if (named != std::end(names))
+                out += named->second;
             else if (c < 0x80 && is_invisible(c))
                 out += format("\\x{:02X}", static_cast<unsigned>(c));
             else if (is_invisible(c))
@@ -169,14 +154,14 @@ Tokenizer::Encoding Tokenizer::encode(std::string_view utf8, bool add_special) c
     const TraceSpan span("tokenise");
     std::vector<Encoding> parts;
     parts.push_back(state_->encode(text::checked_text(utf8), 0));
-    return text::concatenated(state_->post_process(std::move(parts), add_special));
+    return state_->post_processed(std::move(parts), add_special);
 }
 
 Tokenizer::Encoding Tokenizer::encode_pair(std::string_view first, std::string_view second) const {
     std::vector<Encoding> parts;
     parts.push_back(state_->encode(text::checked_text(first), 0));
     parts.push_back(state_->encode(text::checked_text(second), 1));
-    return text::concatenated(state_->post_process(std::move(parts), true));
+    return state_->post_processed(std::move(parts), true);
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_special) const {

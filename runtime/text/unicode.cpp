@@ -12,6 +12,9 @@ namespace vantage::text {
 
 namespace {
 utf8proc_category_t category(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)); }
+bool is_between(char32_t c, utf8proc_category_t first, utf8proc_category_t last) {
+    return category(c) >= first && category(c) <= last;
+}
 }  // namespace
 
 bool is_white_space(char32_t c) {
@@ -19,28 +22,20 @@ bool is_white_space(char32_t c) {
            (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-bool is_numeric(char32_t c) {
-    const utf8proc_category_t kind = category(c);
-    return kind == UTF8PROC_CATEGORY_ND || kind == UTF8PROC_CATEGORY_NL || kind == UTF8PROC_CATEGORY_NO;
-}
+bool is_numeric(char32_t c) { return is_between(c, UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NO); }
 
 bool is_punctuation(char32_t c) {
     if (c < 0x80)
         return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
-    const utf8proc_category_t kind = category(c);
-    return kind >= UTF8PROC_CATEGORY_PC && kind <= UTF8PROC_CATEGORY_PO;
+    return is_between(c, UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PO);
 }
 
-bool is_combining_mark(char32_t c) {
-    const utf8proc_category_t kind = category(c);
-    return kind >= UTF8PROC_CATEGORY_MN && kind <= UTF8PROC_CATEGORY_ME;
-}
+bool is_combining_mark(char32_t c) { return is_between(c, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME); }
 
 bool is_nonspacing_mark(char32_t c) { return category(c) == UTF8PROC_CATEGORY_MN; }
 
 bool is_control(char32_t c) {
-    const utf8proc_category_t kind = category(c);
-    return kind == UTF8PROC_CATEGORY_CC || kind == UTF8PROC_CATEGORY_CF || kind == UTF8PROC_CATEGORY_CO;
+    return is_between(c, UTF8PROC_CATEGORY_CC, UTF8PROC_CATEGORY_CO) && category(c) != UTF8PROC_CATEGORY_CS;
 }
 
 bool is_invisible(char32_t c) {

@@ -1,6 +1,7 @@
 #include "runtime/text/vocabulary.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace vantage::text {
 
@@ -9,11 +10,10 @@ void Vocabulary::reserve(std::size_t count) {
     texts_.reserve(count);
 }
 
-const std::string& Vocabulary::add(const std::string& token, std::int32_t id) {
+void Vocabulary::add(const std::string& token, std::int32_t id) {
     const std::string& key = ids_.insert_or_assign(token, id).first->first;
     texts_.emplace(id, &key);
     largest_id_ = std::max(largest_id_, id);
-    return key;
 }
 
 std::optional<std::int32_t> Vocabulary::id_of(std::string_view token) const {
@@ -37,6 +37,22 @@ Vocabulary read_vocabulary(const JsonFields& model) {
         vocabulary.add(token, static_cast<std::int32_t>(*id));
     }
     return vocabulary;
+}
+
+std::optional<std::uint8_t> byte_of_token(std::string_view token) {
+    if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return std::nullopt;
+    std::uint8_t byte = 0;
+    const char* begin = token.data() + 3;
+    const auto [end, error] = std::from_chars(begin, begin + 2, byte, 16);
+    return error == std::errc() && end == begin + 2 ? std::optional(byte) : std::nullopt;
+}
+
+ByteTokens::ByteTokens(const Vocabulary& vocabulary) {
+    for (unsigned byte = 0; byte < 256; ++byte) ids_[byte] = vocabulary.id_of(format("<0x{:02X}>", byte)).value_or(-1);
+}
+
+bool ByteTokens::cover(std::string_view text) const {
+    return std::all_of(text.begin(), text.end(), [this](char byte) { return id_of(byte) >= 0; });
 }
 
 }  // namespace vantage::text

@@ -1,6 +1,7 @@
-// The tokens of a model, by text and by id.
+// The tokens of a model, by text and by id, and those for single bytes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,9 +30,8 @@ public:
     Vocabulary& operator=(Vocabulary&&) = default;
 
     void reserve(std::size_t count);
-    /// If a token has two ids, the last one is encoded. If two tokens have one id, the first one is decoded. Returns
-    /// the token, whose address is stable.
-    const std::string& add(const std::string& token, std::int32_t id);
+    /// If a token has two ids, the last one is encoded. If two tokens have one id, the first one is decoded.
+    void add(const std::string& token, std::int32_t id);
 
     std::optional<std::int32_t> id_of(std::string_view token) const;
     /// Nothing for an unknown id.
@@ -47,5 +47,20 @@ private:
 
 /// Reads the field "vocab" of a model whose tokens map to ids: {"the": 5, …}.
 Vocabulary read_vocabulary(const JsonFields& model);
+
+/// The byte of a token such as <0x0A>.
+std::optional<std::uint8_t> byte_of_token(std::string_view token);
+
+/// Byte tokens <0x00> to <0xFF>: the fallback for characters outside of the vocabulary.
+class ByteTokens {
+public:
+    explicit ByteTokens(const Vocabulary& vocabulary);
+    /// True if the vocabulary has a token for each byte of the text.
+    bool cover(std::string_view text) const;
+    std::int32_t id_of(char byte) const { return ids_[static_cast<unsigned char>(byte)]; }
+
+private:
+    std::array<std::int32_t, 256> ids_{};  // -1: no such token
+};
 
 }  // namespace vantage::text
