@@ -102,8 +102,8 @@ private:
         return std::string_view(replacements_).substr(begin, end - begin);
     }
 
-    /// The replacement of the shortest entry that the text begins with. It replaces all of the text, as in the reference
-    /// implementation.
+    /// The replacement of the shortest entry that the text begins with. It replaces all of the text, as in the
+    /// reference implementation.
     std::optional<std::string_view> replacement_of(std::string_view text) const {
         std::size_t at = offset(unit(0));
         for (const char c : text) {

@@ -89,9 +89,9 @@ struct Statement {
 /// Throws the error of reading or rendering: "NAME, line 3: …".
 [[noreturn]] void throw_at(ErrorKind kind, const std::string& name, int line, const std::string& what);
 
-/// Parses a template by the grammar of Jinja 3. `name` names it in messages. Throws bad_file for an invalid template (an
-/// unclosed block, a missing bracket, too deep nesting), unsupported for an unsupported tag. Filters, tests and methods
-/// are resolved when they are used, because a template may have branches that are never taken.
+/// Parses a template by the grammar of Jinja 3. `name` names it in messages. Throws bad_file for an invalid template
+/// (an unclosed block, a missing bracket, too deep nesting), unsupported for an unsupported tag. Filters, tests and
+/// methods are resolved when they are used, because a template may have branches that are never taken.
 Body parse(std::string_view source, const std::string& name);
 
 /// The variables of a template.
