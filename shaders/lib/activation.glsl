@@ -5,8 +5,6 @@
 // clamped so that it neither overflows nor reaches a denominator beyond 2^126, past which division need not be right; a
 // factor x is clamped on its vanishing side, so that -inf gives the limit 0 and not -inf * 0. Absolute errors are below
 // 1e-6.
-#ifndef VANTAGE_ACTIVATION_GLSL
-#define VANTAGE_ACTIVATION_GLSL
 #include "params/activation.h"
 
 const float vanished = -80.0;  // exp(80) = 5.5e34 < 2^126, and everything below is 0 to float32's eye
@@ -81,4 +79,3 @@ float activate(uint kind, float x, float parameter) {
     }
 }
 float activate(uint kind, float x) { return activate(kind, x, 1.0); }
-#endif

@@ -2,8 +2,6 @@
 // with grouped heads, the heads that share it.
 //
 // The including kernel declares ROWS, SPLIT (keys per workgroup, 0 = all), D, and its AttentionParams as p.
-#ifndef VANTAGE_ATTENTION_ROWS_GLSL
-#define VANTAGE_ATTENTION_ROWS_GLSL
 #include "lib/attention_rules.glsl"
 #include "lib/cache.glsl"
 #include "lib/index.glsl"
@@ -43,4 +41,3 @@ uint keys_there() {
     const uint keys = valid_keys(own_step, p.m);
     return present(p.kv_len) ? min(p.m, uint(max(int(ReadWords(p.kv_len).at[sequence]), 0))) : keys;
 }
-#endif

@@ -2,8 +2,6 @@
 //
 // Rules that a call does not have are constants, so nothing of them is left in its pipeline. The including kernel's
 // parameters are p, with the addresses mask, position_bias, block_mask and segments, and n, m, heads, causal.
-#ifndef VANTAGE_ATTENTION_RULES_GLSL
-#define VANTAGE_ATTENTION_RULES_GLSL
 #include "lib/activation.glsl"
 #include "lib/storage.glsl"
 
@@ -59,4 +57,3 @@ float ruled_score(float score, uint batch, uint head, uint row, int i, uint key)
     }
     return score;
 }
-#endif

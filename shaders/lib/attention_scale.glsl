@@ -1,6 +1,4 @@
 // Where a value lies on the colour bar: as position_of in runtime/io/weight_scale.cpp.
-#ifndef VANTAGE_ATTENTION_SCALE_GLSL
-#define VANTAGE_ATTENTION_SCALE_GLSL
 #include "params/view_scale.h"
 
 float position_on(ViewScale bar, float value) {
@@ -11,4 +9,3 @@ float position_on(ViewScale bar, float value) {
     if (bar.scale == VIEW_LINEAR) return (share - low) / (1.0 - low);
     return max(0.0, 1.0 - log(share) / log(max(low, bar.log_floor)));
 }
-#endif

@@ -1,6 +1,4 @@
 // Writing the cells of a tile that a launch makes from the rows [begin, end) of its parameters t.
-#ifndef VANTAGE_CELLS_GLSL
-#define VANTAGE_CELLS_GLSL
 #include "lib/slots.glsl"
 layout(buffer_reference, std430, buffer_reference_align = 8) restrict buffer Cells { vec2 at[]; };
 
@@ -20,4 +18,3 @@ void put_cell(uint at, uint first, uint size, vec2 made) {
     }
     Cells(t.cells).at[at] = vec2(sum / rows, largest);
 }
-#endif

@@ -6,8 +6,6 @@
 // lane: the device's compiler makes them a single load of a whole vector, as long as addresses differ by constants: `i`
 // has to be one, and addresses are 64-bit integers, whose sums stay scalars. These loads know of no inactive lanes: a
 // loop that uses them tests at its end. A workgroup is one subgroup of at most 16 lanes.
-#ifndef VANTAGE_CPU_SIMD_GLSL
-#define VANTAGE_CPU_SIMD_GLSL
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -48,4 +46,3 @@ float max_of_lanes(float value) {
     [[unroll]] for (uint step = 1u; step < LANES; step *= 2u) value = max(value, subgroupShuffleXor(value, step));
     return value;
 }
-#endif

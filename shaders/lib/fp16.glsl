@@ -1,6 +1,4 @@
 // Eight elements as four words of two f16 for cooperative matrices: f16 unchanged, other types rounded to nearest.
-#ifndef VANTAGE_FP16_GLSL
-#define VANTAGE_FP16_GLSL
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #include "lib/storage.glsl"
@@ -24,4 +22,3 @@ uvec4 load_line(uvec2 address, uint type, uint first, uint at, uint end, uint st
     }
     return uvec4(to_f16x4(low), to_f16x4(high));
 }
-#endif

@@ -1,7 +1,5 @@
 // One weight of a head, as the tap makes it, times its key's factor: p_ij = exp(s_ij - lse_i) factor_jh. Row i of q is
 // the query at position i. The including kernel's parameters are p, a HeadStatisticsParams.
-#ifndef VANTAGE_HEAD_WEIGHTS_GLSL
-#define VANTAGE_HEAD_WEIGHTS_GLSL
 #include "params/head_statistics.h"
 HEAD_STATISTICS_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/cache.glsl"
@@ -50,4 +48,3 @@ float distance_between(uint row, uint key) {
 }
 // Neither the first key, nor the query, nor its neighbours (on a grid: touching it).
 bool is_far(uint row, uint key) { return key > 0u && distance_between(row, key) > 1.5; }
-#endif

@@ -3,8 +3,6 @@
 //
 // Weights of q8 are what such products take. A half byte of q4 is moved into the upper half of a byte: with its highest
 // bit turned round that is 16 (q - 8), and the 16 goes into the scale.
-#ifndef VANTAGE_INT8_GLSL
-#define VANTAGE_INT8_GLSL
 #extension GL_EXT_integer_dot_product : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int32 : require
 #include "lib/storage.glsl"
@@ -33,4 +31,3 @@ uvec2 int8_quarter(uvec2 address, uint type, uint i, uint quarter) {
 
 // Rounded rows [m, k]: the bytes of all, then a scale for each block.
 uvec2 scales_of_rows(uvec2 rows, uint m, uint k) { return advance(rows, m * k); }
-#endif

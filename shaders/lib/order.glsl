@@ -2,8 +2,6 @@
 //
 // Integers order infinities and NaNs the same on every device, where float comparisons may not. Include after
 // local_size is declared.
-#ifndef VANTAGE_ORDER_GLSL
-#define VANTAGE_ORDER_GLSL
 #include "lib/workgroup_reduce.glsl"
 #include "lib/storage.glsl"
 
@@ -34,4 +32,3 @@ uvec2 subgroup_largest(uvec2 value) {
 #endif
 // The largest over the workgroup, in every invocation.
 uvec2 workgroup_largest(uvec2 value) { WORKGROUP_REDUCE(value, subgroup_largest(value), order_slots, larger) }
-#endif

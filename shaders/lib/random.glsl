@@ -1,8 +1,6 @@
 // Counted random numbers: the same key and counter give the same bits on every device, in any order.
 //
 // Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011).
-#ifndef VANTAGE_RANDOM_GLSL
-#define VANTAGE_RANDOM_GLSL
 uvec4 philox(uvec4 counter, uvec2 key) {
     for (uint i = 0u; i < 10u; ++i) {
         uint high0, low0, high1, low1;
@@ -13,4 +11,3 @@ uvec4 philox(uvec4 counter, uvec2 key) {
     }
     return counter;
 }
-#endif

@@ -8,8 +8,6 @@
 // A row that sees no key has the entropy 0, the largest weight 0, and as its log-sum-exp the sink's logit, -inf
 // without one. A row with a score that is NaN or +inf has NaN for all three: what went wrong is to be seen, and never
 // looks like an empty row.
-#ifndef VANTAGE_ROW_STATISTICS_GLSL
-#define VANTAGE_ROW_STATISTICS_GLSL
 #include "lib/sinks.glsl"
 
 // d when the maximum moves, but for the factor e^(m-M). A row without keys has a maximum that is no score.
@@ -28,4 +26,3 @@ void store_statistics(uint row, float keys_maximum, float keys_denominator, floa
     Floats(entropy).at[row] = wrong ? denominator : max(h, 0.0);
     Floats(largest).at[row] = keys_denominator == 0.0 ? 0.0 : shrink / denominator;
 }
-#endif

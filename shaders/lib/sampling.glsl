@@ -9,8 +9,6 @@
 // together.
 //
 // One workgroup per row; include after local_size is declared. The kernel defines `sampling_bits`.
-#ifndef VANTAGE_SAMPLING_GLSL
-#define VANTAGE_SAMPLING_GLSL
 #include "lib/order.glsl"
 
 // Bits of token i's logit.
@@ -200,4 +198,3 @@ uint sampling_draw(Sampling s, uint random) {
     }
     return begin;
 }
-#endif

@@ -1,7 +1,5 @@
 // A weight as a map shows it, under the modifiers. The including kernel's push constants are t, with what
 // lib/view_weights.glsl wants, row_factors, key_factors, distance_means, keys, relative and origin (params/view.h).
-#ifndef VANTAGE_SHOWN_WEIGHT_GLSL
-#define VANTAGE_SHOWN_WEIGHT_GLSL
 #include "lib/view_weights.glsl"
 
 // Of a key that the row has none of, UNSEEN.
@@ -16,4 +14,3 @@ TappedWeight shown_weight(uint row, uint column) {
     weight.value = mean > 0.0 ? weight.value / mean : 0.0;
     return weight;
 }
-#endif

@@ -1,6 +1,4 @@
 // A sink: one more logit in the denominator of a head's softmax, with no value (Xiao et al. 2023; gpt-oss).
-#ifndef VANTAGE_SINKS_GLSL
-#define VANTAGE_SINKS_GLSL
 #include "lib/storage.glsl"
 
 // Takes the head's sink into a row's maximum and denominator; returns the factor for the row's sum.
@@ -11,4 +9,3 @@ float with_sink(inout float maximum, inout float denominator, uvec2 sinks, uint 
     maximum = peak;
     return shrink;
 }
-#endif

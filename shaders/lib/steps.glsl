@@ -4,8 +4,6 @@
 // multiple of 4), else 1. The elements that a step of 1 does not have are 0, and step_sum and step_max leave them out.
 // So one loop serves both, and the compiler drops the three unused lanes.
 // Written with `if`: Mesa 22.3 folds a vector `STEP == 4u ? a : b` of two constants wrongly (only the first component).
-#ifndef VANTAGE_STEPS_GLSL
-#define VANTAGE_STEPS_GLSL
 #include "lib/storage.glsl"
 #include "lib/wide.glsl"
 
@@ -27,4 +25,3 @@ void store_step(uvec2 address, uint type, uint i, vec4 value) {
     else
         store(address, type, i, value.x);
 }
-#endif

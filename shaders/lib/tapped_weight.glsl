@@ -1,8 +1,6 @@
 // One weight of a head, recomputed from the results of the flash kernel: p_ij = exp(s_ij - lse_i), or with a FEATURE
 // map phi (linear attention) phi(q_i) phi(k_j) exp(-lse_i). The including kernel's parameters are p, with the addresses
 // q, k and lse, and n, m, heads, kv_heads, d, causal, scale and what the rules need.
-#ifndef VANTAGE_TAPPED_WEIGHT_GLSL
-#define VANTAGE_TAPPED_WEIGHT_GLSL
 #include "params/attention.h"
 ATTENTION_WEIGHTS_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/attention_rules.glsl"
@@ -45,4 +43,3 @@ TappedWeight tapped_weight(uint head, uint row, int position, uint key) {
         score += step_sum(featured(load_step(p.q, Q_TYPE, q0 + d)) * featured(load_step(p.k, K_TYPE, k0 + d)));
     return tapped_weight_of(score, ReadFloats(p.lse).at[row_of_q], head, row, position, key);
 }
-#endif

@@ -1,6 +1,4 @@
 // Reading the maps that the viewer's data is in (params/view.h).
-#ifndef VANTAGE_TILES_GLSL
-#define VANTAGE_TILES_GLSL
 #include "lib/storage.glsl"
 #include "params/view.h"
 layout(buffer_reference, std430, buffer_reference_align = 8) restrict readonly buffer TileMaps {
@@ -47,4 +45,3 @@ MapCell mini_map_cell(uvec2 address, uint head, uint row, uint column) {
     ViewTileMap map = TileMaps(address).map;
     return tile_cell(map.pool, TileMaps(address).entries[head], row, column, map.level);
 }
-#endif

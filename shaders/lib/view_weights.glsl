@@ -1,6 +1,4 @@
 // The weights of a head as a viewer shows them. The including kernel's push constants are t, with `source` and `head`.
-#ifndef VANTAGE_VIEW_WEIGHTS_GLSL
-#define VANTAGE_VIEW_WEIGHTS_GLSL
 #include "lib/storage.glsl"
 layout(buffer_reference, std430, buffer_reference_align = 8) restrict readonly buffer ViewSources { ViewSource at; };
 ViewSource p = ViewSources(t.source).at;
@@ -8,4 +6,3 @@ ViewSource p = ViewSources(t.source).at;
 
 TappedWeight weight_of(uint row, uint key) { return tapped_weight(t.head, row, int(row), key); }
 float factor(uvec2 factors, uint i) { return present(factors) ? ReadFloats(factors).at[i] : 1.0; }
-#endif

@@ -1,7 +1,5 @@
 // Four elements at once: LOAD4 and STORE4 are load4 and store4, or with WIDE the same by 64-bit accesses. A vector unit
 // that gathers and scatters takes as many steps for 64 bits as for 32: for CPU devices with shaderInt64.
-#ifndef VANTAGE_WIDE_GLSL
-#define VANTAGE_WIDE_GLSL
 #include "lib/storage.glsl"
 
 #ifdef WIDE
@@ -32,5 +30,4 @@ void store4_wide(uvec2 address, uint type, uint i, vec4 value) {
 #else
 #define LOAD4 load4
 #define STORE4 store4
-#endif
 #endif

@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_ADDITIVE_SCORES_H
-#define VANTAGE_ADDITIVE_SCORES_H
 VANTAGE_PARAMS_BEGIN
 struct AdditiveScoresParams {
     uvec2 q, k, w;  // (batch, n, width), (batch, m, width), (width)
@@ -13,4 +11,3 @@ VANTAGE_PARAMS_END
     C(1, uint, X_TYPE, 0) /* q, k */ \
     C(2, uint, W_TYPE, 0)
 VANTAGE_CONSTANTS(AdditiveScoresConstants, VANTAGE_NO_CONSTANTS, ADDITIVE_SCORES_CONSTANTS)
-#endif

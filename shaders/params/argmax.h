@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_ARGMAX_H
-#define VANTAGE_ARGMAX_H
 VANTAGE_PARAMS_BEGIN
 struct ArgmaxParams {
     uvec2 x, y;  // (rows, cols), (rows) i32
@@ -10,4 +8,3 @@ VANTAGE_PARAMS_END
 
 #define ARGMAX_CONSTANTS(C) C(1, uint, X_TYPE, 0)
 VANTAGE_CONSTANTS(ArgmaxConstants, VANTAGE_NO_CONSTANTS, ARGMAX_CONSTANTS)
-#endif

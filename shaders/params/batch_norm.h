@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_BATCH_NORM_H
-#define VANTAGE_BATCH_NORM_H
 VANTAGE_PARAMS_BEGIN
 struct BatchNormParams {
     uvec2 x, gamma, beta, mean, variance;  // (batch, channels, extent); (channels), gamma and beta may be 0
@@ -15,4 +13,3 @@ VANTAGE_PARAMS_END
     C(2, uint, W_TYPE, 0) /* gamma, beta */ \
     C(3, bool, TRAINING, false)
 VANTAGE_CONSTANTS(BatchNormConstants, VANTAGE_NO_CONSTANTS, BATCH_NORM_CONSTANTS)
-#endif

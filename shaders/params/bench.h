@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_BENCH_H
-#define VANTAGE_BENCH_H
 VANTAGE_PARAMS_BEGIN
 struct BenchParams {
     uvec2 x, y;    // what is read and what is written
@@ -25,4 +23,3 @@ VANTAGE_CONSTANTS(BenchMatrixConstants, VANTAGE_NO_CONSTANTS, BENCH_MATRIX_CONST
     C(1, uint, EACH, 4)         \
     C(2, bool, WRITES, true)
 VANTAGE_CONSTANTS(BenchCopyConstants, VANTAGE_NO_CONSTANTS, BENCH_COPY_CONSTANTS)
-#endif

@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_CONCAT_H
-#define VANTAGE_CONCAT_H
 VANTAGE_PARAMS_BEGIN
 struct ConcatParams {
     uvec2 a, b, y;        // (a_count), (count - a_count), (count)
@@ -13,4 +11,3 @@ VANTAGE_PARAMS_END
     C(2, uint, B_TYPE, 0) /* b, y */ \
     C(3, uint, STEP, 1)   /* 4 where rows are a multiple of 4 long */
 VANTAGE_CONSTANTS(ConcatConstants, VANTAGE_NO_CONSTANTS, CONCAT_CONSTANTS)
-#endif

@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_ELEMENTWISE_H
-#define VANTAGE_ELEMENTWISE_H
 #define ELEMENTWISE_ADD 0
 #define ELEMENTWISE_MUL 1
 #define ELEMENTWISE_SCALE 2
@@ -24,4 +22,3 @@ VANTAGE_CONSTANTS(ElementwiseConstants, VANTAGE_NO_CONSTANTS, ELEMENTWISE_CONSTA
     C(1, uint, B_TYPE, 0)                 \
     C(2, uint, UNROLL, 16) /* UNROLL * LANES divides count and chunk */
 VANTAGE_CONSTANTS(ElementwiseCpuSimdConstants, VANTAGE_NO_CONSTANTS, ELEMENTWISE_CPU_SIMD_CONSTANTS)
-#endif

@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_EMBEDDING_H
-#define VANTAGE_EMBEDDING_H
 VANTAGE_PARAMS_BEGIN
 struct EmbeddingParams {
     uvec2 ids, w, positions,
@@ -20,4 +18,3 @@ VANTAGE_PARAMS_END
     C(3, uint, Y_TYPE, 0)        \
     C(4, uint, STEP, 1) /* 4 where width % 4 == 0 */
 VANTAGE_CONSTANTS(EmbeddingConstants, VANTAGE_NO_CONSTANTS, EMBEDDING_CONSTANTS)
-#endif

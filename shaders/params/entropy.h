@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_ENTROPY_H
-#define VANTAGE_ENTROPY_H
 VANTAGE_PARAMS_BEGIN
 struct EntropyParams {
     uvec2 p, h;  // (rows, cols), (rows) f32
@@ -10,4 +8,3 @@ VANTAGE_PARAMS_END
 
 #define ENTROPY_CONSTANTS(C) C(1, uint, X_TYPE, 0)
 VANTAGE_CONSTANTS(EntropyConstants, VANTAGE_NO_CONSTANTS, ENTROPY_CONSTANTS)
-#endif

@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_GRID_H
-#define VANTAGE_GRID_H
 VANTAGE_PARAMS_BEGIN
 struct GridParams {
     uvec2 step, grid;  // steps; (3) u32
@@ -8,4 +6,3 @@ struct GridParams {
     uint sequences;
 };
 VANTAGE_PARAMS_END
-#endif

@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_JOINT_LINEAR_H
-#define VANTAGE_JOINT_LINEAR_H
 VANTAGE_PARAMS_BEGIN
 struct JointLinearParams {
     uvec2 x;                    // (m, k)
@@ -21,4 +19,3 @@ VANTAGE_PARAMS_END
     C(6, uint, STEP, 1) /* 4 where k % 4 == 0 */     \
     C(7, uint, COLS, 4) /* 2 or 4 */
 VANTAGE_CONSTANTS(JointLinearConstants, VANTAGE_NO_CONSTANTS, JOINT_LINEAR_CONSTANTS)
-#endif

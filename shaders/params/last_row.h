@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_LAST_ROW_H
-#define VANTAGE_LAST_ROW_H
 VANTAGE_PARAMS_BEGIN
 struct LastRowParams {
     uvec2 x, step, y;  // (sequences * rows, cols), steps, (sequences, cols)
@@ -13,4 +11,3 @@ VANTAGE_PARAMS_END
     C(1, uint, X_TYPE, 0) /* x, y */ \
     C(2, uint, STEP, 1)   /* 4 where cols % 4 == 0 */
 VANTAGE_CONSTANTS(LastRowConstants, VANTAGE_NO_CONSTANTS, LAST_ROW_CONSTANTS)
-#endif

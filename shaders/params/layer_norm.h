@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_LAYER_NORM_H
-#define VANTAGE_LAYER_NORM_H
 VANTAGE_PARAMS_BEGIN
 struct LayerNormParams {
     uvec2 x, gamma, beta, residual;  // (rows, cols); gamma, beta (cols) and residual (rows, cols) may be 0
@@ -23,4 +21,3 @@ VANTAGE_CONSTANTS(LayerNormConstants, VANTAGE_NO_CONSTANTS, LAYER_NORM_CONSTANTS
     C(2, uint, BETA_TYPE, 0)             \
     C(3, uint, UNROLL, 8) /* UNROLL * LANES divides cols */
 VANTAGE_CONSTANTS(LayerNormCpuSimdConstants, VANTAGE_NO_CONSTANTS, LAYER_NORM_CPU_SIMD_CONSTANTS)
-#endif

@@ -1,10 +1,7 @@
 #include "params/types.h"
-#ifndef VANTAGE_MARK_SEEN_H
-#define VANTAGE_MARK_SEEN_H
 VANTAGE_PARAMS_BEGIN
 struct MarkSeenParams {
     uvec2 seen, tokens, step;  // of each sequence: (words) bits, (token_count) i32, its step
     uint words, token_count;
 };
 VANTAGE_PARAMS_END
-#endif

@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_PATCHES_H
-#define VANTAGE_PATCHES_H
 VANTAGE_PARAMS_BEGIN
 struct PatchesParams {
     uvec2 x, y;  // (batch, channels, height, width), (batch, rows * columns, channels * patch_height * patch_width)
@@ -12,4 +10,3 @@ VANTAGE_PARAMS_END
 
 #define PATCHES_CONSTANTS(C) C(1, uint, X_TYPE, 0) /* x, y */
 VANTAGE_CONSTANTS(PatchesConstants, VANTAGE_NO_CONSTANTS, PATCHES_CONSTANTS)
-#endif

@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_REPETITION_PENALTY_H
-#define VANTAGE_REPETITION_PENALTY_H
 VANTAGE_PARAMS_BEGIN
 struct RepetitionPenaltyParams {
     uvec2 x, seen, y;  // (count / cols, cols), (ceil(cols / 32)) bits, as x
@@ -13,4 +11,3 @@ VANTAGE_PARAMS_END
     C(1, uint, X_TYPE, 0) /* x, y */    \
     C(2, uint, STEP, 1)   /* 4 where cols % 4 == 0 */
 VANTAGE_CONSTANTS(RepetitionPenaltyConstants, VANTAGE_NO_CONSTANTS, REPETITION_PENALTY_CONSTANTS)
-#endif

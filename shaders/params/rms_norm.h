@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_RMS_NORM_H
-#define VANTAGE_RMS_NORM_H
 VANTAGE_PARAMS_BEGIN
 struct RmsNormParams {
     uvec2 x, weight, residual;  // (rows, cols); weight (cols) and residual (rows, cols) may be 0
@@ -21,4 +19,3 @@ VANTAGE_CONSTANTS(RmsNormConstants, VANTAGE_NO_CONSTANTS, RMS_NORM_CONSTANTS)
     C(1, uint, WEIGHT_TYPE, 0)         \
     C(2, uint, UNROLL, 8) /* UNROLL * LANES divides cols */
 VANTAGE_CONSTANTS(RmsNormCpuSimdConstants, VANTAGE_NO_CONSTANTS, RMS_NORM_CPU_SIMD_CONSTANTS)
-#endif

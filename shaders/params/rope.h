@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_ROPE_H
-#define VANTAGE_ROPE_H
 VANTAGE_PARAMS_BEGIN
 struct RopeParams {
     uvec2 x, table, step;           // rows of `dim`; (table_rows, rotary) f32; steps or 0
@@ -18,4 +16,3 @@ VANTAGE_PARAMS_END
     C(2, uint, Y_TYPE, 0) \
     C(3, uint, STEP, 1) /* 4 where dim % 4 == 0 and rotary % 8 == 0 */
 VANTAGE_CONSTANTS(RopeConstants, VANTAGE_NO_CONSTANTS, ROPE_CONSTANTS)
-#endif

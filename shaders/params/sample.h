@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_SAMPLE_H
-#define VANTAGE_SAMPLE_H
 VANTAGE_PARAMS_BEGIN
 struct SampleParams {
     uvec2 logits, tokens, step, seen;  // of each sequence: (vocab), (token_count) i32, its step, (seen_words) bits or 0
@@ -10,4 +8,3 @@ VANTAGE_PARAMS_END
 
 #define SAMPLE_CONSTANTS(C) C(1, uint, X_TYPE, 0)
 VANTAGE_CONSTANTS(SampleConstants, VANTAGE_NO_CONSTANTS, SAMPLE_CONSTANTS)
-#endif

@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_SAMPLING_PROBS_H
-#define VANTAGE_SAMPLING_PROBS_H
 VANTAGE_PARAMS_BEGIN
 struct SamplingProbsParams {
     uvec2 logits, p;  // (rows, cols) f32
@@ -13,4 +11,3 @@ VANTAGE_PARAMS_END
 
 #define SAMPLING_PROBS_CONSTANTS(C) C(1, uint, X_TYPE, 0)
 VANTAGE_CONSTANTS(SamplingProbsConstants, VANTAGE_NO_CONSTANTS, SAMPLING_PROBS_CONSTANTS)
-#endif

@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_SOFTMAX_H
-#define VANTAGE_SOFTMAX_H
 VANTAGE_PARAMS_BEGIN
 struct SoftmaxParams {
     uvec2 x, y;  // (outer, count, inner): softmax over the middle; rows = outer * inner
@@ -20,4 +18,3 @@ VANTAGE_CONSTANTS(SoftmaxConstants, VANTAGE_NO_CONSTANTS, SOFTMAX_CONSTANTS)
     C(1, bool, LOGARITHM, false)      \
     C(2, uint, UNROLL, 8) /* UNROLL * LANES divides count */
 VANTAGE_CONSTANTS(SoftmaxCpuSimdConstants, VANTAGE_NO_CONSTANTS, SOFTMAX_CPU_SIMD_CONSTANTS)
-#endif

@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_SPLIT_QKV_H
-#define VANTAGE_SPLIT_QKV_H
 VANTAGE_PARAMS_BEGIN
 struct SplitQkvParams {
     uvec2 x, q, k, v;                   // x (rows, (heads + 2 kv_heads) width); k and v may be caches
@@ -19,4 +17,3 @@ VANTAGE_PARAMS_END
     C(2, uint, STEP, 1)    /* 4 where width % 4 == 0 */ \
     C(3, uint, KV_TYPE, 0) /* k, v */
 VANTAGE_CONSTANTS(SplitQkvConstants, VANTAGE_NO_CONSTANTS, SPLIT_QKV_CONSTANTS)
-#endif

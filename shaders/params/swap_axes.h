@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_SWAP_AXES_H
-#define VANTAGE_SWAP_AXES_H
 VANTAGE_PARAMS_BEGIN
 struct SwapAxesParams {
     uvec2 x, y;               // (outer, m, n, width) -> (outer, n, m, width)
@@ -12,4 +10,3 @@ VANTAGE_PARAMS_END
     C(1, uint, X_TYPE, 0) /* x, y */ \
     C(2, uint, STEP, 1)   /* 4 where width % 4 == 0 */
 VANTAGE_CONSTANTS(SwapAxesConstants, VANTAGE_NO_CONSTANTS, SWAP_AXES_CONSTANTS)
-#endif

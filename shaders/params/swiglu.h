@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_SWIGLU_H
-#define VANTAGE_SWIGLU_H
 VANTAGE_PARAMS_BEGIN
 struct SwigluParams {
     uvec2 gate, up, y;  // (count); or gate (rows, 2 cols) and no up
@@ -16,4 +14,3 @@ VANTAGE_PARAMS_END
     C(1, uint, X_TYPE, 0) /* gate, up, y */ \
     C(2, uint, STEP, 4)   /* 1 for packed rows that do not end on a step, or are interleaved */
 VANTAGE_CONSTANTS(SwigluConstants, VANTAGE_NO_CONSTANTS, SWIGLU_CONSTANTS)
-#endif

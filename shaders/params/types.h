@@ -9,6 +9,9 @@
 //   file of lib/ declares for the shader, or VANTAGE_NO_CONSTANTS.
 // Id 0 is `lanes`, the workgroup size: layout(local_size_x = 64, local_size_x_id = 0) in; Shaders read it as
 // gl_WorkGroupSize.x. A constant of their own with this id would be a second one, with a default of its own.
+//
+// Files of params/ and lib/ have an include guard where a shader or a .cpp file may reach them twice. glslang does not
+// know #pragma once.
 #ifndef VANTAGE_PARAMS_TYPES_H
 #define VANTAGE_PARAMS_TYPES_H
 #define VANTAGE_NO_CONSTANTS(C)

@@ -1,6 +1,4 @@
 #include "params/types.h"
-#ifndef VANTAGE_WRITE_H
-#define VANTAGE_WRITE_H
 VANTAGE_PARAMS_BEGIN
 struct WriteParams {
     uvec2 state, x, step;  // (sequences * state_rows, cols), (rows, cols), steps or 0
@@ -15,4 +13,3 @@ VANTAGE_PARAMS_END
     C(2, uint, X_TYPE, 0)     \
     C(3, uint, STEP, 1) /* 4 where cols % 4 == 0 */
 VANTAGE_CONSTANTS(WriteConstants, VANTAGE_NO_CONSTANTS, WRITE_CONSTANTS)
-#endif
