@@ -93,10 +93,8 @@ std::vector<Case> cases() {
                         .attrs = attrs,
                         .inputs = {filled_with(TensorType{Shape{static_cast<std::int64_t>(far.size())}}, far)}});
     }
-    list.push_back(
-        {.name = "large", .attrs = {{"kind", std::string("silu")}}, .inputs = {{.type = TensorType{Shape{5, 2051}}}}});
-    list.push_back(
-        {.name = "empty", .attrs = {{"kind", std::string("silu")}}, .inputs = {{.type = TensorType{Shape{0, 4}}}}});
+    list.push_back({.name = "large", .attrs = {{"kind", "silu"}}, .inputs = {{.type = TensorType{Shape{5, 2051}}}}});
+    list.push_back({.name = "empty", .attrs = {{"kind", "silu"}}, .inputs = {{.type = TensorType{Shape{0, 4}}}}});
     return list;
 }
 
@@ -146,10 +144,10 @@ Activation activation_named(const std::string& name) {
 
 Tensor activate(Tensor x, Activation activation, SourceLocation where) {
     if (activation == Activation::none) return x;
-    return add_call(x.graph(), activation_op, {x}, {{"kind", std::string(name_of(activation))}}, where)[0];
+    return add_call(x.graph(), activation_op, {x}, {{"kind", name_of(activation)}}, where)[0];
 }
 Tensor softcap(Tensor x, double cap, SourceLocation where) {
-    return add_call(x.graph(), activation_op, {x}, {{"kind", std::string("softcap")}, {"cap", cap}}, where)[0];
+    return add_call(x.graph(), activation_op, {x}, {{"kind", "softcap"}, {"cap", cap}}, where)[0];
 }
 
 }  // namespace vantage

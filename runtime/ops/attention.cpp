@@ -34,10 +34,6 @@ Sizes sizes_of(const OpCall& call) {
             .heads_first = first};
 }
 
-double scale_of(const OpCall& call) {
-    return call.attrs.number("scale", 1 / std::sqrt(static_cast<double>(call.in(q_).shape[-1])));
-}
-
 // Elements of a key that are read at a time. A split with few rows is bound by reading the cache: it reads 16 bytes of
 // f16, and four values at once. With more rows, or with narrow subgroups and 64 registers a lane, this spills
 // (bench/devices.py), and arithmetic is the bound.
@@ -64,7 +60,7 @@ Launch attention_launch(const OpCall& call, const Caps& caps, const char* shader
                                           .kv_heads = u32(s.kv_heads),
                                           .causal = call.attrs.flag("causal"),
                                           .heads_first = s.heads_first,
-                                          .scale = static_cast<float>(scale_of(call))});
+                                          .scale = static_cast<float>(scale_of(call, q_))});
 }
 
 namespace {
@@ -123,7 +119,7 @@ void take_largest(const std::vector<std::pair<std::int64_t, double>>& scores, st
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const Sizes s = sizes_of(call);
-    const double scale = scale_of(call);
+    const double scale = scale_of(call, q_);
     const bool stepped = call.has(step_);
     const AttentionRules rules(call.attrs);
     for (std::int64_t b = 0; b < s.batch; ++b) {
@@ -296,8 +292,7 @@ LaunchPlan launch_flash(const OpCall& call, const Caps& caps) {
 
 bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    for (const char* other : {"hard", "statistics", "counts"})
-        if (call.attrs.flag(other)) return false;
+    if (!wants_sums_only(call)) return false;
     // Devices that would not choose it run it without rules only, for the tests: each rule compiles another pipeline.
     const bool plain = !has_rules(call, rule_operands, AttentionRules(call.attrs));
     // Where long loops end: measured 8744 keys with 8 features, 1888 with 64, 968 with 128, and 440 with 256.
@@ -347,7 +342,6 @@ Case test_case(const char* name, Shape q, Shape k, std::int64_t dv, Attrs attrs,
 // do not depend on the storage; with the numbers of the oracle's cases, so that one pipeline serves both.
 std::vector<Case> ruled_cases() {
     std::vector<Case> list;
-    using I = std::int64_t;
     const auto add = [&](const char* name, std::int64_t n, std::int64_t m, Attrs attrs,
                          std::initializer_list<std::pair<int, Case::Input>> operands = {}) {
         Case c = test_case(name, {n, 3, 24}, {m, 1, 24}, 24, std::move(attrs));
@@ -364,15 +358,14 @@ std::vector<Case> ruled_cases() {
     };
     // a cache of 70 rows of which 43 are filled, the last 3 by this run of 4
     const Case::Input cache = step_of_case(40, 3);
-    add("causal window", 70, 70, {{"causal", true}, {"window_left", I{6}}});
+    add("causal window", 70, 70, {{"causal", true}, {"window_left", 6}});
     // of three shares of the keys the first has the global ones, the second nothing, the last the window
     add("window of few queries, split", 2, 700,
-        {{"causal", true}, {"window_left", I{4}}, {"window_right", I{4}}, {"global_tokens", I{2}}});
-    add("two-sided window, global tokens", 70, 70,
-        {{"window_left", I{4}}, {"window_right", I{4}}, {"global_tokens", I{2}}});
-    add("dilated", 40, 70, {{"causal", true}, {"window_left", I{12}}, {"dilation", I{3}}});
-    add("prefix", 70, 70, {{"causal", true}, {"prefix_len", I{6}}});
-    add("block mask", 70, 70, {{"causal", true}, {"block_size", I{8}}}, {{block_mask_, integers({9, 9}, 2)}});
+        {{"causal", true}, {"window_left", 4}, {"window_right", 4}, {"global_tokens", 2}});
+    add("two-sided window, global tokens", 70, 70, {{"window_left", 4}, {"window_right", 4}, {"global_tokens", 2}});
+    add("dilated", 40, 70, {{"causal", true}, {"window_left", 12}, {"dilation", 3}});
+    add("prefix", 70, 70, {{"causal", true}, {"prefix_len", 6}});
+    add("block mask", 70, 70, {{"causal", true}, {"block_size", 8}}, {{block_mask_, integers({9, 9}, 2)}});
     add("segments", 70, 70, {}, {{segments_, integers({70}, 3)}});
     add("alibi causal, sinks", 30, 70, {{"causal", true}}, {{position_bias_, floats({3}, 0.2)}, {sinks_, floats({3})}});
     add("alibi both ways", 30, 70, {}, {{position_bias_, floats({3}, 0.2)}});
@@ -382,32 +375,31 @@ std::vector<Case> ruled_cases() {
     add("bias by key", 30, 70, {{"causal", true}, {"position_bias", "key"}}, {{position_bias_, floats({70, 3})}});
     add("hard", 30, 70, {{"hard", true}});
     add("hard, cache, window, bias", 4, 70,
-        {{"hard", true}, {"causal", true}, {"window_left", I{6}}, {"position_bias", "distance"}},
+        {{"hard", true}, {"causal", true}, {"window_left", 6}, {"position_bias", "distance"}},
         {{step_, cache}, {position_bias_, floats({17, 3})}});
     add("sinks, split", 1, 600, {{"causal", true}}, {{sinks_, floats({3}, 3)}});
-    add("entropy, window", 70, 70, {{"causal", true}, {"window_left", I{6}}, {"statistics", true}});
+    add("entropy, window", 70, 70, {{"causal", true}, {"window_left", 6}, {"statistics", true}});
     add("entropy, sinks, split", 1, 600, {{"causal", true}, {"statistics", true}}, {{sinks_, floats({3}, 3)}});
     add("entropy, window of a long text", 12, 4500,
-        {{"causal", true}, {"window_left", I{2500}}, {"softcap", 30.0}, {"statistics", true}});
+        {{"causal", true}, {"window_left", 2500}, {"softcap", 30.0}, {"statistics", true}});
     add("entropy, cache", 4, 70, {{"causal", true}, {"statistics", true}}, {{step_, cache}, {sinks_, floats({3})}});
     add("mask by head", 17, 70, {}, {{mask_, floats({3, 17, 70})}});
     // more queries than keys: the first ones sit in front of all keys
-    add("window, more queries than keys", 40, 20,
-        {{"window_left", I{4}}, {"window_right", I{4}}, {"global_tokens", I{2}}});
-    add("blocks, more queries than keys", 30, 20, {{"causal", true}, {"block_size", I{8}}},
+    add("window, more queries than keys", 40, 20, {{"window_left", 4}, {"window_right", 4}, {"global_tokens", 2}});
+    add("blocks, more queries than keys", 30, 20, {{"causal", true}, {"block_size", 8}},
         {{block_mask_, integers({3, 3}, 2)}});
     add("segments, more queries than keys", 30, 20, {}, {{segments_, integers({20}, 2)}});
-    add("cache, window", 4, 70, {{"causal", true}, {"window_left", I{6}}}, {{step_, cache}});
-    add("cache, blocks, alibi, sinks", 4, 70, {{"causal", true}, {"block_size", I{8}}},
+    add("cache, window", 4, 70, {{"causal", true}, {"window_left", 6}}, {{step_, cache}});
+    add("cache, blocks, alibi, sinks", 4, 70, {{"causal", true}, {"block_size", 8}},
         {{step_, cache},
          {block_mask_, integers({9, 9}, 2)},
          {position_bias_, floats({3}, 0.2)},
          {sinks_, floats({3})}});
-    add("lengths, dilated", 40, 70, {{"causal", true}, {"window_left", I{12}}, {"dilation", I{3}}},
+    add("lengths, dilated", 40, 70, {{"causal", true}, {"window_left", 12}, {"dilation", 3}},
         {{kv_len_, filled_with(TensorType{Shape{1}, DType::i32}, {51})}});
     Case sequences =
         test_case("caches of 2 sequences, window", {2, 4, 3, 24}, {2, 70, 1, 24}, 24,
-                  {{"causal", true}, {"window_left", I{6}}}, steps_of_case({step_of_case(40, 3), step_of_case(2, 4)}));
+                  {{"causal", true}, {"window_left", 6}}, steps_of_case({step_of_case(40, 3), step_of_case(2, 4)}));
     for (Case::Input& input : sequences.inputs) input.fixed_type = true;
     list.push_back(sequences);
     sequences.name = "caches of 2 sequences in reverse, window";
@@ -421,7 +413,7 @@ std::vector<Case> ruled_cases() {
     batch.inputs[sinks_] = floats({3});
     for (Case::Input& input : batch.inputs) input.fixed_type = true;
     list.push_back(batch);
-    add("nothing seen", 3, 5, {{"causal", true}, {"block_size", I{8}}, {"statistics", true}},
+    add("nothing seen", 3, 5, {{"causal", true}, {"block_size", 8}, {"statistics", true}},
         {{block_mask_, {.type = TensorType{Shape{1, 1}, DType::i32}, .fill = Case::Fill::zeros}}});
     return list;
 }

@@ -28,7 +28,9 @@ constexpr std::uint32_t max_sums = 64;
 std::uint32_t max_sums_of(const CooperativeMatrix& shape) { return shape.m >= 16 ? max_sums : 16; }
 
 // As many rows as shared memory holds, up to four stripes; no more than `sums_of_lane` sums in a lane.
-Workgroup workgroup_for(const Sizes& s, const CooperativeMatrix& shape, const Caps& caps, std::uint32_t sums_of_lane) {
+Workgroup workgroup_for(const OpCall& call, const CooperativeMatrix& shape, const Caps& caps,
+                        std::uint32_t sums_of_lane) {
+    const Sizes s = sizes_of(call);
     Workgroup w{.m = shape.m, .n = shape.n, .k = shape.k, .subgroup = matrix_subgroup(shape, caps), .stripes = 4};
     const std::uint32_t sums = shape.m * Workgroup::padded(s.dv, shape.n) / w.subgroup;
     w.shares = std::bit_ceil(ceil_div(sums, sums_of_lane));
@@ -43,10 +45,8 @@ Workgroup workgroup_for(const Sizes& s, const CooperativeMatrix& shape, const Ca
 // masks are left to the other kernels.
 bool fits(const OpCall& call, const Caps& caps, const Workgroup& w) {
     const Sizes s = sizes_of(call);
-    if (!caps.subgroup_shuffle || !call.attrs.flag("f16_operands") || s.n <= 8) return false;
-    for (const char* other : {"hard", "statistics", "counts"})
-        if (call.attrs.flag(other)) return false;
-    return !call.has(block_mask_) && w.subgroup * w.shares >= w.m && w.shared_bytes(s) <= caps.max_shared_memory &&
+    return caps.subgroup_shuffle && call.attrs.flag("f16_operands") && s.n > 8 && wants_sums_only(call) &&
+           !call.has(block_mask_) && w.subgroup * w.shares >= w.m && w.shared_bytes(s) <= caps.max_shared_memory &&
            w.lanes() <= std::min(caps.max_workgroup_invocations, caps.max_workgroup_size[0]);
 }
 
@@ -64,34 +64,28 @@ LaunchPlan launch_by(const OpCall& call, const Caps& caps, const char* shader, c
     return l;
 }
 
-Workgroup default_workgroup(const OpCall& call, const CooperativeMatrix& shape, const Caps& caps) {
-    return workgroup_for(sizes_of(call), shape, caps, max_sums_of(shape));
-}
-Workgroup workgroup_of_registers(const OpCall& call, const CooperativeMatrix& shape, const Caps& caps) {
-    return workgroup_for(sizes_of(call), shape, caps, max_sums);
-}
-
 }  // namespace
 
 bool fits_coopmat(const OpCall& call, const Caps& caps) {
     const CooperativeMatrix* shape = f16_matrix(caps);
-    return shape != nullptr && fits(call, caps, default_workgroup(call, *shape, caps));
+    return shape != nullptr && fits(call, caps, workgroup_for(call, *shape, caps, max_sums_of(*shape)));
 }
 LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
+    const CooperativeMatrix& shape = *f16_matrix(caps);
     return launch_by<params::AttentionCoopmatConstants>(call, caps, "attention_coopmat",
-                                                        default_workgroup(call, *f16_matrix(caps), caps));
+                                                        workgroup_for(call, shape, caps, max_sums_of(shape)));
 }
 
 // Scores stay in registers where a conversion makes an operand M x K of sums M x N, and no two subgroups share a row.
 bool fits_coopmat2(const OpCall& call, const Caps& caps) {
     const CooperativeMatrix* shape = f16_matrix(caps);
     if (shape == nullptr || shape->n != shape->k) return false;
-    const Workgroup w = workgroup_of_registers(call, *shape, caps);
+    const Workgroup w = workgroup_for(call, *shape, caps, max_sums);
     return w.shares == 1 && fits(call, caps, w);
 }
 LaunchPlan launch_coopmat2(const OpCall& call, const Caps& caps) {
     return launch_by<params::AttentionCoopmat2Constants>(call, caps, "attention_coopmat2",
-                                                         workgroup_of_registers(call, *f16_matrix(caps), caps));
+                                                         workgroup_for(call, *f16_matrix(caps), caps, max_sums));
 }
 
 }  // namespace vantage::internal::ops::attention

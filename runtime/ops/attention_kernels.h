@@ -23,7 +23,10 @@ struct Sizes {
 };
 
 Sizes sizes_of(const OpCall& call);
-double scale_of(const OpCall& call);
+/// Whether the call is soft attention whose results are o and lse alone.
+inline bool wants_sums_only(const OpCall& call) {
+    return !call.attrs.flag("hard") && !call.attrs.flag("statistics") && !call.attrs.flag("counts");
+}
 
 /// Fills in what all kernels of attention have among their specialization constants.
 template <class Constants>

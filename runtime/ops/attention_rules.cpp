@@ -86,8 +86,8 @@ Attrs rule_attrs(const AttentionOptions& options) {
     if (options.prefix_len != 0) attrs.set("prefix_len", options.prefix_len);
     if (options.global_tokens != 0) attrs.set("global_tokens", options.global_tokens);
     if (options.block_size != 0) attrs.set("block_size", options.block_size);
-    if (options.distance_bias) attrs.set("position_bias", std::string("distance"));
-    if (options.key_bias) attrs.set("position_bias", std::string("key"));
+    if (options.distance_bias) attrs.set("position_bias", "distance");
+    if (options.key_bias) attrs.set("position_bias", "key");
     return attrs;
 }
 
@@ -136,6 +136,10 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
                            ", " + heads + "; leading sizes may be 1");
 }
 
+double scale_of(const OpCall& call, int q) {
+    return call.attrs.number("scale", 1 / std::sqrt(static_cast<double>(call.in(q).shape[-1])));
+}
+
 void check_recorded(const OpCall& call, const TensorType& q, const TensorType& k, int lse) {
     call.require(q.shape.rank() == 3 && k.shape.rank() == 3,
                  "q " + q.text() + " and k " + k.text() + " must be [n, heads, D]");
@@ -159,7 +163,7 @@ bool has_rules(const OpCall& call, const RuleOperands& at, const AttentionRules&
 std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,
                                   const RuleSizes& s, const AttentionRules& rules, double scaled, std::int64_t b,
                                   std::int64_t h, std::int64_t row, std::int64_t i, std::int64_t j) {
-    const auto tensor = [&](int operand) -> const HostTensor& { return in[static_cast<std::size_t>(operand)]; };
+    const auto tensor = [&](int operand) -> const HostTensor& { return internal::at(in, operand); };
     if (!rules.sees(i, j)) return std::nullopt;
     if ((rules.block > 0 || call.has(at.segments)) && (i < 0 || i >= s.m))
         return std::nullopt;  // it has no place there

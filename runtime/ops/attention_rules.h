@@ -54,6 +54,8 @@ struct RuleSizes {
 };
 void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleSizes& sizes,
                          const AttentionRules& rules);
+/// The factor of scores, 1 / sqrt(D) unless the call has one; `q` is the operand of queries.
+double scale_of(const OpCall& call, int q);
 /// Checks what attention recorded: q [n, heads, D], k [m, kv_heads, D] and the operand lse [n, heads].
 void check_recorded(const OpCall& call, const TensorType& q, const TensorType& k, int lse);
 /// Whether the call has any rule that takes a kernel more than the causal mask and its prefix.

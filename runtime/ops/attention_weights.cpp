@@ -57,17 +57,13 @@ std::vector<TensorType> infer(const OpCall& call) {
     return {{Shape{a.integer("rows"), a.integer("keys")}, DType::f32}};
 }
 
-double scale_of(const OpCall& call) {
-    return call.attrs.number("scale", 1 / std::sqrt(static_cast<double>(call.in(q_).shape[2])));
-}
-
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const Attrs& a = call.attrs;
     const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
     const std::int64_t head = a.integer("head"), kv_head = head / (q[1] / k[1]), width = q[2], keys = a.integer("keys");
     const AttentionRules rules(a);
     const Feature feature = feature_of(call);
-    const double scale = feature == Feature::softmax ? scale_of(call) : 1;
+    const double scale = feature == Feature::softmax ? scale_of(call, q_) : 1;
     for (std::int64_t r = 0; r < a.integer("rows"); ++r)
         for (std::int64_t c = 0; c < keys; ++c) {
             const std::int64_t row = a.integer("first_row") + r, key = a.integer("first_key") + c;
@@ -116,7 +112,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                                  .first_key = u32(a.integer("first_key")),
                                                  .keys = u32(a.integer("keys")),
                                                  .position = static_cast<std::uint32_t>(a.integer("position")),
-                                                 .scale = static_cast<float>(scale_of(call))});
+                                                 .scale = static_cast<float>(scale_of(call, q_))});
 }
 
 std::vector<Case> cases() {
@@ -128,20 +124,18 @@ std::vector<Case> cases() {
                                {.type = TensorType{Shape{20, kv_heads, width}}},
                                {.type = TensorType{Shape{12, heads}}, .low = 4, .high = 0.5, .fixed_type = true}}};
     };
-    using I = std::int64_t;
-    return {
-        one("causal window", 4, 2, 24,
-            {{"head", I{3}},
-             {"first_row", I{2}},
-             {"rows", I{9}},
-             {"first_key", I{1}},
-             {"keys", I{17}},
-             {"causal", true},
-             {"position", I{5}}}),
-        one("all keys", 1, 1, 8, {{"head", I{0}}, {"rows", I{12}}, {"keys", I{20}}}),
-        one("linear attention, causal", 2, 1, 8,
-            {{"head", I{1}}, {"rows", I{12}}, {"keys", I{20}}, {"causal", true}, {"feature", std::string("elu+1")}}),
-        one("nothing", 1, 1, 8, {{"head", I{0}}, {"rows", I{0}}, {"keys", I{20}}})};
+    return {one("causal window", 4, 2, 24,
+                {{"head", 3},
+                 {"first_row", 2},
+                 {"rows", 9},
+                 {"first_key", 1},
+                 {"keys", 17},
+                 {"causal", true},
+                 {"position", 5}}),
+            one("all keys", 1, 1, 8, {{"head", 0}, {"rows", 12}, {"keys", 20}}),
+            one("linear attention, causal", 2, 1, 8,
+                {{"head", 1}, {"rows", 12}, {"keys", 20}, {"causal", true}, {"feature", "elu+1"}}),
+            one("nothing", 1, 1, 8, {{"head", 0}, {"rows", 0}, {"keys", 20}})};
 }
 
 }  // namespace
@@ -190,7 +184,7 @@ Tensor linear_attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow 
                                 SourceLocation where) {
     if (options.heads_first)
         throw Error(ErrorKind::usage, "linear_attention_weights: keys and queries are wanted tokens first", where);
-    Attrs attrs{{"feature", std::string(options.elu ? "elu+1" : "none")}};
+    Attrs attrs{{"feature", options.elu ? "elu+1" : "none"}};
     if (options.causal) attrs.set("causal", true);
     set_window(attrs, w, q, k);
     return add_call(q.graph(), attention_weights_op, {q, k, lse}, attrs, where)[0];

@@ -43,7 +43,6 @@ LaunchPlan launch(const OpCall& call, const Caps&) {
 }
 
 std::vector<Case> cases() {
-    const std::int64_t rows = 16;
     const auto step = [](double position, double valid, double end) {
         return step_of_case({{STEP_POSITION, position},
                              {STEP_VALID, valid},
@@ -53,7 +52,7 @@ std::vector<Case> cases() {
                              {31, 4e9}});
     };
     const auto of = [&](const char* name, const Case::Input& steps) {
-        return Case{.name = name, .attrs = {{"rows", rows}}, .inputs = {steps}};
+        return Case{.name = name, .attrs = {{"rows", 16}}, .inputs = {steps}};
     };
     return {
         of("first chunk", step(0, 0, 37)),

@@ -117,29 +117,28 @@ std::vector<Case> cases() {
     own_ids.type->shape = Shape{2, 20};
     Case::Input quantized = table(101, 96, true);  // three blocks a row: rows begin within groups
     quantized.quantized = DType::q8_0;
-    const std::int64_t four = 4, three = 3, eight = 8;
     return {
         {.name = "tokens=7 width=96", .inputs = {ids(7, 101), quantized}},
         {.name = "positions, scale, width=33",
-         .attrs = {{"scale", 2.5}, {"position_offset", three}},
+         .attrs = {{"scale", 2.5}, {"position_offset", 3}},
          .inputs = {ids(11, 29), table(29, 33), table(14, 33)}},
         {.name = "ids outside the vocabulary", .inputs = {odd_ids, table(13, 7), table(5, 7)}},
         {.name = "step, 3 of 4 rows, dtype=f16",
-         .attrs = {{"rows", four}, {"dtype", "f16"}},
+         .attrs = {{"rows", 4}, {"dtype", "f16"}},
          .inputs = {ids(20, 17), table(17, 64), table(20, 64), step_of_case(9, 3)}},
         {.name = "2 sequences, 3 and 1 of 4 rows, dtype=f16",
-         .attrs = {{"rows", eight}, {"dtype", "f16"}},
+         .attrs = {{"rows", 8}, {"dtype", "f16"}},
          .inputs = {own_ids, table(17, 64), table(20, 64), steps_of_case({step_of_case(9, 3), step_of_case(0, 1)})}},
         {.name = "2 sequences in reverse, 3 and 1 of 4 rows",
-         .attrs = {{"rows", eight}, {"dtype", "f16"}},
+         .attrs = {{"rows", 8}, {"dtype", "f16"}},
          .inputs = {own_ids, table(17, 64), table(20, 64),
                     reversed_lanes(steps_of_case({step_of_case(9, 3), step_of_case(0, 1)}))}},
         {.name = "2 sequences, ids of both",
-         .attrs = {{"rows", eight}, {"dtype", "f16"}},
+         .attrs = {{"rows", 8}, {"dtype", "f16"}},
          .inputs = {ids(20, 17), table(17, 64), table(20, 64),
                     steps_of_case({step_of_case(2, 4), step_of_case(16, 2)})}},
         {.name = "step beyond the table",
-         .attrs = {{"rows", four}, {"position_offset", three}},
+         .attrs = {{"rows", 4}, {"position_offset", 3}},
          .inputs = {ids(12, 17), table(17, 20), table(12, 20), step_of_case(7, 4)}},
         {.name = "no tokens", .inputs = {ids(0, 5), table(5, 8)}},
     };
@@ -155,9 +154,8 @@ const OpDef embedding_op =
 }  // namespace internal::ops::embedding
 
 Tensor embedding(Tensor ids, Tensor w, Tensor positions, EmbeddingOptions options, SourceLocation where) {
-    Attrs attrs{{"scale", options.scale},
-                {"position_offset", options.position_offset},
-                {"dtype", std::string(name_of(options.dtype))}};
+    Attrs attrs{
+        {"scale", options.scale}, {"position_offset", options.position_offset}, {"dtype", name_of(options.dtype)}};
     if (options.step) attrs.set("rows", options.rows);
     return add_call(ids.graph(), embedding_op, {ids, w, positions, options.step}, attrs, where)[0];
 }

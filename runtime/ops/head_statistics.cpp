@@ -60,10 +60,6 @@ std::vector<TensorType> infer(const OpCall& call) {
     return {{Shape{s.rows, s.heads, ROW_NUMBERS}, DType::f32}, {Shape{KEY_NUMBERS, s.heads, s.keys}, DType::f32}};
 }
 
-double scale_of(const OpCall& call) {
-    return call.attrs.number("scale", 1 / std::sqrt(static_cast<double>(call.in(q_).shape[2])));
-}
-
 // ---- the specification ----------------------------------------------------------------------------------------------
 
 /// Nothing where the key is not seen.
@@ -75,7 +71,7 @@ std::optional<double> weight_of(const OpCall& call, std::span<const HostTensor> 
     for (std::int64_t d = 0; d < s.width; ++d)
         dot += in[q_][(row * s.heads + head) * s.width + d] * in[k_][(key * s.kv_heads + kv_head) * s.width + d];
     const auto score =
-        ruled_score(call, in, rule_operands, s.rules(), rules, scale_of(call) * dot, 0, head, row, row, key);
+        ruled_score(call, in, rule_operands, s.rules(), rules, scale_of(call, q_) * dot, 0, head, row, row, key);
     const double lse = in[lse_][row * s.heads + head];
     if (!score || lse == -std::numeric_limits<double>::infinity()) return std::nullopt;  // NaN stays
     return std::exp(*score - lse) * (call.has(factors_) ? in[factors_][key * s.heads + head] : 1);
@@ -190,7 +186,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                               .first_row = u32(s.first_row),
                                               .rows = u32(s.rows),
                                               .keys = u32(s.keys),
-                                              .scale = static_cast<float>(scale_of(call)),
+                                              .scale = static_cast<float>(scale_of(call, q_)),
                                               .apart = s.apart,
                                               .columns = u32(s.columns)};
     LaunchPlan plan;
@@ -227,31 +223,28 @@ std::vector<Case> cases() {
         return sized(name, 20, 22, heads, kv_heads, width, std::move(attrs));
     };
     std::vector<Case> list = {
-        one("causal", 4, 2, 24, {{"first_row", I{2}}, {"rows", I{18}}, {"keys", I{20}}, {"causal", true}}),
-        one("all keys", 2, 2, 24, {{"rows", I{20}}, {"keys", I{22}}}),
-        one("nothing", 1, 1, 24, {{"rows", I{0}}, {"keys", I{0}}}),
-        one("window", 2, 1, 7,
-            {{"rows", I{20}}, {"keys", I{20}}, {"causal", true}, {"window_left", I{5}}, {"softcap", 3.0}})};
+        one("causal", 4, 2, 24, {{"first_row", 2}, {"rows", 18}, {"keys", 20}, {"causal", true}}),
+        one("all keys", 2, 2, 24, {{"rows", 20}, {"keys", 22}}), one("nothing", 1, 1, 24, {{"rows", 0}, {"keys", 0}}),
+        one("window", 2, 1, 7, {{"rows", 20}, {"keys", 20}, {"causal", true}, {"window_left", 5}, {"softcap", 3.0}})};
     Case& window = list.back();  // and slopes, and the norms of values
     window.inputs[position_bias_] = {
         .type = TensorType{Shape{2}}, .fill = Case::Fill::uniform, .high = 0.5, .fixed_type = true};
     window.inputs[factors_] = {
         .type = TensorType{Shape{22, 2}}, .fill = Case::Fill::uniform, .high = 2, .fixed_type = true};
     // more keys than a workgroup has lanes; more queries than keys; a class and 3 rows of 7 patches
-    list.push_back(sized("many keys", 150, 150, 2, 1, 24,
-                         {{"first_row", I{100}}, {"rows", I{50}}, {"keys", I{150}}, {"causal", true}}));
-    list.push_back(sized("another text", 30, 12, 2, 1, 24, {{"rows", I{30}}, {"keys", I{11}}, {"apart", true}}));
-    list.push_back(sized("an image", 22, 22, 2, 2, 24, {{"rows", I{22}}, {"keys", I{22}}, {"columns", I{7}}}));
+    list.push_back(
+        sized("many keys", 150, 150, 2, 1, 24, {{"first_row", 100}, {"rows", 50}, {"keys", 150}, {"causal", true}}));
+    list.push_back(sized("another text", 30, 12, 2, 1, 24, {{"rows", 30}, {"keys", 11}, {"apart", true}}));
+    list.push_back(sized("an image", 22, 22, 2, 2, 24, {{"rows", 22}, {"keys", 22}, {"columns", 7}}));
     const auto add_ruled = [&](const char* name, Attrs attrs) -> Case& {
-        attrs.set("rows", I{150}), attrs.set("keys", I{150});
+        attrs.set("rows", 150), attrs.set("keys", 150);
         list.push_back(sized(name, 150, 150, 2, 1, 24, std::move(attrs)));
         for (Case::Input& input : list.back().inputs) input.fixed_type = true;
         return list.back();
     };
-    add_ruled("two-sided window, global tokens",
-              {{"window_left", I{5}}, {"window_right", I{5}}, {"global_tokens", I{2}}});
+    add_ruled("two-sided window, global tokens", {{"window_left", 5}, {"window_right", 5}, {"global_tokens", 2}});
     Case& distances =
-        add_ruled("prefix, bias by distance", {{"causal", true}, {"prefix_len", I{70}}, {"position_bias", "distance"}});
+        add_ruled("prefix, bias by distance", {{"causal", true}, {"prefix_len", 70}, {"position_bias", "distance"}});
     distances.inputs[position_bias_] = {.type = TensorType{Shape{33, 2}}, .fixed_type = true};
     return list;
 }

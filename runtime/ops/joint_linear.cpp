@@ -140,7 +140,7 @@ std::vector<Case> cases() {
                         {},
                         one({12}, DType::f16)}},
             {.name = "gate of 5x35, bias",
-             .attrs = {{"gate", std::string("silu")}},
+             .attrs = {{"gate", "silu"}},
              .inputs = {one({5, 35}), one({19, 35}), one({19, 35}), {}, one({19}), one({19}), {}}},
             {.name = "three of 5x96, bias",
              .inputs = {one({5, 96}),
@@ -151,7 +151,7 @@ std::vector<Case> cases() {
                         {},
                         one({13})}},
             {.name = "gate of 1x96",
-             .attrs = {{"gate", std::string("gelu_tanh")}},
+             .attrs = {{"gate", "gelu_tanh"}},
              .inputs = {one({1, 96}), quantized(19, DType::q4_0), quantized(19, DType::q4_0), {}, {}, {}, {}}}};
 }
 

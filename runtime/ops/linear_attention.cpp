@@ -167,7 +167,7 @@ std::vector<Case> cases() {
     add("causal n=128, whole chunks", {128, 2, 12}, 15, {{"causal", true}});
     add("full n=130", {130, 3, 12}, 8, {});
     add("batch, heads first", {2, 2, 70, 12}, 8, {{"causal", true}, {"heads_first", true}, {"eps", 1e-3}});
-    add("made features", {65, 1, 12}, 15, {{"causal", true}, {"feature", std::string("none")}});
+    add("made features", {65, 1, 12}, 15, {{"causal", true}, {"feature", "none"}});
     for (Case::Input& input : list.back().inputs) input.fixed_type = true;
     add("one token, more features than lanes", {1, 1, 70}, 67, {{"causal", true}});
     add("no tokens", {0, 2, 12}, 8, {});
@@ -191,7 +191,7 @@ LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAtten
     Attrs attrs{{"eps", options.eps}};
     if (options.causal) attrs.set("causal", true);
     if (options.heads_first) attrs.set("heads_first", true);
-    if (!options.elu) attrs.set("feature", std::string("none"));
+    if (!options.elu) attrs.set("feature", "none");
     const std::vector<Tensor> results = add_call(q.graph(), linear_attention_op, {q, k, v}, attrs, where);
     return {results[ops::linear_attention::o_], results[ops::linear_attention::state_kv_],
             results[ops::linear_attention::state_k_], results[ops::linear_attention::lse_]};

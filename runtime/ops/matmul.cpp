@@ -22,9 +22,8 @@ namespace {
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &a = call.in(a_), &b = call.in(b_);
     for (int i : {a_, b_})
-        call.require(
-            call.in(i).shape.rank() >= 2 && call.in(i).shape.rank() <= 4,
-            std::string(at(call.op->operands, i)) + " is " + call.in(i).text() + ", but must have 2 to 4 dimensions");
+        call.require(call.in(i).shape.rank() >= 2 && call.in(i).shape.rank() <= 4,
+                     operand_is(call, i) + ", but must have 2 to 4 dimensions");
     const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
     require_floats(call, b_);
     require_weights(call, b_);
@@ -101,8 +100,7 @@ std::vector<Case> cases() {
     one("40x52x1040 NT, k in parts", {40, 1040}, {52, 1040}, {{"transpose_b", true}});
     list.back().inputs[a_].high = 0.1;  // rounding grows with k and with the operands, what is allowed does not
     with_weights();
-    one("17x33x48 NT bias gelu", {17, 48}, {33, 48}, {{"transpose_b", true}, {"activation", std::string("gelu_tanh")}},
-        true);
+    one("17x33x48 NT bias gelu", {17, 48}, {33, 48}, {{"transpose_b", true}, {"activation", "gelu_tanh"}}, true);
     in_f32();
     one("1x37x64 NT bias residual", {1, 64}, {37, 64}, {{"transpose_b", true}}, true, {1, 37});
     with_weights();
@@ -115,7 +113,7 @@ std::vector<Case> cases() {
     }
     one("1x21x35 NT", {1, 35}, {21, 35}, {{"transpose_b", true}}, true, {1, 21});
     with_weights();
-    one("5x40x132 NT gelu", {5, 132}, {40, 132}, {{"transpose_b", true}, {"activation", std::string("gelu_tanh")}});
+    one("5x40x132 NT gelu", {5, 132}, {40, 132}, {{"transpose_b", true}, {"activation", "gelu_tanh"}});
     in_f32();
     one("batch 2x3 broadcast", {2, 1, 9, 20}, {3, 20, 11}, {});
     one("batch shared b", {3, 7, 16}, {16, 10}, {{"alpha", 0.5}, {"beta", -1.25}}, false, {3, 7, 10});
@@ -157,7 +155,7 @@ Tensor matmul(Tensor a, Tensor b, MatmulOptions options, Tensor bias, Tensor res
     if (options.beta != 1) attrs.set("beta", options.beta);
     if (options.f16_operands) attrs.set("f16_operands", true);
     if (options.int8_operands) attrs.set("int8_operands", true);
-    if (options.activation != Activation::none) attrs.set("activation", std::string(name_of(options.activation)));
+    if (options.activation != Activation::none) attrs.set("activation", name_of(options.activation));
     return add_call(a.graph(), matmul_op, {a, b, bias, residual}, attrs, where)[0];
 }
 

@@ -95,7 +95,7 @@ std::vector<Case> cases() {
     add("padding of 2 sequences", {8, 8}, 2, true, steps_of_case({step_of_case(9, 1), step_of_case(0, 3)}));
     add("no tokens", {0, 8}, 2, true);
     list.push_back({.name = "equal logits",
-                    .attrs = {{"top_k", std::int64_t{2}}, {"renormalise", true}},
+                    .attrs = {{"top_k", 2}, {"renormalise", true}},
                     .inputs = {{.type = TensorType{Shape{2, 4}},
                                 .fill = Case::Fill::given,
                                 .given = {1, 1, 1, 1, -3, 2, 0, 2},

@@ -162,13 +162,11 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 std::vector<Case> cases() {
     std::vector<Case> list;
     const auto add = [&](Shape shape, std::int64_t heads, std::int64_t kv_heads, const char* layout, bool heads_first) {
-        list.push_back({.name = shape.text() + " " + std::to_string(heads) + "/" + std::to_string(kv_heads) + " " +
-                                layout + (heads_first ? " heads first" : ""),
-                        .attrs = {{"heads", heads},
-                                  {"kv_heads", kv_heads},
-                                  {"layout", std::string(layout)},
-                                  {"heads_first", heads_first}},
-                        .inputs = {{.type = TensorType{shape}}}});
+        list.push_back(
+            {.name = shape.text() + " " + std::to_string(heads) + "/" + std::to_string(kv_heads) + " " + layout +
+                     (heads_first ? " heads first" : ""),
+             .attrs = {{"heads", heads}, {"kv_heads", kv_heads}, {"layout", layout}, {"heads_first", heads_first}},
+             .inputs = {{.type = TensorType{shape}}}});
     };
     add({1, 3}, 1, 1, "concat", false);
     add({3, 5, 18}, 2, 2, "concat", true);
@@ -186,8 +184,7 @@ std::vector<Case> cases_write() {
     const auto floats = [](Shape shape, DType type = DType::f32) {
         return Case::Input{.type = TensorType{shape, type}, .fixed_type = true};
     };
-    const Attrs heads{{"heads", std::int64_t{4}}, {"kv_heads", std::int64_t{2}}},
-        per_head{{"heads", std::int64_t{2}}, {"layout", std::string("per_head")}};
+    const Attrs heads{{"heads", 4}, {"kv_heads", 2}}, per_head{{"heads", 2}, {"layout", "per_head"}};
     return {{.name = "3 of 4 rows, f16",
              .attrs = heads,
              .inputs = {floats({4, 64}), floats({12, 2, 8}, DType::f16), floats({12, 2, 8}, DType::f16),
@@ -223,8 +220,7 @@ const OpDef split_qkv_write_op = define_op(
 }  // namespace internal::ops::split_qkv
 
 QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head, SourceLocation where) {
-    const Attrs attrs{
-        {"heads", heads}, {"kv_heads", kv_heads}, {"layout", std::string(per_head ? "per_head" : "concat")}};
+    const Attrs attrs{{"heads", heads}, {"kv_heads", kv_heads}, {"layout", per_head ? "per_head" : "concat"}};
     const std::vector<Tensor> parts = add_call(x.graph(), split_qkv_op, {x}, attrs, where);
     return {parts[ops::split_qkv::q_], parts[ops::split_qkv::k_], parts[ops::split_qkv::v_]};
 }

@@ -78,7 +78,7 @@ std::vector<Case> cases() {
     const auto add = [&](const char* kind, Shape shape) {
         const TensorType type{shape, DType::f32};
         list.push_back({.name = std::string(kind) + " " + shape.text(),
-                        .attrs = {{"kind", std::string(kind)}},
+                        .attrs = {{"kind", kind}},
                         .inputs = {{.type = type, .high = 3}, {.type = type}}});
     };
     add("silu", {1});
@@ -89,12 +89,11 @@ std::vector<Case> cases() {
     add("silu", {0, 8});
     for (const Shape& packed : {Shape{3, 34}, Shape{5, 48}, Shape{2, 3, 8}, Shape{0, 6}})
         list.push_back({.name = "packed " + packed.text(),
-                        .attrs = {{"kind", std::string("silu")}},
+                        .attrs = {{"kind", "silu"}},
                         .inputs = {{.type = TensorType{packed}, .high = 3}, {}}});
-    list.push_back(
-        {.name = "by turns, limited",
-         .attrs = {{"kind", std::string("quick_gelu")}, {"interleaved", true}, {"limit", 2.0}, {"up_offset", 1.0}},
-         .inputs = {{.type = TensorType{Shape{5, 22}}, .high = 3}, {}}});
+    list.push_back({.name = "by turns, limited",
+                    .attrs = {{"kind", "quick_gelu"}, {"interleaved", true}, {"limit", 2.0}, {"up_offset", 1.0}},
+                    .inputs = {{.type = TensorType{Shape{5, 22}}, .high = 3}, {}}});
     list.push_back(
         {.name = "limited",
          .attrs = {{"limit", 1.5}},
@@ -112,7 +111,7 @@ const OpDef swiglu_op =
 
 Tensor swiglu(Tensor gate, Tensor up, Gating gating, SourceLocation where) {
     Attrs attrs;
-    if (gating.activation != Activation::silu) attrs.set("kind", std::string(name_of(gating.activation)));
+    if (gating.activation != Activation::silu) attrs.set("kind", name_of(gating.activation));
     if (gating.interleaved) attrs.set("interleaved", true);
     if (gating.limit != 0) attrs.set("limit", gating.limit);
     if (gating.up_offset != 0) attrs.set("up_offset", gating.up_offset);
