@@ -88,17 +88,27 @@ OpDef internal::define_op(const char* name, const char* summary, std::vector<con
                           decltype(OpDef::infer) infer, decltype(OpDef::reference) reference,
                           decltype(OpDef::cost) cost, std::vector<Kernel> kernels, decltype(OpDef::cases) cases,
                           StateOperands states) {
-    return {.name = name,
-            .summary = summary,
-            .operands = std::move(operands),
-            .infer = infer,
-            .reference = reference,
-            .cost = cost,
-            .kernels = std::move(kernels),
-            .cases = cases,
-            .step = states.step,
-            .context_rows = std::move(states.context_rows),
-            .alias = std::move(states.alias)};
+    return {name,
+            summary,
+            std::move(operands),
+            infer,
+            reference,
+            cost,
+            std::move(kernels),
+            cases,
+            states.step,
+            std::move(states.context_rows),
+            std::move(states.alias)};
+}
+
+std::vector<HostTensor> internal::run_reference(const OpDef& op, const Attrs& attrs,
+                                                std::span<const HostTensor> inputs) {
+    OpCall call{.op = &op, .attrs = attrs};
+    for (const HostTensor& input : inputs) call.inputs.emplace_back(input.type);
+    call.outputs = op.infer(call);
+    std::vector<HostTensor> outputs(call.outputs.begin(), call.outputs.end());
+    op.reference(call, inputs, outputs);
+    return outputs;
 }
 
 const OpDef* internal::find_op(const std::string& name) {

@@ -134,9 +134,22 @@ struct Case {
     std::vector<Input> inputs;
 };
 
-/// An input with these values.
+/// Inputs of cases: with these values, as a list of them; integers low ≤ i < high; floats, and floats of a weight.
 inline Case::Input filled_with(const TensorType& type, std::vector<double> values) {
     return {.type = type, .fill = Case::Fill::given, .given = std::move(values)};
+}
+inline Case::Input list_of(DType type, const std::vector<double>& values) {
+    return filled_with({Shape{std::ssize(values)}, type}, values);
+}
+inline Case::Input integers_below(const Shape& shape, std::int64_t high, double low = 0) {
+    return {
+        .type = TensorType{shape, DType::i32}, .fill = Case::Fill::ids, .low = low, .high = static_cast<double>(high)};
+}
+inline Case::Input floats(const Shape& shape) { return {.type = TensorType{shape}}; }
+inline Case::Input weights(const Shape& shape) { return {.type = TensorType{shape}, .weight = true}; }
+/// The type of an input that is absent unless `present`.
+inline std::optional<TensorType> only_if(bool present, const TensorType& type) {
+    return present ? std::optional(type) : std::nullopt;
 }
 
 /// Everything known about one operation. The ops of the runtime are made by `define_op`.
@@ -176,6 +189,9 @@ struct StateOperands {
 OpDef define_op(const char* name, const char* summary, std::vector<const char*> operands, decltype(OpDef::infer) infer,
                 decltype(OpDef::reference) reference, decltype(OpDef::cost) cost, std::vector<Kernel> kernels,
                 decltype(OpDef::cases) cases, StateOperands states = {});
+
+/// What the reference makes of these inputs, none of them absent.
+std::vector<HostTensor> run_reference(const OpDef& op, const Attrs& attrs, std::span<const HostTensor> inputs);
 
 /// Where Caps::ends_long_loops: the iterations of an invocation, of all its loops together.
 inline constexpr std::int64_t longest_loop = 65535;

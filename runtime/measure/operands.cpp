@@ -117,10 +117,7 @@ HostTensor expert_operand(const OpCall& call, int i) {
     const std::int64_t experts = call.in(w_).shape[0];
     const HostTensor choices = choices_of(call.in(index_), experts);
     if (i == index_) return choices;
-    OpCall sort{.op = &sort_by_expert_op, .attrs = {{"experts", experts}}, .inputs = {choices.type}};
-    sort.outputs = sort.op->infer(sort);
-    std::vector<HostTensor> out(sort.outputs.begin(), sort.outputs.end());
-    sort.op->reference(sort, {&choices, 1}, out);
+    const std::vector<HostTensor> out = run_reference(sort_by_expert_op, {{"experts", experts}}, {&choices, 1});
     return at(out, i == slots_   ? ops::sort_by_expert::slots_
                    : i == order_ ? ops::sort_by_expert::order_
                                  : ops::sort_by_expert::offsets_);

@@ -76,8 +76,8 @@ LaunchPlan launch_tiled(const OpCall& call, const Caps&) {
 bool fits_tiled(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     const std::array<std::uint32_t, 3> maximum = caps.max_workgroup_count;
-    return caps.max_workgroup_invocations >= 256 && caps.max_workgroup_size[0] >= 256 && s.batch > 0 &&
-           ceil_div(s.m, 16) <= maximum[0] && ceil_div(s.n, 16) <= maximum[1] && s.batch <= maximum[2];
+    return workgroup_size(caps) == 256 && s.batch > 0 && ceil_div(s.m, 16) <= maximum[0] &&
+           ceil_div(s.n, 16) <= maximum[1] && s.batch <= maximum[2];
 }
 
 LaunchPlan launch_plain(const OpCall& call, const Caps& caps) {
@@ -91,9 +91,7 @@ std::vector<Case> cases() {
     const auto add = [&](const char* name, Shape q, std::int64_t m) {
         Shape k = q;
         k[-2] = m;
-        list.push_back(
-            {.name = name,
-             .inputs = {{.type = TensorType{q}}, {.type = TensorType{k}}, {.type = TensorType{Shape{q[-1]}}}}});
+        list.push_back({.name = name, .inputs = {floats(q), floats(k), floats({q[-1]})}});
     };
     add("2x4 by 7 of 9", {2, 4, 9}, 7);
     add("33 by 17 of 40", {33, 40}, 17);

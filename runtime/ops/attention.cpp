@@ -325,16 +325,11 @@ bool fits_split(const OpCall& call, const Caps& caps) {
 }
 
 Case test_case(const char* name, Shape q, Shape k, std::int64_t dv, Attrs attrs, const Case::Input& step = {},
-               std::vector<double> kv_len = {}) {
+               const std::vector<double>& kv_len = {}) {
     Shape v = k;
     v[-1] = dv;
-    Case c{.name = name,
-           .attrs = attrs,
-           .inputs = {{.type = TensorType{q}}, {.type = TensorType{k}}, {.type = TensorType{v}}}};
-    c.inputs.push_back(step);
-    if (!kv_len.empty())
-        c.inputs.push_back(
-            filled_with(TensorType{Shape{static_cast<std::int64_t>(kv_len.size())}, DType::i32}, kv_len));
+    Case c{.name = name, .attrs = attrs, .inputs = {floats(q), floats(k), floats(v), step}};
+    if (!kv_len.empty()) c.inputs.push_back(list_of(DType::i32, kv_len));
     return c;
 }
 
@@ -350,12 +345,7 @@ std::vector<Case> ruled_cases() {
         for (Case::Input& input : c.inputs) input.fixed_type = true;
         list.push_back(std::move(c));
     };
-    const auto floats = [](Shape shape, double mean = 0) {
-        return Case::Input{.type = TensorType{shape}, .low = mean};
-    };
-    const auto integers = [](Shape shape, double maximum) {
-        return Case::Input{.type = TensorType{shape, DType::i32}, .fill = Case::Fill::ids, .high = maximum};
-    };
+    const auto around = [](double mean, Shape shape) { return Case::Input{.type = TensorType{shape}, .low = mean}; };
     // a cache of 70 rows of which 43 are filled, the last 3 by this run of 4
     const Case::Input cache = step_of_case(40, 3);
     add("causal window", 70, 70, {{"causal", true}, {"window_left", 6}});
@@ -365,10 +355,10 @@ std::vector<Case> ruled_cases() {
     add("two-sided window, global tokens", 70, 70, {{"window_left", 4}, {"window_right", 4}, {"global_tokens", 2}});
     add("dilated", 40, 70, {{"causal", true}, {"window_left", 12}, {"dilation", 3}});
     add("prefix", 70, 70, {{"causal", true}, {"prefix_len", 6}});
-    add("block mask", 70, 70, {{"causal", true}, {"block_size", 8}}, {{block_mask_, integers({9, 9}, 2)}});
-    add("segments", 70, 70, {}, {{segments_, integers({70}, 3)}});
-    add("alibi causal, sinks", 30, 70, {{"causal", true}}, {{position_bias_, floats({3}, 0.2)}, {sinks_, floats({3})}});
-    add("alibi both ways", 30, 70, {}, {{position_bias_, floats({3}, 0.2)}});
+    add("block mask", 70, 70, {{"causal", true}, {"block_size", 8}}, {{block_mask_, integers_below({9, 9}, 2)}});
+    add("segments", 70, 70, {}, {{segments_, integers_below({70}, 3)}});
+    add("alibi causal, sinks", 30, 70, {{"causal", true}}, {{position_bias_, around(0.2, {3})}, {sinks_, floats({3})}});
+    add("alibi both ways", 30, 70, {}, {{position_bias_, around(0.2, {3})}});
     add("bias by distance", 30, 70, {{"position_bias", "distance"}}, {{position_bias_, floats({33, 3})}});
     add("cache, bias by distance", 4, 70, {{"causal", true}, {"position_bias", "distance"}},
         {{step_, cache}, {position_bias_, floats({33, 3})}});
@@ -377,9 +367,9 @@ std::vector<Case> ruled_cases() {
     add("hard, cache, window, bias", 4, 70,
         {{"hard", true}, {"causal", true}, {"window_left", 6}, {"position_bias", "distance"}},
         {{step_, cache}, {position_bias_, floats({17, 3})}});
-    add("sinks, split", 1, 600, {{"causal", true}}, {{sinks_, floats({3}, 3)}});
+    add("sinks, split", 1, 600, {{"causal", true}}, {{sinks_, around(3, {3})}});
     add("entropy, window", 70, 70, {{"causal", true}, {"window_left", 6}, {"statistics", true}});
-    add("entropy, sinks, split", 1, 600, {{"causal", true}, {"statistics", true}}, {{sinks_, floats({3}, 3)}});
+    add("entropy, sinks, split", 1, 600, {{"causal", true}, {"statistics", true}}, {{sinks_, around(3, {3})}});
     add("entropy, window of a long text", 12, 4500,
         {{"causal", true}, {"window_left", 2500}, {"softcap", 30.0}, {"statistics", true}});
     add("entropy, cache", 4, 70, {{"causal", true}, {"statistics", true}}, {{step_, cache}, {sinks_, floats({3})}});
@@ -387,16 +377,16 @@ std::vector<Case> ruled_cases() {
     // more queries than keys: the first ones sit in front of all keys
     add("window, more queries than keys", 40, 20, {{"window_left", 4}, {"window_right", 4}, {"global_tokens", 2}});
     add("blocks, more queries than keys", 30, 20, {{"causal", true}, {"block_size", 8}},
-        {{block_mask_, integers({3, 3}, 2)}});
-    add("segments, more queries than keys", 30, 20, {}, {{segments_, integers({20}, 2)}});
+        {{block_mask_, integers_below({3, 3}, 2)}});
+    add("segments, more queries than keys", 30, 20, {}, {{segments_, integers_below({20}, 2)}});
     add("cache, window", 4, 70, {{"causal", true}, {"window_left", 6}}, {{step_, cache}});
     add("cache, blocks, alibi, sinks", 4, 70, {{"causal", true}, {"block_size", 8}},
         {{step_, cache},
-         {block_mask_, integers({9, 9}, 2)},
-         {position_bias_, floats({3}, 0.2)},
+         {block_mask_, integers_below({9, 9}, 2)},
+         {position_bias_, around(0.2, {3})},
          {sinks_, floats({3})}});
     add("lengths, dilated", 40, 70, {{"causal", true}, {"window_left", 12}, {"dilation", 3}},
-        {{kv_len_, filled_with(TensorType{Shape{1}, DType::i32}, {51})}});
+        {{kv_len_, list_of(DType::i32, {51})}});
     Case sequences =
         test_case("caches of 2 sequences, window", {2, 4, 3, 24}, {2, 70, 1, 24}, 24,
                   {{"causal", true}, {"window_left", 6}}, steps_of_case({step_of_case(40, 3), step_of_case(2, 4)}));
@@ -408,7 +398,7 @@ std::vector<Case> ruled_cases() {
     Case batch = test_case("batch, heads first, segments, mask, sinks, split", {2, 3, 2, 24}, {2, 1, 300, 24}, 24,
                            {{"heads_first", true}});
     batch.inputs.resize(10);
-    batch.inputs[segments_] = integers({2, 300}, 2);
+    batch.inputs[segments_] = integers_below({2, 300}, 2);
     batch.inputs[mask_] = floats({2, 3, 2, 300});
     batch.inputs[sinks_] = floats({3});
     for (Case::Input& input : batch.inputs) input.fixed_type = true;

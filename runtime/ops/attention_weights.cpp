@@ -120,8 +120,8 @@ std::vector<Case> cases() {
         // lse large enough that weights stay below 1
         return Case{.name = name,
                     .attrs = attrs,
-                    .inputs = {{.type = TensorType{Shape{12, heads, width}}},
-                               {.type = TensorType{Shape{20, kv_heads, width}}},
+                    .inputs = {floats({12, heads, width}),
+                               floats({20, kv_heads, width}),
                                {.type = TensorType{Shape{12, heads}}, .low = 4, .high = 0.5, .fixed_type = true}}};
     };
     return {one("causal window", 4, 2, 24,

@@ -96,14 +96,14 @@ std::vector<Case> cases() {
     std::vector<Case> list;
     const auto add = [&](const char* name, Shape x, bool training, bool affine) {
         const TensorType channels{Shape{x[1]}, DType::f32};
-        Case c{.name = name,
-               .attrs = {{"training", training}, {"eps", 1e-3}, {"momentum", 0.3}},
-               .inputs = {{.type = TensorType{x}, .low = 2, .high = 3}}};
-        c.inputs.push_back(affine ? Case::Input{.type = channels, .low = 1, .high = 0.2} : Case::Input{});
-        c.inputs.push_back(affine ? Case::Input{.type = channels} : Case::Input{});
-        c.inputs.push_back({.type = channels, .low = 2, .fixed_type = true});
-        c.inputs.push_back({.type = channels, .fill = Case::Fill::uniform, .low = 0.5, .high = 9, .fixed_type = true});
-        list.push_back(c);
+        list.push_back(
+            {.name = name,
+             .attrs = {{"training", training}, {"eps", 1e-3}, {"momentum", 0.3}},
+             .inputs = {{.type = TensorType{x}, .low = 2, .high = 3},
+                        {.type = only_if(affine, channels), .low = 1, .high = 0.2},
+                        {.type = only_if(affine, channels)},
+                        {.type = channels, .low = 2, .fixed_type = true},
+                        {.type = channels, .fill = Case::Fill::uniform, .low = 0.5, .high = 9, .fixed_type = true}}});
     };
     add("inference 4x6x5", {4, 6, 5}, false, true);
     add("training 4x6x5", {4, 6, 5}, true, true);

@@ -43,14 +43,11 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 }
 
 std::vector<Case> cases() {
-    const auto rows = [](Shape shape, bool weight = false) {
-        return Case::Input{.type = TensorType{shape}, .weight = weight};
-    };
     return {
-        {.name = "a row before 6 of 48", .inputs = {rows({1, 48}, true), rows({6, 48})}},
-        {.name = "rows of 3x11", .inputs = {rows({2, 3, 11}, true), rows({5, 3, 11})}},
-        {.name = "nothing first", .inputs = {rows({0, 8}, true), rows({3, 8})}},
-        {.name = "nothing behind", .inputs = {rows({3, 8}, true), rows({0, 8})}},
+        {.name = "a row before 6 of 48", .inputs = {weights({1, 48}), floats({6, 48})}},
+        {.name = "rows of 3x11", .inputs = {weights({2, 3, 11}), floats({5, 3, 11})}},
+        {.name = "nothing first", .inputs = {weights({0, 8}), floats({3, 8})}},
+        {.name = "nothing behind", .inputs = {weights({3, 8}), floats({0, 8})}},
     };
 }
 

@@ -105,42 +105,34 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 }
 
 std::vector<Case> cases() {
-    const auto table = [](std::int64_t rows, std::int64_t width, bool weight = false) {
-        return Case::Input{.type = TensorType{Shape{rows, width}}, .weight = weight};
-    };
-    const auto ids = [](std::int64_t n, std::int64_t vocab) {
-        return Case::Input{
-            .type = TensorType{Shape{n}, DType::i32}, .fill = Case::Fill::ids, .high = static_cast<double>(vocab)};
-    };
-    const Case::Input odd_ids = filled_with(TensorType{Shape{5}, DType::i32}, {-1, 0, 12, 13, 70000});
-    Case::Input own_ids = ids(40, 17);
-    own_ids.type->shape = Shape{2, 20};
-    Case::Input quantized = table(101, 96, true);  // three blocks a row: rows begin within groups
+    const Case::Input odd_ids = list_of(DType::i32, {-1, 0, 12, 13, 70000}), own_ids = integers_below({2, 20}, 17);
+    Case::Input quantized = weights({101, 96});  // three blocks a row: rows begin within groups
     quantized.quantized = DType::q8_0;
     return {
-        {.name = "tokens=7 width=96", .inputs = {ids(7, 101), quantized}},
+        {.name = "tokens=7 width=96", .inputs = {integers_below({7}, 101), quantized}},
         {.name = "positions, scale, width=33",
          .attrs = {{"scale", 2.5}, {"position_offset", 3}},
-         .inputs = {ids(11, 29), table(29, 33), table(14, 33)}},
-        {.name = "ids outside the vocabulary", .inputs = {odd_ids, table(13, 7), table(5, 7)}},
+         .inputs = {integers_below({11}, 29), floats({29, 33}), floats({14, 33})}},
+        {.name = "ids outside the vocabulary", .inputs = {odd_ids, floats({13, 7}), floats({5, 7})}},
         {.name = "step, 3 of 4 rows, dtype=f16",
          .attrs = {{"rows", 4}, {"dtype", "f16"}},
-         .inputs = {ids(20, 17), table(17, 64), table(20, 64), step_of_case(9, 3)}},
+         .inputs = {integers_below({20}, 17), floats({17, 64}), floats({20, 64}), step_of_case(9, 3)}},
         {.name = "2 sequences, 3 and 1 of 4 rows, dtype=f16",
          .attrs = {{"rows", 8}, {"dtype", "f16"}},
-         .inputs = {own_ids, table(17, 64), table(20, 64), steps_of_case({step_of_case(9, 3), step_of_case(0, 1)})}},
+         .inputs = {own_ids, floats({17, 64}), floats({20, 64}),
+                    steps_of_case({step_of_case(9, 3), step_of_case(0, 1)})}},
         {.name = "2 sequences in reverse, 3 and 1 of 4 rows",
          .attrs = {{"rows", 8}, {"dtype", "f16"}},
-         .inputs = {own_ids, table(17, 64), table(20, 64),
+         .inputs = {own_ids, floats({17, 64}), floats({20, 64}),
                     reversed_lanes(steps_of_case({step_of_case(9, 3), step_of_case(0, 1)}))}},
         {.name = "2 sequences, ids of both",
          .attrs = {{"rows", 8}, {"dtype", "f16"}},
-         .inputs = {ids(20, 17), table(17, 64), table(20, 64),
+         .inputs = {integers_below({20}, 17), floats({17, 64}), floats({20, 64}),
                     steps_of_case({step_of_case(2, 4), step_of_case(16, 2)})}},
         {.name = "step beyond the table",
          .attrs = {{"rows", 4}, {"position_offset", 3}},
-         .inputs = {ids(12, 17), table(17, 20), table(12, 20), step_of_case(7, 4)}},
-        {.name = "no tokens", .inputs = {ids(0, 5), table(5, 8)}},
+         .inputs = {integers_below({12}, 17), floats({17, 20}), floats({12, 20}), step_of_case(7, 4)}},
+        {.name = "no tokens", .inputs = {integers_below({0}, 5), floats({5, 8})}},
     };
 }
 

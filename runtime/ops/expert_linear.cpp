@@ -123,8 +123,8 @@ std::uint32_t max_tiles(const Sizes& s) { return ceil_div(s.choices, 64) + u32(s
 
 bool fits_tiled(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    return caps.max_workgroup_invocations >= 256 && caps.max_workgroup_size[0] >= 256 && s.choices > 0 &&
-           ceil_div(s.n, 64) <= caps.max_workgroup_count[0] && max_tiles(s) <= caps.max_workgroup_count[1];
+    return workgroup_size(caps) == 256 && s.choices > 0 && ceil_div(s.n, 64) <= caps.max_workgroup_count[0] &&
+           max_tiles(s) <= caps.max_workgroup_count[1];
 }
 
 LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
@@ -146,19 +146,14 @@ Case case_of(const char* name, std::int64_t rows, std::int64_t share, std::int64
     HostTensor index({Shape{rows * share, 1}, DType::i32});
     for (std::int64_t c = 0; c < rows * share; ++c)
         index[c] = c % 5 == 4 ? -1 : static_cast<double>(c * 7 % experts);  // some have none
-    OpCall sort{.op = &sort_by_expert_op,
-                .attrs = {{"experts", experts}, {"capacity", capacity}},
-                .inputs = {index.type},
-                .outputs = {}};
-    sort.outputs = sort.op->infer(sort);
-    std::vector<HostTensor> sorted(sort.outputs.begin(), sort.outputs.end());
-    sort.op->reference(sort, std::span(&index, 1), sorted);
+    const std::vector<HostTensor> sorted =
+        run_reference(sort_by_expert_op, {{"experts", experts}, {"capacity", capacity}}, {&index, 1});
     const auto given = [](const HostTensor& t) { return filled_with(t.type, t.data); };
     return {.name = name,
             .attrs = {{"transpose_w", transposed}},
-            .inputs = {{.type = TensorType{Shape{rows, k}}},
-                       {.type = TensorType{transposed ? Shape{experts, n, k} : Shape{experts, k, n}}, .weight = true},
-                       bias ? Case::Input{.type = TensorType{Shape{experts, n}}, .weight = true} : Case::Input{},
+            .inputs = {floats({rows, k}),
+                       weights(transposed ? Shape{experts, n, k} : Shape{experts, k, n}),
+                       {.type = only_if(bias, TensorType{Shape{experts, n}}), .weight = true},
                        given(index),
                        given(sorted[sort_by_expert::slots_]),
                        given(sorted[sort_by_expert::order_]),

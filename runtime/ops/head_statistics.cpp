@@ -207,17 +207,14 @@ std::vector<Case> cases() {
     // lse large enough that weights stay below 1; ids and marks of 0 to 3, so that tokens repeat
     const auto sized = [](const char* name, I n, I m, I heads, I kv_heads, I width, Attrs attrs) {
         const I tokens = attrs.flag("apart") ? n + m : m;
-        return Case{.name = name,
-                    .attrs = std::move(attrs),
-                    .inputs = {{.type = TensorType{Shape{n, heads, width}}},
-                               {.type = TensorType{Shape{m, kv_heads, width}}},
-                               {.type = TensorType{Shape{n, heads}}, .low = 4, .high = 0.5, .fixed_type = true},
-                               {},
-                               {},
-                               {},
-                               {},
-                               {},
-                               {.type = TensorType{Shape{tokens, 2}, DType::i32}, .fill = Case::Fill::ids, .high = 4}}};
+        Case c{.name = name,
+               .attrs = std::move(attrs),
+               .inputs = {floats({n, heads, width}),
+                          floats({m, kv_heads, width}),
+                          {.type = TensorType{Shape{n, heads}}, .low = 4, .high = 0.5, .fixed_type = true}}};
+        c.inputs.resize(tokens_ + 1);
+        c.inputs[tokens_] = integers_below({tokens, 2}, 4);
+        return c;
     };
     const auto one = [&](const char* name, I heads, I kv_heads, I width, Attrs attrs) {
         return sized(name, 20, 22, heads, kv_heads, width, std::move(attrs));

@@ -46,18 +46,15 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 }
 
 std::vector<Case> cases() {
-    const auto x = [](std::int64_t rows, std::int64_t cols) {
-        return Case::Input{.type = TensorType{Shape{rows, cols}}};
-    };
     return {
-        {.name = "5 of 8 rows", .inputs = {x(8, 48), step_of_case(30, 5)}},
-        {.name = "odd width", .inputs = {x(6, 33), step_of_case(0, 6)}},
+        {.name = "5 of 8 rows", .inputs = {floats({8, 48}), step_of_case(30, 5)}},
+        {.name = "odd width", .inputs = {floats({6, 33}), step_of_case(0, 6)}},
         {.name = "5, 0 and 8 of 8 rows of 3 sequences",
-         .inputs = {x(24, 48), steps_of_case({step_of_case(30, 5), step_of_case(7, 0), step_of_case(0, 8)})}},
+         .inputs = {floats({24, 48}), steps_of_case({step_of_case(30, 5), step_of_case(7, 0), step_of_case(0, 8)})}},
         {.name = "odd width, 2 sequences",
-         .inputs = {x(6, 33), steps_of_case({step_of_case(0, 2), step_of_case(9, 3)})}},
-        {.name = "nothing valid", .inputs = {x(3, 8), step_of_case(9, 0)}},
-        {.name = "more valid than rows", .inputs = {x(2, 1601), step_of_case(0, 7)}},
+         .inputs = {floats({6, 33}), steps_of_case({step_of_case(0, 2), step_of_case(9, 3)})}},
+        {.name = "nothing valid", .inputs = {floats({3, 8}), step_of_case(9, 0)}},
+        {.name = "more valid than rows", .inputs = {floats({2, 1601}), step_of_case(0, 7)}},
     };
 }
 

@@ -88,13 +88,12 @@ std::vector<Case> cases() {
     const auto add = [&](const char* name, Shape shape, bool affine, bool residual, double mean, double deviation) {
         const TensorType x{shape, DType::f32}, row{Shape{shape[-1]}, DType::f32};
         const bool wide = shape[-1] % 4 == 0;  // other storages of the weights: only in rows that are read by four
-        Case c{.name = name,
-               .attrs = {{"eps", affine ? 1e-5 : 1e-3}},
-               .inputs = {{.type = x, .low = mean, .high = deviation}}};
-        c.inputs.push_back(affine ? Case::Input{.type = row, .low = 1, .high = 0.2, .weight = wide} : Case::Input{});
-        c.inputs.push_back(affine ? Case::Input{.type = row, .weight = wide} : Case::Input{});
-        c.inputs.push_back(residual ? Case::Input{.type = x} : Case::Input{});
-        list.push_back(c);
+        list.push_back({.name = name,
+                        .attrs = {{"eps", affine ? 1e-5 : 1e-3}},
+                        .inputs = {{.type = x, .low = mean, .high = deviation},
+                                   {.type = only_if(affine, row), .low = 1, .high = 0.2, .weight = wide},
+                                   {.type = only_if(affine, row), .weight = wide},
+                                   {.type = only_if(residual, x)}}});
     };
     add("rows=1 cols=1", {1, 1}, true, false, 3, 2);
     add("rows=3 cols=64 residual", {3, 64}, true, true, 3, 2);

@@ -54,10 +54,7 @@ std::vector<Case> cases() {
         list.push_back(
             {.name = format("n={} experts={}", n, experts),
              .inputs = {{.type = TensorType{Shape{n, experts}}, .fill = Case::Fill::uniform, .fixed_type = true},
-                        {.type = TensorType{Shape{n, top_k}, DType::i32},
-                         .fill = Case::Fill::ids,
-                         .low = -1,
-                         .high = static_cast<double>(experts)}}});
+                        integers_below({n, top_k}, experts, -1)}});
     return list;
 }
 

@@ -47,25 +47,19 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 }
 
 std::vector<Case> cases() {
-    const auto seen = [](const std::vector<double>& words) {
-        return filled_with(TensorType{Shape{static_cast<std::int64_t>(words.size())}, DType::u32}, words);
-    };
-    const auto tokens = [](std::int64_t n, double vocab) {
-        return Case::Input{.type = TensorType{Shape{n}, DType::i32}, .fill = Case::Fill::ids, .high = vocab};
-    };
-    const Case::Input odd = filled_with(TensorType{Shape{6}, DType::i32}, {31, -1, 32, 96, 63, 0});
-    Case::Input two_seen = seen({0, 1, 0, 0, 9, 0}), two_tokens = tokens(10, 96);
-    two_seen.type->shape = Shape{2, 3}, two_tokens.type->shape = Shape{2, 5};
+    const auto seen = [](const std::vector<double>& words) { return list_of(DType::u32, words); };
+    const Case::Input odd = list_of(DType::i32, {31, -1, 32, 96, 63, 0}), two_tokens = integers_below({2, 5}, 96),
+                      two_seen = filled_with(TensorType{Shape{2, 3}, DType::u32}, {0, 1, 0, 0, 9, 0});
     return {
         {.name = "2 sequences",
          .inputs = {two_seen, two_tokens, steps_of_case({step_of_case(1, 3), step_of_case(4, 2)})}},
         {.name = "2 sequences in reverse",
          .inputs = {two_seen, two_tokens, reversed_lanes(steps_of_case({step_of_case(1, 3), step_of_case(4, 2)}))}},
         {.name = "300 of 400 tokens",
-         .inputs = {seen(std::vector<double>(32)), tokens(400, 997), step_of_case(50, 300)}},
+         .inputs = {seen(std::vector<double>(32)), integers_below({400}, 997), step_of_case(50, 300)}},
         {.name = "same words, ids outside", .inputs = {seen({4, 2147483648.0, 1}), odd, step_of_case(0, 5)}},
-        {.name = "nothing valid", .inputs = {seen({7, 0}), tokens(5, 64), step_of_case(2, 0)}},
-        {.name = "beyond the tokens", .inputs = {seen({0, 0}), tokens(5, 64), step_of_case(3, 9)}},
+        {.name = "nothing valid", .inputs = {seen({7, 0}), integers_below({5}, 64), step_of_case(2, 0)}},
+        {.name = "beyond the tokens", .inputs = {seen({0, 0}), integers_below({5}, 64), step_of_case(3, 9)}},
     };
 }
 

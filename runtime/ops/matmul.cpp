@@ -78,13 +78,14 @@ bool int8_profitable(const OpCall&, const Caps& caps) { return caps.integer_dot_
 
 std::vector<Case> cases() {
     std::vector<Case> list;
-    const auto type = [](Shape shape) { return std::optional(TensorType{shape}); };
     const auto one = [&](const char* name, Shape a, Shape b, Attrs attrs, bool bias = false, Shape residual = {}) {
-        Case c{.name = name, .attrs = attrs, .inputs = {{.type = type(a)}, {.type = type(b)}}};
         const std::int64_t n = attrs.flag("transpose_b") ? b[-2] : b[-1];
-        c.inputs.push_back(bias ? Case::Input{.type = type({n})} : Case::Input{});
-        c.inputs.push_back(residual.rank() > 0 ? Case::Input{.type = type(residual)} : Case::Input{});
-        list.push_back(c);
+        list.push_back({.name = name,
+                        .attrs = attrs,
+                        .inputs = {floats(a),
+                                   floats(b),
+                                   {.type = only_if(bias, TensorType{Shape{n}})},
+                                   {.type = only_if(residual.rank() > 0, TensorType{residual})}}});
     };
     // with_weights varies the storage of the weights, in_f32 the activation; the other cases share their pipelines.
     const auto with_weights = [&] { list.back().inputs[b_].weight = list.back().inputs[bias_].weight = true; };

@@ -100,10 +100,8 @@ LaunchPlan launch_matrices(const OpCall& call, const Caps& caps, const char* sha
                                              .STEP_B = vectors(tb ? s.k : s.n),
                                              .STEP_N = step_of(s.n),
                                              .BUFFERS = buffers_for(t.slice_bytes(!ta, tb), caps)};
-    Launch l = matmul_launch(call, shader, matmul_constants(call, t.lanes(), own), s);
-    l.groups = tile_grid(s, t.rows(), t.cols());
-    l.subgroup_size = t.subgroup;
-    return with_k_splits(call, caps, l, s, t.depth);
+    return launch_tiles(call, caps, shader, matmul_constants(call, t.lanes(), own), {t.rows(), t.cols(), t.depth},
+                        t.subgroup);
 }
 
 }  // namespace

@@ -18,13 +18,10 @@ bool fp16_profitable(const OpCall&, const Caps& caps) { return !caps.is_cpu() &&
 LaunchPlan launch_fp16(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const RegisterTile& tile = register_tile(s, caps);
-    constexpr std::uint32_t depth = 16;
     const params::MatmulFp16Constants own{
         .EACH_ROWS = tile.each_rows, .STEP_N = step_of(s.n), .STEP_K = s.k % 8 == 0 ? 8u : 1u};
-    Launch l =
-        matmul_launch(call, "matmul_fp16", matmul_constants(call, RegisterTile::side * RegisterTile::side, own), s);
-    l.groups = tile_grid(s, tile.rows(), tile.cols());
-    return with_k_splits(call, caps, l, s, depth);
+    return launch_tiles(call, caps, "matmul_fp16", matmul_constants(call, RegisterTile::lanes, own),
+                        {.rows = tile.rows(), .cols = tile.cols(), .depth = 16});
 }
 
 }  // namespace vantage::internal::ops::matmul

@@ -52,10 +52,9 @@ LaunchPlan launch_int8(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const RegisterTile& tile = register_tile(s, caps);
     const params::MatmulInt8Constants own{.EACH_ROWS = tile.each_rows, .STEP_N = step_of(s.n)};
-    Launch l =
-        matmul_launch(call, "matmul_int8", matmul_constants(call, RegisterTile::side * RegisterTile::side, own), s);
-    l.groups = tile_grid(s, tile.rows(), tile.cols());
-    return after_rounding(call, caps, with_k_splits(call, caps, l, s, params::QUANT_BLOCK));
+    return after_rounding(call, caps,
+                          launch_tiles(call, caps, "matmul_int8", matmul_constants(call, RegisterTile::lanes, own),
+                                       {tile.rows(), tile.cols(), params::QUANT_BLOCK}));
 }
 
 }  // namespace vantage::internal::ops::matmul

@@ -41,15 +41,21 @@ struct RegisterTile {
     static constexpr std::uint32_t side = 16, quads = 4;
     std::uint32_t rows() const { return side * each_rows; }
     std::uint32_t cols() const { return side * each_cols; }
+    static constexpr std::uint32_t lanes = side * side;
 };
 const RegisterTile& register_tile(const MatmulSizes& s, const Caps& caps);
 
 /// A grid with one workgroup for each tile of `rows` x `cols`, batches in z; whether a device supports such a grid.
 std::array<std::uint32_t, 3> tile_grid(const MatmulSizes& s, std::int64_t rows, std::int64_t cols);
 bool fits_grid(const std::array<std::uint32_t, 3>& groups, const Caps& caps);
-/// If tiles are too few to fill a device: splits k among several workgroups; a second launch adds their sums in order.
-/// The kernel of `launch` includes lib/matmul_store.glsl; its slices have `depth` elements of k.
-LaunchPlan with_k_splits(const OpCall& call, const Caps& caps, Launch launch, const MatmulSizes& s, std::int64_t depth);
+/// A launch with a workgroup for each tile. If tiles are too few to fill a device, k is split among several workgroups,
+/// and a second launch adds their sums in order. The kernel includes lib/matmul_store.glsl; its slices have `depth`
+/// elements of k.
+struct TileSize {
+    std::uint32_t rows, cols, depth;
+};
+LaunchPlan launch_tiles(const OpCall& call, const Caps& caps, const char* shader, std::vector<std::uint32_t> constants,
+                        const TileSize& tile, std::uint32_t subgroup_size = 0);
 
 /// 1 to 8 rows, b stored as [n, k]: bound by reading b once.
 bool has_few_rows(const OpCall& call);

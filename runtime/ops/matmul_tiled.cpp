@@ -36,21 +36,26 @@ bool fits_grid(const std::array<std::uint32_t, 3>& groups, const Caps& caps) {
     return true;
 }
 
-LaunchPlan with_k_splits(const OpCall& call, const Caps& caps, Launch launch, const MatmulSizes& s,
-                         std::int64_t depth) {
+LaunchPlan launch_tiles(const OpCall& call, const Caps& caps, const char* shader, std::vector<std::uint32_t> constants,
+                        const TileSize& tile, std::uint32_t subgroup_size) {
+    const MatmulSizes s = matmul_sizes(call);
+    Launch launch = matmul_launch(call, shader, std::move(constants), s);
+    launch.groups = tile_grid(s, tile.rows, tile.cols);
+    launch.subgroup_size = subgroup_size;
     const std::int64_t groups = count(launch.groups);
     const std::int64_t wanted =
         groups < enough_groups / 2 ? std::min<std::int64_t>({8, enough_groups / groups, s.k / 512}) : 1;
-    const std::int64_t k_per_split = ceil_div(ceil_div(s.k, std::max<std::int64_t>(wanted, 1)), depth) * depth;
+    const std::int64_t k_per_split =
+        ceil_div(ceil_div(s.k, std::max<std::int64_t>(wanted, 1)), tile.depth) * tile.depth;
     const std::uint32_t k_splits = k_per_split > 0 ? ceil_div(s.k, k_per_split) : 1;
     if (k_splits < 2 || k_splits * launch.groups[2] > caps.max_workgroup_count[2]) return launch;
     const std::uint32_t lanes = workgroup_size(caps);
-    auto constants = matmul_constants<params::MatmulReduceSplitsConstants>(call, lanes, {.STEP_N = step_of(s.n)});
-    constants.B_TYPE = 0;                           // it reads no b: calls of all weights share a pipeline
-    if (!call.has(bias_)) constants.BIAS_TYPE = 0;  // and so do those without a bias
+    auto adding = matmul_constants<params::MatmulReduceSplitsConstants>(call, lanes, {.STEP_N = step_of(s.n)});
+    adding.B_TYPE = 0;                           // it reads no b: calls of all weights share a pipeline
+    if (!call.has(bias_)) adding.BIAS_TYPE = 0;  // and so do those without a bias
     Launch reduce = launch;
     reduce.shader = "matmul_reduce_splits";
-    reduce.spec = constants;
+    reduce.spec = adding;
     reduce.replace(in(a_), scratch_in(0));
     reduce.groups = flat_grid(ceil_div(s.batches() * s.m * ceil_div(s.n, 4), lanes), caps);
     reduce.subgroup_size = 0;
@@ -68,26 +73,22 @@ LaunchPlan with_k_splits(const OpCall& call, const Caps& caps, Launch launch, co
 
 bool fits_tiled(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
-    return caps.max_workgroup_invocations >= 256 && caps.max_workgroup_size[0] >= 256 && s.m > 8 &&
-           fits_grid(tile_grid(s, small.rows(), small.cols()), caps);
+    return workgroup_size(caps) == 256 && s.m > 8 && fits_grid(tile_grid(s, small.rows(), small.cols()), caps);
 }
 
 LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const RegisterTile& tile = register_tile(s, caps);
     constexpr std::uint32_t side = RegisterTile::side, quads = RegisterTile::quads;
-    Launch l = matmul_launch(call, "matmul_tiled",
-                             matmul_constants<params::MatmulTiledConstants>(call, side * side,
-                                                                            {.SIDE_X = side,
-                                                                             .SIDE_Y = side,
-                                                                             .EACH_ROWS = tile.each_rows,
-                                                                             .EACH_COLS = tile.each_cols,
-                                                                             .QUADS = quads,
-                                                                             .STEP_K = step_of(s.k),
-                                                                             .STEP_N = step_of(s.n)}),
-                             s);
-    l.groups = tile_grid(s, tile.rows(), tile.cols());
-    return with_k_splits(call, caps, l, s, 4 * quads);
+    const params::MatmulTiledConstants own{.SIDE_X = side,
+                                           .SIDE_Y = side,
+                                           .EACH_ROWS = tile.each_rows,
+                                           .EACH_COLS = tile.each_cols,
+                                           .QUADS = quads,
+                                           .STEP_K = step_of(s.k),
+                                           .STEP_N = step_of(s.n)};
+    return launch_tiles(call, caps, "matmul_tiled", matmul_constants(call, RegisterTile::lanes, own),
+                        {tile.rows(), tile.cols(), 4 * quads});
 }
 
 }  // namespace vantage::internal::ops::matmul

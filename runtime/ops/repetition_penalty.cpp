@@ -52,11 +52,9 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 
 std::vector<Case> cases() {
     const auto of = [](std::int64_t rows, std::int64_t cols, const std::vector<double>& seen) {
-        return Case{
-            .name = format("rows={} cols={}", rows, cols),
-            .attrs = {{"penalty", 1.3}},
-            .inputs = {{.type = TensorType{Shape{rows, cols}}, .high = 3},
-                       filled_with(TensorType{Shape{static_cast<std::int64_t>(seen.size())}, DType::u32}, seen)}};
+        return Case{.name = format("rows={} cols={}", rows, cols),
+                    .attrs = {{"penalty", 1.3}},
+                    .inputs = {{.type = TensorType{Shape{rows, cols}}, .high = 3}, list_of(DType::u32, seen)}};
     };
     return {of(1, 64, {0xdeadbeef, 0x12345678}), of(3, 33, {0x8f00ff01, 1}), of(2, 4, {0xa}), of(0, 8, {0xff})};
 }

@@ -78,13 +78,11 @@ std::vector<Case> cases() {
     const auto add = [&](const char* name, Shape shape, double offset, bool weight, bool residual) {
         const TensorType x{shape, DType::f32}, row{Shape{shape[-1]}, DType::f32};
         const bool wide = shape[-1] % 4 == 0;  // other storages of the weights: only in rows that are read by four
-        Case c{.name = name,
-               .attrs = {{"eps", 1e-5}, {"weight_offset", offset}},
-               .inputs = {{.type = x, .low = 0.5, .high = 2}}};
-        c.inputs.push_back(weight ? Case::Input{.type = row, .low = 1 - offset, .high = 0.2, .weight = wide}
-                                  : Case::Input{});
-        c.inputs.push_back(residual ? Case::Input{.type = x} : Case::Input{});
-        list.push_back(c);
+        list.push_back({.name = name,
+                        .attrs = {{"eps", 1e-5}, {"weight_offset", offset}},
+                        .inputs = {{.type = x, .low = 0.5, .high = 2},
+                                   {.type = only_if(weight, row), .low = 1 - offset, .high = 0.2, .weight = wide},
+                                   {.type = only_if(residual, x)}}});
     };
     add("rows=1 cols=1", {1, 1}, 0, true, false);
     add("rows=3 cols=64 residual", {3, 64}, 0, true, true);

@@ -159,7 +159,6 @@ LaunchPlan launch_write(const OpCall& call, const Caps& caps) {
                      rope_write::step_, true);
 }
 
-Case::Input floats(Shape shape) { return {.type = TensorType{shape}}; }
 /// Any numbers serve: that cos² + sin² = 1 is not the kernel's business.
 Case::Input table_of(std::int64_t positions, std::int64_t rotary) {
     return {.type = TensorType{Shape{positions, rotary}},
@@ -170,15 +169,12 @@ Case::Input table_of(std::int64_t positions, std::int64_t rotary) {
 }
 
 std::vector<Case> cases() {
-    const auto given = [](const std::vector<double>& values) {
-        return filled_with(TensorType{Shape{static_cast<std::int64_t>(values.size())}, DType::i32}, values);
-    };
-    const std::vector<double> five{3, 0, 41, 7, 99};  // the last is outside the table
+    const Case::Input five = list_of(DType::i32, {3, 0, 41, 7, 99});  // the last is outside the table
     return {
-        {.name = "neox dim=64", .inputs = {floats({5, 3, 64}), table_of(50, 64), given(five)}},
+        {.name = "neox dim=64", .inputs = {floats({5, 3, 64}), table_of(50, 64), five}},
         {.name = "neox dim=80 rotary=32, batch, heads first",
          .attrs = {{"heads_first", true}},
-         .inputs = {floats({2, 3, 5, 80}), table_of(50, 32), given(five)}},
+         .inputs = {floats({2, 3, 5, 80}), table_of(50, 32), five}},
         {.name = "neox dim=9 rotary=6", .inputs = {floats({7, 2, 9}), table_of(7, 6)}},
         {.name = "gptj dim=24, step",
          .attrs = {{"interleaved", true}},
@@ -193,32 +189,29 @@ std::vector<Case> cases() {
              {floats({2, 2, 3, 24}), table_of(30, 24), {}, steps_of_case({step_of_case(11, 3), step_of_case(28, 3)})}},
         {.name = "gptj dim=10 rotary=4, heads first",
          .attrs = {{"interleaved", true}, {"heads_first", true}},
-         .inputs = {floats({3, 5, 10}), table_of(50, 4), given(five)}},
+         .inputs = {floats({3, 5, 10}), table_of(50, 4), five}},
         {.name = "rotary=0", .inputs = {floats({4, 1, 8}), table_of(4, 0)}},
         {.name = "no tokens", .inputs = {floats({0, 2, 8}), table_of(4, 8)}},
     };
 }
 
 std::vector<Case> cases_write() {
-    const auto state = [](Shape shape, bool weight = true) {
-        return Case::Input{.type = TensorType{shape}, .weight = weight};
-    };
     return {
         {.name = "neox dim=64, 3 of 4 rows",
-         .inputs = {floats({4, 2, 64}), table_of(16, 64), step_of_case(5, 3), state({12, 2, 64})}},
+         .inputs = {floats({4, 2, 64}), table_of(16, 64), step_of_case(5, 3), weights({12, 2, 64})}},
         {.name = "neox dim=64, 3 and 1 of 4 rows of 2 sequences, the second to the end of its cache",
          .inputs = {floats({8, 2, 64}), table_of(16, 64), steps_of_case({step_of_case(5, 3), step_of_case(11, 1)}),
-                    state({24, 2, 64})}},
+                    weights({24, 2, 64})}},
         {.name = "neox dim=64, 2 sequences in reverse",
          .inputs = {floats({8, 2, 64}), table_of(16, 64),
-                    reversed_lanes(steps_of_case({step_of_case(5, 3), step_of_case(11, 1)})), state({24, 2, 64})}},
+                    reversed_lanes(steps_of_case({step_of_case(5, 3), step_of_case(11, 1)})), weights({24, 2, 64})}},
         {.name = "gptj dim=24 rotary=16",
          .attrs = {{"interleaved", true}},
-         .inputs = {floats({3, 3, 24}), table_of(9, 16), step_of_case(6, 3), state({9, 72})}},
+         .inputs = {floats({3, 3, 24}), table_of(9, 16), step_of_case(6, 3), weights({9, 72})}},
         {.name = "dim=5 rotary=4, odd rows",
-         .inputs = {floats({4, 1, 5}), table_of(16, 4), step_of_case(3, 4), state({11, 1, 5}, false)}},
+         .inputs = {floats({4, 1, 5}), table_of(16, 4), step_of_case(3, 4), floats({11, 1, 5})}},
         {.name = "beyond the cache",
-         .inputs = {floats({4, 1, 8}), table_of(16, 8), step_of_case(4, 4), state({6, 1, 8})}},
+         .inputs = {floats({4, 1, 8}), table_of(16, 8), step_of_case(4, 4), weights({6, 1, 8})}},
     };
 }
 

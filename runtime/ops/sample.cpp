@@ -132,10 +132,8 @@ Case case_of(const char* name, const Draw& d) {
     std::copy(d.end_tokens.begin(), d.end_tokens.end(), step.given.begin() + STEP_END_TOKEN);
     std::vector<double> seen(static_cast<std::size_t>((d.vocab + 31) / 32), 0x5a5a0f0f);
     const Case::Input logits{.type = TensorType{Shape{1, d.vocab}}, .high = 2};
-    const Case::Input tokens{
-        .type = TensorType{Shape{16}, DType::i32}, .fill = Case::Fill::ids, .high = static_cast<double>(d.vocab)};
-    const Case::Input bits = filled_with(TensorType{Shape{(d.vocab + 31) / 32}, DType::u32}, seen);
-    return {.name = name, .inputs = {logits, tokens, step, d.penalty == 1 ? Case::Input{} : bits}};
+    const Case::Input bits = d.penalty == 1 ? Case::Input{} : list_of(DType::u32, seen);
+    return {.name = name, .inputs = {logits, integers_below({16}, d.vocab), step, bits}};
 }
 
 // Sequences of one vocabulary in one run, each with parameters and an end of its own.
@@ -172,15 +170,13 @@ std::vector<Case> cases() {
                         case_of("", {.temperature = 0, .penalty = 1.5f, .end = 15}),
                         case_of("", {.penalty = 1.1f, .seed = 6, .end = 12, .waiting = 1})});
     const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-    std::vector<double> all(3);
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<double>(i);
     return {
         case_of("temperature", {}),
         case_of("top-k, top-p, min-p, penalty",
                 {.temperature = 1.1f, .top_p = 0.95f, .min_p = 0.02f, .penalty = 1.3f, .top_k = 40, .seed = 4e9}),
         case_of("greedy with penalty", {.vocab = 5003, .temperature = 0, .penalty = 1.5f}),
         case_of("top-p of many", {.vocab = 50257, .temperature = 3, .top_p = 0.9f, .seed = 7}),
-        case_of("end token", {.vocab = 3, .end = 15, .end_tokens = all}),
+        case_of("end token", {.vocab = 3, .end = 15, .end_tokens = {0, 1, 2}}),
         case_of("context full", {.vocab = 5, .end = 15, .limit = 20}),
         case_of("nothing fits", {.vocab = 5, .end = 9, .limit = 9}),
         case_of("done", {.vocab = 5, .done = 1}),

@@ -71,10 +71,7 @@ std::vector<Case> cases() {
     const auto add = [&](const char* name, Shape index, std::int64_t experts, std::int64_t capacity, double lowest) {
         list.push_back({.name = name,
                         .attrs = {{"experts", experts}, {"capacity", capacity}},
-                        .inputs = {{.type = TensorType{index, DType::i32},
-                                    .fill = Case::Fill::ids,
-                                    .low = lowest,
-                                    .high = static_cast<double>(experts)}}});
+                        .inputs = {integers_below(index, experts, lowest)}});
     };
     add("5 experts", {40, 2}, 5, 0, 0);
     add("some without an expert", {33, 3}, 4, 0, -1);

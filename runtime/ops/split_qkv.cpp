@@ -108,11 +108,7 @@ std::vector<TensorType> infer_write(const OpCall& call) {
 }
 
 void reference_write(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    OpCall split = call;
-    split.inputs.resize(1);
-    split.outputs = infer(split);
-    std::vector<HostTensor> parts(split.outputs.begin(), split.outputs.end());
-    reference(split, in.first(1), parts);
+    const std::vector<HostTensor> parts = run_reference(split_qkv_op, call.attrs, in.first(1));
     out[q_] = parts[q_];
     const std::int64_t each = rows_of_each(call, x_, step_), context = rows_of_each(call, k_state_, step_),
                        cols = parts[k_].type.shape[1] * parts[k_].type.shape[2];
@@ -181,25 +177,25 @@ std::vector<Case> cases() {
 
 // The cache in f16, and f32 with rows of odd width; steps of one sequence, and of two.
 std::vector<Case> cases_write() {
-    const auto floats = [](Shape shape, DType type = DType::f32) {
+    const auto fixed = [](Shape shape, DType type = DType::f32) {
         return Case::Input{.type = TensorType{shape, type}, .fixed_type = true};
     };
     const Attrs heads{{"heads", 4}, {"kv_heads", 2}}, per_head{{"heads", 2}, {"layout", "per_head"}};
-    return {{.name = "3 of 4 rows, f16",
-             .attrs = heads,
-             .inputs = {floats({4, 64}), floats({12, 2, 8}, DType::f16), floats({12, 2, 8}, DType::f16),
-                        step_of_case(5, 3)}},
-            {.name = "3 and 2 of 4 rows of 2 sequences, the second to the end of its cache, f16",
-             .attrs = heads,
-             .inputs = {floats({8, 64}), floats({24, 2, 8}, DType::f16), floats({24, 2, 8}, DType::f16),
-                        steps_of_case({step_of_case(5, 3), step_of_case(10, 2)})}},
-            {.name = "2 sequences in reverse, f16",
-             .attrs = heads,
-             .inputs = {floats({8, 64}), floats({24, 2, 8}, DType::f16), floats({24, 2, 8}, DType::f16),
-                        reversed_lanes(steps_of_case({step_of_case(5, 3), step_of_case(10, 2)}))}},
-            {.name = "per head, odd rows, beyond the cache",
-             .attrs = per_head,
-             .inputs = {floats({4, 18}), floats({7, 2, 3}), floats({7, 2, 3}), step_of_case(5, 4)}}};
+    return {
+        {.name = "3 of 4 rows, f16",
+         .attrs = heads,
+         .inputs = {fixed({4, 64}), fixed({12, 2, 8}, DType::f16), fixed({12, 2, 8}, DType::f16), step_of_case(5, 3)}},
+        {.name = "3 and 2 of 4 rows of 2 sequences, the second to the end of its cache, f16",
+         .attrs = heads,
+         .inputs = {fixed({8, 64}), fixed({24, 2, 8}, DType::f16), fixed({24, 2, 8}, DType::f16),
+                    steps_of_case({step_of_case(5, 3), step_of_case(10, 2)})}},
+        {.name = "2 sequences in reverse, f16",
+         .attrs = heads,
+         .inputs = {fixed({8, 64}), fixed({24, 2, 8}, DType::f16), fixed({24, 2, 8}, DType::f16),
+                    reversed_lanes(steps_of_case({step_of_case(5, 3), step_of_case(10, 2)}))}},
+        {.name = "per head, odd rows, beyond the cache",
+         .attrs = per_head,
+         .inputs = {fixed({4, 18}), fixed({7, 2, 3}), fixed({7, 2, 3}), step_of_case(5, 4)}}};
 }
 
 }  // namespace

@@ -60,30 +60,24 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 }
 
 std::vector<Case> cases() {
-    const auto state = [](Shape shape, bool weight = true) {
-        return Case::Input{.type = TensorType{shape}, .weight = weight};
-    };
-    const auto rows = [](Shape shape, bool fixed = false) {
-        return Case::Input{.type = TensorType{shape}, .fixed_type = fixed};
-    };
+    const auto fixed = [](Shape shape) { return Case::Input{.type = TensorType{shape}, .fixed_type = true}; };
     return {
-        {.name = "4 rows of 2x24", .inputs = {state({9, 2, 24}), rows({4, 2, 24}), step_of_case(3, 4)}},
-        {.name = "3 of 8 rows from f32, odd width",
-         .inputs = {state({20, 33}), rows({8, 33}, true), step_of_case(7, 3)}},
-        {.name = "f32 rows of 64", .inputs = {state({5, 64}), rows({1, 64}, true), step_of_case(4, 1)}},
+        {.name = "4 rows of 2x24", .inputs = {weights({9, 2, 24}), floats({4, 2, 24}), step_of_case(3, 4)}},
+        {.name = "3 of 8 rows from f32, odd width", .inputs = {weights({20, 33}), fixed({8, 33}), step_of_case(7, 3)}},
+        {.name = "f32 rows of 64", .inputs = {weights({5, 64}), fixed({1, 64}), step_of_case(4, 1)}},
         {.name = "4 and 3 of 4 rows of 2 sequences, the first beyond its part",
-         .inputs = {state({18, 2, 24}), rows({8, 2, 24}), steps_of_case({step_of_case(8, 4), step_of_case(3, 3)})}},
+         .inputs = {weights({18, 2, 24}), floats({8, 2, 24}), steps_of_case({step_of_case(8, 4), step_of_case(3, 3)})}},
         {.name = "2 sequences in reverse",
-         .inputs = {state({18, 2, 24}), rows({8, 2, 24}),
+         .inputs = {weights({18, 2, 24}), floats({8, 2, 24}),
                     reversed_lanes(steps_of_case({step_of_case(5, 4), step_of_case(3, 2)}))}},
         {.name = "2 sequences in reverse, into a result of the run",
          .attrs = {{"by_lane", true}},
-         .inputs = {state({18, 2, 24}), rows({8, 2, 24}),
+         .inputs = {weights({18, 2, 24}), floats({8, 2, 24}),
                     reversed_lanes(steps_of_case({step_of_case(5, 4), step_of_case(3, 2)}))}},
-        {.name = "beyond the state", .inputs = {state({6, 5}, false), rows({4, 5}), step_of_case(5, 4)}},
-        {.name = "a number a row", .inputs = {state({12}, false), rows({5}), step_of_case(2, 5)}},
-        {.name = "without a step", .inputs = {state({4, 8}), rows({2, 8})}},
-        {.name = "nothing valid", .inputs = {state({4, 8}), rows({2, 8}), step_of_case(1, 0)}},
+        {.name = "beyond the state", .inputs = {floats({6, 5}), floats({4, 5}), step_of_case(5, 4)}},
+        {.name = "a number a row", .inputs = {floats({12}), floats({5}), step_of_case(2, 5)}},
+        {.name = "without a step", .inputs = {weights({4, 8}), floats({2, 8})}},
+        {.name = "nothing valid", .inputs = {weights({4, 8}), floats({2, 8}), step_of_case(1, 0)}},
     };
 }
 
