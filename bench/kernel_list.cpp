@@ -13,7 +13,6 @@
 #include "runtime/base/spirv.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/fuse.h"
-#include "runtime/graph/merge_projections.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
 #include "vantage/error.h"

@@ -14,7 +14,6 @@
 #include "runtime/base/log.h"
 #include "runtime/exec/tuning_files.h"
 #include "runtime/graph/fuse.h"
-#include "runtime/graph/merge_projections.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/session/model_access.h"
 

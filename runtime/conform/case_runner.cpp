@@ -7,8 +7,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
-#include "runtime/graph/call_graph.h"
-#include "runtime/graph/choose_kernel.h"
+#include "runtime/graph/schedule.h"
 #include "runtime/ops/checks.h"
 #include "vantage/plan.h"
 

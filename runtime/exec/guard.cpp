@@ -1,9 +1,9 @@
-#include "runtime/exec/guard.h"
-
+// Red zones: room between and behind values that no kernel may touch (CompileOptions::guard).
 #include <algorithm>
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
+#include "runtime/exec/plan_memory.h"
 #include "runtime/gpu/transfer.h"
 
 namespace vantage::internal {
@@ -12,9 +12,8 @@ namespace {
 
 /// Index of the first word that is not poison from `first` on; as many as there are when all are.
 std::size_t first_touched(std::span<const std::uint32_t> words, std::size_t first = 0) {
-    return static_cast<std::size_t>(std::find_if(words.begin() + static_cast<std::ptrdiff_t>(first), words.end(),
-                                                 [](std::uint32_t word) { return word != poison; }) -
-                                    words.begin());
+    while (first < words.size() && words[first] == poison) ++first;
+    return first;
 }
 
 std::vector<std::uint32_t> read_words(gpu::DeviceState& device, const gpu::Buffer& buffer, std::uint64_t offset,

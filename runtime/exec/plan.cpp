@@ -10,7 +10,6 @@
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/trace_span.h"
-#include "runtime/exec/guard.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/exec/plan_state.h"
 #include "runtime/exec/tuning_files.h"
@@ -19,7 +18,6 @@
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/graph_data.h"
-#include "runtime/graph/merge_projections.h"
 #include "vantage/vulkan.h"
 
 namespace vantage {
@@ -38,20 +36,18 @@ void Plan::State::compile(const Bindings* bindings) {
     if (options.f16_operands) allow_f16_operands(graph);
     if (options.int8_operands) allow_int8_operands(graph);
     const TuningTable& tuning = tuning_of(device.caps());
-    ScheduleOptions how{.tuning = &tuning, .keep_all = options.keep_all, .red_zone = options.guard ? red_zone : 0};
-    if (!options.kernel.empty())
-        how.choose = [&](const OpCall& call, const Caps& caps) -> const Kernel* {
-            for (const Kernel& kernel : call.op->kernels)
-                if (options.kernel == kernel.name && eligible(kernel, call, caps)) return &kernel;
-            return choose_kernel(call, caps, &tuning);
-        };
+    const KernelChoice choose = [&](const OpCall& call, const Caps& caps) -> const Kernel* {
+        for (const Kernel& kernel : call.op->kernels)
+            if (options.kernel == kernel.name && eligible(kernel, call, caps)) return &kernel;
+        return choose_kernel(call, caps, &tuning);
+    };
     if (fuses) {
-        const auto tuned = [&](const OpCall& call, const Caps& caps) { return choose_kernel(call, caps, &tuning); };
-        const std::vector<std::string> merged =
-            merge_projections(graph, device.caps(), how.choose ? how.choose : KernelChoice(tuned));
+        const std::vector<std::string> merged = merge_projections(graph, device.caps(), choose);
         fused.insert(fused.end(), merged.begin(), merged.end());
     }
-    schedule = make_schedule(graph, device.caps(), how);
+    schedule =
+        make_schedule(graph, device.caps(),
+                      {.choose = choose, .keep_all = options.keep_all, .red_zone = options.guard ? red_zone : 0});
     if (options.guard)
         if (const std::vector<std::string> hazards = find_hazards(graph, schedule); !hazards.empty())
             throw Error(ErrorKind::failure, "plan: " + hazards.front());
@@ -139,11 +135,8 @@ std::uint64_t Plan::State::run_trial(std::span<const int> segments, std::vector<
     };
     try {
         for (const int segment : segments) {
-            int before = -1;
-            for (const Dispatch& dispatch : schedule.dispatches) {
-                const int node = dispatch.node;
-                if (dispatch.segment != segment || node < 0 || node == before) continue;
-                before = node;
+            for (const int node : scheduled_nodes()) {
+                if (at(graph.nodes(), node).segment != segment) continue;
                 const auto trial = trial_of(node);
                 if (trial != trials.end()) {
                     const std::string fault = fault_of(node);
@@ -262,6 +255,13 @@ TimelinePoint Plan::submit(const After& after) {
 
 void Plan::wait(std::uint64_t ticket) { state().recorder->wait(ticket); }
 
+std::vector<int> Plan::State::scheduled_nodes() const {
+    std::vector<int> nodes;
+    for (const Dispatch& dispatch : schedule.dispatches)
+        if (dispatch.node >= 0 && (nodes.empty() || nodes.back() != dispatch.node)) nodes.push_back(dispatch.node);
+    return nodes;
+}
+
 std::vector<Divergence> Plan::State::check_node(std::size_t index) {
     const Node& node = graph.nodes()[index];
     const OpCall call = call_of(graph, node);
@@ -284,15 +284,12 @@ std::vector<Divergence> Plan::check(std::size_t max_count) {
     State& s = state();
     s.require_written(s.all_segments());
     std::vector<Divergence> all;
-    int before = -1;
-    for (const Dispatch& dispatch : s.schedule.dispatches) {  // in its order: memory is shared by it
-        if (dispatch.node < 0 || dispatch.node == before) continue;
-        before = dispatch.node;
+    for (const int node : s.scheduled_nodes()) {
         if (all.size() >= max_count) {
-            s.recorder->run_node(before);
+            s.recorder->run_node(node);
             continue;
         }
-        const std::vector<Divergence> found = s.check_node(static_cast<std::size_t>(before));
+        const std::vector<Divergence> found = s.check_node(static_cast<std::size_t>(node));
         all.insert(all.end(), found.begin(), found.end());
     }
     s.ran = true;

@@ -90,6 +90,8 @@ struct Plan::State {
     std::uint64_t submit(std::span<const int> segments, double filled);
 
     std::vector<int> all_segments() const;
+    /// In the order of the schedule, by which memory is shared.
+    std::vector<int> scheduled_nodes() const;
     std::vector<Divergence> check_node(std::size_t index);
     /// What is not finite in the results that a node has left.
     std::optional<Divergence> not_finite(std::size_t index);

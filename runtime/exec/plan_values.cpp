@@ -4,7 +4,6 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/exec/plan_state.h"
-#include "runtime/exec/upload_weight.h"
 #include "runtime/gpu/buffer_block.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/graph/graph_data.h"
@@ -14,13 +13,6 @@
 namespace vantage {
 
 namespace {
-
-template <class T>
-HostTensor host_tensor(const TensorType& type, std::span<const T> values) {
-    HostTensor tensor(type);
-    std::ranges::transform(values, tensor.data.begin(), [](T v) { return static_cast<double>(v); });
-    return tensor;
-}
 
 // Matrices [.., out, in], each element `unit` items long, as [.., in, out].
 template <class Item>
@@ -42,10 +34,6 @@ std::uint32_t word_of(DType type, double value) {
     std::uint32_t word = 0;
     std::memcpy(&word, bytes.data(), 4);
     return word;
-}
-
-bool overlap(std::uint64_t a, std::uint64_t a_bytes, std::uint64_t b, std::uint64_t b_bytes) {
-    return a < b + b_bytes && b < a + a_bytes;
 }
 
 }  // namespace
@@ -151,7 +139,7 @@ void Plan::State::bind(int id, MemoryPlace place, std::uint64_t bytes) {
         throw usage_error("plan: {} is {}, which takes {} bytes at a multiple of 16; the memory has {} at {:x}", name,
                           type.text(), needed, bytes, address);
     const auto refuse_shared = [&](std::uint64_t begin, std::uint64_t size, const std::string& other) {
-        if (overlap(address, needed, begin, size))
+        if (address < begin + size && begin < address + needed)
             throw usage_error("plan: the memory for " + name + " is that of " + other + ", too");
     };
     if (memory.arena) refuse_shared(memory.arena.address(), schedule.arena_bytes, "intermediates of the same plan");
@@ -168,7 +156,9 @@ void Plan::State::write(int id, std::span<const T> values) {
     const TensorType type = declared(id);
     if (std::ssize(values) != type.shape.elements())
         throw usage_error("plan: {} is {}, but {} values are given", name(id), type.text(), values.size());
-    upload(id, host_tensor(graph.value(id).type, values));
+    HostTensor tensor(graph.value(id).type);
+    std::ranges::copy(values, tensor.data.begin());
+    upload(id, tensor);
 }
 
 void Plan::write(const std::string& name, std::span<const float> values) {

@@ -9,7 +9,6 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/format.h"
 #include "runtime/base/trace_span.h"
-#include "runtime/exec/guard.h"
 #include "runtime/gpu/pipelines.h"
 #include "runtime/gpu/queue.h"
 

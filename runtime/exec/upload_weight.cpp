@@ -1,13 +1,14 @@
-#include "runtime/exec/upload_weight.h"
-
+// Weights on their way from a file or a caller to the device: turned to the layout and rounded to the storage that
+// kernels want.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <thread>
 #include <vector>
 
+#include "runtime/base/background.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/quantize.h"
+#include "runtime/exec/plan_memory.h"
 #include "runtime/gpu/transfer.h"
 
 namespace vantage::internal {
@@ -59,23 +60,11 @@ void convert(DType from, std::span<const std::byte> bytes, DType type, std::span
 void convert_in_two(DType from, std::span<const std::byte> bytes, DType type, std::span<std::byte> to) {
     const std::size_t elements = bytes.size() / info(from).bytes, group = info(type).elements,
                       half = elements / 2 / group * group;
-    std::exception_ptr failed;
-    const auto first = [&] {
-        try {
-            convert(from, bytes.first(half * info(from).bytes), type, to.first(half / group * info(type).bytes));
-        } catch (...) {
-            failed = std::current_exception();
-        }
-    };
-    std::jthread other;
-    try {
-        other = std::jthread(first);
-    } catch (const std::system_error&) {  // no more threads
-        first();
-    }
+    const Background first([&](const std::stop_token&) {
+        convert(from, bytes.first(half * info(from).bytes), type, to.first(half / group * info(type).bytes));
+    });
     convert(from, bytes.subspan(half * info(from).bytes), type, to.subspan(half / group * info(type).bytes));
-    if (other.joinable()) other.join();
-    if (failed) std::rethrow_exception(failed);
+    first.wait();
 }
 
 }  // namespace

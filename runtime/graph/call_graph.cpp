@@ -1,9 +1,7 @@
-#include "runtime/graph/call_graph.h"
-
 #include <algorithm>
 
 #include "runtime/base/format.h"
-#include "runtime/graph/op_def.h"
+#include "runtime/graph/schedule.h"
 
 namespace vantage::internal {
 

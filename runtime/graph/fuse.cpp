@@ -39,7 +39,7 @@ public:
             if (node.op == &layer_norm_op) merge_norm(node, ops::layer_norm::x_, ops::layer_norm::residual_);
             if (node.op == &rms_norm_op) merge_norm(node, ops::rms_norm::x_, ops::rms_norm::residual_);
         }
-        compact();
+        remove_merged_nodes(graph_);
         return fused_;
     }
 
@@ -177,21 +177,10 @@ private:
         add = merged;
     }
 
-    void compact() {
-        auto& all = nodes();
-        std::erase_if(all, [](const Node& node) { return node.op == nullptr; });
-        for (std::size_t i = 0; i < all.size(); ++i)
-            for (int id : all[i].outputs) value(id).node = static_cast<int>(i);
-    }
-
     Graph& graph_;
     std::vector<int> uses_;
     std::vector<std::string> fused_;
 };
-
-}  // namespace
-
-namespace {
 
 // A matrix [.., in, out] that a node may take transposed: which operand it is, and the flag that says so.
 struct LinearWeight {
@@ -206,6 +195,13 @@ std::optional<LinearWeight> linear_weight(const Node& node) {
 }
 
 }  // namespace
+
+void remove_merged_nodes(Graph& graph) {
+    std::vector<Node>& nodes = mutable_nodes(graph);
+    std::erase_if(nodes, [](const Node& node) { return node.op == nullptr; });
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        for (int id : nodes[i].outputs) at(mutable_values(graph), id).node = static_cast<int>(i);
+}
 
 void transpose_weights(Graph& graph) {
     std::vector<Node>& nodes = mutable_nodes(graph);

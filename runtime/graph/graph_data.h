@@ -18,8 +18,7 @@ struct GraphData {
 
 /// For passes that rewrite a graph (fusion): nodes and values as plain data, which the pass keeps consistent.
 struct GraphAccess {
-    static std::vector<Node>& nodes(Graph& graph) { return graph.data().nodes; }
-    static std::deque<Value>& values(Graph& graph) { return graph.data().values; }
+    static GraphData& data(Graph& graph) { return graph.data(); }
     static std::vector<Tensor> call(Graph& graph, const OpDef& op, std::vector<Tensor> inputs, Attrs attrs,
                                     SourceLocation where) {
         return graph.call(op, std::move(inputs), std::move(attrs), where);
@@ -35,7 +34,9 @@ struct GraphAccess {
     static Graph unshared(Graph graph) { return graph.data_.use_count() == 1 ? std::move(graph) : graph.copy(); }
 };
 
-inline std::vector<Node>& mutable_nodes(Graph& graph) { return GraphAccess::nodes(graph); }
-inline std::deque<Value>& mutable_values(Graph& graph) { return GraphAccess::values(graph); }
+inline std::vector<Node>& mutable_nodes(Graph& graph) { return GraphAccess::data(graph).nodes; }
+inline std::deque<Value>& mutable_values(Graph& graph) { return GraphAccess::data(graph).values; }
+/// Removes nodes without an op, which a pass has merged into others.
+void remove_merged_nodes(Graph& graph);
 
 }  // namespace vantage::internal

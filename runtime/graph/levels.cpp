@@ -1,9 +1,10 @@
-#include "runtime/graph/levels.h"
-
+// Levels: dispatches of one level are independent, and barriers separate levels.
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <utility>
+
+#include "runtime/graph/schedule.h"
 
 namespace vantage::internal {
 

@@ -1,9 +1,9 @@
-#include "runtime/graph/merge_projections.h"
-
+// Merges products of the same few rows into one launch.
 #include <algorithm>
 #include <map>
 
 #include "runtime/base/at.h"
+#include "runtime/graph/fuse.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/ops/joint_linear.h"
 #include "runtime/ops/matmul.h"
@@ -25,9 +25,7 @@ public:
         for (std::size_t i = 0; i < nodes_.size(); ++i)
             if (mergeable(nodes_[i])) alike[nodes_[i].inputs[a_]].push_back(i);
         for (const auto& [x, products] : alike) merge_alike(products);
-        std::erase_if(nodes_, [](const Node& node) { return node.op == nullptr; });
-        for (std::size_t i = 0; i < nodes_.size(); ++i)
-            for (int id : nodes_[i].outputs) at(mutable_values(graph_), id).node = static_cast<int>(i);
+        remove_merged_nodes(graph_);
         return merged_;
     }
 
@@ -73,8 +71,6 @@ private:
         const Node& first = nodes_[products.front()];
         Node joint{.op = &joint_linear_op,
                    .inputs = std::vector<int>(joint_linear_op.operands.size(), -1),
-                   .outputs = {},
-                   .attrs = {},
                    .scope = first.scope,
                    .where = first.where,
                    .segment = first.segment};
@@ -107,15 +103,10 @@ private:
                 return nullptr;
             unit = &node;
         }
-        const auto is_output = [&](int id) {
-            return std::ranges::any_of(graph_.outputs(),
-                                       [&](const auto& output) { return graph_.storage(output.second) == id; });
-        };
-        const auto is_viewed = [&](int id) {
-            return std::ranges::any_of(graph_.values(), [&](const Value& value) { return value.alias == id; });
-        };
-        for (int id : {gate, up})
-            if (is_output(id) || is_viewed(id)) return nullptr;
+        for (const auto& [name, id] : graph_.outputs())
+            if (graph_.storage(id) == gate || graph_.storage(id) == up) return nullptr;
+        for (const Value& view : graph_.values())
+            if (view.alias == gate || view.alias == up) return nullptr;
         return unit;
     }
 

@@ -88,17 +88,17 @@ OpDef internal::define_op(const char* name, const char* summary, std::vector<con
                           decltype(OpDef::infer) infer, decltype(OpDef::reference) reference,
                           decltype(OpDef::cost) cost, std::vector<Kernel> kernels, decltype(OpDef::cases) cases,
                           StateOperands states) {
-    return {name,
-            summary,
-            std::move(operands),
-            infer,
-            reference,
-            cost,
-            std::move(kernels),
-            cases,
-            states.step,
-            std::move(states.context_rows),
-            std::move(states.alias)};
+    return {.name = name,
+            .summary = summary,
+            .operands = std::move(operands),
+            .infer = infer,
+            .reference = reference,
+            .cost = cost,
+            .kernels = std::move(kernels),
+            .cases = cases,
+            .step = states.step,
+            .context_rows = std::move(states.context_rows),
+            .alias = std::move(states.alias)};
 }
 
 std::vector<HostTensor> internal::run_reference(const OpDef& op, const Attrs& attrs,

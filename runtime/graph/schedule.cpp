@@ -6,8 +6,6 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
-#include "runtime/graph/levels.h"
-#include "runtime/graph/memory_plan.h"
 #include "shaders/params/grid.h"
 
 namespace vantage::internal {
@@ -51,8 +49,7 @@ private:
     void add(int index) {
         const Node& node = at(graph_.nodes(), index);
         const OpCall call = call_of(graph_, node);
-        const Kernel* kernel =
-            options_.choose ? options_.choose(call, caps_) : choose_kernel(call, caps_, options_.tuning);
+        const Kernel* kernel = options_.choose(call, caps_);
         if (kernel == nullptr) throw Error(ErrorKind::unsupported, no_kernel(node, call), node.where);
         at(schedule_.kernels, index) = kernel;
         check_versions(node);
@@ -245,7 +242,7 @@ private:
 }  // namespace
 
 OpCall call_of(const Graph& graph, const Node& node) {
-    OpCall call{.op = node.op, .attrs = node.attrs, .inputs = {}, .outputs = {}, .where = node.where};
+    OpCall call{.op = node.op, .attrs = node.attrs, .where = node.where};
     for (int id : node.inputs) call.inputs.push_back(id >= 0 ? std::optional(graph.value(id).type) : std::nullopt);
     for (int id : node.outputs) call.outputs.push_back(graph.value(id).type);
     return call;

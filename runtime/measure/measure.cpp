@@ -10,7 +10,6 @@
 #include "runtime/exec/recorder.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/gpu/transfer.h"
-#include "runtime/graph/call_graph.h"
 #include "runtime/graph/choose_kernel.h"
 
 namespace vantage::internal {

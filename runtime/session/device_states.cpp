@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "runtime/base/at.h"
-#include "runtime/exec/guard.h"
+#include "runtime/exec/plan_memory.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/models/architecture.h"

@@ -13,8 +13,6 @@
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/graph_data.h"
-#include "runtime/graph/memory_plan.h"
-#include "runtime/graph/merge_projections.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
 #include "tests/host/made_up_devices.h"
@@ -156,7 +154,7 @@ TEST_CASE("memory is shared by what is never alive together", "[graph]") {
 TEST_CASE("values of a plan that are alive at once never share memory", "[graph]") {
     for_all_plans([](const Graph& graph, const Caps& caps) {
         for (const std::uint64_t zone : {std::uint64_t{0}, std::uint64_t{256}}) {
-            const Schedule schedule = make_schedule(graph, caps, {.choose = {}, .red_zone = zone});
+            const Schedule schedule = make_schedule(graph, caps, {.red_zone = zone});
             CHECK(schedule.arena_bytes <= schedule.naive_bytes + zone * 2 * schedule.arena_zones.size());
             const std::vector<Life> all = lives(graph, schedule);
             CHECK(!all.empty());
@@ -174,7 +172,7 @@ TEST_CASE("values of a plan that are alive at once never share memory", "[graph]
 }
 
 TEST_CASE("with keep_all nothing shares memory", "[graph]") {
-    const Schedule schedule = make_schedule(graph_of("gpt2", 8), graphics_card(), {.choose = {}, .keep_all = true});
+    const Schedule schedule = make_schedule(graph_of("gpt2", 8), graphics_card(), {.keep_all = true});
     CHECK(schedule.arena_bytes == schedule.naive_bytes);
     CHECK(make_schedule(graph_of("gpt2", 8), graphics_card()).arena_bytes < schedule.arena_bytes);
 }
@@ -185,7 +183,7 @@ TEST_CASE("no plan has a hazard, and every plan without barriers has", "[graph]"
     for_all_plans([](const Graph& graph, const Caps& caps) {
         const std::vector<std::string> hazards = find_hazards(graph, make_schedule(graph, caps));
         CHECK_THAT(hazards, Catch::Matchers::IsEmpty());
-        CHECK(!find_hazards(graph, make_schedule(graph, caps, {.choose = {}, .barriers = false})).empty());
+        CHECK(!find_hazards(graph, make_schedule(graph, caps, {.barriers = false})).empty());
     });
 }
 
