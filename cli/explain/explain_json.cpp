@@ -100,7 +100,7 @@ Json plan_json(const Plan& plan, std::int64_t rows, bool encoder) {
 void print_json(const Explanation& e) {
     const ModelInfo& info = e.model.info();
     Json symbols, plans = Json::array();
-    for (const auto& [symbol, meaning] : model_symbols())
+    for (const auto& [symbol, meaning, of_config] : model_symbols())
         symbols[std::string(1, symbol)] = {{"value", e.cost.values().at(symbol)}, {"meaning", meaning}};
     if (e.source) plans.push_back(plan_json(e.session.encoder_plan(e.tokens), e.tokens, true));
     for (const std::int64_t rows : e.plans) plans.push_back(plan_json(e.session.plan(rows), rows, false));

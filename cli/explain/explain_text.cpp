@@ -46,7 +46,7 @@ void print(const std::string& heading, const TextTable& table) {
 void print_sizes(const Explanation& e) {
     const ModelConfig& c = config_of(e.model);
     std::string text;
-    for (const auto& [symbol, meaning] : model_symbols()) {
+    for (const auto& [symbol, meaning, of_config] : model_symbols()) {
         const std::int64_t value = e.cost.values().at(symbol);
         if (value == 0 || symbol == 'b' || (symbol == 'K' && c.kv_heads == c.heads)) continue;
         text += format("{}{} = {} {}", text.empty() ? "" : ", ", symbol, value, meaning);

@@ -4,7 +4,7 @@
 
 #include "cli/shared/command_options.h"
 #include "runtime/base/log.h"
-#include "runtime/graph/kernel_names.h"
+#include "runtime/graph/choose_kernel.h"
 
 namespace vantage::cli {
 

@@ -6,7 +6,7 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/bench/report.h"
-#include "runtime/graph/kernel_names.h"
+#include "runtime/graph/choose_kernel.h"
 
 namespace vantage::internal {
 

@@ -14,14 +14,7 @@ CostModel::CostModel(const ModelConfig& config, DType cache, GraphOf graph_of)
     : config_(config), cache_(cache), graph_of_(std::move(graph_of)), values_(symbol_values(config, cache)) {}
 
 Graph CostModel::graph(std::int64_t rows, std::int64_t context, bool encoder, std::int64_t source) const {
-    return graph_of_({.rows = rows,
-                      .context = context,
-                      .encoder = encoder,
-                      .cache = cache_,
-                      .record_attention = {},
-                      .all_logits = false,
-                      .hidden = false,
-                      .source_context = source});
+    return graph_of_({.rows = rows, .context = context, .encoder = encoder, .cache = cache_, .source_context = source});
 }
 
 Formula CostModel::simplified(const Formula& formula) const {

@@ -6,10 +6,7 @@
 #include "runtime/cost/symbols.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
-#include "runtime/ops/attention.h"
-#include "runtime/ops/embedding.h"
-#include "runtime/ops/expert_linear.h"
-#include "runtime/ops/matmul.h"
+#include "runtime/ops/registry.h"
 
 namespace vantage::internal {
 

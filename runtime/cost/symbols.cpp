@@ -3,36 +3,29 @@
 namespace vantage::internal {
 
 const std::vector<ModelSymbol>& model_symbols() {
-    static const std::vector<ModelSymbol> all = {{'L', "layers"},
-                                                 {'l', "layers of the encoder"},
-                                                 {'d', "width"},
-                                                 {'H', "heads"},
-                                                 {'K', "key heads"},
-                                                 {'D', "head width"},
-                                                 {'f', "inner width"},
-                                                 {'g', "inner width of the encoder"},
-                                                 {'E', "experts"},
-                                                 {'k', "experts of a token"},
-                                                 {'V', "vocabulary"},
-                                                 {'C', "context"},
-                                                 {'b', "bytes of a cached number"}};
+    using Config = const ModelConfig&;
+    static const std::vector<ModelSymbol> all = {
+        {'L', "layers", [](Config c) { return c.layers; }},
+        {'l', "layers of the encoder", [](Config c) { return c.encoder.layers; }},
+        {'d', "width", [](Config c) { return c.width; }},
+        {'H', "heads", [](Config c) { return c.heads; }},
+        {'K', "key heads", [](Config c) { return c.kv_heads; }},
+        {'D', "head width", [](Config c) { return c.head_width; }},
+        {'f', "inner width", [](Config c) { return c.inner; }},
+        {'g', "inner width of the encoder", [](Config c) { return c.encoder.inner; }},
+        {'E', "experts", [](Config c) { return c.experts; }},
+        {'k', "experts of a token", [](Config c) { return c.experts_per_token; }},
+        {'V', "vocabulary", [](Config c) { return c.vocab; }},
+        {'C', "context", [](Config c) { return c.context; }},
+        {'b', "bytes of a cached number", nullptr}};
     return all;
 }
 
-SymbolValues symbol_values(const ModelConfig& c, DType cache) {
-    return {{'L', c.layers},
-            {'l', c.encoder.layers},
-            {'d', c.width},
-            {'H', c.heads},
-            {'K', c.kv_heads},
-            {'D', c.head_width},
-            {'f', c.inner},
-            {'g', c.encoder.inner},
-            {'E', c.experts},
-            {'k', c.experts_per_token},
-            {'V', c.vocab},
-            {'C', c.context},
-            {'b', static_cast<std::int64_t>(info(cache).bytes)}};
+SymbolValues symbol_values(const ModelConfig& config, DType cache) {
+    SymbolValues values{{'b', info(cache).bytes}};
+    for (const ModelSymbol& one : model_symbols())
+        if (one.value != nullptr) values[one.symbol] = one.value(config);
+    return values;
 }
 
 Formula size_formula(const SymbolValues& values, std::int64_t size, std::string_view order) {

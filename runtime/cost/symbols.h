@@ -15,6 +15,7 @@ namespace vantage::internal {
 struct ModelSymbol {
     char symbol;
     const char* meaning;
+    std::int64_t (*value)(const ModelConfig&);  ///< null for b, which the cache's type decides
 };
 const std::vector<ModelSymbol>& model_symbols();
 SymbolValues symbol_values(const ModelConfig& config, DType cache);

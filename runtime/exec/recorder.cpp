@@ -22,11 +22,16 @@ constexpr std::size_t dispatches_per_recording = 24;
 // Work per second that even a slow device manages; the first cut is made by it. Watchdogs end what lasts some seconds.
 constexpr double slow_gpu = 5e9, slow_cpu = 5e8;
 
-// Part `part` of `parts` of a grid along its longest axis: first workgroup and number of workgroups. x is cut only
-// where y is 1, since flat grids count workgroups by the width of x.
+// The longest axis along which a grid is cut: x only where y is 1, since flat grids count workgroups by the width of x.
+std::size_t cut_axis(const std::array<std::uint32_t, 3>& groups) {
+    const std::size_t other = groups[1] == 1 ? 0 : 1;
+    return groups[2] > groups[other] ? 2 : other;
+}
+
+// Part `part` of `parts` of a grid: first workgroup and number of workgroups.
 std::pair<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>> part_of(std::array<std::uint32_t, 3> groups,
                                                                               std::uint32_t part, std::uint32_t parts) {
-    const std::size_t axis = groups[1] == 1 ? (groups[2] > groups[0] ? 2 : 0) : (groups[2] > groups[1] ? 2 : 1);
+    const std::size_t axis = cut_axis(groups);
     const auto edge = [&](std::uint32_t p) { return u32(std::uint64_t{groups[axis]} * p / parts); };
     std::array<std::uint32_t, 3> base{0, 0, 0};
     base[axis] = edge(part);
@@ -148,10 +153,8 @@ void Recorder::record_all(double filled) {
     for (std::size_t first = 0; first < all.size();) {
         if (const double seconds = predicted_seconds(first); seconds > submission_seconds_ && !all[first].indirect) {
             const std::array<std::uint32_t, 3>& groups = all[first].launch.groups;
-            const std::uint32_t max_groups =
-                groups[1] == 1 ? std::max(groups[0], groups[2]) : std::max(groups[1], groups[2]);
-            const std::uint32_t parts =
-                std::min(max_groups, static_cast<std::uint32_t>(std::ceil(seconds / submission_seconds_)));
+            const std::uint32_t parts = std::min(groups[cut_axis(groups)],
+                                                 static_cast<std::uint32_t>(std::ceil(seconds / submission_seconds_)));
             for (std::uint32_t part = 0; part < parts; ++part) cut.push_back(recorded(first, first + 1, part, parts));
             ++first;
             continue;

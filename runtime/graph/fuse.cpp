@@ -5,16 +5,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/graph/graph_data.h"
-#include "runtime/ops/activation.h"
-#include "runtime/ops/attention.h"
-#include "runtime/ops/elementwise.h"
-#include "runtime/ops/expert_linear.h"
-#include "runtime/ops/layer_norm.h"
-#include "runtime/ops/matmul.h"
-#include "runtime/ops/rms_norm.h"
-#include "runtime/ops/rope.h"
-#include "runtime/ops/split_qkv.h"
-#include "runtime/ops/write.h"
+#include "runtime/ops/registry.h"
 
 namespace vantage::internal {
 

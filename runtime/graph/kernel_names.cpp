@@ -1,6 +1,7 @@
-#include "runtime/graph/kernel_names.h"
-
+// Kernels that were renamed.
 #include <array>
+
+#include "runtime/graph/choose_kernel.h"
 
 namespace vantage::internal {
 

@@ -5,9 +5,7 @@
 #include "runtime/base/at.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/graph_data.h"
-#include "runtime/ops/joint_linear.h"
-#include "runtime/ops/matmul.h"
-#include "runtime/ops/swiglu.h"
+#include "runtime/ops/registry.h"
 
 namespace vantage::internal {
 

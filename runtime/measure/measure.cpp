@@ -126,9 +126,7 @@ MeasuredCall::MeasuredCall(MeasuredCall&&) noexcept = default;
 const OpCall& MeasuredCall::call() const { return state_->call; }
 std::uint64_t MeasuredCall::bytes() const { return state_->bytes; }
 
-bool MeasuredCall::fits(const Kernel& kernel) const {
-    return vantage::eligible(kernel, state_->call, state_->device.caps());
-}
+bool MeasuredCall::fits(const Kernel& kernel) const { return eligible(kernel, state_->call, state_->device.caps()); }
 
 Prepared& MeasuredCall::State::prepared(const Kernel& kernel) {
     std::unique_ptr<Prepared>& made = kernels[&kernel];
@@ -232,11 +230,6 @@ std::vector<HostTensor> MeasuredCall::results(const Kernel& kernel, std::size_t 
             widen({pieces > 1 ? Shape{static_cast<std::int64_t>(pieces * each)} : type.shape, type.dtype}, bytes));
     }
     return results;
-}
-
-Measurement measure(const Device& device, const OpCall& call, const Kernel& kernel, const MeasureOptions& options,
-                    const OperandFill& fill) {
-    return MeasuredCall(device, call, fill).measure(kernel, options);
 }
 
 }  // namespace vantage::internal

@@ -63,8 +63,4 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// Measures one kernel of one call.
-Measurement measure(const Device& device, const OpCall& call, const Kernel& kernel, const MeasureOptions& options = {},
-                    const OperandFill& fill = default_operands());
-
 }  // namespace vantage::internal

@@ -6,24 +6,8 @@
 #include <random>
 
 #include "runtime/base/at.h"
-#include "runtime/ops/attention.h"
-#include "runtime/ops/attention_weights.h"
-#include "runtime/ops/batch_norm.h"
-#include "runtime/ops/embedding.h"
-#include "runtime/ops/entropy.h"
-#include "runtime/ops/expert_linear.h"
-#include "runtime/ops/head_statistics.h"
-#include "runtime/ops/last_row.h"
-#include "runtime/ops/load_balance.h"
-#include "runtime/ops/mark_seen.h"
-#include "runtime/ops/matmul.h"
-#include "runtime/ops/rope.h"
-#include "runtime/ops/route.h"
-#include "runtime/ops/sample.h"
-#include "runtime/ops/sort_by_expert.h"
-#include "runtime/ops/split_qkv.h"
+#include "runtime/ops/registry.h"
 #include "runtime/ops/step.h"
-#include "runtime/ops/write.h"
 
 namespace vantage::internal {
 

@@ -1,39 +1,7 @@
 // Every op there is. An explicit list: objects that register themselves vanish from static libraries.
-#include <array>
+#include "runtime/ops/registry.h"
 
-#include "runtime/ops/activation.h"
-#include "runtime/ops/additive_attention.h"
-#include "runtime/ops/argmax.h"
-#include "runtime/ops/attention.h"
-#include "runtime/ops/attention_weights.h"
-#include "runtime/ops/batch_norm.h"
-#include "runtime/ops/begin_step.h"
-#include "runtime/ops/concat.h"
-#include "runtime/ops/elementwise.h"
-#include "runtime/ops/embedding.h"
-#include "runtime/ops/entropy.h"
-#include "runtime/ops/expert_linear.h"
-#include "runtime/ops/head_statistics.h"
-#include "runtime/ops/heads.h"
-#include "runtime/ops/joint_linear.h"
-#include "runtime/ops/last_row.h"
-#include "runtime/ops/layer_norm.h"
-#include "runtime/ops/linear_attention.h"
-#include "runtime/ops/load_balance.h"
-#include "runtime/ops/mark_seen.h"
-#include "runtime/ops/matmul.h"
-#include "runtime/ops/patches.h"
-#include "runtime/ops/repetition_penalty.h"
-#include "runtime/ops/rms_norm.h"
-#include "runtime/ops/rope.h"
-#include "runtime/ops/route.h"
-#include "runtime/ops/sample.h"
-#include "runtime/ops/sampling_probs.h"
-#include "runtime/ops/softmax.h"
-#include "runtime/ops/sort_by_expert.h"
-#include "runtime/ops/split_qkv.h"
-#include "runtime/ops/swiglu.h"
-#include "runtime/ops/write.h"
+#include <array>
 
 namespace vantage::internal {
 

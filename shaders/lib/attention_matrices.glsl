@@ -5,6 +5,9 @@
 // then of their values, is read once for all of them; the next one is on its way meanwhile. Matrices are M x N x K;
 // STRIPES subgroups along the rows keep M rows each, and SHARES of them divide a stripe's keys and features. The
 // including kernel declares those constants and SCORE_STRIDE: vectors of 16 bytes from one row of `scores` to the next.
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
 #include "lib/fp16.glsl"
 #include "lib/sinks.glsl"
 #include "params/attention.h"

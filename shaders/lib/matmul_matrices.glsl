@@ -9,6 +9,9 @@
 // rounded: fits_coopmat says when that is allowed (docs/decisions.md). Operands beyond the edges are zeros, so that
 // tiles there take no other path. The including kernel declares those constants and STAGED: the vectors of 16 bytes
 // that it wants of `vectors` itself, in the end.
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
 #include "lib/matmul_store.glsl"
 #include "lib/fp16.glsl"
 

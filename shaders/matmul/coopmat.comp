@@ -3,11 +3,6 @@
 // Sums leave through shared memory, four of a row at a time: M rows of each subgroup, padded by 16 bytes.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#extension GL_EXT_control_flow_attributes : require
-#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#extension GL_KHR_cooperative_matrix : require
-#extension GL_KHR_memory_scope_semantics : require
-#extension GL_KHR_shader_subgroup_basic : require
 layout(local_size_x = 128, local_size_x_id = 0) in;
 #include "params/matmul.h"
 MATMUL_COOPMAT_CONSTANTS(VANTAGE_CONSTANT)
