@@ -99,7 +99,7 @@ struct MeasuredCall::State {
     std::vector<double> take(Prepared& p);
 };
 
-MeasuredCall::MeasuredCall(const Device& device, OpCall call, const OperandFill& fill)
+MeasuredCall::MeasuredCall(const Device& device, OpCall call, std::int64_t keys)
     : state_(std::make_unique<State>(device, std::move(call))) {
     State& s = *state_;
     s.call.inputs.resize(s.call.op->operands.size());
@@ -115,7 +115,7 @@ MeasuredCall::MeasuredCall(const Device& device, OpCall call, const OperandFill&
         const char* name = s.call.op->operands[i];
         s.bindings.buffers[name] = gpu::allocate(
             s.device.state(), std::max<std::uint64_t>(s.call.inputs[i]->bytes(), 4), gpu::MemoryKind::device, name);
-        s.blocks[i] = fill(s.call, static_cast<int>(i));
+        s.blocks[i] = default_operand(s.call, static_cast<int>(i), keys);
         s.fill(i);
     }
 }

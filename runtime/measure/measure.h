@@ -5,11 +5,16 @@
 #include <vector>
 
 #include "runtime/graph/op_def.h"
-#include "runtime/measure/operands.h"
 #include "vantage/device.h"
 #include "vantage/error.h"
 
 namespace vantage::internal {
+
+/// The content of operand `i` of a measured call: a whole number of elements, repeated until the operand is full. Valid
+/// and typical values by the meaning of the operand: ids within the table, a step whose rows are at the end of `keys`
+/// rows of the cache (0: a full cache), a uniform choice of experts, floats around 0 of such a size that sums stay near
+/// 1.
+std::vector<std::byte> default_operand(const OpCall& call, int i, std::int64_t keys = 0);
 
 struct MeasureOptions {
     double seconds = 0.25;  ///< device time of all samples, without the warm-up
@@ -38,9 +43,9 @@ inline bool is_of_one_kernel(ErrorKind kind) {
 /// A call with its operands in device memory. They are filled once for all kernels.
 class MeasuredCall {
 public:
-    /// Infers the results if `call` has none. Throws out_of_memory, before allocating, if operands and results do not
+    /// Its step is at the end of `keys` rows of the cache (0: a full cache). Infers the results if `call` has none. Throws out_of_memory, before allocating, if operands and results do not
     /// fit.
-    MeasuredCall(const Device& device, OpCall call, const OperandFill& fill = default_operands());
+    MeasuredCall(const Device& device, OpCall call, std::int64_t keys = 0);
     ~MeasuredCall();
     MeasuredCall(MeasuredCall&&) noexcept;
 

@@ -1,11 +1,11 @@
-#include "runtime/measure/operands.h"
-
+// Operands for measured calls.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
 
 #include "runtime/base/at.h"
+#include "runtime/measure/measure.h"
 #include "runtime/ops/registry.h"
 #include "runtime/ops/step.h"
 
@@ -156,14 +156,12 @@ HostTensor float_operand(const OpCall& call, int i, std::mt19937& random) {
 
 }  // namespace
 
-OperandFill default_operands(std::int64_t keys) {
-    return [keys](const OpCall& call, int i) {
-        std::mt19937 random(static_cast<unsigned>(7 + i));
-        const bool integers = call.in(i).dtype == DType::i32 || call.in(i).dtype == DType::u32;
-        HostTensor made = integers ? integer_operand(call, i, keys, random) : float_operand(call, i, random);
-        made.type.dtype = call.in(i).dtype;
-        return narrow(made);
-    };
+std::vector<std::byte> default_operand(const OpCall& call, int i, std::int64_t keys) {
+    std::mt19937 random(static_cast<unsigned>(7 + i));
+    const bool integers = call.in(i).dtype == DType::i32 || call.in(i).dtype == DType::u32;
+    HostTensor made = integers ? integer_operand(call, i, keys, random) : float_operand(call, i, random);
+    made.type.dtype = call.in(i).dtype;
+    return narrow(made);
 }
 
 }  // namespace vantage::internal

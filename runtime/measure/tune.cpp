@@ -24,7 +24,7 @@ double work_of(const OpCall& call) {
 class Tuner {
 public:
     Tuner(const Device& device, const OpCall& call, const TuneOptions& options)
-        : options_(options), measured_(device, call, default_operands(options.keys)) {
+        : options_(options), measured_(device, call, options.keys) {
         result_.default_kernel = result_.chosen = choose_kernel(measured_.call(), device.caps());
         for (const Kernel& kernel : call.op->kernels)
             if (eligible(kernel, measured_.call(), device.caps())) candidates_.push_back(&kernel);

@@ -17,12 +17,12 @@ struct Expected {
     OpCall call;
     std::vector<HostTensor> results;
 };
-Expected expected(const OpDef& op, const Case& test, const OperandFill& fill) {
+Expected expected(const OpDef& op, const Case& test) {
     PreparedCase prepared = prepare(op, test, {});
     for (std::size_t i = 0; i < prepared.call.inputs.size(); ++i) {
         if (!prepared.call.inputs[i]) continue;
         const TensorType& type = *prepared.call.inputs[i];
-        const std::vector<std::byte> block = fill(prepared.call, static_cast<int>(i));
+        const std::vector<std::byte> block = default_operand(prepared.call, static_cast<int>(i));
         std::vector<std::byte> all;
         while (all.size() < type.bytes()) all.insert(all.end(), block.begin(), block.end());
         prepared.inputs[i] = widen(type, std::span(all).first(type.bytes()));
@@ -41,7 +41,7 @@ TEST_CASE("measured kernels compute what their references do, on the usual opera
         const OpDef& op = *find_op(name);
         const Case test = op.cases().at(which);
         INFO(name << " " << test.name);
-        const Expected e = expected(op, test, default_operands());
+        const Expected e = expected(op, test);
         MeasuredCall measured(test_device(), e.call);
         const Kernel& kernel = op.kernels.back();
         const Measurement m = measured.measure(kernel, {.seconds = 1e-3, .min_samples = 2, .max_samples = 4});
