@@ -1,6 +1,5 @@
 #include "runtime/graph/op_def.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "runtime/base/errors.h"

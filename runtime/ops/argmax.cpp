@@ -2,7 +2,6 @@
 //   y_r = min { i : x_ri = max x_r }; NaN is never larger than anything
 #include "runtime/ops/argmax.h"
 
-#include <cmath>
 #include <limits>
 
 #include "runtime/base/format.h"
@@ -52,8 +51,7 @@ std::vector<Case> cases() {
     const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
     std::vector<Case> list;
     for (const auto& [rows, cols] : {std::pair{1, 1}, {5, 33}, {2, 5003}, {0, 8}})
-        list.push_back(
-            {.name = format("rows={} cols={}", rows, cols), .inputs = {{.type = TensorType{Shape{rows, cols}}}}});
+        list.push_back({.name = format("rows={} cols={}", rows, cols), .inputs = {floats({rows, cols})}});
     list.push_back(given(Shape{4, 5}, {1, 3, -2, 3, 3, -1, -2, -0.5, -0.5, -4, -0.0, 0, -1, 0, 0, -7, -7, -7, -7, -7}));
     list.back().name = "equal values";
     list.push_back(given(Shape{5, 3}, {nan, -5, -4, -inf, -inf, -inf, nan, nan, nan, -inf, -1e4, nan, 2, inf, nan}));

@@ -129,7 +129,7 @@ std::vector<Case> cases_pair() {
 std::vector<Case> cases_one() {
     std::vector<Case> list;
     for (const Shape& shape : {Shape{1}, Shape{3, 7}, Shape{2, 2112}, Shape{0, 4}})
-        list.push_back({.name = shape.text(), .attrs = {{"factor", -0.375}}, .inputs = {{.type = TensorType{shape}}}});
+        list.push_back({.name = shape.text(), .attrs = {{"factor", -0.375}}, .inputs = {floats(shape)}});
     return list;
 }
 

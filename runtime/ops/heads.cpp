@@ -87,7 +87,7 @@ std::vector<Case> cases_split() {
     const auto add = [&](Shape shape, std::int64_t heads) {
         list.push_back({.name = shape.text() + " heads=" + std::to_string(heads),
                         .attrs = {{"heads", heads}},
-                        .inputs = {{.type = TensorType{shape}}}});
+                        .inputs = {floats(shape)}});
     };
     add({1, 1}, 1);
     add({2, 6, 24}, 4);
@@ -100,7 +100,7 @@ std::vector<Case> cases_split() {
 std::vector<Case> cases_merge() {
     std::vector<Case> list;
     for (const Shape& shape : {Shape{1, 1, 1}, Shape{2, 4, 6, 5}, Shape{12, 37, 8}, Shape{3, 0, 8}})
-        list.push_back({.name = shape.text(), .inputs = {{.type = TensorType{shape}}}});
+        list.push_back({.name = shape.text(), .inputs = {floats(shape)}});
     return list;
 }
 

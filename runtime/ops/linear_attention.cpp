@@ -71,8 +71,8 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     const auto feature = [&](double x) { return !is_elu(call) ? x : x > 0 ? x + 1 : std::exp(x); };
     for (std::int64_t b = 0; b < s.batch; ++b)
         for (std::int64_t h = 0; h < s.heads; ++h) {
-            const auto at = [&](int operand, std::int64_t i, std::int64_t column, std::int64_t width) {
-                return in[static_cast<std::size_t>(operand)][s.row(b, h, i) * width + column];
+            const auto element = [&](int operand, std::int64_t i, std::int64_t column, std::int64_t width) {
+                return at(in, operand)[s.row(b, h, i) * width + column];
             };
             for (std::int64_t i = 0; i < s.n; ++i) {
                 double denominator = eps;
@@ -80,23 +80,22 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                 for (std::int64_t j = 0; j < (call.attrs.flag("causal") ? i + 1 : s.n); ++j) {
                     double weight = 0;
                     for (std::int64_t d = 0; d < s.d; ++d)
-                        weight += feature(at(q_, i, d, s.d)) * feature(at(k_, j, d, s.d));
+                        weight += feature(element(q_, i, d, s.d)) * feature(element(k_, j, d, s.d));
                     denominator += weight;
-                    for (std::int64_t e = 0; e < s.dv; ++e)
-                        sums[static_cast<std::size_t>(e)] += weight * at(v_, j, e, s.dv);
+                    for (std::int64_t e = 0; e < s.dv; ++e) at(sums, e) += weight * element(v_, j, e, s.dv);
                 }
                 for (std::int64_t e = 0; e < s.dv; ++e)
-                    out[o_][s.row(b, h, i) * s.dv + e] =
-                        denominator > 0 ? sums[static_cast<std::size_t>(e)] / denominator : 0;
+                    out[o_][s.row(b, h, i) * s.dv + e] = denominator > 0 ? at(sums, e) / denominator : 0;
                 out[lse_][s.row(b, h, i)] =
                     denominator > 0 ? std::log(denominator) : -std::numeric_limits<double>::infinity();
             }
             for (std::int64_t d = 0; d < s.d; ++d)
                 for (std::int64_t j = 0; j < s.n; ++j) {
-                    const double key = feature(at(k_, j, d, s.d));
+                    const double key = feature(element(k_, j, d, s.d));
                     const std::int64_t cell = (b * s.heads + h) * s.d + d;
                     out[state_k_][cell] += key;
-                    for (std::int64_t e = 0; e < s.dv; ++e) out[state_kv_][cell * s.dv + e] += key * at(v_, j, e, s.dv);
+                    for (std::int64_t e = 0; e < s.dv; ++e)
+                        out[state_kv_][cell * s.dv + e] += key * element(v_, j, e, s.dv);
                 }
         }
 }
@@ -161,7 +160,7 @@ std::vector<Case> cases() {
         const bool none = attrs.has("feature");  // features made before are not negative
         const Case::Input x{
             .type = TensorType{q}, .fill = none ? Case::Fill::uniform : Case::Fill::normal, .low = 0, .high = 1};
-        list.push_back({.name = name, .attrs = std::move(attrs), .inputs = {x, x, {.type = TensorType{v}}}});
+        list.push_back({.name = name, .attrs = std::move(attrs), .inputs = {x, x, floats(v)}});
     };
     add("causal n=200, over chunks", {200, 2, 12}, 15, {{"causal", true}});
     add("causal n=128, whole chunks", {128, 2, 12}, 15, {{"causal", true}});

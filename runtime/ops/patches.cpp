@@ -74,7 +74,7 @@ std::vector<Case> cases() {
     const auto add = [&](Shape x, std::int64_t height, std::int64_t width) {
         list.push_back({.name = x.text() + format(" by {} x {}", height, width),
                         .attrs = {{"patch_height", height}, {"patch_width", width}},
-                        .inputs = {{.type = TensorType{x}}}});
+                        .inputs = {floats(x)}});
     };
     add({2, 3, 12, 18}, 6, 6);
     add({1, 1, 5, 7}, 1, 1);

@@ -162,7 +162,7 @@ std::vector<Case> cases() {
             {.name = shape.text() + " " + std::to_string(heads) + "/" + std::to_string(kv_heads) + " " + layout +
                      (heads_first ? " heads first" : ""),
              .attrs = {{"heads", heads}, {"kv_heads", kv_heads}, {"layout", layout}, {"heads_first", heads_first}},
-             .inputs = {{.type = TensorType{shape}}}});
+             .inputs = {floats(shape)}});
     };
     add({1, 3}, 1, 1, "concat", false);
     add({3, 5, 18}, 2, 2, "concat", true);
