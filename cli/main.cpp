@@ -2,15 +2,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
-#include "cli/shared/profile.h"
+#include "cli/shared/output.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
@@ -30,10 +27,9 @@ int chosen_exit_code = 0;
 
 std::string version_text() {
     const BuildFacts& facts = build_facts();
-    std::string text = format("vantage {} ({})\ncompiler  {}\nglslang   {}\nkernels   {}", facts.version, facts.commit,
-                              facts.compiler, facts.glslang, join(facts.families));
-    for (const auto& left_out : facts.left_out) text += format("\nleft out  {}", left_out);
-    return text;
+    return format("vantage {} ({})\ncompiler  {}\nglslang   {}\nkernels   {}{}", facts.version, facts.commit,
+                  facts.compiler, facts.glslang, join(facts.families),
+                  join(facts.left_out, "", [](const auto& one) { return format("\nleft out  {}", one); }));
 }
 
 void apply_common(const CLI::App& app) {
@@ -124,10 +120,9 @@ int run(int argc, char** argv) {
     app.fallthrough();
     app.parse_complete_callback([&app] { apply_common(app); });
     add_common(app);
-    for (const auto add_command :
-         {add_demo, add_view, add_run, add_chat, add_inspect, add_heads, add_embed, add_classify, add_tokenize,
-          add_explain, add_devices, add_conform, add_tune, add_bench})
-        add_command(app);
+    for (const auto add : {add_demo, add_view, add_run, add_chat, add_inspect, add_heads, add_embed, add_classify,
+                           add_tokenize, add_explain, add_devices, add_conform, add_tune, add_bench})
+        add(app);
     check_values(app);
     add_environment_twins(app);
     add_environment_twins_when_parsed(app);

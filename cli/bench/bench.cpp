@@ -40,8 +40,8 @@ void add_bench(CLI::App& app) {
     CLI::App* bench = app.add_subcommand("bench", "Measure models, kernels and the limits of this device");
     bench->footer("docs/benchmarks.md explains the measurements and the columns.");
     bench->require_subcommand(1);
-    for (const auto add_command : {add_bench_model, add_bench_ops, add_bench_roofs, add_bench_compare, add_bench_view})
-        add_command(*bench);
+    for (const auto add : {add_bench_model, add_bench_ops, add_bench_roofs, add_bench_compare, add_bench_view})
+        add(*bench);
 }
 
 }  // namespace vantage::cli

@@ -8,7 +8,6 @@
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
-#include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "runtime/bench/model_bench.h"
 #include "runtime/models/config.h"

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdio>
 
-#include "cli/shared/cells.h"
 #include "runtime/inspect/worked_example.h"
 
 namespace vantage::cli {

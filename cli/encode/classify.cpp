@@ -1,23 +1,16 @@
 // vantage classify: labels of a text or of images, or predictions of masked tokens, by an encoder.
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
-#include "cli/shared/head_mask.h"
 #include "cli/shared/head_survey.h"
 #include "cli/shared/model_images.h"
 #include "cli/shared/probabilities.h"
-#include "cli/shared/profile.h"
 #include "cli/shared/terminal_page.h"
-#include "runtime/base/errors.h"
 #include "runtime/base/terminal.h"
 #include "runtime/models/config.h"
-#include "runtime/picture/shown_text.h"
 #include "runtime/session/model_access.h"
-#include "vantage/session.h"
 
 namespace vantage::cli {
 
@@ -84,22 +77,20 @@ std::vector<Question> questions(const Session& session, std::size_t top) {
 
 void print(const std::vector<Question>& all, const Model& model, bool json) {
     if (json) {
-        nlohmann::json list = nlohmann::json::array();
-        for (const Question& question : all) {
-            nlohmann::json guesses = nlohmann::json::array();
-            for (const Guess& guess : question.guesses)
-                guesses.push_back({{"text", guess.name}, {"probability", guess.probability}});
-            list.push_back({{"name", question.name}, {"answers", guesses}});
-        }
-        const nlohmann::json page = {{"schema_version", 1}, {"model", model.info().name}, {"questions", list}};
-        std::printf("%s\n", page.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-        return;
+        const auto guess_json = [](const Guess& guess) {
+            return Json{{"text", guess.name}, {"probability", guess.probability}};
+        };
+        const auto question_json = [&](const Question& question) {
+            return Json{{"name", question.name}, {"answers", json_list(question.guesses, guess_json)}};
+        };
+        return write_json(
+            {{"schema_version", 1}, {"model", model.info().name}, {"questions", json_list(all, question_json)}});
     }
     const Page page;
     for (const Question& question : all) {
-        if (all.size() > 1) std::printf("%s\n", page.bold(question.name).c_str());
+        if (all.size() > 1) print_line("{}", page.bold(question.name));
         for (const Guess& guess : question.guesses)
-            std::printf("  %.3f  %s\n", guess.probability, without_controls(guess.name).c_str());
+            print_line("  {:.3f}  {}", guess.probability, without_controls(guess.name));
     }
 }
 
@@ -145,24 +136,21 @@ void run(ClassifyOptions& o) {
 
 void add_classify(CLI::App& app) {
     auto o = std::make_shared<ClassifyOptions>();
-    CLI::App* command =
-        app.add_subcommand("classify", "Label a text or images, or predict masked tokens, with an encoder");
-    command->footer(
-        "Examples:\n"
-        "  vantage classify -m models/distilbert-sst2 -p \"What a fine day.\"\n"
-        "  vantage classify -m models/bert -p \"The dog chased the [MASK].\"\n"
-        "  vantage classify -m models/vit --image cat.jpg dog.png --top 3");
-    add_model_option(*command);
-    CLI::Option* prompt = add_option(*command, "-p,--prompt", o->prompt, "Input text; - reads stdin", "TEXT");
-    CLI::Option* images = add_images_option(*command, o->images)->excludes(prompt);
-    add_option(*command, "--pair", o->pair, "Second text, for models that take pairs", "TEXT");
-    command->add_option("--top", o->top, "Number of labels or tokens to print")
-        ->capture_default_str()
-        ->check(above_zero);
-    add_precision_option(*command, o->precision);
-    add_head_mask_option(*command, o->masked);
-    command->add_flag("--json", o->json, "Print one JSON object");
-    command->callback([o, prompt, images] {
+    CLI::App& command =
+        add_command(app, "classify", "Label a text or images, or predict masked tokens, with an encoder",
+                    "Examples:\n"
+                    "  vantage classify -m models/distilbert-sst2 -p \"What a fine day.\"\n"
+                    "  vantage classify -m models/bert -p \"The dog chased the [MASK].\"\n"
+                    "  vantage classify -m models/vit --image cat.jpg dog.png --top 3");
+    add_model_option(command);
+    CLI::Option* prompt = add_option(command, "-p,--prompt", o->prompt, "Input text; - reads stdin", "TEXT");
+    CLI::Option* images = add_images_option(command, o->images)->excludes(prompt);
+    add_option(command, "--pair", o->pair, "Second text, for models that take pairs", "TEXT");
+    add_setting(command, "--top", o->top, "Number of labels or tokens to print")->check(above_zero);
+    add_precision_option(command, o->precision);
+    add_head_mask_option(command, o->masked);
+    command.add_flag("--json", o->json, "Print one JSON object");
+    command.callback([o, prompt, images] {
         if (prompt->count() + images->count() == 0)
             throw usage_error("classify: no input; give -p TEXT or --image FILE");
         run(*o);

@@ -1,16 +1,12 @@
 // vantage embed: vectors of texts or images, by an encoder.
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "cli/generate/prompt_batch.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
-#include "cli/shared/generation_options.h"
-#include "cli/shared/head_mask.h"
 #include "cli/shared/model_images.h"
-#include "cli/shared/profile.h"
+#include "cli/shared/output.h"
 #include "cli/shared/progress.h"
-#include "runtime/base/errors.h"
 #include "runtime/base/terminal.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
@@ -83,7 +79,7 @@ void run(const EmbedCommand& o) {
     const std::int64_t width = model.info().width, count = std::ssize(all) / width;
     if (o.save.empty()) {
         for (auto vector = all.begin(); vector != all.end(); vector += width)
-            write_out(nlohmann::json(std::span(vector, vector + width)).dump() + "\n");
+            write_out(Json(std::span(vector, vector + width)).dump() + "\n");
         return;
     }
     write_safetensors(o.save, {{"embeddings", "F32", {count, width}, std::as_bytes(std::span(all))}},
@@ -94,31 +90,28 @@ void run(const EmbedCommand& o) {
 
 void add_embed(CLI::App& app) {
     auto o = std::make_shared<EmbedCommand>();
-    CLI::App* command = app.add_subcommand("embed", "Turn texts or images into vectors with an encoder");
-    command->footer(
+    CLI::App& command = add_command(
+        app, "embed", "Turn texts or images into vectors with an encoder",
         "Prints one vector per line as JSON. OUT holds the tensor embeddings [texts or images, width]. Texts of "
         "similar length run in batches.\n\n"
         "Examples:\n"
         "  vantage embed -m models/all-MiniLM-L6-v2 -p \"a red key\" -p \"a box\" --normalise\n"
         "  vantage embed -m models/bert --pooling cls --save out.safetensors < lines.txt\n"
         "  vantage embed -m models/vit --pooling cls --image cat.jpg dog.png");
-    add_model_option(*command);
+    add_model_option(command);
     CLI::Option* prompt =
-        add_option(*command, "-p,--prompt", o->prompts,
+        add_option(command, "-p,--prompt", o->prompts,
                    "Input text; can be given several times. Default: one text per line of stdin", "TEXT");
-    add_images_option(*command, o->images)->excludes(prompt);
-    command
-        ->add_option(
-            "--pooling", o->pooling,
-            "mean: mean of all tokens or patches; cls: the first token; pooler: the output of the model's pooler")
-        ->check(CLI::IsMember({"mean", "cls", "pooler"}))
-        ->capture_default_str();
-    command->add_flag("--normalise,--normalize", o->normalise,
-                      "Scale vectors to length 1, so that dot products are cosine similarities");
-    add_option(*command, "--save", o->save, "Write the vectors to this file (safetensors) instead of stdout", "FILE");
-    add_precision_option(*command, o->precision);
-    add_head_mask_option(*command, o->masked);
-    command->callback([o] { run(*o); });
+    add_images_option(command, o->images)->excludes(prompt);
+    add_setting(command, "--pooling", o->pooling,
+                "mean: mean of all tokens or patches; cls: the first token; pooler: the output of the model's pooler")
+        ->check(CLI::IsMember({"mean", "cls", "pooler"}));
+    command.add_flag("--normalise,--normalize", o->normalise,
+                     "Scale vectors to length 1, so that dot products are cosine similarities");
+    add_option(command, "--save", o->save, "Write the vectors to this file (safetensors) instead of stdout", "FILE");
+    add_precision_option(command, o->precision);
+    add_head_mask_option(command, o->masked);
+    command.callback([o] { run(*o); });
 }
 
 }  // namespace vantage::cli

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <optional>
 
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
@@ -92,28 +91,26 @@ void decode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
 
 void add_tokenize(CLI::App& app) {
     const auto options = std::make_shared<TokenizeOptions>();
-    CLI::App* command = app.add_subcommand("tokenize", "Convert text from stdin to token ids, or ids to text");
-    add_option(*command, "-m,--model", options->model, "Model folder with tokenizer.json. Default: the built-in model",
+    CLI::App& command = add_command(app, "tokenize", "Convert text from stdin to token ids, or ids to text",
+                                    "All bytes of stdin are encoded, including the last newline.\n\n"
+                                    "Examples:\n"
+                                    "  printf 'Hello, world' | vantage tokenize\n"
+                                    "  printf 'Hello, world' | vantage tokenize --json -m models/gpt2\n"
+                                    "  printf 'Who barked?' | vantage tokenize --pair 'The dog did.' -m models/bert\n"
+                                    "  echo '15496 11 995' | vantage tokenize --decode -m models/gpt2");
+    add_option(command, "-m,--model", options->model, "Model folder with tokenizer.json. Default: the built-in model",
                "DIR");
-    add_option(*command, "--tokenizer", options->tokenizer, "A tokenizer.json without a model", "FILE");
-    command->add_flag("--json", options->json,
-                      "Print JSON: ids, ids_with_special, tokens and offsets (in Unicode code points). With --pair "
-                      "also type_ids, and ids include special tokens. With --decode: text");
-    CLI::Option* decode = command->add_flag(
+    add_option(command, "--tokenizer", options->tokenizer, "A tokenizer.json without a model", "FILE");
+    command.add_flag("--json", options->json,
+                     "Print JSON: ids, ids_with_special, tokens and offsets (in Unicode code points). With --pair "
+                     "also type_ids, and ids include special tokens. With --decode: text");
+    CLI::Option* decode = command.add_flag(
         "--decode", options->decode, "Read ids (separated by spaces or commas, or a JSON array) and print their text");
-    add_option(*command, "--pair", options->pair, "Second text; both are encoded as a pair, with special tokens",
-               "TEXT")
+    add_option(command, "--pair", options->pair, "Second text; both are encoded as a pair, with special tokens", "TEXT")
         ->excludes(decode);
-    command->add_flag("--skip-special", options->skip_special, "Omit special tokens from the decoded text")
+    command.add_flag("--skip-special", options->skip_special, "Omit special tokens from the decoded text")
         ->needs(decode);
-    command->footer(
-        "All bytes of stdin are encoded, including the last newline.\n\n"
-        "Examples:\n"
-        "  printf 'Hello, world' | vantage tokenize\n"
-        "  printf 'Hello, world' | vantage tokenize --json -m models/gpt2\n"
-        "  printf 'Who barked?' | vantage tokenize --pair 'The dog did.' -m models/bert\n"
-        "  echo '15496 11 995' | vantage tokenize --decode -m models/gpt2");
-    command->callback([options] {
+    command.callback([options] {
         const Tokenizer tokenizer = open_tokenizer(*options);
         (options->decode ? decode_stdin : encode_stdin)(*options, tokenizer);
     });

@@ -2,10 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-#include <string>
 
-#include "cli/explain/explain_json.h"
-#include "cli/explain/explain_text.h"
+#include "cli/explain/explain_figures.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
@@ -25,8 +23,7 @@ struct ExplainOptions {
 };
 
 void run(ExplainOptions& o) {
-    const Device device = open_device();
-    const Model model = load_model(device);
+    const Model model = load_model(open_device());
     o.session.precision = precision_named(o.precision);
     Session session(model, o.session);
     const bool decoder = config_of(model).kind != ModelKind::encoder;
@@ -47,23 +44,20 @@ void run(ExplainOptions& o) {
 
 void add_explain(CLI::App& app) {
     auto o = std::make_shared<ExplainOptions>();
-    CLI::App* command =
-        app.add_subcommand("explain", "Show the parameters, costs, memory and execution plan of a model");
-    command->footer(
+    CLI::App& command = add_command(
+        app, "explain", "Show the parameters, costs, memory and execution plan of a model",
         "Costs are those of the fused operations. Bytes are the minimum that each must read and write. The first "
         "lines define the symbols of the formulas.\nExample:\n  vantage explain --tokens 100 --ctx 512");
-    add_model_option(*command);
-    command->add_option("--tokens", o->tokens, "Length of the prompt in tokens; 0: 64, or the context if it is shorter")
-        ->check(zero_or_more)
-        ->capture_default_str();
-    command
-        ->add_option("-c,--ctx,--context", o->session.context,
-                     "Context length in tokens; 0: the model's maximum, or less if memory is short")
-        ->check(zero_or_more)
-        ->capture_default_str();
-    add_precision_option(*command, o->precision);
-    command->add_flag("--json", o->json, "Print one JSON object");
-    command->callback([o] { run(*o); });
+    add_model_option(command);
+    add_setting(command, "--tokens", o->tokens,
+                "Length of the prompt in tokens; 0: 64, or the context if it is shorter")
+        ->check(zero_or_more);
+    add_setting(command, "-c,--ctx,--context", o->session.context,
+                "Context length in tokens; 0: the model's maximum, or less if memory is short")
+        ->check(zero_or_more);
+    add_precision_option(command, o->precision);
+    command.add_flag("--json", o->json, "Print one JSON object");
+    command.callback([o] { run(*o); });
 }
 
 }  // namespace vantage::cli

@@ -1,10 +1,9 @@
 #include "cli/explain/explain_figures.h"
-#include "runtime/base/at.h"
-#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <cctype>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/graph/schedule.h"
@@ -16,24 +15,9 @@
 #include "runtime/ops/rms_norm.h"
 #include "runtime/ops/rope.h"
 #include "runtime/ops/write.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
-
-namespace {
-
-BuildOptions build_options(const Model& model, std::int64_t rows, std::int64_t context, Precision precision,
-                           bool record_attention = false) {
-    return {.rows = rows,
-            .context = context,
-            .cache = precision == Precision::f32 ? DType::f32 : DType::f16,
-            .record_attention = std::vector<bool>(
-                static_cast<std::size_t>(std::max(config_of(model).layers, config_of(model).encoder.layers)),
-                record_attention),
-            .all_logits = false,
-            .hidden = false};
-}
-
-}  // namespace
 
 Explanation explanation(const Model& model, Session& session, std::int64_t tokens, Precision precision) {
     const bool decoder = config_of(model).kind != ModelKind::encoder;
@@ -100,17 +84,20 @@ std::map<std::string, TensorType> values_of(const Model& model, BuildOptions sha
 
 std::map<std::string, std::uint64_t> weight_bytes(const Model& model) {
     std::map<std::string, std::uint64_t> bytes;
-    for (const auto& [name, type] : values_of(model, build_options(model, 1, 1, Precision::f16), ValueKind::weight))
+    for (const auto& [name, type] : values_of(model, {.context = 1}, ValueKind::weight))
         bytes[name_of(type.dtype)] += type.bytes();
     return bytes;
 }
 
-std::map<std::string, std::uint64_t> state_bytes(const Model& model, std::int64_t context, Precision precision,
-                                                 bool record_attention) {
-    std::map<std::string, std::uint64_t> bytes;
-    for (const auto& [name, type] :
-         values_of(model, build_options(model, 1, context, precision, record_attention), ValueKind::state))
-        bytes[name.substr(0, name.find('.'))] += type.bytes();
+std::uint64_t recording_bytes(const Explanation& e) {
+    const ModelConfig& config = config_of(e.model);
+    const auto layers = static_cast<std::size_t>(std::max(config.layers, config.encoder.layers));
+    const BuildOptions recording{.context = e.session.context(),
+                                 .cache = e.precision == Precision::f32 ? DType::f32 : DType::f16,
+                                 .record_attention = std::vector<bool>(layers, true)};
+    std::uint64_t bytes = 0;
+    for (const auto& [name, type] : values_of(e.model, recording, ValueKind::state))
+        if (name.starts_with("watch.")) bytes += type.bytes();
     return bytes;
 }
 
@@ -185,31 +172,25 @@ DispatchLine line_of(const Graph& graph, const Schedule& schedule, const Dispatc
 
 std::vector<DispatchGroup> dispatch_groups(const Plan& plan) {
     const Graph& graph = plan.graph();
-    struct Run {
-        std::string layer;
-        std::vector<DispatchLine> lines;
-    };
-    std::vector<Run> runs;
+    std::vector<DispatchGroup> layers;  // consecutive dispatches of a layer; its name ends with a dot
     for (const Dispatch& dispatch : PlanAccess::schedule(plan).dispatches) {
         std::string layer = dispatch.node < 0 ? std::string() : layer_of(at(graph.nodes(), dispatch.node).scope);
-        if (dispatch.node < 0 && !runs.empty())
-            layer = runs.back().layer;  // a grid dispatch belongs to the dispatch after it
-        if (runs.empty() || runs.back().layer != layer) runs.push_back({layer, {}});
-        runs.back().lines.push_back(line_of(graph, PlanAccess::schedule(plan), dispatch, layer));
+        if (dispatch.node < 0 && !layers.empty())
+            layer = layers.back().name;  // a grid dispatch belongs to the dispatch after it
+        if (layers.empty() || layers.back().name != layer) layers.push_back({layer, 1, {}});
+        layers.back().dispatches.push_back(line_of(graph, PlanAccess::schedule(plan), dispatch, layer));
     }
     std::vector<DispatchGroup> groups;
-    std::string last;
-    const auto bare = [](const std::string& layer) {
-        return layer.empty() ? layer : layer.substr(0, layer.size() - 1);
-    };
-    for (const Run& run : runs) {
-        if (!groups.empty() && !run.layer.empty() && groups.back().dispatches == run.lines) {
-            DispatchGroup& group = groups.back();
-            group.name = (++group.times == 2 ? group.name : group.name.substr(0, group.name.find(" … "))) + " … " +
-                         bare(run.layer);
-        } else {
-            groups.push_back({bare(run.layer), 1, run.lines});
+    for (DispatchGroup& layer : layers) {
+        const bool again = !groups.empty() && !layer.name.empty() && groups.back().dispatches == layer.dispatches;
+        if (!layer.name.empty()) layer.name.pop_back();
+        if (!again) {
+            groups.push_back(std::move(layer));
+            continue;
         }
+        DispatchGroup& group = groups.back();
+        group.name =
+            (++group.times == 2 ? group.name : group.name.substr(0, group.name.find(" … "))) + " … " + layer.name;
     }
     return groups;
 }

@@ -1,4 +1,4 @@
-// The data of `vantage explain`: costs from the model's graphs, memory and dispatches from its plans.
+// The data of `vantage explain`: costs from the model's graphs, memory and dispatches from its plans; its output.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +37,8 @@ std::vector<std::int64_t> shown_contexts(std::int64_t max_tokens);
 /// Bytes of the weights by storage type.
 std::map<std::string, std::uint64_t> weight_bytes(const Model& model);
 
-/// Bytes of the states of a session with these options, by the first word of their names.
-std::map<std::string, std::uint64_t> state_bytes(const Model& model, std::int64_t context, Precision precision,
-                                                 bool record_attention);
+/// Bytes of the states that a session like this one has in addition while it records attention.
+std::uint64_t recording_bytes(const Explanation& e);
 
 /// One dispatch of a plan.
 struct DispatchLine {
@@ -58,5 +57,8 @@ struct DispatchGroup {
     std::vector<DispatchLine> dispatches;
 };
 std::vector<DispatchGroup> dispatch_groups(const Plan& plan);
+
+void print_text(const Explanation& e);
+void print_json(const Explanation& e);
 
 }  // namespace vantage::cli

@@ -1,8 +1,6 @@
-#include "cli/explain/explain_json.h"
-
-#include <cstdio>
-
-#include "runtime/base/json.h"
+// Output of `explain --json`.
+#include "cli/explain/explain_figures.h"
+#include "cli/shared/output.h"
 #include "runtime/cost/symbols.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/graph/schedule.h"
@@ -16,31 +14,27 @@ Json cost_json(const Cost& c) {
     return {{"flops", c.flops}, {"bytes_read", c.bytes_read}, {"bytes_written", c.bytes_written}};
 }
 
-Json parameters_json(const Explanation& e) {
-    Json all = Json::array();
-    for (const RoleWeights& one : e.weights)
-        all.push_back({{"component", name_of(one)},
-                       {"parameters", one.parameters},
-                       {"active", one.active},
-                       {"bytes", one.bytes},
-                       {"formula", one.formula.text()}});
-    return all;
+Json role_json(const RoleWeights& one) {
+    return {{"component", name_of(one)},
+            {"parameters", one.parameters},
+            {"active", one.active},
+            {"bytes", one.bytes},
+            {"formula", one.formula.text()}};
 }
 
 Json run_json(const Explanation& e, const RunCost& run) {
-    Json parts = Json::array(), ops = Json::array();
-    for (const RunCost::RoleCost& one : run.roles) {
+    const auto role = [](const RunCost::RoleCost& one) {
         Json entry = cost_json(one.cost);
         entry["part"] = name_of(one.role), entry["formula"] = one.flops.text();
-        parts.push_back(entry);
-    }
-    for (const RunCost::OpCost& op : run.ops) {
-        Json entry = cost_json(op.cost);
-        entry["op"] = op.op, entry["calls"] = op.calls;
-        ops.push_back(entry);
-    }
-    Json all = {{"parts", parts},
-                {"ops", ops},
+        return entry;
+    };
+    const auto op = [](const RunCost::OpCost& one) {
+        Json entry = cost_json(one.cost);
+        entry["op"] = one.op, entry["calls"] = one.calls;
+        return entry;
+    };
+    Json all = {{"parts", json_list(run.roles, role)},
+                {"ops", json_list(run.ops, op)},
                 {"total", cost_json(run.total())},
                 {"formula", e.cost.simplified(run.flops()).text()},
                 {"formula_flops", run.flops().value(run.values)},
@@ -53,14 +47,14 @@ Json run_json(const Explanation& e, const RunCost& run) {
 }
 
 Json cache_json(const Explanation& e) {
-    Json contexts = Json::array();
-    for (const std::int64_t tokens : shown_contexts(config_of(e.model).context))
-        contexts.push_back({{"tokens", tokens}, {"bytes", e.cost.cache_bytes(tokens)}});
+    const auto context = [&](std::int64_t tokens) {
+        return Json{{"tokens", tokens}, {"bytes", e.cost.cache_bytes(tokens)}};
+    };
     return {{"bytes_per_token", e.cost.cache_bytes(1)},
             {"formula", e.cost.cache_per_token().text()},
             {"cross_formula", e.cost.cache_per_token(AttentionKind::cross).text()},
             {"encoder_formula", e.cost.cache_per_token(AttentionKind::encoder).text()},
-            {"contexts", contexts}};
+            {"contexts", json_list(shown_contexts(config_of(e.model).context), context)}};
 }
 
 Json memory_json(const Explanation& e) {
@@ -69,30 +63,30 @@ Json memory_json(const Explanation& e) {
             {"cache", m.cache},
             {"states", m.states},
             {"intermediates", m.intermediates},
-            {"watched_if_asked", state_bytes(e.model, e.session.context(), e.precision, true)["watch"]},
+            {"watched_if_asked", recording_bytes(e)},
             {"context", e.session.context()}};
 }
 
 Json plan_json(const Plan& plan, std::int64_t rows, bool encoder) {
-    Json groups = Json::array();
-    for (const DispatchGroup& group : dispatch_groups(plan)) {
-        Json dispatches = Json::array();
-        for (const DispatchLine& d : group.dispatches)
-            dispatches.push_back({{"operation", d.what},
-                                  {"kernel", d.kernel},
-                                  {"result", d.result},
-                                  {"workgroups", d.grid},
-                                  {"barrier_before", d.barrier}});
-        groups.push_back({{"name", group.name}, {"times", group.times}, {"dispatches", dispatches}});
-    }
+    const auto dispatch = [](const DispatchLine& d) {
+        return Json{{"operation", d.what},
+                    {"kernel", d.kernel},
+                    {"result", d.result},
+                    {"workgroups", d.grid},
+                    {"barrier_before", d.barrier}};
+    };
+    const auto group = [&](const DispatchGroup& g) {
+        return Json{{"name", g.name}, {"times", g.times}, {"dispatches", json_list(g.dispatches, dispatch)}};
+    };
+    const Schedule& schedule = PlanAccess::schedule(plan);
     return {{"rows", rows},
             {"encoder", encoder},
-            {"dispatches", PlanAccess::schedule(plan).dispatches.size()},
-            {"groups", groups},
+            {"dispatches", schedule.dispatches.size()},
+            {"groups", json_list(dispatch_groups(plan), group)},
             {"fused", plan.fused()},
-            {"arena_bytes", PlanAccess::schedule(plan).arena_bytes},
-            {"arena_bytes_alive_at_once", PlanAccess::schedule(plan).live_bytes},
-            {"arena_bytes_without_sharing", PlanAccess::schedule(plan).naive_bytes}};
+            {"arena_bytes", schedule.arena_bytes},
+            {"arena_bytes_alive_at_once", schedule.live_bytes},
+            {"arena_bytes_without_sharing", schedule.naive_bytes}};
 }
 
 }  // namespace
@@ -108,22 +102,21 @@ void print_json(const Explanation& e) {
     prompt["tokens"] = e.tokens;
     if (e.source) source = run_json(e, *e.source), source["tokens"] = e.tokens;
     if (e.token) token = run_json(e, *e.token), token["position"] = e.tokens;
-    const Json all = {{"schema_version", 2},
-                      {"model", info.name},
-                      {"architecture", info.architecture},
-                      {"device", e.model.device().caps().name},
-                      {"symbols", symbols},
-                      {"parameters", parameters_json(e)},
-                      {"total_parameters", info.parameters},
-                      {"active_parameters", active_parameters(e)},
-                      {"parameters_formula", parameters_formula(e).text()},
-                      {"source", source},  // null except for an encoder–decoder
-                      {"prompt", prompt},
-                      {"generated_token", token},  // null for an encoder
-                      {"cache", cache_json(e)},
-                      {"memory", memory_json(e)},
-                      {"plans", plans}};
-    std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    write_json({{"schema_version", 2},
+                {"model", info.name},
+                {"architecture", info.architecture},
+                {"device", e.model.device().caps().name},
+                {"symbols", symbols},
+                {"parameters", json_list(e.weights, role_json)},
+                {"total_parameters", info.parameters},
+                {"active_parameters", active_parameters(e)},
+                {"parameters_formula", parameters_formula(e).text()},
+                {"source", source},  // null except for an encoder–decoder
+                {"prompt", prompt},
+                {"generated_token", token},  // null for an encoder
+                {"cache", cache_json(e)},
+                {"memory", memory_json(e)},
+                {"plans", plans}});
 }
 
 }  // namespace vantage::cli

@@ -1,8 +1,8 @@
-#include "cli/explain/explain_text.h"
-
+// Text output of `explain`.
 #include <algorithm>
-#include <cstdio>
 
+#include "cli/explain/explain_figures.h"
+#include "cli/shared/output.h"
 #include "cli/shared/text_table.h"
 #include "runtime/base/format.h"
 #include "runtime/cost/symbols.h"
@@ -29,7 +29,6 @@ std::string exact_text(std::uint64_t value) {
 }
 std::string memory_text(double bytes) { return bytes_text(static_cast<std::uint64_t>(bytes)); }
 std::string percent_text(double part, double whole) { return whole > 0 ? format("{:.1f} %", 100 * part / whole) : "-"; }
-long long number(std::int64_t value) { return value; }
 std::string rows_text(std::int64_t rows) { return format("{} row{}", rows, rows == 1 ? "" : "s"); }
 
 // All terms of a sum; if there are more than 6, those of at least one percent.
@@ -38,7 +37,8 @@ std::string sum_text(const Formula& formula, const SymbolValues& values) {
 }
 
 void print(const std::string& heading, const TextTable& table) {
-    std::printf("\n%s\n%s", heading.c_str(), table.text().c_str());
+    print_line("\n{}", heading);
+    std::fputs(table.text().c_str(), stdout);
 }
 
 // ---- the model ------------------------------------------------------------------------------------------------------
@@ -51,13 +51,11 @@ void print_sizes(const Explanation& e) {
         if (value == 0 || symbol == 'b' || (symbol == 'K' && c.kv_heads == c.heads)) continue;
         text += format("{}{} = {} {}", text.empty() ? "" : ", ", symbol, value, meaning);
     }
-    std::printf("%s: %s\n  %s\n", e.model.info().name.c_str(), c.architecture.c_str(), text.c_str());
-    const auto windowed = std::count_if(c.windows.begin(), c.windows.end(), [](std::int64_t w) { return w > 0; });
+    print_line("{}: {}\n  {}", e.model.info().name, c.architecture, text);
+    const auto windowed = std::ranges::count_if(c.windows, [](std::int64_t w) { return w > 0; });
     if (windowed > 0)
-        std::printf("  sliding window of w = %lld keys%s in %td of %lld layers\n",
-                    number(*std::max_element(c.windows.begin(), c.windows.end())),
-                    c.kind == ModelKind::encoder ? " on each side, including the current one" : "", windowed,
-                    number(c.layers));
+        print_line("  sliding window of w = {} keys{} in {} of {} layers", std::ranges::max(c.windows),
+                   c.kind == ModelKind::encoder ? " on each side, including the current one" : "", windowed, c.layers);
 }
 
 bool is_encoder_decoder(const Explanation& e) { return config_of(e.model).kind == ModelKind::encoder_decoder; }
@@ -74,15 +72,12 @@ void print_parameters(const Explanation& e) {
                sum_text(parameters_formula(e), e.cost.values())});
     print("Parameters", table);
     if (is_encoder_decoder(e))
-        std::printf("  the encoder runs once per text and computes the keys and values of cross-attention\n");
-    const bool has_output = std::any_of(e.prompt.roles.begin(), e.prompt.roles.end(),
-                                        [](const RunCost::RoleCost& one) { return one.role == ModelRole::output; });
-    if (config_of(e.model).tied && has_output) std::printf("  the output layer shares the weights of the embedding\n");
+        print_line("  the encoder runs once per text and computes the keys and values of cross-attention");
+    const bool has_output = std::ranges::count(e.prompt.roles, ModelRole::output, &RunCost::RoleCost::role) > 0;
+    if (config_of(e.model).tied && has_output) print_line("  the output layer shares the weights of the embedding");
     if (const ModelConfig& c = config_of(e.model); c.experts > 0)
-        std::printf("  active per token: %s (%s), k = %lld of E = %lld experts\n",
-                    exact_text(active_parameters(e)).c_str(),
-                    percent_text(static_cast<double>(active_parameters(e)), all).c_str(), number(c.experts_per_token),
-                    number(c.experts));
+        print_line("  active per token: {} ({}), k = {} of E = {} experts", exact_text(active_parameters(e)),
+                   percent_text(static_cast<double>(active_parameters(e)), all), c.experts_per_token, c.experts);
 }
 
 // ---- work -----------------------------------------------------------------------------------------------------------
@@ -105,16 +100,15 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
     const auto n = static_cast<double>(tokens);
     if (tokens > 1) row("per token", {all.flops / n, all.bytes_read / n, all.bytes_written / n}, "", "");
     print(heading, table);
-    std::printf(
-        "  formulas count matrix products and attention, %s of the FLOP; not rotary embeddings, gates, caches, "
-        "sampling\n",
-        percent_text(run.flops().value(run.values), all.flops).c_str());
-    std::printf("  read: %s of weights, each once: %s in matrices\n", memory_text(run.weight_bytes).c_str(),
-                sum_text(e.cost.simplified(run.matrices), run.values).c_str());
-    std::printf("        %s of keys and values: %s bytes%s; %s between operations\n",
-                memory_text(run.cache_bytes).c_str(), cache.text().c_str(),
-                config_of(e.model).windows.empty() ? "" : " (a window reads less)",
-                memory_text(all.bytes_read - run.weight_bytes - run.cache_bytes).c_str());
+    print_line(
+        "  formulas count matrix products and attention, {} of the FLOP; not rotary embeddings, gates, caches, "
+        "sampling",
+        percent_text(run.flops().value(run.values), all.flops));
+    print_line("  read: {} of weights, each once: {} in matrices", memory_text(run.weight_bytes),
+               sum_text(e.cost.simplified(run.matrices), run.values));
+    print_line("        {} of keys and values: {} bytes{}; {} between operations", memory_text(run.cache_bytes),
+               cache.text(), config_of(e.model).windows.empty() ? "" : " (a window reads less)",
+               memory_text(all.bytes_read - run.weight_bytes - run.cache_bytes));
 }
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
@@ -136,10 +130,10 @@ void print_cache(const Explanation& e) {
                                       " per source token (for cross-attention + for the encoder); with equal lengths:"
                                 : own + ", " + bytes(1, DType::f16) + " in f16",
           table);
-    if (!c.windows.empty()) std::printf("  a window reduces FLOP, not memory: all keys are kept\n");
+    if (!c.windows.empty()) print_line("  a window reduces FLOP, not memory: all keys are kept");
     if (c.kv_heads < c.heads)
-        std::printf("  %lld key-value head%s for %lld heads: 1/%lld of the memory of multi-head attention\n",
-                    number(c.kv_heads), c.kv_heads == 1 ? "" : "s", number(c.heads), number(c.heads / c.kv_heads));
+        print_line("  {} key-value head{} for {} heads: 1/{} of the memory of multi-head attention", c.kv_heads,
+                   c.kv_heads == 1 ? "" : "s", c.heads, c.heads / c.kv_heads);
 }
 
 void print_memory(const Explanation& e) {
@@ -162,9 +156,8 @@ void print_memory(const Explanation& e) {
     for (const std::int64_t rows : e.plans) intermediates(rows_text(rows), e.session.plan(rows));
     row("total", e.model.info().weight_bytes + m.cache + m.recorded + m.states + m.intermediates, "");
     print("Memory on the device", table);
-    const std::uint64_t recorded = state_bytes(e.model, e.session.context(), e.precision, true)["watch"];
-    std::printf("  and %s of queries and log-sum-exp while attention is recorded (inspect, heads, demo, view)\n",
-                bytes_text(recorded).c_str());
+    print_line("  and {} of queries and log-sum-exp while attention is recorded (inspect, heads, demo, view)",
+               bytes_text(recording_bytes(e)));
 }
 
 // ---- the plan -------------------------------------------------------------------------------------------------------
@@ -178,8 +171,7 @@ std::string fused_text(const Plan& plan) {
 
 void print_plan(const std::string& of, const Plan& plan) {
     const std::vector<Dispatch>& dispatches = PlanAccess::schedule(plan).dispatches;
-    const auto barriers =
-        std::count_if(dispatches.begin(), dispatches.end(), [](const Dispatch& d) { return d.barrier_before; });
+    const auto barriers = std::ranges::count(dispatches, true, &Dispatch::barrier_before);
     TextTable table("lllll");
     table.row({"", "operation", "kernel", "result", "workgroups"});
     for (const DispatchGroup& group : dispatch_groups(plan)) {
@@ -192,7 +184,7 @@ void print_plan(const std::string& of, const Plan& plan) {
     print(format("Plan of {}: {} dispatches, {} barriers (•: barrier before this dispatch)", of, dispatches.size(),
                  barriers),
           table);
-    std::printf("  fused: %s\n", plan.fused().empty() ? "nothing" : fused_text(plan).c_str());
+    print_line("  fused: {}", plan.fused().empty() ? "nothing" : fused_text(plan));
 }
 
 // ---- all of it ------------------------------------------------------------------------------------------------------

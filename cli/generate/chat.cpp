@@ -1,14 +1,11 @@
 // vantage chat: a conversation on the terminal, or with lines from stdin.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
 #include "cli/generate/conversation.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
-#include "cli/shared/profile.h"
-#include "runtime/base/errors.h"
-#include "runtime/base/files.h"
+#include "cli/shared/output.h"
 #include "runtime/base/log.h"
 #include "runtime/base/terminal.h"
 
@@ -59,23 +56,19 @@ bool run_command(const std::string& line, Conversation& conversation, bool& ends
     return true;
 }
 
-void write_json(const std::string& text, const Conversation::Turn& turn, std::int64_t number) {
-    const text::jinja::OrderedJson json = {{"schema_version", 1},
-                                           {"turn", number},
-                                           {"text", text},
-                                           {"reply", turn.reply},
-                                           {"ending", turn.ending},
-                                           {"prompt_tokens", turn.prompt_tokens},
-                                           {"kept_tokens", turn.kept_tokens},
-                                           {"generated_tokens", turn.generated_tokens}};
-    write_out(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
-}
-
 void take_turn(Conversation& conversation, const std::string& line, bool json, std::int64_t number) {
     const Conversation::Turn turn = conversation.say(line, [&](const std::string& text) {
         if (!json) write_out(text);
     });
-    json ? write_json(line, turn, number) : write_out("\n");
+    const text::jinja::OrderedJson record = {{"schema_version", 1},
+                                             {"turn", number},
+                                             {"text", line},
+                                             {"reply", turn.reply},
+                                             {"ending", turn.ending},
+                                             {"prompt_tokens", turn.prompt_tokens},
+                                             {"kept_tokens", turn.kept_tokens},
+                                             {"generated_tokens", turn.generated_tokens}};
+    write_out((json ? json_text(record, -1) : "") + "\n");
     if (turn.ending == name_of(Ending::context_full))
         log(LogLevel::warning, "the context of {} tokens is full, so the reply ended; start again with /reset",
             conversation.context());
@@ -102,17 +95,17 @@ void converse(Conversation& conversation, const ChatOptions& o, bool terminal) {
 }
 
 void chat(const CLI::App& command, ChatOptions& o) {
-    const Device device = open_device();
-    const Model model = load_model(device);
+    const Model model = load_model(open_device());
     o.generation.generator.session.profile = profiling();
     const text::ChatFormat format = chat_format(model, o.chat_template);
     end_with_turn(format, model.tokenizer(), o.generation.generator);
     Conversation conversation(make_generator(command, model, o.generation), format, o.system);
     const bool terminal = is_terminal(stdin_fd);
     if (terminal && !common().quiet)
-        std::fprintf(stderr, "%s on %s; /help lists commands\n", model.info().name.c_str(), device.caps().name.c_str());
+        std::fprintf(stderr, "%s on %s; /help lists commands\n", model.info().name.c_str(),
+                     model.device().caps().name.c_str());
     converse(conversation, o, terminal);
-    note_dispatches(device, conversation.take_timings());
+    note_dispatches(model.device(), conversation.take_timings());
 }
 
 }  // namespace
@@ -120,17 +113,17 @@ void chat(const CLI::App& command, ChatOptions& o) {
 void add_chat(CLI::App& app) {
     auto o = std::make_shared<ChatOptions>();
     o->generation.generator.max_tokens = 1024;
-    CLI::App* command = app.add_subcommand("chat", "Chat with a model, using its chat template");
-    command->footer(
-        "Each line of stdin is one turn. Commands: /reset, /quit, /help. Ctrl-C stops a reply.\n"
-        "Example:\n  vantage chat -m models/Llama-3.2-1B-Instruct --system \"Answer in one sentence.\"");
-    add_model_option(*command);
-    add_option(*command, "--system", o->system, "System message", "TEXT");
-    add_option(*command, "--template", o->chat_template,
+    CLI::App& command =
+        add_command(app, "chat", "Chat with a model, using its chat template",
+                    "Each line of stdin is one turn. Commands: /reset, /quit, /help. Ctrl-C stops a reply.\n"
+                    "Example:\n  vantage chat -m models/Llama-3.2-1B-Instruct --system \"Answer in one sentence.\"");
+    add_model_option(command);
+    add_option(command, "--system", o->system, "System message", "TEXT");
+    add_option(command, "--template", o->chat_template,
                "Jinja file to use instead of the model's chat template, or chatml", "FILE");
-    add_generation_options(*command, o->generation);
-    command->add_flag("--json", o->json, "Print one JSON object per line for each turn");
-    command->callback([o, command] { chat(*command, *o); });
+    add_generation_options(command, o->generation);
+    command.add_flag("--json", o->json, "Print one JSON object per line for each turn");
+    command.callback([o, &command] { chat(command, *o); });
 }
 
 }  // namespace vantage::cli

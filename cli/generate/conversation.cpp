@@ -1,5 +1,4 @@
 #include "cli/generate/conversation.h"
-#include "runtime/session/model_access.h"
 
 #include <algorithm>
 
@@ -7,6 +6,7 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/base/utf8.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 
@@ -86,8 +86,7 @@ void end_with_turn(const text::ChatFormat& format, const Tokenizer& tokenizer, G
     const std::string mark = "reply";
     std::string after;
     try {
-        OrderedJson talk = OrderedJson::array({message("user", "text"), message("assistant", mark)});
-        after = written(format, talk, false);
+        after = written(format, OrderedJson::array({message("user", "text"), message("assistant", mark)}), false);
     } catch (const Error&) {
         return;  // a template that needs more fails at the first turn
     }

@@ -1,13 +1,12 @@
 #include "cli/generate/prompt_batch.h"
-#include "runtime/base/at.h"
-#include "runtime/base/errors.h"
-#include "runtime/session/model_access.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "cli/shared/output.h"
+#include "runtime/base/at.h"
 #include "runtime/base/log.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 
@@ -104,16 +103,16 @@ void PromptBatch::write(std::size_t prompt, const Completion& completion, bool j
     if (completion.ending == Ending::context_full)
         log(LogLevel::warning, "prompt {}: the context of {} tokens is full", prompt + 1, batch_.context());
     if (!json) return write_out(quoted(prompts_[prompt]) + completion.text + "\n\n");
-    const nlohmann::json all = {{"schema_version", 1},
-                                {"model", batch_.model().info().name},
-                                {"device", batch_.model().device().caps().name},
-                                {"prompt", prompts_[prompt]},
-                                {"text", completion.text},
-                                {"ids", completion.ids},
-                                {"ending", name_of(completion.ending)},
-                                {"prompt_tokens", ids_[prompt].size()},
-                                {"generated_tokens", completion.ids.size()}};
-    write_out(all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    const Json all = {{"schema_version", 1},
+                      {"model", batch_.model().info().name},
+                      {"device", batch_.model().device().caps().name},
+                      {"prompt", prompts_[prompt]},
+                      {"text", completion.text},
+                      {"ids", completion.ids},
+                      {"ending", name_of(completion.ending)},
+                      {"prompt_tokens", ids_[prompt].size()},
+                      {"generated_tokens", completion.ids.size()}};
+    write_out(json_text(all, -1) + "\n");
 }
 
 }  // namespace vantage::cli

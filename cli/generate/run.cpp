@@ -2,19 +2,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "cli/generate/prompt_batch.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
-#include "cli/shared/generation_options.h"
-#include "cli/shared/profile.h"
-#include "runtime/base/errors.h"
-#include "runtime/base/files.h"
+#include "cli/shared/output.h"
 #include "runtime/base/log.h"
 #include "runtime/base/terminal.h"
 #include "runtime/base/trace_span.h"
-#include "vantage/session.h"
 
 namespace vantage::cli {
 
@@ -52,25 +47,23 @@ void print_rates(const SessionStats& s) {
                  static_cast<long long>(s.generated_tokens), rate(s.generated_tokens, s.generate_seconds));
 }
 
-void write_json(const Model& model, const std::string& prompt, const std::string& text, Session& session,
-                Ending ending) {
+Json completion_json(const Model& model, const std::string& prompt, const std::string& text, Session& session,
+                     Ending ending) {
     const SessionStats& s = session.stats();
     const std::vector<std::int32_t>& tokens = session.tokens();
     const std::ptrdiff_t before = std::ssize(tokens) - static_cast<std::ptrdiff_t>(s.generated_tokens);
     const std::ptrdiff_t read = std::ssize(session.source_tokens());  // by the encoder
-    const std::ptrdiff_t prompt_tokens = read > 0 ? read : before;
-    nlohmann::json all = {{"schema_version", 1},
-                          {"model", model.info().name},
-                          {"device", model.device().caps().name},
-                          {"prompt", prompt},
-                          {"text", text},
-                          {"ids", std::vector<std::int32_t>(tokens.begin() + before, tokens.end())},
-                          {"ending", name_of(ending)},
-                          {"prompt_tokens", prompt_tokens},
-                          {"generated_tokens", s.generated_tokens},
-                          {"prompt_tokens_per_second", rate(s.prompt_tokens, s.prompt_seconds)},
-                          {"generated_tokens_per_second", rate(s.generated_tokens, s.generate_seconds)}};
-    write_out(all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    return {{"schema_version", 1},
+            {"model", model.info().name},
+            {"device", model.device().caps().name},
+            {"prompt", prompt},
+            {"text", text},
+            {"ids", std::span(tokens).subspan(static_cast<std::size_t>(before))},
+            {"ending", name_of(ending)},
+            {"prompt_tokens", read > 0 ? read : before},
+            {"generated_tokens", s.generated_tokens},
+            {"prompt_tokens_per_second", rate(s.prompt_tokens, s.prompt_seconds)},
+            {"generated_tokens_per_second", rate(s.generated_tokens, s.generate_seconds)}};
 }
 
 void run_one(const CLI::App& command, const Model& model, const std::string& prompt, const RunOptions& o) {
@@ -83,7 +76,7 @@ void run_one(const CLI::App& command, const Model& model, const std::string& pro
             return true;
         });
     });
-    o.json ? write_json(model, prompt, text, generator.session(), ending) : write_out("\n");
+    write_out((o.json ? json_text(completion_json(model, prompt, text, generator.session(), ending)) : "") + "\n");
     if (ending == Ending::context_full)
         log(LogLevel::warning, "the context of {} tokens is full", generator.session().context());
     print_rates(generator.session().stats());
@@ -92,38 +85,35 @@ void run_one(const CLI::App& command, const Model& model, const std::string& pro
 
 void run(const CLI::App& command, RunOptions& o) {
     const std::vector<std::string> prompts = prompts_of(o);
-    const Device device = open_device();
-    const Model model = load_model(device);
+    const Model model = load_model(open_device());
     o.generation.generator.session.profile = profiling();
     if (o.file.empty() && prompts.size() == 1) return run_one(command, model, prompts.front(), o);
     PromptBatch batch(model, prompts, completed(command, model, o.generation), o.together);
-    const SessionStats stats = timed("generate", [&] { return batch.run(o.json); });
-    print_rates(stats);
-    note_dispatches(device, batch.take_timings());
+    print_rates(timed("generate", [&] { return batch.run(o.json); }));
+    note_dispatches(model.device(), batch.take_timings());
 }
 
 }  // namespace
 
 void add_run(CLI::App& app) {
     auto o = std::make_shared<RunOptions>();
-    CLI::App* command = app.add_subcommand("run", "Continue a prompt; encoder–decoders: generate the output for it");
-    command->footer(
+    CLI::App& command = add_command(
+        app, "run", "Continue a prompt; encoder–decoders: generate the output for it",
         "Several prompts run in a batch. Each gets the same text as alone. Texts are printed below their prompts, "
         "with --json one object per line.\n\n"
         "Examples:\n  vantage run -p \"Mia put the red key in the box.\" -n 40 --temp 0.7\n"
         "  vantage run -p \"The dog\" -p \"Once upon a time\" -n 20\n"
         "  vantage run --prompts lines.txt --json > texts.jsonl");
-    add_model_option(*command);
-    add_option(*command, "-p,--prompt", o->prompts,
+    add_model_option(command);
+    add_option(command, "-p,--prompt", o->prompts,
                "Prompt (encoder–decoders: the encoder's text); - reads stdin. Can be given several times", "TEXT")
         ->allow_extra_args(false);
-    add_option(*command, "--prompts", o->file, "File with one prompt per line; - reads stdin", "FILE");
-    command->add_option("--batch", o->together, "Maximum number of prompts that run together")
-        ->capture_default_str()
+    add_option(command, "--prompts", o->file, "File with one prompt per line; - reads stdin", "FILE");
+    add_setting(command, "--batch", o->together, "Maximum number of prompts that run together")
         ->check(CLI::Range(1, 4096));
-    add_generation_options(*command, o->generation);
-    command->add_flag("--json", o->json, "Print a JSON object for each complete text");
-    command->callback([o, command] { run(*command, *o); });
+    add_generation_options(command, o->generation);
+    command.add_flag("--json", o->json, "Print a JSON object for each complete text");
+    command.callback([o, &command] { run(command, *o); });
 }
 
 }  // namespace vantage::cli

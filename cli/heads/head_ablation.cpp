@@ -1,5 +1,4 @@
 #include "cli/heads/head_ablation.h"
-#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +6,7 @@
 #include "cli/shared/progress.h"
 #include "runtime/base/errors.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 
@@ -59,7 +59,7 @@ void require_next_token(const Model& model, const ModelInput& input) {
 Ablation ablate(const Model& model, const ModelInput& input, const SessionOptions& options) {
     SessionOptions all_logits = options;
     all_logits.record_attention = {}, all_logits.inspect = true, all_logits.profile = false;
-    const std::vector<HeadId> masked = options.masked_heads.value_or(std::vector<HeadId>());
+    std::vector<HeadId> masked = options.masked_heads.value_or(std::vector<HeadId>());
     all_logits.masked_heads = masked;
     Session session(model, all_logits);
     begin(session, input);
@@ -75,10 +75,10 @@ Ablation ablate(const Model& model, const ModelInput& input, const SessionOption
     Progress progress("ablating heads");
     for (const HeadId& place : places) {
         progress.show(std::ssize(result.losses), std::ssize(places));
-        std::vector<HeadId> masked_heads = masked;
-        masked_heads.push_back(place);
-        session.mask_heads(masked_heads);
+        masked.push_back(place);
+        session.mask_heads(masked);
         session.run();
+        masked.pop_back();
         result.losses.push_back(loss_of(session, answer));
     }
     return result;

@@ -4,16 +4,10 @@
 #include <memory>
 
 #include "cli/heads/head_ablation.h"
-#include "cli/heads/heads_json.h"
-#include "cli/heads/heads_report.h"
-#include "cli/heads/pattern_pictures.h"
+#include "cli/heads/heads_table.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
-#include "cli/shared/generation_options.h"
-#include "cli/shared/head_mask.h"
 #include "cli/shared/head_pictures.h"
-#include "cli/shared/model_input.h"
-#include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "cli/shared/translation.h"
 #include "runtime/base/errors.h"
@@ -28,7 +22,7 @@ constexpr int max_rollout = 512, max_flow = 64;  // tokens: n² weights per laye
 
 struct HeadsOptions {
     InputOptions input;
-    std::string pictures, precision = "f32", masked, sort = "salience";
+    std::string pictures, sort = "salience";
     bool json = false, csv = false, values = false, ablate = false, rollout = false, flow = false;
 };
 
@@ -107,12 +101,8 @@ void add_losses(HeadsReport& report, const ModelInput& input, const SessionOptio
 void run(const HeadsOptions& o) {
     const KeyNames sort = names_of_key(o.sort);
     check_sort_key(sort.data, o.ablate, o.values);
-    SessionOptions options{.precision = recording_precision(o.precision),
-                           .record_attention = RecordAttention::all(),
-                           .profile = profiling(),
-                           .global_tokens = o.input.global_tokens,
-                           .global_positions = o.input.global_positions,
-                           .masked_heads = masked_heads(o.masked)};
+    SessionOptions options = session_options(o.input);
+    options.record_attention = RecordAttention::all(), options.profile = profiling();
     const Model model = load_model(open_device());
     ModelInput input = checked_input(o, model, options);
     options.context = input.longest();
@@ -153,8 +143,7 @@ void add_choices(CLI::App& command, HeadsOptions& o) {
                "Write patterns.png, and with --rollout and --flow rollout.png and flow.png, to this folder; "
                "encoder–decoders get one of each per part, images also rollout-cls.png",
                "DIR");
-    add_recording_precision_option(command, o.precision);
-    add_head_mask_option(command, o.masked);
+    add_recording_options(command, o.input);
     CLI::Option* as_json = command.add_flag("--json", o.json, "Print all statistics of all heads as one JSON object");
     command.add_flag("--csv", o.csv, "Print CSV: one line per head")->excludes(as_json);
 }
@@ -163,21 +152,20 @@ void add_choices(CLI::App& command, HeadsOptions& o) {
 
 void add_heads(CLI::App& app) {
     auto o = std::make_shared<HeadsOptions>();
-    CLI::App* command =
-        app.add_subcommand("heads", "Statistics and patterns of all attention heads on a text or an image");
-    command->footer(
-        "docs/reading-attention.md defines the statistics and patterns, and their limits.\n\n"
-        "Examples:\n"
-        "  vantage heads -p \"The animal didn't cross the street because it was too tired.\"\n"
-        "  vantage heads -p \"The red boat is small. The red\" --ablate --png heads\n"
-        "  vantage heads -m models/bert --values --csv -p \"The dog chased the birds.\" > heads.csv\n"
-        "  vantage heads -m models/bart -p \"The dog chased the birds.\" --mask-heads x1.3\n"
-        "  vantage heads -m models/vit --image cat.jpg --rollout --png heads");
-    add_model_option(*command);
-    add_input_options(*command, o->input);
-    add_choices(*command, *o);
-    CLI::Option* sort = command->get_option("--sort");
-    command->callback([o, sort] {
+    CLI::App& command =
+        add_command(app, "heads", "Statistics and patterns of all attention heads on a text or an image",
+                    "docs/reading-attention.md defines the statistics and patterns, and their limits.\n\n"
+                    "Examples:\n"
+                    "  vantage heads -p \"The animal didn't cross the street because it was too tired.\"\n"
+                    "  vantage heads -p \"The red boat is small. The red\" --ablate --png heads\n"
+                    "  vantage heads -m models/bert --values --csv -p \"The dog chased the birds.\" > heads.csv\n"
+                    "  vantage heads -m models/bart -p \"The dog chased the birds.\" --mask-heads x1.3\n"
+                    "  vantage heads -m models/vit --image cat.jpg --rollout --png heads");
+    add_model_option(command);
+    add_input_options(command, o->input);
+    add_choices(command, *o);
+    CLI::Option* sort = command.get_option("--sort");
+    command.callback([o, sort] {
         require_input("heads", o->input);
         if (o->ablate && sort->count() == 0) o->sort = "loss_change";
         run(*o);

@@ -1,17 +1,14 @@
-#include "cli/heads/heads_json.h"
-
+// Output of `heads` as CSV and JSON.
 #include <cmath>
-#include <cstdio>
 
-#include "runtime/base/format.h"
-#include "runtime/base/json.h"
-#include "runtime/models/config.h"
+#include "cli/heads/heads_table.h"
+#include "cli/shared/output.h"
 
 namespace vantage::cli {
 
 void print_heads_csv(const HeadsReport& report) {
     std::string text = "attention,layer,head,pattern,share";
-    for (const auto& [name, value] : numbers_of(report.parts.front().rows.front())) text += std::string(",") + name;
+    for (const auto& [name, value] : numbers_of(report.parts.front().rows.front())) text += format(",{}", name);
     text += ",strongest_query,strongest_key,strongest_weight\n";
     for (const HeadsPart& part : report.parts)
         for (const HeadRow& row : part.rows) {
@@ -59,27 +56,22 @@ Json paths_json(const HeadsReport& report, std::optional<SquareMatrix> HeadsPart
 }
 
 Json tokens_of_part(const std::vector<std::int32_t>& ids, const std::vector<std::string>& texts, bool image) {
-    Json tokens = Json::array();
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        tokens.push_back({{"text", texts[i]}});
-        if (!image) tokens.back()["id"] = ids[i];
-    }
+    Json tokens = json_list(texts, [](const std::string& text) { return Json{{"text", text}}; });
+    for (std::size_t i = 0; i < ids.size() && !image; ++i) tokens[i]["id"] = ids[i];
     return tokens;
 }
 
 }  // namespace
 
 void print_heads_json(const HeadsReport& report) {
-    Json heads = Json::array(), salient = Json::array();
+    Json heads = Json::array();
     for (const HeadsPart& part : report.parts)
         for (const HeadRow& row : part.rows) heads.push_back(row_json(part, row));
-    for (const auto& [part, t] : report.salient_heads())
-        salient.push_back({{"attention", part->name()},
-                           {"layer", t.layer},
-                           {"head", t.head},
-                           {"score", t.score},
-                           {"read", json_of(t.read)},
-                           {"example", reason_text(part->survey, t)}});
+    const Json salient = json_list(report.salient_heads(), [](const auto& one) {
+        const auto& [part, t] = one;
+        return Json{{"attention", part->name()}, {"layer", t.layer},        {"head", t.head},
+                    {"score", t.score},          {"read", json_of(t.read)}, {"example", reason_text(part->survey, t)}};
+    });
     const HeadSurvey &first = report.parts.front().survey, &last = report.parts.back().survey;
     Json all = {{"schema_version", 2},
                 {"model", report.model.info().name},
@@ -94,7 +86,7 @@ void print_heads_json(const HeadsReport& report) {
     if (report.loss) all["loss"] = *report.loss;
     if (report.parts.front().rollout) all["rollout"] = paths_json(report, &HeadsPart::rollout);
     if (report.parts.front().flow) all["flow"] = paths_json(report, &HeadsPart::flow);
-    std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    write_json(all);
 }
 
 }  // namespace vantage::cli

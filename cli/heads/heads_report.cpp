@@ -1,14 +1,12 @@
-#include "cli/heads/heads_report.h"
-
+// Output of `heads` as a table for the terminal.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <functional>
+#include <numeric>
 
-#include "cli/shared/cells.h"
-#include "runtime/base/format.h"
+#include "cli/heads/heads_table.h"
+#include "cli/shared/terminal_page.h"
 #include "runtime/models/config.h"
-#include "runtime/picture/shown_text.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage::cli {
@@ -92,13 +90,11 @@ std::string table_line(const std::vector<Column>& columns, const HeadRow& row, c
 }
 
 void print_patterns(const HeadsPart& part, const Page& page) {
-    std::printf("\n%s\n", page.bold("patterns").c_str());
+    print_line("\n{}", page.bold("patterns"));
     for (const PatternInfo& info : head_patterns()) {
         const auto count =
             std::ranges::count_if(part.rows, [&](const HeadRow& row) { return row.pattern.kind == info.kind; });
-        if (count > 0)
-            std::printf("  %s %s  %s\n", align_left(info.id, 15).c_str(), align_right(std::to_string(count), 3).c_str(),
-                        page.dim(info.condition()).c_str());
+        if (count > 0) print_line("  {} {:3}  {}", align_left(info.id, 15), count, page.dim(info.condition()));
     }
 }
 
@@ -108,16 +104,16 @@ void print_sources(const HeadSurvey& survey, const char* name, const std::option
     if (!matrix) return;
     constexpr std::size_t shown = 6;
     const int from = survey.causal() ? matrix->size - 1 : 0;
-    std::vector<int> keys;
-    for (int key = 0; key < matrix->size; ++key) keys.push_back(key);
+    std::vector<int> keys(static_cast<std::size_t>(matrix->size));
+    std::iota(keys.begin(), keys.end(), 0);
     std::stable_sort(keys.begin(), keys.end(),
                      [&](int a, int b) { return larger_first(matrix->at(from, a), matrix->at(from, b)); });
     keys.resize(std::min(shown, keys.size()));
-    std::printf("\n%s %s\n ", page.bold(name).c_str(),
-                page.dim("input tokens that " + survey.quoted(from) + " depends on, through all layers").c_str());
-    for (const int key : keys)
-        std::printf(" %s %s ", survey.quoted(key).c_str(), share_text(matrix->at(from, key)).c_str());
-    std::printf("\n");
+    print_line("\n{} {}", page.bold(name),
+               page.dim("input tokens that " + survey.quoted(from) + " depends on, through all layers"));
+    print_line(" {}", join(keys, "", [&](int key) {
+                   return format(" {} {} ", survey.quoted(key), share_text(matrix->at(from, key)));
+               }));
 }
 
 /// "heads" or the part's name, the queries that the means are over, and the sort key.
@@ -126,23 +122,19 @@ std::string part_heading(const HeadsReport& report, const HeadsPart& part, const
     std::string about = report.image
                             ? format("  means over [CLS] and {} patches", survey.queries() - 1)
                             : format("  means over tokens {} to {}", survey.of(0, 0).first_query, survey.queries() - 1);
-    if (report.parts.size() == 1)
-        return page.bold("heads") + page.dim(about + " · sorted by " + report.sorted_by.shown);
-    switch (survey.kind()) {
-        case AttentionKind::encoder: about += " of the encoder's text"; break;
-        case AttentionKind::self: about += " of the decoder's text"; break;
-        case AttentionKind::cross: about += " of the decoder's text, which attend to the encoder's text"; break;
-    }
-    return page.bold(part.name()) + page.dim(about + " · sorted by " + report.sorted_by.shown);
+    const bool several = report.parts.size() > 1;
+    if (several) about += survey.kind() == AttentionKind::encoder ? " of the encoder's text" : " of the decoder's text";
+    if (survey.kind() == AttentionKind::cross) about += ", which attend to the encoder's text";
+    return page.bold(several ? part.name() : "heads") + page.dim(about + " · sorted by " + report.sorted_by.shown);
 }
 
 void print_part(const HeadsReport& report, const HeadsPart& part, const Page& page) {
-    std::printf("\n%s\n", part_heading(report, part, page).c_str());
+    print_line("\n{}", part_heading(report, part, page));
     const std::vector<Column> columns = columns_of(report, part);
     std::string heading = " ";
     for (const Column& column : columns) heading += " " + column.aligned(column.heading);
-    std::printf("%s\n", page.dim(heading).c_str());
-    for (const HeadRow& row : part.rows) std::printf("%s\n", table_line(columns, row, page).c_str());
+    print_line("{}", page.dim(heading));
+    for (const HeadRow& row : part.rows) print_line("{}", table_line(columns, row, page));
     print_patterns(part, page);
     print_sources(part.survey, "rollout", part.rollout, page);
     print_sources(part.survey, "flow", part.flow, page);
@@ -165,15 +157,15 @@ void print_heads_table(const HeadsReport& report) {
     if (report.loss)
         about += format(" · loss {:.3f} nats{}", *report.loss,
                         config_of(report.model).head == Head::classification ? "" : " per token");
-    std::printf("%s %s\n", page.bold(report.model.info().name).c_str(), page.dim(about).c_str());
+    print_line("{} {}", page.bold(report.model.info().name), page.dim(about));
     for (const HeadsPart& part : report.parts) print_part(report, part, page);
     const auto salient = report.salient_heads();
-    if (!salient.empty()) std::printf("\n%s\n", page.bold("most salient").c_str());
+    if (!salient.empty()) print_line("\n{}", page.bold("most salient"));
     for (const auto& [part, head] : salient)
-        std::printf("  %s %s\n",
-                    page.accent(align_left(report.head_name({head.layer, head.head, part->survey.kind()}), 6)).c_str(),
-                    reason_text(part->survey, head).c_str());
-    for (const std::string& file : report.files) std::printf("\n%s %s\n", page.bold("wrote").c_str(), file.c_str());
+        print_line("  {} {}",
+                   page.accent(align_left(report.head_name({head.layer, head.head, part->survey.kind()}), 6)),
+                   reason_text(part->survey, head));
+    for (const std::string& file : report.files) print_line("\n{} {}", page.bold("wrote"), file);
 }
 
 }  // namespace vantage::cli

@@ -1,12 +1,11 @@
 #include "cli/heads/heads_table.h"
-#include "runtime/base/at.h"
-#include "runtime/session/model_access.h"
 
 #include <algorithm>
 
 #include "cli/shared/progress.h"
 #include "runtime/base/errors.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 
@@ -62,12 +61,11 @@ void add_value_reads(HeadsPart& part) {
         };
         const std::vector<HeadStatistics> bare = weighed(false), projected = weighed(true);
         for (int head = 0; head < survey.heads(); ++head) {
-            const auto i = static_cast<std::size_t>(head);
-            const HeadStatistics& numbers = projected[i];
-            part.rows[static_cast<std::size_t>(layer * survey.heads()) + i].values = {
+            const HeadStatistics& numbers = at(projected, head);
+            at(part.rows, layer * survey.heads() + head).values = {
                 .first = numbers.total == 0 ? 0 : numbers.first / numbers.total,  // NaN stays
                 .strongest = numbers.strongest,
-                .strongest_unprojected = bare[i].strongest};
+                .strongest_unprojected = at(bare, head).strongest};
         }
     }
 }

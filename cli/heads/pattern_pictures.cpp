@@ -1,16 +1,11 @@
-#include "cli/heads/pattern_pictures.h"
-#include "runtime/base/at.h"
-#include "runtime/session/model_access.h"
-
+// Pictures of `heads --png`.
 #include <cmath>
 
+#include "cli/heads/heads_table.h"
 #include "cli/shared/head_pictures.h"
-#include "cli/shared/image_overlay.h"
 #include "runtime/base/format.h"
-#include "runtime/models/config.h"
 #include "runtime/picture/head_chart.h"
-#include "runtime/picture/heatmap.h"
-#include "runtime/picture/png.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 

@@ -15,23 +15,23 @@ std::string NodeCheck::text() const {
                   diverged->node, diverged->kernel, rows, diverged->message);
 }
 
-NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, SessionOptions options,
-                      std::span<const float> pixels, std::span<const std::int32_t> source,
-                      std::span<const std::int32_t> types) {
+NodeCheck check_nodes(const Model& model, const ModelInput& input, SessionOptions options) {
     options.record_attention = RecordAttention::all();
     NodeCheck result;
     Progress progress("checking");
+    const std::int64_t tokens = std::ssize(input.ids);
     std::int64_t done = 0;
-    replay(model, options, {.ids = ids, .types = types, .source = source, .pixels = pixels},
-           [&](Plan& plan, std::int64_t rows) {
-               progress.show(std::min(done, std::ssize(ids)), std::ssize(ids) + 1);
-               done += rows;
-               result.rows = rows;
-               result.nodes += live_nodes(plan.graph()).size();
-               const std::vector<Divergence> found = plan.check();
-               if (!found.empty()) result.diverged = found.front();
-               return found.empty();
-           });
+    ReplayInput given{.ids = input.ids, .types = input.types, .source = input.source};
+    if (input.image) given.pixels = input.image->pixels;
+    replay(model, options, given, [&](Plan& plan, std::int64_t rows) {
+        progress.show(std::min(done, tokens), tokens + 1);
+        done += rows;
+        result.rows = rows;
+        result.nodes += live_nodes(plan.graph()).size();
+        const std::vector<Divergence> found = plan.check();
+        if (!found.empty()) result.diverged = found.front();
+        return found.empty();
+    });
     return result;
 }
 

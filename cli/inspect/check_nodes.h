@@ -1,11 +1,7 @@
 // Compares every node of a model's plans with its reference on one input.
 #pragma once
 
-#include <optional>
-#include <span>
-#include <string>
-
-#include "vantage/session.h"
+#include "cli/shared/model_input.h"
 
 namespace vantage::cli {
 
@@ -17,10 +13,7 @@ struct NodeCheck {
 };
 
 /// Runs the plans of the prompt and of one generated token, node by node. The reference of a node takes the values that
-/// the device has computed so far. Stops at the first node that differs. `pixels`: the image, for vision models.
-/// `source`: the encoder's tokens, for encoder–decoders. `types`: token types of an encoder, default 0.
-NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, SessionOptions options,
-                      std::span<const float> pixels = {}, std::span<const std::int32_t> source = {},
-                      std::span<const std::int32_t> types = {});
+/// the device has computed so far. Stops at the first node that differs.
+NodeCheck check_nodes(const Model& model, const ModelInput& input, SessionOptions options);
 
 }  // namespace vantage::cli

@@ -1,29 +1,17 @@
 // vantage inspect: one forward pass over a text or an image: predictions, attention, hidden states.
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
 
 #include "cli/inspect/check_nodes.h"
 #include "cli/inspect/inspect_report.h"
-#include "cli/inspect/inspect_save.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
-#include "cli/shared/generation_options.h"
-#include "cli/shared/head_mask.h"
 #include "cli/shared/head_pictures.h"
-#include "cli/shared/head_survey.h"
-#include "cli/shared/image_overlay.h"
-#include "cli/shared/model_input.h"
-#include "cli/shared/probabilities.h"
-#include "cli/shared/profile.h"
-#include "cli/shared/translation.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/trace_span.h"
-#include "runtime/io/safetensors.h"
+#include "runtime/base/format.h"
 #include "runtime/models/config.h"
-#include "runtime/picture/shown_text.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage::cli {
@@ -32,7 +20,7 @@ namespace {
 
 struct InspectOptions {
     InputOptions input;
-    std::string save, pictures, precision = "f32", masked;
+    std::string save, pictures;
     std::int64_t greedy = 0;
     bool json = false, check = false;
 };
@@ -113,12 +101,8 @@ std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model,
 }
 
 void run(const InspectOptions& o) {
-    const Device device = open_device();
-    const Model model = load_model(device);
-    const SessionOptions plain{.precision = recording_precision(o.precision),
-                               .global_tokens = o.input.global_tokens,
-                               .global_positions = o.input.global_positions,
-                               .masked_heads = masked_heads(o.masked)};
+    const Model model = load_model(open_device());
+    const SessionOptions plain = session_options(o.input);
     const ModelInput input = input_of(o, model, plain);
     check_memory(o, model.info(), input);
     SessionOptions options = plain;
@@ -134,17 +118,12 @@ void run(const InspectOptions& o) {
     InspectReport report{.survey = survey, .precision = name_of(plain.precision)};
     report.greedy = timed("continue", [&] { return continued(o, model, input, plain); });
     if (!input.source.empty()) report.reads = source_reads(session);
-    if (!o.save.empty())
-        timed("save", [&] { save_pass(o.save, survey, report.greedy, input.image, report.precision); });
+    if (!o.save.empty()) timed("save", [&] { save_pass(o.save, report, input.image); });
     if (!o.pictures.empty()) report.files = timed("draw", [&] { return draw(o, survey, input.image); });
-    if (o.check)
-        report.check = timed("check", [&] {
-            return check_nodes(model, input.ids, plain, input.image ? input.image->pixels : std::vector<float>(),
-                               input.source, input.types);
-        });
+    if (o.check) report.check = timed("check", [&] { return check_nodes(model, input, plain); });
     if (!o.save.empty()) report.files.insert(report.files.begin(), o.save);
     (o.json ? print_json : print_summary)(report);
-    note_dispatches(device, session.take_timings());
+    note_dispatches(model.device(), session.take_timings());
     if (report.check && report.check->diverged) throw Error(ErrorKind::accuracy, report.check->text());
 }
 
@@ -152,9 +131,8 @@ void run(const InspectOptions& o) {
 
 void add_inspect(CLI::App& app) {
     auto o = std::make_shared<InspectOptions>();
-    CLI::App* command =
-        app.add_subcommand("inspect", "Run a text or an image once; show predictions, attention and hidden states");
-    command->footer(
+    CLI::App& command = add_command(
+        app, "inspect", "Run a text or an image once; show predictions, attention and hidden states",
         "Tensors in OUT: input_ids [n], logits [n, vocab], hidden [layers + 1, n, width], attn [layers, heads, n, n] "
         "and with --greedy greedy.ids [N]. Mixture of experts: router_logits [layers, n, experts]. Encoders: "
         "last_hidden [n, width], mean_pooled and pooler_output [width], logits [n, vocab] or [labels]. Images: "
@@ -165,24 +143,23 @@ void add_inspect(CLI::App& app) {
         "  vantage inspect -p \"The dog chased the birds. They\" --png heads\n"
         "  vantage inspect -m models/gpt2 --ids 464,3290 --save out.safetensors --greedy 20\n"
         "  vantage inspect -m models/vit --image cat.jpg --png heads");
-    add_model_option(*command);
-    add_input_options(*command, o->input);
-    add_option(*command, "--save", o->save, "Write logits, hidden states and attention to this file (safetensors)",
+    add_model_option(command);
+    add_input_options(command, o->input);
+    add_option(command, "--save", o->save, "Write logits, hidden states and attention to this file (safetensors)",
                "FILE");
-    add_option(*command, "--greedy", o->greedy, "Generate N tokens greedily, also after end tokens", "N")
+    add_option(command, "--greedy", o->greedy, "Generate N tokens greedily, also after end tokens", "N")
         ->check(zero_or_more);
     add_option(
-        *command, "--png", o->pictures,
+        command, "--png", o->pictures,
         "Write pictures to this folder: all heads (heads.png), each head (layer-L-head-H.png), and for images the "
         "attention of [CLS] over the image (layer-L-cls.png)",
         "DIR");
-    add_recording_precision_option(*command, o->precision);
-    add_head_mask_option(*command, o->masked);
-    command->add_flag(
+    add_recording_options(command, o->input);
+    command.add_flag(
         "--check", o->check,
         "Compare every node of the plans with its reference; exit code 7 and the node's name if one differs");
-    command->add_flag("--json", o->json, "Print one JSON object");
-    command->callback([o] {
+    command.add_flag("--json", o->json, "Print one JSON object");
+    command.callback([o] {
         require_input("inspect", o->input);
         run(*o);
     });

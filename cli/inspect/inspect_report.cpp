@@ -1,17 +1,10 @@
 #include "cli/inspect/inspect_report.h"
 
-#include <cmath>
-#include <cstdio>
-
-#include "cli/shared/cells.h"
 #include "cli/shared/probabilities.h"
+#include "cli/shared/terminal_page.h"
 #include "runtime/base/at.h"
-#include "runtime/base/format.h"
-#include "runtime/base/json.h"
 #include "runtime/models/config.h"
-#include "runtime/picture/shown_text.h"
 #include "runtime/session/model_access.h"
-#include "vantage/model.h"
 
 namespace vantage::cli {
 
@@ -61,11 +54,11 @@ void print_answers(const HeadSurvey& survey, const Page& page) {
     const std::vector<Answer> all = answers(survey.session());
     if (all.empty()) return;
     const bool labels = config_of(survey.session().model()).head == Head::classification;
-    std::printf("%s\n", page.bold(labels ? "label" : "next token").c_str());
+    print_line("{}", page.bold(labels ? "label" : "next token"));
     for (const Answer& answer : all) {
         const std::string word = labels ? without_controls(answer.name) : token_label(answer.name);
-        std::printf("  %.3f  %s %s\n", answer.probability, align_left(shortened(word, max_word), max_word).c_str(),
-                    page.accent(bar(answer.probability, 40)).c_str());
+        print_line("  {:.3f}  {} {}", answer.probability, align_left(shortened(word, max_word), max_word),
+                   page.accent(bar(answer.probability, 40)));
     }
 }
 
@@ -75,24 +68,24 @@ std::string strongest_text(const HeadSurvey& survey, const HeadStatistics& head)
 }
 
 void print_heads(const HeadSurvey& survey, const Page& page) {
-    std::printf(
-        "%s%s\n", page.bold("heads").c_str(),
-        page.dim(format("  means over tokens {} to {}", survey.of(0, 0).first_query, survey.tokens() - 1)).c_str());
+    print_line("{}{}", page.bold("heads"),
+               page.dim(format("  means over tokens {} to {}", survey.of(0, 0).first_query, survey.tokens() - 1)));
     std::string heading = "  head       entropy    ";
     for (const HeadPattern::Kind kind :
          {HeadPattern::attention_sink, HeadPattern::previous_token, HeadPattern::self, HeadPattern::induction})
         heading += align_right(info_of(kind).column, share_width) + share_gap;
-    std::printf("%s\n", page.dim(heading + "  largest weight").c_str());
+    print_line("{}", page.dim(heading + "  largest weight"));
     for (int layer = 0; layer < survey.layers(); ++layer)
         for (int head = 0; head < survey.heads(); ++head) {
             const HeadStatistics& h = survey.of(layer, head);
-            const bool salient = survey.salient() && survey.salient()->layer == layer && survey.salient()->head == head;
             const std::string name = align_left(format("  {}.{}", layer, head), 9) +
                                      format("{:5.2f} ({:3.0f} %)  ", h.entropy, 100 * h.relative_entropy);
             const std::string cells = share_cell(page, h.first) + share_cell(page, h.previous) +
                                       share_cell(page, h.self) + share_cell(page, h.induction_mass());
-            const auto shown = [&](const std::string& text) { return salient ? page.accent(text) : text; };
-            std::printf("%s%s  %s\n", shown(name).c_str(), cells.c_str(), shown(strongest_text(survey, h)).c_str());
+            const auto shown = [&](const std::string& text) {
+                return survey.is_salient(layer, head) ? page.accent(text) : text;
+            };
+            print_line("{}{}  {}", shown(name), cells, shown(strongest_text(survey, h)));
         }
 }
 
@@ -100,16 +93,14 @@ void print_heads(const HeadSurvey& survey, const Page& page) {
 void print_reads(const InspectReport& report, const Page& page) {
     if (report.reads.empty()) return;
     const Session& session = report.survey.session();
-    std::printf(
-        "\n%s%s\n", page.bold("cross-attention").c_str(),
-        page.dim(format("  largest mean weight over all heads, {} source tokens", session.source_tokens().size()))
-            .c_str());
+    print_line(
+        "\n{}{}", page.bold("cross-attention"),
+        page.dim(format("  largest mean weight over all heads, {} source tokens", session.source_tokens().size())));
     for (std::size_t row = 0; row < report.reads.size(); ++row) {
         const SourceRead& read = report.reads[row];
         const std::string source = token_label(token_text(session.model(), at(session.source_tokens(), read.key)));
-        std::printf("  %s %s %s\n",
-                    align_left(shortened(report.survey.quoted(static_cast<int>(row)), max_word), max_word).c_str(),
-                    share_cell(page, read.weight).c_str(), shortened(source, max_word).c_str());
+        print_line("  {} {} {}", align_left(shortened(report.survey.quoted(static_cast<int>(row)), max_word), max_word),
+                   share_cell(page, read.weight), shortened(source, max_word));
     }
 }
 
@@ -148,9 +139,7 @@ Json salient_json(const std::optional<SalientHead>& salient) {
 }
 
 Json tokens_json(const Model& model, std::span<const std::int32_t> ids) {
-    Json tokens = Json::array();
-    for (const std::int32_t id : ids) tokens.push_back({{"id", id}, {"text", token_text(model, id)}});
-    return tokens;
+    return json_list(ids, [&](std::int32_t id) { return Json{{"id", id}, {"text", token_text(model, id)}}; });
 }
 
 /// "7 tokens" or "16 patches".
@@ -161,9 +150,7 @@ std::string length_text(const HeadSurvey& survey) {
 }
 
 Json places_json(const HeadSurvey& survey) {
-    Json places = Json::array();
-    for (const std::string& text : survey.texts()) places.push_back({{"text", text}});
-    return places;
+    return json_list(survey.texts(), [](const std::string& text) { return Json{{"text", text}}; });
 }
 
 }  // namespace
@@ -172,37 +159,33 @@ void print_summary(const InspectReport& report) {
     const HeadSurvey& survey = report.survey;
     const Model& model = survey.session().model();
     const Page page;
-    std::printf(
-        "%s %s\n\n", page.bold(model.info().name).c_str(),
-        page.dim(format("on {} · {} · {}", model.device().caps().name, report.precision, length_text(survey))).c_str());
+    print_line("{} {}\n", page.bold(model.info().name),
+               page.dim(format("on {} · {} · {}", model.device().caps().name, report.precision, length_text(survey))));
     print_answers(survey, page);
     if (!report.greedy.empty()) {
         const std::string text = join(report.greedy, "", [&](std::int32_t id) { return token_text(model, id); });
-        std::printf("\n%s\n  %s\n", page.bold("greedy continuation").c_str(), without_controls(text).c_str());
+        print_line("\n{}\n  {}", page.bold("greedy continuation"), without_controls(text));
     }
     print_reads(report, page);
-    std::printf("\n");
+    print_line("");
     print_heads(survey, page);
     if (const auto salient = survey.salient())
-        std::printf("\n%s layer %d, head %d: %s\n", page.bold("most salient").c_str(), salient->layer, salient->head,
-                    reason_text(survey).c_str());
-    if (report.check && !report.check->diverged)
-        std::printf("\n%s %s\n", page.bold("check").c_str(), report.check->text().c_str());
+        print_line("\n{} layer {}, head {}: {}", page.bold("most salient"), salient->layer, salient->head,
+                   reason_text(survey));
+    if (report.check && !report.check->diverged) print_line("\n{} {}", page.bold("check"), report.check->text());
     if (report.files.size() > 2)
-        std::printf("\n%s %s and %zu more\n", page.bold("wrote").c_str(), report.files.front().c_str(),
-                    report.files.size() - 1);
+        print_line("\n{} {} and {} more", page.bold("wrote"), report.files.front(), report.files.size() - 1);
     else
-        for (const std::string& file : report.files) std::printf("\n%s %s\n", page.bold("wrote").c_str(), file.c_str());
+        for (const std::string& file : report.files) print_line("\n{} {}", page.bold("wrote"), file);
 }
 
 void print_json(const InspectReport& report) {
     const HeadSurvey& survey = report.survey;
     const Model& model = survey.session().model();
     const bool labels = config_of(model).head == Head::classification;
-    Json list = Json::array();
-    for (const Answer& answer : answers(survey.session()))
-        list.push_back(
-            {{"id", answer.id}, {labels ? "label" : "text", answer.name}, {"probability", answer.probability}});
+    const Json list = json_list(answers(survey.session()), [&](const Answer& answer) {
+        return Json{{"id", answer.id}, {labels ? "label" : "text", answer.name}, {"probability", answer.probability}};
+    });
     Json all = {
         {"schema_version", 2},
         {"model", model.info().name},
@@ -217,9 +200,9 @@ void print_json(const InspectReport& report) {
         {"files", report.files}};
     if (!report.reads.empty()) {
         all["source"] = tokens_json(model, survey.session().source_tokens());
-        Json reads = Json::array();
-        for (const SourceRead& read : report.reads) reads.push_back({{"key", read.key}, {"weight", read.weight}});
-        all["source_reads"] = reads;
+        all["source_reads"] = json_list(report.reads, [](const SourceRead& read) {
+            return Json{{"key", read.key}, {"weight", read.weight}};
+        });
     }
     if (!report.greedy.empty()) all["greedy"] = tokens_json(model, report.greedy);
     if (const auto& check = report.check)
@@ -228,7 +211,7 @@ void print_json(const InspectReport& report) {
                                                              {"kernel", check->diverged->kernel},
                                                              {"message", check->diverged->message}})
                                                      : Json(nullptr)}};
-    std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    write_json(all);
 }
 
 }  // namespace vantage::cli

@@ -1,9 +1,5 @@
-// Output of `inspect`: text or JSON.
+// Output of `inspect`: text or JSON, and the file of --save.
 #pragma once
-
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "cli/inspect/check_nodes.h"
 #include "cli/shared/head_survey.h"
@@ -22,5 +18,7 @@ struct InspectReport {
 
 void print_summary(const InspectReport& report);
 void print_json(const InspectReport& report);
+/// Writes the tensors of the surveyed pass and `greedy`; names and shapes are in the command's help.
+void save_pass(const std::string& file, const InspectReport& report, const std::optional<ModelImage>& image);
 
 }  // namespace vantage::cli

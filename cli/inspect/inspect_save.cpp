@@ -1,85 +1,102 @@
-#include "cli/inspect/inspect_save.h"
-#include "runtime/session/model_access.h"
+#include <algorithm>
 
-#include "cli/shared/probabilities.h"
-#include "cli/shared/translation.h"
+#include "cli/inspect/inspect_report.h"
+#include "cli/shared/progress.h"
 #include "runtime/base/log.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 
 namespace {
 
-/// Owns the values of one forward pass; tensors() refers to them.
-class SavedPass {
-public:
-    SavedPass(const HeadSurvey& survey, const std::optional<ModelImage>& image)
-        : survey_(survey),
-          image_(image),
-          hidden_(survey.session().hidden().vector()),
-          logits_(survey.session().logits().vector()),
-          pooled_(survey.session().pooled().vector()),
-          relation_(survey.session().relation().vector()),
-          attention_(all_weights(survey.session(), survey.kind(), survey.tokens(), survey.tokens())),
-          router_(survey.session().router_logits().vector()),
-          last_(survey.session().last_hidden().vector()),
-          mean_(mean_rows(last_, survey.session().model().info().width)) {}
-
-    std::vector<TensorToWrite> tensors() const {
-        const Session& session = survey_.session();
-        const ModelInfo& info = session.model().info();
-        const ModelConfig& config = config_of(session.model());
-        const std::int64_t n = survey_.tokens();
-        std::vector<TensorToWrite> all{
-            {"hidden", "F32", {info.layers + 1, n, info.width}, std::as_bytes(std::span(hidden_))},
-            {"attn", "F32", {info.layers, info.heads, n, n}, std::as_bytes(std::span(attention_))},
-        };
-        const auto add = [&](const char* name, std::vector<std::int64_t> shape, std::span<const float> values) {
-            if (!values.empty()) all.push_back({name, "F32", std::move(shape), std::as_bytes(values)});
-        };
-        if (image_)
-            add("pixel_values", {config.image.channels, config.image.height, config.image.width}, image_->pixels);
-        else
-            all.push_back({"input_ids", "I32", {n}, std::as_bytes(std::span(session.tokens()))});
-        const bool labels = config.head == Head::classification;
-        add("logits", labels ? std::vector{std::ssize(config.labels)} : std::vector{n, info.vocab}, logits_);
-        add("router_logits", {info.layers, n, config.experts}, router_);
-        if (config.kind == ModelKind::encoder) {
-            add("last_hidden", {n, info.width}, last_);
-            add("mean_pooled", {info.width}, mean_);
-        }
-        add("pooler_output", {std::ssize(pooled_)}, pooled_);
-        add("seq_relationship_logits", {2}, relation_);
-        return all;
+/// Tensors by name, without those that the model does not have.
+struct NamedArrays {
+    std::vector<std::pair<const char*, Array>> all;
+    void add(const char* name, Array values) {
+        if (!values.empty()) all.emplace_back(name, std::move(values));
     }
-
-private:
-    const HeadSurvey& survey_;
-    const std::optional<ModelImage>& image_;
-    std::vector<float> hidden_, logits_, pooled_, relation_, attention_, router_, last_, mean_;
 };
 
-void write(const std::string& file, std::vector<TensorToWrite> tensors, const Model& model,
-           const std::vector<std::int32_t>& greedy, const std::string& precision) {
-    if (!greedy.empty())
-        tensors.push_back({"greedy.ids", "I32", {std::ssize(greedy)}, std::as_bytes(std::span(greedy))});
-    write_safetensors(file, tensors,
-                      {{"model", model.info().name}, {"device", model.device().caps().name}, {"precision", precision}});
-    log(LogLevel::info, "saved: {}", file);
+/// The weights of all heads of one kind, [layers, heads, queries, keys].
+Array all_weights(Session& session, AttentionKind kind) {
+    const ModelInfo& info = session.model().info();
+    const std::int64_t layers = info.layers_of(kind), heads = info.heads_of(kind);
+    Array one;
+    std::vector<float> all;
+    for_each_head("collecting attention", layers, heads, [&](std::int64_t layer, std::int64_t head) {
+        one = session.attention({layer, head, kind});
+        if (all.empty()) all.reserve(static_cast<std::size_t>(layers * heads) * one.size());
+        all.insert(all.end(), one.begin(), one.end());
+    });
+    return {Shape{layers, heads, one.shape()[0], one.shape()[1]}, std::move(all)};
+}
+
+/// The mean of all rows.
+Array mean_of_rows(const Array& rows) {
+    const std::int64_t width = rows.shape()[-1], count = rows.shape().rows();
+    std::vector<double> sums(static_cast<std::size_t>(width));
+    for (std::size_t i = 0; i < rows.size(); ++i) sums[i % sums.size()] += static_cast<double>(rows.values()[i]);
+    std::vector<float> mean;
+    for (const double sum : sums) mean.push_back(static_cast<float>(sum / static_cast<double>(count)));
+    return {Shape{width}, std::move(mean)};
+}
+
+NamedArrays arrays_of_pass(Session& session, const std::optional<ModelImage>& image) {
+    const ModelConfig& config = config_of(session.model());
+    NamedArrays arrays;
+    arrays.add("hidden", session.hidden());
+    arrays.add("attn", all_weights(session, AttentionKind::self));
+    if (image)
+        arrays.add("pixel_values",
+                   {Shape{config.image.channels, config.image.height, config.image.width}, image->pixels});
+    arrays.add("logits", session.logits());
+    arrays.add("router_logits", session.router_logits());
+    if (config.kind == ModelKind::encoder) {
+        const Array last = session.last_hidden();
+        arrays.add("last_hidden", last);
+        arrays.add("mean_pooled", mean_of_rows(last));
+    }
+    arrays.add("pooler_output", session.pooled());
+    arrays.add("seq_relationship_logits", session.relation());
+    return arrays;
+}
+
+NamedArrays arrays_of_translation(Session& session) {
+    NamedArrays arrays;
+    arrays.add("logits", session.logits());
+    arrays.add("encoder_last_hidden", session.encoder_last_hidden());
+    arrays.add("encoder_hidden", session.encoder_hidden());
+    arrays.add("decoder_hidden", session.hidden());
+    arrays.add("encoder_attn", all_weights(session, AttentionKind::encoder));
+    arrays.add("decoder_attn", all_weights(session, AttentionKind::self));
+    arrays.add("cross_attn", all_weights(session, AttentionKind::cross));
+    return arrays;
 }
 
 }  // namespace
 
-void save_pass(const std::string& file, const HeadSurvey& survey, const std::vector<std::int32_t>& greedy,
-               const std::optional<ModelImage>& image, const std::string& precision) {
-    const Model& model = survey.session().model();
-    if (config_of(model).kind == ModelKind::encoder_decoder) {
-        const SavedTranslation saved(survey.session());
-        return write(file, saved.tensors(), model, greedy, precision);
+void save_pass(const std::string& file, const InspectReport& report, const std::optional<ModelImage>& image) {
+    Session& session = report.survey.session();
+    const Model& model = session.model();
+    const bool translates = config_of(model).kind == ModelKind::encoder_decoder;
+    const NamedArrays arrays = translates ? arrays_of_translation(session) : arrays_of_pass(session, image);
+    std::vector<TensorToWrite> tensors;
+    const auto add_ids = [&](const char* name, const std::vector<std::int32_t>& ids) {
+        tensors.push_back({name, "I32", {std::ssize(ids)}, std::as_bytes(std::span(ids))});
+    };
+    if (translates) add_ids("input_ids", session.source_tokens());
+    if (!image) add_ids(translates ? "decoder_input_ids" : "input_ids", session.tokens());
+    for (const auto& [name, values] : arrays.all) {
+        const std::span<const std::int64_t> sizes = values.shape().sizes();
+        tensors.push_back({name, "F32", {sizes.begin(), sizes.end()}, std::as_bytes(values.values())});
     }
-    const SavedPass saved(survey, image);
-    write(file, saved.tensors(), model, greedy, precision);
+    if (!report.greedy.empty()) add_ids("greedy.ids", report.greedy);
+    write_safetensors(
+        file, tensors,
+        {{"model", model.info().name}, {"device", model.device().caps().name}, {"precision", report.precision}});
+    log(LogLevel::info, "saved: {}", file);
 }
 
 }  // namespace vantage::cli

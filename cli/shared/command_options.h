@@ -1,4 +1,4 @@
-// Options of commands, and checks of their numbers. (CLI::PositiveNumber and NonNegativeNumber write the largest
+// Commands, their options, and checks of numbers. (CLI::PositiveNumber and NonNegativeNumber write the largest
 // double, with its 309 digits, into their messages.)
 #pragma once
 
@@ -7,10 +7,22 @@
 
 namespace vantage::cli {
 
+/// Adds a command; its help ends with `footer`.
+inline CLI::App& add_command(CLI::App& app, const char* name, const char* description, const char* footer) {
+    CLI::App* command = app.add_subcommand(name, description);
+    command->footer(footer);
+    return *command;
+}
+
 /// Adds an option; the help shows its value as `type`.
 template <class Value>
 CLI::Option* add_option(CLI::App& command, const char* name, Value& value, const std::string& help, const char* type) {
     return command.add_option(name, value, help)->type_name(type);
+}
+/// Adds an option whose default the help shows.
+template <class Value>
+CLI::Option* add_setting(CLI::App& command, const char* name, Value& value, const std::string& help) {
+    return command.add_option(name, value, help)->capture_default_str();
 }
 
 /// Fails with "expected a number WHAT, got TEXT" unless `holds`.

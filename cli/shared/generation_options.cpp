@@ -1,39 +1,58 @@
 #include "cli/shared/generation_options.h"
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <charconv>
+#include <string_view>
 
 #include "cli/shared/command_options.h"
-#include "cli/shared/head_mask.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
 
 namespace vantage::cli {
 
 namespace {
+
 const std::string float_precisions =
     "f16: f16 key-value cache, and matrix products may round f32 operands to f16; f32: no rounding";
 
 std::string check_recording_precision(const std::string& word) {
     return word == "f16" || word == "f32" || word == "int8" ? "" : word + " not in {f16,f32}";
 }
+
+/// Removes the prefix and returns the attention kind that it means.
+AttentionKind take_kind(std::string_view& text) {
+    const char letter = text.empty() ? '\0' : text.front();
+    if (letter == 'e' || letter == 'd' || letter == 'x') text.remove_prefix(1);
+    return letter == 'e' ? AttentionKind::encoder : letter == 'x' ? AttentionKind::cross : AttentionKind::self;
+}
+
+HeadId head_named(std::string_view name) {
+    std::string_view text = name;
+    HeadId place{.kind = take_kind(text)};
+    const char *begin = text.data(), *end = begin + text.size();
+    const auto layer = std::from_chars(begin, end, place.layer);
+    if (layer.ec == std::errc() && layer.ptr != end && *layer.ptr == '.') {
+        const auto head = std::from_chars(layer.ptr + 1, end, place.head);
+        if (head.ec == std::errc() && head.ptr == end && place.layer >= 0 && place.head >= 0) return place;
+    }
+    throw usage_error(
+        "--mask-heads: \"{}\" is not a head; give layer.head, both from 0: 3.2,5.0 (encoder–decoders: also e0.2, d1.0 "
+        "and x1.3)",
+        name);
+}
+
 }  // namespace
 
 void add_precision_option(CLI::App& command, std::string& precision) {
-    command
-        .add_option(
-            "--precision", precision,
-            float_precisions + "; int8: like f16, and activations may be rounded to 8 bits where weights are q8 or q4")
-        ->check(CLI::IsMember({"f16", "f32", "int8"}))
-        ->capture_default_str();
+    add_setting(
+        command, "--precision", precision,
+        float_precisions + "; int8: like f16, and activations may be rounded to 8 bits where weights are q8 or q4")
+        ->check(CLI::IsMember({"f16", "f32", "int8"}));
 }
 
 void add_recording_precision_option(CLI::App& command, std::string& precision) {
-    command.add_option("--precision", precision, float_precisions)
-        ->check(CLI::Validator(check_recording_precision, "{f16,f32}"))
-        ->capture_default_str();
+    add_setting(command, "--precision", precision, float_precisions)
+        ->check(CLI::Validator(check_recording_precision, "{f16,f32}"));
 }
 
 Precision recording_precision(const std::string& precision) {
@@ -45,31 +64,21 @@ Precision recording_precision(const std::string& precision) {
 
 void add_generation_options(CLI::App& command, GenerationOptions& o) {
     Sampling& s = o.sampling;
-    SessionOptions& session = o.generator.session;
-    command.add_option("-n,--n-predict", o.generator.max_tokens, "Maximum number of tokens to generate")
-        ->capture_default_str()
+    add_setting(command, "-n,--n-predict", o.generator.max_tokens, "Maximum number of tokens to generate")
         ->check(zero_or_more);
-    command.add_option("--temp", s.temperature, "Sampling temperature; 0: greedy")->capture_default_str();
-    command.add_option("--top-k", s.top_k, "Sample from the K most probable tokens; 0: all")->capture_default_str();
-    command
-        .add_option("--top-p", s.top_p,
-                    "Sample from the most probable tokens whose probabilities add up to this; 1: all")
-        ->capture_default_str();
-    command
-        .add_option("--min-p", s.min_p,
-                    "Sample from tokens with at least this probability relative to the most probable one; 0: all")
-        ->capture_default_str();
-    command
-        .add_option("--repeat-penalty", s.repeat_penalty,
-                    "Divide positive logits of earlier tokens by this, and multiply negative ones; 1: off")
-        ->capture_default_str();
+    add_setting(command, "--temp", s.temperature, "Sampling temperature; 0: greedy");
+    add_setting(command, "--top-k", s.top_k, "Sample from the K most probable tokens; 0: all");
+    add_setting(command, "--top-p", s.top_p,
+                "Sample from the most probable tokens whose probabilities add up to this; 1: all");
+    add_setting(command, "--min-p", s.min_p,
+                "Sample from tokens with at least this probability relative to the most probable one; 0: all");
+    add_setting(command, "--repeat-penalty", s.repeat_penalty,
+                "Divide positive logits of earlier tokens by this, and multiply negative ones; 1: off");
     add_option(command, "--stop", o.generator.stop,
                "Stop at this text, which is not printed; can be given several times", "TEXT");
-    command.add_option("-s,--seed", s.seed, "Random seed; the same seed gives the same text")->capture_default_str();
-    command
-        .add_option("-c,--ctx,--context", session.context,
-                    "Context length in tokens; 0: the model's maximum, or less if memory is short")
-        ->capture_default_str()
+    add_setting(command, "-s,--seed", s.seed, "Random seed; the same seed gives the same text");
+    add_setting(command, "-c,--ctx,--context", o.generator.session.context,
+                "Context length in tokens; 0: the model's maximum, or less if memory is short")
         ->check(zero_or_more);
     add_precision_option(command, o.precision);
     add_head_mask_option(command, o.masked);
@@ -93,9 +102,22 @@ Generator make_generator(const CLI::App& command, const Model& model, const Gene
     return {model, o.sampling, o.generator};
 }
 
-void write_out(const std::string& text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-        throw bad_file_error("cannot write to stdout: {}", std::strerror(errno));
+void add_head_mask_option(CLI::App& command, std::string& heads) {
+    add_option(command, "--mask-heads", heads,
+               "Set the output of these heads to 0; layer.head, both from 0: 3.2,5.0. Encoder–decoders: e0.2 "
+               "encoder, d1.0 or 1.0 decoder self-attention, x1.3 cross-attention",
+               "HEADS");
+}
+
+std::optional<std::vector<HeadId>> masked_heads(const std::string& heads) {
+    if (heads.empty()) return std::nullopt;
+    std::vector<HeadId> places;
+    for (std::size_t begin = 0; begin <= heads.size();) {
+        const std::size_t end = std::min(heads.find(',', begin), heads.size());
+        places.push_back(head_named(std::string_view(heads).substr(begin, end - begin)));
+        begin = end + 1;
+    }
+    return places;
 }
 
 }  // namespace vantage::cli

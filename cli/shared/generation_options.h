@@ -1,7 +1,9 @@
-// Sampling and session options, shared by `run` and `chat`; --precision.
+// Options of sessions: --precision, --mask-heads, and the sampling of `run` and `chat`.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/shared/cli11.h"
 #include "vantage/session.h"
@@ -26,7 +28,10 @@ GenerationOptions completed(const CLI::App& command, const Model& model, Generat
 /// A generator with completed() options.
 Generator make_generator(const CLI::App& command, const Model& model, const GenerationOptions& options);
 
-/// Writes text (any bytes) to stdout and flushes. Throws bad_file if that fails.
-void write_out(const std::string& text);
+/// --mask-heads 3.2,5.0: layer.head, both from 0. For an encoder–decoder with a prefix: e encoder, d decoder, x cross.
+void add_head_mask_option(CLI::App& command, std::string& heads);
+/// Parses the value, for SessionOptions::masked_heads; nothing if it is empty. Throws usage if it is not a list of
+/// heads.
+std::optional<std::vector<HeadId>> masked_heads(const std::string& heads);
 
 }  // namespace vantage::cli

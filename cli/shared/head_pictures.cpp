@@ -6,7 +6,6 @@
 #include "cli/shared/progress.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/models/config.h"
 #include "runtime/picture/head_grid.h"
 #include "runtime/picture/shown_text.h"
 
@@ -45,11 +44,10 @@ HeatmapPicture head_picture(const HeadSurvey& survey, int layer, int head, std::
     picture.row_labels = survey.query_texts();
     picture.col_labels = survey.texts();
     picture.title = format("layer {} · head {}", layer, head);
-    const auto salient = survey.salient();
-    const bool is_salient = salient && salient->layer == layer && salient->head == head;
     const std::string pattern = pattern_of(numbers).text() + format(" · entropy {:.2f} nats ({:.0f}\u00a0%)",
                                                                     numbers.entropy, 100 * numbers.relative_entropy);
-    picture.caption = survey.session().model().info().name + " · " + (is_salient ? reason_text(survey) : pattern);
+    picture.caption =
+        survey.session().model().info().name + " · " + (survey.is_salient(layer, head) ? reason_text(survey) : pattern);
     picture.causal = survey.causal();
     return picture;
 }
@@ -60,9 +58,7 @@ std::string write_head_grid(const HeadSurvey& survey, const std::string& folder)
     picture.heads = survey.heads();
     picture.rows = picture.cols = survey.tokens();
     picture.weights = [&](int layer, int head) { return survey.weights(layer, head); };
-    for (int layer = 0; layer < picture.layers; ++layer)
-        for (int head = 0; head < picture.heads; ++head)
-            picture.notes.push_back(pattern_of(survey.of(layer, head)).short_label());
+    for (const HeadStatistics& head : survey.numbers()) picture.notes.push_back(pattern_of(head).short_label());
     picture.title =
         survey.session().model().info().name + format(": {} layers × {} heads", picture.layers, picture.heads);
     picture.caption = prompt_quoted(survey);

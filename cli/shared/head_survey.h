@@ -28,6 +28,9 @@ public:
     std::optional<SalientHead> salient() const {
         return salient_.empty() ? std::nullopt : std::optional(salient_.front());
     }
+    bool is_salient(int layer, int head) const {
+        return !salient_.empty() && salient_[0].layer == layer && salient_[0].head == head;
+    }
     /// The five most salient heads (or fewer), in descending order.
     const std::vector<SalientHead>& all_salient() const { return salient_; }
     const std::vector<HeadStatistics>& numbers() const { return numbers_; }

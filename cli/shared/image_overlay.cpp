@@ -1,15 +1,13 @@
-#include "cli/shared/image_overlay.h"
-#include "runtime/base/at.h"
-#include "runtime/session/model_access.h"
-
+// Attention of a vision model, drawn over the image.
 #include <algorithm>
 #include <cmath>
 
 #include "cli/shared/head_pictures.h"
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/io/image.h"
 #include "runtime/picture/colour_map.h"
-#include "runtime/picture/png.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 

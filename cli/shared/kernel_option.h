@@ -4,15 +4,26 @@
 #include <algorithm>
 #include <string>
 
-#include "cli/shared/cli11.h"
+#include "cli/shared/command_options.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/log.h"
+#include "runtime/graph/choose_kernel.h"
 
 namespace vantage::cli {
 
-void add_kernel_option(CLI::App& command, std::string& kernel);
+inline void add_kernel_option(CLI::App& command, std::string& kernel) {
+    add_option(command, "--kernel", kernel, "Only kernels of this name", "NAME");
+}
+
 /// The current name of what --kernel gives. For the old name of a renamed kernel it logs a warning with the new name.
 /// `op`: the op that --op names, or empty.
-std::string kernel_wanted(const std::string& op, const std::string& kernel);
+inline std::string kernel_wanted(const std::string& op, const std::string& kernel) {
+    std::string name = current_kernel_name(op, kernel);
+    if (name != kernel)
+        log(LogLevel::warning, "--kernel: {} is now called {}; the old name is accepted in this release only", kernel,
+            name);
+    return name;
+}
 
 /// Throws usage, with the list of known names, unless `name` is empty or known.
 template <class Names>

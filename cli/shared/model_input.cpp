@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cli/shared/command_options.h"
+#include "cli/shared/generation_options.h"
 #include "cli/shared/token_ids.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/terminal.h"
@@ -57,6 +58,18 @@ void add_input_options(CLI::App& command, InputOptions& o) {
                "Token ids for the decoder of an encoder–decoder, beginning with its start token: 0,5,9. Default: the "
                "text that the model generates",
                "IDS");
+}
+
+void add_recording_options(CLI::App& command, InputOptions& o) {
+    add_recording_precision_option(command, o.precision);
+    add_head_mask_option(command, o.masked);
+}
+
+SessionOptions session_options(const InputOptions& o) {
+    return {.precision = recording_precision(o.precision),
+            .global_tokens = o.global_tokens,
+            .global_positions = o.global_positions,
+            .masked_heads = masked_heads(o.masked)};
 }
 
 void require_input(const std::string& command, const InputOptions& o) {

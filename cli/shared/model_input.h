@@ -19,8 +19,13 @@ struct InputOptions {
     std::optional<std::int64_t> global_tokens = {};
     std::optional<std::vector<std::int64_t>> global_positions = {};
     bool from_prompt = false, from_ids = false;
+    std::string precision = "f32", masked = {};
 };
 void add_input_options(CLI::App& command, InputOptions& options);
+/// Adds --precision and --mask-heads.
+void add_recording_options(CLI::App& command, InputOptions& options);
+/// The options that do not depend on the input's length.
+SessionOptions session_options(const InputOptions& options);
 /// Throws usage if there is no input.
 void require_input(const std::string& command, const InputOptions& options);
 

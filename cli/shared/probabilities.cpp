@@ -6,17 +6,6 @@
 
 namespace vantage::cli {
 
-std::vector<float> mean_rows(std::span<const float> rows, std::int64_t width) {
-    const auto cols = static_cast<std::size_t>(width);
-    const std::size_t count = cols > 0 ? rows.size() / cols : 0;
-    std::vector<double> sums(cols);
-    for (std::size_t i = 0; i < count * cols; ++i) sums[i % cols] += static_cast<double>(rows[i]);
-    std::vector<float> mean;
-    for (const double sum : sums)
-        mean.push_back(static_cast<float>(sum / static_cast<double>(std::max<std::size_t>(count, 1))));
-    return mean;
-}
-
 std::vector<double> probabilities(std::span<const float> logits) {
     std::vector<double> p;
     if (logits.empty()) return p;

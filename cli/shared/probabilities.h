@@ -1,7 +1,6 @@
-// Means of rows and probabilities, for the output of commands.
+// Probabilities, for the output of commands.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -9,8 +8,6 @@
 
 namespace vantage::cli {
 
-/// The mean of all rows; each has `width` elements.
-std::vector<float> mean_rows(std::span<const float> rows, std::int64_t width);
 /// softmax of logits.
 std::vector<double> probabilities(std::span<const float> logits);
 /// Values of the labels of a classifier: softmax, a sigmoid per label, or the logits (regression), as the config says.

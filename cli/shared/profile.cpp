@@ -1,7 +1,8 @@
-#include "cli/shared/profile.h"
-
+// --profile FILE: a Chrome/Perfetto trace of device dispatches and host work. --profile -: a table of dispatch times by
+// op, on stderr.
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -31,17 +32,6 @@ Profile& profile() {
     return one;
 }
 
-// Host and device have different clocks. Returns the smallest shift with which no dispatch begins before its
-// submission.
-double device_shift(std::span<const DispatchTiming> dispatches) {
-    std::optional<double> shift;
-    for (const DispatchTiming& d : dispatches) {
-        const double one = d.submitted_seconds - static_cast<double>(d.begin_ns) / 1e9;
-        shift = shift ? std::max(*shift, one) : one;
-    }
-    return shift.value_or(0);
-}
-
 void write_trace(const std::string& path) {
     const Profile& p = profile();
     ChromeTrace trace;
@@ -52,7 +42,10 @@ void write_trace(const std::string& path) {
     for (const HostSpan& span : p.spans)
         add(span.thread == 0 ? "host" : "host thread " + std::to_string(span.thread), span.name, span.begin, span.end,
             {{"in", span.worker == Worker::driver ? "driver" : "program"}});
-    const double shift = device_shift(p.dispatches);
+    // Host and device have different clocks: the smallest shift with which no dispatch begins before its submission.
+    double shift = std::numeric_limits<double>::lowest();
+    for (const DispatchTiming& d : p.dispatches)
+        shift = std::max(shift, d.submitted_seconds - static_cast<double>(d.begin_ns) / 1e9);
     for (const DispatchTiming& d : p.dispatches)
         add(p.device->name, d.label, shift + static_cast<double>(d.begin_ns) / 1e9,
             shift + static_cast<double>(d.end_ns) / 1e9,

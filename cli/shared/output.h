@@ -1,0 +1,41 @@
+// Text and JSON on stdout.
+#pragma once
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "runtime/base/json.h"
+
+namespace vantage::cli {
+
+/// Prints a line: format() of the arguments.
+template <class... Arguments>
+void print_line(FormatText<std::type_identity_t<Arguments>...> text, const Arguments&... arguments) {
+    const std::string line = format<Arguments...>(text, arguments...) + "\n";
+    std::fwrite(line.data(), 1, line.size(), stdout);
+}
+
+/// Writes text (any bytes) to stdout and flushes. Throws bad_file if that fails.
+inline void write_out(const std::string& text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+        throw bad_file_error("cannot write to stdout: {}", std::strerror(errno));
+}
+
+/// The text of a document, with U+FFFD for invalid UTF-8. `indent` -1: on one line.
+template <class AnyJson>
+std::string json_text(const AnyJson& json, int indent = 2) {
+    return json.dump(indent, ' ', false, AnyJson::error_handler_t::replace);
+}
+inline void write_json(const Json& json) { print_line("{}", json_text(json)); }
+
+/// An array of what `entry` makes of each element.
+template <class Range, class Entry>
+Json json_list(const Range& range, const Entry& entry) {
+    Json list = Json::array();
+    for (const auto& one : range) list.push_back(entry(one));
+    return list;
+}
+
+}  // namespace vantage::cli
