@@ -1,12 +1,8 @@
 // vantage bench: the speed of models and kernels on this device, relative to its limits.
 #include "cli/bench/bench.h"
 
-#include <CLI/CLI.hpp>
-
-#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "runtime/base/files.h"
-#include "vantage/error.h"
 
 namespace vantage::cli {
 
@@ -36,12 +32,18 @@ void add_bench_output(CLI::App& command, BenchOutput& output) {
     add_option(command, "--output", output.file, "Write to FILE instead of stdout", "FILE");
 }
 
+void add_shape_option(CLI::App& command, std::string& shape, const char* description) {
+    std::vector<std::string> names;
+    for (const NamedShape& known : named_shapes()) names.emplace_back(known.name);
+    command.add_option("--shape", shape, description)->check(CLI::IsMember(names))->excludes("--model");
+}
+
 void add_bench(CLI::App& app) {
-    CLI::App* bench = app.add_subcommand("bench", "Measure models, kernels and the limits of this device");
-    bench->footer("docs/benchmarks.md explains the measurements and the columns.");
-    bench->require_subcommand(1);
+    CLI::App& bench = add_command(app, "bench", "Measure models, kernels and the limits of this device",
+                                  "docs/benchmarks.md explains the measurements and the columns.");
+    bench.require_subcommand(1);
     for (const auto add : {add_bench_model, add_bench_ops, add_bench_roofs, add_bench_compare, add_bench_view})
-        add(*bench);
+        add(bench);
 }
 
 }  // namespace vantage::cli

@@ -1,10 +1,9 @@
 // vantage bench compare: what became faster or slower between two reports.
-#include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 
 #include "cli/bench/bench.h"
 #include "cli/shared/commands.h"
+#include "cli/shared/output.h"
 #include "cli/shared/text_table.h"
 #include "runtime/base/log.h"
 #include "runtime/bench/compare_reports.h"
@@ -33,30 +32,30 @@ void print_table(const ReportComparison& comparison, bool all) {
                        word_for(c.verdict)});
     if (all || comparison.count(ReportChange::same) < comparison.changes.size())
         std::fputs(table.text(0).c_str(), stdout);
-    for (const std::string& row : comparison.only_before) std::printf("only before: %s\n", row.c_str());
-    for (const std::string& row : comparison.only_after) std::printf("only after: %s\n", row.c_str());
-    std::printf("%zu faster, %zu slower, %zu the same\n", comparison.count(ReportChange::faster),
-                comparison.count(ReportChange::slower), comparison.count(ReportChange::same));
+    for (const std::string& row : comparison.only_before) print_line("only before: {}", row);
+    for (const std::string& row : comparison.only_after) print_line("only after: {}", row);
+    print_line("{} faster, {} slower, {} the same", comparison.count(ReportChange::faster),
+               comparison.count(ReportChange::slower), comparison.count(ReportChange::same));
+}
+
+Json change_json(const ReportChange& c) {
+    return {{"row", c.row},
+            {"figure", c.figure},
+            {"before", c.before.value},
+            {"before_spread", c.before.deviation},
+            {"after", c.after.value},
+            {"after_spread", c.after.deviation},
+            {"speed", c.speed},
+            {"verdict", word_for(c.verdict)}};
 }
 
 void print_json(const ReportComparison& comparison) {
-    Json changes = Json::array();
-    for (const ReportChange& c : comparison.changes)
-        changes.push_back({{"row", c.row},
-                           {"figure", c.figure},
-                           {"before", c.before.value},
-                           {"before_spread", c.before.deviation},
-                           {"after", c.after.value},
-                           {"after_spread", c.after.deviation},
-                           {"speed", c.speed},
-                           {"verdict", word_for(c.verdict)}});
-    const Json object = {{"schema_version", Report::schema_version},
-                         {"kind", "compare"},
-                         {"changes", changes},
-                         {"only_before", comparison.only_before},
-                         {"only_after", comparison.only_after},
-                         {"warnings", comparison.warnings}};
-    std::printf("%s\n", object.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    write_json({{"schema_version", Report::schema_version},
+                {"kind", "compare"},
+                {"changes", json_list(comparison.changes, change_json)},
+                {"only_before", comparison.only_before},
+                {"only_after", comparison.only_after},
+                {"warnings", comparison.warnings}});
 }
 
 void run(const CompareOptions& o) {
@@ -71,18 +70,18 @@ void run(const CompareOptions& o) {
 
 void add_bench_compare(CLI::App& bench) {
     auto o = std::make_shared<CompareOptions>();
-    CLI::App* command = bench.add_subcommand("compare", "Compare two reports: what became faster or slower");
-    command->footer(
+    CLI::App& command = add_command(
+        bench, "compare", "Compare two reports: what became faster or slower",
         "Both files are output of `vantage bench ops -o json` or `vantage bench model -o json`. A figure has changed "
         "if its two values differ by more than 2 % and by more than three standard deviations of their difference.\n"
         "Exit code 1 if something became slower, 2 if there is nothing to compare.\n"
         "Example: vantage bench compare before.json after.json");
-    command->add_option("before", o->before, "Report of the first run")->required()->type_name("A.json");
-    command->add_option("after", o->after, "Report of the second run")->required()->type_name("B.json");
-    command->add_flag("--all", o->all, "Also print what did not change");
-    command->add_flag("--any-device", o->any_device, "Compare reports of different devices");
-    command->add_flag("--json", o->json, "Print one JSON object with all figures of both reports");
-    command->callback([o] { run(*o); });
+    command.add_option("before", o->before, "Report of the first run")->required()->type_name("A.json");
+    command.add_option("after", o->after, "Report of the second run")->required()->type_name("B.json");
+    command.add_flag("--all", o->all, "Also print what did not change");
+    command.add_flag("--any-device", o->any_device, "Compare reports of different devices");
+    command.add_flag("--json", o->json, "Print one JSON object with all figures of both reports");
+    command.callback([o] { run(*o); });
 }
 
 }  // namespace vantage::cli

@@ -1,11 +1,6 @@
 // vantage bench model: tokens per second for prompts and generation, start time, and with --quality the loss of quality
 // by quantization.
-#include <CLI/CLI.hpp>
-
 #include "cli/bench/bench.h"
-#include "cli/bench/bench_quality.h"
-#include "cli/bench/bench_start.h"
-#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/progress.h"
@@ -81,15 +76,15 @@ void add_speed_rows(Report& report, const BenchModelOptions& o, const Model& mod
         progress.show(model.info().name + " " + test.name());
         const ModelTimes times = time_model(model, test, session_of(o), o.repeats);
         note_dispatches(model.device(), times.dispatches);
-        ReportRow& row = report.row();
-        row.set("model", model.info().name)
+        report.row()
+            .set("model", model.info().name)
             .set("weights", model.info().weight_types)
             .set("precision", o.precision, ShowIn::data_only)
             .set("test", test.name())
             .set("t_per_s", times.tokens_per_second())
             .set("t_per_s_median", times.median(), ShowIn::data_only)
-            .set("t_per_cpu_s", times.tokens / times.cpu_seconds, ShowIn::data_only);
-        row.set("host_us", test.prompt ? Cell() : Cell(1e6 * times.host_seconds))
+            .set("t_per_cpu_s", times.tokens / times.cpu_seconds, ShowIn::data_only)
+            .set("host_us", test.prompt ? Cell() : Cell(1e6 * times.host_seconds))
             .set("peak_mib", static_cast<double>(times.peak_bytes) / 0x1p20)
             .set("compile_s", times.compile_seconds, ShowIn::data_only)
             .set("parameters", model.info().parameters, ShowIn::data_only)
@@ -135,40 +130,33 @@ CLI::Option* add_list(CLI::App& command, const char* name, std::vector<std::int6
 
 void add_bench_model(CLI::App& bench) {
     auto o = std::make_shared<BenchModelOptions>();
-    CLI::App* command =
-        bench.add_subcommand("model", "Tokens per second for prompts and generation; start time; quality");
-    command->footer(
+    CLI::App& command = add_command(
+        bench, "model", "Tokens per second for prompts and generation; start time; quality",
         "pp512: a prompt of 512 tokens. tg128: generation of 128 tokens. \"@ d4096\": after 4096 tokens. \"x4\": "
         "four sequences in a batch.\n\n"
         "Examples:\n"
         "  vantage bench model --shape gpt2-small --pp 512 --tg 64\n"
         "  vantage bench model --shape llama-8b --weights f16 --pp 512,4096 --tg 128 --depth 0,4096 -o json\n"
         "  vantage bench model --quality");
-    add_model_option(*command);
-    std::vector<std::string> names;
-    for (const NamedShape& shape : named_shapes()) names.emplace_back(shape.name);
-    command
-        ->add_option("--shape", o->shape,
-                     "Use a model of this shape with random weights, made on the device, instead of a file")
-        ->check(CLI::IsMember(names))
-        ->excludes("--model");
-    add_list(*command, "--pp", o->prompts,
-             "Prompt lengths in tokens. Default: without --pp and --tg, --pp 512 --tg 128")
+    add_model_option(command);
+    add_shape_option(command, o->shape,
+                     "Use a model of this shape with random weights, made on the device, instead of a file");
+    add_list(command, "--pp", o->prompts, "Prompt lengths in tokens. Default: without --pp and --tg, --pp 512 --tg 128")
         ->check(above_zero);
-    add_list(*command, "--tg", o->texts, "Numbers of tokens to generate")->check(above_zero);
-    add_list(*command, "--depth", o->depths, "Numbers of tokens in the context before")->check(zero_or_more);
-    add_precision_option(*command, o->precision);
-    add_option(*command, "-r,--repeats", o->repeats, "Repeats, after one warm-up run", "N")
+    add_list(command, "--tg", o->texts, "Numbers of tokens to generate")->check(above_zero);
+    add_list(command, "--depth", o->depths, "Numbers of tokens in the context before")->check(zero_or_more);
+    add_precision_option(command, o->precision);
+    add_option(command, "-r,--repeats", o->repeats, "Repeats, after one warm-up run", "N")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
-    add_option(*command, "-b,--batch", o->sequences, "Sequences in a batch", "N")
+    add_option(command, "-b,--batch", o->sequences, "Sequences in a batch", "N")
         ->capture_default_str()
         ->check(CLI::Range(1, 4096));
-    command->add_flag("--no-start", o->no_start, "Do not measure the time of a new process until its first token");
-    command->add_flag("--start-figures", o->start_figures)->group("");  // hidden: see bench_start.h
-    add_quality_options(*command, o->quality);
-    add_bench_output(*command, o->output);
-    command->callback([o] {
+    command.add_flag("--no-start", o->no_start, "Do not measure the time of a new process until its first token");
+    command.add_flag("--start-figures", o->start_figures)->group("");  // hidden: see print_start
+    add_quality_options(command, o->quality);
+    add_bench_output(command, o->output);
+    command.callback([o] {
         if (o->start_figures)
             print_start([&] { return model_of(*o, open_device()); }, session_of(*o));
         else

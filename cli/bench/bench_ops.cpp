@@ -1,18 +1,14 @@
 // vantage bench ops: every op at the shapes of models, with every kernel that fits.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <set>
 
 #include "cli/bench/bench.h"
-#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/kernel_option.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/base/log.h"
 #include "runtime/bench/ops_bench.h"
 #include "runtime/bench/roofline_chart.h"
 
@@ -85,9 +81,8 @@ void run(const OpsOptions& o) {
 
 void add_bench_ops(CLI::App& bench) {
     auto o = std::make_shared<OpsOptions>();
-    CLI::App* command =
-        bench.add_subcommand("ops", "Measure every op at the shapes of models, with every kernel that fits");
-    command->footer(
+    CLI::App& command = add_command(
+        bench, "ops", "Measure every op at the shapes of models, with every kernel that fits",
         "The kernel that plans choose, by tuning table and capabilities, is marked *. A line says where another "
         "kernel was faster beyond noise. Cases that would take more than 5 s at the roof are skipped. If a case or "
         "kernel fails, such as for lack of device memory, its row has the error, and the exit code is that of the "
@@ -95,18 +90,17 @@ void add_bench_ops(CLI::App& bench) {
         "Examples:\n  vantage bench ops --quick\n  vantage bench ops --op matmul --case llama-8b -o json --output "
         "now.json\n"
         "  vantage bench ops --roofline roofline.png");
-    add_option(*command, "--op", o->op, "Only this op", "NAME");
-    add_kernel_option(*command, o->kernel);
-    add_option(*command, "--case", o->part_of_case, "Only cases with PART in their name", "PART");
-    command->add_flag("--quick", o->quick, "Measure a few cases; less than two minutes even on a CPU device");
-    command->add_option("--repeats", o->repeats, "Minimum number of samples per kernel")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{10000}))
-        ->capture_default_str();
-    command->add_flag("--again", o->again, "Measure the roofs again, in the same run");
-    add_option(*command, "--roofline", o->roofline, "Write a roofline plot with all kernels: FILE.png or FILE.svg",
+    add_option(command, "--op", o->op, "Only this op", "NAME");
+    add_kernel_option(command, o->kernel);
+    add_option(command, "--case", o->part_of_case, "Only cases with PART in their name", "PART");
+    command.add_flag("--quick", o->quick, "Measure a few cases; less than two minutes even on a CPU device");
+    add_setting(command, "--repeats", o->repeats, "Minimum number of samples per kernel")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{10000}));
+    command.add_flag("--again", o->again, "Measure the roofs again, in the same run");
+    add_option(command, "--roofline", o->roofline, "Write a roofline plot with all kernels: FILE.png or FILE.svg",
                "FILE");
-    add_bench_output(*command, o->output);
-    command->callback([o] {
+    add_bench_output(command, o->output);
+    command.callback([o] {
         o->kernel = kernel_wanted(o->op, o->kernel);
         run(*o);
     });

@@ -1,14 +1,14 @@
-#include "cli/bench/bench_quality.h"
-#include "runtime/session/model_access.h"
-
+// vantage bench model --quality: the loss of quality by the storage of weights.
 #include <algorithm>
 
+#include "cli/bench/bench.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/bench/quality.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 

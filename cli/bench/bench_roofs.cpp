@@ -1,5 +1,4 @@
 // vantage bench roofs: the measured limits of this device.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/bench/bench.h"
@@ -52,15 +51,14 @@ void run(const RoofsOptions& o) {
 
 void add_bench_roofs(CLI::App& bench) {
     auto o = std::make_shared<RoofsOptions>();
-    CLI::App* command =
-        bench.add_subcommand("roofs", "Measure the limits of the device: memory, arithmetic, launches, compilation");
-    command->footer(
+    CLI::App& command = add_command(
+        bench, "roofs", "Measure the limits of the device: memory, arithmetic, launches, compilation",
         "Measured once (a few seconds) and saved in the cache directory by UUID of the device and version of the "
         "driver. The other benchmarks compare kernels with these limits.\nExample: vantage bench roofs --again -o "
         "json");
-    add_bench_output(*command, o->output);
-    command->add_flag("--again", o->again, "Measure again, even if the limits are saved");
-    command->callback([o] { run(*o); });
+    add_bench_output(command, o->output);
+    command.add_flag("--again", o->again, "Measure again, even if the limits are saved");
+    command.callback([o] { run(*o); });
 }
 
 }  // namespace vantage::cli

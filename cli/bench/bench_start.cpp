@@ -1,12 +1,10 @@
-#include "cli/bench/bench_start.h"
-
-#include <cstdio>
+// The time of a new process until its first token, with empty and filled caches: for `vantage bench model`.
 #include <map>
 
+#include "cli/bench/bench.h"
+#include "cli/shared/output.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/files.h"
-#include "runtime/base/format.h"
-#include "runtime/base/json.h"
 #include "runtime/base/program.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/bench/model_bench.h"
@@ -16,25 +14,18 @@ namespace vantage::cli {
 namespace {
 
 /// Seconds of the main thread's spans by name, and in total for the driver.
-class SpanSums {
-public:
+struct SpanSums {
+    std::map<std::string, double> of;
+    double driver = 0;
+
     SpanSums() {
         listen_to_spans([this](const HostSpan& span) {
             if (span.thread != 0) return;
-            seconds_[span.name] += span.end - span.begin;
-            if (span.worker == Worker::driver) driver_ += span.end - span.begin;
+            of[span.name] += span.end - span.begin;
+            if (span.worker == Worker::driver) driver += span.end - span.begin;
         });
     }
     ~SpanSums() { listen_to_spans({}); }
-    double of(const std::string& name) const {
-        const auto found = seconds_.find(name);
-        return found == seconds_.end() ? 0 : found->second;
-    }
-    double driver() const { return driver_; }
-
-private:
-    std::map<std::string, double> seconds_;
-    double driver_ = 0;
 };
 
 constexpr const char* parts[] = {"open_s", "load_s", "compile_s"};
@@ -79,15 +70,14 @@ void print_start(const std::function<Model()>& load, const SessionOptions& optio
     SpanSums sums;
     const double begin = seconds_now();
     const Model model = load();
-    const double loaded = seconds_now() - begin - sums.of("open device");
+    const double loaded = seconds_now() - begin - sums.of["open device"];
     const std::int64_t tokens = std::min<std::int64_t>(16, model.info().context - 1);
     time_model(model, {.prompt = true, .tokens = tokens}, options, 0);
-    const Json figures = {{"open_s", sums.of("open device")},
+    const Json figures = {{"open_s", sums.of["open device"]},
                           {"load_s", loaded},
-                          {"compile_s", sums.of("compile plan")},
-                          {"driver_s", sums.driver()}};
-    std::printf("%s\n", figures.dump().c_str());
-    std::fflush(stdout);
+                          {"compile_s", sums.of["compile plan"]},
+                          {"driver_s", sums.driver}};
+    write_out(figures.dump() + "\n");
 }
 
 void add_start_rows(Report& report, const std::vector<std::string>& arguments, int repeats, const std::string& model) {

@@ -1,18 +1,14 @@
 // vantage bench view: how much the window slows a model down, and how long maps of long texts take.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <functional>
 #include <memory>
 #include <thread>
 
 #include "cli/bench/bench.h"
-#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/queue.h"
@@ -231,27 +227,20 @@ void run(const BenchViewOptions& o) {
 
 void add_bench_view(CLI::App& bench) {
     auto o = std::make_shared<BenchViewOptions>();
-    CLI::App* command = bench.add_subcommand("view", "Measure how much the viewer slows a model down");
-    command->footer(
-        "Examples:\n  vantage bench view\n  xvfb-run -a vantage bench view --shape gpt2-small --tg 40\n"
-        "  vantage bench view --keys 8192,32768");
-    add_model_option(*command);
-    std::vector<std::string> names;
-    for (const NamedShape& shape : named_shapes()) names.emplace_back(shape.name);
-    command->add_option("--shape", o->shape, "Use a model of this shape with random weights")
-        ->check(CLI::IsMember(names))
-        ->excludes("--model");
-    command->add_option("--tg", o->tokens, "Tokens to generate per text")
-        ->capture_default_str()
-        ->check(CLI::Range(8, 900));
-    command->add_option("-r,--repeats", o->repeats, "Rounds in which all ways of viewing take turns")
-        ->capture_default_str()
+    CLI::App& command =
+        add_command(bench, "view", "Measure how much the viewer slows a model down",
+                    "Examples:\n  vantage bench view\n  xvfb-run -a vantage bench view --shape gpt2-small --tg 40\n"
+                    "  vantage bench view --keys 8192,32768");
+    add_model_option(command);
+    add_shape_option(command, o->shape, "Use a model of this shape with random weights");
+    add_setting(command, "--tg", o->tokens, "Tokens to generate per text")->check(CLI::Range(8, 900));
+    add_setting(command, "-r,--repeats", o->repeats, "Rounds in which all ways of viewing take turns")
         ->check(CLI::Range(1, 1000));
-    add_option(*command, "--keys", o->keys, "Measure maps of texts of these lengths instead, without a window", "N,…")
+    add_option(command, "--keys", o->keys, "Measure maps of texts of these lengths instead, without a window", "N,…")
         ->delimiter(',')
         ->check(CLI::Range(64, 1 << 20));
-    add_bench_output(*command, o->output);
-    command->callback([o] { run(*o); });
+    add_bench_output(command, o->output);
+    command.callback([o] { run(*o); });
 }
 
 }  // namespace vantage::cli

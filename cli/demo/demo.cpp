@@ -1,6 +1,5 @@
 // vantage demo: attention worked by hand, text from a small trained model, and its most salient head.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 
 #include "cli/demo/worked_example_page.h"
@@ -8,12 +7,8 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/head_pictures.h"
-#include "cli/shared/head_survey.h"
-#include "cli/shared/terminal_page.h"
-#include "runtime/base/json.h"
 #include "runtime/base/terminal.h"
 #include "runtime/base/trace_span.h"
-#include "runtime/picture/shown_text.h"
 
 namespace vantage::cli {
 
@@ -65,9 +60,9 @@ std::string write_on(const DemoOptions& o, const Page& page, Generator& generato
     const auto accent = [&](const std::string& text) { return page.accent(text); };
     Typewriter typewriter(page_columns());
     if (!o.json) {
-        std::printf("\n%s %s\n", page.bold(generator.session().model().info().name + " continues").c_str(),
-                    page.dim(format("(temperature {:g}, seed {})", o.temperature, o.seed)).c_str());
-        typewriter.type(o.prompt, [](const std::string& text) { return text; });
+        print_line("\n{} {}", page.bold(generator.session().model().info().name + " continues"),
+                   page.dim(format("(temperature {:g}, seed {})", o.temperature, o.seed)));
+        typewriter.type(o.prompt, std::identity());
     }
     std::string text;
     const Ending ending = generator.generate(o.prompt, [&](const Token& token) {
@@ -77,7 +72,7 @@ std::string write_on(const DemoOptions& o, const Page& page, Generator& generato
     });
     if (o.json) return text;
     if (ending == Ending::length || ending == Ending::context_full) typewriter.type(" …", accent);
-    std::printf("\n");
+    print_line("");
     return text;
 }
 
@@ -108,25 +103,23 @@ std::string explanation_of(const HeadSurvey& survey, const SalientHead& salient)
 
 void print_head(const Page& page, const HeadSurvey& survey) {
     const auto print = [](const std::string& text) {
-        Typewriter(page_columns()).type(text, [](const std::string& word) { return word; });
-        std::printf("\n");
+        Typewriter(page_columns()).type(text, std::identity());
+        print_line("");
     };
-    std::printf("\n");
+    print_line("");
     const auto salient = survey.salient();
     if (!salient) return print("No head is salient: in so short a text, heads attend to neighbours only.");
     const std::vector<float> weights = survey.weights(salient->layer, salient->head);
     HeatmapPicture picture = head_picture(survey, salient->layer, salient->head, weights);
     picture.title = "Its most salient head: " + picture.title;
-    std::printf("%s\n", terminal_heatmap(picture, page_columns(), page.colours()).c_str());
+    print_line("{}", terminal_heatmap(picture, page_columns(), page.colours()));
     print(explanation_of(survey, *salient));
 }
 
 void print_what_next(const Page& page, const std::vector<std::string>& files) {
-    std::printf("\n%s", page.bold("Pictures").c_str());
-    for (const std::string& file : files) std::printf("  %s", file.c_str());
-    std::printf("\n%s\n", page.bold("Try next").c_str());
+    print_line("\n{}  {}\n{}", page.bold("Pictures"), join(files, "  "), page.bold("Try next"));
     const auto suggest = [&](const std::string& command, const char* what) {
-        std::printf("  %s\n      %s\n", page.accent(command).c_str(), page.dim(what).c_str());
+        print_line("  {}\n      {}", page.accent(command), page.dim(what));
     };
     suggest("vantage demo -p \"The dog chased the birds. They\"",
             "then replace They by It: the same head attends to another word");
@@ -159,13 +152,13 @@ void print_json(const DemoOptions& o, const Device& device, const WorkedExampleP
                                {"score", salient->score},
                                {"pattern", pattern_of(survey.of(salient->layer, salient->head)).id()},
                                {"sentence", explanation_of(survey, *salient)}};
-    std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    write_json(all);
 }
 
 void run(const DemoOptions& o) {
     const Device device = open_device();
     const Page page;
-    if (!o.json) std::printf("%s\n\n", (page.bold("Vantage") + page.dim(" on " + device.caps().name)).c_str());
+    if (!o.json) print_line("{}{}\n", page.bold("Vantage"), page.dim(" on " + device.caps().name));
     const WorkedExamplePage example = timed("worked example", [&] { return WorkedExamplePage(device); });
     if (!o.json) example.print(page);
     const Model model = load_model(device);
@@ -187,25 +180,23 @@ void run(const DemoOptions& o) {
 
 void add_demo(CLI::App& app) {
     auto o = std::make_shared<DemoOptions>();
-    CLI::App* command = app.add_subcommand(
-        "demo", "Attention worked by hand, text from a small trained model, and its most salient head");
-    command->footer("Example:\n  vantage demo -p \"The dog chased the birds. They\"");
-    add_model_option(*command);
-    add_option(*command, "-p,--prompt", o->prompt, "Text to continue; its attention is drawn", "TEXT")
+    CLI::App& command =
+        add_command(app, "demo", "Attention worked by hand, text from a small trained model, and its most salient head",
+                    "Example:\n  vantage demo -p \"The dog chased the birds. They\"");
+    add_model_option(command);
+    add_option(command, "-p,--prompt", o->prompt, "Text to continue; its attention is drawn", "TEXT")
         ->capture_default_str();
-    add_option(*command, "--out", o->folder, "Folder for the pictures; created if missing", "DIR")
+    add_option(command, "--out", o->folder, "Folder for the pictures; created if missing", "DIR")
         ->capture_default_str();
-    add_option(*command, "-n,--n-predict", o->tokens, "Maximum number of tokens to generate", "N")
+    add_option(command, "-n,--n-predict", o->tokens, "Maximum number of tokens to generate", "N")
         ->check(above_zero)
         ->capture_default_str();
-    command
-        ->add_option("--temp", o->temperature,
-                     "Sampling temperature; 0: greedy, which makes so small a model repeat itself")
-        ->capture_default_str();
-    command->add_option("-s,--seed", o->seed, "Random seed; the same seed gives the same text")->capture_default_str();
-    add_head_mask_option(*command, o->masked);
-    command->add_flag("--json", o->json, "Print one JSON object");
-    command->callback([o] { run(*o); });
+    add_setting(command, "--temp", o->temperature,
+                "Sampling temperature; 0: greedy, which makes so small a model repeat itself");
+    add_setting(command, "-s,--seed", o->seed, "Random seed; the same seed gives the same text");
+    add_head_mask_option(command, o->masked);
+    command.add_flag("--json", o->json, "Print one JSON object");
+    command.callback([o] { run(*o); });
 }
 
 }  // namespace vantage::cli

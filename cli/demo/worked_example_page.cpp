@@ -1,7 +1,6 @@
 #include "cli/demo/worked_example_page.h"
 
 #include <cmath>
-#include <cstdio>
 
 #include "runtime/inspect/worked_example.h"
 
@@ -34,7 +33,7 @@ void WorkedExamplePage::print_row(const Page& page,
     std::string line(label_columns, ' ');
     for (const auto& [name, heading] : three) line += align_left(heading, matrix_columns);
     line.erase(line.find_last_not_of(' ') + 1);
-    std::printf("%s\n", page.dim(line).c_str());
+    print_line("{}", page.dim(line));
     for (std::size_t row = 0; row < tokens_.size(); ++row) {
         line = align_left(tokens_[row], label_columns - 1);
         for (const auto& [name, heading] : three) {
@@ -46,13 +45,13 @@ void WorkedExamplePage::print_row(const Page& page,
             }
             if (name != three.back().first) line += "  ";
         }
-        std::printf("%s\n", line.c_str());
+        print_line("{}", line);
     }
 }
 
 void WorkedExamplePage::print(const Page& page) const {
-    std::printf("%s %s\n", page.bold("Attention, worked by hand").c_str(),
-                page.dim("(Y. Huang, The Mathematics of Attention and Transformers)").c_str());
+    print_line("{} {}", page.bold("Attention, worked by hand"),
+               page.dim("(Y. Huang, The Mathematics of Attention and Transformers)"));
     print_row(page, {{"Q", " Q = X W_Q"}, {"K", " K = X W_K"}, {"V", " V = X W_V"}});
     print_row(page, {{"S", " S = Q Kᵀ"}, {"A", " A = softmax(S / √4)"}, {"Z", " Z = A V"}});
 }

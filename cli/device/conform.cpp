@@ -2,17 +2,13 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "cli/device/conform_report.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/kernel_option.h"
 #include "cli/shared/progress.h"
-#include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/conform/case_runner.h"
 #include "runtime/conform/oracle_cases.h"
 
 namespace vantage::cli {
@@ -132,20 +128,19 @@ void run(const ConformOptions& o) {
 
 void add_conform(CLI::App& app) {
     auto o = std::make_shared<ConformOptions>();
-    CLI::App* command =
-        app.add_subcommand("conform", "Compare every kernel of every op with its reference, or with case files");
-    command->footer(
+    CLI::App& command = add_command(
+        app, "conform", "Compare every kernel of every op with its reference, or with case files",
         "Default: the built-in cases of each op. Cases of ops or options that Vantage does not have are listed, and "
         "are not failures.\nExit code 7 if a result exceeds its tolerance.\n"
         "Examples:\n  vantage conform --op attention -v\n  vantage conform --cases tests/data/oracle/ops --json");
-    add_option(*command, "--op", o->op, "Only this op", "NAME");
-    add_option(*command, "--cases", o->cases,
+    add_option(command, "--op", o->op, "Only this op", "NAME");
+    add_option(command, "--cases", o->cases,
                "Folder with case files, ops.json and ops.safetensors (format: tests/data/oracle/README.md, section 3)",
                "DIR");
-    add_option(*command, "--case", o->test, "Only this case", "NAME");
-    add_kernel_option(*command, o->kernel);
-    command->add_flag("--json", o->json, "Print one JSON object: every run with its error, and totals");
-    command->callback([o] {
+    add_option(command, "--case", o->test, "Only this case", "NAME");
+    add_kernel_option(command, o->kernel);
+    command.add_flag("--json", o->json, "Print one JSON object: every run with its error, and totals");
+    command.callback([o] {
         o->kernel = kernel_wanted(o->op, o->kernel);
         run(*o);
     });

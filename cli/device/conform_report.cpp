@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 
 #include "cli/shared/terminal_page.h"
-#include "runtime/base/format.h"
-#include "runtime/base/json.h"
 #include "runtime/base/options.h"
 
 namespace vantage::cli {
@@ -28,7 +25,7 @@ double ratio(const CaseResult& result) { return result.worst / std::max(result.a
 // JSON has no infinity, which is the error of a NaN.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-Json to_json(const Outcome& o) {
+Json outcome_json(const Outcome& o) {
     Json object = {{"op", o.op},
                    {"case", o.test},
                    {"types", o.types},
@@ -49,9 +46,9 @@ void ConformReport::add(Outcome outcome) {
 }
 
 void ConformReport::print(const Outcome& o) const {
-    std::printf("%s %-20s %-16s error %-9.3g allowed %-9.3g %s\n", verdict(o.passed()).c_str(), o.op.c_str(),
-                o.kernel.c_str(), o.result.worst, o.result.allowed, case_text(o).c_str());
-    if (!o.passed()) std::printf("  %s\n  rerun: %s\n", o.result.message.c_str(), o.rerun.c_str());
+    print_line("{} {:<20} {:<16} error {:<9.3g} allowed {:<9.3g} {}", verdict(o.passed()), o.op, o.kernel,
+               o.result.worst, o.result.allowed, case_text(o));
+    if (!o.passed()) print_line("  {}\n  rerun: {}", o.result.message, o.rerun);
     std::fflush(stdout);
 }
 
@@ -74,39 +71,42 @@ void ConformReport::print_kernels() const {
         const Outcome* worst;
         std::size_t runs = 0, failed = 0;
     };
-    std::vector<std::pair<std::string, Line>> lines;
+    std::vector<Line> lines;
     for (const Outcome& o : outcomes_) {
-        const std::string key = o.op + '\0' + o.kernel;
-        auto line = std::find_if(lines.begin(), lines.end(), [&](const auto& l) { return l.first == key; });
-        if (line == lines.end()) line = lines.insert(lines.end(), {key, {&o}});
-        if (ratio(o.result) > ratio(line->second.worst->result)) line->second.worst = &o;
-        ++line->second.runs;
-        if (!o.passed()) ++line->second.failed;
+        auto line = std::ranges::find_if(
+            lines, [&](const Line& l) { return l.worst->op == o.op && l.worst->kernel == o.kernel; });
+        if (line == lines.end()) line = lines.insert(lines.end(), Line{&o});
+        if (ratio(o.result) > ratio(line->worst->result)) line->worst = &o;
+        ++line->runs;
+        if (!o.passed()) ++line->failed;
     }
     if (lines.empty()) return;
-    std::printf("%-6s %-20s %-16s %5s  %-9s  %-9s  %s\n", "", "op", "kernel", "runs", "error", "allowed", "worst case");
-    for (const auto& [key, line] : lines)
-        std::printf("%s %-20s %-16s %5zu  %-9.3g  %-9.3g  %s\n", verdict(line.failed == 0).c_str(),
-                    line.worst->op.c_str(), line.worst->kernel.c_str(), line.runs, line.worst->result.worst,
-                    line.worst->result.allowed, case_text(*line.worst).c_str());
+    print_line("{:<6} {:<20} {:<16} {:>5}  {:<9}  {:<9}  {}", "", "op", "kernel", "runs", "error", "allowed",
+               "worst case");
+    for (const Line& line : lines)
+        print_line("{} {:<20} {:<16} {:5}  {:<9.3g}  {:<9.3g}  {}", verdict(line.failed == 0), line.worst->op,
+                   line.worst->kernel, line.runs, line.worst->result.worst, line.worst->result.allowed,
+                   case_text(*line.worst));
 }
 
 void ConformReport::print_not_supported() const {
     std::map<std::string, std::string> tests;  // by reason
     for (const NotSupported& n : not_supported_) tests[n.reason] += " " + n.test;
-    if (!tests.empty()) std::printf("not supported:\n");
-    for (const auto& [reason, names] : tests) std::printf("  %s:%s\n", reason.c_str(), names.c_str());
+    if (!tests.empty()) print_line("not supported:");
+    for (const auto& [reason, names] : tests) print_line("  {}:{}", reason, names);
 }
 
 void ConformReport::print_json(const Totals& t) const {
-    Json results = Json::array(), missing = Json::array();
-    for (const Outcome& o : outcomes_) results.push_back(to_json(o));
-    for (const NotSupported& n : not_supported_)
-        missing.push_back({{"case", n.test}, {"reason", n.reason}, {"partly", n.partly}});
-    const Json object = {{"schema_version", 1},       {"device", device_.caps().name}, {"passed", t.passed},
-                         {"failed", t.failed},        {"not_built", t.not_supported},  {"results", results},
-                         {"not_built_cases", missing}};
-    std::printf("%s\n", object.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    const auto missing = [](const NotSupported& n) {
+        return Json{{"case", n.test}, {"reason", n.reason}, {"partly", n.partly}};
+    };
+    write_json({{"schema_version", 1},
+                {"device", device_.caps().name},
+                {"passed", t.passed},
+                {"failed", t.failed},
+                {"not_built", t.not_supported},
+                {"results", json_list(outcomes_, outcome_json)},
+                {"not_built_cases", json_list(not_supported_, missing)}});
 }
 
 bool ConformReport::finish() const {
@@ -116,8 +116,8 @@ bool ConformReport::finish() const {
     } else {
         print_kernels();
         print_not_supported();
-        std::printf("%zu passed, %zu failed, %zu not supported (cases; %zu kernel runs on %s)\n", t.passed, t.failed,
-                    t.not_supported, outcomes_.size(), device_.caps().name.c_str());
+        print_line("{} passed, {} failed, {} not supported (cases; {} kernel runs on {})", t.passed, t.failed,
+                   t.not_supported, outcomes_.size(), device_.caps().name);
     }
     return t.failed == 0;
 }

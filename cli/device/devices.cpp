@@ -1,20 +1,17 @@
 // vantage devices: lists Vulkan devices and the chosen one.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <memory>
-#include <string>
-#include <vector>
 
+#include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
+#include "cli/shared/output.h"
 #include "runtime/base/format.h"
-#include "runtime/base/json.h"
 #include "runtime/gpu/choose_device.h"
-#include "vantage/device.h"
 
 namespace vantage::cli {
 namespace {
-Json to_json(const DeviceListing& device) {
+Json listing_json(const DeviceListing& device) {
     Json object = Json::parse(caps_to_json(device.caps));
     object["index"] = device.index;
     object["usable"] = device.usable;
@@ -45,10 +42,8 @@ std::string matrices_text(const Caps& caps) {
 void print(const DeviceListing& device) {
     const Caps& caps = device.caps;
     const std::uint32_t version = caps.api_version;
-    std::printf("%s vulkan:%d  %s\n", device.chosen ? "*" : " ", device.index, caps.name.c_str());
-    const auto line = [](const char* what, const std::string& text) {
-        std::printf("    %-10s %s\n", what, text.c_str());
-    };
+    print_line("{} vulkan:{}  {}", device.chosen ? "*" : " ", device.index, caps.name);
+    const auto line = [](const char* what, const std::string& text) { print_line("    {:<10} {}", what, text); };
     line("status", (device.chosen ? "chosen: " : device.usable ? "not chosen: " : "not usable: ") + device.reason);
     line("type", name_of(caps.type));
     line("uuid", uuid_text(caps.uuid));
@@ -66,13 +61,10 @@ void print(const DeviceListing& device) {
 
 void run(bool as_json) {
     const std::vector<DeviceListing> devices = Device::list(common().device);
-    if (as_json) {
-        Json list = Json::array();
-        for (const DeviceListing& device : devices) list.push_back(to_json(device));
-        std::printf("%s\n", list.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
-    } else {
+    if (as_json)
+        write_json(json_list(devices, listing_json));
+    else
         for (const DeviceListing& device : devices) print(device);
-    }
     if (std::ranges::any_of(devices, &DeviceListing::usable)) return;
     if (devices.empty())
         throw Error(
@@ -86,11 +78,11 @@ void run(bool as_json) {
 }  // namespace
 
 void add_devices(CLI::App& app) {
-    CLI::App* command = app.add_subcommand("devices", "List Vulkan devices, with the chosen one and the reason");
-    command->footer("Example: vantage devices --json");
+    CLI::App& command = add_command(app, "devices", "List Vulkan devices, with the chosen one and the reason",
+                                    "Example: vantage devices --json");
     auto as_json = std::make_shared<bool>(false);
-    command->add_flag("--json", *as_json, "Print a JSON array");
-    command->callback([as_json] { run(*as_json); });
+    command.add_flag("--json", *as_json, "Print a JSON array");
+    command.callback([as_json] { run(*as_json); });
 }
 
 }  // namespace vantage::cli

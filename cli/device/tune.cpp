@@ -7,12 +7,11 @@
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
+#include "cli/shared/output.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
-#include "runtime/exec/tuning_files.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/session/model_access.h"
@@ -78,6 +77,7 @@ std::vector<std::int64_t> plan_rows(const ModelConfig& config, bool is_encoder, 
 std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, std::int64_t context, const Caps& caps) {
     const ModelConfig& config = subject.config;
     const std::int64_t default_context = config.default_context > 0 ? config.default_context : config.context;
+    const Precision precision = precision_named(o.precision);
     std::vector<ModelCall> calls;
     const auto add = [&](bool encoder) {
         const bool is_encoder = encoder || config.kind == ModelKind::encoder;
@@ -85,13 +85,11 @@ std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, st
             const std::int64_t held = config.is_vision()
                                           ? config.context
                                           : std::max({rows, context, std::min<std::int64_t>(default_context, 4096)});
-            Graph graph =
-                subject.graph({.rows = rows,
-                               .context = held,
-                               .encoder = encoder,
-                               .cache = precision_named(o.precision) == Precision::f32 ? DType::f32 : DType::f16});
+            Graph graph = subject.graph({.rows = rows,
+                                         .context = held,
+                                         .encoder = encoder,
+                                         .cache = precision == Precision::f32 ? DType::f32 : DType::f16});
             fuse(graph);
-            const Precision precision = precision_named(o.precision);
             if (precision != Precision::f32) allow_f16_operands(graph);
             if (precision == Precision::int8) allow_int8_operands(graph);
             merge_projections(graph, caps,
@@ -176,8 +174,8 @@ void run(const TuneCommand& o) {
     const Device device = open_device();
     if (o.forget) {
         const bool forgotten = forget_own_tuning(device.caps());
-        std::printf(forgotten ? "removed: %s\n" : "there is no tuning table for %s\n",
-                    forgotten ? own_tuning_path(device.caps()).c_str() : device.caps().name.c_str());
+        print_line("{}{}", forgotten ? "removed: " : "there is no tuning table for ",
+                   forgotten ? own_tuning_path(device.caps()) : device.caps().name);
     } else if (o.show) {
         print_tables(device.caps(), o.json);
     } else {
@@ -189,33 +187,28 @@ void run(const TuneCommand& o) {
 
 void add_tune(CLI::App& app) {
     auto o = std::make_shared<TuneCommand>();
-    CLI::App* command =
-        app.add_subcommand("tune", "Measure the kernels for a model on this device, and use the fastest from now on");
-    command->footer(
+    CLI::App& command = add_command(
+        app, "tune", "Measure the kernels for a model on this device, and use the fastest from now on",
         "Measures every kernel for every call of the model's plans (prompts and generated tokens), in turns. A "
         "kernel replaces the default if its results are correct and it is at least 5 % faster, beyond noise. The "
         "table is saved in the cache directory for this device and driver. VANTAGE_DISABLE_TUNING=1 ignores all "
         "tables.\n"
         "Examples:\n  vantage tune -m ./gpt2\n  vantage tune --shape llama-1b --weights f16 --context 4096\n  "
         "vantage tune --show");
-    add_model_option(*command);
-    add_option(*command, "--shape", o->shape,
+    add_model_option(command);
+    add_option(command, "--shape", o->shape,
                "Tune for this shape instead of a model: gpt2-small, llama-1b, llama-8b or bert-base", "NAME");
-    command
-        ->add_option("-c,--ctx,--context", o->context,
-                     "Tokens in the key-value cache during the measurement; at most the model's maximum")
-        ->capture_default_str();
-    add_precision_option(*command, o->precision);
-    command->add_option("--seconds", o->seconds, "Time limit in seconds: no call is started later")
-        ->check(above_zero)
-        ->capture_default_str();
-    command->add_flag("--quick", o->quick, "Measure only single tokens and the largest chunk, with fewer samples");
-    add_option(*command, "--save", o->save,
+    add_setting(command, "-c,--ctx,--context", o->context,
+                "Tokens in the key-value cache during the measurement; at most the model's maximum");
+    add_precision_option(command, o->precision);
+    add_setting(command, "--seconds", o->seconds, "Time limit in seconds: no call is started later")->check(above_zero);
+    command.add_flag("--quick", o->quick, "Measure only single tokens and the largest chunk, with fewer samples");
+    add_option(command, "--save", o->save,
                "Add results to the table FILE, for all devices and drivers of this kind, instead of the cache", "FILE");
-    command->add_flag("--show", o->show, "Print the tables for this device; measure nothing");
-    command->add_flag("--forget", o->forget, "Remove the results for this device and driver");
-    command->add_flag("--json", o->json, "Print one JSON object");
-    command->callback([o] { run(*o); });
+    command.add_flag("--show", o->show, "Print the tables for this device; measure nothing");
+    command.add_flag("--forget", o->forget, "Remove the results for this device and driver");
+    command.add_flag("--json", o->json, "Print one JSON object");
+    command.callback([o] { run(*o); });
 }
 
 }  // namespace vantage::cli

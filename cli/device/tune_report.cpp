@@ -1,11 +1,9 @@
 #include "cli/device/tune_report.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "cli/shared/output.h"
 #include "cli/shared/text_table.h"
-#include "runtime/base/format.h"
-#include "runtime/base/json.h"
 
 namespace vantage::cli {
 
@@ -70,36 +68,36 @@ void print_text(const TuneReport& report) {
         table.row({call.model.key, call.before->name, call.result->chosen->name, before > 0 ? time_text(before) : "-",
                    time_text(now), before > 0 ? format("{:.0f} %", 100 * (1 - now / before)) : "-"});
     }
-    std::printf("%s on %s (%s), %lld tokens in the cache: %zu of %zu calls measured, %zu %s another kernel now\n",
-                report.model.c_str(), report.device.name.c_str(), report.device.driver_version.c_str(),
-                static_cast<long long>(report.context), measured_calls(report), report.calls.size(), changes,
-                changes == 1 ? "uses" : "use");
+    print_line("{} on {} ({}), {} tokens in the cache: {} of {} calls measured, {} {} another kernel now", report.model,
+               report.device.name, report.device.driver_version, report.context, measured_calls(report),
+               report.calls.size(), changes, changes == 1 ? "uses" : "use");
     if (changes > 0) std::fputs(table.text().c_str(), stdout);
     for (const auto& [rows, time] : plan_times(report))
-        std::printf("  time of these calls in a run of %lld %s: %s before, %s now\n", static_cast<long long>(rows),
-                    rows == 1 ? "token" : "tokens", time_text(time.before).c_str(), time_text(time.now).c_str());
+        print_line("  time of these calls in a run of {} {}: {} before, {} now", rows, rows == 1 ? "token" : "tokens",
+                   time_text(time.before), time_text(time.now));
     if (measured_calls(report) < report.calls.size())
-        std::printf("not all calls were measured within the time limit; use a larger --seconds\n");
-    if (!report.path.empty()) std::printf("saved in %s\n", report.path.c_str());
+        print_line("not all calls were measured within the time limit; use a larger --seconds");
+    if (!report.path.empty()) print_line("saved in {}", report.path);
 }
 
 void print_json(const TuneReport& report) {
-    Json calls = Json::array(), plans = Json::array();
+    Json calls = Json::array();
     for (const TunedModelCall& call : report.calls)
         if (call.result) calls.push_back(call_json(call));
-    for (const auto& [rows, time] : plan_times(report))
-        plans.push_back({{"rows", rows}, {"before_ms", 1e3 * time.before}, {"now_ms", 1e3 * time.now}});
-    const Json json = {{"schema_version", 1},
-                       {"model", report.model},
-                       {"device", report.device.name},
-                       {"driver", report.device.driver_version},
-                       {"uuid", report.device.uuid},
-                       {"context", report.context},
-                       {"complete", measured_calls(report) == report.calls.size()},
-                       {"calls", calls},
-                       {"plans", plans},
-                       {"path", report.path}};
-    std::printf("%s\n", json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    const auto plan = [](const auto& one) {
+        const auto& [rows, time] = one;
+        return Json{{"rows", rows}, {"before_ms", 1e3 * time.before}, {"now_ms", 1e3 * time.now}};
+    };
+    write_json({{"schema_version", 1},
+                {"model", report.model},
+                {"device", report.device.name},
+                {"driver", report.device.driver_version},
+                {"uuid", report.device.uuid},
+                {"context", report.context},
+                {"complete", measured_calls(report) == report.calls.size()},
+                {"calls", calls},
+                {"plans", json_list(plan_times(report), plan)},
+                {"path", report.path}});
 }
 
 void print_tables(const Caps& caps, bool as_json) {
@@ -111,8 +109,8 @@ void print_tables(const Caps& caps, bool as_json) {
         std::fputs(tuning_to_json({TunedDevice::of(caps), all}).c_str(), stdout);
         return;
     }
-    std::printf("%zu calls measured on this machine (%s), %zu from installed tables\n", own.calls.size(),
-                own_tuning_path(caps).c_str(), installed);
+    print_line("{} calls measured on this machine ({}), {} from installed tables", own.calls.size(),
+               own_tuning_path(caps), installed);
     TextTable table("lllr");
     if (!all.calls.empty()) table.row({"call", "kernel", "measured", "time"});
     for (const auto& [key, call] : all.calls) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <optional>
 
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
@@ -12,10 +11,7 @@
 #include "cli/shared/model_input.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/errors.h"
-#include "runtime/base/interrupt.h"
-#include "runtime/models/config.h"
 #include "runtime/picture/apng.h"
-#include "runtime/picture/png.h"
 #include "runtime/session/model_access.h"
 #include "vantage/vulkan.h"
 #include "viewer/window/headless.h"
@@ -131,7 +127,6 @@ void write_frames(const ViewOptions& o, view::PictureMaker& maker, const Size& s
     if (!o.apng.empty()) animation.emplace(o.apng, all, 1 / o.frames_per_second);
     Progress progress("drawing");
     for (std::int64_t rows = 1; rows <= all; ++rows) {
-        throw_if_interrupted();
         progress.show(rows, all);
         maker.state().rows = rows < all ? std::optional(rows) : wanted;
         const Image picture = maker.draw(size.width, size.height);
@@ -221,9 +216,8 @@ void add_file_options(CLI::App& command, const std::shared_ptr<ViewOptions>& o) 
     add_option(command, "--png", o->png, "With --headless: write one picture after the last token", "FILE");
     add_option(command, "--frames", o->frames, "With --headless: write one picture per token", "DIR");
     add_option(command, "--apng", o->apng, "With --headless: write one animated PNG with a frame per token", "FILE");
-    command.add_option("--fps", o->frames_per_second, "Frames per second of the animated PNG, 0.1 to 60")
-        ->check(CLI::Range(0.1, 60.0))
-        ->capture_default_str();
+    add_setting(command, "--fps", o->frames_per_second, "Frames per second of the animated PNG, 0.1 to 60")
+        ->check(CLI::Range(0.1, 60.0));
     add_option(command, "--save", o->files,
                "With --headless: write the map as .svg, .html, .csv, .json or .npy; can be given several times",
                "FILE");
@@ -233,33 +227,31 @@ void add_file_options(CLI::App& command, const std::shared_ptr<ViewOptions>& o) 
 
 void add_view(CLI::App& app) {
     auto o = std::make_shared<ViewOptions>();
-    CLI::App* command = app.add_subcommand("view", "Watch a model generate, with its attention live, in a window");
-    command->footer(
+    CLI::App& command = add_command(
+        app, "view", "Watch a model generate, with its attention live, in a window",
         "Examples:\n  vantage view\n  vantage view --headless -p \"The keys to the cabinet are\" --png view.png\n"
         "  vantage view --compare weights=q4    # compare with 4-bit weights: [ and ] show one run, B blinks, D "
         "shows the difference\n"
         "  vantage view -p \"Mia saw the red box\" --compare \"prompt=Tom saw the blue box\"");
-    add_model_option(*command);
-    command->add_flag("--headless", o->headless, "Write files without a window; needs no display");
-    command->add_flag("--keys", o->keys,
-                      "Print the key bindings in keymap-file format; to change them, save them as "
-                      "$XDG_CONFIG_HOME/vantage/keys");
-    add_option(*command, "--size", o->size, "Size of the window or the picture, in pixels", "WxH")
+    add_model_option(command);
+    command.add_flag("--headless", o->headless, "Write files without a window; needs no display");
+    command.add_flag("--keys", o->keys,
+                     "Print the key bindings in keymap-file format; to change them, save them as "
+                     "$XDG_CONFIG_HOME/vantage/keys");
+    add_option(command, "--size", o->size, "Size of the window or the picture, in pixels", "WxH")
         ->capture_default_str();
-    add_file_options(*command, o);
-    add_state_options(*command, o);
-    command->add_option("--ui-scale", o->scale, "Scale of the interface, 0.5 to 4")
-        ->check(CLI::Range(0.5, 4.0))
-        ->capture_default_str();
-    add_option(*command, "--viewer-budget", o->budget,
+    add_file_options(command, o);
+    add_state_options(command, o);
+    add_setting(command, "--ui-scale", o->scale, "Scale of the interface, 0.5 to 4")->check(CLI::Range(0.5, 4.0));
+    add_option(command, "--viewer-budget", o->budget,
                "Maximum time of the viewer, in percent of the model's time. Default: no limit", "PERCENT")
         ->check(CLI::Range(0.0, 100.0));
-    add_option(*command, "-c,--ctx,--context", o->context,
+    add_option(command, "-c,--ctx,--context", o->context,
                "Context length in tokens; 0: the model's maximum, at most 32768, or less if memory is short", "N")
         ->check(zero_or_more);
-    add_recording_precision_option(*command, o->precision);
-    command->add_flag("--frozen-clock", o->frozen, "Do not show times, so that pictures can be compared");
-    command->callback([o] { run(*o); });
+    add_recording_precision_option(command, o->precision);
+    command.add_flag("--frozen-clock", o->frozen, "Do not show times, so that pictures can be compared");
+    command.callback([o] { run(*o); });
 }
 
 }  // namespace vantage::cli
