@@ -21,7 +21,7 @@ const char* word_for(ReportChange::Verdict verdict) {
     return verdict == ReportChange::faster ? "faster" : verdict == ReportChange::slower ? "SLOWER" : "same";
 }
 
-std::string with_deviation(const Figure& m) { return short_number(m.value) + " ± " + short_number(m.deviation); }
+std::string with_deviation(const Spread& m) { return short_number(m.value) + " ± " + short_number(m.spread); }
 
 void print_table(const ReportComparison& comparison, bool all) {
     TextTable table("llrrrl");
@@ -42,9 +42,9 @@ Json change_json(const ReportChange& c) {
     return {{"row", c.row},
             {"figure", c.figure},
             {"before", c.before.value},
-            {"before_spread", c.before.deviation},
+            {"before_spread", c.before.spread},
             {"after", c.after.value},
-            {"after_spread", c.after.deviation},
+            {"after_spread", c.after.spread},
             {"speed", c.speed},
             {"verdict", word_for(c.verdict)}};
 }

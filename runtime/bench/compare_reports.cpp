@@ -5,50 +5,47 @@
 #include <map>
 
 #include "runtime/base/errors.h"
-#include "runtime/bench/report.h"
 #include "runtime/graph/choose_kernel.h"
 
 namespace vantage::internal {
 
 namespace {
 
-// Texts that are results, not the identity of a row.
-constexpr std::array<std::string_view, 4> outcomes{"chosen", "note", "bound", "operands"};
-constexpr std::string_view spread_suffix = "_spread";
+// Texts that are results, not the identity of a row; and the kernel, whose name is added apart.
+constexpr std::array not_names{"chosen", "note", "bound", "operands", "kernel"};
 
 std::string row_name(const Json& row) {
     // the columns that benchmarks put first come first; Json sorts the keys of an object
     std::string name;
     const auto add = [&](const std::string& text) { name += (name.empty() || text.empty() ? "" : " ") + text; };
-    const std::string op = row.contains("op") && row["op"].is_string() ? row["op"].get<std::string>() : "";
-    constexpr std::array<std::string_view, 6> default_columns{"op", "model", "test", "case", "types", "kernel"};
-    for (const std::string_view column : default_columns)
-        if (row.contains(column) && row[std::string(column)].is_string()) {
-            const std::string text = row[std::string(column)];
-            add(column == "kernel" ? current_kernel_name(op, text) : text);  // older reports have older names
-        }
+    const auto text_of = [&](const std::string& column) {
+        return row.contains(column) && row[column].is_string() ? row[column].get<std::string>() : std::string();
+    };
+    constexpr std::array default_columns{"op", "model", "test", "case", "types"};
+    for (const char* column : default_columns) add(text_of(column));
+    add(current_kernel_name(text_of("op"), text_of("kernel")));  // older reports have older names
     for (const auto& [column, value] : row.items())
         if (value.is_string() && std::ranges::count(default_columns, column) == 0 &&
-            std::ranges::count(outcomes, column) == 0)
+            std::ranges::count(not_names, column) == 0)
             add(value);
     return name;
 }
 
-std::map<std::string, Figure> figures_of(const Json& row) {
-    std::map<std::string, Figure> figures;
+using Figures = std::map<std::string, Spread>;
+
+Figures figures_of(const Json& row) {
+    Figures figures;
     for (const auto& [column, value] : row.items()) {
-        const std::string spread = column + std::string(spread_suffix);
+        const std::string spread = column + "_spread";
         if (value.is_number() && row.contains(spread) && row[spread].is_number())
             figures[column] = {value.get<double>(), row[spread].get<double>()};
     }
     return figures;
 }
 
-bool larger_is_better(const std::string& figure) { return figure.ends_with("per_s") || figure.starts_with("gflops"); }
-
 struct ParsedReport {
     std::string kind, device, uuid, driver;
-    std::vector<std::pair<std::string, const Json*>> rows;
+    std::vector<std::pair<std::string, Figures>> rows;
 
     ParsedReport(const Json& json, const std::string& name) {
         const JsonFields fields(json, name);
@@ -60,7 +57,8 @@ struct ParsedReport {
         driver = of.text("driver") + " " + of.text("driver_version");
         for (std::size_t i = 0; i < fields.list("rows").size(); ++i) {
             const Json& row = fields.element("rows", i).json();
-            if (!figures_of(row).empty()) rows.emplace_back(of_its_own(row_name(row)), &row);
+            if (Figures figures = figures_of(row); !figures.empty())
+                rows.emplace_back(of_its_own(row_name(row)), std::move(figures));
         }
     }
     // Rows of one name are distinguished by their order.
@@ -69,16 +67,16 @@ struct ParsedReport {
         for (int n = 2; find(text) != nullptr; ++n) text = name + " #" + std::to_string(n);
         return text;
     }
-    const Json* find(const std::string& row) const {
-        const auto found = std::ranges::find(rows, row, &std::pair<std::string, const Json*>::first);
-        return found == rows.end() ? nullptr : found->second;
+    const Figures* find(const std::string& row) const {
+        const auto found = std::ranges::find(rows, row, &std::pair<std::string, Figures>::first);
+        return found == rows.end() ? nullptr : &found->second;
     }
 };
 
-ReportChange change_of(const std::string& row, const std::string& figure, const Figure& before, const Figure& after,
+ReportChange change_of(const std::string& row, const std::string& figure, const Spread& before, const Spread& after,
                        double sigmas) {
     ReportChange change{.row = row, .figure = figure, .before = before, .after = after};
-    const bool rate = larger_is_better(figure);
+    const bool rate = figure.ends_with("per_s") || figure.starts_with("gflops");  // larger is better
     const double numerator = rate ? after.value : before.value, denominator = rate ? before.value : after.value;
     change.speed = denominator > 0 ? numerator / denominator : 1;
     if (differ(before, after, sigmas)) change.verdict = change.speed > 1 ? ReportChange::faster : ReportChange::slower;
@@ -108,18 +106,17 @@ ReportComparison compare_reports(const Json& before_json, const std::string& bef
     }
     // figures of bench model are means (mean_of), others medians
     const double sigmas = before.kind == "model" ? of_standard_deviation : of_median_deviation;
-    for (const auto& [name, row] : before.rows) {
-        const Json* now = after.find(name);
+    for (const auto& [name, figures] : before.rows) {
+        const Figures* now = after.find(name);
         if (now == nullptr) {
             result.only_before.push_back(name);
             continue;
         }
-        const std::map<std::string, Figure> figures = figures_of(*now);
-        for (const auto& [figure, value] : figures_of(*row))
-            if (const auto found = figures.find(figure); found != figures.end())
+        for (const auto& [figure, value] : figures)
+            if (const auto found = now->find(figure); found != now->end())
                 result.changes.push_back(change_of(name, figure, value, found->second, sigmas));
     }
-    for (const auto& [name, row] : after.rows)
+    for (const auto& [name, figures] : after.rows)
         if (before.find(name) == nullptr) result.only_after.push_back(name);
     if (result.changes.empty())
         throw usage_error(before_name + " and " + after_name +

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/json.h"
-#include "runtime/bench/significance.h"
+#include "runtime/bench/report.h"
 
 namespace vantage::internal {
 
@@ -14,7 +13,7 @@ struct ReportChange {
     enum Verdict : std::uint8_t { same, faster, slower };
     std::string row;     ///< the texts of the row: "matmul 512^3 f32 tiled"
     std::string figure;  ///< "time_us"
-    Figure before, after;
+    Spread before, after;
     double speed = 1;  ///< speed after / speed before
     Verdict verdict = same;
 };

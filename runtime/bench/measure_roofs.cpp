@@ -1,6 +1,5 @@
-#include "runtime/bench/measure_roofs.h"
+#include "runtime/bench/roofs.h"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 
@@ -10,14 +9,12 @@
 #include "runtime/base/spirv.h"
 #include "runtime/base/version.h"
 #include "runtime/bench/report.h"
-#include "runtime/bench/roofs.h"
-#include "runtime/gpu/choose_device.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/pipelines.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/gpu/recording.h"
 #include "runtime/gpu/transfer.h"
-#include "runtime/graph/op_def.h"
+#include "runtime/measure/measure.h"
 #include "runtime/ops/coopmat.h"
 #include "shaders/params/bench.h"
 
@@ -60,8 +57,7 @@ private:
     double launch_us(bool barriers) const;
     double submission_us() const;
     double compile_ms() const;
-    std::uint64_t bytes_of_results() const;
-    std::uint64_t bytes_of_factors() const;
+    void allocate_operands();
 
     // On CPU devices a subgroup is one vector register; more subgroups per workgroup only add cost.
     std::uint32_t lanes() const {
@@ -197,8 +193,7 @@ double RoofMeter::submission_us() const {
     recording.end();
     std::vector<double> taken;
     for (int i = 0; i < 5 * samples; ++i) taken.push_back(run(recording));
-    std::ranges::nth_element(taken, taken.begin() + std::ssize(taken) / 2);
-    return 1e6 * taken[taken.size() / 2];
+    return 1e6 * measurement_of(taken).median;
 }
 
 // The time is a constant of the kernel, so that it is in no cache. Time until the end of the first run, minus a second
@@ -218,24 +213,20 @@ double RoofMeter::compile_ms() const {
         const double first = seconds_now() - begin, second = run(recording);
         taken.push_back(1e3 * (first - second));
     }
-    std::ranges::sort(taken);
-    return taken[taken.size() / 2];
+    return measurement_of(taken).median;
 }
 
-// One number per invocation, and one tile per subgroup for matrices.
-std::uint64_t RoofMeter::bytes_of_results() const {
-    std::uint64_t max_bytes = 4ull * invocations();
-    for (const CooperativeMatrix& m : caps_.cooperative_matrices)
-        max_bytes = std::max<std::uint64_t>(max_bytes, 4ull * m.m * m.n * (invocations() / matrix_subgroup(m, caps_)));
-    return max_bytes;
-}
-
-// Two tiles of a and two of b, at most four bytes per element.
-std::uint64_t RoofMeter::bytes_of_factors() const {
-    std::uint64_t max_bytes = 256;
-    for (const CooperativeMatrix& m : caps_.cooperative_matrices)
-        max_bytes = std::max<std::uint64_t>(max_bytes, 8ull * std::max(m.m, m.n) * m.k);
-    return max_bytes;
+// Results: one number per invocation, and one tile per subgroup for matrices. Factors: two tiles of a and two of b, at
+// most four bytes per element.
+void RoofMeter::allocate_operands() {
+    std::uint64_t results = 4ull * invocations(), factors = 256;
+    for (const CooperativeMatrix& m : caps_.cooperative_matrices) {
+        results = std::max<std::uint64_t>(results, 4ull * m.m * m.n * (invocations() / matrix_subgroup(m, caps_)));
+        factors = std::max<std::uint64_t>(factors, 8ull * std::max(m.m, m.n) * m.k);
+    }
+    results_ = gpu::allocate(state_, results, gpu::MemoryKind::device, "results");
+    factors_ = gpu::allocate(state_, factors, gpu::MemoryKind::device, "factors");
+    gpu::fill(state_, factors_, 0, factors_.bytes(), 0x3c013a03);  // small numbers in every type; neighbours differ
 }
 
 Roofs RoofMeter::measure() {
@@ -246,10 +237,7 @@ Roofs RoofMeter::measure() {
             .date = bench_environment("roofs", caps_).at("date"),
             .memory = memory(),
             .matrices = {}};
-    results_ = gpu::allocate(state_, bytes_of_results(), gpu::MemoryKind::device, "results");
-    factors_ = gpu::allocate(state_, bytes_of_factors(), gpu::MemoryKind::device, "factors");
-    gpu::fill(state_, factors_, 0, factors_.bytes(),
-              0x3c013a03);  // small numbers in every type; neighbours differ
+    allocate_operands();
     say("f32 arithmetic");
     r.f32_gflops = rate({"bench_fma", params::BenchFmaConstants{.lanes = lanes()}}, 20.0 * 3 * 4 * 2, lanes());
     if (caps_.fp16 && has_family("fp16")) {

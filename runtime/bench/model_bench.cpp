@@ -7,6 +7,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
 #include "runtime/gpu/device_state.h"
+#include "runtime/measure/measure.h"
 #include "runtime/models/config.h"
 
 namespace vantage::internal {
@@ -18,16 +19,11 @@ std::int64_t context_of(const ModelTest& test, ModelKind kind) {
     return test.prompt && kind != ModelKind::decoder ? test.tokens : test.context();
 }
 
-SessionOptions sized(SessionOptions options, const ModelTest& test, ModelKind kind) {
-    options.context = context_of(test, kind);
-    return options;
-}
-
 /// The sequences of a test. All have the same tokens.
 class TimedBatch {
 public:
-    TimedBatch(const Model& model, const ModelTest& test, SessionOptions options)
-        : test_(test), kind_(config_of(model).kind), batch_(model, test.sequences, sized(options, test, kind_)) {
+    TimedBatch(const Model& model, const ModelTest& test, const SessionOptions& options)
+        : test_(test), kind_(config_of(model).kind), batch_(model, test.sequences, options) {
         std::mt19937 random(1);
         std::uniform_int_distribution<std::int32_t> any(0, static_cast<std::int32_t>(model.info().vocab - 1));
         ids_.resize(static_cast<std::size_t>(test.depth + std::max<std::int64_t>(test.tokens, 1)));
@@ -84,12 +80,7 @@ Spread ModelTimes::tokens_per_second() const {
     return mean_of(rates);
 }
 
-double ModelTimes::median() const {
-    std::vector<double> sorted = seconds;
-    std::ranges::sort(sorted);
-    const std::size_t middle = sorted.size() / 2;
-    return tokens / (sorted.size() % 2 == 1 ? sorted[middle] : 0.5 * (sorted[middle - 1] + sorted[middle]));
-}
+double ModelTimes::median() const { return tokens / measurement_of(seconds).median; }
 
 void require_possible(const Model& model, const ModelTest& test) {
     const ModelKind kind = config_of(model).kind;
@@ -104,8 +95,9 @@ void require_possible(const Model& model, const ModelTest& test) {
                           model.info().name, model.info().context);
 }
 
-ModelTimes time_model(const Model& model, const ModelTest& test, const SessionOptions& options, int repeats) {
+ModelTimes time_model(const Model& model, const ModelTest& test, SessionOptions options, int repeats) {
     require_possible(model, test);
+    options.context = context_of(test, config_of(model).kind);
     ModelTimes times;
     gpu::DeviceState& device = model.device().state();
     device.memory.max_held = device.memory.held.load();

@@ -40,6 +40,6 @@ void require_possible(const Model& model, const ModelTest& test);
 /// Runs the test once as warm-up and `repeats` times timed. Tokens are random and equal in every repeat; end tokens do
 /// not stop. For an encoder, a prompt is one run; for an encoder–decoder, the encoder's text. Throws like
 /// require_possible and Batch.
-ModelTimes time_model(const Model& model, const ModelTest& test, const SessionOptions& options, int repeats);
+ModelTimes time_model(const Model& model, const ModelTest& test, SessionOptions options, int repeats);
 
 }  // namespace vantage::internal

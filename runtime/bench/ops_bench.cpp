@@ -1,12 +1,12 @@
 #include "runtime/bench/ops_bench.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/bench/significance.h"
 #include "runtime/exec/tuning_files.h"
 #include "runtime/graph/choose_kernel.h"
 
@@ -30,27 +30,17 @@ double rate_of(Arithmetic unit, const OpCall& call, const Roofs& roofs) {
     return rate > 0 ? rate : roofs.arithmetic_gflops(unit, "f16");
 }
 
-const char* name_of(Arithmetic unit) {
-    switch (unit) {
-        case Arithmetic::f16: return "f16";
-        case Arithmetic::int8: return "int8";
-        case Arithmetic::matrix: return "matrix";
-        case Arithmetic::f32: break;
-    }
-    return "f32";
-}
+constexpr std::array unit_names{"f32", "f16", "int8", "matrix"};  // by Arithmetic
 
-Figure figure_of(const Measurement& m) { return {m.median, m.deviation}; }
+Spread figure_of(const Measurement& m) { return {m.median, m.deviation}; }
 
 // The storage types of the operands, without repetitions: "f32", "f32 f16".
 std::string types_text(const OpCall& call) {
-    std::string text;
-    for (const auto& input : call.inputs) {
-        if (!input || input->dtype == DType::i32 || input->dtype == DType::u32) continue;
-        const std::string name = vantage::name_of(input->dtype);
-        if ((" " + text + " ").find(" " + name + " ") == std::string::npos) text += (text.empty() ? "" : " ") + name;
-    }
-    return text;
+    std::vector<std::string> types;
+    for (const auto& input : call.inputs)
+        if (input && input->dtype != DType::i32 && input->dtype != DType::u32)
+            if (const char* type = name_of(input->dtype); std::ranges::count(types, type) == 0) types.push_back(type);
+    return join(types, " ");
 }
 
 }  // namespace
@@ -66,7 +56,8 @@ RoofOfCall roof_of(const BenchCase& one, const Roofs& roofs, const Caps& caps) {
         if (const double rate = rate_of(unit_of(kernel), one.call, roofs); rate > fastest)
             fastest = rate, unit = unit_of(kernel);
     }
-    if (fastest > 0 && 1e-9 * flops / fastest > roof.seconds) roof = {name_of(unit), 1e-9 * flops / fastest, fastest};
+    if (fastest > 0 && 1e-9 * flops / fastest > roof.seconds)
+        roof = {at(unit_names, unit), 1e-9 * flops / fastest, fastest};
     return roof;
 }
 
@@ -98,66 +89,67 @@ void OpsBench::run(std::span<const BenchCase> cases) {
         case_end_ = seconds_now() + left / static_cast<double>(cases.size() - i);
         throw_if_interrupted();
         if (progress_) progress_(i, cases.size(), std::string(cases[i].call.op->name) + " " + cases[i].name);
-        run_case(cases[i]);
+        case_ = &cases[i];
+        run_case();
     }
     if (out_of_time_ > 0)
         report_.note(
             format("{} of {} cases were not reached in {:.0f} s.", out_of_time_, cases.size(), options_.budget));
 }
 
-void OpsBench::run_case(const BenchCase& one) {
+void OpsBench::run_case() {
+    const OpCall& call = case_->call;
+    const Caps& caps = device_.caps();
     std::vector<const Kernel*> kernels;
-    for (const Kernel& kernel : one.call.op->kernels)
-        if (eligible(kernel, one.call, device_.caps()) && (options_.kernel.empty() || options_.kernel == kernel.name))
+    for (const Kernel& kernel : call.op->kernels)
+        if (eligible(kernel, call, caps) && (options_.kernel.empty() || options_.kernel == kernel.name))
             kernels.push_back(&kernel);
     if (kernels.empty()) return;
-    const RoofOfCall roof = roof_of(one, roofs_, device_.caps());
-    if (roof.seconds > options_.longest_case) {
-        row_without_figures(one, nullptr, false, format("skipped: {:.1f} s at the {} roof", roof.seconds, roof.bound));
-        return;
-    }
-    if (std::optional<MeasuredCall> call; survives(one, nullptr, false, [&] { call.emplace(device_, one.call); }))
-        measure_case(one, roof, kernels, *call);
+    roof_ = roof_of(*case_, roofs_, caps);
+    chosen_ = choose_kernel(call, caps, &tuning_of(caps));
+    if (roof_.seconds > options_.longest_case)
+        row_of(nullptr).set("note", format("skipped: {:.1f} s at the {} roof", roof_.seconds, roof_.bound));
+    else if (std::optional<MeasuredCall> measured; survives(nullptr, [&] { measured.emplace(device_, call); }))
+        measure_case(kernels, *measured);
 }
 
 // An error of one kernel becomes a row with the message. Ctrl-C and errors of the device end the benchmark.
-bool OpsBench::survives(const BenchCase& one, const Kernel* kernel, bool chosen, const std::function<void()>& action) {
+bool OpsBench::survives(const Kernel* kernel, const std::function<void()>& action) {
     try {
         action();
         return true;
     } catch (const Error& error) {
         if (!is_of_one_kernel(error.kind())) throw;
         if (failures_++ == 0) first_failure_ = error.kind();
-        row_without_figures(one, kernel, chosen, error.what());
+        row_of(kernel).set("note", error.what());
         return false;
     }
 }
 
 // Empty: measure it. The chosen kernel is skipped only if it would take much too long.
-std::string OpsBench::why_skip(const Kernel& kernel, bool chosen, const RoofOfCall& roof) const {
-    const auto known = slowness_.find(&kernel);
-    const double predicted = roof.seconds * (known != slowness_.end() ? known->second : chosen ? 1 : unknown_slowness);
+std::string OpsBench::why_skip(const Kernel* kernel) const {
+    const auto known = slowness_.find(kernel);
+    const bool chosen = kernel == chosen_;
+    const double predicted = roof_.seconds * (known != slowness_.end() ? known->second : chosen ? 1 : unknown_slowness);
     if (predicted > (chosen ? options_.longest_case : options_.longest_kernel))
         return format("skipped: about {} s", short_number(predicted));
     return !chosen && seconds_now() > case_end_ ? "skipped: no time left" : "";
 }
 
-void OpsBench::measure_case(const BenchCase& one, const RoofOfCall& roof, const std::vector<const Kernel*>& kernels,
-                            MeasuredCall& call) {
-    const Kernel* chosen = choose_kernel(one.call, device_.caps(), &tuning_of(device_.caps()));
+void OpsBench::measure_case(const std::vector<const Kernel*>& kernels, MeasuredCall& call) {
     std::vector<Timed> timed;
     for (const Kernel* kernel : kernels) {
         throw_if_interrupted();
-        if (const std::string why = why_skip(*kernel, kernel == chosen, roof); !why.empty()) {
-            row_without_figures(one, kernel, kernel == chosen, why);
+        if (const std::string why = why_skip(kernel); !why.empty()) {
+            row_of(kernel).set("note", why);
             continue;
         }
         Measurement time;
-        if (!survives(one, kernel, kernel == chosen, [&] { time = measure(call, *kernel); })) continue;
-        if (roof.seconds > 0) slowness_[kernel] = time.median / roof.seconds;
-        timed.push_back({kernel, time, &add_row(one, roof, *kernel, kernel == chosen, time)});
+        if (!survives(kernel, [&] { time = measure(call, *kernel); })) continue;
+        if (roof_.seconds > 0) slowness_[kernel] = time.median / roof_.seconds;
+        timed.push_back({kernel, time, &add_row(kernel, time)});
     }
-    flag_choice(one, chosen, timed);
+    flag_choice(timed);
 }
 
 // At least one sample; fewer than `repeats` if the kernel is too slow.
@@ -165,28 +157,25 @@ Measurement OpsBench::measure(MeasuredCall& call, const Kernel& kernel) const {
     const Measurement first = call.measure(kernel, {.seconds = 0, .min_samples = 1, .max_samples = 1});
     if (first.median > options_.patience) return first;
     const double fit = options_.patience / std::max(first.median, 1e-9);
-    const std::size_t min_samples =
-        fit < static_cast<double>(options_.repeats) ? static_cast<std::size_t>(fit) : options_.repeats;
+    const auto min_samples = static_cast<std::size_t>(std::min(fit, static_cast<double>(options_.repeats)));
     return call.measure(kernel, {.seconds = options_.seconds,
                                  .min_samples = min_samples,
                                  .max_samples = std::max<std::size_t>(options_.repeats, 100)});
 }
 
-ReportRow& OpsBench::add_row(const BenchCase& one, const RoofOfCall& roof, const Kernel& kernel, bool chosen,
-                             const Measurement& time) {
+ReportRow& OpsBench::add_row(const Kernel* kernel, const Measurement& time) {
+    const Cost cost = case_->cost();
     const double spread = time.samples.size() < min_samples_for_spread ? std::nan("") : 1e6 * time.deviation;
-    return row_of(one)
-        .set("kernel", kernel.name)
-        .set("chosen", chosen ? "*" : "")
+    return row_of(kernel)
         .set("time_us", Spread{1e6 * time.median, spread})
-        .set("gflops", 1e-9 * one.cost().flops / time.median)
-        .set("gb_per_s", 1e-9 * one.cost().bytes() / time.median)
-        .set("roof_percent", 100 * roof.seconds / time.median)
-        .set("bound", roof.bound)
+        .set("gflops", 1e-9 * cost.flops / time.median)
+        .set("gb_per_s", 1e-9 * cost.bytes() / time.median)
+        .set("roof_percent", 100 * roof_.seconds / time.median)
+        .set("bound", roof_.bound)
         .set("note", "")
-        .set("flops", one.cost().flops, ShowIn::data_only)
-        .set("bytes", one.cost().bytes(), ShowIn::data_only)
-        .set("roof", roof.roof, ShowIn::data_only)
+        .set("flops", cost.flops, ShowIn::data_only)
+        .set("bytes", cost.bytes(), ShowIn::data_only)
+        .set("roof", roof_.roof, ShowIn::data_only)
         .set("samples", time.samples.size(), ShowIn::data_only)
         .set("least_us", 1e6 * time.min, ShowIn::data_only)
         .set("most_us", 1e6 * time.max, ShowIn::data_only)
@@ -195,28 +184,26 @@ ReportRow& OpsBench::add_row(const BenchCase& one, const RoofOfCall& roof, const
 }
 
 // Adds a note if the chosen kernel is not the fastest.
-void OpsBench::flag_choice(const BenchCase& one, const Kernel* chosen, std::vector<Timed>& timed) {
+void OpsBench::flag_choice(std::vector<Timed>& timed) {
     std::erase_if(timed, [](const Timed& t) { return t.time.samples.size() < min_samples_for_spread; });
-    const auto taken = std::ranges::find(timed, chosen, &Timed::kernel);
+    const auto taken = std::ranges::find(timed, chosen_, &Timed::kernel);
     const auto best = std::ranges::min_element(timed, {}, [](const Timed& t) { return t.time.median; });
     if (taken == timed.end() || best == taken || !differ(figure_of(taken->time), figure_of(best->time))) return;
     const double factor = taken->time.median / best->time.median;
     best->row->set("note", format("{:.2f} times as fast as the chosen kernel", factor));
-    report_.note(format("! {} {}: {} is {:.2f} times as fast as {}, which is chosen", one.call.op->name, one.name,
-                        best->kernel->name, factor, chosen->name));
-}
-
-ReportRow& OpsBench::row_of(const BenchCase& one) {
-    return report_.row()
-        .set("op", one.call.op->name)
-        .set("case", one.name)
-        .set("types", types_text(one.call))
-        .set("operands", operands_text(one.call), ShowIn::data_only);
+    report_.note(format("! {} {}: {} is {:.2f} times as fast as {}, which is chosen", case_->call.op->name, case_->name,
+                        best->kernel->name, factor, chosen_->name));
 }
 
 // `kernel`: null for the whole case.
-void OpsBench::row_without_figures(const BenchCase& one, const Kernel* kernel, bool chosen, const std::string& why) {
-    row_of(one).set("kernel", kernel == nullptr ? "" : kernel->name).set("chosen", chosen ? "*" : "").set("note", why);
+ReportRow& OpsBench::row_of(const Kernel* kernel) {
+    return report_.row()
+        .set("op", case_->call.op->name)
+        .set("case", case_->name)
+        .set("types", types_text(case_->call))
+        .set("operands", operands_text(case_->call), ShowIn::data_only)
+        .set("kernel", kernel == nullptr ? "" : kernel->name)
+        .set("chosen", kernel != nullptr && kernel == chosen_ ? "*" : "");
 }
 
 }  // namespace vantage::internal

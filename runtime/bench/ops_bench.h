@@ -51,17 +51,14 @@ private:
         Measurement time;
         ReportRow* row;
     };
-    void run_case(const BenchCase& one);
-    bool survives(const BenchCase& one, const Kernel* kernel, bool chosen, const std::function<void()>& action);
-    void measure_case(const BenchCase& one, const RoofOfCall& roof, const std::vector<const Kernel*>& kernels,
-                      MeasuredCall& call);
+    void run_case();
+    bool survives(const Kernel* kernel, const std::function<void()>& action);
+    void measure_case(const std::vector<const Kernel*>& kernels, MeasuredCall& call);
     Measurement measure(MeasuredCall& call, const Kernel& kernel) const;
-    std::string why_skip(const Kernel& kernel, bool chosen, const RoofOfCall& roof) const;
-    ReportRow& add_row(const BenchCase& one, const RoofOfCall& roof, const Kernel& kernel, bool chosen,
-                       const Measurement& time);
-    ReportRow& row_of(const BenchCase& one);
-    void row_without_figures(const BenchCase& one, const Kernel* kernel, bool chosen, const std::string& why);
-    void flag_choice(const BenchCase& one, const Kernel* chosen, std::vector<Timed>& timed);
+    std::string why_skip(const Kernel* kernel) const;
+    ReportRow& add_row(const Kernel* kernel, const Measurement& time);
+    ReportRow& row_of(const Kernel* kernel);
+    void flag_choice(std::vector<Timed>& timed);
     double seconds_left() const;
 
     const Device& device_;
@@ -69,7 +66,11 @@ private:
     OpsBenchOptions options_;
     Report& report_;
     Progress progress_;
-    double begin_, case_end_ = 0;  ///< case_end_: when the case has used up its share of the budget
+    double begin_;
+    const BenchCase* case_ = nullptr;  ///< the present one
+    RoofOfCall roof_;                  ///< of the case
+    const Kernel* chosen_ = nullptr;   ///< the kernel that plans choose for the case
+    double case_end_ = 0;              ///< when the case has used up its share of the budget
     std::size_t failures_ = 0, out_of_time_ = 0;
     ErrorKind first_failure_ = ErrorKind::failure;
     std::map<const Kernel*, double> slowness_;  ///< measured time / time at the roof, in the last case

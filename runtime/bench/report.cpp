@@ -5,16 +5,13 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
-#include <iterator>
 #include <numeric>
 
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/format.h"
 #include "runtime/base/version.h"
-#include "runtime/bench/report_table.h"
-#include "runtime/bench/significance.h"
-#include "runtime/gpu/choose_device.h"
+#include "runtime/picture/shown_text.h"
 
 namespace vantage::internal {
 
@@ -31,7 +28,8 @@ std::string date_now() {
 // JSON has neither infinity nor NaN.
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-using Pairs = std::vector<std::pair<std::string, Json>>;
+// Keys in the order in which they are added.
+using OrderedJson = nlohmann::ordered_json;
 
 Json json_of(const Cell& cell) {
     if (const auto* text = std::get_if<std::string>(&cell)) return *text;
@@ -42,43 +40,24 @@ Json json_of(const Cell& cell) {
     return nullptr;
 }
 
-Pairs data_of_row(const ReportRow& row) {
-    Pairs pairs;
+void add_data(OrderedJson& object, const ReportRow& row) {
     for (const ReportRow::Entry& entry : row.entries()) {
-        pairs.emplace_back(entry.name, json_of(entry.value));
+        object[entry.name] = json_of(entry.value);
         if (const auto* spread = std::get_if<Spread>(&entry.value))
-            pairs.emplace_back(entry.name + "_spread", number_or_null(spread->spread));
+            object[entry.name + "_spread"] = number_or_null(spread->spread);
     }
-    return pairs;
 }
 
-// The environment columns of a line of CSV and JSON lines.
-Pairs environment_pairs(const Json& environment) {
-    const Json &program = environment.at("program"), &device = environment.at("device");
-    return {{"schema_version", environment.at("schema_version")},
-            {"kind", environment.at("kind")},
-            {"date", environment.at("date")},
-            {"version", program.at("version")},
-            {"commit", program.at("commit")},
-            {"device", device.at("name")},
-            {"driver", device.at("driver")},
-            {"driver_version", device.at("driver_version")},
-            {"uuid", device.at("uuid")}};
-}
-
-// A line of CSV and JSON lines.
-Pairs data_of_line(const Report& report, const ReportRow& row) {
-    Pairs pairs = environment_pairs(report.environment);
-    std::ranges::move(data_of_row(row), std::back_inserter(pairs));
-    return pairs;
-}
-
-using OrderedJson = nlohmann::ordered_json;
-
-OrderedJson ordered(const Pairs& pairs) {
-    OrderedJson object = OrderedJson::object();
-    for (const auto& [name, value] : pairs) object[name] = value;
-    return object;
+// A line of CSV and JSON lines: the environment and a row.
+OrderedJson line_of(const Report& report, const ReportRow& row) {
+    const Json &program = report.environment.at("program"), &device = report.environment.at("device");
+    OrderedJson line;
+    for (const char* name : {"schema_version", "kind", "date"}) line[name] = report.environment.at(name);
+    for (const char* name : {"version", "commit"}) line[name] = program.at(name);
+    line["device"] = device.at("name");
+    for (const char* name : {"driver", "driver_version", "uuid"}) line[name] = device.at(name);
+    add_data(line, row);
+    return line;
 }
 
 std::string dump(const OrderedJson& json, int indent) {
@@ -92,19 +71,19 @@ std::string json_text(const Report& report) {
     for (const auto& [name, value] : report.environment.items())
         if (!object.contains(name)) object[name] = value;
     object["rows"] = OrderedJson::array();
-    for (const ReportRow& row : report.rows) object["rows"].push_back(ordered(data_of_row(row)));
+    for (const ReportRow& row : report.rows) add_data(object["rows"].emplace_back(OrderedJson::object()), row);
     object["notes"] = report.notes;
     return dump(object, 2) + "\n";
 }
 
 std::string json_lines(const Report& report) {
     std::string text;
-    for (const ReportRow& row : report.rows) text += dump(ordered(data_of_line(report, row)), -1) + "\n";
+    for (const ReportRow& row : report.rows) text += dump(line_of(report, row), -1) + "\n";
     return text;
 }
 
 // RFC 4180: fields with a comma, a quote or a line end are quoted; quotes inside are doubled.
-std::string csv_field(const Json& value) {
+std::string csv_field(const OrderedJson& value) {
     if (value.is_null()) return "";
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
     if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
@@ -113,25 +92,16 @@ std::string csv_field(const Json& value) {
     return quoted + "\"";
 }
 
-// The columns of all rows, in the order of their first occurrence.
-std::vector<std::string> columns_of(const std::vector<Pairs>& rows) {
-    std::vector<std::string> columns;
-    for (const Pairs& row : rows)
-        for (const auto& [name, value] : row)
-            if (std::ranges::find(columns, name) == columns.end()) columns.push_back(name);
-    return columns;
-}
-
+// With the columns of all rows, in the order of their first occurrence.
 std::string csv_text(const Report& report) {
-    std::vector<Pairs> rows;
-    for (const ReportRow& row : report.rows) rows.push_back(data_of_line(report, row));
-    const std::vector<std::string> columns = columns_of(rows);
-    std::string text = join(columns, ",", [](const std::string& column) { return csv_field(column); }) + "\n";
-    for (const Pairs& row : rows) {
-        const auto field = [&](const std::string& column) {
-            const auto found = std::ranges::find(row, column, &Pairs::value_type::first);
-            return found == row.end() ? std::string() : csv_field(found->second);
-        };
+    std::vector<OrderedJson> lines;
+    std::vector<std::string> columns;
+    for (const ReportRow& row : report.rows)
+        for (const auto& [name, value] : lines.emplace_back(line_of(report, row)).items())
+            if (std::ranges::count(columns, name) == 0) columns.push_back(name);
+    std::string text = join(columns, ",", csv_field) + "\n";
+    for (const OrderedJson& line : lines) {
+        const auto field = [&](const std::string& name) { return csv_field(line.value(name, OrderedJson())); };
         text += join(columns, ",", field) + "\n";
     }
     return text;
@@ -145,6 +115,13 @@ Spread mean_of(std::span<const double> samples) {
     double squares = 0;
     for (const double sample : samples) squares += (sample - mean) * (sample - mean);
     return {mean, samples.size() < min_samples_for_spread ? std::nan("") : std::sqrt(squares / (count - 1))};
+}
+
+bool differ(const Spread& a, const Spread& b, double sigmas) {
+    constexpr double min_share = 0.02, deviations = 3;
+    const double difference = std::abs(a.value - b.value);
+    return difference > min_share * std::min(std::abs(a.value), std::abs(b.value)) &&
+           difference > deviations * sigmas * std::hypot(a.spread, b.spread);
 }
 
 ReportRow& ReportRow::put(Entry entry) {
@@ -218,12 +195,7 @@ std::string short_number(double value) {
     const double size = std::abs(value);
     const int before_point = size < 1 ? 0 : static_cast<int>(std::floor(std::log10(size))) + 1;
     if (before_point == 0 && size > 0 && size < 1e-3) return format("{:.2g}", value);
-    std::string text = format("{:.{}f}", value, std::clamp(digits - before_point, 0, 3));
-    if (text.find('.') != std::string::npos) {
-        text.erase(text.find_last_not_of('0') + 1);
-        if (text.back() == '.') text.pop_back();
-    }
-    return text;
+    return without_trailing_zeros(format("{:.{}f}", value, std::clamp(digits - before_point, 0, 3)));
 }
 
 }  // namespace vantage::internal

@@ -24,8 +24,16 @@ namespace vantage::internal {
 struct Spread {
     double value = 0, spread = 0;
 };
-/// Mean and standard deviation. The spread of fewer than three samples is NaN, because they say nothing about noise.
+constexpr std::size_t min_samples_for_spread = 3;  ///< fewer samples say nothing about noise
+/// Mean and standard deviation. The spread of fewer samples than `min_samples_for_spread` is NaN.
 Spread mean_of(std::span<const double> samples);
+
+/// Standard deviations (of normally distributed noise) per unit of spread: of a median absolute deviation, and of a
+/// standard deviation.
+constexpr double of_median_deviation = 1.4826, of_standard_deviation = 1;
+/// The rule by which two figures differ, for `bench ops` (faster kernels) and `bench compare`: by more than 2 % and by
+/// more than three standard deviations of their difference. A spread equals `sigmas` standard deviations.
+bool differ(const Spread& a, const Spread& b, double sigmas = of_median_deviation);
 
 /// monostate: an empty cell in tables and CSV, null in JSON.
 using Cell = std::variant<std::monostate, double, Spread, std::int64_t, bool, std::string>;
@@ -47,9 +55,6 @@ public:
             return put({name, static_cast<std::int64_t>(value), shown});
         else
             return put({name, Cell(std::move(value)), shown});
-    }
-    ReportRow& set(const std::string& name, const char* text, ShowIn shown = ShowIn::everywhere) {
-        return put({name, std::string(text), shown});
     }
     const std::vector<Entry>& entries() const { return entries_; }
     /// The value by name; 0 or "" if there is none.
@@ -86,6 +91,8 @@ enum class ReportFormat : std::uint8_t { md, csv, json, jsonl };
 ReportFormat report_format(const std::string& word);
 
 std::string report_text(const Report& report, ReportFormat format);
+/// A Markdown table, aligned for terminals: the same as report_text(report, ReportFormat::md).
+std::string report_table(const Report& report);
 /// Writes to `path`, or to stdout if it is empty. The file is replaced atomically.
 void write_report(const Report& report, ReportFormat format, const std::string& path);
 

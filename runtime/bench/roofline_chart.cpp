@@ -1,4 +1,4 @@
-#include "runtime/bench/roofline_chart.h"
+#include "runtime/bench/roofline.h"
 
 #include <algorithm>
 #include <array>
@@ -156,22 +156,20 @@ private:
         for (const RooflineRoof& r : roofline_.roofs)
             (r.memory ? max_memory : max_arithmetic) = std::max(r.memory ? max_memory : max_arithmetic, r.rate);
         if (max_memory == 0 || max_arithmetic == 0) return;
-        std::vector<Rect> used;
         for (const RooflineRoof& r : roofline_.roofs) {
             const double low = std::max(std::pow(10, layout_.low_x), std::pow(10, layout_.low_y) / r.rate);
             const double from = r.memory ? low : r.rate / max_memory;
             const double to = r.memory ? max_arithmetic / r.rate : std::pow(10, layout_.high_x);
             const auto height = [&](double x) { return layout_.y_of(r.memory ? r.rate * x : r.rate); };
             add(DrawnLine{layout_.x_of(from), height(from), layout_.x_of(to), height(to), roof_colour, 2});
-            label_roof(r, r.rate == max_memory, layout_.x_of(from), height(from), layout_.x_of(to), height(to), used);
+            label_roof(r, r.rate == max_memory, layout_.x_of(from), height(from), layout_.x_of(to), height(to));
         }
     }
 
     // Above the highest line that rises, below the others; above the right end of a level one. Where another name, a
     // point or another level line is, further up or to the left, or below; with so many lines that there is no such
     // place, upon a line.
-    void label_roof(const RooflineRoof& r, bool above, double x0, double y0, double x1, double y1,
-                    std::vector<Rect>& used) {
+    void label_roof(const RooflineRoof& r, bool above, double x0, double y0, double x1, double y1) {
         const std::string text = r.name + "  " + short_number(r.rate) + (r.memory ? " GB/s" : " GFLOP/s");
         const TextExtent size = extent(text, roof_label);
         const auto place = [&](double along, bool under) {
@@ -183,14 +181,13 @@ private:
                          : Rect{x + 10, y, size.width, size.height()};
         };
         const auto is_free = [&](const Rect& box, bool upon_lines) {
-            return layout_.plot.contains(box) && !touches(box.grown(4), used) &&
+            return layout_.plot.contains(box) && !touches(box.grown(2), taken_) &&
                    !touches(box.grown(3), layout_.markers) && (upon_lines || !on_level_line(box));
         };
         for (const auto& [under, upon_lines] : {std::pair{false, false}, {true, false}, {false, true}}) {
             for (double along = 0.12; along < 0.9; along += 0.02) {
                 const Rect box = place(along, under);
                 if (!is_free(box, upon_lines)) continue;
-                used.push_back(box);
                 taken_.push_back(box.grown(2));
                 return write({box.x, box.y + size.ascent}, text, roof_label);
             }
@@ -237,6 +234,7 @@ private:
             const TextExtent size = extent(p.label, point_label);
             if (const auto place = free_place(layout_.markers[i], size)) {
                 layout_.labels.push_back({p.label, *place});
+                taken_.push_back(place->grown(1));
                 write({place->x, place->y + size.ascent}, p.label, p.chosen ? point_label : faint_label);
             }
         }
@@ -255,11 +253,7 @@ private:
                                    {marker.x - w / 2, above},
                                    {marker.x - w / 2, under}}) {
                 const Rect box{at.x, at.y, w, h};
-                const bool free = layout_.plot.contains(box) && !touches(box, layout_.markers) &&
-                                  !touches(box, taken_) &&
-                                  std::ranges::none_of(layout_.labels, [&](const style::PlacedText& label) {
-                                      return box.grown(1).overlaps(label.box);
-                                  });
+                const bool free = layout_.plot.contains(box) && !touches(box, layout_.markers) && !touches(box, taken_);
                 if (free) return box;
             }
         }
@@ -286,7 +280,7 @@ private:
     RooflineLayout& layout_;
     Drawing drawing_;
     std::vector<std::string> ops_;
-    std::vector<Rect> taken_;  // by the roofs' names
+    std::vector<Rect> taken_;  // by names, with space around them
 };
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
-#include "runtime/gpu/choose_device.h"
 
 namespace vantage::internal {
 
@@ -14,6 +13,17 @@ namespace {
 
 constexpr double min_rate = 1e-6;  // 10^9 bytes per second; slower than any device, a lower bound for divisors
 constexpr int roofs_version = 2;   // of the file; other versions are measured again
+
+// The fields of the file that are plain values.
+constexpr std::pair<const char*, std::string Roofs::*> texts[] = {{"device", &Roofs::device},
+                                                                  {"driver", &Roofs::driver},
+                                                                  {"driver_version", &Roofs::driver_version},
+                                                                  {"uuid", &Roofs::uuid},
+                                                                  {"date", &Roofs::date}};
+constexpr std::pair<const char*, double Roofs::*> numbers[] = {
+    {"f32_gflops", &Roofs::f32_gflops},   {"f16_gflops", &Roofs::f16_gflops}, {"int8_gops", &Roofs::int8_gops},
+    {"dispatch_us", &Roofs::dispatch_us}, {"barrier_us", &Roofs::barrier_us}, {"submit_us", &Roofs::submit_us},
+    {"compile_ms", &Roofs::compile_ms}};
 
 // Text that is safe in a file name.
 std::string as_file_name(const std::string& text) {
@@ -94,40 +104,18 @@ Json roofs_to_json(const Roofs& r) {
                             {"b", m.shape.b},
                             {"c", m.shape.c},
                             {"gflops", m.gflops}});
-    return {{"version", roofs_version},
-            {"device", r.device},
-            {"driver", r.driver},
-            {"driver_version", r.driver_version},
-            {"uuid", r.uuid},
-            {"date", r.date},
-            {"memory", memory},
-            {"f32_gflops", r.f32_gflops},
-            {"f16_gflops", r.f16_gflops},
-            {"int8_gops", r.int8_gops},
-            {"matrices", matrices},
-            {"dispatch_us", r.dispatch_us},
-            {"barrier_us", r.barrier_us},
-            {"submit_us", r.submit_us},
-            {"compile_ms", r.compile_ms}};
+    Json json{{"version", roofs_version}, {"memory", memory}, {"matrices", matrices}};
+    for (const auto& [name, text] : texts) json[name] = r.*text;
+    for (const auto& [name, number] : numbers) json[name] = r.*number;
+    return json;
 }
 
 Roofs roofs_from_json(const Json& json, const std::string& name) {
     const JsonFields fields(json, name);
     fields.integer("version", roofs_version, roofs_version);
-    Roofs r{.device = fields.text("device"),
-            .driver = fields.text("driver"),
-            .driver_version = fields.text("driver_version"),
-            .uuid = fields.text("uuid"),
-            .date = fields.text("date"),
-            .memory = {},
-            .f32_gflops = fields.number("f32_gflops", 0),
-            .f16_gflops = fields.number("f16_gflops", 0),
-            .int8_gops = fields.number("int8_gops", 0),
-            .matrices = {},
-            .dispatch_us = fields.number("dispatch_us", 0),
-            .barrier_us = fields.number("barrier_us", 0),
-            .submit_us = fields.number("submit_us", 0),
-            .compile_ms = fields.number("compile_ms", 0)};
+    Roofs r;
+    for (const auto& [field, text] : texts) r.*text = fields.text(field);
+    for (const auto& [field, number] : numbers) r.*number = fields.number(field, 0);
     for (std::size_t i = 0; i < fields.list("memory").size(); ++i) {
         const JsonFields one = fields.element("memory", i);
         const auto bytes = static_cast<std::uint64_t>(one.integer("bytes", 1));

@@ -6,32 +6,7 @@
 #include <tuple>
 
 #include "runtime/base/format.h"
-#include "runtime/bench/model_shapes.h"
-#include "runtime/ops/activation.h"
-#include "runtime/ops/additive_attention.h"
-#include "runtime/ops/argmax.h"
-#include "runtime/ops/attention.h"
-#include "runtime/ops/attention_weights.h"
-#include "runtime/ops/batch_norm.h"
-#include "runtime/ops/concat.h"
-#include "runtime/ops/elementwise.h"
-#include "runtime/ops/entropy.h"
-#include "runtime/ops/expert_linear.h"
 #include "runtime/ops/head_statistics.h"
-#include "runtime/ops/heads.h"
-#include "runtime/ops/joint_linear.h"
-#include "runtime/ops/layer_norm.h"
-#include "runtime/ops/linear_attention.h"
-#include "runtime/ops/load_balance.h"
-#include "runtime/ops/matmul.h"
-#include "runtime/ops/patches.h"
-#include "runtime/ops/repetition_penalty.h"
-#include "runtime/ops/rms_norm.h"
-#include "runtime/ops/route.h"
-#include "runtime/ops/sampling_probs.h"
-#include "runtime/ops/softmax.h"
-#include "runtime/ops/sort_by_expert.h"
-#include "runtime/ops/split_qkv.h"
 
 namespace vantage::internal {
 
@@ -47,13 +22,13 @@ public:
     explicit FixedCases(std::vector<BenchCase>& cases) : cases_(cases) {}
 
     /// `types` may omit absent operands at the end.
-    void add(const OpDef& op, const std::string& name, Operands types, const Attrs& attrs = {}, bool quick = false) {
-        OpCall call{.op = &op, .attrs = attrs, .inputs = std::move(types)};
+    void add(const char* op, const std::string& name, Operands types, const Attrs& attrs = {}, bool quick = false) {
+        OpCall call{.op = find_op(op), .attrs = attrs, .inputs = std::move(types)};
         call.inputs.resize(call.op->operands.size());
         call.outputs = call.op->infer(call);
         add_case(cases_, {.name = name, .call = std::move(call), .quick = quick});
     }
-    void quick(const OpDef& op, const std::string& name, const Operands& types, const Attrs& attrs = {}) {
+    void quick(const char* op, const std::string& name, const Operands& types, const Attrs& attrs = {}) {
         add(op, name, types, attrs, true);
     }
 
@@ -63,63 +38,63 @@ public:
         for (const std::int64_t n : {256, 512, 1024, 4096, 8192}) {
             const std::string name = std::to_string(n) + "^3";
             const bool is_quick = n == 512 || n == 1024;
-            add(matmul_op, name, {{{Shape{n, n}, f32}}, {{Shape{n, n}, f32}}}, weights, is_quick);
-            if (n <= 1024) add(matmul_op, name + " b [k, n]", {{{Shape{n, n}, f32}}, {{Shape{n, n}, f32}}});
-            add(matmul_op, name + " f16", {{{Shape{n, n}, f16}}, {{Shape{n, n}, f16}}}, weights);
+            add("matmul", name, {{{Shape{n, n}, f32}}, {{Shape{n, n}, f32}}}, weights, is_quick);
+            if (n <= 1024) add("matmul", name + " b [k, n]", {{{Shape{n, n}, f32}}, {{Shape{n, n}, f32}}});
+            add("matmul", name + " f16", {{{Shape{n, n}, f16}}, {{Shape{n, n}, f16}}}, weights);
         }
         const TensorType row{Shape{1, 4096}, f32};
-        quick(matmul_op, "matvec 4096^2", {row, {{Shape{4096, 4096}, f32}}}, weights);
-        quick(matmul_op, "matvec 4096^2 f16", {row, {{Shape{4096, 4096}, f16}}}, weights);
+        quick("matmul", "matvec 4096^2", {row, {{Shape{4096, 4096}, f32}}}, weights);
+        quick("matmul", "matvec 4096^2 f16", {row, {{Shape{4096, 4096}, f16}}}, weights);
         for (const std::int64_t n : {512, 1024, 4096, 16384})
             for (const std::int64_t d : {64, 128})
                 for (const bool causal : {false, true}) {
                     const TensorType one{Shape{n, 8, d}, n > 1024 ? f16 : f32};
                     const std::string name = format("8 heads d{} n{}", d, n);
-                    add(attention_op, name + (causal ? " causal" : ""), {one, one, one}, {{"causal", causal}},
+                    add("attention", name + (causal ? " causal" : ""), {one, one, one}, {{"causal", causal}},
                         n == 1024 && d == 128);
                 }
         const TensorType rows{Shape{1024, 4096}, f32}, tall{Shape{4096, 1024}, f32}, width{Shape{4096}, f32};
-        quick(layer_norm_op, "1024x4096", {rows, width, width});
-        quick(rms_norm_op, "1024x4096", {rows, width});
-        for (const OpDef* op : {&add_op, &mul_op}) {
-            add(*op, "4096x1024", {tall, tall}, {}, true);
-            add(*op, "1024x4096", {rows, rows});
+        quick("layer_norm", "1024x4096", {rows, width, width});
+        quick("rms_norm", "1024x4096", {rows, width});
+        for (const char* op : {"add", "mul"}) {
+            quick(op, "4096x1024", {tall, tall});
+            add(op, "1024x4096", {rows, rows});
         }
-        for (const OpDef* op : {&softmax_op, &log_softmax_op})
-            add(*op, "8x1024x1024", {{{Shape{8, 1024, 1024}, f32}}}, {{"axis", -1}}, op == &softmax_op);
+        quick("softmax", "8x1024x1024", {{{Shape{8, 1024, 1024}, f32}}}, {{"axis", -1}});
+        add("log_softmax", "8x1024x1024", {{{Shape{8, 1024, 1024}, f32}}}, {{"axis", -1}});
     }
 
     // Ops that the models of add_model_cases do not use, at similar sizes.
     void add_others() {
         const TensorType rows{Shape{512, 4096}, f32}, wide{Shape{16, vocabulary}, f32},
             logits{Shape{1, vocabulary}, f32};
-        quick(scale_op, "512x4096", {rows}, {{"factor", 0.5}});
+        quick("scale", "512x4096", {rows}, {{"factor", 0.5}});
         for (const char* kind : {"gelu_erf", "gelu_tanh", "silu"})
-            add(activation_op, std::string(kind) + " 1024x3072", {{{Shape{1024, 3072}, f32}}},
+            add("activation", std::string(kind) + " 1024x3072", {{{Shape{1024, 3072}, f32}}},
                 {{"kind", std::string(kind)}}, *kind == 's');
-        quick(softmax_op, "16 rows of a vocabulary", {wide}, {{"axis", -1}});
-        quick(entropy_op, "8x1024x1024", {{{Shape{8, 1024, 1024}, f32}}});
-        quick(argmax_op, "a vocabulary", {logits});
-        quick(sampling_probs_op, "a vocabulary", {logits}, {{"temperature", 0.8}, {"top_p", 0.95}});
-        quick(repetition_penalty_op, "a vocabulary", {logits, {{Shape{(vocabulary + 31) / 32}, u32}}},
+        quick("softmax", "16 rows of a vocabulary", {wide}, {{"axis", -1}});
+        quick("entropy", "8x1024x1024", {{{Shape{8, 1024, 1024}, f32}}});
+        quick("argmax", "a vocabulary", {logits});
+        quick("sampling_probs", "a vocabulary", {logits}, {{"temperature", 0.8}, {"top_p", 0.95}});
+        quick("repetition_penalty", "a vocabulary", {logits, {{Shape{(vocabulary + 31) / 32}, u32}}},
               {{"penalty", 1.2}});
-        quick(concat_op, "512+512 rows", {rows, rows});
-        add(split_heads_op, "512 rows, 32 heads", {rows}, {{"heads", 32}}, true);
-        quick(merge_heads_op, "512 rows, 32 heads", {{{Shape{32, 512, 128}, f32}}});
-        quick(split_qkv_op, "512 rows, 32 heads", {{{Shape{512, 3 * 4096}, f32}}},
+        quick("concat", "512+512 rows", {rows, rows});
+        add("split_heads", "512 rows, 32 heads", {rows}, {{"heads", 32}}, true);
+        quick("merge_heads", "512 rows, 32 heads", {{{Shape{32, 512, 128}, f32}}});
+        quick("split_qkv", "512 rows, 32 heads", {{{Shape{512, 3 * 4096}, f32}}},
               {{"heads", 32}, {"kv_heads", 32}, {"layout", std::string("concat")}});
-        quick(patches_op, "224x224 of 16x16", {{{Shape{1, 3, 224, 224}, f32}}},
+        quick("patches", "224x224 of 16x16", {{{Shape{1, 3, 224, 224}, f32}}},
               {{"patch", 16}, {"patch_height", 16}, {"patch_width", 16}});
         const TensorType one{Shape{1, 2048}, f32}, projection{Shape{2048, 2048}, f32}, gate{Shape{8192, 2048}, f32};
-        quick(joint_linear_op, "q, k, v of 2048", {one, projection, projection, projection});
-        quick(joint_linear_op, "silu gate of 8192", {one, gate, gate}, {{"gate", std::string("silu")}});
+        quick("joint_linear", "q, k, v of 2048", {one, projection, projection, projection});
+        quick("joint_linear", "silu gate of 8192", {one, gate, gate}, {{"gate", std::string("silu")}});
         const TensorType channels{Shape{256}, f32};
-        quick(batch_norm_op, "8x256x28x28", {{{Shape{8, 256, 28, 28}, f32}}, channels, channels, channels, channels});
+        quick("batch_norm", "8x256x28x28", {{{Shape{8, 256, 28, 28}, f32}}, channels, channels, channels, channels});
         const TensorType head{Shape{2048, 8, 64}, f32};
-        quick(linear_attention_op, "8 heads d64 n2048", {head, head, head});
-        add(linear_attention_op, "8 heads d64 n2048 causal", {head, head, head}, {{"causal", true}});
+        quick("linear_attention", "8 heads d64 n2048", {head, head, head});
+        add("linear_attention", "8 heads d64 n2048 causal", {head, head, head}, {{"causal", true}});
         const TensorType scored{Shape{128, 256}, f32};
-        quick(additive_scores_op, "128 by 128 of 256", {scored, scored, {{Shape{256}, f32}}});
+        quick("additive_scores", "128 by 128 of 256", {scored, scored, {{Shape{256}, f32}}});
         add_experts();
         add_taps();
     }
@@ -133,10 +108,10 @@ private:
             const bool is_quick = n == 128;
             const TensorType logits{Shape{n, experts}, f32}, index{Shape{n, chosen}, i32},
                 choices{Shape{n * chosen}, i32};
-            add(route_op, name, {logits}, {{"top_k", chosen}, {"renormalise", true}}, is_quick);
-            add(sort_by_expert_op, name, {index}, {{"experts", experts}, {"capacity", std::int64_t{0}}}, is_quick);
-            add(load_balance_op, name, {logits, index}, {}, is_quick);
-            add(expert_linear_op, name,
+            add("route", name, {logits}, {{"top_k", chosen}, {"renormalise", true}}, is_quick);
+            add("sort_by_expert", name, {index}, {{"experts", experts}, {"capacity", std::int64_t{0}}}, is_quick);
+            add("load_balance", name, {logits, index}, {}, is_quick);
+            add("expert_linear", name,
                 {{{Shape{n, width}, f32}},
                  {{Shape{experts, inner, width}, f32}},
                  std::nullopt,
@@ -153,11 +128,11 @@ private:
         for (const std::int64_t n : {512, 2048}) {
             const TensorType head{Shape{n, 12, 64}, f32}, lse{Shape{n, 12}, f32};
             const std::string name = format("12 heads d64 n{}", n);
-            add(attention_weights_op, name, {head, head, lse}, {{"causal", true}, {"rows", n}, {"keys", n}}, n == 512);
+            add("attention_weights", name, {head, head, lse}, {{"causal", true}, {"rows", n}, {"keys", n}}, n == 512);
             Operands types{head, head, lse};
             types.resize(head_statistics_op.operands.size());
             types[ops::head_statistics::tokens_] = {Shape{n, 2}, i32};
-            add(head_statistics_op, name, types, {{"causal", true}, {"rows", n}, {"keys", n}}, n == 512);
+            add("head_statistics", name, types, {{"causal", true}, {"rows", n}, {"keys", n}}, n == 512);
         }
     }
 
