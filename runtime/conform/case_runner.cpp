@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <random>
 
 #include "runtime/base/at.h"
@@ -41,13 +40,11 @@ DType storage_in(const CaseTypes& types, const Case::Input& input) {
 
 // f32 and other type number `turn`. Only some cases have quantized weights.
 std::vector<CaseTypes> in_turn(const std::vector<CaseTypes>& all, std::size_t turn) {
-    std::vector<CaseTypes> others, some;
-    std::ranges::copy_if(all, std::back_inserter(others),
-                         [](const CaseTypes& t) { return t.weights != DType::f32 && !is_quantized(t.weights); });
+    std::vector<CaseTypes> always, others;
     for (const CaseTypes& types : all)
-        if (types.weights == DType::f32 || is_quantized(types.weights)) some.push_back(types);
-    if (!others.empty()) some.push_back(others[turn % others.size()]);
-    return some;
+        (types.weights == DType::f32 || is_quantized(types.weights) ? always : others).push_back(types);
+    if (!others.empty()) always.push_back(others[turn % others.size()]);
+    return always;
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
-#include "runtime/conform/oracle_attention.h"
-
-#include <algorithm>
+#include "runtime/conform/oracle_calls.h"
 
 #include "runtime/base/errors.h"
 #include "runtime/base/format.h"
@@ -59,7 +57,7 @@ Calls map_attention(OracleReader& r) {
     expect_result(r, call, 0, "o");
     expect_if_there(r, call, 2, "entropy");
     expect_if_there(r, call, 1, "lse");
-    Calls calls = one(std::move(call));
+    Calls calls{call};
     // weights of a row do not depend on the number of keys: only the log-sum-exp does
     if (r.wants("p") && r.wants("lse") && !r.has("kv_len") && q.type.shape.rank() == 4)
         add_weights(r, calls, q, k, attrs);
@@ -72,15 +70,12 @@ Calls map_attention(OracleReader& r) {
 }
 
 Calls map_linear_attention(OracleReader& r) {
-    OracleCall call = call_of("linear_attention", {r.floats("q"), r.floats("k"), r.floats("v")},
-                              {{"heads_first", true},
-                               {"causal", r.flag("causal", false)},
-                               {"feature", r.text("feature", "elu+1")},
-                               {"eps", r.number("eps", 0)}});
-    expect_result(r, call, 0, "o");
-    expect_if_there(r, call, 1, "state_kv");
-    expect_if_there(r, call, 2, "state_k");
-    return one(std::move(call));
+    const Attrs attrs{{"heads_first", true},
+                      {"causal", r.flag("causal", false)},
+                      {"feature", r.text("feature", "elu+1")},
+                      {"eps", r.number("eps", 0)}};
+    return one(r, call_of("linear_attention", {r.floats("q"), r.floats("k"), r.floats("v")}, attrs), "o",
+               {"state_kv", "state_k"});
 }
 
 /// Columns [first, first + count) of a matrix.
@@ -100,10 +95,7 @@ Calls from_scores(OracleReader& r, OracleCall scores, const HostTensor& values) 
     weights.part = "p", context.part = "context";
     expect_result(r, weights, 0, "p");
     expect_result(r, context, 0, "context");
-    Calls calls = one(std::move(scores));
-    calls.push_back(std::move(weights));
-    calls.push_back(std::move(context));
-    return calls;
+    return {scores, weights, context};
 }
 
 Calls map_additive_attention(OracleReader& r) {
@@ -141,9 +133,7 @@ Calls map_t5_buckets(OracleReader& r) {
     const std::int64_t n = r.integer("q_len", 1), m = r.integer("k_len", 1);
     const std::vector<std::int32_t> buckets = t5_relative_buckets(
         n, m, r.flag("bidirectional", true), r.integer("num_buckets", 32), r.integer("max_distance", 128));
-    HostTensor tensor({Shape{n, m}, DType::i32});
-    std::copy(buckets.begin(), buckets.end(), tensor.data.begin());
-    return one(r, host_call("t5_relative_buckets", std::move(tensor)), "bucket");
+    return one(r, host_call("t5_relative_buckets", host_tensor({n, m}, buckets, DType::i32)), "bucket");
 }
 
 }  // namespace

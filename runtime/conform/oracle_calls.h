@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "runtime/conform/oracle_map.h"
 #include "runtime/conform/oracle_reader.h"
 
 namespace vantage::internal::oracle {
@@ -17,9 +16,8 @@ using Calls = std::vector<OracleCall>;
 OracleCall call_of(const char* op, std::vector<HostTensor> inputs, Attrs attrs);
 /// A result that the host computed, without an op.
 OracleCall host_call(const char* op, HostTensor made);
-Calls one(OracleCall call);
-/// One call, whose first result is `name` in the file.
-Calls one(OracleReader& r, OracleCall call, const std::string& name);
+/// One call, whose first result is `name` in the file. The next results have these names, where the file has them.
+Calls one(OracleReader& r, OracleCall call, const std::string& name, const std::vector<const char*>& optional = {});
 
 /// Expects `want` (`name` in the file) as result `output` of the call.
 void expect_result(OracleCall& call, int output, const std::string& name, HostTensor want);
@@ -32,13 +30,16 @@ void expect_if_there(OracleReader& r, OracleCall& call, int output, const std::s
 std::vector<HostTensor> all_made_by(const char* op, std::vector<HostTensor> inputs, Attrs attrs);
 HostTensor made_by(const char* op, std::vector<HostTensor> inputs, Attrs attrs);
 
-HostTensor host_tensor(Shape shape, const auto& values) {
-    HostTensor tensor({shape, DType::f32});
+HostTensor host_tensor(Shape shape, const auto& values, DType dtype = DType::f32) {
+    HostTensor tensor({shape, dtype});
     std::transform(values.begin(), values.end(), tensor.data.begin(), [](auto v) { return static_cast<double>(v); });
     return tensor;
 }
 
 /// Maps by the op's name in the case files.
 using OracleMaps = std::map<std::string, OracleMap>;
+/// Those of the attention ops, and of the position, token and head ops.
+const OracleMaps& attention_maps();
+const OracleMaps& position_maps();
 
 }  // namespace vantage::internal::oracle

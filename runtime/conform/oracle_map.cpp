@@ -1,11 +1,7 @@
-#include "runtime/conform/oracle_map.h"
-
-#include <algorithm>
 #include <cmath>
 
 #include "runtime/base/errors.h"
-#include "runtime/conform/oracle_attention.h"
-#include "runtime/conform/oracle_positions.h"
+#include "runtime/conform/oracle_calls.h"
 #include "runtime/ops/activation.h"
 #include "vantage/ops.h"
 
@@ -43,15 +39,10 @@ Calls map_softmax(OracleReader& r) {
 }
 
 Calls map_layer_norm(OracleReader& r) {
-    const HostTensor residual = r.op() == "add_layer_norm" ? r.floats("residual") : HostTensor();
-    OracleCall call =
-        call_of("layer_norm", {r.floats("x"), r.optional_floats("gamma"), r.optional_floats("beta"), residual},
-                {{"eps", r.number("eps", 1e-5)}});
-    expect_result(r, call, 0, "y");
-    expect_if_there(r, call, 1, "mean");
-    expect_if_there(r, call, 2, "rstd");
-    if (r.op() == "add_layer_norm") expect_if_there(r, call, 3, "sum");
-    return one(std::move(call));
+    std::vector<HostTensor> inputs{r.floats("x"), r.optional_floats("gamma"), r.optional_floats("beta")};
+    std::vector<const char*> optional{"mean", "rstd"};
+    if (r.op() == "add_layer_norm") inputs.push_back(r.floats("residual")), optional.push_back("sum");
+    return one(r, call_of("layer_norm", std::move(inputs), {{"eps", r.number("eps", 1e-5)}}), "y", optional);
 }
 
 Calls map_rms_norm(OracleReader& r) {
@@ -70,10 +61,7 @@ Calls map_batch_norm(OracleReader& r) {
                               {{"training", r.flag("training", false)},
                                {"eps", r.number("eps", 1e-5)},
                                {"momentum", r.number("momentum", 0.1)}});
-    expect_result(r, call, 0, "y");
-    expect_if_there(r, call, 1, "running_mean");
-    expect_if_there(r, call, 2, "running_var");
-    return one(std::move(call));
+    return one(r, std::move(call), "y", {"running_mean", "running_var"});
 }
 
 Calls map_entropy(OracleReader& r) {
@@ -82,28 +70,25 @@ Calls map_entropy(OracleReader& r) {
     return one(r, call_of("entropy", {r.floats("p")}, {}), "entropy");
 }
 
+HostTensor reshaped(HostTensor tensor, Shape shape) {
+    tensor.type.shape = shape;
+    return tensor;
+}
+
 /// The patches op, then the linear layer on the expected patches.
 Calls map_patch_embed(OracleReader& r) {
     const HostTensor x = r.floats("x"), w = r.floats("w");
     const std::int64_t edge = r.integer("patch", 1);
     OracleCall cut = call_of("patches", {x}, {{"patch_height", edge}, {"patch_width", edge}});
     const HostTensor rows = made_by("patches", {x}, cut.call.attrs);
-    HostTensor weight = w;
-    weight.type.shape = {w.type.shape[0], w.type.shape.elements() / w.type.shape[0]};
+    const HostTensor weight = reshaped(w, {w.type.shape[0], w.type.shape.elements() / w.type.shape[0]});
     OracleCall call = call_of("matmul", {rows, weight, r.optional_floats("b")}, {{"transpose_b", true}});
     expect_result(r, call, 0, "y");
     expect_result(cut, 0, "patches", rows);
-    Calls calls = one(std::move(cut));
-    calls.push_back(std::move(call));
-    return calls;
+    return {cut, call};
 }
 
 // ---- experts --------------------------------------------------------------------------------------------------------
-
-HostTensor reshaped(HostTensor tensor, Shape shape) {
-    tensor.type.shape = shape;
-    return tensor;
-}
 
 /// The steps of a mixture of experts: router, choice, experts, weighted sum, each from the file's results of the
 /// previous step.
@@ -111,7 +96,7 @@ Calls map_moe(OracleReader& r) {
     const HostTensor x = r.floats("x"), index = r.wanted("index"), weight = r.wanted("weight");
     const std::int64_t top_k = r.integer("top_k", 1), experts = r.floats("gate").type.shape[0], n = x.type.shape[0];
     const Attrs nt{{"transpose_b", true}}, turned{{"transpose_w", true}};
-    Calls calls = one(call_of("matmul", {x, r.floats("gate")}, nt));
+    Calls calls{call_of("matmul", {x, r.floats("gate")}, nt)};
     expect_result(r, calls[0], 0, "router_logits");
     calls.push_back(call_of("route", {r.wanted("router_logits")},
                             {{"top_k", top_k}, {"renormalise", r.flag("renormalise", false)}}));
@@ -139,7 +124,7 @@ Calls map_switch_route(OracleReader& r) {
     const HostTensor x = r.floats("x"), gate = r.floats("gate"), expert = r.wanted("expert");
     const std::int64_t n = x.type.shape[0];
     const HostTensor logits = made_by("matmul", {r.exact("x"), r.exact("gate")}, {{"transpose_b", true}});
-    Calls calls = one(call_of("route", {logits}, {{"top_k", std::int64_t{1}}}));
+    Calls calls{call_of("route", {logits}, {{"top_k", std::int64_t{1}}})};
     expect_result(calls[0], 1, "expert", expert);
     expect_result(r, calls[0], 2, "prob");
     calls.push_back(call_of("sort_by_expert", {reshaped(expert, {n, 1})},
@@ -161,7 +146,7 @@ Calls map_activation(OracleReader& r) {
     if (r.storage() == DType::f16)
         for (std::size_t i = 0; i < x.data.size(); ++i)
             if (std::abs(x.data[i]) > 100) call.checks[0].ignored.push_back(i);
-    return one(std::move(call));
+    return {call};
 }
 
 Calls map_gated(OracleReader& r) {
@@ -189,8 +174,7 @@ Calls map_repetition_penalty(OracleReader& r) {
     for (double id : history.data)
         if (id >= 0 && id < static_cast<double>(vocab))
             bits[static_cast<std::size_t>(id) / 32] |= 1u << (static_cast<std::uint32_t>(id) % 32);
-    HostTensor seen({Shape{static_cast<std::int64_t>(bits.size())}, DType::u32});
-    std::copy(bits.begin(), bits.end(), seen.data.begin());
+    const HostTensor seen = host_tensor({std::ssize(bits)}, bits, DType::u32);
     return one(r, call_of("repetition_penalty", {logits, seen}, {{"penalty", r.number("penalty", 1)}}), "y");
 }
 

@@ -1,6 +1,4 @@
-#include "runtime/conform/oracle_positions.h"
-
-#include <algorithm>
+#include "runtime/conform/oracle_calls.h"
 
 #include "runtime/base/errors.h"
 #include "vantage/ops.h"
@@ -94,7 +92,7 @@ Calls map_split_qkv(OracleReader& r) {
                                {"heads_first", true}});
     int output = 0;
     for (const char* name : {"q", "k", "v"}) expect_result(r, call, output++, name);
-    return one(std::move(call));
+    return {call};
 }
 
 }  // namespace

@@ -9,14 +9,14 @@ namespace vantage::internal {
 
 void OracleReader::fail(const std::string& what) const { throw bad_file_error(attrs_.name() + ": " + what); }
 
-const HostTensor& OracleReader::input(const std::string& name) {
+const HostTensor& OracleReader::exact(const std::string& name) {
     read_inputs_.insert(name);
     if (const auto found = source_.inputs.find(name); found != source_.inputs.end()) return found->second;
     fail("there is no input \"" + name + "\", wanted by " + source_.op);
 }
 
 HostTensor OracleReader::floats(const std::string& name) {
-    HostTensor tensor = input(name);
+    HostTensor tensor = exact(name);
     if (tensor.type.dtype != DType::f32) fail("input \"" + name + "\" is " + tensor.type.text() + ", wanted F32");
     tensor.type.dtype = storage_;
     if (storage_ == DType::f16)  // finite values stay finite: a score of −1e30 is very small, but not masked
@@ -26,7 +26,6 @@ HostTensor OracleReader::floats(const std::string& name) {
 }
 
 HostTensor OracleReader::optional_floats(const std::string& name) { return has(name) ? floats(name) : HostTensor(); }
-HostTensor OracleReader::exact(const std::string& name) { return input(name); }
 
 HostTensor OracleReader::wanted(const std::string& output) {
     read_outputs_.insert(output);

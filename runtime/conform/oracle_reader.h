@@ -1,4 +1,5 @@
-// Operands and options of one case, for oracle_map.cpp.
+// Operands and options of one case, and the maps from cases to calls: names, order and layout of operands, results and
+// options.
 #pragma once
 
 #include <map>
@@ -47,7 +48,7 @@ public:
     /// The same; an empty tensor if the case does not have the operand.
     HostTensor optional_floats(const std::string& name);
     /// An operand that keeps its type: integers, tables.
-    HostTensor exact(const std::string& name);
+    const HostTensor& exact(const std::string& name);
 
     bool wants(const std::string& output) const { return source_.outputs.count(output) != 0; }
     /// An expected result, not rounded.
@@ -63,7 +64,6 @@ public:
 
 private:
     const JsonFields& read(const std::string& key) { return read_attrs_.insert(key), attrs_; }
-    const HostTensor& input(const std::string& name);
     [[noreturn]] void fail(const std::string& what) const;
 
     const OracleSource& source_;
@@ -72,5 +72,11 @@ private:
     bool f32_only_ = false;
     std::set<std::string> read_attrs_, read_inputs_, read_outputs_;
 };
+
+/// Maps a case to calls. The reader gives operands and options of the case, and records which were read, so that none
+/// is silently ignored.
+using OracleMap = std::vector<OracleCall> (*)(OracleReader&);
+/// nullptr for an op that is not supported.
+OracleMap oracle_map(const std::string& op);
 
 }  // namespace vantage::internal
