@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/format.h"
+#include "runtime/picture/shown_text.h"
 
 namespace vantage::internal {
 
@@ -55,12 +56,7 @@ std::string weight_text(float value, int digits) {
         const std::size_t exponent = text.find("e-0");
         return exponent == std::string::npos ? text : text.erase(exponent + 2, 1);
     }
-    std::string text = format("{:.{}f}", value, digits);
-    if (text.find('.') != std::string::npos) {
-        text.erase(text.find_last_not_of('0') + 1);
-        if (text.back() == '.') text.pop_back();
-    }
-    return text;
+    return without_trailing_zeros(format("{:.{}f}", value, digits));
 }
 
 std::vector<ScaleTick> scale_ticks(float value_max, AttentionScale scale, float value_min) {

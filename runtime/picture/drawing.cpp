@@ -49,10 +49,7 @@ void paint_shape(Image& image, const DrawnDisc& d) {
 }
 
 void paint_shape(Image& image, const DrawnText& t) {
-    if (t.upwards)
-        TextRaster::shared().draw_upwards(image, t.at, t.text, t.style);
-    else
-        TextRaster::shared().draw(image, t.at, t.text, t.style);
+    TextRaster::shared().draw(image, t.at, t.text, t.style, t.upwards);
 }
 
 std::string escaped(const std::string& text) {
@@ -84,8 +81,6 @@ std::string svg_shape(const DrawnText& t) {
                   hex(t.style.colour), weight, turned, escaped(t.text));
 }
 
-bool ends_in(const std::string& path, const char* ending) { return path.ends_with(ending); }
-
 }  // namespace
 
 Image paint(const Drawing& drawing) {
@@ -104,13 +99,13 @@ std::string svg_text(const Drawing& d) {
 }
 
 void require_picture_name(const std::string& path) {
-    if (!ends_in(path, ".png") && !ends_in(path, ".svg"))
+    if (!path.ends_with(".png") && !path.ends_with(".svg"))
         throw usage_error("{}: a picture must end in .png or .svg", path);
 }
 
 void write_drawing(const std::string& path, const Drawing& drawing, const std::string& title) {
     require_picture_name(path);
-    if (ends_in(path, ".svg"))
+    if (path.ends_with(".svg"))
         write_file(path, svg_text(drawing));
     else
         write_png(path, paint(drawing), {{"Title", title}});

@@ -28,15 +28,6 @@ constexpr std::array<std::pair<const char*, Rgb>, 11> pattern_colours{{{"inducti
                                                                        {"uniform", {142, 149, 168}},
                                                                        {"mixed", {96, 103, 122}}}};
 
-Rgb blended(Rgb a, Rgb b, double share) {
-    const auto part = [&](std::uint8_t from, std::uint8_t to) {
-        return static_cast<std::uint8_t>(std::lround(from + share * (to - from)));
-    };
-    return {part(a.r, b.r), part(a.g, b.g), part(a.b, b.b)};
-}
-
-int text_height(const TextStyle& style) { return TextRaster::shared().measure("", style).height(); }
-
 class ChartPainter {
 public:
     ChartPainter(const HeadChartPicture& picture, HeadChartLayout& layout) : picture_(picture), layout_(layout) {
@@ -74,27 +65,28 @@ private:
     void place() {
         const int left = style::margin + TextRaster::shared().measure("L00", style::label).width + style::gap;
         const int panel = std::clamp(chart_width / picture_.heads - style::gap, min_panel, max_panel);
-        const int height = bars_height + text_height(panel_note) + 10;
+        const int height = bars_height + style::text_height(panel_note) + 10;
         layout_.width = std::max(left + picture_.heads * (panel + style::gap) + style::margin, 560);
         const int top = style::margin +
                         style::header_height(picture_.title, picture_.caption, layout_.width - 2 * style::margin) +
-                        text_height(style::label) + style::gap;
+                        style::text_height(style::label) + style::gap;
         for (int layer = 0; layer < picture_.layers; ++layer)
             for (int head = 0; head < picture_.heads; ++head)
                 layout_.panels.push_back(
                     {left + head * (panel + style::gap), top + layer * (height + style::gap), panel, height});
         key_y_ = layout_.panels.back().bottom() + 2 * style::gap;
-        layout_.height = key_y_ + 2 * (text_height(style::caption) + style::gap) + style::margin;
+        layout_.height = key_y_ + 2 * (style::text_height(style::caption) + style::gap) + style::margin;
     }
 
     void paint_panel(Image& image, const HeadPanel& panel, const Rect& at) {
         const Rgb colour = pattern_colour(panel.pattern);
         fill(image, at, style::surface);
-        frame(image, at, blended(style::line, colour, 0.25 + 0.75 * std::clamp(panel.score, 0.0, 1.0)), 2);
+        const double share = 0.25 + 0.75 * std::clamp(panel.score, 0.0, 1.0);
+        frame(image, at, mixed(style::line, colour, static_cast<float>(share)), 2);
         TextStyle letters = panel_note;
         letters.colour = colour;
         const int room = at.width - 10;
-        write(image, {at.x + 5, at.y + 4 + text_height(letters) * 3 / 4},
+        write(image, {at.x + 5, at.y + 4 + style::text_height(letters) * 3 / 4},
               TextRaster::shared().fitted(panel.note, letters, room), letters);
         if (panel.bars.empty()) return;
         // the maximum of the tokens in each column
@@ -120,7 +112,7 @@ private:
             write(image, {x + key_size + 5, key_y_ + key_size + 1}, name, style::caption);
             x += key_size + raster.measure(name, style::caption).width + 22;
         }
-        write(image, {layout_.panels.front().x, key_y_ + text_height(style::caption) + style::gap + key_size},
+        write(image, {layout_.panels.front().x, key_y_ + style::text_height(style::caption) + style::gap + key_size},
               "bars: mean attention that each token receives from the queries that see it, 0 to 1", style::caption);
     }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "runtime/base/errors.h"
-#include "runtime/picture/attention_cells.h"
-#include "runtime/picture/attention_pool.h"
 
 namespace vantage::internal {
 namespace {
@@ -48,10 +46,7 @@ public:
     GridPainter(const HeadGridPicture& picture, HeadGridLayout& layout) : picture_(picture), layout_(layout) {
         check(picture);
         layout_ = {};
-        look_ = {picture.map, picture.scale, picture.value_max, picture.causal, picture.rows, picture.cols};
-        bar_ = {picture.map, picture.scale, picture.value_max, true};  // with space for "≥"
         place();
-        bar_.exceeded = false;
     }
 
     Image paint() {
@@ -63,8 +58,8 @@ public:
         paint_labels(image);
         paint_axis_titles(image);
         const Rect& first = layout_.maps.front();
-        style::draw_colour_bar(image, {layout_.maps.back().right() + style::gap_before_bar, first.y}, bar_height_, bar_,
-                               layout_.other_texts);
+        style::draw_colour_bar(image, {layout_.maps.back().right() + style::gap_before_bar, first.y}, bar_height_,
+                               picture_, exceeded_, layout_.other_texts);
         paint_footer(image);
         return image;
     }
@@ -85,13 +80,13 @@ private:
         notes_shown_ = !picture_.notes.empty() && std::ranges::all_of(picture_.notes, [&](const std::string& note) {
             return raster.measure(note, note_style).width <= across_.pixels();
         });
-        const int note_height = notes_shown_ ? raster.measure("", note_style).height() + 4 : 0;
+        const int note_height = notes_shown_ ? style::text_height(note_style) + 4 : 0;
 
-        const int line = raster.measure("", style::axis).height();
+        const int line = style::text_height(style::axis);
         const int label_width = raster.measure(format("L{}", picture_.layers - 1), bold_label()).width;
         const int x = style::margin + line + style::gap + label_width + style::gap;
         const int right = x + picture_.heads * (across_.pixels() + space_) - space_;
-        layout_.width = right + style::gap_before_bar + style::colour_bar_width(bar_) + style::margin;
+        layout_.width = right + style::gap_before_bar + style::colour_bar_width(picture_, true) + style::margin;
         layout_.width = std::max(layout_.width, 460);
         const int header = style::header_height(picture_.title, picture_.caption, layout_.width - 2 * style::margin);
         const int y = style::margin + header + 2 * (line + style::gap);
@@ -112,9 +107,9 @@ private:
     void paint_map(Image& image, int layer, int head) {
         const std::vector<float> values = picture_.weights(layer, head);
         const PooledAttention weights = pool_by_mass(values, picture_.rows, picture_.cols, down_.cells, across_.cells);
-        for (const float value : weights.values) bar_.exceeded = bar_.exceeded || value > picture_.value_max * 1.0005f;
+        for (const float value : weights.values) exceeded_ = exceeded_ || value > picture_.value_max * 1.0005f;
         const Rect& map = layout_.maps[index(layer, head)];
-        draw_cells(image, {map.x, map.y}, weights, look_, across_.cell, down_.cell, 0);
+        draw_cells(image, {map.x, map.y}, weights, picture_, across_.cell, down_.cell, 0);
         if (framed(layer, head))
             frame(image, map.grown(3), style::accent, 2);
         else
@@ -189,11 +184,10 @@ private:
 
     const HeadGridPicture& picture_;
     HeadGridLayout& layout_;
-    AttentionLook look_;
-    style::ColourBar bar_;
     Side across_, down_;
     int space_ = style::gap, bar_height_ = 0;
     bool notes_shown_ = false;
+    bool exceeded_ = false;  ///< some weights are larger than the maximum
 };
 
 }  // namespace
@@ -203,7 +197,7 @@ Image draw_head_grid(const HeadGridPicture& picture, HeadGridLayout* layout) {
     return GridPainter(picture, layout != nullptr ? *layout : own).paint();
 }
 
-std::vector<std::pair<std::string, std::string>> texts_of(const HeadGridPicture& picture) {
+PngTexts texts_of(const HeadGridPicture& picture) {
     std::string salient = "none";
     if (picture.salient_layer >= 0) salient = format("layer {}, head {}", picture.salient_layer, picture.salient_head);
     return {

@@ -1,32 +1,18 @@
 // The attention map of one head as a picture, with token labels.
 #pragma once
 
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "runtime/io/image.h"
-#include "runtime/picture/attention_pool.h"
-#include "runtime/picture/attention_scale.h"
-#include "runtime/picture/colour_map.h"
 #include "runtime/picture/picture_style.h"
+#include "runtime/picture/png.h"
 
 namespace vantage::internal {
 
 /// Attention weights A[query, key] and labels. Keeps a reference to the weights.
-struct HeatmapPicture {
-    int rows = 0, cols = 0;                           ///< queries, keys
+struct HeatmapPicture : AttentionLook {
     std::span<const float> values;                    ///< rows × cols, row-major
     std::vector<std::string> row_labels, col_labels;  ///< decoded texts of the tokens; may be empty
     std::string title;                                ///< "layer 1 · head 0"
     std::string caption;                              ///< model, prompt, …; '\n' breaks lines
-    float value_max = 1.0f;                           ///< maximum of the colour bar
-    /// Query i sees keys up to i + cols − rows; other cells are drawn as empty, not as zero.
-    bool causal = false;
-    bool numbers = true;  ///< print weights in the cells if they are large enough
-    AttentionScale scale = AttentionScale::square_root;
-    ColourMap map = ColourMap::magma;
+    bool numbers = true;                              ///< print weights in the cells if they are large enough
 };
 
 /// Positions in the picture.
@@ -51,6 +37,6 @@ void check_heatmap(const HeatmapPicture& picture);
 Image draw_heatmap(const HeatmapPicture& picture, HeatmapLayout* layout = nullptr);
 
 /// PNG text chunks: title, caption, scale, colour map, pooling.
-std::vector<std::pair<std::string, std::string>> texts_of(const HeatmapPicture& picture);
+PngTexts texts_of(const HeatmapPicture& picture);
 
 }  // namespace vantage::internal

@@ -2,7 +2,6 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/picture/jpeg.h"
 #include "runtime/picture/png.h"
 
 namespace vantage::internal {

@@ -1,4 +1,4 @@
-// Reads image files for vision models.
+// Reads image files.
 #pragma once
 
 #include <string>
@@ -11,5 +11,9 @@ namespace vantage::internal {
 /// dropped, 16-bit values are cut to the upper 8 bits, an Exif orientation is not applied. Throws bad_file with the
 /// path.
 Image read_image(const std::string& path);
+
+/// Decodes a JPEG file to 8-bit RGB. Grey and CMYK (Adobe's inverted form) are converted. An Exif orientation is not
+/// applied, as in Pillow's `open`. Throws bad_file with `path` if the file is damaged, truncated or too large.
+Image decode_jpeg(const std::string& bytes, const std::string& path);
 
 }  // namespace vantage::internal

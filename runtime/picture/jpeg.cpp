@@ -1,4 +1,4 @@
-#include "runtime/picture/jpeg.h"
+#include "runtime/picture/image_file.h"
 
 #include <csetjmp>
 #include <cstdio>  // jpeglib.h needs it in front
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int max_scans = 500;  // a progressive file of a few kilobytes can ask for millions
 
-struct JpegReader {
+struct JpegReader : NotCopied {
     jpeg_decompress_struct jpeg{};
     jpeg_error_mgr errors{};
     jpeg_progress_mgr progress{};
@@ -25,10 +25,7 @@ struct JpegReader {
     Image image;
     std::vector<std::uint8_t> inks;  // one row of CMYK
 
-    JpegReader() = default;
     ~JpegReader() { jpeg_destroy_decompress(&jpeg); }
-    JpegReader(const JpegReader&) = delete;
-    JpegReader& operator=(const JpegReader&) = delete;
 };
 
 JpegReader& reader_of(j_common_ptr jpeg) { return *static_cast<JpegReader*>(jpeg->client_data); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <sstream>
 
 #include "runtime/picture/shown_text.h"
 
@@ -12,7 +13,7 @@ namespace {
 constexpr int bar_thickness = 14, tick_length = 5, gap_after_tick = 6, gap_before_name = 14;
 constexpr int line_gap = 6, gap_below_title = 6, gap_below_header = 20, gap_above_notes = 16;
 
-int line_height(const TextStyle& style) { return TextRaster::shared().measure("", style).height() + line_gap; }
+int line_height(const TextStyle& style) { return text_height(style) + line_gap; }
 
 void draw_lines(Image& image, Point at, const std::vector<std::string>& lines, const TextStyle& style,
                 std::vector<PlacedText>& placed) {
@@ -37,13 +38,15 @@ std::string bar_name(AttentionScale scale, int height) {
                                                                     : std::string("weight (") + name_of(scale) + ")";
 }
 
-std::vector<ScaleTick> ticks_of(const ColourBar& bar) {
-    std::vector<ScaleTick> ticks = scale_ticks(bar.value_max, bar.scale);
-    if (bar.exceeded) ticks.back().text = "≥ " + ticks.back().text;
+std::vector<ScaleTick> ticks_of(const AttentionLook& look, bool exceeded) {
+    std::vector<ScaleTick> ticks = scale_ticks(look.value_max, look.scale);
+    if (exceeded) ticks.back().text = "≥ " + ticks.back().text;
     return ticks;
 }
 
 }  // namespace
+
+int text_height(const TextStyle& style) { return TextRaster::shared().measure("", style).height(); }
 
 std::vector<std::string> wrapped(const std::string& text, const TextStyle& style, int width) {
     const TextRaster& raster = TextRaster::shared();
@@ -51,21 +54,17 @@ std::vector<std::string> wrapped(const std::string& text, const TextStyle& style
     std::size_t begin = 0;
     while (begin <= text.size() && !text.empty()) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
+        std::istringstream words(text.substr(begin, end - begin));
         std::string current;
-        std::size_t word_begin = begin;
-        while (word_begin < end) {
-            const std::size_t word_end = std::min(text.find(' ', word_begin), end);
-            const std::string word = without_controls(text.substr(word_begin, word_end - word_begin));
-            std::string longer = current;
-            if (!longer.empty()) longer += " ";
-            longer += word;
+        for (std::string word; std::getline(words, word, ' ');) {
+            word = without_controls(word);
+            const std::string longer = current.empty() ? word : current + " " + word;
             if (current.empty() || raster.measure(longer, style).width <= width) {
                 current = longer;
             } else {
                 lines.push_back(raster.fitted(current, style, width));
                 current = word;
             }
-            word_begin = word_end + 1;
         }
         lines.push_back(raster.fitted(current, style, width));
         begin = end + 1;
@@ -99,25 +98,27 @@ void draw_notes(Image& image, Point at, const std::vector<std::string>& notes, i
     draw_lines(image, {at.x, at.y + gap_above_notes}, lines_of(notes, width), caption, placed);
 }
 
-int colour_bar_width(const ColourBar& bar) {
+int colour_bar_width(const AttentionLook& look, bool exceeded) {
     const TextRaster& raster = TextRaster::shared();
     int widest = 0;
-    for (const ScaleTick& mark : ticks_of(bar)) widest = std::max(widest, raster.measure(mark.text, tick).width);
-    return bar_thickness + tick_length + gap_after_tick + widest + gap_before_name + raster.measure("", axis).height();
+    for (const ScaleTick& mark : ticks_of(look, exceeded))
+        widest = std::max(widest, raster.measure(mark.text, tick).width);
+    return bar_thickness + tick_length + gap_after_tick + widest + gap_before_name + text_height(axis);
 }
 
-void draw_colour_bar(Image& image, Point at, int height, const ColourBar& bar, std::vector<PlacedText>& placed) {
+void draw_colour_bar(Image& image, Point at, int height, const AttentionLook& look, bool exceeded,
+                     std::vector<PlacedText>& placed) {
     const TextRaster& raster = TextRaster::shared();
     for (int y = 0; y < height; ++y) {
         const float position = 1.0f - static_cast<float>(y) / static_cast<float>(std::max(1, height - 1));
-        fill(image, {at.x, at.y + y, bar_thickness, 1}, colour_at(bar.map, position));
+        fill(image, {at.x, at.y + y, bar_thickness, 1}, colour_at(look.map, position));
     }
     frame(image, Rect{at.x, at.y, bar_thickness, height}.grown(1), line);
 
     const TextExtent letters = raster.measure("0", tick);
     const int middle = letters.ascent * 3 / 8;  // from the baseline to the middle of a digit
     int last_top = INT_MAX;
-    for (const ScaleTick& mark : ticks_of(bar)) {
+    for (const ScaleTick& mark : ticks_of(look, exceeded)) {
         const int y = at.y + static_cast<int>(std::lround((1.0f - mark.position) * static_cast<float>(height - 1)));
         if (y + middle + 2 > last_top) continue;  // would overlap the one below
         fill(image, {at.x + bar_thickness + 2, y, tick_length, 1}, faint);
@@ -126,9 +127,9 @@ void draw_colour_bar(Image& image, Point at, int height, const ColourBar& bar, s
         last_top = where.y - letters.ascent;
     }
 
-    const std::string name = bar_name(bar.scale, height);
+    const std::string name = bar_name(look.scale, height);
     const TextExtent extent = raster.measure(name, axis);
-    const int right = at.x + colour_bar_width(bar);
+    const int right = at.x + colour_bar_width(look, exceeded);
     placed.push_back(
         {name, raster.draw_upwards(image, {right - extent.descent, at.y + (height + extent.width) / 2}, name, axis)});
 }

@@ -4,9 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/io/image.h"
-#include "runtime/picture/attention_scale.h"
-#include "runtime/picture/colour_map.h"
+#include "runtime/picture/attention_cells.h"
 #include "runtime/picture/text_raster.h"
 
 namespace vantage::internal::style {
@@ -34,6 +32,8 @@ struct PlacedText {
     Rect box;
 };
 
+/// Height of a line of letters.
+int text_height(const TextStyle& style);
 /// Wraps text to lines of at most `width` pixels. '\n' breaks a line; words that are too long end in "…".
 std::vector<std::string> wrapped(const std::string& text, const TextStyle& style, int width);
 
@@ -47,15 +47,10 @@ int notes_height(const std::vector<std::string>& notes, int width);
 void draw_notes(Image& image, Point at, const std::vector<std::string>& notes, int width,
                 std::vector<PlacedText>& placed);
 
-/// The colour bar with ticks and name.
-struct ColourBar {
-    ColourMap map = ColourMap::magma;
-    AttentionScale scale = AttentionScale::square_root;
-    float value_max = 1.0f;
-    bool exceeded = false;  ///< whether some weights are larger than `value_max`
-};
+/// The colour bar with ticks and name. `exceeded`: whether some weights are larger than the maximum.
 inline constexpr int colour_bar_min_height = 150;
-int colour_bar_width(const ColourBar& bar);
-void draw_colour_bar(Image& image, Point at, int height, const ColourBar& bar, std::vector<PlacedText>& placed);
+int colour_bar_width(const AttentionLook& look, bool exceeded);
+void draw_colour_bar(Image& image, Point at, int height, const AttentionLook& look, bool exceeded,
+                     std::vector<PlacedText>& placed);
 
 }  // namespace vantage::internal::style

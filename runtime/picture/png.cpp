@@ -17,33 +17,24 @@
 namespace vantage::internal {
 namespace {
 
-struct Writer {
+struct PngFile : NotCopied {
     png_structp png = nullptr;
     png_infop info = nullptr;
     std::string bytes, error;
     std::vector<std::uint8_t*> rows;
-    std::vector<std::pair<std::string, std::string>> texts;
-    std::vector<png_text> text_chunks;
-    int width = 0, height = 0;
-
-    Writer() = default;
-    ~Writer() { png_destroy_write_struct(&png, &info); }
-    Writer(const Writer&) = delete;
-    Writer& operator=(const Writer&) = delete;
 };
 
-struct Reader {
-    png_structp png = nullptr;
-    png_infop info = nullptr;
-    std::string bytes, error;
-    std::size_t position = 0;
-    std::vector<std::uint8_t*> rows;
-    Image image;
+struct Writer : PngFile {
+    PngTexts texts;
+    std::vector<png_text> text_chunks;
+    int width = 0, height = 0;
+    ~Writer() { png_destroy_write_struct(&png, &info); }
+};
 
-    Reader() = default;
+struct Reader : PngFile {
+    std::size_t position = 0;
+    Image image;
     ~Reader() { png_destroy_read_struct(&png, &info, nullptr); }
-    Reader(const Reader&) = delete;
-    Reader& operator=(const Reader&) = delete;
 };
 
 void on_error(png_structp png, png_const_charp message) {

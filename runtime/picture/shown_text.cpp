@@ -109,6 +109,13 @@ std::string without_controls(std::string_view text) {
     return encode_utf8(characters);
 }
 
+std::string without_trailing_zeros(std::string number) {
+    if (number.find('.') == std::string::npos) return number;
+    number.erase(number.find_last_not_of('0') + 1);
+    if (number.back() == '.') number.pop_back();
+    return number;
+}
+
 std::string shortened(std::string_view text, int columns) {
     if (column_width(text) <= columns) return repair_utf8(text);
     std::string result;

@@ -33,6 +33,8 @@ std::string token_label(std::string_view token, const WordPieces& text);
 std::vector<std::string> token_labels(std::span<const std::string> tokens);
 /// The text with each control character replaced by a space.
 std::string without_controls(std::string_view text);
+/// A decimal number without the zeros at the end of its fraction: "0.25" for "0.250", "1" for "1.00".
+std::string without_trailing_zeros(std::string number);
 /// The text, shortened to at most `columns` columns with "…".
 std::string shortened(std::string_view text, int columns);
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <sstream>
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/base/options.h"
 #include "runtime/base/utf8.h"
-#include "runtime/picture/attention_cells.h"
 #include "runtime/picture/shown_text.h"
 
 namespace vantage::internal {
@@ -71,10 +71,10 @@ private:
     std::string text_, codes_;
 };
 
-std::string repeated(const std::string& text, int times) {
-    std::string result;
-    for (int i = 0; i < times; ++i) result += text;
-    return result;
+std::string centred(const std::string& text, int columns) {
+    const int space = columns - column_width(text), after = space / 2;
+    return std::string(static_cast<std::size_t>(space - after), ' ') + text +
+           std::string(static_cast<std::size_t>(after), ' ');
 }
 
 /// Characters, each with its combining marks.
@@ -108,7 +108,6 @@ public:
     TerminalPainter(const HeatmapPicture& picture, int columns, TerminalColours colours)
         : picture_(picture), columns_(std::max(columns, min_columns)), colours_(colours) {
         check_heatmap(picture);
-        look_ = {picture.map, picture.scale, picture.value_max, picture.causal, picture.rows, picture.cols};
         weights_ = pool_by_mass(picture.values, picture.rows, picture.cols, picture.rows, picture.cols);
         row_labels_ = labels_of(picture.row_labels, picture.rows, std::min(longest_row_label, columns_ / 4));
         col_labels_ = labels_of(picture.col_labels, picture.cols, longest_column_label);
@@ -163,11 +162,8 @@ private:
             line.bold(shortened(without_controls(picture_.title), columns_));
             text += line.finished();
         }
-        for (std::size_t begin = 0; begin < picture_.caption.size();) {
-            const std::size_t end = std::min(picture_.caption.find('\n', begin), picture_.caption.size());
-            text += dim_line(without_controls(picture_.caption.substr(begin, end - begin)));
-            begin = end + 1;
-        }
+        std::istringstream caption(picture_.caption);
+        for (std::string line; std::getline(caption, line);) text += dim_line(without_controls(line));
         return text + dim_line("rows: queries (attend) · columns: keys (attended to)");
     }
 
@@ -186,11 +182,7 @@ private:
     std::string upright_labels() const {
         Line line(colours_);
         line.spaces(left_);
-        for (const std::string& label : shown_col_labels()) {
-            const int space = cell_ - column_width(label);
-            line.plain(std::string(static_cast<std::size_t>(space - space / 2), ' ') + label);
-            line.spaces(space / 2);
-        }
+        for (const std::string& label : shown_col_labels()) line.plain(centred(label, cell_));
         return line.finished();
     }
 
@@ -234,12 +226,10 @@ private:
             put_cell(line, static_cast<float>(hidden));
         }
         for (int col = first_col_; col < picture_.cols; ++col) {
-            if (is_hidden(look_, weights_, row, col)) {
-                line.plain("");
-                line.spaces(cell_);
-            } else {
+            if (is_hidden(picture_, weights_, row, col))
+                line.plain(centred("", cell_));
+            else
                 put_cell(line, weights_.at(row, col));
-            }
         }
         return line.finished();
     }
@@ -248,12 +238,10 @@ private:
         std::string text = numbers() ? cell_text(value) : "";
         if (!coloured() && text.empty()) {
             const float position = position_of(value, picture_.value_max, picture_.scale);
-            text = numbers() ? "·" : repeated(std::isnan(value) ? "?" : shade_at(position), std::min(cell_, 2));
+            const std::string shade = std::isnan(value) ? "?" : shade_at(position);
+            text = numbers() ? "·" : shade + shade;
         }
-        const int space = cell_ - column_width(text), after = space / 2;
-        text = std::string(static_cast<std::size_t>(space - after), ' ') + text +
-               std::string(static_cast<std::size_t>(after), ' ');
-        line.on(attention_colour(look_, value), text);
+        line.on(attention_colour(picture_, value), centred(text, cell_));
     }
 
     /// The weights of the shades; empty if the cells have numbers.
@@ -306,7 +294,6 @@ private:
     const HeatmapPicture& picture_;
     int columns_ = 80;
     TerminalColours colours_;
-    AttentionLook look_;
     PooledAttention weights_;
     std::vector<std::string> row_labels_, col_labels_;
     int left_ = 0, cell_ = 2, first_row_ = 0, first_col_ = 0;

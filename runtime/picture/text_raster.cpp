@@ -37,38 +37,20 @@ std::string spelt_out(char32_t character) { return format("U+{:04X}", static_cas
 
 /// Replacements in the bitmap font for signs in Vantage's labels.
 std::u32string_view ascii_for(char32_t character) {
-    struct Replacement {
-        char32_t sign;
-        std::u32string_view text;
+    static constexpr std::pair<char32_t, std::u32string_view> replacements[] = {
+        {U'·', U"."},  {U'…', U".."},  {U'√', U"sqrt"}, {U'×', U"x"},   {U'–', U"-"},  {U'—', U"-"},
+        {U'␣', U"_"},  {U'↵', U"\\n"}, {U'⇥', U"\\t"},  {U'≤', U"<="},  {U'≥', U">="}, {U'→', U"->"},
+        {U'“', U"\""}, {U'”', U"\""},  {U'’', U"'"},    {U'Σ', U"sum"}, {U'✓', U"ok"},
     };
-    static constexpr std::array<Replacement, 17> replacements{{
-        {U'·', U"."},
-        {U'…', U".."},
-        {U'√', U"sqrt"},
-        {U'×', U"x"},
-        {U'–', U"-"},
-        {U'—', U"-"},
-        {U'␣', U"_"},
-        {U'↵', U"\\n"},
-        {U'⇥', U"\\t"},
-        {U'≤', U"<="},
-        {U'≥', U">="},
-        {U'→', U"->"},
-        {U'“', U"\""},
-        {U'”', U"\""},
-        {U'’', U"'"},
-        {U'Σ', U"sum"},
-        {U'✓', U"ok"},
-    }};
-    for (const Replacement& replacement : replacements)
-        if (replacement.sign == character) return replacement.text;
+    for (const auto& [sign, text] : replacements)
+        if (sign == character) return text;
     return {};
 }
 
 }  // namespace
 
 /// The font faces; may be empty. FreeType objects are used by one thread at a time.
-class TextRaster::Fonts {
+class TextRaster::Fonts : NotCopied {
 public:
     Fonts(const std::vector<std::string>& regular, const std::vector<std::string>& bold) {
         if (FT_Init_FreeType(&library_) != 0) library_ = nullptr;
@@ -84,8 +66,6 @@ public:
     ~Fonts() {
         if (library_ != nullptr) FT_Done_FreeType(library_);  // including its faces
     }
-    Fonts(const Fonts&) = delete;
-    Fonts& operator=(const Fonts&) = delete;
 
     bool none() const { return regular_.empty(); }
 
@@ -118,7 +98,6 @@ private:
     struct Pen {
         int x = 0;
         int right = 0;  ///< end of the rightmost pixel
-        int raise = 0;  ///< of the baseline
         Coverage* coverage = nullptr;
     };
 
@@ -175,7 +154,7 @@ private:
         const int left = std::max(0, pen.x + slot->bitmap_left);
         pen.right = std::max(pen.right, left + static_cast<int>(bitmap.width));
         if (pen.coverage != nullptr && bitmap.pixel_mode == FT_PIXEL_MODE_GRAY) {
-            const int top = pen.coverage->ascent - pen.raise - slot->bitmap_top;
+            const int top = pen.coverage->ascent - slot->bitmap_top;
             for (int y = 0; y < static_cast<int>(bitmap.rows); ++y) {
                 for (int x = 0; x < static_cast<int>(bitmap.width); ++x) {
                     std::uint8_t* to = pen.coverage->at(left + x, top + y);
@@ -232,19 +211,15 @@ TextExtent TextRaster::measure(std::string_view text, const TextStyle& style) co
     return extent;
 }
 
-Rect TextRaster::draw(Image& image, Point at, std::string_view text, const TextStyle& style) const {
+Rect TextRaster::draw(Image& image, Point at, std::string_view text, const TextStyle& style, bool upwards) const {
     Coverage coverage = fonts_->rasterize(text, style);
-    const Rect box{at.x, at.y - coverage.ascent, coverage.width, coverage.height};
+    const Rect box = upwards ? Rect{at.x - coverage.ascent, at.y - coverage.width + 1, coverage.height, coverage.width}
+                             : Rect{at.x, at.y - coverage.ascent, coverage.width, coverage.height};
     for (int y = 0; y < coverage.height; ++y)
-        for (int x = 0; x < coverage.width; ++x) image.blend(box.x + x, box.y + y, style.colour, *coverage.at(x, y));
-    return box;
-}
-
-Rect TextRaster::draw_upwards(Image& image, Point at, std::string_view text, const TextStyle& style) const {
-    Coverage coverage = fonts_->rasterize(text, style);
-    const Rect box{at.x - coverage.ascent, at.y - coverage.width + 1, coverage.height, coverage.width};
-    for (int y = 0; y < coverage.height; ++y)
-        for (int x = 0; x < coverage.width; ++x) image.blend(box.x + y, at.y - x, style.colour, *coverage.at(x, y));
+        for (int x = 0; x < coverage.width; ++x) {
+            const Point to = upwards ? Point{box.x + y, at.y - x} : Point{box.x + x, box.y + y};
+            image.blend(to.x, to.y, style.colour, *coverage.at(x, y));
+        }
     return box;
 }
 

@@ -1,15 +1,21 @@
 // Draws text: FreeType with DejaVu Sans, or a bitmap font if no font is installed.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/io/image.h"
-#include "runtime/picture/font_files.h"
 
 namespace vantage::internal {
+
+enum class TextWeight : std::uint8_t { regular, bold };
+
+/// Installed font files in order of preference: VANTAGE_FONT, DejaVu Sans or a similar font, then one for missing
+/// characters.
+std::vector<std::string> installed_fonts(TextWeight weight);
 
 /// The size is the em in pixels.
 struct TextStyle {
@@ -31,18 +37,18 @@ public:
     /// with a warning. Without any font the built-in bitmap font is used.
     TextRaster(const std::vector<std::string>& regular, const std::vector<std::string>& bold);
     ~TextRaster();
-    TextRaster(const TextRaster&) = delete;
-    TextRaster& operator=(const TextRaster&) = delete;
 
     /// The shared raster: VANTAGE_FONT, then installed fonts. Fonts are searched once.
     static const TextRaster& shared();
 
     bool built_in() const;  ///< whether no font file was found
     TextExtent measure(std::string_view text, const TextStyle& style) const;
-    /// `at`: left end of the baseline. Returns the covered rectangle.
-    Rect draw(Image& image, Point at, std::string_view text, const TextStyle& style) const;
-    /// Rotated by 90°, read from bottom to top. `at`: lower end of the baseline; letters are to its left.
-    Rect draw_upwards(Image& image, Point at, std::string_view text, const TextStyle& style) const;
+    /// `at`: left end of the baseline. Returns the covered rectangle. `upwards`: rotated by 90°, read from bottom to
+    /// top; `at` is the lower end of the baseline, and letters are to its left.
+    Rect draw(Image& image, Point at, std::string_view text, const TextStyle& style, bool upwards = false) const;
+    Rect draw_upwards(Image& image, Point at, std::string_view text, const TextStyle& style) const {
+        return draw(image, at, text, style, true);
+    }
     /// The longest prefix that fits, with "…" if it is shortened.
     std::string fitted(std::string_view text, const TextStyle& style, int width) const;
 
