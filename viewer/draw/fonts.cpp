@@ -29,20 +29,21 @@ bool is_default(char32_t character) {
 
 std::string number_of(char32_t character) { return format("U+{:04X}", static_cast<unsigned>(character)); }
 
-ImFont* add_font(ImFontAtlas& atlas, TextWeight weight, float pixels, const ImWchar* ranges) {
+Face add_face(ImFontAtlas& atlas, TextWeight weight, float size, const ImWchar* ranges) {
+    const float pixels = std::round(size);
     ImFont* font = nullptr;
     for (const std::string& file : installed_fonts(weight)) {
         ImFontConfig config;
         config.MergeMode = font != nullptr;
         config.OversampleH = config.OversampleV = 1;
         config.PixelSnapH = true;
-        ImFont* added = atlas.AddFontFromFileTTF(file.c_str(), std::round(pixels), &config, ranges);
+        ImFont* added = atlas.AddFontFromFileTTF(file.c_str(), pixels, &config, ranges);
         if (font == nullptr) font = added;
     }
-    if (font != nullptr) return font;
+    if (font != nullptr) return {font, pixels};
     ImFontConfig config;
-    config.SizePixels = std::round(pixels);
-    return atlas.AddFontDefault(&config);
+    config.SizePixels = pixels;
+    return {atlas.AddFontDefault(&config), pixels};
 }
 
 }  // namespace
@@ -62,19 +63,15 @@ void Fonts::resize(float scale) {
     stale_ = true;
 }
 
-std::string Fonts::legible(std::string_view text) const {
+std::string Fonts::with_numbers(std::string_view text, const std::string& before, const std::string& after) const {
     std::string shown;
     for (const char32_t character : decode_utf8(text))
-        shown += has(character) ? encode_utf8(std::u32string(1, character)) : number_of(character);
+        shown += has(character) ? encode_utf8(std::u32string(1, character)) : before + number_of(character) + after;
     return shown;
 }
 
-std::string Fonts::in_field(std::string_view text) const {
-    std::string shown;
-    for (const char32_t character : decode_utf8(text))
-        shown += has(character) ? encode_utf8(std::u32string(1, character)) : "‹" + number_of(character) + "›";
-    return shown;
-}
+std::string Fonts::legible(std::string_view text) const { return with_numbers(text, "", ""); }
+std::string Fonts::in_field(std::string_view text) const { return with_numbers(text, "‹", "›"); }
 
 std::string Fonts::of_field(std::string_view shown) const {
     constexpr std::string_view begin = "‹U+", end = "›";
@@ -114,13 +111,10 @@ void Fonts::build() {
     ranges_.assign(default_ranges.begin(), default_ranges.end());
     for (const ImWchar character : wanted_) ranges_.insert(ranges_.end(), {character, character});
     ranges_.push_back(0);
-    regular_size = std::round(default_pixels * scale_);
-    small_size = std::round(small_pixels * scale_);
-    title_size = std::round(title_pixels * scale_);
-    regular = add_font(atlas, TextWeight::regular, regular_size, ranges_.data());
-    small = add_font(atlas, TextWeight::regular, small_size, ranges_.data());
-    bold = add_font(atlas, TextWeight::bold, regular_size, ranges_.data());
-    title = add_font(atlas, TextWeight::bold, title_size, ranges_.data());
+    regular = add_face(atlas, TextWeight::regular, default_pixels * scale_, ranges_.data());
+    small = add_face(atlas, TextWeight::regular, small_pixels * scale_, ranges_.data());
+    bold = add_face(atlas, TextWeight::bold, default_pixels * scale_, ranges_.data());
+    title = add_face(atlas, TextWeight::bold, title_pixels * scale_, ranges_.data());
     unsigned char* bytes = nullptr;
     int width = 0, height = 0;
     atlas.GetTexDataAsAlpha8(&bytes, &width, &height);

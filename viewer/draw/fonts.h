@@ -11,12 +11,16 @@
 
 namespace vantage::view {
 
+struct Face {
+    ImFont* font = nullptr;
+    float size = 0;  ///< pixels
+};
+
 class Fonts {
 public:
     Fonts(const Device& device, float scale);
 
-    ImFont *regular = nullptr, *small = nullptr, *bold = nullptr, *title = nullptr;
-    float regular_size = 0, small_size = 0, title_size = 0;  ///< pixels
+    Face regular, small, bold, title;
 
     /// Makes sure that the characters of a text are in the atlas, as far as a font has them. Between two pictures.
     void need(std::string_view text);
@@ -35,7 +39,8 @@ public:
     bool update();
 
 private:
-    bool has(char32_t character) const { return character >= 0x20 && has_glyph(regular, character); }
+    bool has(char32_t character) const { return character >= 0x20 && has_glyph(regular.font, character); }
+    std::string with_numbers(std::string_view text, const std::string& before, const std::string& after) const;
     void build();
     Device device_;
     float scale_;

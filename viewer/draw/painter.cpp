@@ -67,9 +67,9 @@ void Painter::draw(Shading shading, std::span<const std::byte> params, std::uint
     vkCmdDraw(frame_.commands(), vertices, 1, first, 0);
 }
 
-void Drawings::add(ImDrawList& list, Drawing drawing) {
+void Drawings::add(Drawing drawing) {
     all_.push_back(std::move(drawing));
-    list.AddCallback([](const ImDrawList*, const ImDrawCmd*) {}, &all_.back());
+    ImGui::GetWindowDrawList()->AddCallback([](const ImDrawList*, const ImDrawCmd*) {}, &all_.back());
 }
 
 void paint(Frame& frame, DrawPipelines& pipelines, const Target& target, const Fonts& fonts, const ImDrawData& data,

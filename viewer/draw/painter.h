@@ -45,8 +45,8 @@ using Drawing = std::function<void(Painter&)>;
 /// The drawings of one picture; they live until it is recorded.
 class Drawings {
 public:
-    /// At this place in the list; clipped as the list is there.
-    void add(ImDrawList& list, Drawing drawing);
+    /// At this place in the current window; clipped as the window is there.
+    void add(Drawing drawing);
     void clear() { all_.clear(); }
 
 private:

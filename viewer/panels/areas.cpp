@@ -181,7 +181,7 @@ void draw_area_frame(const Ui& ui, const FocusPlaces& places) {
             default: return ui.at.area_box.inset(-ui.px(2));
         }
     }();
-    outline(*ImGui::GetForegroundDrawList(), box, ui.palette.accent, ui.px(2), ui.px(6));
+    outline(box, ui.palette.accent, ui.px(2), ui.px(6), foreground());
 }
 
 void next_area(Viewer& v, int step) {

@@ -14,7 +14,7 @@ namespace {
 double place_on(const Box& bar, float y) { return static_cast<double>((bar.bottom() - y) / bar.high); }
 
 /// The handle of an end. The bar keeps its range during a drag, so that the handle follows the mouse.
-void drag_end(FocusUi& ui, ImDrawList& list, const Box& bar, BarEnd end) {
+void drag_end(const Ui& ui, const Box& bar, BarEnd end) {
     const ImGuiIO& io = ImGui::GetIO();
     const bool bright = end == BarEnd::bright, dragged = ui.at.bar && ui.at.dragged_end == end;
     const ValueRange axis = ui.at.bar.value_or(ui.state.range);
@@ -33,13 +33,13 @@ void drag_end(FocusUi& ui, ImDrawList& list, const Box& bar, BarEnd end) {
         ui.state.range = with_default_end(ui.state.range, end, ui.default_ends);
         ui.at.bar.reset();
     }
-    fill(list, grip, hot ? ui.palette.accent : ui.palette.strong, ui.px(3));
-    outline(list, grip, ui.palette.panel, 1, ui.px(3));
+    fill(grip, hot ? ui.palette.accent : ui.palette.strong, ui.px(3));
+    outline(grip, ui.palette.panel, 1, ui.px(3));
     if (hot) ImGui::SetTooltip("%s: %.4g\nDouble-click: reset", bright ? "maximum" : "minimum", value);
 }
 
 /// The wheel over the bar moves the maximum.
-void wheel(FocusUi& ui, const Box& bar) {
+void wheel(const Ui& ui, const Box& bar) {
     const ImGuiIO& io = ImGui::GetIO();
     if (io.MouseWheel == 0 || !is_pointed_at(bar)) return;
     constexpr double step = 0.08;  // of the bar
@@ -48,7 +48,7 @@ void wheel(FocusUi& ui, const Box& bar) {
 }
 
 /// Bars have logarithmic lengths, so that one cell is visible next to a hundred thousand.
-void draw_histogram(const FocusUi& ui, ImDrawList& list, const Box& box) {
+void draw_histogram(const Ui& ui, const Box& box) {
     if (!ui.run.frame->counts) return;
     const ValueCounts& counts = *ui.run.frame->counts;
     const std::uint32_t maximum = std::max({counts.below, counts.above, *std::ranges::max_element(counts.bins), 1u});
@@ -62,7 +62,7 @@ void draw_histogram(const FocusUi& ui, ImDrawList& list, const Box& box) {
                     bottom = std::round(box.bottom() - box.high * static_cast<float>(i) / bins);
         const bool pointed = is_pointed_at({box.x, top, box.wide, bottom - top});
         const float wide = length(counts.bins[i]);
-        fill(list, {box.right() - wide, top, wide, std::max(1.0f, bottom - top)},
+        fill({box.right() - wide, top, wide, std::max(1.0f, bottom - top)},
              pointed ? ui.palette.accent : faded(ui.palette.faint, 0.75f));
         if (!pointed) continue;
         const auto value = [&](std::size_t at) {
@@ -74,19 +74,19 @@ void draw_histogram(const FocusUi& ui, ImDrawList& list, const Box& box) {
     }
     // Values outside the range are shown at the ends.
     const float high = ui.px(3), gap = ui.px(2);
-    fill(list, {box.right() - length(counts.below), box.bottom() + gap, length(counts.below), high}, ui.palette.accent);
-    fill(list, {box.right() - length(counts.above), box.y - gap - high, length(counts.above), high}, ui.palette.accent);
+    fill({box.right() - length(counts.below), box.bottom() + gap, length(counts.below), high}, ui.palette.accent);
+    fill({box.right() - length(counts.above), box.y - gap - high, length(counts.above), high}, ui.palette.accent);
 }
 
 /// During a drag the colours span the new range on the old bar.
-void draw_colours(const FocusUi& ui, ImDrawList& list, const Box& bar, const ValueRange& axis) {
+void draw_colours(const Ui& ui, const Box& bar, const ValueRange& axis) {
     const ColourTable& colours = colours_of(ui.state.colours);
     const auto steps = static_cast<int>(bar.high);
     for (int i = 0; i < steps; ++i) {
         const float share = 1 - (static_cast<float>(i) + 0.5f) / static_cast<float>(steps);
         const float value = value_at(static_cast<double>(share), axis, ui.state.scale);
         const float place = ui.at.bar ? ui.position(value) : share;
-        fill(list, {bar.x, bar.y + static_cast<float>(i), bar.wide, 1}, packed(at(colours, std::lround(place * 255))));
+        fill({bar.x, bar.y + static_cast<float>(i), bar.wide, 1}, packed(at(colours, std::lround(place * 255))));
     }
 }
 
@@ -98,29 +98,28 @@ const char* unit_of(const Modifiers& m) {
 
 }  // namespace
 
-void draw_colour_bar(FocusUi& ui, const Box& box) {
-    ImDrawList& list = *ImGui::GetWindowDrawList();
+void draw_colour_bar(const Ui& ui, const Box& box) {
     if (box.high < ui.px(40)) return;
     const bool histogram = box.wide > ui.px(2 * bar_histogram);
     const float counts = histogram ? ui.px(bar_histogram - 3) : 0;
     const Box bar{box.x + (histogram ? ui.px(bar_histogram) : 0), box.y, ui.px(14), box.high};
     if (const char* unit = unit_of(ui.state.modifiers); *unit != '\0')
-        put_right(list, small(ui), ui.layout.focus.right() - ui.px(12), bar.y - 2.2f * ui.fonts.small_size,
-                  ui.palette.faint, unit);
+        put_right(small(ui), ui.layout.focus.right() - ui.px(12), bar.y - 2.2f * ui.fonts.small.size, ui.palette.faint,
+                  unit);
     wheel(ui, bar);
     const ValueRange axis = ui.at.bar.value_or(ui.state.range);
-    if (histogram) draw_histogram(ui, list, {box.x, box.y, counts, box.high});
-    draw_colours(ui, list, bar, axis);
+    if (histogram) draw_histogram(ui, {box.x, box.y, counts, box.high});
+    draw_colours(ui, bar, axis);
     for (const ScaleTick& tick : bar_ticks(axis, ui.state.scale, ui.state.modifiers)) {
         const float y = bar.bottom() - tick.position * bar.high;
         const bool end = tick.position <= 0 || tick.position >= 1;
-        if (!end && std::min(y - bar.y, bar.bottom() - y) < ui.fonts.small_size)
+        if (!end && std::min(y - bar.y, bar.bottom() - y) < ui.fonts.small.size)
             continue;  // would overlap the tick of an end
-        fill(list, {bar.right(), std::round(y) - (tick.position >= 1 ? 0.0f : 1.0f), ui.px(4), 1}, ui.palette.faint);
-        put(list, small(ui), bar.right() + ui.px(8), y - ui.fonts.small_size * 0.6f, ui.palette.ink, tick.text);
+        fill({bar.right(), std::round(y) - (tick.position >= 1 ? 0.0f : 1.0f), ui.px(4), 1}, ui.palette.faint);
+        put(small(ui), bar.right() + ui.px(8), y - ui.fonts.small.size * 0.6f, ui.palette.ink, tick.text);
     }
-    drag_end(ui, list, bar, BarEnd::dark);
-    drag_end(ui, list, bar, BarEnd::bright);
+    drag_end(ui, bar, BarEnd::dark);
+    drag_end(ui, bar, BarEnd::bright);
 }
 
 }  // namespace vantage::view

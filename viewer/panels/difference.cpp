@@ -18,8 +18,8 @@ struct SlotRange {
 
 /// Visible cells of `size` slots without a value: a run has no token in the cell, or for the difference a slot is not a
 /// pair.
-std::vector<SlotRange> gaps_of(const FocusUi& ui, ShownRuns shown, const Alignment& slots, std::int64_t size,
-                               double first, double last) {
+std::vector<SlotRange> gaps_of(const Ui& ui, ShownRuns shown, const Alignment& slots, std::int64_t size, double first,
+                               double last) {
     std::vector<SlotRange> gaps;
     const auto begin = static_cast<std::int64_t>(std::max(first, 0.0)) / size * size;
     const std::int64_t end = std::min(static_cast<std::int64_t>(std::ceil(last)), slots.count());
@@ -36,9 +36,10 @@ std::vector<SlotRange> gaps_of(const FocusUi& ui, ShownRuns shown, const Alignme
     return gaps;
 }
 
-void draw_hatched(const Ui& ui, ImDrawList& list, const Box& box) {
+void draw_hatched(const Ui& ui, const Box& box) {
     if (box.wide <= 0 || box.high <= 0) return;
-    fill(list, box, ui.palette.panel);
+    fill(box, ui.palette.panel);
+    ImDrawList& list = window_list();
     list.PushClipRect({box.x, box.y}, {box.right(), box.bottom()}, true);
     // one grid for the whole picture, so that neighbouring boxes match
     const float step = ui.px(7), first = std::floor((box.x + box.y) / step) * step;
@@ -47,7 +48,7 @@ void draw_hatched(const Ui& ui, ImDrawList& list, const Box& box) {
     list.PopClipRect();
 }
 
-void drag_ends(Ui& ui, const Box& bar) {
+void drag_ends(const Ui& ui, const Box& bar) {
     ImGui::SetCursorScreenPos({bar.x - ui.px(4), bar.y - ui.px(6)});
     ImGui::InvisibleButton("ends", {bar.wide + ui.px(8), bar.high + ui.px(12)});
     const ImGuiIO& io = ImGui::GetIO();
@@ -61,7 +62,7 @@ void drag_ends(Ui& ui, const Box& bar) {
 
 }  // namespace
 
-void draw_gaps(const FocusUi& ui, ImDrawList& list, const Pane& pane) {
+void draw_gaps(const Ui& ui, const Pane& pane) {
     const TwoRuns& two = *ui.focus.two;
     const HeadId& head = ui.focus.head;
     const Alignment& rows = head.kind == AttentionKind::encoder ? two.comparison.source() : two.comparison.own();
@@ -70,24 +71,24 @@ void draw_gaps(const FocusUi& ui, ImDrawList& list, const Pane& pane) {
     if (frame == nullptr || rows.a.plain()) return;
     const MapView& map = pane.map;
     const std::int64_t size = std::int64_t{1} << frame->map.level;
+    ImDrawList& list = window_list();
     list.PushClipRect({map.box.x, map.box.y}, {map.box.right(), map.box.bottom()}, true);
     for (const SlotRange& gap : gaps_of(ui, pane.shown, rows, size, map.part.first_row, map.part.last_row)) {
         const float top = map.y_of(gap.first), bottom = map.y_of(gap.last);
         const float right = frame->causal ? map.x_of(gap.last) : map.box.right();
-        draw_hatched(ui, list, {map.box.x, top, std::min(right, map.box.right()) - map.box.x, bottom - top});
+        draw_hatched(ui, {map.box.x, top, std::min(right, map.box.right()) - map.box.x, bottom - top});
     }
     if (ui.state.axis == KeyAxis::absolute)
         for (const SlotRange& gap : gaps_of(ui, pane.shown, keys, size, map.part.first_column, map.part.last_column)) {
             const float left = map.x_of(gap.first), right = map.x_of(gap.last);
             const float top = frame->causal ? map.y_of(gap.first) : map.box.y;
-            draw_hatched(ui, list,
+            draw_hatched(ui,
                          {left, std::max(top, map.box.y), right - left, map.box.bottom() - std::max(top, map.box.y)});
         }
     list.PopClipRect();
 }
 
-void draw_difference_bar(Ui& ui, const Box& box) {
-    ImDrawList& list = *ImGui::GetWindowDrawList();
+void draw_difference_bar(const Ui& ui, const Box& box) {
     if (box.high < ui.px(40)) return;
     // at the place of the bar of weights
     const Box bar{box.x + (box.wide > ui.px(2 * bar_histogram) ? ui.px(bar_histogram) : 0), box.y, ui.px(14), box.high};
@@ -95,14 +96,13 @@ void draw_difference_bar(Ui& ui, const Box& box) {
     const auto steps = static_cast<int>(bar.high);
     for (int i = 0; i < steps; ++i) {
         const auto share = 1 - 2 * (static_cast<float>(i) + 0.5f) / static_cast<float>(steps);
-        fill(list, {bar.x, bar.y + static_cast<float>(i), bar.wide, 1},
-             packed(difference_colour_at(ui.palette.dark, share)));
+        fill({bar.x, bar.y + static_cast<float>(i), bar.wide, 1}, packed(difference_colour_at(ui.palette.dark, share)));
     }
     const double max_value = ui.state.difference_max;
     const auto tick = [&](float value, const std::string& text) {
         const float y = bar.bottom() - (1 + signed_position(value, max_value, ui.state.scale)) / 2 * bar.high;
-        fill(list, {bar.right(), std::round(y), ui.px(4), 1}, ui.palette.faint);
-        put(list, small(ui), bar.right() + ui.px(8), y - ui.fonts.small_size * 0.6f, ui.palette.ink, text);
+        fill({bar.right(), std::round(y), ui.px(4), 1}, ui.palette.faint);
+        put(small(ui), bar.right() + ui.px(8), y - ui.fonts.small.size * 0.6f, ui.palette.ink, text);
     };
     for (const ScaleTick& one : scale_ticks(static_cast<float>(max_value), ui.state.scale)) {
         if (one.value <= 0 || one.position <= 0) continue;

@@ -24,22 +24,26 @@ std::int64_t label_step(double pixels_per_cell, float line) {
     return maximum;
 }
 
-/// The labels of an axis that are drawn.
-struct LabelRange {
-    std::int64_t first, last, step;
+/// A pane while it is drawn.
+struct PaneUi : Ui {
+    const Pane& pane;
+    const MapView& map;
 };
-LabelRange label_range(double first, double last, double pixels, float line) {
-    if (pixels <= 0) return {0, 0, 1};  // an empty map
+
+/// Calls `draw(cell, marked, thinned)` for the labels of an axis that are drawn: every so many, and the marked one.
+template <class Draw>
+void each_label(double first, double last, double pixels, float line, std::int64_t count,
+                std::optional<std::int64_t> marked, Draw draw) {
+    if (pixels <= 0) return;  // an empty map
     const std::int64_t step = label_step(pixels, line);
     const auto begin = static_cast<std::int64_t>(std::floor(first));
-    return {(begin + step - 1) / step * step, static_cast<std::int64_t>(std::ceil(last)), step};
+    const std::int64_t end = std::min(static_cast<std::int64_t>(std::ceil(last)), count);
+    for (std::int64_t cell = (begin + step - 1) / step * step; cell < end; cell += step)
+        draw(cell, marked == cell, step > 1);
+    if (marked && *marked % step != 0) draw(*marked, true, true);
 }
 
-bool is_pinned(const FocusUi& ui, Pin::Kind kind, std::int64_t token) {
-    return std::ranges::count(ui.state.pins, Pin{kind, token}) != 0;
-}
-
-std::string column_label(const FocusUi& ui, std::int64_t column) {
+std::string column_label(const Ui& ui, std::int64_t column) {
     if (ui.state.axis == KeyAxis::relative) {
         const std::int64_t before = column - ui.focus.own_column;
         return before == 0 ? "self" : format("{}{}", before > 0 ? "−" : "+", std::abs(before));
@@ -47,48 +51,44 @@ std::string column_label(const FocusUi& ui, std::int64_t column) {
     return label_of(ui.focus.key_labels, column);
 }
 
-ImU32 label_colour(const FocusUi& ui, bool marked, bool pinned) {
+ImU32 label_colour(const Ui& ui, bool marked, Pin::Kind kind, std::int64_t token) {
+    const bool pinned = std::ranges::count(ui.state.pins, Pin{kind, token}) != 0;
     return marked ? ui.palette.accent : pinned ? ui.palette.strong : ui.palette.faint;
 }
 
-void draw_row_labels(const FocusUi& ui, ImDrawList& list, const Box& box) {
-    const Face face = small(ui);
+void draw_row_labels(const PaneUi& ui) {
+    const Face& face = small(ui);
+    const Box& box = ui.pane.places.row_labels;
     const double pixels = ui.map.pixels_per_row();
-    const LabelRange range = label_range(ui.map.part.first_row, ui.map.part.last_row, pixels, face.size * 1.15f);
     const auto cell = ui.at.cell();
-    const auto draw = [&](std::int64_t row, bool marked) {
-        const auto middle = ui.map.y_of(row) + static_cast<float>(pixels / 2);
-        if (middle < box.y || middle > box.bottom()) return;
-        const std::string text = fitted(face, label_of(ui.focus.row_labels, row), box.wide);
-        const float y = middle - face.size / 2;
-        if (marked && range.step > 1) fill(list, {box.x, y - 1, box.wide, face.size + 3}, ui.palette.panel);
-        put_right(list, face, box.right(), y, label_colour(ui, marked, is_pinned(ui, Pin::Kind::query, row)), text);
-    };
-    for (std::int64_t row = range.first; row < std::min(range.last, ui.map.rows); row += range.step)
-        draw(row, cell && cell->first == row);
-    if (cell && cell->first % range.step != 0) draw(cell->first, true);
+    each_label(ui.map.part.first_row, ui.map.part.last_row, pixels, face.size * 1.15f, ui.map.rows,
+               cell ? std::optional(cell->first) : std::nullopt, [&](std::int64_t row, bool marked, bool thinned) {
+                   const auto middle = ui.map.y_of(row) + static_cast<float>(pixels / 2);
+                   if (middle < box.y || middle > box.bottom()) return;
+                   const std::string text = fitted(face, label_of(ui.focus.row_labels, row), box.wide);
+                   const float y = middle - face.size / 2;
+                   if (marked && thinned) fill({box.x, y - 1, box.wide, face.size + 3}, ui.palette.panel);
+                   put_right(face, box.right(), y, label_colour(ui, marked, Pin::Kind::query, row), text);
+               });
 }
 
-void draw_column_labels(const FocusUi& ui, ImDrawList& list, const Box& box) {
-    const Face face = small(ui);
+void draw_column_labels(const PaneUi& ui) {
+    const Face& face = small(ui);
+    const Box& box = ui.pane.places.key_labels;
     const double pixels = ui.map.pixels_per_column();
-    const LabelRange range = label_range(ui.map.part.first_column, ui.map.part.last_column, pixels, face.size * 1.15f);
     const auto cell = ui.at.cell();
-    const auto draw = [&](std::int64_t column, bool marked) {
-        const auto middle = ui.map.x_of(column) + static_cast<float>(pixels / 2);
-        if (middle < box.x || middle > box.right()) return;
-        if (marked && range.step > 1)
-            fill(list, {middle - face.size / 2 - 1, box.y, face.size + 3, box.high}, ui.palette.panel);
-        const std::string text = fitted(face, column_label(ui, column), box.high);
-        put_upwards(list, face, middle, box.bottom(), label_colour(ui, marked, is_pinned(ui, Pin::Kind::key, column)),
-                    text);
-    };
-    for (std::int64_t column = range.first; column < std::min(range.last, ui.map.columns); column += range.step)
-        draw(column, cell && cell->second == column);
-    if (cell && cell->second % range.step != 0) draw(cell->second, true);
+    each_label(ui.map.part.first_column, ui.map.part.last_column, pixels, face.size * 1.15f, ui.map.columns,
+               cell ? std::optional(cell->second) : std::nullopt, [&](std::int64_t column, bool marked, bool thinned) {
+                   const auto middle = ui.map.x_of(column) + static_cast<float>(pixels / 2);
+                   if (middle < box.x || middle > box.right()) return;
+                   if (marked && thinned)
+                       fill({middle - face.size / 2 - 1, box.y, face.size + 3, box.high}, ui.palette.panel);
+                   const std::string text = fitted(face, column_label(ui, column), box.high);
+                   put_upwards(face, middle, box.bottom(), label_colour(ui, marked, Pin::Kind::key, column), text);
+               });
 }
 
-std::string row_sum_text(const FocusUi& ui, std::int64_t slot) {
+std::string row_sum_text(const Ui& ui, std::int64_t slot) {
     const std::optional<std::int64_t> row = ui.focus.row_slots.token(slot);
     const std::string name = format("row {} “", row.value_or(slot)) + label_of(ui.focus.row_labels, slot) + "” ";
     if (!row) return name + "is not in this text";
@@ -98,7 +98,7 @@ std::string row_sum_text(const FocusUi& ui, std::int64_t slot) {
 }
 
 /// Rows that do not sum to 1, between two places.
-std::span<const OffRow> off_rows_between(const FocusUi& ui, double first, double last) {
+std::span<const OffRow> off_rows_between(const Ui& ui, double first, double last) {
     const auto slot = [&](const OffRow& off) { return static_cast<double>(ui.focus.row_slots.slot_of(off.row)); };
     const auto begin =
         std::ranges::partition_point(ui.run.frame->off_rows, [&](const OffRow& off) { return slot(off) <= first; });
@@ -107,14 +107,14 @@ std::span<const OffRow> off_rows_between(const FocusUi& ui, double first, double
 }
 
 /// A strip between labels and map: green where rows sum to 1, red where one does not, grey where it is not known yet.
-void draw_row_sums(const FocusUi& ui, ImDrawList& list) {
+void draw_row_sums(const PaneUi& ui) {
     if (ui.run.frame->rows_checked == 0) return;
     const MapView& map = ui.map;
     const Box strip{map.box.x - ui.px(5), map.box.y, ui.px(3), map.box.high};
     const auto part = [&](double first, double last, ImU32 colour, float minimum) {
         const float top = std::clamp(map.y_of(first), strip.y, strip.bottom()),
                     bottom = std::clamp(map.y_of(last), strip.y, strip.bottom());
-        fill(list, {strip.x, top, strip.wide, std::max(bottom - top, minimum)}, colour);
+        fill({strip.x, top, strip.wide, std::max(bottom - top, minimum)}, colour);
     };
     const auto checked =
         static_cast<double>(std::min(ui.focus.row_slots.slot_of(ui.run.frame->rows_checked), map.rows));
@@ -150,18 +150,18 @@ std::string number_for(const Face& face, float value, float room) {
 }
 
 /// The weight of one run as its map shows it; NaN if there is none or it is not known yet.
-float weight_at(const FocusUi& ui, bool of_b, std::int64_t row, std::int64_t column) {
-    const FrameData* frame = ui.focus.two != nullptr ? ui.focus.two->frames[of_b ? 1 : 0] : ui.run.frame;
+float weight_at(const Ui& ui, bool of_b, std::int64_t row, std::int64_t column) {
+    const FrameData* frame = ui.focus.two ? ui.focus.two->frames[of_b ? 1 : 0] : ui.run.frame;
     if (frame == nullptr || frame->numbers == nullptr || frame->numbers->axis != ui.state.axis) return NAN;
     static const SideSlots plain;
-    const SideSlots& slots = ui.focus.two != nullptr ? ui.focus.two->comparison.slots(of_b) : plain;
+    const SideSlots& slots = ui.focus.two ? ui.focus.two->comparison.slots(of_b) : plain;
     const auto query = slots.rows_of(ui.focus.head.kind).token(row);
     const auto key = ui.state.axis == KeyAxis::relative ? column : slots.keys_of(ui.focus.head.kind).token(column);
     return query && key ? frame->numbers->at(*query, *key) : NAN;
 }
 
 /// Value and colour of a cell.
-std::pair<float, Rgb> shown_at(const FocusUi& ui, ShownRuns shown, std::int64_t row, std::int64_t column) {
+std::pair<float, Rgb> shown_at(const Ui& ui, ShownRuns shown, std::int64_t row, std::int64_t column) {
     if (shown != ShownRuns::difference) {
         const float value = weight_at(ui, shown == ShownRuns::b, row, column);
         return {value, colour_at(ui.state.colours, std::isnan(value) ? 0 : ui.position(value))};
@@ -173,12 +173,14 @@ std::pair<float, Rgb> shown_at(const FocusUi& ui, ShownRuns shown, std::int64_t 
 }
 
 /// Writes weights into cells that are large enough.
-void draw_weights(const FocusUi& ui, ImDrawList& list, ShownRuns shown) {
+void draw_weights(const PaneUi& ui) {
+    const ShownRuns shown = ui.pane.shown;
     const MapView& map = ui.map;
     const double side = std::min(map.pixels_per_row(), map.pixels_per_column());
     if (side < static_cast<double>(numbered_cell * ui.scale)) return;
     const Face face = small(ui);
     const auto high = static_cast<float>(map.pixels_per_row()), wide = static_cast<float>(map.pixels_per_column());
+    ImDrawList& list = window_list();
     list.PushClipRect({map.box.x, map.box.y}, {map.box.right(), map.box.bottom()}, true);
     for (auto row = static_cast<std::int64_t>(map.part.first_row);
          row < std::min(map.rows, static_cast<std::int64_t>(std::ceil(map.part.last_row))); ++row)
@@ -187,14 +189,14 @@ void draw_weights(const FocusUi& ui, ImDrawList& list, ShownRuns shown) {
             const auto [value, colour] = shown_at(ui, shown, row, column);
             if (std::isnan(value)) continue;
             const std::string sign = shown != ShownRuns::difference || value == 0 ? "" : value < 0 ? "−" : "+";
-            put_middle(list, face, map.x_of(column) + wide / 2, map.y_of(row) + (high - face.size) / 2, ink_on(colour),
+            put_middle(face, map.x_of(column) + wide / 2, map.y_of(row) + (high - face.size) / 2, ink_on(colour),
                        sign + number_for(face, std::abs(value), wide - ui.px(5) - width_of(face, sign)));
         }
     list.PopClipRect();
 }
 
 /// A frame around a whole row or column of cells.
-void draw_stripe(const FocusUi& ui, ImDrawList& list, Pin::Kind kind, std::int64_t token, ImU32 colour) {
+void draw_stripe(const PaneUi& ui, Pin::Kind kind, std::int64_t token, ImU32 colour) {
     const Box& box = ui.map.box;
     Box stripe = box;
     if (kind == Pin::Kind::query) {
@@ -205,14 +207,15 @@ void draw_stripe(const FocusUi& ui, ImDrawList& list, Pin::Kind kind, std::int64
         stripe.wide = std::max(1.0f, ui.map.x_of(token + 1) - stripe.x);
     }
     // A light line between two dark ones is visible on every colour.
-    outline(list, Box(stripe).inset(-ui.px(1)), IM_COL32(0, 0, 0, 200), ui.px(3));
-    outline(list, stripe, colour, ui.px(1));
+    outline(Box(stripe).inset(-ui.px(1)), IM_COL32(0, 0, 0, 200), ui.px(3));
+    outline(stripe, colour, ui.px(1));
 }
 
-void draw_marks(const FocusUi& ui, ImDrawList& list) {
+void draw_marks(const PaneUi& ui) {
     const Box& box = ui.map.box;
+    ImDrawList& list = window_list();
     list.PushClipRect({box.x, box.y}, {box.right(), box.bottom()}, true);
-    for (const Pin& pin : ui.state.pins) draw_stripe(ui, list, pin.kind, pin.token, IM_COL32(255, 255, 255, 255));
+    for (const Pin& pin : ui.state.pins) draw_stripe(ui, pin.kind, pin.token, IM_COL32(255, 255, 255, 255));
     if (const auto cell = ui.at.cell()) {
         const float x0 = ui.map.x_of(cell->second), x1 = ui.map.x_of(cell->second + 1);
         const float y0 = ui.map.y_of(cell->first), y1 = ui.map.y_of(cell->first + 1);
@@ -229,7 +232,7 @@ void draw_marks(const FocusUi& ui, ImDrawList& list) {
 
 // ---- the mouse ------------------------------------------------------------------------------------------------------
 
-void zoom_to_box(FocusUi& ui, std::array<float, 2> from, ImVec2 to) {
+void zoom_to_box(const PaneUi& ui, std::array<float, 2> from, ImVec2 to) {
     const auto a = ui.map.at(from[0], from[1]), b = ui.map.at(to.x, to.y);
     if (!a || !b) return;
     // The smallest part with square cells that has both corners.
@@ -238,7 +241,7 @@ void zoom_to_box(FocusUi& ui, std::array<float, 2> from, ImVec2 to) {
     ui.state.part = moved({row, row + side, column, column + side}, 0, 0, ui.map.rows, ui.map.columns);
 }
 
-void handle_drags(FocusUi& ui, const ImVec2& mouse) {
+void handle_drags(const PaneUi& ui, const ImVec2& mouse) {
     if (ImGui::IsMouseClicked(1)) {
         ui.at.pan_from = {mouse.x, mouse.y};
         ui.at.pan_part = ui.map.part;
@@ -257,7 +260,7 @@ void handle_drags(FocusUi& ui, const ImVec2& mouse) {
     }
 }
 
-void handle_mouse(FocusUi& ui) {
+void handle_mouse(const PaneUi& ui) {
     const ImGuiIO& io = ImGui::GetIO();
     const auto place = ui.map.at(io.MousePos.x, io.MousePos.y);
     handle_drags(ui, io.MousePos);
@@ -277,7 +280,7 @@ void handle_mouse(FocusUi& ui) {
     }
 }
 
-std::string what_is_shown(const FocusUi& ui) {
+std::string what_is_shown(const Ui& ui) {
     // without the inspector, the current cell
     if (const auto& r = ui.run.frame->reading;
         ui.layout.inspector.wide <= 0 && ui.at.cell() && r && r->head == ui.focus.head)
@@ -297,8 +300,8 @@ std::string what_is_shown(const FocusUi& ui) {
 }
 
 /// Addresses of the map and of the one to subtract. 0 for a difference until both have the same slots and level.
-std::pair<std::uint64_t, std::uint64_t> maps_of(const FocusUi& ui, ShownRuns shown) {
-    if (ui.focus.two == nullptr) return {ui.run.frame->map.address, 0};
+std::pair<std::uint64_t, std::uint64_t> maps_of(const Ui& ui, ShownRuns shown) {
+    if (!ui.focus.two) return {ui.run.frame->map.address, 0};
     const auto [a, b] = ui.focus.two->frames;
     const auto address = [](const FrameData* frame) { return frame != nullptr ? frame->map.address : 0; };
     if (shown != ShownRuns::difference) return {address(shown == ShownRuns::a ? a : b), 0};
@@ -306,17 +309,18 @@ std::pair<std::uint64_t, std::uint64_t> maps_of(const FocusUi& ui, ShownRuns sho
     return {address(b), address(a)};
 }
 
-void draw_pane_title(const FocusUi& ui, ImDrawList& list, const Pane& pane) {
+void draw_pane_title(const PaneUi& ui) {
+    const Pane& pane = ui.pane;
     const Face face = small(ui);
     const float right = pane.last ? pane.box.right() - ui.px(12)
                                   : pane.box.right() - focus_bar_width(pane.box.wide, ui.scale),
                 y = pane.box.y + ui.px(14);
     float left = pane.box.x + ui.px(12);
-    if (pane.shown == ShownRuns::difference) left = put(list, face, left, y, ui.palette.strong, "B − A") + ui.px(18);
+    if (pane.shown == ShownRuns::difference) left = put(face, left, y, ui.palette.strong, "B − A") + ui.px(18);
     const auto name = [&](std::size_t run, float end) {
         const bool there = ui.focus.two->frames[run] != nullptr;
         const std::string text = ui.focus.two->names[run] + (there ? "" : ": no such head");
-        left = put(list, face, left, y, run == 1 ? ui.palette.accent : ui.palette.ink, fitted(face, text, end - left));
+        left = put(face, left, y, run == 1 ? ui.palette.accent : ui.palette.ink, fitted(face, text, end - left));
     };
     if (pane.shown != ShownRuns::difference) return name(pane.shown == ShownRuns::b ? 1 : 0, right);
     name(0, left + (right - left) / 2 - ui.px(9));
@@ -325,22 +329,23 @@ void draw_pane_title(const FocusUi& ui, ImDrawList& list, const Pane& pane) {
 }
 
 /// One map with labels and colour bar.
-void draw_pane(FocusUi& ui, ImDrawList& list, const Pane& pane) {
-    ui.map = pane.map;
+void draw_pane(const PaneUi& ui) {
+    const Pane& pane = ui.pane;
+    if (ui.focus.two) draw_pane_title(ui);
     ImGui::SetCursorScreenPos({ui.map.box.x, ui.map.box.y});
     ImGui::InvisibleButton(
         name_of(pane.shown), {std::max(1.0f, ui.map.box.wide), std::max(1.0f, ui.map.box.high)},
         ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight | ImGuiButtonFlags_MouseButtonMiddle);
     handle_mouse(ui);
     const auto [map, minus] = maps_of(ui, pane.shown);
-    draw_map(ui, ui.surface, list, {.map = map, .minus = minus, .box = ui.map.box, .part = ui.map.part});
-    if (ui.focus.two != nullptr) draw_gaps(ui, list, pane);
-    draw_weights(ui, list, pane.shown);
-    if (ui.focus.two == nullptr || pane.shown == (ui.focus.two->shown == ShownRuns::b ? ShownRuns::b : ShownRuns::a))
-        draw_row_sums(ui, list);
-    draw_marks(ui, list);
-    draw_row_labels(ui, list, pane.places.row_labels);
-    draw_column_labels(ui, list, pane.places.key_labels);
+    draw_map(ui, {.map = map, .minus = minus, .box = ui.map.box, .part = ui.map.part});
+    if (ui.focus.two) draw_gaps(ui, pane);
+    draw_weights(ui);
+    if (!ui.focus.two || pane.shown == (ui.focus.two->shown == ShownRuns::b ? ShownRuns::b : ShownRuns::a))
+        draw_row_sums(ui);
+    draw_marks(ui);
+    draw_row_labels(ui);
+    draw_column_labels(ui);
     if (!pane.last) return;
     if (pane.shown == ShownRuns::difference)
         draw_difference_bar(ui, pane.places.bar);
@@ -350,23 +355,16 @@ void draw_pane(FocusUi& ui, ImDrawList& list, const Pane& pane) {
 
 }  // namespace
 
-void draw_focus(FocusUi ui, const std::vector<Pane>& panes) {
-    const Panel panel("focus", ui.layout.focus);
+void draw_focus(const Ui& ui, const std::vector<Pane>& panes) {
+    const Box& box = ui.layout.focus;
+    const Panel panel("focus", box);
     if (!panel) return;
-    ImDrawList& list = *ImGui::GetWindowDrawList();
-    heading(ui, list, ui.layout.focus, head_name(ui.focus.head), what_is_shown(ui));
-    ui.map = panes.front().map;
-    if (ui.map.rows == 0) {
-        const Box& box = ui.layout.focus;
-        put_middle(list, regular(ui), box.x + box.wide / 2, box.y + box.high / 2, ui.palette.faint,
-                   "The model is reading the prompt …");
-        return;
-    }
+    heading(ui, box, head_name(ui.focus.head), what_is_shown(ui));
+    if (panes.front().map.rows == 0)
+        return put_middle(regular(ui), box.x + box.wide / 2, box.y + box.high / 2, ui.palette.faint,
+                          "The model is reading the prompt …");
     ui.at.hovered.reset();
-    for (const Pane& pane : panes) {
-        if (ui.focus.two != nullptr) draw_pane_title(ui, list, pane);
-        draw_pane(ui, list, pane);
-    }
+    for (const Pane& pane : panes) draw_pane({ui, pane, pane.map});
 }
 
 }  // namespace vantage::view

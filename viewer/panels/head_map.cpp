@@ -24,7 +24,7 @@ struct HeadCells {
     }
 };
 
-HeadCells cells_of(const HeadMapUi& ui, const Box& box) {
+HeadCells cells_of(const Ui& ui, const Box& box) {
     const auto [rows, columns] = head_grid(ui.run.live);
     HeadCells cells{.box = box, .rows = rows, .columns = columns};
     const float wide = box.wide / static_cast<float>(columns), high = box.high / static_cast<float>(rows);
@@ -35,95 +35,80 @@ HeadCells cells_of(const HeadMapUi& ui, const Box& box) {
     return cells;
 }
 
-/// Smallest and largest value of the statistic.
-std::pair<double, double> range_of(const HeadMapUi& ui) {
-    double low = 1e300, high = -1e300;
-    for (const HeadMeans& head : ui.heads) {
-        const double value = head[ui.state.statistic];
-        if (std::isnan(value)) continue;
-        low = std::min(low, value);
-        high = std::max(high, value);
-    }
-    return low <= high ? std::pair{low, high} : std::pair{0.0, 1.0};
-}
-
-std::string value_text(const HeadMapUi& ui, std::size_t head) {
+std::string value_text(const Ui& ui, std::size_t head) {
     if (head >= ui.heads.size()) return "–";
     const double value = ui.heads[head][ui.state.statistic];
     return std::isnan(value) ? "–" : format("{:.3g}", value);
 }
 
 /// Addresses of the thumbnails and of those to subtract, for a difference of runs with as many heads.
-std::pair<std::uint64_t, std::uint64_t> mini_maps_of(const HeadMapUi& ui) {
+std::pair<std::uint64_t, std::uint64_t> mini_maps_of(const Ui& ui) {
     const std::uint64_t own = ui.run.frame->mini_maps.address;
-    if (ui.focus.two == nullptr || ui.focus.two->shown != ShownRuns::difference) return {own, 0};
+    if (!ui.focus.two || ui.focus.two->shown != ShownRuns::difference) return {own, 0};
     const auto [a, b] = ui.focus.two->frames;
     if (a == nullptr || b == nullptr || a->slots != b->slots || a->heads.size() != b->heads.size()) return {0, 0};
     return {b->mini_maps.address, a->mini_maps.address};
 }
 
-void draw_cell(const HeadMapUi& ui, ImDrawList& list, const Box& box, std::size_t head,
-               std::pair<double, double> range) {
+void draw_cell(const Ui& ui, const Box& box, std::size_t head, std::pair<double, double> range) {
     if (ui.state.mini_maps && ui.run.frame->mini_maps.address != 0) {
         const MiniMap& own = ui.run.frame->mini_map_shapes[head];
-        fill(list, box, own.rows > 0 ? ui.palette.unknown : ui.palette.raised);
+        fill(box, own.rows > 0 ? ui.palette.unknown : ui.palette.raised);
         const auto [map, minus] = mini_maps_of(ui);
         if (own.rows > 0 && own.columns > 0)
-            draw_map(ui, ui.surface, list,
-                     {.map = map,
-                      .minus = minus,
-                      .box = box,
-                      .part = {0, own.rows, 0, own.columns},
-                      .mini_map = static_cast<std::int64_t>(head),
-                      .hide_future = own.causal});
+            draw_map(ui, {.map = map,
+                          .minus = minus,
+                          .box = box,
+                          .part = {0, own.rows, 0, own.columns},
+                          .mini_map = static_cast<std::int64_t>(head),
+                          .hide_future = own.causal});
         return;
     }
     const double value = head < ui.heads.size() ? ui.heads[head][ui.state.statistic] : NAN;
-    if (std::isnan(value)) return fill(list, box, ui.palette.raised, ui.px(2));
+    if (std::isnan(value)) return fill(box, ui.palette.raised, ui.px(2));
     const double share = range.second > range.first ? (value - range.first) / (range.second - range.first) : 0.5;
-    fill(list, box, packed(colour_at(ui.state.colours, static_cast<float>(share))), ui.px(2));
+    fill(box, packed(colour_at(ui.state.colours, static_cast<float>(share))), ui.px(2));
 }
 
 /// Frames heads that share keys and values.
-void draw_groups(const HeadMapUi& ui, ImDrawList& list, const HeadCells& cells) {
+void draw_groups(const Ui& ui, const HeadCells& cells) {
     const ModelInfo& info = ui.run.live.model().info();
     if (ui.state.order != HeadOrder::index || info.kv_heads <= 0 || info.kv_heads == info.heads) return;
     const std::int64_t group = info.heads / info.kv_heads;
     for (std::int64_t row = 0; row < cells.rows; ++row) {
         for (std::int64_t first = 0; first < info.heads; first += group) {
             const Box a = cells.at(row, first), b = cells.at(row, first + group - 1);
-            outline(list, Box{a.x, a.y, b.right() - a.x, a.high}.inset(-1), faded(ui.palette.faint, 0.5f), 1, ui.px(3));
+            outline(Box{a.x, a.y, b.right() - a.x, a.high}.inset(-1), faded(ui.palette.faint, 0.5f), 1, ui.px(3));
         }
     }
 }
 
-void draw_axis(const HeadMapUi& ui, ImDrawList& list, const HeadCells& cells, const HeadOrderCells& order,
-               const Box& box) {
+void draw_axis(const Ui& ui, const HeadCells& cells, const HeadOrderCells& order, const Box& box) {
     if (ui.state.order != HeadOrder::index) return;
     const Face face = small(ui);
     const float step = cells.cell + cells.gap;
     const auto every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(face.size * 1.3f / step)));
     for (std::int64_t row = 0; row < cells.rows; row += every) {
         const HeadId& head = ui.run.live.heads()[at(order, row * cells.columns).value_or(0)];
-        put_right(list, face, cells.left - ui.px(6), cells.at(row, 0).y + (cells.cell - face.size) / 2,
-                  ui.palette.faint, layer_label(head));
+        put_right(face, cells.left - ui.px(6), cells.at(row, 0).y + (cells.cell - face.size) / 2, ui.palette.faint,
+                  layer_label(head));
     }
     for (std::int64_t column = 0; column < cells.columns; column += every)
-        put_middle(list, face, cells.at(0, column).x + cells.cell / 2, box.y - face.size - ui.px(5), ui.palette.faint,
+        put_middle(face, cells.at(0, column).x + cells.cell / 2, box.y - face.size - ui.px(5), ui.palette.faint,
                    std::to_string(column));
 }
 
-void draw_scale(const HeadMapUi& ui, ImDrawList& list, const Box& box, std::pair<double, double> range) {
+void draw_scale(const Ui& ui, const Box& box, std::pair<double, double> range) {
     const Box bar{box.x, box.bottom() - ui.px(8), box.wide, ui.px(8)};
     const ColourTable& colours = colours_of(ui.state.colours);
     const auto steps = static_cast<int>(bar.wide);
     for (int i = 0; i < steps; ++i)
-        fill(list, {bar.x + static_cast<float>(i), bar.y, 1, bar.high},
+        fill({bar.x + static_cast<float>(i), bar.y, 1, bar.high},
              packed(at(colours, i * 255 / std::max(1, steps - 1))));
-    const float y = bar.y - ui.fonts.small_size - ui.px(5);
-    put(list, small(ui), bar.x, y, ui.palette.faint, format("{:.2g}", range.first));
-    put_right(list, small(ui), bar.right(), y, ui.palette.faint, format("{:.2g}", range.second));
-    put_middle(list, small(ui), bar.x + bar.wide / 2, y, ui.palette.ink, shown_name(ui.state.statistic, ui.run.live));
+    const float y = bar.y - ui.fonts.small.size - ui.px(5);
+    put(small(ui), bar.x, y, ui.palette.faint, format("{:.2g}", range.first));
+    put_right(small(ui), bar.right(), y, ui.palette.faint, format("{:.2g}", range.second));
+    put_middle(small(ui), bar.x + bar.wide / 2, y, ui.palette.ink, shown_name(ui.state.statistic, ui.run.live));
 }
 
 }  // namespace
@@ -161,29 +146,39 @@ HeadOrderCells head_cells(const LiveModel& live, const ViewState& state, std::sp
     return cells;
 }
 
-void draw_head_map(HeadMapUi ui) {
+std::pair<double, double> range_of(std::span<const HeadMeans> heads, HeadStatistic statistic) {
+    double low = 1e300, high = -1e300;
+    for (const HeadMeans& head : heads) {
+        const double value = head[statistic];
+        if (std::isnan(value)) continue;
+        low = std::min(low, value);
+        high = std::max(high, value);
+    }
+    return low <= high ? std::pair{low, high} : std::pair{0.0, 1.0};
+}
+
+void draw_head_map(const Ui& ui) {
     const Box& box = ui.layout.heads;
     const Panel panel("heads", box);
     if (!panel) return;
-    ImDrawList& list = *ImGui::GetWindowDrawList();
     const ModelInfo& info = ui.run.live.model().info();
-    const float top = heading(ui, list, box, "Heads", format("{} layers × {}", info.layers, info.heads));
+    const float top = heading(ui, box, "Heads", format("{} layers × {}", info.layers, info.heads));
     const float label = ui.px(26);
     const Box room{box.x + ui.px(12) + label, top + ui.px(18), box.wide - ui.px(24) - label,
                    box.bottom() - top - ui.px(18) - ui.px(52)};
     const HeadCells cells = cells_of(ui, room);
     const HeadOrderCells order = head_cells(ui.run.live, ui.state, ui.heads);
-    const std::pair<double, double> range = range_of(ui);
-    draw_axis(ui, list, cells, order, room);
+    const std::pair<double, double> range = range_of(ui.heads, ui.state.statistic);
+    draw_axis(ui, cells, order, room);
     for (std::size_t i = 0; i < order.size(); ++i) {
         if (!order[i]) continue;
         const auto place = static_cast<std::int64_t>(i);
         const Box cell = cells.at(place / cells.columns, place % cells.columns);
         const HeadId& head = ui.run.live.heads()[*order[i]];
-        draw_cell(ui, list, cell, *order[i], range);
-        if (head == ui.focus.head) outline(list, cell.inset(-ui.px(2)), ui.palette.accent, ui.px(2), ui.px(3));
+        draw_cell(ui, cell, *order[i], range);
+        if (head == ui.focus.head) outline(cell.inset(-ui.px(2)), ui.palette.accent, ui.px(2), ui.px(3));
         if (!is_pointed_at(cell.inset(-cells.gap / 2))) continue;
-        outline(list, cell.inset(-1), ui.palette.strong, 1, ui.px(2));
+        outline(cell.inset(-1), ui.palette.strong, 1, ui.px(2));
         ImGui::SetTooltip("%s\n%s %s", head_name(head).c_str(), shown_name(ui.state.statistic, ui.run.live).c_str(),
                           value_text(ui, *order[i]).c_str());
         if (ImGui::IsMouseClicked(0)) {
@@ -191,8 +186,8 @@ void draw_head_map(HeadMapUi ui) {
             forget_misfits(ui.state, ui.at, ui.focus.head.kind, head.kind);
         }
     }
-    draw_groups(ui, list, cells);
-    draw_scale(ui, list, {box.x + ui.px(12), box.y, box.wide - ui.px(24), box.high - ui.px(12)}, range);
+    draw_groups(ui, cells);
+    draw_scale(ui, {box.x + ui.px(12), box.y, box.wide - ui.px(24), box.high - ui.px(12)}, range);
 }
 
 }  // namespace vantage::view

@@ -12,8 +12,8 @@ namespace vantage::view {
 namespace {
 
 /// With the keys in force.
-std::string help_text(const KeyBindings& keys) {
-    const auto key = [&](const char* word) { return text_of(keys.of(action_named(word))); };
+std::string help_text(const Ui& ui) {
+    const auto key = [&](const char* word) { return text_of(ui.keys.of(action_named(word))); };
     return "Wheel: zoom. Right button: move. Middle button: zoom to a box. Click: pin the query. Shift+click: pin the "
            "key. Double-click: fit. " +
            key("next-panel") + ": next panel. " + key("menu") +
@@ -33,10 +33,10 @@ struct HelpLine {
 std::vector<HelpLine> help_lines(const Ui& ui) {
     std::vector<HelpLine> lines;
     for (int menu = 0; menu < menu_count; ++menu) {
-        lines.push_back({static_cast<Menu>(menu), nullptr, ui.fonts.regular_size + ui.px(16)});
+        lines.push_back({static_cast<Menu>(menu), nullptr, ui.fonts.regular.size + ui.px(16)});
         for (const Action& action : actions())
             if (action.menu == static_cast<Menu>(menu) && action.shortcut != Shortcut{})
-                lines.push_back({action.menu, &action, ui.fonts.small_size + ui.px(5)});
+                lines.push_back({action.menu, &action, ui.fonts.small.size + ui.px(5)});
     }
     return lines;
 }
@@ -64,43 +64,41 @@ float help_height(const std::vector<HelpLine>& lines, int columns) {
     return high;
 }
 
-void draw_help_line(const Ui& ui, const KeyBindings& keys, ImDrawList& list, const HelpLine& line, float x, float y,
-                    float wide) {
+void draw_help_line(const Ui& ui, const HelpLine& line, float x, float y, float wide) {
     if (line.action == nullptr) {
-        put(list, bold(ui), x, y + ui.px(10), ui.palette.accent, name_of(line.menu));
+        put(bold(ui), x, y + ui.px(10), ui.palette.accent, name_of(line.menu));
         return;
     }
     const float key = ui.px(68);
-    put_right(list, small(ui), x + key, y, ui.palette.strong, text_of(keys.of(*line.action)));
-    put(list, small(ui), x + key + ui.px(10), y, ui.palette.ink,
+    put_right(small(ui), x + key, y, ui.palette.strong, text_of(ui.keys.of(*line.action)));
+    put(small(ui), x + key + ui.px(10), y, ui.palette.ink,
         fitted(small(ui), line.action->name, wide - key - ui.px(10)));
 }
 
-void draw_help_lines(const Ui& ui, const KeyBindings& keys, ImDrawList& list, const std::vector<HelpLine>& lines,
-                     const Box& box, int count) {
+void draw_help_lines(const Ui& ui, const std::vector<HelpLine>& lines, const Box& box, int count) {
     const std::vector<int> columns = help_columns(lines, box.high);
     const float wide = box.wide / static_cast<float>(count);
     float y = box.y;
     for (std::size_t i = 0; i < lines.size(); ++i) {
         if (i > 0 && columns[i] != columns[i - 1]) y = box.y;
-        draw_help_line(ui, keys, list, lines[i], box.x + wide * static_cast<float>(columns[i]), y, wide - ui.px(8));
+        draw_help_line(ui, lines[i], box.x + wide * static_cast<float>(columns[i]), y, wide - ui.px(8));
         y += lines[i].high;
     }
 }
 
 /// Keys and what weights tell; where the window is small it is scrolled.
-void draw_help_page(Ui& ui, const KeyBindings& keys, const std::vector<HelpLine>& lines, const Box& box, int columns) {
+void draw_help_page(const Ui& ui, const std::vector<HelpLine>& lines, const Box& box, int columns) {
     ImGui::SetCursorScreenPos({box.x, box.y});
     ImGui::BeginChild("help page", {box.wide, box.high});
     if (const int step = std::exchange(ui.at.help_step, 0); step != 0)
         ImGui::SetScrollY(std::max(0.0f, ImGui::GetScrollY() + static_cast<float>(step) * lines.back().high));
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float wide = ImGui::GetContentRegionAvail().x, high = help_height(lines, columns);
-    draw_help_lines(ui, keys, *ImGui::GetWindowDrawList(), lines, {at.x, at.y, wide, high}, columns);
+    draw_help_lines(ui, lines, {at.x, at.y, wide, high}, columns);
     ImGui::Dummy({1, high + ui.px(6)});
     ImGui::PushTextWrapPos(wide);
     ImGui::PushStyleColor(ImGuiCol_Text, ui.palette.faint);
-    ImGui::TextUnformatted(help_text(keys).c_str());
+    ImGui::TextUnformatted(help_text(ui).c_str());
     ImGui::PopStyleColor();
     ImGui::PopTextWrapPos();
     ImGui::EndChild();
@@ -108,14 +106,14 @@ void draw_help_page(Ui& ui, const KeyBindings& keys, const std::vector<HelpLine>
 
 }  // namespace
 
-void draw_help(Ui& ui, const KeyBindings& keys) {
+void draw_help(const Ui& ui) {
     constexpr float min_column = 232, default_columns = 4;
     const ImVec2 all = ImGui::GetIO().DisplaySize;
     const std::vector<HelpLine> lines = help_lines(ui);
     const float wide = std::min(ui.px(1140), all.x - ui.px(16)), inside = wide - ui.px(40);
     const auto columns = static_cast<int>(std::clamp(std::floor(inside / ui.px(min_column)), 1.0f, default_columns));
-    const float above = ui.px(24) + ui.fonts.title_size, below = ui.px(16);
-    const float text = ImGui::CalcTextSize(help_text(keys).c_str(), nullptr, false, inside).y + ui.px(12) +
+    const float above = ui.px(24) + ui.fonts.title.size, below = ui.px(16);
+    const float text = ImGui::CalcTextSize(help_text(ui).c_str(), nullptr, false, inside).y + ui.px(12) +
                        ImGui::GetStyle().ItemSpacing.y;
     const float high = std::min(above + help_height(lines, columns) + text + below, all.y - ui.px(16));
     const Box box{std::round((all.x - wide) / 2), std::round((all.y - high) / 2), wide, std::round(high)};
@@ -123,12 +121,12 @@ void draw_help(Ui& ui, const KeyBindings& keys) {
     ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
     const Panel panel("help", box, 0);
     ImGui::PopStyleVar();
-    ImDrawList& list = *ImGui::GetWindowDrawList();
     const float top = box.y + ui.px(14), left = box.x + ui.px(20);
-    put(list, title(ui), left, top, ui.palette.strong, "Keys");
-    put_right(list, small(ui), box.right() - ui.px(20), top + ui.px(5), ui.palette.faint,
-              text_of(keys.of(action_named("help"))) + " or " + text_of(keys.of(action_named("escape"))) + ": close");
-    draw_help_page(ui, keys, lines, {left, box.y + above, inside, box.high - above - below}, columns);
+    put(title(ui), left, top, ui.palette.strong, "Keys");
+    put_right(
+        small(ui), box.right() - ui.px(20), top + ui.px(5), ui.palette.faint,
+        text_of(ui.keys.of(action_named("help"))) + " or " + text_of(ui.keys.of(action_named("escape"))) + ": close");
+    draw_help_page(ui, lines, {left, box.y + above, inside, box.high - above - below}, columns);
     if (ImGui::IsMouseClicked(0) && !has_mouse(box)) ui.at.help = false;
 }
 

@@ -32,26 +32,26 @@ struct Patches {
     }
 };
 
-void draw_picture(const ImageUi& ui, ImDrawList& list, const Box& box) {
+void draw_picture(const Ui& ui, const Box& box) {
     params::ViewAreaParams p{};
     p.map = address_words(ui.surface.picture.address());
     p.left = box.x, p.top = box.y, p.pixels_wide = box.wide, p.pixels_high = box.high;
     p.columns = static_cast<float>(ui.run.tokens.seen->width);
     p.rows = static_cast<float>(ui.run.tokens.seen->height);
-    ui.surface.drawings.add(list, [p](Painter& painter) mutable {
+    ui.surface.drawings.add([p](Painter& painter) mutable {
         p.width = painter.width(), p.height = painter.height();
         painter.draw(Shading::picture, p, 6);
     });
 }
 
 /// A light line between two dark ones, visible on every image.
-void mark(const ImageUi& ui, ImDrawList& list, const Box& box, ImU32 colour) {
-    outline(list, box.inset(-ui.px(1)), IM_COL32(0, 0, 0, 200), ui.px(3));
-    outline(list, box, colour, ui.px(1.5f));
+void mark(const Ui& ui, const Box& box, ImU32 colour) {
+    outline(box.inset(-ui.px(1)), IM_COL32(0, 0, 0, 200), ui.px(3));
+    outline(box, colour, ui.px(1.5f));
 }
 
 /// Mouse input on a token's box.
-void handle(ImageUi& ui, const Box& box, std::int64_t token) {
+void handle(const Ui& ui, const Box& box, std::int64_t token) {
     if (!is_pointed_at(box)) return;
     ui.at.token = token;
     if (ImGui::IsMouseClicked(0))
@@ -59,7 +59,7 @@ void handle(ImageUi& ui, const Box& box, std::int64_t token) {
 }
 
 /// Lines from the query to the tokens that it attends to most.
-void draw_lines_over(const ImageUi& ui, ImDrawList& list, const Patches& patches, const Box& chip, std::int64_t query) {
+void draw_lines_over(const Ui& ui, const Patches& patches, const Box& chip, std::int64_t query) {
     const auto& reading = ui.run.frame->reading;
     if (!reading || reading->head != ui.focus.head || reading->query != query) return;
     const auto middle = [&](std::int64_t token) {
@@ -70,59 +70,58 @@ void draw_lines_over(const ImageUi& ui, ImDrawList& list, const Patches& patches
         if (top.key == query || top.weight < 0.01f) continue;
         const float thick = ui.px(1.0f + 2.5f * top.weight);
         const float strength = std::sqrt(top.weight);
-        list.AddLine(middle(query), middle(top.key), faded(IM_COL32(0, 0, 0, 200), strength), thick + ui.px(2));
-        list.AddLine(middle(query), middle(top.key), faded(bright_accent, strength), thick);
+        window_list().AddLine(middle(query), middle(top.key), faded(IM_COL32(0, 0, 0, 200), strength),
+                              thick + ui.px(2));
+        window_list().AddLine(middle(query), middle(top.key), faded(bright_accent, strength), thick);
     }
 }
 
 /// [CLS] has no place in the image and is below it.
-void draw_class(ImageUi& ui, ImDrawList& list, const Box& chip, float right, float weight, bool query) {
+void draw_class(const Ui& ui, const Box& chip, float right, float weight, bool query) {
     const Rgb colour = colour_at(ui.state.colours, std::isnan(weight) ? 0 : ui.position(weight));
-    fill(list, chip, packed(colour), ui.px(3));
-    put_middle(list, small(ui), chip.x + chip.wide / 2, chip.y + (chip.high - ui.fonts.small_size) / 2, ink_on(colour),
+    fill(chip, packed(colour), ui.px(3));
+    put_middle(small(ui), chip.x + chip.wide / 2, chip.y + (chip.high - ui.fonts.small.size) / 2, ink_on(colour),
                label_of(ui.focus.row_labels, 0));
     const std::string text = "[CLS] token" + (std::isnan(weight) ? "" : ": " + weight_text(weight, 4));
-    put(list, small(ui), chip.right() + ui.px(8), chip.y + (chip.high - ui.fonts.small_size) / 2, ui.palette.faint,
+    put(small(ui), chip.right() + ui.px(8), chip.y + (chip.high - ui.fonts.small.size) / 2, ui.palette.faint,
         fitted(small(ui), text, right - chip.right() - ui.px(8)));
-    if (query) mark(ui, list, chip, bright_accent);
+    if (query) mark(ui, chip, bright_accent);
     handle(ui, chip, 0);
 }
 
 }  // namespace
 
-void draw_image(ImageUi ui) {
+void draw_image(const Ui& ui) {
     const Box& box = ui.layout.tokens;
     const Panel panel("tokens", box);
     if (!panel) return;
-    ImDrawList& list = *ImGui::GetWindowDrawList();
     // A row arrives one or two pictures after the request. Until then the previous one is shown, under its own name.
     const Excerpt* read = ui.run.frame->read.get();
     const std::int64_t query = read != nullptr ? read->first_row : ui.at.query(ui.state, ui.run.frame->rows);
-    heading(ui, list, box, "Image",
+    heading(ui, box, "Image",
             query >= 0 ? "attention of “" + label_of(ui.focus.row_labels, query) + "”" : std::string());
     const Image& seen = *ui.run.tokens.seen;
     const Box picture = image_place(box, seen.width, seen.height, ui.scale);
     if (picture.high < ui.px(16)) return;
     const ImageInput& input = config_of(ui.run.live.model()).image;
     const Patches patches{picture, input.rows(), input.columns()};
-    draw_picture(ui, list, picture);
+    draw_picture(ui, picture);
     const auto weight = [&](std::int64_t token) { return read != nullptr ? read->at(query, token) : NAN; };
     for (std::int64_t token = 1; token <= patches.count(); ++token)
         if (const float read_there = weight(token); !std::isnan(read_there))
-            fill(list, patches.of(token),
-                 packed(colour_at(ui.state.colours, ui.position(read_there)), over_the_picture));
+            fill(patches.of(token), packed(colour_at(ui.state.colours, ui.position(read_there)), over_the_picture));
     if (const auto [right, down] = std::exchange(ui.at.text_step, {}); right != 0 || down != 0)
         ui.at.picked_token = std::clamp<std::int64_t>(
             ui.at.query(ui.state, ui.run.frame->rows) + right + down * patches.columns, 0, patches.count());
     ui.at.token.reset();
     for (std::int64_t token = 1; token <= patches.count(); ++token) handle(ui, patches.of(token), token);
-    if (query > 0) mark(ui, list, patches.of(query), bright_accent);
+    if (query > 0) mark(ui, patches.of(query), bright_accent);
     if (const auto cell = ui.at.cell(); cell && ui.state.axis == KeyAxis::absolute && cell->second > 0)
-        mark(ui, list, patches.of(cell->second), IM_COL32(255, 255, 255, 255));
+        mark(ui, patches.of(cell->second), IM_COL32(255, 255, 255, 255));
     const float left = std::clamp(picture.x, box.x + ui.px(12), std::max(box.x + ui.px(12), box.right() - ui.px(236)));
     const Box chip{left, picture.bottom() + ui.px(8), ui.px(40), ui.px(22)};
-    draw_class(ui, list, chip, box.right() - ui.px(12), weight(0), query == 0);
-    if (ui.state.lines) draw_lines_over(ui, list, patches, chip, query);
+    draw_class(ui, chip, box.right() - ui.px(12), weight(0), query == 0);
+    if (ui.state.lines) draw_lines_over(ui, patches, chip, query);
 }
 
 }  // namespace vantage::view

@@ -14,40 +14,37 @@ namespace {
 /// Lines with a name at the left and a value at the right.
 class Lines {
 public:
-    Lines(const Ui& ui, ImDrawList& list, const Box& box, float y) : ui_(ui), list_(list), box_(box), y_(y) {}
+    Lines(const Ui& ui, const Box& box, float y) : ui_(ui), box_(box), y_(y) {}
     void line(std::string_view name, std::string_view value, bool strong = false) {
         const float right = box_.right() - ui_.px(12);
-        const float end = put(list_, regular(ui_), box_.x + ui_.px(12), y_, ui_.palette.faint, name);
+        const float end = put(regular(ui_), box_.x + ui_.px(12), y_, ui_.palette.faint, name);
         const Face face = strong ? bold(ui_) : regular(ui_);
-        put_right(list_, face, right, y_, strong ? ui_.palette.strong : ui_.palette.ink,
+        put_right(face, right, y_, strong ? ui_.palette.strong : ui_.palette.ink,
                   fitted(face, value, right - end - ui_.px(10)));
-        y_ += ui_.fonts.regular_size + ui_.px(6);
+        y_ += ui_.fonts.regular.size + ui_.px(6);
     }
     void bar(std::string_view name, double share, ImU32 colour) {
         const float left = box_.x + ui_.px(12), right = box_.right() - ui_.px(12), number = ui_.px(46);
-        const float wide = right - left - number, high = ui_.fonts.regular_size + ui_.px(5);
-        fill(list_, {left, y_, wide * static_cast<float>(std::clamp(share, 0.0, 1.0)), high}, faded(colour, 0.28f),
-             ui_.px(3));
-        put(list_, regular(ui_), left + ui_.px(6), y_ + ui_.px(2), ui_.palette.ink,
+        const float wide = right - left - number, high = ui_.fonts.regular.size + ui_.px(5);
+        fill({left, y_, wide * static_cast<float>(std::clamp(share, 0.0, 1.0)), high}, faded(colour, 0.28f), ui_.px(3));
+        put(regular(ui_), left + ui_.px(6), y_ + ui_.px(2), ui_.palette.ink,
             fitted(regular(ui_), name, wide - ui_.px(12)));
-        put_right(list_, regular(ui_), right, y_ + ui_.px(2), ui_.palette.ink,
-                  weight_text(static_cast<float>(share), 3));
+        put_right(regular(ui_), right, y_ + ui_.px(2), ui_.palette.ink, weight_text(static_cast<float>(share), 3));
         y_ += high + ui_.px(3);
     }
     void rule() {
         y_ += ui_.px(4);
-        fill(list_, {box_.x + ui_.px(12), y_, box_.wide - ui_.px(24), 1}, ui_.palette.line);
+        fill({box_.x + ui_.px(12), y_, box_.wide - ui_.px(24), 1}, ui_.palette.line);
         y_ += ui_.px(9);
     }
     void title(std::string_view text) {
-        put(list_, bold(ui_), box_.x + ui_.px(12), y_, ui_.palette.strong, text);
-        y_ += ui_.fonts.regular_size + ui_.px(8);
+        put(bold(ui_), box_.x + ui_.px(12), y_, ui_.palette.strong, text);
+        y_ += ui_.fonts.regular.size + ui_.px(8);
     }
-    bool room(float more = 0) const { return y_ + more + ui_.fonts.regular_size + ui_.px(12) < box_.bottom(); }
+    bool room() const { return y_ + ui_.fonts.regular.size + ui_.px(12) < box_.bottom(); }
 
 private:
     const Ui& ui_;
-    ImDrawList& list_;
     Box box_;
     float y_;
 };
@@ -57,7 +54,7 @@ std::string token_text(const std::vector<std::string>& labels, std::int64_t toke
 }
 
 /// The weight of the cell in one of two runs, if known.
-std::optional<double> weight_in(const InspectorUi& ui, bool of_b, std::int64_t row, std::int64_t column) {
+std::optional<double> weight_in(const Ui& ui, bool of_b, std::int64_t row, std::int64_t column) {
     const FrameData* frame = ui.focus.two->frames[of_b ? 1 : 0];
     if (frame == nullptr || !frame->reading || frame->reading->head != ui.focus.head) return std::nullopt;
     const SideSlots& slots = ui.focus.two->comparison.slots(of_b);
@@ -68,7 +65,7 @@ std::optional<double> weight_in(const InspectorUi& ui, bool of_b, std::int64_t r
     return static_cast<double>(reading.weight);
 }
 
-void show_both(const InspectorUi& ui, Lines& lines, std::int64_t row, std::int64_t column) {
+void show_both(const Ui& ui, Lines& lines, std::int64_t row, std::int64_t column) {
     const auto a = weight_in(ui, false, row, column), b = weight_in(ui, true, row, column);
     lines.line("p in A", a ? format("{:.5f}", *a) : "–", true);
     lines.line("p in B", b ? format("{:.5f}", *b) : "–", true);
@@ -76,12 +73,12 @@ void show_both(const InspectorUi& ui, Lines& lines, std::int64_t row, std::int64
     lines.rule();
 }
 
-void show_cell(const InspectorUi& ui, Lines& lines, const CellReading& r) {
+void show_cell(const Ui& ui, Lines& lines, const CellReading& r) {
     const std::int64_t row = ui.focus.row_slots.slot_of(r.query), column = ui.focus.key_slots.slot_of(r.key);
     lines.line("query", token_text(ui.focus.row_labels, row), true);
     lines.line("attends to", token_text(ui.focus.key_labels, column), true);
     lines.rule();
-    if (ui.focus.two != nullptr) show_both(ui, lines, row, column);
+    if (ui.focus.two) show_both(ui, lines, row, column);
     lines.line("p", r.weight == 0 ? "0" : format("{:.5f}", r.weight), true);
     lines.line("logit", std::isfinite(r.logit) ? format("{:.3f}", r.logit) : "masked");
     lines.line("rank in row", std::to_string(r.rank));
@@ -100,13 +97,12 @@ void show_cell(const InspectorUi& ui, Lines& lines, const CellReading& r) {
 
 }  // namespace
 
-void draw_inspector(InspectorUi ui) {
+void draw_inspector(const Ui& ui) {
     const Box& box = ui.layout.inspector;
     const Panel panel("inspector", box);
     if (!panel) return;
-    ImDrawList& list = *ImGui::GetWindowDrawList();
     const bool known = ui.run.frame->reading && ui.run.frame->reading->head == ui.focus.head;
-    Lines lines(ui, list, box, heading(ui, list, box, "Cell", short_name(ui.focus.head)) + ui.px(4));
+    Lines lines(ui, box, heading(ui, box, "Cell", short_name(ui.focus.head)) + ui.px(4));
     if (known) show_cell(ui, lines, *ui.run.frame->reading);
 }
 

@@ -7,13 +7,13 @@
 
 namespace vantage::view {
 
-void draw_map(const Ui& ui, const Surface& surface, ImDrawList& list, const MapDrawing& drawing) {
+void draw_map(const Ui& ui, const MapDrawing& drawing) {
     if (drawing.map == 0) return;
     params::ViewAreaParams p{};
     p.map = address_words(drawing.map);
     const bool difference = drawing.minus != 0;
     p.minus = address_words(drawing.minus);
-    p.colours = address_words(surface.colours.address() + (difference ? sizeof(std::uint32_t) * 256 : 0));
+    p.colours = address_words(ui.surface.colours.address() + (difference ? sizeof(std::uint32_t) * 256 : 0));
     p.left = drawing.box.x;
     p.top = drawing.box.y;
     p.pixels_wide = drawing.box.wide;
@@ -30,7 +30,7 @@ void draw_map(const Ui& ui, const Surface& surface, ImDrawList& list, const MapD
     p.mini_map = u32(drawing.mini_map + 1);
     p.hide_future = drawing.hide_future ? 1 : 0;
     p.unknown = ui.palette.unknown;
-    surface.drawings.add(list, [p](Painter& painter) mutable {
+    ui.surface.drawings.add([p](Painter& painter) mutable {
         p.width = painter.width();
         p.height = painter.height();
         painter.draw(Shading::map, p, 6);

@@ -13,6 +13,6 @@ struct MapDrawing {
     std::int64_t mini_map = -1;  ///< number of the head
     bool hide_future = false;    ///< of a mini-map: columns beyond the row hold nothing
 };
-void draw_map(const Ui& ui, const Surface& surface, ImDrawList& list, const MapDrawing& drawing);
+void draw_map(const Ui& ui, const MapDrawing& drawing);
 
 }  // namespace vantage::view

@@ -27,31 +27,31 @@ void run_and_close(Viewer& view, const Action& action) {
 }
 
 /// Returns whether it was clicked.
-bool draw_line(Ui& ui, const KeyBindings& keys, const Viewer& view, const Action& action, int line, float wide) {
-    const float high = ui.fonts.regular_size + ui.px(8);
-    ImDrawList& list = *ImGui::GetWindowDrawList();
+bool draw_line(const Ui& ui, const Viewer& view, const Action& action, int line, float wide) {
+    const float high = ui.fonts.regular.size + ui.px(8);
     if (action.group) {
         const ImVec2 at = ImGui::GetCursorScreenPos();
-        fill(list, {at.x, at.y + ui.px(3), wide, 1}, ui.palette.line);
+        fill({at.x, at.y + ui.px(3), wide, 1}, ui.palette.line);
         ImGui::Dummy({wide, ui.px(7)});
     }
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const bool clicked = ImGui::InvisibleButton(action.word, {wide, high});
     if (ImGui::IsItemHovered() && mouse_moved()) ui.at.menu_line = line;
     const bool chosen = ui.at.menu_line == line;
-    if (chosen) fill(list, {at.x, at.y, wide, high}, ui.palette.line, ui.px(4));
+    if (chosen) fill({at.x, at.y, wide, high}, ui.palette.line, ui.px(4));
     if (chosen && ui.at.menu_moved) ImGui::SetScrollHereY();
     const float y = at.y + ui.px(4);
-    if (action.on != nullptr && action.on(view)) put(list, regular(ui), at.x + ui.px(6), y, ui.palette.accent, "✓");
-    put(list, regular(ui), at.x + ui.px(26), y, ui.palette.ink, action.name);
-    put_right(list, regular(ui), at.x + wide - ui.px(8), y, ui.palette.faint, text_of(keys.of(action)));
+    if (action.on != nullptr && action.on(view)) put(regular(ui), at.x + ui.px(6), y, ui.palette.accent, "✓");
+    put(regular(ui), at.x + ui.px(26), y, ui.palette.ink, action.name);
+    put_right(regular(ui), at.x + wide - ui.px(8), y, ui.palette.faint, text_of(ui.keys.of(action)));
     return clicked;
 }
 
-float width_wanted(const Ui& ui, const KeyBindings& keys, const std::vector<const Action*>& lines) {
+float width_wanted(const Ui& ui, const std::vector<const Action*>& lines) {
     float wide = 0;
     for (const Action* action : lines)
-        wide = std::max(wide, width_of(regular(ui), action->name) + width_of(regular(ui), text_of(keys.of(*action))));
+        wide =
+            std::max(wide, width_of(regular(ui), action->name) + width_of(regular(ui), text_of(ui.keys.of(*action))));
     return wide + ui.px(26 + 28 + 8);
 }
 
@@ -65,8 +65,7 @@ void block_panels(const Ui& ui) {
 
 }  // namespace
 
-float draw_menu_names(Ui& ui, const Box& box, float left) {
-    ImDrawList& list = *ImGui::GetWindowDrawList();
+float draw_menu_names(const Ui& ui, const Box& box, float left) {
     const bool tight = box.wide < ui.px(420);
     const Face face = tight ? small(ui) : regular(ui);
     const float margin = ui.px(tight ? 4 : 9);
@@ -81,20 +80,20 @@ float draw_menu_names(Ui& ui, const Box& box, float left) {
         else if (hovered && mouse_moved() && ui.at.menu && ui.at.menu != menu)
             open(ui.at, menu);
         if (ui.at.menu == menu) ui.at.menu_left = left;
-        if (hovered || ui.at.menu == menu) fill(list, place.inset(ui.px(3)), ui.palette.raised, ui.px(4));
-        put(list, face, left + margin, box.y + (box.high - face.size) / 2, ui.palette.ink, name_of(menu));
+        if (hovered || ui.at.menu == menu) fill(place.inset(ui.px(3)), ui.palette.raised, ui.px(4));
+        put(face, left + margin, box.y + (box.high - face.size) / 2, ui.palette.ink, name_of(menu));
         left = place.right();
     }
     return left;
 }
 
-void draw_open_menu(Ui& ui, const KeyBindings& keys, Viewer& view) {
+void draw_open_menu(const Ui& ui, Viewer& view) {
     if (!ui.at.menu) return;
     const std::vector<const Action*> lines = actions_of(*ui.at.menu);
     const ImVec2 all = ImGui::GetIO().DisplaySize;
-    const float padding = ui.px(6), wide = width_wanted(ui, keys, lines), top = ui.layout.bar.bottom();
+    const float padding = ui.px(6), wide = width_wanted(ui, lines), top = ui.layout.bar.bottom();
     float high = 2 * padding;
-    for (const Action* action : lines) high += ui.fonts.regular_size + ui.px(action->group ? 15 : 8);
+    for (const Action* action : lines) high += ui.fonts.regular.size + ui.px(action->group ? 15 : 8);
     const bool scrolls = high > all.y - top - ui.px(4);
     const float whole = wide + 2 * padding + (scrolls ? ui.px(12) : 0);
     block_panels(ui);
@@ -109,7 +108,7 @@ void draw_open_menu(Ui& ui, const KeyBindings& keys, Viewer& view) {
                      ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNav);
     const Action* wanted = nullptr;
     for (std::size_t i = 0; i < lines.size(); ++i)
-        if (draw_line(ui, keys, view, *lines[i], static_cast<int>(i), wide)) wanted = lines[i];
+        if (draw_line(ui, view, *lines[i], static_cast<int>(i), wide)) wanted = lines[i];
     ui.at.menu_moved = false;
     const bool elsewhere = !ImGui::IsWindowHovered() && !has_mouse(ui.layout.bar);
     ImGui::End();

@@ -23,7 +23,7 @@ float longest_width(const Face& face, const std::vector<std::string>& labels, st
 
 std::vector<Pane> lay_panes(const ViewedRuns& runs, const ViewState& state, const Fonts& fonts, const Box& panel,
                             float scale) {
-    const Face face{fonts.small, fonts.small_size};
+    const Face& face = fonts.small;
     const float row_label = longest_width(
         face, runs.head().kind == AttentionKind::encoder ? runs.source_labels() : runs.labels(), runs.rows());
     const float key_label =

@@ -15,19 +15,19 @@ namespace vantage::view {
 namespace {
 
 /// Remembers the box of the last item, if its area is active.
-void note_area(PromptUi& ui, Area area) {
+void note_area(const Ui& ui, Area area) {
     if (ui.at.area != area) return;
     const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
     ui.at.area_box = {from.x, from.y, to.x - from.x, to.y - from.y};
 }
 
 /// Format of a number; the typed text while it is typed.
-std::string shape_of(const PromptUi& ui, Area area, const char* default_shape) {
+std::string shape_of(const Ui& ui, Area area, const char* default_shape) {
     return ui.at.area == area && !ui.at.typed.empty() ? ui.at.typed + "▏" : default_shape;
 }
 
 /// The name of a number; the field follows.
-void name_field(const PromptUi& ui, const char* name, float wide) {
+void name_field(const Ui& ui, const char* name, float wide) {
     ImGui::SameLine(0, ui.px(12));
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", name);
@@ -35,7 +35,7 @@ void name_field(const PromptUi& ui, const char* name, float wide) {
     ImGui::SetNextItemWidth(ui.px(wide));
 }
 
-void number_field(PromptUi& ui, Area area, const char* name, const char* id, double& value, float step, float maximum,
+void number_field(const Ui& ui, Area area, const char* name, const char* id, double& value, float step, float maximum,
                   const char* shape) {
     name_field(ui, name, 54);
     auto edited = static_cast<float>(value);
@@ -44,7 +44,7 @@ void number_field(PromptUi& ui, Area area, const char* name, const char* id, dou
     note_area(ui, area);
 }
 
-void whole_field(PromptUi& ui, Area area, const char* name, const char* id, std::int64_t& value, int maximum,
+void whole_field(const Ui& ui, Area area, const char* name, const char* id, std::int64_t& value, int maximum,
                  float wide) {
     name_field(ui, name, wide);
     auto edited = static_cast<int>(std::min<std::int64_t>(value, maximum));
@@ -55,17 +55,17 @@ void whole_field(PromptUi& ui, Area area, const char* name, const char* id, std:
 
 }  // namespace
 
-void draw_prompt(PromptUi ui) {
+void draw_prompt(const Ui& ui, Viewer& view) {
     const Box& box = ui.layout.prompt;
     const Panel panel("prompt", box);
     if (!panel) return;
-    if (!ui.live.commanded()) {
-        ImGui::SetCursorScreenPos({box.x + ui.px(12), std::round(box.y + (box.high - ui.fonts.regular_size) / 2)});
+    if (!ui.run.live.commanded()) {
+        ImGui::SetCursorScreenPos({box.x + ui.px(12), std::round(box.y + (box.high - ui.fonts.regular.size) / 2)});
         ImGui::TextDisabled("A program runs this model.");
         return;
     }
     ImGui::SetCursorScreenPos({box.x + ui.px(12), std::round(box.y + (box.high - ImGui::GetFrameHeight()) / 2)});
-    const ModelConfig& config = config_of(ui.live.model());
+    const ModelConfig& config = config_of(ui.run.live.model());
     const bool writes = config.kind != ModelKind::encoder, wide_enough = writes && box.wide > ui.px(720);
     const float others = wide_enough ? ui.px(544) : ui.px(96);
     ImGui::SetNextItemWidth(std::max(ui.px(120), box.wide - others));
@@ -89,15 +89,15 @@ void draw_prompt(PromptUi ui) {
         whole_field(ui, Area::length, "tokens", "##tokens", ui.at.max_tokens, max_length, 48);
     }
     ImGui::SameLine(0, ui.px(12));
-    const Activity activity = ui.activity;
+    const Activity activity = ui.run.frame->version.activity;
     const bool busy = activity == Activity::reading || activity == Activity::writing;
     const ImVec2 size{box.right() - ui.px(12) - ImGui::GetCursorScreenPos().x, 0};
     const bool pressed = ImGui::Button(busy ? "Stop" : "Run", size);
     note_area(ui, Area::run);
     if (pressed)
-        ui.view.run_or_stop();
+        view.run_or_stop();
     else if (entered && !busy)
-        ui.view.run_prompt();
+        view.run_prompt();
 }
 
 }  // namespace vantage::view

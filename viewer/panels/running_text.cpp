@@ -24,21 +24,20 @@ void TextLabels::update(const TextNow& now, const Fonts& fonts) {
 }
 
 void RunningText::update(const TextNow& now, const Fonts& fonts, float scale, float wide) {
-    if (const Form form{now.run, fonts.regular_size, scale, wide}; form_ != form) *this = {}, form_ = form;
+    if (const Form form{now.run, fonts.regular.size, scale, wide}; form_ != form) *this = {}, form_ = form;
     for (std::size_t i = tokens_.size(); i < now.texts.size(); ++i) place(now.texts[i], fonts);
 }
 
 void RunningText::place(const std::string& raw, const Fonts& fonts) {
-    const Face face{fonts.regular, fonts.regular_size};
     const auto px = [&](float logical) { return std::round(logical * form_.scale); };
     const float line = px(text_line), high = line - px(4);
     const bool breaks = raw.find('\n') != std::string::npos;
     std::string text = breaks ? "↵" : fonts.legible(without_controls(raw));
     if (text.empty()) text = "·";
     const std::size_t blank = std::min(text.find_first_not_of(' '), text.size() - 1);
-    const float space = width_of(face, std::string_view(text).substr(0, blank));
+    const float space = width_of(fonts.regular, std::string_view(text).substr(0, blank));
     text.erase(0, blank);
-    const float width = std::max(width_of(face, text), px(6));
+    const float width = std::max(width_of(fonts.regular, text), px(6));
     x_ += space;  // between words, outside of a token's box
     if (x_ + width > form_.wide && x_ > space) x_ = 0, y_ += line;
     tokens_.push_back({{x_, y_, width, high}, std::move(text)});

@@ -11,7 +11,7 @@
 namespace vantage::view {
 namespace {
 
-ImU32 activity_colour(const StatusUi& ui, Activity activity) {
+ImU32 activity_colour(const Ui& ui, Activity activity) {
     switch (activity) {
         case Activity::reading:
         case Activity::writing: return ui.palette.accent;
@@ -23,39 +23,36 @@ ImU32 activity_colour(const StatusUi& ui, Activity activity) {
 /// Texts from right to left, separated by spaces.
 class Pieces {
 public:
-    Pieces(const StatusUi& ui, ImDrawList& list, float right, float left, float y)
-        : ui_(ui), list_(list), right_(right), left_(left), y_(y) {}
+    Pieces(const Ui& ui, float right, float left, float y) : ui_(ui), right_(right), left_(left), y_(y) {}
     /// Draws a text if it fits. Otherwise it and all later, less important ones are left out.
     void text(std::string_view text, ImU32 colour, bool dot = false) {
         const float marked = dot ? ui_.px(18) : 0;
         full_ = full_ || right_ - width_of(small(ui_), text) - marked < left_;
         if (full_) return;
-        right_ = put_right(list_, small(ui_), right_, y_, colour, text) - ui_.px(18) - marked;
+        right_ = put_right(small(ui_), right_, y_, colour, text) - ui_.px(18) - marked;
         if (dot)
-            list_.AddCircleFilled({right_ + ui_.px(27), std::round(y_ + ui_.fonts.small_size * 0.55f)}, ui_.px(4),
-                                  colour, 16);
+            window_list().AddCircleFilled({right_ + ui_.px(27), std::round(y_ + ui_.fonts.small.size * 0.55f)},
+                                          ui_.px(4), colour, 16);
     }
 
 private:
     const Ui& ui_;
-    ImDrawList& list_;
     float right_, left_, y_;
     bool full_ = false;
 };
 
 /// Draws a message in the bar, or in a line below if it does not fit.
-void draw_message(const StatusUi& ui, ImDrawList& list, float left, ImU32 colour, const std::string& text) {
+void draw_message(const Ui& ui, float left, ImU32 colour, const std::string& text) {
     const Box& bar = ui.layout.bar;
     const Face face = small(ui);
     const float right = bar.right() - ui.px(16), y = std::round((bar.high - face.size) / 2);
     if (right - width_of(face, text) >= left) {
-        put_right(list, face, right, y, colour, text);
+        put_right(face, right, y, colour, text);
         return;
     }
     const Box line{bar.x, bar.bottom(), bar.wide, face.size + ui.px(12)};
-    ImDrawList& above = *ImGui::GetForegroundDrawList();
-    fill(above, line, ui.palette.raised);
-    put(above, face, line.x + ui.px(17), line.y + ui.px(6), colour, fitted(face, text, line.wide - ui.px(34)));
+    fill(line, ui.palette.raised, 0, foreground());
+    put(face, line.x + ui.px(17), line.y + ui.px(6), colour, fitted(face, text, line.wide - ui.px(34)), foreground());
 }
 
 /// Names the worst row.
@@ -67,11 +64,11 @@ std::string off_rows_text(std::span<const OffRow> rows) {
     return text;
 }
 
-std::string viewing_text(const StatusUi& ui) {
-    return format("viewing token {} of {}", std::min(*ui.state.rows, ui.all_rows), ui.all_rows);
+std::string viewing_text(const Ui& ui) {
+    return format("viewing token {} of {}", std::min(*ui.state.rows, ui.focus.all_rows), ui.focus.all_rows);
 }
 
-void draw_figures(const StatusUi& ui, Pieces& pieces) {
+void draw_figures(const Ui& ui, Pieces& pieces) {
     const Palette& p = ui.palette;
     if (!ui.run.frame->off_rows.empty())
         pieces.text(off_rows_text(ui.run.frame->off_rows), p.bad);
@@ -95,7 +92,7 @@ void draw_figures(const StatusUi& ui, Pieces& pieces) {
 
 }  // namespace
 
-void draw_status_bar(StatusUi ui) {
+void draw_status_bar(const Ui& ui) {
     const Box& box = ui.layout.bar;
     ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, 0);
     ImGui::PushStyleColor(ImGuiCol_WindowBg, ui.palette.background);
@@ -103,13 +100,12 @@ void draw_status_bar(StatusUi ui) {
     ImGui::PopStyleColor();
     ImGui::PopStyleVar();
     const float left = draw_menu_names(ui, box, box.x + ui.px(8)) + ui.px(24);
-    ImDrawList& list = *ImGui::GetWindowDrawList();
-    Pieces pieces(ui, list, box.right() - ui.px(16), left, std::round((box.high - ui.fonts.small_size) / 2));
+    Pieces pieces(ui, box.right() - ui.px(16), left, std::round((box.high - ui.fonts.small.size) / 2));
     const auto error = ui.run.live.error();
     if (error)
-        draw_message(ui, list, left, ui.palette.bad, error->message);
+        draw_message(ui, left, ui.palette.bad, error->message);
     else if (!ui.at.note.empty())
-        draw_message(ui, list, left, ui.palette.accent, ui.at.note);
+        draw_message(ui, left, ui.palette.accent, ui.at.note);
     else
         draw_figures(ui, pieces);
 }
@@ -118,8 +114,8 @@ void draw_too_small(const Ui& ui) {
     const ImVec2 all = ImGui::GetIO().DisplaySize;
     const std::string text =
         format("the window is too small: it needs {:.0f} × {:.0f} pixels", ui.px(min_width), ui.px(min_height));
-    put_middle(*ImGui::GetForegroundDrawList(), small(ui), all.x / 2, (all.y - ui.fonts.small_size) / 2, ui.palette.ink,
-               fitted(small(ui), text, all.x - ui.px(8)));
+    put_middle(small(ui), all.x / 2, (all.y - ui.fonts.small.size) / 2, ui.palette.ink,
+               fitted(small(ui), text, all.x - ui.px(8)), foreground());
 }
 
 }  // namespace vantage::view

@@ -10,7 +10,7 @@
 namespace vantage::view {
 namespace {
 
-void scrub(TimelineUi& ui, const Box& track, std::int64_t all) {
+void scrub(const Ui& ui, const Box& track, std::int64_t all) {
     ImGui::SetCursorScreenPos({track.x, track.y - ui.px(8)});
     ImGui::InvisibleButton("time", {track.wide, track.high + ui.px(16)});
     if (!ImGui::IsItemActive() || all == 0) return;
@@ -18,8 +18,8 @@ void scrub(TimelineUi& ui, const Box& track, std::int64_t all) {
     show_rows(ui.state, static_cast<std::int64_t>(std::ceil(share * static_cast<float>(all))), all);
 }
 
-void draw_ticks(const TimelineUi& ui, ImDrawList& list, const Box& track, std::int64_t all, std::int64_t shown) {
-    const std::int64_t prompt = ui.focus.row_slots.slot_of(ui.version.given_of(ui.focus.head.kind));
+void draw_ticks(const Ui& ui, const Box& track, std::int64_t all, std::int64_t shown) {
+    const std::int64_t prompt = ui.focus.row_slots.slot_of(ui.run.frame->version.given_of(ui.focus.head.kind));
     const float step = track.wide / static_cast<float>(std::max<std::int64_t>(all, 1));
     const auto every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(ui.px(3) / step)));
     for (std::int64_t i = 0; i < all; i += every) {
@@ -27,29 +27,28 @@ void draw_ticks(const TimelineUi& ui, ImDrawList& list, const Box& track, std::i
         const ImU32 colour = i >= shown ? ui.palette.line : written ? ui.palette.accent : ui.palette.faint;
         const float high = written ? track.high : track.high * 0.55f, x = track.x + static_cast<float>(i) * step;
         const float wide = std::max(1.0f, std::min(ui.px(3), std::floor(step * static_cast<float>(every)) - 1));
-        fill(list, {std::round(x), track.bottom() - high, wide, high}, colour, wide > 2 ? 1.0f : 0.0f);
+        fill({std::round(x), track.bottom() - high, wide, high}, colour, wide > 2 ? 1.0f : 0.0f);
     }
     const float at = track.x + static_cast<float>(shown) * step;
-    fill(list, {std::round(at) - ui.px(1), track.y - ui.px(4), ui.px(2), track.high + ui.px(8)}, ui.palette.strong);
+    fill({std::round(at) - ui.px(1), track.y - ui.px(4), ui.px(2), track.high + ui.px(8)}, ui.palette.strong);
 }
 
 }  // namespace
 
-void draw_timeline(TimelineUi ui) {
+void draw_timeline(const Ui& ui) {
     const Box& box = ui.layout.timeline;
     const Panel panel("timeline", box);
     if (!panel) return;
-    ImDrawList& list = *ImGui::GetWindowDrawList();
     const std::int64_t all = ui.focus.all_rows;
     const std::int64_t shown = ui.state.rows ? std::min(*ui.state.rows, all) : all;
     const std::string what = format("{}token {} of {} · {} prompt tokens", ui.state.rows ? "viewing " : "", shown, all,
-                                    ui.version.given_of(ui.focus.head.kind));
+                                    ui.run.frame->version.given_of(ui.focus.head.kind));
     const float left = box.x + ui.px(12);
-    put(list, bold(ui), left, box.y + ui.px(9), ui.state.rows ? ui.palette.accent : ui.palette.strong, "Time");
-    put_right(list, small(ui), box.right() - ui.px(12), box.y + ui.px(11), ui.palette.faint, what);
+    put(bold(ui), left, box.y + ui.px(9), ui.state.rows ? ui.palette.accent : ui.palette.strong, "Time");
+    put_right(small(ui), box.right() - ui.px(12), box.y + ui.px(11), ui.palette.faint, what);
     const Box track{left, box.y + ui.px(36), box.wide - ui.px(24), ui.px(16)};
     scrub(ui, track, all);
-    draw_ticks(ui, list, track, all, shown);
+    draw_ticks(ui, track, all, shown);
 }
 
 }  // namespace vantage::view

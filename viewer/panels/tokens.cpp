@@ -27,7 +27,7 @@ struct TextBlock {
 };
 
 /// The keys' text, and for cross-attention the queries' text below it.
-std::vector<TextBlock> text_blocks(const TextUi& ui, float wide) {
+std::vector<TextBlock> text_blocks(const Ui& ui, float wide) {
     const bool cross = ui.focus.head.kind == AttentionKind::cross, source = ui.focus.head.kind != AttentionKind::self;
     if (source) ui.run.running_source.update({ui.run.tokens.run, ui.run.tokens.source_texts}, ui.fonts, ui.scale, wide);
     if (!source || cross)
@@ -40,17 +40,16 @@ std::vector<TextBlock> text_blocks(const TextUi& ui, float wide) {
     return blocks;
 }
 
-ImU32 shade_of(const TextUi& ui) { return faded(ui.palette.accent, ui.palette.dark ? 0.62f : 0.5f); }
+ImU32 shade_of(const Ui& ui) { return faded(ui.palette.accent, ui.palette.dark ? 0.62f : 0.5f); }
 
-ImU32 text_colour(const TextUi& ui, std::int64_t token, std::int64_t query) {
+ImU32 text_colour(const Ui& ui, std::int64_t token, std::int64_t query) {
     return ui.run.frame->causal && token > query ? ui.palette.faint
            : ui.palette.dark                     ? ui.palette.strong
                                                  : ui.palette.ink;
 }
 
 /// Lines from the query to its top keys: arcs over one text, or lines between two.
-void draw_lines(const TextUi& ui, ImDrawList& list, const TextBlock& keys, const TextBlock& queries, ImVec2 origin,
-                std::int64_t query) {
+void draw_lines(const Ui& ui, const TextBlock& keys, const TextBlock& queries, ImVec2 origin, std::int64_t query) {
     const auto& reading = ui.run.frame->reading;
     if (!reading || reading->head != ui.focus.head || reading->query != query || !queries.has(query)) return;
     const Box from = queries.box(query);
@@ -61,13 +60,13 @@ void draw_lines(const TextUi& ui, ImDrawList& list, const TextBlock& keys, const
             b{origin.x + to.x + to.wide / 2, origin.y + (keys.queries ? to.y : to.bottom())};
         const float rise =
             keys.queries ? std::clamp(std::abs(a.x - b.x) * 0.12f, ui.px(6), ui.px(26)) : (a.y - b.y) / 2;
-        list.AddBezierCubic(a, {a.x, a.y - rise}, {b.x, keys.queries ? b.y - rise : b.y + rise}, b,
-                            faded(ui.palette.accent, std::sqrt(top.weight)), ui.px(1.0f + 2.5f * top.weight));
+        window_list().AddBezierCubic(a, {a.x, a.y - rise}, {b.x, keys.queries ? b.y - rise : b.y + rise}, b,
+                                     faded(ui.palette.accent, std::sqrt(top.weight)), ui.px(1.0f + 2.5f * top.weight));
     }
 }
 
 /// Scrolls to a new query by whole lines, unless the mouse is in the text.
-void show_query(TextUi& ui, const TextBlock& queries, float above, std::int64_t query) {
+void show_query(const Ui& ui, const TextBlock& queries, float above, std::int64_t query) {
     if (query == ui.at.shown_query || !queries.has(query) || ui.at.token) return;
     const Box box = queries.box(query);
     const float line = ui.px(text_line), y = above + box.y, top = ImGui::GetScrollY(), high = ImGui::GetWindowHeight();
@@ -91,7 +90,7 @@ std::int64_t stepped(const TextBlock& text, std::int64_t from, std::array<int, 2
 }
 
 /// Draws the tokens and handles clicks on them.
-void draw_block(TextUi& ui, ImDrawList& list, const TextBlock& block, ImVec2 origin, std::int64_t query) {
+void draw_block(const Ui& ui, const TextBlock& block, ImVec2 origin, std::int64_t query) {
     const Excerpt* read = ui.run.frame->read.get();
     const Box& panel = ui.layout.tokens;
     const float top = origin.y + block.top;
@@ -101,9 +100,9 @@ void draw_block(TextUi& ui, ImDrawList& list, const TextBlock& block, ImVec2 ori
         const Box at{std::round(origin.x + token.box.x), std::round(top + token.box.y), std::round(token.box.wide),
                      token.box.high};
         if (const float weight = block.keys && read != nullptr ? read->at(query, i) : NAN; !std::isnan(weight))
-            fill(list, at, faded(shade_of(ui), ui.position(weight)));
-        if (i == query && block.queries) outline(list, at, ui.palette.accent, 1, ui.px(3));
-        put(list, regular(ui), at.x, at.y + ui.px(3), text_colour(ui, i, query), token.text);
+            fill(at, faded(shade_of(ui), ui.position(weight)));
+        if (i == query && block.queries) outline(at, ui.palette.accent, 1, ui.px(3));
+        put(regular(ui), at.x, at.y + ui.px(3), text_colour(ui, i, query), token.text);
         if (!is_pointed_at(at)) continue;
         const std::int64_t slot = block.slots.slot_of(i);
         if (block.queries) ui.at.token = slot;
@@ -112,17 +111,16 @@ void draw_block(TextUi& ui, ImDrawList& list, const TextBlock& block, ImVec2 ori
     }
 }
 
-std::string text_heading(const TextUi& ui) {
-    const bool b = ui.focus.two != nullptr && ui.focus.two->shown == ShownRuns::b;
-    return std::string(ui.focus.head.kind == AttentionKind::cross ? "Source and text" : "Text") +
-           (ui.focus.two == nullptr ? ""
-            : b                     ? " of B"
-                                    : " of A");
+std::string text_heading(const Ui& ui) {
+    const bool b = ui.focus.two && ui.focus.two->shown == ShownRuns::b;
+    return std::string(ui.focus.head.kind == AttentionKind::cross ? "Source and text" : "Text") + (!ui.focus.two ? ""
+                                                                                                   : b ? " of B"
+                                                                                                       : " of A");
 }
 
 }  // namespace
 
-void draw_tokens(TextUi ui) {
+void draw_tokens(const Ui& ui) {
     const Box& box = ui.layout.tokens;
     const Panel panel("tokens", box);
     if (!panel) return;
@@ -134,11 +132,10 @@ void draw_tokens(TextUi ui) {
     const std::string what = query >= 0 ? "shaded by the attention of “" +
                                               label_of(ui.focus.row_labels, ui.focus.row_slots.slot_of(query)) + "”"
                                         : "";
-    heading(ui, *ImGui::GetWindowDrawList(), box, text_heading(ui), what);
+    heading(ui, box, text_heading(ui), what);
     ImGui::SetCursorScreenPos({box.x + ui.px(12), box.y + ui.px(text_above)});
     const float line = ui.px(text_line), room = box.high - ui.px(text_above) - ui.px(text_below) + ui.px(2);
     ImGui::BeginChild("running text", {box.wide - ui.px(24), std::max(1.0f, std::floor(room / line)) * line});
-    ImDrawList& list = *ImGui::GetWindowDrawList();
     const std::vector<TextBlock> blocks = text_blocks(ui, box.wide - ui.px(24) - ui.px(12));
     const TextBlock &keys = blocks.front(), &queries = blocks.back();
     const float above = ui.state.lines && keys.queries ? line : 0;  // for arcs over the first line
@@ -152,8 +149,8 @@ void draw_tokens(TextUi ui) {
             step));
     show_query(ui, queries, above, query);
     ui.at.token.reset();
-    for (const TextBlock& block : blocks) draw_block(ui, list, block, origin, query);
-    if (ui.state.lines) draw_lines(ui, list, keys, queries, origin, query);
+    for (const TextBlock& block : blocks) draw_block(ui, block, origin, query);
+    if (ui.state.lines) draw_lines(ui, keys, queries, origin, query);
     ImGui::Dummy({1, origin.y + std::max(keys.bottom(), queries.bottom()) + ui.px(4) - ImGui::GetCursorScreenPos().y});
     ImGui::EndChild();
 }

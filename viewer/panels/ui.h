@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "viewer/panels/key_bindings.h"
 #include "viewer/panels/layout.h"
 #include "viewer/panels/map_view.h"
+#include "viewer/panels/run_view.h"
 #include "viewer/panels/running_text.h"
 #include "viewer/panels/theme.h"
 
@@ -41,7 +43,6 @@ struct TwoRuns {
     ShownRuns shown;                         ///< now
     std::array<const FrameData*, 2> frames;  ///< null: no such head
     std::array<std::string, 2> names;        ///< "A · f16"
-    const std::vector<Pane>& panes;
     /// Whether this run has a token on a slot; for the difference, both.
     bool has(ShownRuns run, const Alignment& slots, std::int64_t slot) const {
         return run == ShownRuns::a   ? slots.a.token(slot).has_value()
@@ -96,27 +97,12 @@ struct Figures {
     bool software = false, frozen = false;  ///< frozen: show no times
 };
 
-/// What every panel needs to draw itself, and what a click in it may change.
-struct Ui {
-    ViewState& state;
-    Interaction& at;
-    const Layout& layout;
-    const Fonts& fonts;
-    const Palette& palette;
-    float scale = 1;
-
-    /// Whole pixels of a length at a scale of 1.
-    float px(float logical) const;
-    /// Place of a value on the colour bar, from 0 to 1.
-    float position(float value) const;
-};
-
 /// The head in focus: its rows and columns.
 struct FocusedHead {
     HeadId head;
     const std::vector<std::string>&row_labels, &key_labels;
     const Slots &row_slots, &key_slots;  ///< of the run in front
-    const TwoRuns* two = nullptr;        ///< null: there is one run
+    std::optional<TwoRuns> two;          ///< nothing: there is one run
     std::int64_t all_rows = 0;           ///< of all tokens, also while fewer are shown
     std::int64_t own_column = 0;         ///< with relative positions: the column of distance 0
 };
@@ -126,6 +112,28 @@ struct Surface {
     Drawings& drawings;
     const gpu::Buffer& colours;  ///< the colour map, then that of differences: 256 words each
     const gpu::Buffer& picture;  ///< the image that the model sees, a word per pixel
+};
+
+/// What every panel needs to draw itself, and what a click in it may change.
+struct Ui {
+    ViewState& state;
+    Interaction& at;
+    const Layout& layout;
+    const Fonts& fonts;
+    const Palette& palette;
+    const KeyBindings& keys;
+    float scale = 1;
+    RunView& run;  ///< the one in front
+    const Figures& figures;
+    FocusedHead focus;
+    std::span<const HeadMeans> heads;  ///< of run.live.heads(), with the difference of two runs
+    const ValueRange& default_ends;    ///< of the colour bar
+    Surface surface;
+
+    /// Whole pixels of a length at a scale of 1.
+    float px(float logical) const;
+    /// Place of a value on the colour bar, from 0 to 1.
+    float position(float value) const;
 };
 
 /// A statistic as panels call it: of an image model the first token is "[CLS]", and distances are in patches.

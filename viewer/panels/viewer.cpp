@@ -373,41 +373,44 @@ void Viewer::draw_panels() {
     RunView &a = runs_.a(), &front = runs_.front().frame != nullptr ? runs_.front() : a;
     runs_.collect_numbers(front);
     const HeadId head = runs_.head();
-    std::optional<TwoRuns> two;
+    Ui ui{.state = state_,
+          .at = at_,
+          .layout = layout_,
+          .fonts = fonts_,
+          .palette = palette_of(state_.theme),
+          .keys = options_.keys,
+          .scale = options_.scale,
+          .run = front,
+          .figures = figures_,
+          .focus = {.head = head,
+                    .row_labels = head.kind == AttentionKind::encoder ? runs_.source_labels() : runs_.labels(),
+                    .key_labels = head.kind == AttentionKind::self ? runs_.labels() : runs_.source_labels(),
+                    .row_slots = runs_.row_slots(front),
+                    .key_slots = runs_.key_slots(front),
+                    .all_rows = runs_.all_rows(),
+                    .own_column = runs_.own_column()},
+          .heads = runs_.head_numbers(),
+          .default_ends = ends_.defaults(),
+          .surface = {drawings_, colours_, picture_}};
     if (const RunView* b = runs_.b())
-        two.emplace(TwoRuns{.comparison = *runs_.comparison(),
-                            .shown = runs_.shown(),
-                            .frames = {a.frame, b->frame},
-                            .names = {run_name(a.live, state_, false), run_name(b->live, state_, true)},
-                            .panes = panes_});
-    Ui ui{state_, at_, layout_, fonts_, palette_of(state_.theme), options_.scale};
-    const FocusedHead focus{.head = head,
-                            .row_labels = head.kind == AttentionKind::encoder ? runs_.source_labels() : runs_.labels(),
-                            .key_labels = head.kind == AttentionKind::self ? runs_.labels() : runs_.source_labels(),
-                            .row_slots = runs_.row_slots(front),
-                            .key_slots = runs_.key_slots(front),
-                            .two = two ? &*two : nullptr,
-                            .all_rows = runs_.all_rows(),
-                            .own_column = runs_.own_column()};
-    const Surface surface{drawings_, colours_, picture_};
-    const std::span<const HeadMeans> heads = runs_.head_numbers();
+        ui.focus.two.emplace(TwoRuns{.comparison = *runs_.comparison(),
+                                     .shown = runs_.shown(),
+                                     .frames = {a.frame, b->frame},
+                                     .names = {run_name(a.live, state_, false), run_name(b->live, state_, true)}});
     if (std::exchange(at_.leave_field, false)) ImGui::SetWindowFocus(nullptr);
     if (layout_.too_small) return draw_too_small(ui);
-    draw_status_bar({ui, front, figures_, focus.all_rows});
-    draw_head_map({ui, front, focus, heads, surface});
-    draw_focus({ui, front, focus, ends_.defaults(), surface}, panes_);
-    draw_numbers({ui, front, focus, heads});
-    draw_inspector({ui, front, focus});
-    if (front.tokens.seen)
-        draw_image({ui, front, focus, surface});
-    else
-        draw_tokens({ui, front, focus});
-    draw_timeline({ui, front.frame->version, focus});
-    draw_prompt({ui, front.live, front.frame->version.activity, *this});
-    if (at_.help) draw_help(ui, options_.keys);
-    if (at_.find) draw_find(ui, focus.row_labels, *this);
+    draw_status_bar(ui);
+    draw_head_map(ui);
+    draw_focus(ui, panes_);
+    draw_numbers(ui);
+    draw_inspector(ui);
+    front.tokens.seen ? draw_image(ui) : draw_tokens(ui);
+    draw_timeline(ui);
+    draw_prompt(ui, *this);
+    if (at_.help) draw_help(ui);
+    if (at_.find) draw_find(ui, *this);
     draw_area_frame(ui, panes_.back().places);
-    draw_open_menu(ui, options_.keys, *this);
+    draw_open_menu(ui, *this);
 }
 
 /// Texts and data of the same version, and all of that version's data. The data takes a newer version than the texts if

@@ -31,34 +31,30 @@ bool is_pointed_at(const Box& box) { return ImGui::IsWindowHovered() && has_mous
 
 bool mouse_moved() { return ImGui::GetIO().MouseDelta.x != 0 || ImGui::GetIO().MouseDelta.y != 0; }
 
-Face regular(const Ui& ui) { return {ui.fonts.regular, ui.fonts.regular_size}; }
-Face small(const Ui& ui) { return {ui.fonts.small, ui.fonts.small_size}; }
-Face bold(const Ui& ui) { return {ui.fonts.bold, ui.fonts.regular_size}; }
-Face title(const Ui& ui) { return {ui.fonts.title, ui.fonts.title_size}; }
-
 float width_of(const Face& face, std::string_view text) {
     return face.font->CalcTextSizeA(face.size, FLT_MAX, 0, text.data(), text.data() + text.size()).x;
 }
 
-float put(ImDrawList& list, const Face& face, float x, float y, ImU32 colour, std::string_view text) {
+float put(const Face& face, float x, float y, ImU32 colour, std::string_view text, ImDrawList& list) {
     const ImVec2 at{std::round(x), std::round(y)};
     list.AddText(face.font, face.size, at, colour, text.data(), text.data() + text.size());
     return at.x + width_of(face, text);
 }
 
-float put_right(ImDrawList& list, const Face& face, float right, float y, ImU32 colour, std::string_view text) {
+float put_right(const Face& face, float right, float y, ImU32 colour, std::string_view text) {
     const float left = right - width_of(face, text);
-    put(list, face, left, y, colour, text);
+    put(face, left, y, colour, text);
     return left;
 }
 
-void put_middle(ImDrawList& list, const Face& face, float middle, float y, ImU32 colour, std::string_view text) {
-    put(list, face, middle - width_of(face, text) / 2, y, colour, text);
+void put_middle(const Face& face, float middle, float y, ImU32 colour, std::string_view text, ImDrawList& list) {
+    put(face, middle - width_of(face, text) / 2, y, colour, text, list);
 }
 
-void put_upwards(ImDrawList& list, const Face& face, float middle, float bottom, ImU32 colour, std::string_view text) {
+void put_upwards(const Face& face, float middle, float bottom, ImU32 colour, std::string_view text) {
     // The text is laid out horizontally without clipping. Its vertices are then rotated about its beginning.
     const ImVec2 from{0, 0};
+    ImDrawList& list = window_list();
     list.PushClipRectFullScreen();
     const int first = list.VtxBuffer.Size;
     list.AddText(face.font, face.size, from, colour, text.data(), text.data() + text.size());
@@ -81,21 +77,21 @@ std::string fitted(const Face& face, std::string_view text, float width) {
     return "";
 }
 
-void fill(ImDrawList& list, const Box& box, ImU32 colour, float rounding) {
+void fill(const Box& box, ImU32 colour, float rounding, ImDrawList& list) {
     list.AddRectFilled({box.x, box.y}, {box.right(), box.bottom()}, colour, rounding);
 }
 
-void outline(ImDrawList& list, const Box& box, ImU32 colour, float thickness, float rounding) {
+void outline(const Box& box, ImU32 colour, float thickness, float rounding, ImDrawList& list) {
     list.AddRect({box.x, box.y}, {box.right(), box.bottom()}, colour, rounding, 0, thickness);
 }
 
-float heading(const Ui& ui, ImDrawList& list, const Box& box, std::string_view name, std::string_view what) {
+float heading(const Ui& ui, const Box& box, std::string_view name, std::string_view what) {
     const float y = box.y + ui.px(10), left = box.x + ui.px(12);
-    const float end = put(list, bold(ui), left, y, ui.palette.strong, name);
+    const float end = put(bold(ui), left, y, ui.palette.strong, name);
     const float room = box.right() - ui.px(12) - end - ui.px(12);
-    put_right(list, small(ui), box.right() - ui.px(12), y + (ui.fonts.regular_size - ui.fonts.small_size) * 0.7f,
+    put_right(small(ui), box.right() - ui.px(12), y + (ui.fonts.regular.size - ui.fonts.small.size) * 0.7f,
               ui.palette.faint, fitted(small(ui), what, room));
-    return y + ui.fonts.regular_size + ui.px(8);
+    return y + ui.fonts.regular.size + ui.px(8);
 }
 
 }  // namespace vantage::view

@@ -32,31 +32,32 @@ bool is_pointed_at(const Box& box);
 /// Whether it has moved since the last picture.
 bool mouse_moved();
 
-struct Face {
-    ImFont* font;
-    float size;
-};
-Face regular(const Ui& ui);
-Face small(const Ui& ui);
-Face bold(const Ui& ui);
-Face title(const Ui& ui);
+inline const Face& regular(const Ui& ui) { return ui.fonts.regular; }
+inline const Face& small(const Ui& ui) { return ui.fonts.small; }
+inline const Face& bold(const Ui& ui) { return ui.fonts.bold; }
+inline const Face& title(const Ui& ui) { return ui.fonts.title; }
 
 float width_of(const Face& face, std::string_view text);
+
+// ---- drawing: into the current window, or over all of them (`foreground`)
+inline ImDrawList& window_list() { return *ImGui::GetWindowDrawList(); }
+inline ImDrawList& foreground() { return *ImGui::GetForegroundDrawList(); }
 /// Text with its upper left corner at a whole pixel. Returns its right end.
-float put(ImDrawList& list, const Face& face, float x, float y, ImU32 colour, std::string_view text);
+float put(const Face& face, float x, float y, ImU32 colour, std::string_view text, ImDrawList& list = window_list());
 /// Ends at `right`. Returns its left end.
-float put_right(ImDrawList& list, const Face& face, float right, float y, ImU32 colour, std::string_view text);
+float put_right(const Face& face, float right, float y, ImU32 colour, std::string_view text);
 /// Around `middle`.
-void put_middle(ImDrawList& list, const Face& face, float middle, float y, ImU32 colour, std::string_view text);
+void put_middle(const Face& face, float middle, float y, ImU32 colour, std::string_view text,
+                ImDrawList& list = window_list());
 /// Rotated by 90°, reading upwards: begins at `bottom`, centred on `middle`.
-void put_upwards(ImDrawList& list, const Face& face, float middle, float bottom, ImU32 colour, std::string_view text);
+void put_upwards(const Face& face, float middle, float bottom, ImU32 colour, std::string_view text);
 /// The text, shortened with "…" if it does not fit.
 std::string fitted(const Face& face, std::string_view text, float width);
 
-void fill(ImDrawList& list, const Box& box, ImU32 colour, float rounding = 0);
-void outline(ImDrawList& list, const Box& box, ImU32 colour, float thickness = 1, float rounding = 0);
+void fill(const Box& box, ImU32 colour, float rounding = 0, ImDrawList& list = window_list());
+void outline(const Box& box, ImU32 colour, float thickness = 1, float rounding = 0, ImDrawList& list = window_list());
 
 /// A panel's heading: its name at the left, what it shows at the right.
-float heading(const Ui& ui, ImDrawList& list, const Box& box, std::string_view name, std::string_view what = {});
+float heading(const Ui& ui, const Box& box, std::string_view name, std::string_view what = {});
 
 }  // namespace vantage::view
