@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "runtime/graph/op_def.h"
-#include "viewer/data/head_means.h"
 #include "viewer/data/row_checkpoints.h"
+#include "viewer/data/view_data.h"
 #include "viewer/data/view_sources.h"
 #include "viewer/data/view_work.h"
 

@@ -1,6 +1,8 @@
 // Tiles of a head's map on the device: 64 × 64 cells of a level, computed from weights or from four tiles of the level
-// below.
+// below; which of them a part of the map needs; and the maps that name them.
 #pragma once
+
+#include <cstring>
 
 #include "viewer/data/tile_store.h"
 #include "viewer/data/view_data.h"
@@ -72,5 +74,38 @@ private:
     gpu::Buffer pool_;
     std::uint64_t made_ = 0, pooled_ = 0;
 };
+
+/// Host-visible maps in rotation, so that a frame in flight keeps its own.
+class MapRing {
+public:
+    MapRing(gpu::DeviceState& device, const char* name)
+        : buffer_(gpu::allocate(device, maps_in_flight * max_map_bytes, gpu::MemoryKind::shared, name)) {}
+    std::uint64_t write(const params::ViewTileMap& map, std::span<const std::uint32_t> words) {
+        next_ = (next_ + 1) % maps_in_flight;
+        std::byte* to = buffer_.mapped() + next_ * max_map_bytes;
+        std::memcpy(to, &map, sizeof map);
+        std::memcpy(to + sizeof map, words.data(), words.size_bytes());
+        return buffer_.address() + next_ * max_map_bytes;
+    }
+
+private:
+    static constexpr std::size_t maps_in_flight = 4;  // frames that may still read one
+    gpu::Buffer buffer_;
+    std::size_t next_ = 0;
+};
+
+/// Tiles of a level that a rectangle touches, their ends not included.
+struct TileRange {
+    std::int64_t first_row, last_row, first_column, last_column;
+    std::int64_t rows() const { return std::max<std::int64_t>(last_row - first_row, 0); }
+    std::int64_t columns() const { return std::max<std::int64_t>(last_column - first_column, 0); }
+};
+TileRange tiles_of(const Rectangle& part, const Extent& extent, int level);
+
+/// Of a tile, in tokens × tokens.
+double visible_area(const TileKey& key, const Rectangle& part);
+
+/// The finest level whose cells are at least a pixel and whose visible tiles fit the cache.
+int level_for(const Wanted& wanted, const Extent& extent, std::int64_t max_tiles);
 
 }  // namespace vantage::view

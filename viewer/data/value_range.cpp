@@ -1,10 +1,10 @@
-#include "viewer/data/value_range.h"
-
+// Places of values on a colour bar.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "runtime/base/format.h"
+#include "viewer/data/view_state.h"
 
 namespace vantage::view {
 

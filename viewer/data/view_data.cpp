@@ -11,9 +11,7 @@
 #include "viewer/data/head_board.h"
 #include "viewer/data/histogram.h"
 #include "viewer/data/hovered_weight.h"
-#include "viewer/data/map_ring.h"
 #include "viewer/data/slot_tables.h"
-#include "viewer/data/tile_range.h"
 #include "viewer/data/tiles.h"
 
 namespace vantage::view {

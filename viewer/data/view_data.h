@@ -12,15 +12,16 @@
 // overwritten, so a frame's commands end with a barrier from fragment shader reads to compute shader writes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "runtime/base/at.h"
 #include "viewer/data/alignment.h"
 #include "viewer/data/budget.h"
-#include "viewer/data/head_means.h"
 #include "viewer/data/live_model.h"
 #include "viewer/data/view_state.h"
 
@@ -110,6 +111,22 @@ struct SideSlots {
     std::uint64_t number = 0;  ///< increases with every change
     const Slots& rows_of(AttentionKind kind) const { return kind == AttentionKind::encoder ? source : own; }
     const Slots& keys_of(AttentionKind kind) const { return kind == AttentionKind::self ? own : source; }
+};
+
+inline constexpr double row_sum_tolerance = 2e-3;  ///< of |Σ p − 1|
+/// A row whose weights do not sum to 1.
+struct OffRow {
+    std::int64_t row = 0;
+    float sum = 0;
+};
+
+/// Means over the rows summed so far. NaN: undefined, or no row yet. As in runtime/inspect/head_statistics.h, causal
+/// attention skips the first three rows.
+struct HeadMeans {
+    std::int64_t rows = 0;  ///< summed up
+    std::array<double, head_statistic_count> mean{};
+    double worst_row_sum = 0;  ///< largest |Σ p − 1| of a row; NaN with a learned sink
+    double operator[](HeadStatistic s) const { return at(mean, s); }
 };
 
 struct FrameData {

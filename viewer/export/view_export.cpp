@@ -122,6 +122,18 @@ std::string table_csv(const ViewSubject& s, const std::string& run) {
 
 }  // namespace
 
+std::string base64(std::string_view bytes) {
+    constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string text;
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+        unsigned word = 0;
+        for (std::size_t j = 0; j < 3; ++j)
+            word = word << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0u);
+        for (std::size_t j = 0; j < 4; ++j) text += i + j > bytes.size() ? '=' : letters[word >> (18 - 6 * j) & 63u];
+    }
+    return text;
+}
+
 bool ViewSubject::hidden(std::int64_t row, std::int64_t column) const {
     const std::int64_t size = std::int64_t{1} << cells.level, first_row = cells.first_row + row * size,
                        first_column = cells.first_column + column * size, last = std::min(first_row + size, rows) - 1;

@@ -63,6 +63,9 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& sub
 /// The same in one line: "mini-world · layer 3 · head 1 · √ scale to 1 · sum …".
 std::string caption_of(const ViewSubject& subject);
 
+/// Bytes as letters (RFC 4648), for files that hold others.
+std::string base64(std::string_view bytes);
+
 /// A vector picture; the cells are an embedded image.
 std::string as_svg(const ViewSubject& subject);
 /// A self-contained page with pan, zoom and the weight under the mouse.

@@ -5,7 +5,6 @@
 
 #include "runtime/base/utf8.h"
 #include "runtime/picture/colour_map.h"
-#include "viewer/export/base64.h"
 #include "viewer/export/view_export.h"
 
 namespace vantage::view {

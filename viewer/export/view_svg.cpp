@@ -6,7 +6,6 @@
 #include "runtime/base/format.h"
 #include "runtime/base/utf8.h"
 #include "runtime/picture/png.h"
-#include "viewer/export/base64.h"
 #include "viewer/export/view_export.h"
 
 namespace vantage::view {

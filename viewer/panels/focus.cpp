@@ -5,7 +5,6 @@
 #include "params/view_draw.h"
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
-#include "viewer/panels/map_drawing.h"
 #include "viewer/panels/moves.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"

@@ -17,7 +17,15 @@ public:
         events_.push_back({std::move(event), order});
     }
     /// Delivers the events of one picture; false when some are left for the next.
-    bool deliver(ImGuiIO& io);
+    bool deliver(ImGuiIO& io) {
+        bool key = false;
+        while (!events_.empty() && !(key && events_.front().order != Order::any)) {
+            key = key || events_.front().order == Order::key;
+            events_.front().tell(io);
+            events_.pop_front();
+        }
+        return events_.empty();
+    }
 
 private:
     struct Event {

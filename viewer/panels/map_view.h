@@ -5,8 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "viewer/data/view_state.h"
-#include "viewer/panels/box.h"
+#include "viewer/panels/layout.h"
 
 namespace vantage::view {
 

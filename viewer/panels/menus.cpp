@@ -1,8 +1,7 @@
-#include "viewer/panels/menus.h"
-
+// The menus, for mouse and keyboard.
 #include <algorithm>
 
-#include "viewer/panels/key_bindings.h"
+#include "viewer/panels/panels.h"
 #include "viewer/panels/viewer.h"
 #include "viewer/panels/widgets.h"
 

@@ -1,8 +1,9 @@
-#include "viewer/panels/panes.h"
-
+// The maps in the panel of the focused head.
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/panels/panels.h"
+#include "viewer/panels/viewed_runs.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viewer/panels/layout.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {

@@ -8,7 +8,7 @@
 
 #include "runtime/picture/shown_text.h"
 #include "viewer/draw/fonts.h"
-#include "viewer/panels/box.h"
+#include "viewer/panels/layout.h"
 
 namespace vantage::view {
 

@@ -4,7 +4,6 @@
 
 #include "runtime/base/format.h"
 #include "runtime/picture/shown_text.h"
-#include "viewer/panels/menus.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 
