@@ -59,8 +59,8 @@ struct Pictures {
     void draw(int count) {
         for (int i = 0; i < count; ++i, ++drawn) {
             viewer.mouse_at(static_cast<float>(drawn % 320), static_cast<float>(drawn / 3 % 240));
-            if (drawn % 7 == 0) viewer.key({.key = Key::right}, EditKey::none, true);
-            if (drawn % 50 == 0) viewer.key({.character = U'?'}, EditKey::none, true);
+            if (drawn % 7 == 0) viewer.key({.key = Key::right}, no_edit_key, true);
+            if (drawn % 50 == 0) viewer.key({.character = U'?'}, no_edit_key, true);
             draw_at(drawn / 60.0);
         }
         gpu::wait_idle(device.state());

@@ -13,12 +13,10 @@
 
 namespace vantage::view {
 
-class HeadDistances {
+class HeadDistances : NotCopied {
 public:
     HeadDistances(const LiveModel& a, const LiveModel& b);
     ~HeadDistances();
-    HeadDistances(const HeadDistances&) = delete;
-    HeadDistances& operator=(const HeadDistances&) = delete;
 
     /// Adds missing rows of those shown (in slots), within `seconds` of device time. Does not wait. Returns whether
     /// there is more to do.

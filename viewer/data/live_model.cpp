@@ -3,12 +3,14 @@
 #include "runtime/session/session_access.h"
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <thread>
 
+#include "runtime/base/at.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
 #include "runtime/models/config.h"
@@ -17,15 +19,8 @@
 namespace vantage::view {
 
 const char* name_of(Activity activity) {
-    switch (activity) {
-        case Activity::idle: return "idle";
-        case Activity::reading: return "reading";
-        case Activity::writing: return "writing";
-        case Activity::paused: return "paused";
-        case Activity::ended: return "finished";
-        case Activity::failed: return "failed";
-    }
-    return "";
+    constexpr std::array names{"idle", "reading", "writing", "paused", "finished", "failed"};
+    return at(names, activity);
 }
 
 namespace {
@@ -92,7 +87,6 @@ struct LiveModel::State {
     Text text, source_text;
     std::shared_ptr<const Image> seen;
     std::optional<LiveError> error;
-    SessionStats stats;
 
     // ---- used by the model's thread only
     std::vector<std::int32_t> unread;  // the rest of the prompt, from `next_unread` on
@@ -136,7 +130,6 @@ struct LiveModel::State {
     bool works() const { return !paused || steps > 0 ? reads() || to_write > 0 : false; }
 
     void run();
-    std::function<void()> next_command();
     std::function<void()> first_command();
     void guarded(const std::function<void()>& what);
     void begin(const LivePrompt& prompt, const Sampling& sampling, std::int64_t tokens);
@@ -167,7 +160,6 @@ void LiveModel::State::publish(Activity now, std::optional<std::int64_t> rows) {
         version.source_rows = std::ssize(session.source_tokens());
         version.activity = now;
         version.tokens_per_second = seconds_per_token > 0 ? 1 / seconds_per_token : 0;
-        stats = session.stats();
     }
     if (options.on_version) options.on_version();
 }
@@ -301,19 +293,15 @@ std::function<void()> LiveModel::State::first_command() {
     return command;
 }
 
-// The next command; empty if there is work instead. Waits while there is neither.
-std::function<void()> LiveModel::State::next_command() {
-    std::unique_lock lock(mutex);
-    heard.wait(lock, [&] { return quit || !commands.empty() || works(); });
-    return quit ? nullptr : first_command();
-}
-
+// A command, or a step where there is none. Waits while there is neither.
 void LiveModel::State::run() {
     while (true) {
-        const std::function<void()> command = next_command();
+        std::function<void()> command;
         {
-            const std::lock_guard lock(mutex);
+            std::unique_lock lock(mutex);
+            heard.wait(lock, [&] { return quit || !commands.empty() || works(); });
             if (quit) return;
+            command = first_command();
         }
         guarded(command ? command : [this] { step(); });
     }
@@ -388,14 +376,6 @@ void LiveModel::step() {
     });
 }
 
-void LiveModel::go_on(std::int64_t tokens) {
-    state_->command([s = state_.get(), tokens] {
-        if (s->is_encoder()) return;
-        s->note_command();
-        s->to_write += tokens;
-    });
-}
-
 void LiveModel::read_on(std::vector<std::int32_t> ids) {
     state_->command([s = state_.get(), ids = std::move(ids)] {
         s->note_command();
@@ -428,11 +408,6 @@ void LiveModel::read_tokens(LiveTokens& mine) const {
 std::optional<LiveError> LiveModel::error() const {
     const std::lock_guard lock(state_->mutex);
     return state_->error;
-}
-
-SessionStats LiveModel::stats() const {
-    const std::lock_guard lock(state_->mutex);
-    return state_->stats;
 }
 
 const Model& LiveModel::model() const { return state_->model; }

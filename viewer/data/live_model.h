@@ -102,8 +102,6 @@ public:
     void resume();
     /// Generates one more token and pauses; also after the end of a run, while the context has room.
     void step();
-    /// Generates more tokens.
-    void go_on(std::int64_t tokens);
     /// Appends these tokens to the text.
     void read_on(std::vector<std::int32_t> ids);
     /// Runs `work` in the model's thread between two tokens; for a followed session in `publish`.
@@ -115,7 +113,6 @@ public:
     void read_tokens(LiveTokens& mine) const;
     /// The error that ended the run; cleared by the next start.
     std::optional<LiveError> error() const;
-    SessionStats stats() const;
 
     const Model& model() const;
     std::int64_t context() const;

@@ -6,11 +6,10 @@
 #include "runtime/base/at.h"
 #include "runtime/base/clock.h"
 #include "runtime/gpu/queue.h"
-#include "viewer/data/excerpt_reader.h"
+#include "viewer/data/exact_weights.h"
 #include "viewer/data/factors.h"
 #include "viewer/data/head_board.h"
 #include "viewer/data/histogram.h"
-#include "viewer/data/hovered_weight.h"
 #include "viewer/data/slot_tables.h"
 #include "viewer/data/tiles.h"
 

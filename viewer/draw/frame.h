@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/base/internal.h"
 #include "runtime/gpu/buffer.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/recording.h"
@@ -35,12 +36,10 @@ private:
 /// A buffer that several pictures read. It is written once, so that no write waits for pictures in flight.
 gpu::Buffer written_once(const Device& device, std::span<const std::byte> bytes, const char* name);
 
-class FrameRing {
+class FrameRing : NotCopied {
 public:
     explicit FrameRing(const Device& device);
     ~FrameRing();
-    FrameRing(const FrameRing&) = delete;
-    FrameRing& operator=(const FrameRing&) = delete;
 
     /// Whether the picture before the last is done: then `begin` waits for nothing.
     bool ready() const;

@@ -24,12 +24,10 @@ void copy_to_buffer(VkCommandBuffer commands, VkImage image, std::uint32_t width
 /// The bytes of such a buffer as a picture; `bgra`: blue comes first.
 Image image_of(const gpu::Buffer& pixels, std::uint32_t width, std::uint32_t height, bool bgra);
 
-class Picture {
+class Picture : NotCopied {
 public:
     Picture(const Device& device, std::uint32_t width, std::uint32_t height);
     ~Picture();
-    Picture(const Picture&) = delete;
-    Picture& operator=(const Picture&) = delete;
 
     Target target() const { return {view_, width_, height_}; }
     /// Before and after `paint`; after the frame is done, `image` has the pixels.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 
+#include "runtime/base/internal.h"
 #include "runtime/gpu/device_state.h"
 #include "vantage/device.h"
 
@@ -14,13 +15,11 @@ enum class Shading : std::uint8_t { ui, map, picture };
 inline constexpr std::size_t shading_count = 3;
 
 /// All of them for one format of target, made when first used.
-class DrawPipelines {
+class DrawPipelines : NotCopied {
 public:
     /// Throws unsupported when the device's queue does not draw.
     DrawPipelines(const Device& device, VkFormat target);
     ~DrawPipelines();
-    DrawPipelines(const DrawPipelines&) = delete;
-    DrawPipelines& operator=(const DrawPipelines&) = delete;
 
     VkPipeline of(Shading shading);
     VkPipelineLayout layout() const { return layout_; }

@@ -2,19 +2,10 @@
 
 #include <imgui_freetype.h>
 
-#include <array>
-
 #include "runtime/base/at.h"
 
 namespace vantage::view {
 namespace {
-
-constexpr std::size_t key_count = static_cast<std::size_t>(EditKey::none);
-
-constexpr std::array<ImGuiKey, key_count> toolkit_keys{
-    ImGuiKey_Tab, ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow, ImGuiKey_DownArrow, ImGuiKey_Home,
-    ImGuiKey_End, ImGuiKey_Delete,    ImGuiKey_Backspace,  ImGuiKey_Enter,   ImGuiKey_Escape,    ImGuiKey_Space,
-    ImGuiKey_A,   ImGuiKey_C,         ImGuiKey_V,          ImGuiKey_X,       ImGuiKey_Y,         ImGuiKey_Z};
 
 void copy_to(void* clipboard, const char* text) { static_cast<Clipboard*>(clipboard)->copy(text); }
 const char* paste_from(void* user) {
@@ -33,10 +24,10 @@ ImGuiContext* make_context() {
 #if IMGUI_VERSION_NUM < 18700
 
 void name_keys(ImGuiIO& io) {
-    for (std::size_t i = 0; i < key_count; ++i) io.KeyMap[toolkit_keys[i]] = static_cast<int>(i);
+    for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = key;
 }
 void send_key(ImGuiIO& io, EditKey key, bool down) {
-    if (key != EditKey::none) at(io.KeysDown, key) = down;
+    if (key != no_edit_key) at(io.KeysDown, key) = down;
 }
 void send_modifiers(ImGuiIO& io, bool control, bool shift, bool alt) {
     io.KeyCtrl = control;
@@ -48,7 +39,7 @@ void send_modifiers(ImGuiIO& io, bool control, bool shift, bool alt) {
 
 void name_keys(ImGuiIO&) {}
 void send_key(ImGuiIO& io, EditKey key, bool down) {
-    if (key != EditKey::none) io.AddKeyEvent(at(toolkit_keys, key), down);
+    if (key != no_edit_key) io.AddKeyEvent(key, down);
 }
 void send_modifiers(ImGuiIO& io, bool control, bool shift, bool alt) {
 #if IMGUI_VERSION_NUM < 18900

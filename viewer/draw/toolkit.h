@@ -7,40 +7,21 @@
 #include <functional>
 #include <string>
 
+#include "runtime/base/internal.h"
+
 namespace vantage::view {
 
-/// The keys that text fields want; all others are the viewer's own (actions.h).
-enum class EditKey : std::uint8_t {
-    tab,
-    left,
-    right,
-    up,
-    down,
-    home,
-    end,
-    remove,
-    backspace,
-    enter,
-    escape,
-    space,
-    a,
-    c,
-    v,
-    x,
-    y,
-    z,
-    none
-};
+/// The keys that text fields want, by the toolkit's names; all others are the viewer's own (actions.h).
+using EditKey = ImGuiKey;
+inline constexpr auto no_edit_key = static_cast<EditKey>(-1);
 
 /// Makes a context the current one while this lives: a program may have one of its own.
-class ContextInUse {
+class ContextInUse : NotCopied {
 public:
     explicit ContextInUse(ImGuiContext* context) : before_(ImGui::GetCurrentContext()) {
         ImGui::SetCurrentContext(context);
     }
     ~ContextInUse() { ImGui::SetCurrentContext(before_); }
-    ContextInUse(const ContextInUse&) = delete;
-    ContextInUse& operator=(const ContextInUse&) = delete;
 
 private:
     ImGuiContext* before_;
@@ -52,7 +33,7 @@ ImGuiContext* make_context();
 /// Tells the toolkit of a key, and of the modifiers as they are now.
 void send_key(ImGuiIO& io, EditKey key, bool down);
 void send_modifiers(ImGuiIO& io, bool control, bool shift, bool alt);
-/// Names the keys of EditKey, where the version wants names; once, after the context is made.
+/// Numbers the keys, where the version wants numbers; once, after the context is made.
 void name_keys(ImGuiIO& io);
 
 /// What text fields copy to and paste from.

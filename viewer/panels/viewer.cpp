@@ -97,10 +97,10 @@ void Viewer::modifiers(bool control, bool shift, bool alt) {
 
 void Viewer::key(const Shortcut& shortcut, EditKey edit, bool down) {
     // Tab goes through all panels, not through the fields of one.
-    if (edit != EditKey::tab)
+    if (edit != ImGuiKey_Tab)
         hear([edit, down](ImGuiIO& io) { send_key(io, edit, down); },
-             edit != EditKey::none ? InputQueue::Order::key : InputQueue::Order::any);
-    if (down && edit == EditKey::v && shortcut.control && at_.typing && options_.paste) fonts_.need(options_.paste());
+             edit != no_edit_key ? InputQueue::Order::key : InputQueue::Order::any);
+    if (down && edit == ImGuiKey_V && shortcut.control && at_.typing && options_.paste) fonts_.need(options_.paste());
     touch();
     if (down) alt_alone_ = false;
     if (!down || shortcut == Shortcut{}) return;

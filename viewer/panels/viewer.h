@@ -40,13 +40,11 @@ struct ViewerOptions {
 /// What an action asks of the owner of the window.
 enum class Request : std::uint8_t { none, picture, exports, quit };
 
-class Viewer {
+class Viewer : NotCopied {
 public:
     /// The model has been started, or will be. It lives longer.
     Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& options = {});
     ~Viewer();
-    Viewer(const Viewer&) = delete;
-    Viewer& operator=(const Viewer&) = delete;
 
     // ---- input; pixels from the upper left corner
     void mouse_at(float x, float y);

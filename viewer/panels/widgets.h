@@ -14,12 +14,10 @@ inline constexpr ImGuiWindowFlags fixed_window =
 void place_window(const Box& box);
 
 /// A window without decoration, open while the object lives; false if the box is empty.
-class Panel {
+class Panel : NotCopied {
 public:
     Panel(const char* name, const Box& box, ImGuiWindowFlags more = ImGuiWindowFlags_NoBringToFrontOnFocus);
     ~Panel();
-    Panel(const Panel&) = delete;
-    Panel& operator=(const Panel&) = delete;
     explicit operator bool() const { return open_; }
 
 private:

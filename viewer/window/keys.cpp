@@ -16,34 +16,34 @@ struct KnownKey {
     EditKey edit;
 };
 constexpr std::array known_keys = std::to_array<KnownKey>({
-    {GLFW_KEY_LEFT, Key::left, EditKey::left},
-    {GLFW_KEY_RIGHT, Key::right, EditKey::right},
-    {GLFW_KEY_UP, Key::up, EditKey::up},
-    {GLFW_KEY_DOWN, Key::down, EditKey::down},
-    {GLFW_KEY_HOME, Key::home, EditKey::home},
-    {GLFW_KEY_END, Key::end, EditKey::end},
-    {GLFW_KEY_PAGE_UP, Key::page_up, EditKey::none},
-    {GLFW_KEY_PAGE_DOWN, Key::page_down, EditKey::none},
-    {GLFW_KEY_INSERT, Key::insert, EditKey::none},
-    {GLFW_KEY_DELETE, Key::remove, EditKey::remove},
-    {GLFW_KEY_TAB, Key::tab, EditKey::tab},
-    {GLFW_KEY_ENTER, Key::enter, EditKey::enter},
-    {GLFW_KEY_KP_ENTER, Key::enter, EditKey::enter},
-    {GLFW_KEY_ESCAPE, Key::escape, EditKey::escape},
-    {GLFW_KEY_BACKSPACE, Key::backspace, EditKey::backspace},
-    {GLFW_KEY_SPACE, Key::none, EditKey::space},
-    {GLFW_KEY_A, Key::none, EditKey::a},
-    {GLFW_KEY_C, Key::none, EditKey::c},
-    {GLFW_KEY_V, Key::none, EditKey::v},
-    {GLFW_KEY_X, Key::none, EditKey::x},
-    {GLFW_KEY_Y, Key::none, EditKey::y},
-    {GLFW_KEY_Z, Key::none, EditKey::z},
+    {GLFW_KEY_LEFT, Key::left, ImGuiKey_LeftArrow},
+    {GLFW_KEY_RIGHT, Key::right, ImGuiKey_RightArrow},
+    {GLFW_KEY_UP, Key::up, ImGuiKey_UpArrow},
+    {GLFW_KEY_DOWN, Key::down, ImGuiKey_DownArrow},
+    {GLFW_KEY_HOME, Key::home, ImGuiKey_Home},
+    {GLFW_KEY_END, Key::end, ImGuiKey_End},
+    {GLFW_KEY_PAGE_UP, Key::page_up, no_edit_key},
+    {GLFW_KEY_PAGE_DOWN, Key::page_down, no_edit_key},
+    {GLFW_KEY_INSERT, Key::insert, no_edit_key},
+    {GLFW_KEY_DELETE, Key::remove, ImGuiKey_Delete},
+    {GLFW_KEY_TAB, Key::tab, ImGuiKey_Tab},
+    {GLFW_KEY_ENTER, Key::enter, ImGuiKey_Enter},
+    {GLFW_KEY_KP_ENTER, Key::enter, ImGuiKey_Enter},
+    {GLFW_KEY_ESCAPE, Key::escape, ImGuiKey_Escape},
+    {GLFW_KEY_BACKSPACE, Key::backspace, ImGuiKey_Backspace},
+    {GLFW_KEY_SPACE, Key::none, ImGuiKey_Space},
+    {GLFW_KEY_A, Key::none, ImGuiKey_A},
+    {GLFW_KEY_C, Key::none, ImGuiKey_C},
+    {GLFW_KEY_V, Key::none, ImGuiKey_V},
+    {GLFW_KEY_X, Key::none, ImGuiKey_X},
+    {GLFW_KEY_Y, Key::none, ImGuiKey_Y},
+    {GLFW_KEY_Z, Key::none, ImGuiKey_Z},
 });
 
 KnownKey known_key(int key) {
-    if (key >= GLFW_KEY_F1 && key <= GLFW_KEY_F12) return {key, function_key(key - GLFW_KEY_F1 + 1), EditKey::none};
+    if (key >= GLFW_KEY_F1 && key <= GLFW_KEY_F12) return {key, function_key(key - GLFW_KEY_F1 + 1), no_edit_key};
     const auto found = std::ranges::find(known_keys, key, &KnownKey::glfw);
-    return found != known_keys.end() ? *found : KnownKey{key, Key::none, EditKey::none};
+    return found != known_keys.end() ? *found : KnownKey{key, Key::none, no_edit_key};
 }
 
 /// The character of a key in the keyboard's layout, if there is one.
@@ -55,8 +55,7 @@ char32_t character_of(int key, int scancode) {
     return static_cast<char32_t>(name[0]);
 }
 
-}  // namespace
-
+/// Characters without Ctrl or Alt come through another callback and give no shortcut.
 Shortcut shortcut_of(int key, int scancode, int modifiers) {
     Shortcut shortcut{.key = known_key(key).key,
                       .control = (modifiers & GLFW_MOD_CONTROL) != 0,
@@ -70,12 +69,12 @@ Shortcut shortcut_of(int key, int scancode, int modifiers) {
     return shortcut;
 }
 
-EditKey edit_key_of(int key) { return known_key(key).edit; }
+}  // namespace
 
 void send_key(Viewer& viewer, int key, int scancode, int action, int modifiers) {
     viewer.modifiers((modifiers & GLFW_MOD_CONTROL) != 0, (modifiers & GLFW_MOD_SHIFT) != 0,
                      (modifiers & GLFW_MOD_ALT) != 0);
-    viewer.key(shortcut_of(key, scancode, modifiers), edit_key_of(key), action != GLFW_RELEASE);
+    viewer.key(shortcut_of(key, scancode, modifiers), known_key(key).edit, action != GLFW_RELEASE);
 }
 
 }  // namespace vantage::view

@@ -11,13 +11,11 @@
 
 namespace vantage::view {
 
-class Swapchain {
+class Swapchain : NotCopied {
 public:
     /// Takes over `surface`. Throws unsupported when the device's queue cannot show pictures on it.
     Swapchain(const Device& device, VkSurfaceKHR surface);
     ~Swapchain();
-    Swapchain(const Swapchain&) = delete;
-    Swapchain& operator=(const Swapchain&) = delete;
 
     /// Creates images of this size. Call it when the window or its surface has changed.
     void resize(std::uint32_t width, std::uint32_t height);

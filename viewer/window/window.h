@@ -21,12 +21,10 @@ namespace vantage::view {
 class Viewer;
 
 /// Initialises GLFW while it lives. Throws unsupported without a display.
-class WindowSystem {
+class WindowSystem : NotCopied {
 public:
     WindowSystem();
     ~WindowSystem();
-    WindowSystem(const WindowSystem&) = delete;
-    WindowSystem& operator=(const WindowSystem&) = delete;
     /// For vantage::open_for_windows.
     std::vector<const char*> instance_extensions() const;
     /// Wakes a loop that waits for events; from any thread.
@@ -52,13 +50,11 @@ struct WindowCounts {
     double picture_seconds = 0;  ///< host time of all pictures
 };
 
-class Window {
+class Window : NotCopied {
 public:
     /// `device` was opened for windows.
     Window(const Device& device, LiveModel& live, const ViewState& state, const WindowOptions& options = {});
     ~Window();
-    Window(const Window&) = delete;
-    Window& operator=(const Window&) = delete;
 
     /// Runs until the window is closed.
     void run();

@@ -1,4 +1,4 @@
-// Single weights of the focused head on the host: numbers for large cells, and the row of a query.
+// Exact weights on the host: numbers for large cells, the row of a query, and the weight under the mouse.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,7 @@
 
 namespace vantage::view {
 
+/// Single weights of the focused head.
 class ExcerptReader {
 public:
     /// Of at most so many weights.
@@ -30,6 +31,24 @@ private:
     std::uint32_t asked_look_ = 0, look_ = 0;
     std::shared_ptr<const Excerpt> excerpt_;
     bool current_ = true;
+};
+
+/// The exact weight under the mouse, with its row.
+class HoveredWeight {
+public:
+    explicit HoveredWeight(gpu::DeviceState& device);
+    /// Adds the reading of a cell to the batch.
+    void ask(const HeadId& head, const ViewSources::Layer& layer, std::int64_t query, std::int64_t key,
+             const Extent& extent, std::uint64_t run, ViewWork& work);
+    /// Takes the results of a finished batch.
+    bool collect();
+    const std::optional<CellReading>& reading() const { return reading_; }
+    std::uint64_t readings() const { return readings_; }
+
+private:
+    gpu::Buffer result_;
+    std::optional<CellReading> asked_, reading_;
+    std::uint64_t readings_ = 0;
 };
 
 }  // namespace vantage::view
