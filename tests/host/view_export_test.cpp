@@ -10,7 +10,6 @@
 #include "runtime/base/files.h"
 #include "runtime/picture/apng.h"
 #include "temporary_directory.h"
-#include "viewer/export/base64.h"
 #include "viewer/export/view_export.h"
 
 using namespace vantage;

@@ -2,11 +2,13 @@
 #include "viewer/data/view_state.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <functional>
 
+#include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/inspect/head_pattern.h"
 #include "runtime/picture/shown_text.h"
@@ -82,6 +84,9 @@ Number number_in(const std::string& option, std::string_view text, Number minimu
 std::int64_t whole(const std::string& option, std::string_view text) {
     return number_in<std::int64_t>(option, text, 0, "a whole number, 0 or more");
 }
+std::int64_t rows_in(const std::string& option, std::string_view text) {
+    return number_in<std::int64_t>(option, text, 1, "a whole number, 1 or more");
+}
 double real(const std::string& option, std::string_view text) {
     return number_in<double>(option, text, 0, "a number, 0 or more");
 }
@@ -115,56 +120,56 @@ Pin pin_in(const std::string& option, const std::string& text) {
 using Values = std::vector<std::string>;
 const std::string is_set;  // the value of a flag
 
-/// An option. `take` changes a state; `give` returns the values that a command line needs, one for each time it is
-/// given.
-struct Option {
-    const char* name;
-    const char* value;  ///< its name in the help; null: a flag
-    std::string help;
+/// An option; one without a value is a flag. `take` changes a state; `give` returns the values that a command line
+/// needs, one for each time it is given.
+struct Option : OptionText {
     std::function<void(ViewState&, const std::string& value)> take;
     std::function<Values(const ViewState&, const ViewState& defaults)> give;
 };
 
 template <class Member>
 Option flag(const char* name, Member member, const char* help) {
-    return {name, nullptr, help, [=](ViewState& s, const std::string&) { member(s) = true; },
+    return {{name, "", help},
+            [=](ViewState& s, const std::string&) { member(s) = true; },
             [=](const ViewState& s, const ViewState&) { return member(s) ? Values{is_set} : Values{}; }};
 }
 
-/// What an option gives whose member has a default.
-template <class Member, class Text>
-auto unless_default(Member member, Text text) {
-    return [=](const ViewState& s, const ViewState& defaults) {
-        return member(s) == member(defaults) ? Values{} : Values{text(member(s))};
-    };
+/// An option of a member that has a default. `read` makes a value of a text, `write` the text of a value.
+template <class Member, class Read, class Write>
+Option valued(const char* name, const char* value, Member member, const std::string& help, Read read, Write write) {
+    return {{name, value, help},
+            [=](ViewState& s, const std::string& text) { member(s) = read(name, text); },
+            [=](const ViewState& s, const ViewState& defaults) {
+                return member(s) == member(defaults) ? Values{} : Values{write(member(s))};
+            }};
 }
 
 template <class E, std::size_t N, class Member>
 Option word(const char* name, const Word<E> (&words)[N], Member member, const std::string& help) {
-    return {name, "WORD", help,
-            [=, &words](ViewState& s, const std::string& value) { member(s) = value_for(words, name, value); },
-            unless_default(member, [&words](E value) { return word_for(words, value); })};
+    return valued(
+        name, "WORD", member, help,
+        [&words](const std::string& option, const std::string& text) { return value_for(words, option, text); },
+        [&words](E value) { return word_for(words, value); });
 }
 
 template <class Member>
 Option number(const char* name, Member member, const char* help) {
-    return {name, "X", help, [=](ViewState& s, const std::string& value) { member(s) = real(name, value); },
-            unless_default(member, [](double value) { return text_of(value); })};
+    return valued(name, "X", member, help, real, [](double value) { return text_of(value); });
 }
 
 template <class Member>
 Option count(const char* name, Member member, const char* help) {
-    return {name, "N", help,
-            [=](ViewState& s, const std::string& value) {
-                member(s) = static_cast<std::remove_reference_t<decltype(member(s))>>(whole(name, value));
-            },
-            unless_default(member, [](auto value) { return std::to_string(value); })};
+    using Count = std::remove_reference_t<std::invoke_result_t<Member, ViewState&>>;
+    return valued(
+        name, "N", member, help,
+        [](const std::string& option, const std::string& text) { return static_cast<Count>(whole(option, text)); },
+        [](Count value) { return std::to_string(value); });
 }
 
 /// A member of the focused head's id.
 template <class Member>
 Option place(const char* name, Member member, const char* help) {
-    return {name, "N", help,
+    return {{name, "N", help},
             [=](ViewState& s, const std::string& value) {
                 member(s.head ? *s.head : s.head.emplace()) = whole(name, value);
             },
@@ -179,9 +184,10 @@ auto field(Member... member) {
     return [=](auto& s) -> auto& { return (s.*....*member); };
 }
 
-Option text(const char* name, const char* value_name, std::string ViewState::*member, const char* help) {
-    return {name, value_name, help, [=](ViewState& s, const std::string& value) { s.*member = value; },
-            unless_default(field(member), std::identity())};
+Option text(const char* name, const char* value, std::string ViewState::*member, const char* help) {
+    return valued(
+        name, value, field(member), help, [](const std::string&, const std::string& text) { return text; },
+        std::identity());
 }
 
 DType weight_type_in(const std::string& option, const std::string& text) {
@@ -214,24 +220,25 @@ void take_compared(Compared& compared, const std::string& text) {
         refuse("--compare", "\"" + text + "\"", "prompt=TEXT, model=DIR, weights=WORD or precision=WORD");
 }
 Option compare_option() {
-    return {"--compare", "WHAT=VALUE",
-            "Compare with a second run that differs in prompt=TEXT, model=DIR, weights=q4 or precision=f32; repeatable",
-            [](ViewState& s, const std::string& value) {
-                take_compared(s.compared ? *s.compared : s.compared.emplace(), value);
-            },
-            [](const ViewState& s, const ViewState&) {
-                Values values;
-                if (!s.compared) return values;
-                const Compared& c = *s.compared;
-                if (c.prompt) values.push_back("prompt=" + *c.prompt);
-                if (c.model) values.push_back("model=" + *c.model);
-                if (c.weights) values.push_back("weights=" + weight_type_name(*c.weights));
-                if (c.precision) values.push_back(std::string("precision=") + name_of(*c.precision));
-                return values;
-            }};
+    return {
+        {"--compare", "WHAT=VALUE",
+         "Compare with a second run that differs in prompt=TEXT, model=DIR, weights=q4 or precision=f32; repeatable"},
+        [](ViewState& s, const std::string& value) {
+            take_compared(s.compared ? *s.compared : s.compared.emplace(), value);
+        },
+        [](const ViewState& s, const ViewState&) {
+            Values values;
+            if (!s.compared) return values;
+            const Compared& c = *s.compared;
+            if (c.prompt) values.push_back("prompt=" + *c.prompt);
+            if (c.model) values.push_back("model=" + *c.model);
+            if (c.weights) values.push_back("weights=" + weight_type_name(*c.weights));
+            if (c.precision) values.push_back(std::string("precision=") + name_of(*c.precision));
+            return values;
+        }};
 }
 Option of_option() {
-    return {"--of", "WORD", "Kind of attention: self, encoder or cross",
+    return {{"--of", "WORD", "Kind of attention: self, encoder or cross"},
             [](ViewState& s, const std::string& value) {
                 (s.head ? *s.head : s.head.emplace()).kind = value_for(kind_words, "--of", value);
             },
@@ -240,20 +247,8 @@ Option of_option() {
                                                                      : Values{};
             }};
 }
-Option part_option() {
-    return {"--part", "ROWS,COLUMNS", "Visible part of the map, in tokens: ROWS,COLUMNS such as 0:20,4:24",
-            [](ViewState& s, const std::string& value) { s.part = part_in("--part", value); },
-            [](const ViewState& s, const ViewState&) { return s.part ? Values{text_of(*s.part)} : Values{}; }};
-}
-Option rows_option() {
-    return {"--rows", "N", "Show the state after N rows",
-            [](ViewState& s, const std::string& value) {
-                s.rows = number_in<std::int64_t>("--rows", value, 1, "a whole number, 1 or more");
-            },
-            [](const ViewState& s, const ViewState&) { return s.rows ? Values{std::to_string(*s.rows)} : Values{}; }};
-}
 Option pin_option() {
-    return {"--pin", "PIN", "Pin a query or a key, such as q12 or k3; repeatable",
+    return {{"--pin", "PIN", "Pin a query or a key, such as q12 or k3; repeatable"},
             [](ViewState& s, const std::string& value) { s.pins.push_back(pin_in("--pin", value)); },
             [](const ViewState& s, const ViewState&) {
                 Values values;
@@ -286,8 +281,11 @@ const std::vector<Option>& options() {
         place("--head", field(&HeadId::head), "Number of the focused head in its layer"),
         of_option(),
         word("--show", shown_words, field(&ViewState::shown), "With --compare: both, a, b, or difference (b − a)"),
-        part_option(),
-        rows_option(),
+        valued("--part", "ROWS,COLUMNS", field(&ViewState::part),
+               "Visible part of the map, in tokens: ROWS,COLUMNS such as 0:20,4:24", part_in,
+               [](const auto& part) { return text_of(*part); }),
+        valued("--rows", "N", field(&ViewState::rows), "Show the state after N rows", rows_in,
+               [](const auto& rows) { return std::to_string(*rows); }),
         word("--axis", axis_words, field(&ViewState::axis), "Columns: absolute (keys) or relative (distances)"),
         word("--pool", pooling_words, field(&ViewState::pooling), "Pooling of zoomed-out cells: sum or max"),
         flag("--sink-off", field(&ViewState::modifiers, &Modifiers::sink_off),
@@ -334,9 +332,9 @@ ViewState read_words(std::span<const std::string> words, ViewState state) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         const Option* option = option_named(words[i]);
         if (option == nullptr) throw usage_error("view: \"{}\" is not an option of a view", words[i]);
-        if (option->value != nullptr && i + 1 == words.size())
+        if (!option->value.empty() && i + 1 == words.size())
             throw usage_error("view: {} needs a value: {}", words[i], option->help);
-        option->take(state, option->value != nullptr ? words[++i] : is_set);
+        option->take(state, option->value.empty() ? is_set : words[++i]);
     }
     return state;
 }
@@ -351,19 +349,17 @@ const char* name_of(ShownRuns shown) { return word_for(shown_words, shown); }
 const char* word_of(HeadStatistic statistic) { return word_for(statistic_words, statistic); }
 
 const char* name_of(HeadStatistic statistic) {
-    switch (statistic) {
-        case HeadStatistic::entropy: return "entropy";
-        case HeadStatistic::effective: return "effective tokens";
-        case HeadStatistic::largest: return "largest weight";
-        case HeadStatistic::first: return info_of(HeadPattern::attention_sink).name;
-        case HeadStatistic::previous: return info_of(HeadPattern::previous_token).name;
-        case HeadStatistic::self: return info_of(HeadPattern::self).name;
-        case HeadStatistic::induction: return info_of(HeadPattern::induction).name;
-        case HeadStatistic::duplicate: return info_of(HeadPattern::duplicate_token).name;
-        case HeadStatistic::distance: return "mean distance (tokens)";
-        case HeadStatistic::difference: return "difference of A and B";
-    }
-    return "";
+    static const std::array names{"entropy",
+                                  "effective tokens",
+                                  "largest weight",
+                                  info_of(HeadPattern::attention_sink).name,
+                                  info_of(HeadPattern::previous_token).name,
+                                  info_of(HeadPattern::self).name,
+                                  info_of(HeadPattern::induction).name,
+                                  info_of(HeadPattern::duplicate_token).name,
+                                  "mean distance (tokens)",
+                                  "difference of A and B"};
+    return at(names, statistic);
 }
 
 std::string text_of(const Compared& c) {
@@ -428,8 +424,8 @@ std::string as_command_line(const ViewState& state) {
     std::string line;
     for (const Option& option : options())
         for (const std::string& value : option.give(state, defaults)) {
-            line += (line.empty() ? "" : " ") + std::string(option.name);
-            if (option.value != nullptr) line += " " + shell_word(value);
+            line += (line.empty() ? "" : " ") + option.name;
+            if (!option.value.empty()) line += " " + shell_word(value);
         }
     return line;
 }
@@ -447,11 +443,6 @@ ViewState state_from(std::span<const std::string> words) {
     return state;
 }
 
-std::vector<OptionText> option_texts() {
-    std::vector<OptionText> texts;
-    for (const Option& option : options())
-        texts.push_back({option.name, option.value != nullptr ? option.value : "", option.help});
-    return texts;
-}
+std::vector<OptionText> option_texts() { return {options().begin(), options().end()}; }
 
 }  // namespace vantage::view

@@ -1,8 +1,8 @@
 #include "viewer/panels/key_bindings.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
+#include <map>
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
@@ -17,29 +17,17 @@ namespace {
 constexpr std::size_t max_bytes = 1 << 20;  // of a file
 
 /// Names of actions in keymap files of earlier releases. Readable for one release.
-struct RenamedAction {
-    std::string_view before, now;
+const std::map<std::string_view, std::string_view> renamed_actions{
+    {"telling", "suggest-head"},     {"grid", "thumbnails"},       {"closer", "zoom-in"},
+    {"farther", "zoom-out"},         {"pick-left", "select-left"}, {"pick-right", "select-right"},
+    {"pick-up", "select-up"},        {"pick-down", "select-down"}, {"sink-off", "exclude-first"},
+    {"bright-down", "maximum-down"}, {"bright-up", "maximum-up"},  {"dark-down", "minimum-down"},
+    {"dark-up", "minimum-up"},       {"range", "reset-range"},
 };
-constexpr std::array renamed_actions = std::to_array<RenamedAction>({
-    {"telling", "suggest-head"},
-    {"grid", "thumbnails"},
-    {"closer", "zoom-in"},
-    {"farther", "zoom-out"},
-    {"pick-left", "select-left"},
-    {"pick-right", "select-right"},
-    {"pick-up", "select-up"},
-    {"pick-down", "select-down"},
-    {"sink-off", "exclude-first"},
-    {"bright-down", "maximum-down"},
-    {"bright-up", "maximum-up"},
-    {"dark-down", "minimum-down"},
-    {"dark-up", "minimum-up"},
-    {"range", "reset-range"},
-});
 
 std::string_view current_name(std::string_view name) {
-    const auto renamed = std::ranges::find(renamed_actions, name, &RenamedAction::before);
-    return renamed != renamed_actions.end() ? renamed->now : name;
+    const auto renamed = renamed_actions.find(name);
+    return renamed != renamed_actions.end() ? renamed->second : name;
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -47,10 +35,6 @@ std::string_view trimmed(std::string_view text) {
     while (!text.empty() && blank(text.front())) text.remove_prefix(1);
     while (!text.empty() && blank(text.back())) text.remove_suffix(1);
     return text;
-}
-
-[[noreturn]] void refuse_line(const std::string& where, const std::string& what) {
-    throw usage_error("{}: {}", where, what);
 }
 
 std::string in_quotes(std::string_view text) { return "\"" + without_controls(std::string(text)) + "\""; }
@@ -74,7 +58,7 @@ void KeyBindings::read_line(std::string_view line, const std::string& where, std
     if (line.empty() || line.front() == '#') return;
     const std::size_t equals = line.find('=');
     if (equals == std::string_view::npos)
-        refuse_line(where, in_quotes(line) + " is not a line such as \"layer-up = Up\"");
+        throw usage_error("{}: {} is not a line such as \"layer-up = Up\"", where, in_quotes(line));
     const std::string_view name = current_name(trimmed(line.substr(0, equals)));
     std::string_view wanted = trimmed(line.substr(equals + 1));
     const std::size_t blank = std::min(wanted.find_first_of(" \t"), wanted.size());
@@ -82,17 +66,19 @@ void KeyBindings::read_line(std::string_view line, const std::string& where, std
     if (rest.empty() || rest.front() == '#') wanted = wanted.substr(0, blank);
     const auto action = std::ranges::find_if(actions(), [&](const Action& a) { return name == a.word; });
     if (action == actions().end())
-        refuse_line(where, "there is no action " + in_quotes(name) + "; vantage view --keys lists them");
+        throw usage_error("{}: there is no action {}; vantage view --keys lists them", where, in_quotes(name));
     const auto shortcut = shortcut_named(wanted);
     if (!shortcut)
-        refuse_line(where, in_quotes(wanted) +
-                               " is not a key: give one such as x, Shift+X, Ctrl+X, Alt+Left, F5, Space or none");
+        throw usage_error("{}: {} is not a key: give one such as x, Shift+X, Ctrl+X, Alt+Left, F5, Space or none",
+                          where, in_quotes(wanted));
     const auto own = static_cast<std::size_t>(action - actions().begin());
-    if (!set_at[own].empty()) refuse_line(where, in_quotes(name) + " already has a key from " + set_at[own]);
+    if (!set_at[own].empty())
+        throw usage_error("{}: {} already has a key from {}", where, in_quotes(name), set_at[own]);
     for (std::size_t i = 0; i < shortcuts_.size() && *shortcut != Shortcut{}; ++i) {
         if (shortcuts_[i] != *shortcut || i == own) continue;
         if (!set_at[i].empty())
-            refuse_line(where, word_of(*shortcut) + " is the key of \"" + actions()[i].word + "\" from " + set_at[i]);
+            throw usage_error("{}: {} is the key of \"{}\" from {}", where, word_of(*shortcut), actions()[i].word,
+                              set_at[i]);
         shortcuts_[i] = {};
     }
     shortcuts_[own] = *shortcut;
