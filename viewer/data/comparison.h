@@ -38,6 +38,8 @@ public:
     /// Alignments of the tokens that have rows; plain while B reads A's text.
     const Alignment& own() const { return own_.now(); }
     const Alignment& source() const { return source_.now(); }
+    const Alignment& row_slots(AttentionKind kind) const { return kind == AttentionKind::encoder ? source() : own(); }
+    const Alignment& key_slots(AttentionKind kind) const { return kind == AttentionKind::self ? own() : source(); }
     /// Rows of maps of this attention, in slots.
     std::int64_t rows_of(AttentionKind kind) const { return kind == AttentionKind::encoder ? source_rows_ : rows_; }
     std::int64_t keys_of(AttentionKind kind) const { return kind == AttentionKind::self ? rows_ : source_rows_; }

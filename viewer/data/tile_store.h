@@ -4,7 +4,6 @@
 #include <compare>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "shaders/params/view.h"

@@ -3,7 +3,6 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 
-#include "runtime/base/utf8.h"
 #include "runtime/picture/colour_map.h"
 #include "viewer/export/view_export.h"
 

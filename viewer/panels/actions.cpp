@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "vantage/error.h"
 #include "viewer/panels/areas.h"

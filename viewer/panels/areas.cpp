@@ -29,19 +29,23 @@ Steps steps_of(const Shortcut& s) {
     }
 }
 
-bool is_there(Viewer& v, Area area) {
-    const Layout& l = v.layout();
+/// The panel of an area, or the colour bar; null for the fields of the prompt.
+const Box* panel_of(const Layout& l, const FocusPlaces& places, Area area) {
     switch (area) {
-        case Area::map: return true;
-        case Area::prompt:
-        case Area::run: return v.runs().a().live.commanded();
-        case Area::bar: return v.panes().back().places.bar.wide > 0;
-        case Area::heads: return l.heads.wide > 0;
-        case Area::numbers: return l.numbers.wide > 0;
-        case Area::text: return l.tokens.wide > 0;
-        case Area::time: return l.timeline.wide > 0;
-        default: return v.at().sampling_shown;
+        case Area::map: return &l.focus;
+        case Area::bar: return &places.bar;
+        case Area::heads: return &l.heads;
+        case Area::numbers: return &l.numbers;
+        case Area::text: return &l.tokens;
+        case Area::time: return &l.timeline;
+        default: return nullptr;
     }
+}
+
+bool is_there(Viewer& v, Area area) {
+    if (const Box* panel = panel_of(v.layout(), v.panes().back().places, area))
+        return area == Area::map || panel->wide > 0;
+    return area == Area::prompt || area == Area::run ? v.runs().a().live.commanded() : v.at().sampling_shown;
 }
 
 bool act_in_map(Viewer& v, const Shortcut& s) {
@@ -169,18 +173,10 @@ bool act_in_number(Viewer& v, Area area, const Shortcut& s) {
 
 void draw_area_frame(const Ui& ui, const FocusPlaces& places) {
     if (!ui.at.area || ui.at.help || ui.at.menu) return;
-    const Layout& l = ui.layout;
-    const auto box = [&]() -> Box {
-        switch (*ui.at.area) {
-            case Area::map: return l.focus;
-            case Area::bar: return places.bar.inset(-ui.px(4));
-            case Area::heads: return l.heads;
-            case Area::numbers: return l.numbers;
-            case Area::text: return l.tokens;
-            case Area::time: return l.timeline;
-            default: return ui.at.area_box.inset(-ui.px(2));
-        }
-    }();
+    const Box* panel = panel_of(ui.layout, places, *ui.at.area);
+    const Box box = panel == nullptr              ? ui.at.area_box.inset(-ui.px(2))
+                    : *ui.at.area == Area::bar ? panel->inset(-ui.px(4))
+                                                  : *panel;
     outline(box, ui.palette.accent, ui.px(2), ui.px(6), foreground());
 }
 

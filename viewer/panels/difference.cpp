@@ -64,9 +64,8 @@ void drag_ends(const Ui& ui, const Box& bar) {
 
 void draw_gaps(const Ui& ui, const Pane& pane) {
     const TwoRuns& two = *ui.focus.two;
-    const HeadId& head = ui.focus.head;
-    const Alignment& rows = head.kind == AttentionKind::encoder ? two.comparison.source() : two.comparison.own();
-    const Alignment& keys = head.kind == AttentionKind::self ? two.comparison.own() : two.comparison.source();
+    const Alignment& rows = two.comparison.row_slots(ui.focus.head.kind);
+    const Alignment& keys = two.comparison.key_slots(ui.focus.head.kind);
     const FrameData* frame = two.frames[pane.shown == ShownRuns::b ? 1 : 0];
     if (frame == nullptr || rows.a.plain()) return;
     const MapView& map = pane.map;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "params/view_draw.h"
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "viewer/panels/moves.h"

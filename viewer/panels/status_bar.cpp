@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "runtime/base/format.h"
-#include "runtime/picture/shown_text.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 

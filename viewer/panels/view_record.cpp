@@ -40,19 +40,12 @@ ViewSubject subject_of(ViewedRuns& runs, const ViewState& state, const CommandCo
     subject.command = command_line(a.live, subject.state, context);
     if (b == nullptr) return subject;
     runs.finish_distances();
-    const auto slots = [&](bool keys) {
-        const auto of = [&](bool of_b) {
-            const SideSlots& run_slots = runs.comparison()->slots(of_b);
-            return keys ? run_slots.keys_of(head.kind) : run_slots.rows_of(head.kind);
-        };
-        return Alignment{of(false), of(true)};
-    };
     subject.second = SecondSubject{.name_a = run_name(a.live, state, false),
                                    .name_b = run_name(b->live, state, true),
                                    .tokens = b->tokens,
                                    .cells = b->frame != nullptr ? b->data.read_cells() : MapCells(),
-                                   .rows = slots(false),
-                                   .keys = slots(true),
+                                   .rows = runs.comparison()->row_slots(head.kind),
+                                   .keys = runs.comparison()->key_slots(head.kind),
                                    .distance = runs.distance_of(head)};
     return subject;
 }

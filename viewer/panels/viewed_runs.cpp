@@ -120,14 +120,9 @@ std::string ViewedRuns::part_error() const {
 
 // ---- slots
 
-const Slots& ViewedRuns::row_slots(const RunView& run) const {
-    static const Slots plain;
-    return b_ ? comparison_->slots(&run != &a_).rows_of(head().kind) : plain;
-}
-
-const Slots& ViewedRuns::key_slots(const RunView& run) const {
-    static const Slots plain;
-    return b_ ? comparison_->slots(&run != &a_).keys_of(head().kind) : plain;
+const SideSlots& ViewedRuns::slots(const RunView& run) const {
+    static const SideSlots plain;
+    return b_ ? comparison_->slots(&run != &a_) : plain;
 }
 
 const std::vector<std::string>& ViewedRuns::labels() const {

@@ -63,8 +63,9 @@ public:
     std::string part_error() const;
 
     // ---- rows and columns are slots, on which the tokens of two runs are aligned
-    const Slots& row_slots(const RunView& run) const;
-    const Slots& key_slots(const RunView& run) const;
+    const SideSlots& slots(const RunView& run) const;
+    const Slots& row_slots(const RunView& run) const { return slots(run).rows_of(head().kind); }
+    const Slots& key_slots(const RunView& run) const { return slots(run).keys_of(head().kind); }
     const Slots& row_slots() const { return row_slots(front()); }
     /// The slot of the key of a cell; nothing where there is no such key (relative position axis).
     std::optional<std::int64_t> key_of(const Cell& cell) const;

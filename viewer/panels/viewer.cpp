@@ -1,7 +1,6 @@
 #include "viewer/panels/viewer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "runtime/base/errors.h"
@@ -13,7 +12,6 @@
 #include "viewer/panels/areas.h"
 #include "viewer/panels/focus_finder.h"
 #include "viewer/panels/panels.h"
-#include "viewer/panels/widgets.h"
 
 namespace vantage::view {
 namespace {

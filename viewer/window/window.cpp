@@ -8,7 +8,6 @@
 #include <GLFW/glfw3.h>
 
 #include <array>
-#include <cmath>
 #include <filesystem>
 #include <future>
 
