@@ -174,9 +174,9 @@ bool act_in_number(Viewer& v, Area area, const Shortcut& s) {
 void draw_area_frame(const Ui& ui, const FocusPlaces& places) {
     if (!ui.at.area || ui.at.help || ui.at.menu) return;
     const Box* panel = panel_of(ui.layout, places, *ui.at.area);
-    const Box box = panel == nullptr              ? ui.at.area_box.inset(-ui.px(2))
+    const Box box = panel == nullptr           ? ui.at.area_box.inset(-ui.px(2))
                     : *ui.at.area == Area::bar ? panel->inset(-ui.px(4))
-                                                  : *panel;
+                                               : *panel;
     outline(box, ui.palette.accent, ui.px(2), ui.px(6), foreground());
 }
 
