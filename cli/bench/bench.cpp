@@ -3,6 +3,7 @@
 
 #include "cli/shared/commands.h"
 #include "runtime/base/files.h"
+#include "runtime/models/config.h"
 
 namespace vantage::cli {
 
