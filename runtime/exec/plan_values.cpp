@@ -298,7 +298,7 @@ void Plan::bind(const std::string& name, const BufferView& memory) {
                        memory.offset},
                       memory.bytes);
     const gpu::Buffer& owner = *memory.owner;
-    require(gpu::BufferAccess::block(owner).device == &s.device.state(), " is of another device");
+    require(&gpu::BufferAccess::block(owner).device == &s.device.state(), " is of another device");
     require(memory.buffer == owner.handle() && memory.address == owner.address() + memory.offset &&
                 memory.offset <= owner.bytes() && memory.bytes <= owner.bytes() - memory.offset,
             " is not a range of the buffer that owns it");

@@ -14,7 +14,7 @@ constexpr int default_side = 760;  // pixels of the map, if the number of tokens
 constexpr int largest_cell = 54, cell_with_gap = 16, cell_with_number = 34;
 constexpr int gap_to_labels = 9;
 constexpr int longest_label = 150, gap_after_number = 7;
-constexpr std::string_view leading_space = "·";
+constexpr std::string_view space_mark = "·";
 
 // ---- token labels along an axis, thinned out so that they are readable ----
 
@@ -64,7 +64,7 @@ Rect united(const Rect& a, const Rect& b) {
 /// The sign for a leading space has a fainter colour. `at`: start of the baseline.
 Rect draw_token(Image& image, Point at, const std::string& text, const TextStyle& style, bool upwards = false) {
     const TextRaster& raster = TextRaster::shared();
-    const std::size_t cut = text.starts_with(leading_space) ? leading_space.size() : 0;
+    const std::size_t cut = text.starts_with(space_mark) ? space_mark.size() : 0;
     const std::string sign = text.substr(0, cut), rest = text.substr(cut);
     const int advance = raster.measure(sign, style).width;
     const Point after = upwards ? Point{at.x, at.y - advance} : Point{at.x + advance, at.y};
