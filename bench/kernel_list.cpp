@@ -13,8 +13,11 @@
 #include "runtime/base/spirv.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/graph/merge_projections.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
+#include "runtime/models/shapes.h"
+#include "runtime/models/weight_storage.h"
 #include "vantage/error.h"
 
 using namespace vantage;

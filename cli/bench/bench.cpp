@@ -3,7 +3,7 @@
 
 #include "cli/shared/commands.h"
 #include "runtime/base/files.h"
-#include "runtime/models/config.h"
+#include "runtime/models/shapes.h"
 
 namespace vantage::cli {
 

@@ -6,6 +6,7 @@
 #include "cli/shared/progress.h"
 #include "runtime/bench/model_bench.h"
 #include "runtime/models/config.h"
+#include "runtime/models/shapes.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage::cli {

@@ -12,7 +12,7 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/queue.h"
-#include "runtime/models/config.h"
+#include "runtime/models/shapes.h"
 #include "vantage/vulkan.h"
 #include "viewer/data/view_data.h"
 #include "viewer/window/headless.h"

@@ -13,7 +13,10 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/graph/merge_projections.h"
 #include "runtime/models/model_builder.h"
+#include "runtime/models/shapes.h"
+#include "runtime/models/weight_storage.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage::cli {

@@ -5,7 +5,7 @@
 #include "cli/shared/head_pictures.h"
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
-#include "runtime/io/image.h"
+#include "runtime/io/resize.h"
 #include "runtime/picture/colour_map.h"
 #include "runtime/session/model_access.h"
 

@@ -7,7 +7,7 @@
 #include "cli/shared/command_options.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
-#include "runtime/graph/choose_kernel.h"
+#include "runtime/graph/kernel_names.h"
 
 namespace vantage::cli {
 

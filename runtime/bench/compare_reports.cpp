@@ -5,7 +5,7 @@
 #include <map>
 
 #include "runtime/base/errors.h"
-#include "runtime/graph/choose_kernel.h"
+#include "runtime/graph/kernel_names.h"
 
 namespace vantage::internal {
 

@@ -3,6 +3,8 @@
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
+#include "runtime/models/shapes.h"
+#include "runtime/models/weight_storage.h"
 
 namespace vantage::internal {
 

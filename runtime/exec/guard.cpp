@@ -1,9 +1,9 @@
-// Red zones: room between and behind values that no kernel may touch (CompileOptions::guard).
+#include "runtime/exec/guard.h"
+
 #include <algorithm>
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
-#include "runtime/exec/plan_memory.h"
 #include "runtime/gpu/transfer.h"
 
 namespace vantage::internal {

@@ -10,6 +10,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/trace_span.h"
+#include "runtime/exec/guard.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/exec/plan_state.h"
 #include "runtime/exec/tuning_files.h"
@@ -18,6 +19,7 @@
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/graph_data.h"
+#include "runtime/graph/merge_projections.h"
 #include "vantage/vulkan.h"
 
 namespace vantage {

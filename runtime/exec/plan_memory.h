@@ -49,13 +49,4 @@ struct PlanMemory {
     }
 };
 
-/// Throws `failure` when a kernel wrote outside of every value: in the arena, or behind a value with memory of its own.
-void check_red_zones(const Graph& graph, const Schedule& schedule, const PlanMemory& memory, gpu::DeviceState& device);
-
-/// Uploads `bytes`, rows or matrices of `type` whose elements are still of type `from`, some rows at a time: nothing is
-/// held twice. `offset` is where they begin. `turned`: `type` is that of the result [.., out, in], and `bytes` have its
-/// matrices as [in, out]. Throws unsupported where a finite value is too large for f16.
-void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_t offset, const TensorType& type,
-                   DType from, bool turned, std::span<const std::byte> bytes);
-
 }  // namespace vantage::internal

@@ -4,6 +4,7 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/exec/plan_state.h"
+#include "runtime/exec/upload_weight.h"
 #include "runtime/gpu/buffer_block.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/graph/graph_data.h"

@@ -17,7 +17,7 @@
 #include "runtime/base/options.h"
 #include "runtime/base/program.h"
 #include "runtime/gpu/choose_device.h"
-#include "runtime/graph/choose_kernel.h"
+#include "runtime/graph/kernel_names.h"
 
 namespace vantage::internal {
 

@@ -1,5 +1,5 @@
-// Weights on their way from a file or a caller to the device: turned to the layout and rounded to the storage that
-// kernels want.
+#include "runtime/exec/upload_weight.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -8,7 +8,6 @@
 #include "runtime/base/background.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/quantize.h"
-#include "runtime/exec/plan_memory.h"
 #include "runtime/gpu/transfer.h"
 
 namespace vantage::internal {

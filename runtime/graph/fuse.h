@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/graph/schedule.h"
+#include "runtime/base/internal.h"
+#include "vantage/graph.h"
 
 namespace vantage::internal {
 
@@ -15,11 +16,6 @@ namespace vantage::internal {
 ///   rope → write into a cache                           into one pass
 ///   split_qkv → writes of k and v into caches           into one pass
 std::vector<std::string> fuse(Graph& graph);
-
-/// Merges products of the same rows with several weights (q, k and v; gate and up) into `joint_linear` if `choose`
-/// selects a kernel of matmul with `mergeable` set. Returns the names: "layers.0.self_attn.q_proj + two of the same
-/// rows". Run it after `fuse`: products with a residual or an activation are not merged.
-std::vector<std::string> merge_projections(Graph& graph, const Caps& caps, const KernelChoice& choose);
 
 /// Only the first of these: a matter of layout, not of fusion, and so done even where fusion is off.
 void transpose_weights(Graph& graph);

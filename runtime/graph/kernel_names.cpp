@@ -1,7 +1,6 @@
-// Kernels that were renamed.
-#include <array>
+#include "runtime/graph/kernel_names.h"
 
-#include "runtime/graph/choose_kernel.h"
+#include <array>
 
 namespace vantage::internal {
 

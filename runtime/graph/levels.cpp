@@ -1,10 +1,9 @@
-// Levels: dispatches of one level are independent, and barriers separate levels.
+#include "runtime/graph/levels.h"
+
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <utility>
-
-#include "runtime/graph/schedule.h"
 
 namespace vantage::internal {
 

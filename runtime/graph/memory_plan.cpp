@@ -1,11 +1,10 @@
-// Where intermediates lie in one arena: two of them share memory when they are never alive together.
+#include "runtime/graph/memory_plan.h"
+
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <vector>
-
-#include "runtime/graph/schedule.h"
 
 namespace vantage::internal {
 

@@ -1,9 +1,9 @@
-// Merges products of the same few rows into one launch.
+#include "runtime/graph/merge_projections.h"
+
 #include <algorithm>
 #include <map>
 
 #include "runtime/base/at.h"
-#include "runtime/graph/fuse.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/ops/registry.h"
 

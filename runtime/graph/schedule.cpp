@@ -6,6 +6,8 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
+#include "runtime/graph/levels.h"
+#include "runtime/graph/memory_plan.h"
 #include "shaders/params/grid.h"
 
 namespace vantage::internal {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -65,34 +64,6 @@ Graph graph_of_call(const OpCall& call);
 Schedule make_schedule(const Graph& graph, const Caps& caps, const ScheduleOptions& options = {});
 /// Ids of the nodes that an output or a state depends on, in order.
 std::vector<int> live_nodes(const Graph& graph);
-
-// ---- steps of make_schedule: where intermediates lie in the arena, and an order of dispatches with few barriers
-
-/// Something that needs memory from dispatch `first` to dispatch `last`, both included.
-struct Lifetime {
-    std::uint64_t bytes = 0;
-    int first = 0, last = 0;
-    std::uint64_t offset = 0;  ///< result
-};
-
-/// Gives every lifetime an offset, a multiple of `alignment`, with `gap` free bytes around it; returns the arena's
-/// size. Largest first, each at the lowest place where no lifetime that overlaps it in time is in the way.
-std::uint64_t place(std::span<Lifetime> lifetimes, std::uint64_t alignment, std::uint64_t gap = 0);
-
-/// The most bytes that are alive at once, each lifetime rounded up to `alignment`: what no arena can do without.
-std::uint64_t largest_live_set(std::span<const Lifetime> lifetimes, std::uint64_t alignment);
-
-/// When a dispatch runs. Those of a node stay together, one level after the other.
-struct Level {
-    int node = 0;  ///< level at which its node begins: what dispatches are sorted by
-    int own = 0;   ///< = node, and one more for each dispatch of the node before it
-};
-
-/// The level of each node: higher than all earlier nodes (in the given order) that use the same memory if one of the
-/// two writes it, and than all earlier segments. Levels are as low as possible; a node that produces more bytes than it
-/// reads is scheduled as late as its users allow. Memory of the arena is told apart by `MemoryUse::offset` alone:
-/// before placement, that is, by lifetime.
-std::vector<Level> levels_of(std::span<const Dispatch> dispatches);
 
 /// Every pair of dispatches of a schedule that touch the same memory, one of them writing, without a barrier between
 /// them, each as one line. Shares no code with the pass that sets the barriers.

@@ -1,4 +1,4 @@
-// A picture in memory, rectangles in it, and resizing.
+// A picture in memory, and rectangles in it.
 #pragma once
 
 #include <cstddef>
@@ -63,11 +63,5 @@ Image image_of_file(const std::string& path, std::int64_t width, std::int64_t he
 void fill(Image& image, const Rect& rect, Rgb colour);
 /// A frame of `thickness` pixels just inside `rect`.
 void frame(Image& image, const Rect& rect, Rgb colour, int thickness = 1);
-
-/// Interpolation filters. The values are Pillow's, as in preprocessor_config.json.
-enum class Resampling : std::uint8_t { nearest, lanczos, bilinear, bicubic, box, hamming };
-
-/// Resizes to at least 1 × 1, byte for byte as Pillow, which image models were trained with. When shrinking, every source pixel contributes (no aliasing), except with `nearest`.
-Image resized(const Image& image, int width, int height, Resampling how);
 
 }  // namespace vantage::internal

@@ -1,11 +1,11 @@
-// Image resizing, byte for byte as in Pillow.
+#include "runtime/io/resize.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <vector>
 
 #include "runtime/base/at.h"
-#include "runtime/io/image.h"
 
 namespace vantage::internal {
 

@@ -11,6 +11,7 @@
 #include "runtime/gpu/queue.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/graph/choose_kernel.h"
+#include "runtime/measure/operands.h"
 
 namespace vantage::internal {
 

@@ -10,12 +10,6 @@
 
 namespace vantage::internal {
 
-/// The content of operand `i` of a measured call: a whole number of elements, repeated until the operand is full. Valid
-/// and typical values by the meaning of the operand: ids within the table, a step whose rows are at the end of `keys`
-/// rows of the cache (0: a full cache), a uniform choice of experts, floats around 0 of such a size that sums stay near
-/// 1.
-std::vector<std::byte> default_operand(const OpCall& call, int i, std::int64_t keys = 0);
-
 struct MeasureOptions {
     double seconds = 0.25;  ///< device time of all samples, without the warm-up
     std::size_t min_samples = 3,

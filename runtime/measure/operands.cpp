@@ -1,11 +1,11 @@
-// Operands for measured calls.
+#include "runtime/measure/operands.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
 
 #include "runtime/base/at.h"
-#include "runtime/measure/measure.h"
 #include "runtime/ops/registry.h"
 #include "runtime/ops/step.h"
 

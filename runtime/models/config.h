@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -91,15 +90,5 @@ struct ModelConfig {
 ModelConfig parse_model_config(std::string_view json, const std::string& name);
 /// Adds what generation_config.json says: end tokens and sampling defaults.
 void apply_generation_config(ModelConfig& config, std::string_view json, const std::string& name);
-
-/// A published model shape, for measurements with random weights (Model::random).
-struct NamedShape {
-    const char* name;
-    const char* config;  ///< the fields of the model's config.json that determine its sizes
-};
-/// gpt2-small, llama-1b, llama-8b, bert-base.
-std::span<const NamedShape> named_shapes();
-/// Throws usage with the list of names.
-const NamedShape& shape_named(const std::string& name);
 
 }  // namespace vantage::internal

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/io/image.h"
+#include "runtime/io/resize.h"
 #include "runtime/models/config.h"
 
 namespace vantage::internal {

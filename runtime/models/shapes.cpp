@@ -1,9 +1,9 @@
-// Published model shapes.
+#include "runtime/models/shapes.h"
+
 #include <algorithm>
 
 #include "runtime/base/errors.h"
 #include "runtime/base/json.h"
-#include "runtime/models/config.h"
 
 namespace vantage::internal {
 

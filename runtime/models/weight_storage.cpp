@@ -1,8 +1,8 @@
-// Chooses which weights are stored in a type other than the checkpoint's (LoadOptions::weights).
+#include "runtime/models/weight_storage.h"
+
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/graph_data.h"
-#include "runtime/models/model_builder.h"
 #include "runtime/models/model_roles.h"
 #include "runtime/ops/embedding.h"
 #include "runtime/ops/expert_linear.h"

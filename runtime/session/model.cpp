@@ -12,7 +12,8 @@
 #include "runtime/base/program.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/checkpoint/checkpoint.h"
-#include "runtime/exec/plan_memory.h"
+#include "runtime/exec/bindings.h"
+#include "runtime/exec/upload_weight.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/gpu/recording.h"
@@ -20,6 +21,7 @@
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/models/architecture.h"
+#include "runtime/models/weight_storage.h"
 #include "runtime/session/model_access.h"
 #include "vantage/op.h"
 

@@ -10,7 +10,7 @@
 
 #include "runtime/base/json.h"
 #include "runtime/text/aligned_text.h"
-#include "runtime/text/components.h"
+#include "runtime/text/normalizer.h"
 #include "runtime/text/prefix_tree.h"
 #include "runtime/text/vocabulary.h"
 

@@ -1,5 +1,6 @@
-// GPT-2's byte alphabet.
-#include "runtime/text/components.h"
+#include "runtime/text/byte_level.h"
+
+#include "runtime/text/unicode.h"
 
 namespace vantage::text {
 

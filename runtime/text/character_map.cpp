@@ -1,6 +1,6 @@
-// SentencePiece's "precompiled_charsmap": string replacements before the text is split.
+#include "runtime/text/character_map.h"
+
 #include "runtime/base/errors.h"
-#include "runtime/text/components.h"
 
 namespace vantage::text {
 namespace {

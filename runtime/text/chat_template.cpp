@@ -4,7 +4,8 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/text/jinja/syntax.h"
+#include "runtime/text/jinja/interpreter.h"
+#include "runtime/text/jinja/parser.h"
 
 namespace vantage::text {
 

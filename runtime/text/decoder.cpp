@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "runtime/base/errors.h"
-#include "runtime/text/components.h"
+#include "runtime/text/byte_level.h"
+#include "runtime/text/pattern.h"
+#include "runtime/text/pre_tokenizer.h"
 #include "runtime/text/unicode.h"
 #include "runtime/text/vocabulary.h"
 

@@ -1,7 +1,9 @@
-// Normalizers of tokenizer.json: they change a text before it is split into words.
+#include "runtime/text/normalizer.h"
+
 #include <algorithm>
 
-#include "runtime/text/components.h"
+#include "runtime/text/character_map.h"
+#include "runtime/text/pattern.h"
 
 namespace vantage::text {
 namespace {

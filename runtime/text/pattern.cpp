@@ -1,5 +1,4 @@
-// Patterns in tokenizer.json.
-#include "runtime/text/components.h"
+#include "runtime/text/pattern.h"
 
 namespace vantage::text {
 

@@ -1,9 +1,10 @@
-// Post-processors of tokenizer.json: they add special tokens and trim offsets.
+#include "runtime/text/post_processor.h"
+
 #include <algorithm>
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
-#include "runtime/text/components.h"
+#include "runtime/text/byte_level.h"
 #include "runtime/text/unicode.h"
 #include "runtime/text/vocabulary.h"
 

@@ -1,5 +1,7 @@
-// Pre-tokenizers of tokenizer.json: they split a text into words, to which the model is applied.
-#include "runtime/text/components.h"
+#include "runtime/text/pre_tokenizer.h"
+
+#include "runtime/text/byte_level.h"
+#include "runtime/text/pattern.h"
 
 namespace vantage::text {
 namespace {

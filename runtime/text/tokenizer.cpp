@@ -6,9 +6,11 @@
 #include "runtime/base/files.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/text/added_tokens.h"
-#include "runtime/text/components.h"
 #include "runtime/text/decoder.h"
 #include "runtime/text/model.h"
+#include "runtime/text/normalizer.h"
+#include "runtime/text/post_processor.h"
+#include "runtime/text/pre_tokenizer.h"
 #include "runtime/text/unicode.h"
 
 namespace vantage {

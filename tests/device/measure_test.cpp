@@ -6,6 +6,7 @@
 #include "runtime/conform/case_runner.h"
 #include "runtime/graph/compare.h"
 #include "runtime/measure/measure.h"
+#include "runtime/measure/operands.h"
 #include "test_device.h"
 
 using namespace vantage;

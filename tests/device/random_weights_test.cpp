@@ -6,7 +6,7 @@
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/graph/op_def.h"
-#include "runtime/models/config.h"
+#include "runtime/models/shapes.h"
 #include "runtime/session/model_access.h"
 #include "test_device.h"
 #include "vantage/model.h"

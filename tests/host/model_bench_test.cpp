@@ -12,6 +12,7 @@
 #include "runtime/bench/quality.h"
 #include "runtime/cost/cost.h"
 #include "runtime/models/config.h"
+#include "runtime/models/shapes.h"
 
 using namespace vantage;
 using Catch::Approx;

@@ -11,6 +11,7 @@
 #include "runtime/graph/op_def.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/model_builder.h"
+#include "runtime/models/weight_storage.h"
 #include "shaders/params/quantized.h"
 #include "vantage/error.h"
 

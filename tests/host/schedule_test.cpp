@@ -13,6 +13,8 @@
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/graph_data.h"
+#include "runtime/graph/memory_plan.h"
+#include "runtime/graph/merge_projections.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
 #include "tests/host/made_up_devices.h"

@@ -9,7 +9,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/exec/tuning_files.h"
-#include "runtime/graph/choose_kernel.h"
+#include "runtime/graph/kernel_names.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/measure/measure.h"
 

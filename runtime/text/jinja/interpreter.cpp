@@ -1,4 +1,5 @@
-// Renders a template.
+#include "runtime/text/jinja/interpreter.h"
+
 #include <algorithm>
 #include <deque>
 #include <iomanip>
@@ -7,7 +8,6 @@
 
 #include "runtime/base/json.h"
 #include "runtime/text/jinja/functions.h"
-#include "runtime/text/jinja/syntax.h"
 
 namespace vantage::text::jinja {
 

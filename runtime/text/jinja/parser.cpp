@@ -1,4 +1,6 @@
 // Parser of statements; expression_parser.h parses the expressions in them.
+#include "runtime/text/jinja/parser.h"
+
 #include "runtime/text/jinja/expression_parser.h"
 
 namespace vantage::text::jinja {

@@ -1,11 +1,8 @@
-// The syntax tree of a template: statements and expressions; parsing and rendering it.
+// The syntax tree of a template: statements and expressions.
 #pragma once
 
-#include <ctime>
-#include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -88,19 +85,5 @@ struct Statement {
 
 /// Throws the error of reading or rendering: "NAME, line 3: …".
 [[noreturn]] void throw_at(ErrorKind kind, const std::string& name, int line, const std::string& what);
-
-/// Parses a template by the grammar of Jinja 3. `name` names it in messages. Throws bad_file for an invalid template
-/// (an unclosed block, a missing bracket, too deep nesting), unsupported for an unsupported tag. Filters, tests and
-/// methods are resolved when they are used, because a template may have branches that are never taken.
-Body parse(std::string_view source, const std::string& name);
-
-/// The variables of a template.
-using Variables = std::map<std::string, Value, std::less<>>;
-
-/// Renders a template with given variables. `name` names it in messages, `now` is the time for strftime_now. Throws
-/// bad_file for errors and exceeded limits, unsupported for parts of Jinja that Vantage does not support, usage if the
-/// template calls raise_exception.
-std::string render(const Body& body, const std::string& name, const Variables& variables, std::time_t now,
-                   Budget& budget);
 
 }  // namespace vantage::text::jinja
