@@ -116,6 +116,19 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   set_tests_properties(consumer PROPERTIES TIMEOUT 600)
 endif()
 
+# A Vulkan driver that runs nothing, for tests/cli/null_device.sh and tests/fuzz/fuzz_load.cpp. It is selected with
+# VK_DRIVER_FILES; tests/null_device/null_device.cpp describes it.
+file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/null_device/*.cpp")
+add_library(vantage_null_device MODULE ${sources})
+target_link_libraries(vantage_null_device PRIVATE VulkanRuntime::VulkanRuntime)
+vantage_warnings(vantage_null_device)
+vantage_optimise_little(vantage_null_device)
+# Without sanitizers, so that any program can load it. It stays loaded, because its counts are of the whole process.
+target_compile_options(vantage_null_device PRIVATE -fno-sanitize=all)
+target_link_options(vantage_null_device PRIVATE -fno-sanitize=all -Wl,-z,nodelete)
+set_target_properties(vantage_null_device PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+configure_file("${PROJECT_SOURCE_DIR}/tests/null_device/null_device.json" "${PROJECT_BINARY_DIR}" COPYONLY)
+
 # tests/fuzz/fuzz_NAME.cpp defines LLVMFuzzerTestOneInput; its corpus is tests/fuzz/corpus/NAME/.
 add_custom_target(replays)
 file(GLOB fuzzers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.cpp")
