@@ -21,6 +21,20 @@ function(vantage_test_program name pattern)
   add_test(NAME ${name} COMMAND ${name})
 endfunction()
 
+# A Vulkan driver that runs nothing, for tests/cli/null_device.sh and tests/fuzz/fuzz_load.cpp. It is selected with
+# VK_DRIVER_FILES; tests/null_device/null_device.cpp describes it.
+file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/null_device/*.cpp")
+add_library(vantage_null_device MODULE ${sources})
+target_link_libraries(vantage_null_device PRIVATE VulkanRuntime::VulkanRuntime)
+vantage_warnings(vantage_null_device)
+vantage_optimise_little(vantage_null_device)
+# Without sanitizers, so that any program can load it. It stays loaded, because its counts are of the whole process.
+target_compile_options(vantage_null_device PRIVATE -fno-sanitize=all)
+target_link_options(vantage_null_device PRIVATE -fno-sanitize=all -Wl,-z,nodelete)
+set_target_properties(vantage_null_device PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+set(vantage_null_device_manifest "${PROJECT_BINARY_DIR}/null_device.json")
+configure_file("${PROJECT_SOURCE_DIR}/tests/null_device/null_device.json" "${vantage_null_device_manifest}" COPYONLY)
+
 if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   vantage_test_program(vantage_tests_host "tests/host/*.cpp")
   vantage_test_program(vantage_tests_device "tests/device/*.cpp")
@@ -53,6 +67,7 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
       add_test(NAME cli_${name} COMMAND bash "${script}")
       set_tests_properties(cli_${name} PROPERTIES TIMEOUT 600 FAIL_REGULAR_EXPRESSION "Validation Error|VUID-"
         ENVIRONMENT "VANTAGE_BIN=$<TARGET_FILE:vantage_cli>;VANTAGE_ROOT=${PROJECT_SOURCE_DIR};VANTAGE_GUARD=1")
+      set_property(TEST cli_${name} APPEND PROPERTY ENVIRONMENT "VANTAGE_NULL_DEVICE=${vantage_null_device_manifest}")
       file(STRINGS "${script}" once REGEX "^# Once: ")
       if(once)
         set_tests_properties(cli_${name} PROPERTIES LABELS once)
@@ -116,19 +131,6 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   set_tests_properties(consumer PROPERTIES TIMEOUT 600)
 endif()
 
-# A Vulkan driver that runs nothing, for tests/cli/null_device.sh and tests/fuzz/fuzz_load.cpp. It is selected with
-# VK_DRIVER_FILES; tests/null_device/null_device.cpp describes it.
-file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/null_device/*.cpp")
-add_library(vantage_null_device MODULE ${sources})
-target_link_libraries(vantage_null_device PRIVATE VulkanRuntime::VulkanRuntime)
-vantage_warnings(vantage_null_device)
-vantage_optimise_little(vantage_null_device)
-# Without sanitizers, so that any program can load it. It stays loaded, because its counts are of the whole process.
-target_compile_options(vantage_null_device PRIVATE -fno-sanitize=all)
-target_link_options(vantage_null_device PRIVATE -fno-sanitize=all -Wl,-z,nodelete)
-set_target_properties(vantage_null_device PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
-configure_file("${PROJECT_SOURCE_DIR}/tests/null_device/null_device.json" "${PROJECT_BINARY_DIR}" COPYONLY)
-
 # tests/fuzz/fuzz_NAME.cpp defines LLVMFuzzerTestOneInput; its corpus is tests/fuzz/corpus/NAME/.
 add_custom_target(replays)
 file(GLOB fuzzers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.cpp")
@@ -146,6 +148,11 @@ foreach(source IN LISTS fuzzers)
     add_dependencies(replays ${target})
   endif()
   target_link_libraries(${target} PRIVATE vantage_models vantage_picture nlohmann_json::nlohmann_json)
+  if(name STREQUAL "load")
+    target_link_libraries(${target} PRIVATE vantage)
+    target_compile_definitions(${target} PRIVATE VANTAGE_NULL_DEVICE="${vantage_null_device_manifest}")
+    add_dependencies(${target} vantage_null_device)
+  endif()
   vantage_warnings(${target})
   vantage_optimise_little(${target})
 endforeach()

@@ -170,8 +170,9 @@ void DeviceState::retire(Retired objects) noexcept {
 void DeviceState::collect() noexcept {
     if (retired_count_ == 0) return;
     std::uint64_t done = 0;
-    // A lost device runs nothing, so everything can be destroyed.
-    if (vkGetSemaphoreCounterValue(device, queue.timeline, &done) != VK_SUCCESS) done = queue.submitted;
+    const VkResult result = vkGetSemaphoreCounterValue(device, queue.timeline, &done);
+    // A lost device runs nothing, so everything can be destroyed. After another error the next call tries again.
+    if (result == VK_ERROR_DEVICE_LOST) done = queue.submitted;
     const std::lock_guard lock(retired_mutex_);
     std::erase_if(retired_, [&](const Retired& objects) {
         if (objects.value > done) return false;
@@ -217,8 +218,9 @@ VkResult DeviceState::wait_timeline(std::uint64_t value, double seconds) const n
 
 bool DeviceState::quiesce(double seconds) const noexcept {
     if (queue.timeline == VK_NULL_HANDLE || queue.submitted == 0) return true;
-    // On a lost device the wait returns an error at once: nothing is running on it.
-    return wait_timeline(queue.submitted, seconds) != VK_TIMEOUT;
+    // Nothing runs on a lost device. After another error, such as no memory, it may still be running.
+    const VkResult result = wait_timeline(queue.submitted, seconds);
+    return result == VK_SUCCESS || result == VK_ERROR_DEVICE_LOST;
 }
 
 void DeviceState::set_name(VkObjectType type, std::uint64_t handle, const std::string& name) const noexcept {
