@@ -219,8 +219,12 @@ VkResult DeviceState::wait_timeline(std::uint64_t value, double seconds) const n
 bool DeviceState::quiesce(double seconds) const noexcept {
     if (queue.timeline == VK_NULL_HANDLE || queue.submitted == 0) return true;
     // Nothing runs on a lost device. After another error, such as no memory, it may still be running.
-    const VkResult result = wait_timeline(queue.submitted, seconds);
-    return result == VK_SUCCESS || result == VK_ERROR_DEVICE_LOST;
+    VkResult result = VK_INCOMPLETE;
+    for (int tries = 0; tries < 3 && result != VK_SUCCESS && result != VK_TIMEOUT; ++tries) {
+        result = wait_timeline(queue.submitted, seconds);
+        if (result == VK_ERROR_DEVICE_LOST) return true;
+    }
+    return result == VK_SUCCESS;
 }
 
 void DeviceState::set_name(VkObjectType type, std::uint64_t handle, const std::string& name) const noexcept {

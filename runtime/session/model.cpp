@@ -238,7 +238,13 @@ Model Model::load(const Device& device, const std::string& directory, const Load
     state->config = parse_model_config(read_file(config, 16 << 20), config);
     if (exists(generation)) apply_generation_config(state->config, read_file(generation, 16 << 20), generation);
     if (exists(tokenizer)) state->tokenizer = timed("read tokenizer", [&] { return Tokenizer::load(tokenizer); });
-    state->load_weights(directory, options);
+    try {
+        state->load_weights(directory, options);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::usage) throw;  // by the graph: sizes that no tensor can have
+        const std::string text = error.what(), place = text_of(error.where());
+        throw bad_file_error("{}: {}", config, text.starts_with(place) ? text.substr(place.size()) : text);
+    }
     const std::filesystem::path path = std::filesystem::path(directory).lexically_normal();
     state->info.directory = directory;
     state->info.name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();

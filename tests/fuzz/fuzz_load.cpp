@@ -157,6 +157,17 @@ std::vector<std::int32_t> prompt_of(const Model& model) {
     return ids;
 }
 
+/// A small picture, prepared as preprocessor_config.json says; zeros if that asks for a large one.
+std::vector<float> pixels_of(const internal::ModelConfig& config, const std::string& folder) {
+    const std::string file = folder + "/preprocessor_config.json";
+    const auto processor = internal::parse_image_processor(internal::read_file(file, 1 << 20), file);
+    internal::Image image(5, 5, {});
+    const auto size = processor.resized_size(image);
+    if (size.height * size.width > 1e6 || processor.crop_height * processor.crop_width > 1'000'000)
+        return std::vector<float>(static_cast<std::size_t>(config.image.pixels()));
+    return processor.pixel_values(processor.framed(image), config.image);
+}
+
 /// One token; of an encoder its outputs.
 void run_session(const Model& model, const std::string& folder) {
     const internal::ModelConfig& config = internal::config_of(model);
@@ -164,12 +175,7 @@ void run_session(const Model& model, const std::string& folder) {
     if (config.is_vision() && config.image.pixels() > most_pixels) return;
     Session session(model, {.max_context = 128});
     if (config.is_vision()) {
-        const std::string file = folder + "/preprocessor_config.json";
-        const auto processor = internal::parse_image_processor(internal::read_file(file, 1 << 20), file);
-        internal::Image image;
-        image.width = image.height = 5;
-        image.rgb.assign(75, 9);
-        session.set_image(processor.pixel_values(processor.framed(image), config.image));
+        session.set_image(pixels_of(config, folder));
         return session.run();
     }
     if (config.kind == internal::ModelKind::encoder_decoder) {
