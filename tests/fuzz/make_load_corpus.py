@@ -7,6 +7,7 @@ in fuzz_load.cpp.
 Usage: tests/fuzz/make_load_corpus.py     (from the root of the repository)
 """
 import json
+import math
 import pathlib
 import re
 import struct
@@ -20,7 +21,8 @@ VOCAB = 16
 LAYERS = ["num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers", "encoder_layers",
           "decoder_layers"]
 BY_LAYER = ["layer_types", "attention_window"]
-LAYER_OF_NAME = re.compile(r"\b(?:layers?|h|block)\.(\d+)\.(?!(?:SelfAttention|EncDecAttention|DenseReluDense|layer_norm))")
+# Not "layer.1.DenseReluDense" and so on: a T5 block has two or three parts.
+LAYER_OF_NAME = re.compile(r"\b(?:layers?|h|block)\.(\d+)\.(?!SelfAtt|EncDecAtt|DenseRelu|layer_norm)")
 TEMPLATE = ("{% for m in messages %}{{ '<s>' + m['role'] + ': ' + m['content'] | trim }}{% endfor %}"
             "{% if add_generation_prompt %}{{ bos_token }}{% endif %}")
 LETTERS = {c: i for i, c in enumerate(["<s>", "</s>", "a", "b", "c", "H", "i", ",", "ab", "##b", "##c", "[UNK]"])}
@@ -59,10 +61,7 @@ def safetensors(shapes):
     header, end = {}, 0
     for name, shape in shapes.items():
         begin = end
-        for_one = 2
-        for n in shape:
-            for_one *= n
-        end += for_one
+        end += 2 * math.prod(shape)
         header[name] = {"dtype": "F16", "shape": shape, "data_offsets": [begin, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
     return struct.pack("<Q", len(text)) + text + bytes(end)

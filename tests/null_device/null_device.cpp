@@ -108,12 +108,14 @@ struct Row {
     PFN_vkVoidFunction function;
     bool returns_result;
 };
+// NOLINTBEGIN(bugprone-macro-parentheses)
 const std::array<Row, function_count> rows{{
 #define NULL_DEVICE_ROW(name) \
     {reinterpret_cast<PFN_vkVoidFunction>(&Entry<id_##name, &name>::call), Entry<id_##name, &name>::returns_result},
     NULL_DEVICE_INSTANCE_FUNCTIONS(NULL_DEVICE_ROW) NULL_DEVICE_DEVICE_FUNCTIONS(NULL_DEVICE_ROW)
 #undef NULL_DEVICE_ROW
 }};
+// NOLINTEND(bugprone-macro-parentheses)
 
 PFN_vkVoidFunction find(std::string_view name, std::size_t first) {
     for (std::size_t i = first; i < function_count; ++i)
