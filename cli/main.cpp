@@ -8,6 +8,7 @@
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/output.h"
+#include "cli/shared/profile.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"

@@ -1,8 +1,11 @@
 // vantage bench model: tokens per second for prompts and generation, start time, and with --quality the loss of quality
 // by quantization.
 #include "cli/bench/bench.h"
+#include "cli/bench/bench_quality.h"
+#include "cli/bench/bench_start.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
+#include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "runtime/bench/model_bench.h"
 #include "runtime/models/config.h"

@@ -10,7 +10,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/files.h"
 #include "runtime/bench/ops_bench.h"
-#include "runtime/bench/roofline.h"
+#include "runtime/bench/roofline_chart.h"
 
 namespace vantage::cli {
 

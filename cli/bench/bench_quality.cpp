@@ -1,7 +1,7 @@
-// vantage bench model --quality: the loss of quality by the storage of weights.
+#include "cli/bench/bench_quality.h"
+
 #include <algorithm>
 
-#include "cli/bench/bench.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/errors.h"

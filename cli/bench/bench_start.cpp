@@ -1,7 +1,7 @@
-// The time of a new process until its first token, with empty and filled caches: for `vantage bench model`.
+#include "cli/bench/bench_start.h"
+
 #include <map>
 
-#include "cli/bench/bench.h"
 #include "cli/shared/output.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/files.h"

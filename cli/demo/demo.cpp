@@ -7,6 +7,7 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/head_pictures.h"
+#include "cli/shared/profile.h"
 #include "runtime/base/terminal.h"
 #include "runtime/base/trace_span.h"
 

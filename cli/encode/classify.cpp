@@ -7,6 +7,7 @@
 #include "cli/shared/head_survey.h"
 #include "cli/shared/model_images.h"
 #include "cli/shared/probabilities.h"
+#include "cli/shared/profile.h"
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/terminal.h"
 #include "runtime/models/config.h"

@@ -6,6 +6,7 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/model_images.h"
 #include "cli/shared/output.h"
+#include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/terminal.h"
 #include "runtime/io/safetensors.h"

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "cli/explain/explain_figures.h"
+#include "cli/explain/explain_json.h"
+#include "cli/explain/explain_text.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"

@@ -1,4 +1,4 @@
-// The data of `vantage explain`: costs from the model's graphs, memory and dispatches from its plans; its output.
+// The data of `vantage explain`: costs from the model's graphs, memory and dispatches from its plans.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +57,5 @@ struct DispatchGroup {
     std::vector<DispatchLine> dispatches;
 };
 std::vector<DispatchGroup> dispatch_groups(const Plan& plan);
-
-void print_text(const Explanation& e);
-void print_json(const Explanation& e);
 
 }  // namespace vantage::cli

@@ -1,5 +1,5 @@
-// Output of `explain --json`.
-#include "cli/explain/explain_figures.h"
+#include "cli/explain/explain_json.h"
+
 #include "cli/shared/output.h"
 #include "runtime/cost/symbols.h"
 #include "runtime/exec/plan_access.h"

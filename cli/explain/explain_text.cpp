@@ -1,7 +1,7 @@
-// Text output of `explain`.
+#include "cli/explain/explain_text.h"
+
 #include <algorithm>
 
-#include "cli/explain/explain_figures.h"
 #include "cli/shared/output.h"
 #include "cli/shared/text_table.h"
 #include "runtime/base/format.h"

@@ -6,6 +6,7 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/output.h"
+#include "cli/shared/profile.h"
 #include "runtime/base/log.h"
 #include "runtime/base/terminal.h"
 

@@ -7,6 +7,7 @@
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/output.h"
+#include "cli/shared/profile.h"
 #include "runtime/base/log.h"
 #include "runtime/base/terminal.h"
 #include "runtime/base/trace_span.h"

@@ -4,10 +4,14 @@
 #include <memory>
 
 #include "cli/heads/head_ablation.h"
+#include "cli/heads/heads_json.h"
+#include "cli/heads/heads_report.h"
 #include "cli/heads/heads_table.h"
+#include "cli/heads/pattern_pictures.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/head_pictures.h"
+#include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "cli/shared/translation.h"
 #include "runtime/base/errors.h"

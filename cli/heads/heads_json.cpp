@@ -1,7 +1,7 @@
-// Output of `heads` as CSV and JSON.
+#include "cli/heads/heads_json.h"
+
 #include <cmath>
 
-#include "cli/heads/heads_table.h"
 #include "cli/shared/output.h"
 
 namespace vantage::cli {

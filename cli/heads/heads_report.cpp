@@ -1,10 +1,10 @@
-// Output of `heads` as a table for the terminal.
+#include "cli/heads/heads_report.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
 
-#include "cli/heads/heads_table.h"
 #include "cli/shared/terminal_page.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"

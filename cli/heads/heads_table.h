@@ -1,5 +1,5 @@
 // The rows of `vantage heads`: the statistics of each head by name, and what --ablate, --values, --rollout and --flow
-// add; and their output.
+// add.
 #pragma once
 
 #include "cli/shared/head_survey.h"
@@ -67,13 +67,5 @@ KeyNames names_of_key(const std::string& key);
 void check_sort_key(const std::string& key, bool ablated, bool with_values);
 /// Descending; rows without a defined value come last.
 void sort_rows(std::vector<HeadRow>& rows, const std::string& key);
-
-void print_heads_table(const HeadsReport& report);
-void print_heads_csv(const HeadsReport& report);
-void print_heads_json(const HeadsReport& report);
-/// Writes the pictures of --png into an existing folder and returns the paths: patterns.png, and with --rollout and
-/// --flow rollout.png and flow.png. Encoder–decoders get one of each per part, such as patterns-encoder.png. Images
-/// also get rollout-cls.png.
-std::vector<std::string> write_heads_pictures(const HeadsReport& report, const std::string& folder);
 
 }  // namespace vantage::cli

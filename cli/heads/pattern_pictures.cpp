@@ -1,8 +1,9 @@
-// Pictures of `heads --png`.
+#include "cli/heads/pattern_pictures.h"
+
 #include <cmath>
 
-#include "cli/heads/heads_table.h"
 #include "cli/shared/head_pictures.h"
+#include "cli/shared/image_overlay.h"
 #include "runtime/base/format.h"
 #include "runtime/picture/head_chart.h"
 #include "runtime/session/model_access.h"

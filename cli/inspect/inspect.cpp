@@ -4,13 +4,16 @@
 
 #include "cli/inspect/check_nodes.h"
 #include "cli/inspect/inspect_report.h"
+#include "cli/inspect/inspect_save.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/head_pictures.h"
+#include "cli/shared/image_overlay.h"
+#include "cli/shared/profile.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/base/trace_span.h"
 #include "runtime/base/format.h"
+#include "runtime/base/trace_span.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
 

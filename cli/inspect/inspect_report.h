@@ -1,4 +1,4 @@
-// Output of `inspect`: text or JSON, and the file of --save.
+// Output of `inspect`: text or JSON.
 #pragma once
 
 #include "cli/inspect/check_nodes.h"
@@ -18,7 +18,5 @@ struct InspectReport {
 
 void print_summary(const InspectReport& report);
 void print_json(const InspectReport& report);
-/// Writes the tensors of the surveyed pass and `greedy`; names and shapes are in the command's help.
-void save_pass(const std::string& file, const InspectReport& report, const std::optional<ModelImage>& image);
 
 }  // namespace vantage::cli

@@ -1,6 +1,7 @@
+#include "cli/inspect/inspect_save.h"
+
 #include <algorithm>
 
-#include "cli/inspect/inspect_report.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/log.h"
 #include "runtime/io/safetensors.h"

@@ -1,14 +1,12 @@
 // The subcommands of `vantage`. Each adds itself to the program. They throw vantage::Error; its kind decides the exit
-// code. --profile is for every command that runs a model.
+// code.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "cli/shared/cli11.h"
 #include "vantage/device.h"
 #include "vantage/model.h"
-#include "vantage/plan.h"
 
 namespace vantage::cli {
 
@@ -36,7 +34,7 @@ struct Common {
     int verbose = 0;      ///< -v, twice for debug
     bool quiet = false;   ///< -q
     bool strict = false;  ///< --strict: see runtime/base/log.h
-    std::string profile;  ///< --profile FILE: trace of dispatches and host work; -: table of dispatch times by op
+    std::string profile;  ///< --profile FILE
     std::string model;    ///< -m, --model
     std::string weights;  ///< --weights; empty: as in the file
 };
@@ -52,14 +50,5 @@ Model load_model(const Device& device);
 
 /// Sets the exit code of the program for a subcommand that returns normally (7 in `conform`).
 void set_exit_code(int code);
-
-/// Whether --profile was given. Sessions and batches must then be created with SessionOptions::profile.
-bool profiling();
-/// Starts recording host spans, if --profile was given.
-void begin_profile();
-/// Adds the dispatches of a session or a batch (take_timings). Call it before the session is destroyed.
-void note_dispatches(const Device& device, const std::vector<DispatchTiming>& timings);
-/// Writes the trace or the table.
-void write_profile();
 
 }  // namespace vantage::cli

@@ -1,11 +1,10 @@
-// The heads of a survey as PNG files, and the attention of a vision model drawn over its image.
+// The heads of a survey as PNG files.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "cli/shared/head_survey.h"
-#include "runtime/models/config.h"
 #include "runtime/picture/heatmap.h"
 #include "runtime/picture/png.h"
 
@@ -20,13 +19,6 @@ std::string write_head_grid(const HeadSurvey& survey, const std::string& folder)
 std::string write_head(const HeadSurvey& survey, int layer, int head, const std::string& folder);
 /// The grid and every head. Creates the folder; returns the paths.
 std::vector<std::string> write_head_pictures(const HeadSurvey& survey, const std::string& folder);
-
-/// `seen` in grey, enlarged by a whole factor, with the shares of its patches (row-major) on top; the largest is the
-/// brightest.
-Image overlaid(const Image& seen, const std::vector<float>& shares, const ImageInput& patches);
-/// One picture per layer, layer-L-cls.png: the attention of [CLS] to each patch, mean of the heads. Writes into an
-/// existing folder and returns the paths.
-std::vector<std::string> write_image_overlays(const HeadSurvey& survey, const Image& seen, const std::string& folder);
 
 /// The input text, for captions.
 std::string prompt_quoted(const HeadSurvey& survey);

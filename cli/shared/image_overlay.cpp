@@ -1,4 +1,5 @@
-// Attention of a vision model, drawn over the image.
+#include "cli/shared/image_overlay.h"
+
 #include <algorithm>
 #include <cmath>
 

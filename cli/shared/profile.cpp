@@ -1,5 +1,5 @@
-// --profile FILE: a Chrome/Perfetto trace of device dispatches and host work. --profile -: a table of dispatch times by
-// op, on stderr.
+#include "cli/shared/profile.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "runtime/bench/roofs.h"
+#include "runtime/bench/measure_roofs.h"
 
 #include <array>
 #include <chrono>
@@ -9,6 +9,7 @@
 #include "runtime/base/spirv.h"
 #include "runtime/base/version.h"
 #include "runtime/bench/report.h"
+#include "runtime/bench/roofs.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/pipelines.h"
 #include "runtime/gpu/queue.h"

@@ -1,5 +1,6 @@
+#include "runtime/bench/model_shapes.h"
+
 #include "runtime/base/json.h"
-#include "runtime/bench/shapes.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"

@@ -11,6 +11,7 @@
 #include "runtime/base/files.h"
 #include "runtime/base/format.h"
 #include "runtime/base/version.h"
+#include "runtime/bench/report_table.h"
 #include "runtime/picture/shown_text.h"
 
 namespace vantage::internal {

@@ -91,8 +91,6 @@ enum class ReportFormat : std::uint8_t { md, csv, json, jsonl };
 ReportFormat report_format(const std::string& word);
 
 std::string report_text(const Report& report, ReportFormat format);
-/// A Markdown table, aligned for terminals: the same as report_text(report, ReportFormat::md).
-std::string report_table(const Report& report);
 /// Writes to `path`, or to stdout if it is empty. The file is replaced atomically.
 void write_report(const Report& report, ReportFormat format, const std::string& path);
 

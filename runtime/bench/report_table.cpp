@@ -1,6 +1,7 @@
+#include "runtime/bench/report_table.h"
+
 #include <algorithm>
 
-#include "runtime/bench/report.h"
 #include "runtime/picture/shown_text.h"
 
 namespace vantage::internal {

@@ -7,8 +7,6 @@
 
 #include "runtime/bench/report.h"
 #include "runtime/bench/roofs.h"
-#include "runtime/picture/drawing.h"
-#include "runtime/picture/picture_style.h"
 
 namespace vantage::internal {
 
@@ -31,18 +29,5 @@ struct Roofline {
 
 /// The kernels of a report of `bench ops`, except those that only move data.
 Roofline roofline_of(const Report& report, const Roofs& roofs);
-
-/// Positions in the picture, for tests.
-struct RooflineLayout {
-    Rect plot;
-    double low_x = 0, high_x = 0, low_y = 0, high_y = 0;  ///< powers of ten at the edges of the plot
-    std::vector<Rect> markers;                            ///< by point
-    std::vector<style::PlacedText> labels;  ///< labels of points; they overlap neither each other nor markers
-    double x_of(double intensity) const;
-    double y_of(double gflops) const;
-};
-Drawing draw_roofline(const Roofline& roofline, RooflineLayout* layout = nullptr);
-/// Writes PNG or SVG, by the extension.
-void write_roofline(const std::string& path, const Roofline& roofline);
 
 }  // namespace vantage::internal

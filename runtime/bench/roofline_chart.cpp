@@ -1,4 +1,4 @@
-#include "runtime/bench/roofline.h"
+#include "runtime/bench/roofline_chart.h"
 
 #include <algorithm>
 #include <array>

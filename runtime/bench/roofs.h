@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/base/json.h"
+#include "runtime/bench/measure_roofs.h"
 #include "vantage/caps.h"
 #include "vantage/device.h"
 
@@ -62,12 +62,6 @@ Roofs roofs_from_json(const Json& json, const std::string& name);
 std::string roofs_path(const Caps& caps, const std::string& cache);
 /// Reads the file. Nothing if it is missing, damaged, or of another device or driver.
 std::optional<Roofs> load_roofs(const Caps& caps, const std::string& path);
-
-/// Receives what is being measured.
-using RoofProgress = std::function<void(const std::string& what)>;
-/// Measures the roofs with the kernels of shaders/roofs: the best of several samples that are long enough to be timed.
-/// Takes a few seconds. Throws interrupted after Ctrl-C, out_of_memory, device_lost.
-Roofs measure_roofs(const Device& device, const RoofProgress& progress = {});
 
 /// The saved roofs; otherwise (or with `again`) measures and saves them.
 Roofs roofs_of(const Device& device, bool again = false, const RoofProgress& progress = {});

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "runtime/base/format.h"
+#include "runtime/bench/model_shapes.h"
 #include "runtime/ops/head_statistics.h"
 
 namespace vantage::internal {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "runtime/graph/op_def.h"
-#include "runtime/models/config.h"
 
 namespace vantage::internal {
 
@@ -24,11 +23,6 @@ std::vector<BenchCase> bench_cases(bool quick = false);
 /// "f32 [512, 512], f16 [768, 512] transpose_b=true": operands (absent and tiny ones omitted) and attributes.
 std::string operands_text(const OpCall& call);
 
-/// A named shape (runtime/models/config.h), cut to `layers` layers (0: all). Throws usage for an unknown name.
-ModelConfig shape_of_model(const std::string& name, std::int64_t layers = 0);
-/// Adds the fused calls of one layer, the embedding and the output of known models, for prompts and single tokens, with
-/// contexts up to 32768. They are taken from the graphs that the models build, so that they cannot get out of date.
-void add_model_cases(std::vector<BenchCase>& cases);
 /// Adds the call unless it is already there.
 void add_case(std::vector<BenchCase>& cases, BenchCase one);
 

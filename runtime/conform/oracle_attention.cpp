@@ -1,4 +1,4 @@
-#include "runtime/conform/oracle_calls.h"
+#include "runtime/conform/oracle_attention.h"
 
 #include "runtime/base/errors.h"
 #include "runtime/base/format.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/conform/oracle_map.h"
 #include "runtime/conform/oracle_reader.h"
 
 namespace vantage::internal::oracle {
@@ -38,8 +39,5 @@ HostTensor host_tensor(Shape shape, const auto& values, DType dtype = DType::f32
 
 /// Maps by the op's name in the case files.
 using OracleMaps = std::map<std::string, OracleMap>;
-/// Those of the attention ops, and of the position, token and head ops.
-const OracleMaps& attention_maps();
-const OracleMaps& position_maps();
 
 }  // namespace vantage::internal::oracle

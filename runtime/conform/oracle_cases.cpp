@@ -6,6 +6,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
+#include "runtime/conform/oracle_map.h"
 #include "runtime/conform/oracle_reader.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/compare.h"

@@ -1,7 +1,10 @@
+#include "runtime/conform/oracle_map.h"
+
 #include <cmath>
 
 #include "runtime/base/errors.h"
-#include "runtime/conform/oracle_calls.h"
+#include "runtime/conform/oracle_attention.h"
+#include "runtime/conform/oracle_positions.h"
 #include "runtime/ops/activation.h"
 #include "vantage/ops.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/conform/oracle_calls.h"
+#include "runtime/conform/oracle_positions.h"
 
 #include "runtime/base/errors.h"
 #include "vantage/ops.h"

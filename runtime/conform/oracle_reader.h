@@ -1,5 +1,4 @@
-// Operands and options of one case, and the maps from cases to calls: names, order and layout of operands, results and
-// options.
+// Operands and options of one case.
 #pragma once
 
 #include <map>
@@ -72,11 +71,5 @@ private:
     bool f32_only_ = false;
     std::set<std::string> read_attrs_, read_inputs_, read_outputs_;
 };
-
-/// Maps a case to calls. The reader gives operands and options of the case, and records which were read, so that none
-/// is silently ignored.
-using OracleMap = std::vector<OracleCall> (*)(OracleReader&);
-/// nullptr for an op that is not supported.
-OracleMap oracle_map(const std::string& op);
 
 }  // namespace vantage::internal

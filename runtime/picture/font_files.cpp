@@ -1,10 +1,11 @@
+#include "runtime/picture/font_files.h"
+
 #include <filesystem>
 #include <initializer_list>
 #include <map>
 #include <system_error>
 
 #include "runtime/base/options.h"
-#include "runtime/picture/text_raster.h"
 
 namespace vantage::internal {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
+#include "runtime/picture/jpeg.h"
 #include "runtime/picture/png.h"
 
 namespace vantage::internal {

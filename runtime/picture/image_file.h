@@ -12,8 +12,4 @@ namespace vantage::internal {
 /// path.
 Image read_image(const std::string& path);
 
-/// Decodes a JPEG file to 8-bit RGB. Grey and CMYK (Adobe's inverted form) are converted. An Exif orientation is not
-/// applied, as in Pillow's `open`. Throws bad_file with `path` if the file is damaged, truncated or too large.
-Image decode_jpeg(const std::string& bytes, const std::string& path);
-
 }  // namespace vantage::internal

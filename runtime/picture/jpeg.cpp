@@ -1,4 +1,4 @@
-#include "runtime/picture/image_file.h"
+#include "runtime/picture/jpeg.h"
 
 #include <csetjmp>
 #include <cstdio>  // jpeglib.h needs it in front

@@ -1,21 +1,15 @@
 // Draws text: FreeType with DejaVu Sans, or a bitmap font if no font is installed.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/io/image.h"
+#include "runtime/picture/font_files.h"
 
 namespace vantage::internal {
-
-enum class TextWeight : std::uint8_t { regular, bold };
-
-/// Installed font files in order of preference: VANTAGE_FONT, DejaVu Sans or a similar font, then one for missing
-/// characters.
-std::vector<std::string> installed_fonts(TextWeight weight);
 
 /// The size is the em in pixels.
 struct TextStyle {

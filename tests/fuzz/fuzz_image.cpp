@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "runtime/picture/image_file.h"
+#include "runtime/picture/jpeg.h"
 #include "runtime/picture/png.h"
 #include "tests/fuzz/require.h"
 

@@ -5,8 +5,9 @@
 #include <set>
 
 #include "runtime/base/files.h"
+#include "runtime/bench/model_shapes.h"
 #include "runtime/bench/ops_bench.h"
-#include "runtime/bench/roofline.h"
+#include "runtime/bench/roofline_chart.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/bench/shapes.h"
 #include "runtime/gpu/choose_device.h"

@@ -1,10 +1,10 @@
-// Places of values on a colour bar.
+#include "viewer/data/value_range.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "runtime/base/format.h"
-#include "viewer/data/view_state.h"
 
 namespace vantage::view {
 

@@ -11,28 +11,9 @@
 #include "runtime/picture/attention_scale.h"
 #include "runtime/picture/colour_map.h"
 #include "vantage/session.h"
+#include "viewer/data/value_range.h"
 
 namespace vantage::view {
-
-/// The range of a colour bar.
-struct ValueRange {
-    double min = 0, max = 1;
-    bool operator==(const ValueRange&) const = default;
-};
-
-/// As those of runtime/picture/attention_scale.h, on the bar of a range.
-float position_of(double value, const ValueRange& range, AttentionScale scale);
-float value_at(double position, const ValueRange& range, AttentionScale scale);
-/// Place of a difference on a bar from −max to max: −1 to 1.
-float signed_position(float difference, double max, AttentionScale scale);
-
-enum class BarEnd : std::uint8_t { dark, bright };
-
-/// With one end moved to `position` on the bar (0: minimum, 1: maximum; the scale continues beyond both), rounded to
-/// three digits. The minimum is kept below the maximum.
-ValueRange with_end(const ValueRange& bar, BarEnd end, double position, AttentionScale scale);
-/// With the default of one end; of both if they would cross.
-ValueRange with_default_end(ValueRange range, BarEnd end, const ValueRange& defaults);
 
 /// Value of a cell that covers several weights: mass is their sum over the keys, averaged over the queries; peak the
 /// largest.

@@ -8,7 +8,7 @@
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/base/utf8.h"
-#include "runtime/picture/text_raster.h"
+#include "runtime/picture/font_files.h"
 #include "viewer/draw/frame.h"
 
 namespace vantage::view {

@@ -5,8 +5,8 @@
 
 #include "vantage/error.h"
 #include "viewer/panels/areas.h"
+#include "viewer/panels/menus.h"
 #include "viewer/panels/moves.h"
-#include "viewer/panels/panels.h"
 #include "viewer/panels/viewed_runs.h"
 #include "viewer/panels/viewer.h"
 

@@ -4,6 +4,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
+#include "viewer/panels/map_drawing.h"
 #include "viewer/panels/moves.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"

@@ -1,9 +1,9 @@
-// Maps of tiles, drawn by the device.
+#include "viewer/panels/map_drawing.h"
+
 #include "params/view_draw.h"
 #include "runtime/base/at.h"
 #include "viewer/data/histogram.h"
 #include "viewer/data/view_sources.h"
-#include "viewer/panels/panels.h"
 
 namespace vantage::view {
 

@@ -1,7 +1,7 @@
-// The menus, for mouse and keyboard.
+#include "viewer/panels/menus.h"
+
 #include <algorithm>
 
-#include "viewer/panels/panels.h"
 #include "viewer/panels/viewer.h"
 #include "viewer/panels/widgets.h"
 

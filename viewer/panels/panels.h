@@ -6,21 +6,12 @@
 namespace vantage::view {
 
 class Viewer;
-class ViewedRuns;
 
 // ---- the menu bar
 
 void draw_status_bar(const Ui& ui);
 /// In place of all panels.
 void draw_too_small(const Ui& ui);
-/// Draws the menu names in a line from `left`, as high as `box`. Returns the right end.
-float draw_menu_names(const Ui& ui, const Box& box, float left);
-/// Draws the open menu over everything else.
-void draw_open_menu(const Ui& ui, Viewer& view);
-/// Opens the menus, or closes them.
-void open_or_close_menus(Viewer& view);
-/// Handles a key while a menu is open: arrows select, Enter runs, others close.
-void act_in_menu(Viewer& view, const Shortcut& shortcut);
 
 // ---- heads
 
@@ -37,21 +28,6 @@ std::pair<double, double> range_of(std::span<const HeadMeans> heads, HeadStatist
 void draw_numbers(const Ui& ui);
 
 // ---- the map
-
-/// One map, or those of two runs side by side; the left one has no colour bar.
-std::vector<Pane> lay_panes(const ViewedRuns& runs, const ViewState& state, const Fonts& fonts, const Box& panel,
-                            float scale);
-
-/// A map between the panels' triangles: drawn by the device from where the data is.
-struct MapDrawing {
-    std::uint64_t map = 0;    ///< address of a ViewTileMap; 0 draws nothing
-    std::uint64_t minus = 0;  ///< of another, whose cells are taken away: differences are drawn
-    Box box;
-    Rectangle part;              ///< of mini-maps in cells
-    std::int64_t mini_map = -1;  ///< number of the head
-    bool hide_future = false;    ///< of a mini-map: columns beyond the row hold nothing
-};
-void draw_map(const Ui& ui, const MapDrawing& drawing);
 
 void draw_focus(const Ui& ui, const std::vector<Pane>& panes);
 void draw_colour_bar(const Ui& ui, const Box& box);

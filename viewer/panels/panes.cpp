@@ -1,9 +1,8 @@
-// The maps in the panel of the focused head.
+#include "viewer/panels/panes.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "viewer/panels/panels.h"
-#include "viewer/panels/viewed_runs.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {

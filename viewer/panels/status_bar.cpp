@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "runtime/base/format.h"
+#include "viewer/panels/menus.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 

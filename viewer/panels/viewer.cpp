@@ -11,7 +11,9 @@
 #include "runtime/session/model_access.h"
 #include "viewer/panels/areas.h"
 #include "viewer/panels/focus_finder.h"
+#include "viewer/panels/menus.h"
 #include "viewer/panels/panels.h"
+#include "viewer/panels/panes.h"
 
 namespace vantage::view {
 namespace {
