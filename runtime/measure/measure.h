@@ -37,8 +37,8 @@ inline bool is_of_one_kernel(ErrorKind kind) {
 /// A call with its operands in device memory. They are filled once for all kernels.
 class MeasuredCall {
 public:
-    /// Its step is at the end of `keys` rows of the cache (0: a full cache). Infers the results if `call` has none. Throws out_of_memory, before allocating, if operands and results do not
-    /// fit.
+    /// Its step is at the end of `keys` rows of the cache (0: a full cache). Infers the results if `call` has none.
+    /// Throws out_of_memory, before allocating, if operands and results do not fit.
     MeasuredCall(const Device& device, OpCall call, std::int64_t keys = 0);
     ~MeasuredCall();
     MeasuredCall(MeasuredCall&&) noexcept;

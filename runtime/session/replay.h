@@ -17,8 +17,8 @@ struct ReplayInput {
     std::span<const float> pixels = {};
 };
 
-/// Hands the plans of a prompt, in the order of a session, and the plan of one more token to `run`, each with its states
-/// written, until `run` returns false. `run` must run the plan. The context is as short as the input allows.
+/// Hands the plans of a prompt, in the order of a session, and the plan of one more token to `run`, each with its
+/// states written, until `run` returns false. `run` must run the plan. The context is as short as the input allows.
 void replay(const Model& model, SessionOptions options, const ReplayInput& input,
             const std::function<bool(Plan& plan, std::int64_t rows)>& run);
 
