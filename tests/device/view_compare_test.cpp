@@ -35,10 +35,10 @@ struct Pair {
         const std::uint64_t run_before = a.version().run;
         a.start({.text = state.prompt}, state.sampling, state.max_tokens);
         comparison.start(state);
-        const double begin = seconds_now();
+        test::Watchdog watchdog("the ends of both runs");
         do {
             update();
-            if (seconds_now() - begin > 120) FAIL("the runs did not come to their ends");
+            watchdog.look(version_a.number, version_b.number);
             std::this_thread::sleep_for(std::chrono::milliseconds(2));
         } while (version_a.run == run_before || !comparison.settled(version_a, version_b));
     }
@@ -203,7 +203,7 @@ TEST_CASE("maps of texts that are aligned while they grow are those of the end",
     a.start({.text = state.prompt}, state.sampling, state.max_tokens);
     pair.comparison.start(state);
     HeadDistances distances(a, b);
-    const double begin = seconds_now();
+    test::Watchdog watchdog("the ends of both runs");
     do {
         pair.update();
         const std::int64_t rows = pair.comparison.rows_of(AttentionKind::self);
@@ -213,7 +213,7 @@ TEST_CASE("maps of texts that are aligned while they grow are those of the end",
             data->update(seen, all_of({1, 0}, std::max<std::int64_t>(rows, 1), rows % 2 == 0 ? 1000 : 8),
                          seconds_now());
         distances.update(pair.comparison, pair.all_rows(), 0.002);
-        REQUIRE(seconds_now() - begin < 120);
+        watchdog.look(pair.version_a.number, pair.version_b.number);
     } while (!pair.comparison.settled(a.version(), b.version()));
     pair.update();
     const std::int64_t n = pair.comparison.rows_of(AttentionKind::self);

@@ -9,6 +9,7 @@
 #include "runtime/base/log.h"
 #include "runtime/gpu/device_state.h"
 #include "test_device.h"
+#include "tests/host/watchdog.h"
 #include "viewer/data/live_model.h"
 
 using namespace vantage;
@@ -36,7 +37,11 @@ std::pair<std::vector<float>, std::vector<float>> both_weights(const Model& mode
     plain.append(ids);
     plain.run();
     live.start({.ids = ids}, {}, 0);
-    while (live.version().activity != Activity::ended) std::this_thread::yield();
+    test::Watchdog watchdog("the end of the model's run");
+    while (live.version().activity != Activity::ended) {
+        watchdog.look(live.version().number);
+        std::this_thread::yield();
+    }
     std::promise<std::vector<float>> viewed;
     live.with_session([&](Session& session) { viewed.set_value(weights_of(session)); });
     return {weights_of(plain), viewed.get_future().get()};

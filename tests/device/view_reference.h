@@ -15,6 +15,7 @@
 #include "runtime/graph/op_def.h"
 #include "runtime/ops/attention_rules.h"
 #include "test_device.h"
+#include "tests/host/watchdog.h"
 #include "viewer/data/view_data.h"
 
 namespace view_reference {
@@ -80,11 +81,11 @@ inline std::pair<double, double> cell_of(const LiveModel& live, const HeadId& he
 
 /// Waits, as a window's loop would, until the model has come to an end.
 inline void wait_for_end(const LiveModel& live, std::uint64_t run = 1) {
-    const double begin = seconds_now();
+    test::Watchdog watchdog("the end of the model's run");
     while (true) {
         const Version version = live.version();
         if (version.run == run && (version.activity == Activity::ended || version.activity == Activity::failed)) break;
-        if (seconds_now() - begin > 900) FAIL("the model did not come to its end");
+        watchdog.look(version.number);
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     INFO((live.error() ? live.error()->message : std::string()));
