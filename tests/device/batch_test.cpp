@@ -373,11 +373,16 @@ TEST_CASE("what Ctrl-C cut off goes on as if nothing had been", "[batch][session
         give(*batch, prompts);
         return batch;
     };
-    const std::unique_ptr<Batch> plain = begun(), cut = begun();
+    const std::unique_ptr<Batch> plain = begun();
+    std::unique_ptr<Batch> cut = begun();
     plain->generate(10);
     catch_interrupts();
-    int struck = 0;
-    for (int delay = 0; delay < 400 && std::ssize((*cut)[0].tokens()) < std::ssize(prompts[0]) + 10; delay += 3) {
+    int struck = 0, again = 0;
+    for (int delay = 0; delay < 400; delay += 3) {
+        if (std::ssize((*cut)[0].tokens()) >= std::ssize(prompts[0]) + 10) {
+            if (struck > 0 || ++again > 100) break;
+            cut = begun();  // on a busy machine each signal may come late
+        }
         std::thread user([&] {  // somewhere: between chunks, in a draw, behind it
             std::this_thread::sleep_for(std::chrono::microseconds(200 * delay));
             std::raise(SIGINT);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "gated_model.h"
 #include "runtime/base/at.h"
 #include "runtime/base/clock.h"
 #include "runtime/gpu/queue.h"
@@ -320,19 +321,24 @@ TEST_CASE("the mean distance in an image is that of the weights between patches"
 }
 
 TEST_CASE("rows that came one by one are those of one run, and cells made meanwhile are not stale", "[view]") {
-    LiveModel live(mini_world(), {.precision = Precision::f32, .largest_chunk = 16});
+    test::GatedModel model(mini_world(), {.precision = Precision::f32, .largest_chunk = 16});
+    LiveModel& live = model.live;
     ViewData data(live);
     live.start({.ids = some_ids(41)}, {.ignore_end = true}, 30);
     const HeadId head{2, 0};
     std::uint64_t versions = 0;
     std::uint64_t held = 0;
-    for (Version version; version.activity != Activity::ended; version = live.version()) {
-        const auto rows = std::max<std::int64_t>(live.version().rows, 1);
+    test::Watchdog watchdog("the end of the model's run");
+    for (Version version; version.activity != Activity::ended;) {
+        version = live.version();
+        watchdog.look(version.number);
+        const auto rows = std::max<std::int64_t>(version.rows, 1);
         const FrameData& frame = data.update({}, all_of(head, rows, versions % 2 == 0 ? 1000 : 30), seconds_now());
         CHECK(frame.version.rows >= frame.rows);
         ++versions;
         if (held == 0 && frame.version.rows > 45)
             held = test_device().state().memory.held;  // by then all plans are made
+        model.looked_at(version);
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     CHECK(data.counts().waits == 0);
@@ -358,6 +364,7 @@ TEST_CASE("rows that came one by one are those of one run, and cells made meanwh
     CHECK(test_device().state().memory.held == held);  // nothing grows with the versions
 
     tokens.ids.resize(70);
+    model.gate.open();
     live.start({.ids = tokens.ids}, {}, 0);
     wait_for_end(live, 2);
     const std::vector<double> at_once = weights_of(live, head, n);
@@ -375,21 +382,24 @@ TEST_CASE("rows that came one by one are those of one run, and cells made meanwh
 }
 
 TEST_CASE("frames go on while a slow model thinks", "[view]") {
-    LiveModel live(mini_world(), {.before_step = [] { std::this_thread::sleep_for(std::chrono::milliseconds(200)); }});
+    test::GatedModel model(mini_world());
+    LiveModel& live = model.live;
     ViewData data(live);
     live.start({.text = ViewState::default_prompt}, {.ignore_end = true}, 5);
-    std::uint64_t updates = 0, fewest = UINT64_MAX, versions = 0, number = 0;
+    test::Watchdog watchdog("the end of the model's run");
+    std::uint64_t updates = 0, thoughts = 0;
     for (Version version; version.activity != Activity::ended; version = live.version()) {
-        if (version.number != number) {
-            if (versions++ > 2) fewest = std::min(fewest, updates);  // the first ones come at once
-            number = version.number, updates = 0;
-        }
         data.update({}, all_of({0, 0}, std::max<std::int64_t>(version.rows, 1), 50), seconds_now());
-        ++updates;
+        watchdog.look(version.number, thoughts);
+        updates = model.gate.holds() ? updates + 1 : 0;
+        if (updates > 4) {  // it thinks until then
+            model.gate.allow();
+            ++thoughts, updates = 0;
+        }
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
-    CHECK(versions > 4);
-    CHECK(fewest > 3);
+    CHECK(thoughts >= 5);
+    CHECK_FALSE(model.gate.forced());
     CHECK(data.counts().waits == 0);
     CHECK(data.counts().rows_summed > 0);
 }
@@ -401,23 +411,27 @@ TEST_CASE("a budget of one percent costs less than no budget", "[view]") {
     const auto cost = [&](std::optional<double> percent) {
         ViewData data(live);
         ViewState state;
-        double now = 0, before = 0;
+        double now = 0, before = 0, longest = 0;      // longest: of one update; what has begun is finished
         for (int i = 0; i < 500; ++i, now += 0.01) {  // 5 s of a clock that does not depend on how fast this machine is
             if (i == 100) {                           // by then it is known how long things take
                 data.budget().limit(percent);
                 before = data.counts().device_seconds;
             }
             state.modifiers.sink_off = i % 8 < 4;  // always something to do
+            const double spent = data.counts().device_seconds;
             data.update(state, all_of({0, i / 8 % 8}, 250, 1000), now);
             gpu::wait(test_device().state(), test_device().state().queue.submitted);
+            if (i >= 100) longest = std::max(longest, data.counts().device_seconds - spent);
         }
         CHECK(data.update(state, all_of({0, 0}, 250, 1000), now).cost_percent > 0);
-        return 100 * (data.counts().device_seconds - before) / 4;
+        return std::pair(100 * (data.counts().device_seconds - before) / 4, 100 * longest / 4);
     };
-    const double free = cost({}), one = cost(1.0);
-    CAPTURE(free, one);
-    CHECK(one < free / 2);
-    CHECK(one < 3);  // what was in store, 50 ms, is 1.3 %; a batch that has begun is finished
+    const auto [free, free_longest] = cost({});
+    const auto [one, one_longest] = cost(1.0);
+    CAPTURE(free, free_longest, one, one_longest);
+    // What was in store, 50 ms, is 1.3 %. A batch that has begun is finished: on a busy CPU it may take long.
+    CHECK(one - one_longest < free / 2);
+    CHECK(one - one_longest < 3);
 }
 
 TEST_CASE("a batch of numbers counts the keys that its rows see", "[view]") {
@@ -427,9 +441,11 @@ TEST_CASE("a batch of numbers counts the keys that its rows see", "[view]") {
     live.start({.ids = some_ids(n)}, {}, 0);
     wait_for_end(live);
     ViewData data(live, {.refine_seconds = 0.002, .budget_percent = 100});
-    const double until = seconds_now() + 20;
-    while (data.counts().rows_summed == 0 && seconds_now() < until)
+    test::Watchdog watchdog("the first numbers");
+    while (data.counts().rows_summed == 0) {
+        watchdog.look(data.counts().submissions);
         data.update({}, all_of({0, 0}, n, static_cast<double>(n)), seconds_now());
+    }
     CHECK(data.counts().rows_summed > 0);
     CHECK(data.counts().rows_summed <=
           40);  // 2 ms of the speed that is expected of a slow device: its first rows see few keys

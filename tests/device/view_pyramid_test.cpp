@@ -2,6 +2,7 @@
 // row against all at once.
 #include <algorithm>
 
+#include "gated_model.h"
 #include "runtime/base/at.h"
 #include "test_model.h"
 #include "view_reference.h"
@@ -124,15 +125,20 @@ TEST_CASE("levels that are pooled are those that are made from the weights", "[v
 
 TEST_CASE("a map that grew row by row is that of one run at every level", "[view]") {
     const std::int64_t n = 150;
-    LiveModel live(mini_world(), {.precision = Precision::f32, .largest_chunk = 40});
+    test::GatedModel model(mini_world(), {.precision = Precision::f32, .largest_chunk = 40});
+    LiveModel& live = model.live;
     std::vector<std::unique_ptr<ViewData>> grown;
     for (int level = 0; level < 6; ++level) grown.push_back(std::make_unique<ViewData>(live));
     const HeadId head{2, 0};
     live.start({.ids = some_ids(100)}, {.ignore_end = true}, n - 100 + 1);
-    for (Version version; version.activity != Activity::ended; version = live.version()) {
-        const std::int64_t rows = live.version().rows;
+    test::Watchdog watchdog("the end of the model's run");
+    for (Version version; version.activity != Activity::ended;) {
+        version = live.version();
+        watchdog.look(version.number);
+        const std::int64_t rows = version.rows;
         for (int level = 0; level < 6; ++level)  // each version is drawn, whatever of it a batch holds
             if (rows > 0) at(grown, level)->update({}, all_of(head, rows, cells_of(level, rows)), seconds_now());
+        model.looked_at(version);
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     wait_for_end(live);

@@ -1,11 +1,11 @@
 // The search for a head to suggest: one layer at a time, between tokens of a running model. Errors end it.
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
-#include <chrono>
 #include <stdexcept>
 #include <thread>
 
-#include "runtime/base/clock.h"
+#include "tests/device/gated_model.h"
+#include "tests/host/watchdog.h"
 #include "viewer/panels/focus_finder.h"
 #include "viewer/window/headless.h"
 
@@ -41,14 +41,12 @@ TEST_CASE("what goes wrong in the search for a head ends it with a line", "[view
 }
 
 TEST_CASE("a model writes on between two layers of the search for a head", "[view]") {
-    LiveModel live(model_in_search(),
-                   {.before_step = [] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }});
-    live.start({.text = "The red cup on the table is red"}, {.ignore_end = true}, 1000);
-    const double until = seconds_now() + 30;
-    while (live.version().activity != Activity::writing && seconds_now() < until) std::this_thread::yield();
     std::vector<std::size_t> tokens;  // of the session at each layer
     std::int64_t max_rows = 0;
     std::atomic<std::size_t> read = 0;
+    test::GatedModel model(model_in_search());
+    LiveModel& live = model.live;
+    live.start({.text = "The red cup on the table is red"}, {.ignore_end = true}, 1000);
     const auto finder = std::make_shared<FocusFinder>([&](Session& session, std::int64_t, std::int64_t rows) {
         max_rows = std::max(max_rows, rows);
         tokens.push_back(session.tokens().size());
@@ -56,10 +54,14 @@ TEST_CASE("a model writes on between two layers of the search for a head", "[vie
         return std::vector<HeadStatistics>(static_cast<std::size_t>(session.model().info().heads));
     });
     const auto layers = static_cast<std::size_t>(live.model().info().layers);
-    for (std::int64_t rows = 0; read < layers && seconds_now() < until;) {  // a look with each version
+    test::Watchdog watchdog("the statistics of all layers");
+    for (std::int64_t rows = 0; read < layers;) {  // a look with each version
         const Version version = live.version();
-        if (version.rows > rows) finder->look(live, version);
+        watchdog.look(version.number, read.load());
+        if (version.activity == Activity::writing && version.rows > rows) finder->look(live, version);
         rows = version.rows;
+        model.looked_at(version);
+        std::this_thread::yield();
     }
     REQUIRE(read == layers);
     CHECK(max_rows <= 512);
