@@ -164,7 +164,7 @@ TEST_CASE("both texts of cross attention are shown, with lines between them", "[
     keep(with, "cross lines");
     CHECK(colours_within(with, between) > 4);
     s.user.type("r");
-    CHECK(s.viewer.at().note == "cross-attention has no relative positions: its keys are another text");
+    CHECK(s.user.take_note() == "cross-attention has no relative positions: its keys are another text");
     CHECK(s.viewer.state().axis == KeyAxis::absolute);
 }
 

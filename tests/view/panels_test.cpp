@@ -106,7 +106,7 @@ TEST_CASE("a row that does not sum to 1 is named and found", "[view][window][onc
     CHECK_FALSE(has_colour(image, at(16), palette_of(Theme::dark).bad));
     user.type("!");
     CHECK(window.viewer().state().pins == std::vector<Pin>{{Pin::Kind::query, 17}});
-    CHECK(window.viewer().at().note == "row 17 sums to 0.9802");
+    CHECK(user.take_note() == "row 17 sums to 0.9802");
     user.press(GLFW_KEY_LEFT);  // another head: all is well
     CHECK(window.viewer().runs().off_rows().empty());
 }
@@ -149,7 +149,7 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
     action_named("colour-entropy").run(viewer);
     s.user.type("h");
     CHECK_FALSE(viewer.state().head.has_value());
-    CHECK(viewer.at().note.starts_with(head_name(viewer.runs().head()) + ", the most salient by induction: "));
+    CHECK(s.user.take_note().starts_with(head_name(viewer.runs().head()) + ", the most salient by induction: "));
     viewer.state().head = HeadId{before.layer + 1, before.head};
     CHECK(short_name(*viewer.state().head) == "L2 · H1");
     CHECK(short_name({0, 3, AttentionKind::encoder}) == "e0 · H3");
@@ -305,7 +305,7 @@ TEST_CASE("encoders and encoder-decoders are drawn, each kind of their attention
         keep(image, "encoder");
         CHECK(worst_of_map(image, s.viewer, attention_of(s.live, s.viewer.runs().head(), n, n), false) <= 1);
         s.user.type("a");
-        CHECK(s.viewer.at().note == "this model has one kind of attention");
+        CHECK(s.user.take_note() == "this model has one kind of attention");
     }
     const Opened opened(oracle + "bart");
     ViewState state{.max_tokens = 5};

@@ -6,6 +6,7 @@
 #include "runtime/base/files.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
+#include "tests/device/gated_model.h"
 #include "viewer/data/comparison.h"
 #include "viewer/panels/focus_finder.h"
 #include "window_user.h"
@@ -15,7 +16,11 @@ using namespace view_test;
 namespace {
 
 void wait_until_ended(LiveModel& live) {
-    while (live.version().activity != Activity::ended && !live.error()) ::usleep(1000);
+    test::Watchdog watchdog("the end of the model's run");
+    while (live.version().activity != Activity::ended && !live.error()) {
+        watchdog.look(live.version().number);
+        ::usleep(1000);
+    }
     REQUIRE_FALSE(live.error());
 }
 
@@ -85,10 +90,9 @@ TEST_CASE("files and command lines are of the run that is shown, not of the fiel
 TEST_CASE("the line that is copied makes the same picture without a window", "[view][window]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;
-    // Slow, so that it can be stopped on its way.
-    LiveModel live(opened.model, {.precision = Precision::f32, .on_version = WindowSystem::wake, .before_step = [] {
-                                      ::usleep(20000);
-                                  }});
+    // It waits for each look at it, so that it can be stopped on its way.
+    test::GatedModel model(opened.model, {.precision = Precision::f32, .on_version = WindowSystem::wake});
+    LiveModel& live = model.live;
     const ViewState state{.sampling = {.temperature = 0.9, .seed = 3, .ignore_end = true}, .max_tokens = 300};
     live.start({.text = state.prompt}, state.sampling, state.max_tokens);
     Window window(opened.device, live, state,
@@ -99,8 +103,12 @@ TEST_CASE("the line that is copied makes the same picture without a window", "[v
                    .command = "vantage view -m " + shell_word(opened.model.info().directory) + " --precision f32"});
     User user(window);
     Viewer& viewer = window.viewer();
-    while (live.version().rows < 30) REQUIRE(window.turn(0.01));
+    user.turn_until("30 rows", [&] {
+        model.looked_at(live.version());
+        return live.version().rows >= 30;
+    });
     viewer.stop();
+    model.gate.open();
     user.until_ended();
     user.type("mrt");  // the largest weight, by distance, in the light theme
     user.press(GLFW_KEY_RIGHT);
@@ -145,7 +153,9 @@ TEST_CASE("of an encoder–decoder the tokens given are the decoder's", "[view]"
     ViewState state;
     state.compared = Compared{.precision = Precision::f32};
     comparison.start(state);
+    test::Watchdog watchdog("the end of the second run");
     do {
+        watchdog.look(b.version().number);
         a.read_tokens(tokens_a), b.read_tokens(tokens_b);
         comparison.update({a.version(), tokens_a}, {b.version(), tokens_b});
         ::usleep(1000);
@@ -246,9 +256,7 @@ TEST_CASE("files are made while the window goes on, and a window that closes wai
         window.viewer().request(Request::exports);
         REQUIRE(window.turn(0.01));
         CHECK(window.viewer().at().note == "saving " + second + " …");  // and no file was waited for
-        user.settle();
-        const double until = seconds() + 30;
-        while (!window.viewer().at().note.starts_with("saved") && seconds() < until) REQUIRE(window.turn(0.01));
+        user.turn_until("the files", [&] { return window.viewer().at().note.starts_with("saved"); });
         CHECK(window.viewer().at().note == "saved " + second + ".png, .svg, .html, .csv, .json, .npy");
         window.viewer().request(Request::exports);
         REQUIRE(window.turn(0.01));
@@ -265,24 +273,32 @@ TEST_CASE("files are made while the window goes on, and a window that closes wai
     User user(window);
     user.until_ended();
     window.viewer().request(Request::picture);
-    const double until = seconds() + 30;
-    do REQUIRE(window.turn(0.01));
-    while (!window.viewer().at().note.starts_with("cannot write") && seconds() < until);
+    user.turn_until("the error", [&] { return window.viewer().at().note.starts_with("cannot write"); });
     CHECK(window.viewer().at().note.find("nowhere/vantage-view-001.png") != std::string::npos);
 }
 
 TEST_CASE("a file that is made while the model writes is of what was drawn, and waits for no end", "[view][window]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;
-    LiveModel live(opened.model, {.on_version = WindowSystem::wake, .before_step = [] { ::usleep(3000); }});
+    test::GatedModel model(opened.model, {.on_version = WindowSystem::wake});
+    LiveModel& live = model.live;
     const ViewState state{.sampling = {.ignore_end = true}, .max_tokens = 900};
     live.start({.text = state.prompt}, state.sampling, state.max_tokens);
     Window window(opened.device, live, state, {.width = 600, .height = 400, .frozen = true});
     Viewer& viewer = window.viewer();
-    while (live.version().activity != Activity::writing || live.version().rows < 30) REQUIRE(window.turn(0.01));
+    User(window).turn_until("30 rows", [&] {
+        const Version version = live.version();
+        model.looked_at(version);
+        return version.activity == Activity::writing && version.rows >= 30;
+    });
     static_cast<void>(window.screenshot());
     const Version drawn = viewer.runs().a().version;
-    while (live.version().rows < drawn.rows + 10) ::usleep(1000);
+    test::Watchdog watchdog("10 more rows");
+    while (live.version().rows < drawn.rows + 10) {
+        watchdog.look(live.version().number);
+        model.looked_at(live.version());
+        ::usleep(1000);
+    }
     const ViewSubject subject = viewer.subject();
     CHECK(live.version().activity == Activity::writing);
     // The map may be a version newer than the panels, which were made first; not ten.
@@ -304,11 +320,11 @@ TEST_CASE("a search without a match, and a part that is nowhere, say so", "[view
     User user(window);
     user.until_ended();
     Viewer& viewer = window.viewer();
-    CHECK(viewer.at().note.starts_with("--part 500:520,0:10 shows nothing: the map has rows 0:"));
+    CHECK(user.take_note().starts_with("--part 500:520,0:10 shows nothing: the map has rows 0:"));
     CHECK_FALSE(viewer.state().part);
     user.type("/");
     user.type("zebra");
     user.press(GLFW_KEY_ENTER);
-    CHECK(viewer.at().note == "no token has “zebra”");
+    CHECK(user.take_note() == "no token has “zebra”");
     CHECK(viewer.state().pins.empty());
 }

@@ -52,8 +52,11 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
     Viewer& viewer = window.viewer();
     User user(window);
     user.until_ended();
-    const double until = seconds() + 30;
-    while (viewer.runs().rows() < a.version().rows && seconds() < until) user.settle();
+    test::Watchdog watchdog("the rows of both runs");
+    while (viewer.runs().rows() < a.version().rows) {
+        watchdog.look(viewer.runs().rows(), b.version().number);
+        user.settle();
+    }
     const std::int64_t n = viewer.runs().rows();
     REQUIRE(n == a.version().rows);
     const std::vector<float> p_a = weights_in(a, viewer.runs().head(), n), p_b = weights_in(b, viewer.runs().head(), n);
@@ -119,12 +122,8 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
 
     // ---- in turn: pictures come by themselves, and stop with it
     inject(glfwSetCharCallback, window.handle(), static_cast<unsigned>('b'));
-    REQUIRE(window.turn(0.01));
-    CHECK(viewer.runs().shown() == ShownRuns::b);
-    bool back = false;
-    for (const double end = seconds() + 5; seconds() < end && !back; back = viewer.runs().shown() == ShownRuns::a)
-        REQUIRE(window.turn(0.05));
-    CHECK(back);
+    user.turn_until("the picture of B", [&] { return viewer.runs().shown() == ShownRuns::b; });
+    user.turn_until("the picture of A", [&] { return viewer.runs().shown() == ShownRuns::a; });
     user.type("b");
     CHECK_FALSE(viewer.at().blink_from.has_value());
     CHECK(viewer.runs().shown() == ShownRuns::a);
@@ -155,10 +154,10 @@ TEST_CASE("keys of two runs say so where there is one", "[view][window][once]") 
     Window window(opened.device, live, state, {.width = 700, .height = 500, .frozen = true});
     User user(window);
     user.until_ended();
+    user.take_note();
     for (const char* key : {"]", "d", "b"}) {
-        window.viewer().at().note.clear();
         user.type(key);
-        CHECK(window.viewer().at().note.find("--compare") != std::string::npos);
+        CHECK(user.take_note().find("--compare") != std::string::npos);
         CHECK(window.viewer().state() == state);
     }
 }

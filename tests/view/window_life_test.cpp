@@ -3,13 +3,13 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <optional>
 #include <thread>
 
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/queue.h"
+#include "tests/device/gated_model.h"
 #include "viewer/draw/picture.h"
 #include "viewer/window/headless.h"
 #include "window_user.h"
@@ -127,28 +127,29 @@ void check_windows(int count) {
 TEST_CASE("pictures go on while a slow model thinks", "[view][window]") {
     if (!display().there) SKIP("Xvfb is not installed");
     Opened opened;
-    std::atomic<bool> thinks = false;
-    LiveModel live(opened.model, {.on_version = WindowSystem::wake, .before_step = [&] {
-                                      thinks = true;
-                                      std::this_thread::sleep_for(std::chrono::milliseconds(200));
-                                      thinks = false;
-                                  }});
+    test::GatedModel model(opened.model, {.on_version = WindowSystem::wake});
+    LiveModel& live = model.live;
     live.start({.text = ViewState::default_prompt}, {.ignore_end = true}, 6);
     Window window(opened.device, live, {}, {.width = 480, .height = 360});
-    std::uint64_t while_thinking = 0, turns = 0;
-    const double until = seconds() + 60;
-    while (live.version().activity != Activity::ended && seconds() < until) {
-        const std::uint64_t before = window.counts().pictures;
+    std::uint64_t turns = 0, turns_before = 0, pictures_before = 0;
+    int thoughts = 0;
+    test::Watchdog watchdog("pictures while the model thinks");
+    while (live.version().activity != Activity::ended) {
+        watchdog.look(live.version().number, window.counts().pictures);
         window.viewer().mouse_at(static_cast<float>(20 + turns++ % 400), 200);
-        if (turns % 500 == 100) window.viewer().set_scale(turns % 1000 == 100 ? 1.25f : 1);  // other letters
-        if (turns % 500 == 300) window.viewer().character(U't');                             // other colours
-        const bool began = thinks;
+        if (turns % 40 == 10) window.viewer().set_scale(turns % 80 == 10 ? 1.25f : 1);  // other letters
+        if (turns % 40 == 30) window.viewer().character(U't');                          // other colours
         REQUIRE(window.turn(0));
-        if (began && thinks) while_thinking += window.counts().pictures - before;
+        if (!model.gate.holds()) {
+            turns_before = turns, pictures_before = window.counts().pictures;
+        } else if (turns > turns_before + 20 && window.counts().pictures > pictures_before + 2) {
+            model.gate.allow();  // it thinks until then
+            ++thoughts;
+        }
     }
     CHECK(live.version().rows > 20);
-    CHECK(while_thinking >= 14);  // two for each of seven steps, at least
-    CHECK(turns > 100);
+    CHECK(thoughts >= 6);
+    CHECK_FALSE(model.gate.forced());
     CHECK(window.viewer().counts().waits == 0);
     CHECK(window.counts().waits == 0);
 }
@@ -163,8 +164,7 @@ TEST_CASE("a minimised window draws nothing, and the model continues", "[view][w
     set_minimised(window.handle(), true);
     const std::uint64_t drawn = window.counts().pictures, submitted = window.viewer().counts().submissions;
     live.start({.text = ViewState::default_prompt}, {.ignore_end = true}, 8);
-    const double until = seconds() + 60;
-    while (live.version().activity != Activity::ended && seconds() < until) REQUIRE(window.turn(0.05));
+    user.turn_until("the end of the model's run", [&] { return live.version().activity == Activity::ended; });
     CHECK(live.version().rows > 20);
     CHECK(window.counts().pictures == drawn);
     CHECK(window.viewer().counts().submissions == submitted);
@@ -177,23 +177,27 @@ TEST_CASE("a minimised window draws nothing, and the model continues", "[view][w
 TEST_CASE("a budget of one percent leaves the model its time", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     Opened opened;
-    // Pictures, and submissions for the viewer's data, in three seconds of a model at work.
+    // Pictures, and submissions for the viewer's data, of one run.
     const auto cost = [&](std::optional<double> budget) {
         LiveModel live(opened.model, {.on_version = WindowSystem::wake, .before_step = [] {
                                           std::this_thread::sleep_for(std::chrono::milliseconds(10));
                                       }});
         Window window(opened.device, live, {}, {.width = 480, .height = 360, .budget_percent = budget});
         live.start({.text = ViewState::default_prompt}, {.ignore_end = true}, 400);
-        while (live.version().activity != Activity::writing) REQUIRE(window.turn(0.05));
-        const double until = seconds() + 3;
-        while (seconds() < until) REQUIRE(window.turn(0.05));
+        User(window).turn_until("the end of the model's run",
+                                [&] { return live.version().activity == Activity::ended; });
         return std::pair(window.counts().pictures, window.viewer().counts().submissions);
     };
-    const auto [free_pictures, free_submissions] = cost({});
-    const auto [few_pictures, few_submissions] = cost(1.0);
-    CAPTURE(free_pictures, few_pictures, free_submissions, few_submissions);
-    CHECK(few_pictures < free_pictures);
-    CHECK(few_submissions < free_submissions / 2);
+    // Other programs may slow down one of two runs. Without a budget there is never such a difference.
+    bool fewer = false;
+    for (int i = 0; i < 5 && !fewer; ++i) {
+        const auto [free_pictures, free_submissions] = cost({});
+        const auto [few_pictures, few_submissions] = cost(1.0);
+        UNSCOPED_INFO(few_pictures << " of " << free_pictures << " pictures, " << few_submissions << " of "
+                                   << free_submissions << " submissions");
+        fewer = few_pictures < free_pictures && few_submissions < free_submissions / 2;
+    }
+    CHECK(fewer);
 }
 
 TEST_CASE("a mouse that never rests draws what a budget allows, and at least four pictures a second", "[view][once]") {
@@ -285,33 +289,42 @@ TEST_CASE("letters beyond ASCII are typed, shown and run", "[view][window]") {
 TEST_CASE("a window is closed while a prompt is being read", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     Opened opened;
-    const double begin = seconds();
+    int steps = 0;  // of some 70 for the prompt and 100 for tokens
     {
-        LiveModel live(opened.model, {.largest_chunk = 8, .on_version = WindowSystem::wake});
+        test::GatedModel model(opened.model, {.largest_chunk = 8, .on_version = WindowSystem::wake, .before_step = [&] {
+                                                  ++steps;
+                                                  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                                              }});
+        LiveModel& live = model.live;
         std::string prompt;
         for (int i = 0; i < 60; ++i) prompt += "Mia put the red cup on the table. ";
         live.start({.text = prompt}, {}, 100);
         Window window(opened.device, live, {}, {.width = 480, .height = 360});
-        while (live.version().rows == 0 && seconds() < begin + 30) REQUIRE(window.turn(0.01));
+        model.gate.allow();
+        User(window).turn_until("the first chunk", [&] { return live.version().rows > 0; });
         REQUIRE(live.version().activity == Activity::reading);
         glfwSetWindowShouldClose(window.handle(), GLFW_TRUE);
         CHECK_FALSE(window.turn(0.1));
     }
-    CHECK(seconds() - begin < 20);
+    CHECK(steps < 100);
     CHECK(Device::validation_errors() == 0);
 }
 
 TEST_CASE("paused or back in time a window shows what is drawn without one", "[view][window]") {
     if (!display().there) SKIP("Xvfb is not installed");
     Opened opened;
-    LiveModel live(opened.model, {.on_version = WindowSystem::wake});
+    test::GatedModel model(opened.model, {.on_version = WindowSystem::wake});
+    LiveModel& live = model.live;
     live.start({.text = ViewState::default_prompt}, {.ignore_end = true}, 200);
     Window window(opened.device, live, {}, {.width = 800, .height = 600, .frozen = true});
     User user(window);
-    const double until = seconds() + 30;
-    while (live.version().rows < 30 && seconds() < until) window.turn(0.01);
+    user.turn_until("30 rows", [&] {
+        model.looked_at(live.version());
+        return live.version().rows >= 30;
+    });
     live.pause();
-    while (live.version().activity != Activity::paused && seconds() < until) window.turn(0.01);
+    model.gate.open();
+    user.turn_until("the pause", [&] { return live.version().activity == Activity::paused; });
     user.settle();
     const auto same = [&] {
         const Image image = window.screenshot();

@@ -7,13 +7,15 @@
 #include <GLFW/glfw3.h>
 
 #include <catch2/catch_test_macros.hpp>
-#include <chrono>
 #include <future>
 #include <string>
+#include <utility>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/options.h"
 #include "runtime/base/utf8.h"
 #include "runtime/picture/png.h"
+#include "tests/host/watchdog.h"
 #include "vantage/vulkan.h"
 #include "viewer/panels/viewer.h"
 #include "viewer/window/window.h"
@@ -28,10 +30,6 @@ using namespace vantage::view;
 inline const VirtualDisplay& display() {
     static const VirtualDisplay display;
     return display;
-}
-
-inline double seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 /// With VANTAGE_TEST_PICTURES=DIR what the tests saw is kept there.
@@ -83,30 +81,56 @@ public:
         for (const char32_t c : decode_utf8(text)) inject(glfwSetCharCallback, handle_, static_cast<unsigned>(c));
         settle();
     }
-    /// Until nothing is left to draw; the model may still be at work.
+    /// Until nothing is left to draw, and the model is not at work.
     void settle() {
-        const double until = seconds() + 20;
-        int quiet = 0;
-        while (seconds() < until && quiet < 3) {
+        Viewer& viewer = window_.viewer();
+        test::Watchdog watchdog("a window that has nothing left to draw");
+        for (int quiet = 0; quiet < 3;) {
+            // pictures are no progress: a window that never stops drawing fails
+            watchdog.look(viewer.runs().a().live.version().number,
+                          viewer.runs().b() != nullptr ? viewer.runs().b()->live.version().number : 0,
+                          viewer.counts().submissions);
             const std::uint64_t before = window_.counts().pictures;
-            REQUIRE(window_.turn(0.01));
+            turn();
             // on CPU devices a version may wait a tenth of a second for its picture
-            const bool waits = window_.viewer().wake_in(seconds()) < 0.5;
+            const bool waits = viewer.wake_in(seconds_now()) < 0.5;
             quiet = window_.counts().pictures == before && !waits ? quiet + 1 : 0;
-            if (quiet == 2)
-                wait_for_answers(window_.viewer().runs().a().live);  // of which there may be a picture to draw
+            if (quiet == 2) wait_for_answers(viewer.runs().a().live);  // of which there may be a picture to draw
         }
     }
     void until_ended() {
-        const double until = seconds() + 60;
-        while (window_.viewer().runs().a().live.version().activity != Activity::ended && seconds() < until)
-            window_.turn(0.02);
+        const LiveModel& live = window_.viewer().runs().a().live;
+        turn_until("the end of the model's run", [&] { return live.version().activity == Activity::ended; });
         settle();
     }
 
+    /// Turns until `reached`. The model's versions are the progress.
+    template <class Reached>
+    void turn_until(const std::string& goal, Reached reached) {
+        const LiveModel& live = window_.viewer().runs().a().live;
+        test::Watchdog watchdog(goal);
+        while (!reached()) {
+            watchdog.look(live.version().number);
+            turn();
+            REQUIRE_FALSE(live.error());
+        }
+    }
+    /// The last note since the last call. The window shows it for a few seconds only.
+    std::string take_note() { return std::exchange(note_, {}); }
+
 private:
+    void turn() {
+        hear();
+        REQUIRE(window_.turn(0.01));
+        hear();
+    }
+    void hear() {
+        if (const std::string& note = window_.viewer().at().note; !note.empty()) note_ = note;
+    }
+
     Window& window_;
     GLFWwindow* handle_;
+    std::string note_;
 };
 
 struct Opened {
