@@ -33,8 +33,9 @@ expect 2 "use auto, cpu, vulkan:INDEX" "$program" devices --device toaster
 expect 2 "VANTAGE_VALIDATE" env VANTAGE_VALIDATE=maybe "$program" devices
 
 # No driver, and no loader (an empty file in its place).
-expect 3 "no Vulkan device; install" env VK_DRIVER_FILES=/nonexistent VK_ICD_FILENAMES=/nonexistent "$program" devices
-expect 3 "[]" env VK_DRIVER_FILES=/nonexistent VK_ICD_FILENAMES=/nonexistent "$program" devices --json
+nowhere=$scratch/nowhere
+expect 3 "no Vulkan device; install" env VK_DRIVER_FILES="$nowhere" VK_ICD_FILENAMES="$nowhere" "$program" devices
+expect 3 "[]" env VK_DRIVER_FILES="$nowhere" VK_ICD_FILENAMES="$nowhere" "$program" devices --json
 : >"$scratch/libvulkan.so.1"
 : >"$scratch/libvulkan.so"
 expect 3 "no Vulkan loader (libvulkan.so.1): install" env LD_LIBRARY_PATH="$scratch" "$program" devices

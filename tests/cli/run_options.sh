@@ -11,7 +11,7 @@ check "the prompt from stdin" test "$(printf '%s' "$prompt" | "$program" run -q 
 check "a stop text ends, and is not printed" test "$("$program" run -q -p "$prompt" -n 12 --temp 0 --precision f32 --stop ', not' --stop street)" = " The animal was too tired"
 check "-q says nothing" test -z "$("$program" run -q -p "$prompt" -n 2 2>&1 >/dev/null)"
 check "an option by the environment" test "$first" = "$(VANTAGE_SEED=5 VANTAGE_TEMP=1 "$program" run -q -p "Once upon a time" -n 20)"
-check "what is typed wins over the environment" test "$first" = "$(VANTAGE_SEED=6 VANTAGE_MODEL=/nowhere "$program" run -q -m "${VANTAGE_ROOT:?}/assets/models/mini-world" -p "Once upon a time" -n 20 --temp 1 -s 5)"
+check "what is typed wins over the environment" test "$first" = "$(VANTAGE_SEED=6 VANTAGE_MODEL=$scratch/nowhere "$program" run -q -m "${VANTAGE_ROOT:?}/assets/models/mini-world" -p "Once upon a time" -n 20 --temp 1 -s 5)"
 "$program" run -q --json -p "$prompt" -n 3 --temp 0 >"$scratch/json"
 check "JSON" grep -q '"generated_tokens": 3' "$scratch/json"
 check "a full context is said" grep -q 'the context of 16 tokens is full' <("$program" run -p "$prompt" --ctx 16 --ignore-eos 2>&1 >/dev/null)

@@ -65,8 +65,8 @@ expect 0 'Examples:' "$program" tokenize --help
 # The built-in model, and what is typed against what the environment says.
 input='a'
 expect 0 '0-1' "$program" tokenize
-expect 0 '▁a' env VANTAGE_MODEL=/nonexistent "$program" tokenize --json --tokenizer "$llama"
-expect 6 '/nonexistent/tokenizer.json' env VANTAGE_TOKENIZER="$llama" "$program" tokenize --model /nonexistent
+expect 0 '▁a' env VANTAGE_MODEL="$scratch/nowhere" "$program" tokenize --json --tokenizer "$llama"
+expect 6 'nowhere/tokenizer.json' env VANTAGE_TOKENIZER="$llama" "$program" tokenize --model "$scratch/nowhere"
 expect 2 'exclude each other' "$program" tokenize --model x --tokenizer y
 
 # What is wrong is named.

@@ -13,6 +13,7 @@
 #include "runtime/cost/cost.h"
 #include "runtime/models/config.h"
 #include "runtime/models/shapes.h"
+#include "temporary_directory.h"
 
 using namespace vantage;
 using Catch::Approx;
@@ -124,5 +125,7 @@ TEST_CASE("Programs are run with variables of their own, and what they write is 
     CHECK(finished.out == "a word");
     CHECK(finished.code == 3);
     CHECK(run_program({"/bin/sh", "-c", "kill -9 $$"}, {}).code == 137);
-    test::expect_error(ErrorKind::bad_file, {"/nowhere/program"}, [] { run_program({"/nowhere/program"}, {}); });
+    const test::TemporaryDirectory folder;
+    const std::string missing = folder.path("nowhere/program");
+    test::expect_error(ErrorKind::bad_file, {missing.c_str()}, [&] { run_program({missing}, {}); });
 }

@@ -14,12 +14,14 @@ using namespace vantage;
 using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("A program that cannot be started throws bad_file with its path", "[base]") {
+    const TemporaryFolder folder;
+    const std::string missing = folder.path() + "/nowhere/program";
     try {
-        static_cast<void>(run_program({"/nowhere/program"}, {}));
+        static_cast<void>(run_program({missing}, {}));
         FAIL("no error");
     } catch (const Error& error) {
         CHECK(error.kind() == ErrorKind::bad_file);
-        CHECK_THAT(error.what(), ContainsSubstring("cannot run '/nowhere/program'"));
+        CHECK_THAT(error.what(), ContainsSubstring("cannot run '" + missing + "'"));
     }
 }
 
