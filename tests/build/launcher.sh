@@ -105,12 +105,12 @@ on_terminal() {
     code=0
     printf '%s' "$input" >&"$typed"
     if [[ ${interrupted:-0} == 1 ]]; then  # Ctrl-C has an effect only once the question is there
-        for ((i = 0; i < 200; ++i)); do
+        for ((i = 0; i < 6000; ++i)); do
             if grep -qF "[Y/n]" "$scratch/out"; then break; fi
             sleep 0.05
         done && printf '\x03' >&"$typed" &
     fi
-    SHELL=$BASH restricted timeout 20 script -qefc "$line$redirect" /dev/null <&"$typed" >"$scratch/out" 2>&1 || code=$?
+    SHELL=$BASH restricted timeout 300 script -qefc "$line$redirect" /dev/null <&"$typed" >"$scratch/out" 2>&1 || code=$?
     exec {typed}>&-
 }
 

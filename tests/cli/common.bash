@@ -1,11 +1,13 @@
 # What the scripts of this folder share, read by `. "${VANTAGE_ROOT:?}/tests/cli/common.bash"`. They begin in a folder
-# of their own, with pipeline caches of their own, and stdin empty; they end with `exit $((failures > 0))`.
+# of their own, with caches and settings of their own, and stdin empty; they end with `exit $((failures > 0))`.
 set -uo pipefail
 program=${VANTAGE_BIN:?}
 models=${VANTAGE_ROOT:?}/tests/data/oracle/models
 scratch=$(mktemp -d)
-trap 'chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-export VANTAGE_CACHE_DIR=$scratch/cache
+at_exit() { chmod -R u+w "$scratch" && rm -rf "$scratch"; }
+trap 'if ((BASHPID == $$)); then at_exit; fi' EXIT # not in a background job that a signal ends before it is the program
+export VANTAGE_CACHE_DIR=$scratch/cache XDG_CONFIG_HOME=$scratch/config
+export LC_ALL=C # numbers with a point, in awk and printf
 cd "$scratch" || exit 1
 exec </dev/null
 failures=0
@@ -35,4 +37,63 @@ gives() {
     shift
     "$program" "$@" >out 2>err || fail "$*: $(<err)"
     [[ $(<out) == *"$text"* ]] || fail "$*: wanted \"$text\", got $(<out)"
+}
+
+# ---- programs that run beside the script ----------------------------------------------------------------------------
+
+# until_true COMMAND…: waits until COMMAND succeeds, or $job has ended. Five minutes are more than any of them needs.
+until_true() {
+    local i
+    for ((i = 0; i < 6000; ++i)); do
+        if "$@" || has_ended; then return 0; fi
+        sleep 0.05
+    done
+    fail "after five minutes still waiting for: $*"
+    return 1
+}
+# begin COMMAND…: starts it as $job, with stdout to text and stderr to err.
+begin() {
+    : >"$scratch/text"
+    : >"$scratch/err"
+    # a background job of a script ignores SIGINT, unless it has a process group of its own
+    set -m
+    "$@" >"$scratch/text" 2>"$scratch/err" &
+    job=$!
+    set +m
+}
+has_ended() { ! kill -0 "$job" 2>/dev/null; }
+# in_line: whether $job is in the middle of a line of its text. Then it stands still until `continue_with SIGNAL`.
+in_line() {
+    kill -STOP "$job"
+    if [[ -s $scratch/text && -n $(tail -c 1 "$scratch/text") ]]; then return 0; fi
+    kill -CONT "$job"
+    return 1
+}
+continue_with() {
+    kill -s "$1" "$job"
+    kill -CONT "$job"
+}
+# ends_quietly WHAT: $job, which was sent a signal, ends with 130 and without a word. It has a minute, because the
+# machine may be busy.
+ends_quietly() {
+    local code=0 begin=$SECONDS
+    until_true has_ended || kill -KILL "$job"
+    wait "$job" || code=$?
+    check "$1 ends with 130 (got $code)" test $code = 130
+    check "$1 ends it at once (took $((SECONDS - begin)) s)" test $((SECONDS - begin)) -lt 60
+    check "$1 says nothing ($(<"$scratch/err"))" test ! -s "$scratch/err"
+}
+# interrupted WHEN COMMAND…: Ctrl-C ends COMMAND. WHEN is a number of seconds, at a moment that does not matter, or a
+# condition to wait for. On a fast device a command may end before.
+interrupted() {
+    local when=$1
+    shift
+    begin "$@"
+    if [[ $when == [0-9]* ]]; then sleep "$when"; else until_true eval "$when"; fi
+    if has_ended; then
+        wait "$job" || fail "$*: ended with $? before Ctrl-C: $(<"$scratch/err")"
+        return
+    fi
+    kill -INT "$job"
+    ends_quietly "Ctrl-C ($when): $*:"
 }

@@ -38,13 +38,7 @@ touch file
 "$program" demo -p "" >out 2>err
 [[ $? == 2 ]] || fail "an empty prompt: $(<err)"
 
-"$program" demo >out 2>err &
-demo=$!
-sleep 0.2
-kill -INT $demo
-wait $demo
-code=$?
-((code == 130 || code == 0)) || fail "Ctrl-C ended with $code"
+interrupted 0.2 "$program" demo
 
 ((failures == 0)) && echo "demo: all as it should be"
 exit $((failures > 0))

@@ -83,7 +83,6 @@ ends 2 "images 0 to 2" view --headless "${vit[@]}" --image-index 3 --png a.png
 ends 2 "is a text model" view --headless --image photo.png --png a.png
 
 # keys: what is printed is a file of them, and what is wrong in one is named
-export XDG_CONFIG_HOME=$scratch/config
 mkdir -p "$XDG_CONFIG_HOME/vantage"
 "$program" view --keys >defaults || fail "view --keys"
 grep -q "^theme  *= T  *# Light theme" defaults || fail "view --keys: $(<defaults)"
