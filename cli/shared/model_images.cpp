@@ -26,7 +26,7 @@ std::vector<ModelImage> images_of_numbers(const ImageInput& wanted, const std::s
         throw bad_file_error("{}: pixel_values is {}; expected floats of shape {} or [images, …]", path, entry.text(),
                              Shape(one).text());
     const DType type = entry.dtype == "F32" ? DType::f32 : entry.dtype == "F16" ? DType::f16 : DType::bf16;
-    const HostTensor values = widen({Shape(entry.shape), type}, entry.data);
+    const HostTensor values = widen({Shape(entry.shape), type}, entry.data.all());
     const auto count = static_cast<std::size_t>(batch ? entry.shape[0] : 1),
                each = static_cast<std::size_t>(wanted.pixels());
     std::vector<ModelImage> images(count);

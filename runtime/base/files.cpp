@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -80,35 +80,51 @@ std::string temporary_name(const std::string& target) {
 
 }  // namespace
 
-MappedFile::MappedFile(const std::string& path) : path_(path) {
-    const Descriptor file(open_file(path.c_str(), O_RDONLY));
-    if (file.get() < 0) throw_file_error("cannot open", path, errno);
+struct ByteSource::File {
+    std::string path;
+    Descriptor descriptor;
+};
+
+ByteSource::ByteSource(const std::string& path)
+    : file_(new File{.path = path, .descriptor = Descriptor(open_file(path.c_str(), O_RDONLY))}) {
+    const int fd = file_->descriptor.get();
     struct stat status {};
-    if (::fstat(file.get(), &status) != 0) throw_file_error("cannot open", path, errno);
+    if (fd < 0 || ::fstat(fd, &status) != 0) throw_file_error("cannot open", path, errno);
     if (S_ISDIR(status.st_mode)) throw_file_error("cannot open", path, EISDIR);
     if (!S_ISREG(status.st_mode))
-        throw bad_file_error("cannot map " + quoted(path) + ": it is a pipe or device, not a regular file");
-    size_ = static_cast<std::size_t>(status.st_size);
-    if (size_ == 0) return;  // an empty file cannot be mapped
-    void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
-    if (data == MAP_FAILED) throw_file_error("cannot map", path, errno);
-    data_ = static_cast<const std::byte*>(data);
+        throw bad_file_error("cannot read " + quoted(path) + ": it is a pipe or device, not a regular file");
+    size_ = static_cast<std::uint64_t>(status.st_size);
 }
 
-MappedFile::~MappedFile() {
-    if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+ByteSource::ByteSource(std::span<const std::byte> memory) : memory_(memory.data()), size_(memory.size()) {}
+
+ByteSource ByteSource::part(std::uint64_t first, std::uint64_t count) const {
+    ByteSource some = *this;
+    some.size_ = count;
+    some.begin_ += first;
+    return some;
 }
 
-void MappedFile::release(std::size_t offset, std::size_t size) const {
-    if (offset >= size_) return;
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    // Whole pages only: other bytes of the first and last page may still be needed.
-    const std::size_t end_of_range = size > size_ - offset ? size_ : offset + size;
-    const std::size_t begin = (offset + page - 1) / page * page;
-    const std::size_t end = end_of_range == size_ ? size_ : end_of_range / page * page;
-    if (begin >= end) return;
-    // Only a hint: if it fails, the pages stay in memory longer.
-    static_cast<void>(::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED));
+void ByteSource::read(std::uint64_t first, std::span<std::byte> to) const {
+    if (!file_) {
+        if (!to.empty()) std::memcpy(to.data(), memory_ + begin_ + first, to.size());
+        return;
+    }
+    const auto fail = [this](int error) { throw_file_error("cannot read", file_->path, error); };
+    for (std::size_t done = 0; done < to.size();) {
+        const ssize_t count = ::pread(file_->descriptor.get(), to.data() + done, to.size() - done,
+                                      static_cast<off_t>(begin_ + first + done));
+        if (count == 0)
+            throw bad_file_error("cannot read " + quoted(file_->path) + ": it became shorter while it was read");
+        if (count < 0 && (errno != EINTR || interrupted())) fail(errno);
+        if (count > 0) done += static_cast<std::size_t>(count);
+    }
+}
+
+std::vector<std::byte> ByteSource::all() const {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(size_));
+    read(0, bytes);
+    return bytes;
 }
 
 std::string read_file(const std::string& path, std::size_t limit) {
@@ -173,7 +189,7 @@ void FileWriter::finish() {
     State& s = *state_;
     int error = 0;
     if (s.temporary && s.mode != 0 && ::fchmod(s.file->get(), s.mode) != 0) error = errno;
-    if (s.temporary && error == 0 && ::fsync(s.file->get()) != 0 && errno != EINVAL && errno != ENOTSUP) error = errno;
+    if (s.temporary && error == 0) error = posix::sync(s.file->get());
     if (const int closing = s.file->close(); error == 0) error = closing;
     if (s.temporary && error == 0 && ::rename(s.temporary->path(), s.target.c_str()) != 0) error = errno;
     if (error != 0) s.fail(error);

@@ -1,29 +1,42 @@
-// Files: mapped, read whole, replaced whole, and locked. All functions throw bad_file with the path and the reason.
+// Files: read in parts or whole, replaced whole, and locked. All functions throw bad_file with the path and the reason.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "runtime/base/internal.h"
 
 namespace vantage::internal {
 
-/// A file that is mapped read-only.
-class MappedFile : NotCopied {
+/// Bytes of a file or of memory that are read when they are needed. Files are not mapped: one that shrinks while it is
+/// read, or whose disk fails, is an error and no signal. Copies share the file. Threads may read at the same time.
+class ByteSource {
 public:
-    explicit MappedFile(const std::string& path);
-    ~MappedFile();
-    std::span<const std::byte> bytes() const { return {data_, size_}; }
-    const std::string& path() const { return path_; }
-    /// Tells the system that these bytes are not needed again soon, such as weights that were uploaded.
-    void release(std::size_t offset, std::size_t size) const;
+    ByteSource() = default;
+    /// All of a regular file.
+    explicit ByteSource(const std::string& path);
+    /// Memory that outlives this object.
+    explicit ByteSource(std::span<const std::byte> memory);
+
+    std::uint64_t size() const { return size_; }
+    bool empty() const { return size_ == 0; }
+    /// Where it begins in its file.
+    std::uint64_t begin() const { return begin_; }
+    /// `count` bytes from `first` on. They must be in the source.
+    ByteSource part(std::uint64_t first, std::uint64_t count) const;
+    /// Fills `to` with the bytes from `first` on.
+    void read(std::uint64_t first, std::span<std::byte> to) const;
+    std::vector<std::byte> all() const;
 
 private:
-    std::string path_;
-    const std::byte* data_ = nullptr;
-    std::size_t size_ = 0;
+    struct File;
+    std::shared_ptr<const File> file_;
+    const std::byte* memory_ = nullptr;  ///< of its first byte, without a file
+    std::uint64_t begin_ = 0, size_ = 0;
 };
 
 /// The contents of a file of at most `limit` bytes.

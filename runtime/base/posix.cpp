@@ -104,4 +104,12 @@ int write_all(int fd, std::span<const std::byte> bytes) {
     return 0;
 }
 
+int sync(int fd) {
+    while (::fsync(fd) != 0) {
+        if (errno == EINVAL || errno == ENOTSUP) return 0;  // what is no disk
+        if (errno != EINTR || interrupted()) return errno;
+    }
+    return 0;
+}
+
 }  // namespace vantage::internal::posix

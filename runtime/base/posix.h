@@ -37,5 +37,7 @@ int open_file(const char* path, int flags, mode_t mode = 0);
 int read_all(int fd, std::size_t limit, std::string& text);
 /// Writes all bytes. 0 or errno.
 int write_all(int fd, std::span<const std::byte> bytes);
+/// Brings what was written to the disk. 0, or the error; where there is no disk, nothing is to be done.
+int sync(int fd);
 
 }  // namespace vantage::internal::posix

@@ -25,7 +25,7 @@ HostTensor host_tensor(const SafeTensors& tensors, const std::string& key) {
         throw bad_file_error("{}: {} is {}; expected at most {} dimensions", tensors.name(), key, entry.text(),
                              Shape::max_rank);
     const Shape shape{std::span<const std::int64_t>(entry.shape)};
-    return widen({shape, floats ? DType::f32 : DType::i32}, entry.data);
+    return widen({shape, floats ? DType::f32 : DType::i32}, entry.data.all());
 }
 
 std::map<std::string, HostTensor> host_tensors(const SafeTensors& tensors, const JsonFields& test, const char* list) {

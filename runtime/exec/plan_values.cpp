@@ -226,8 +226,7 @@ void Plan::load(const std::string& path) {
                 throw bad_file_error(path + ": " + part + " is " + entry.text() + ", but the graph wants " +
                                      wanted.text());
             upload_weight(s.device.state(), place.buffer, offset, type, dtype_of(entry, path + ": " + part),
-                          value.transposed, entry.data);
-            file.release(entry);
+                          value.transposed, entry.data, path + ": " + part);
             offset += type.bytes();
         }
         s.mark_written(id);

@@ -39,12 +39,16 @@ void narrow_each(std::span<const float> from, std::span<std::byte> to, Narrow na
     }
 }
 
-// Elements of one float type as those of another, or quantised.
-void convert(DType from, std::span<const std::byte> bytes, DType type, std::span<std::byte> to) {
-    std::vector<float> values(bytes.size() / info(from).bytes);
+void widen(DType from, std::span<const std::byte> bytes, std::span<float> values) {
     if (from == DType::f32) widen_each<float>(bytes, values, [](float v) { return v; });
     if (from == DType::f16) widen_each<std::uint16_t>(bytes, values, half_to_float);
     if (from == DType::bf16) widen_each<std::uint16_t>(bytes, values, bfloat_to_float);
+}
+
+// Elements of one float type as those of another, or quantised.
+void convert(DType from, std::span<const std::byte> bytes, DType type, std::span<std::byte> to) {
+    std::vector<float> values(bytes.size() / info(from).bytes);
+    widen(from, bytes, values);
     if (is_quantized(type)) return quantize(type, values, to);
     if (type == DType::f32) narrow_each<float>(values, to, [](float v) { return v; });
     if (type == DType::f16) narrow_each<std::uint16_t>(values, to, float_to_half);
@@ -66,31 +70,55 @@ void convert_in_two(DType from, std::span<const std::byte> bytes, DType type, st
     first.wait();
 }
 
+/// Eight bytes of elements are not finite when one of them has all bits of the exponent; `one` carries out of these.
+struct Exponents {
+    std::uint64_t mask, one, carry;
+};
+Exponents exponents_of(DType type) {
+    if (type == DType::f16) return {0x7c007c007c007c00, 0x0400040004000400, 0x8000800080008000};
+    if (type == DType::bf16) return {0x7f807f807f807f80, 0x0080008000800080, 0x8000800080008000};
+    return {0x7f8000007f800000, 0x0080000000800000, 0x8000000080000000};
+}
+
+/// The first of these elements that is not finite, or their number. `words` may have padding of zeros.
+std::size_t first_not_finite(std::span<const std::uint64_t> words, DType type) {
+    const Exponents e = exponents_of(type);
+    std::uint64_t any = 0;
+    for (const std::uint64_t word : words) any |= (word & e.mask) + e.one;
+    const std::size_t size = info(type).bytes, count = words.size_bytes() / size;
+    if ((any & e.carry) == 0) return count;
+    std::vector<float> values(count);
+    widen(type, std::as_bytes(words), values);
+    return static_cast<std::size_t>(std::ranges::find_if_not(values, [](float v) { return std::isfinite(v); }) -
+                                    values.begin());
+}
+
 }  // namespace
 
 void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_t offset, const TensorType& type,
-                   DType from, bool turned, std::span<const std::byte> bytes) {
-    if (from == type.dtype && !turned) return gpu::upload(device, to, offset, bytes);
+                   DType from, bool turned, std::uint64_t bytes, const gpu::FillBytes& read) {
+    if (from == type.dtype && !turned) return gpu::upload(device, to, offset, bytes, read);
     const Shape& shape = type.shape;
     const std::size_t size = info(from).bytes, in = shape.rank() > 0 ? static_cast<std::size_t>(shape[-1]) : 1,
                       row = in * size,
-                      out = turned ? static_cast<std::size_t>(shape[-2]) : bytes.size() / std::max<std::size_t>(row, 1);
+                      out = turned ? static_cast<std::size_t>(shape[-2]) : bytes / std::max<std::size_t>(row, 1);
     const auto place = [&](std::size_t element) {
         return offset + element / info(type.dtype).elements * info(type.dtype).bytes;
     };
     // 8 rows of whole blocks are whole groups
     const std::size_t rows_each =
         std::max<std::size_t>(8, (std::size_t{4} << 20) / std::max<std::size_t>(in, 1) / 8 * 8);
-    std::vector<std::byte> block, converted;
-    for (std::size_t matrix = 0; matrix < bytes.size(); matrix += out * row)
+    std::vector<std::byte> whole(turned ? out * row : 0), block, converted;
+    for (std::size_t matrix = 0; matrix < bytes; matrix += out * row) {
+        if (turned) read(matrix, whole);
         for (std::size_t first = 0; first < out; first += rows_each) {
             const std::size_t rows = std::min(rows_each, out - first);
-            std::span<const std::byte> part = bytes.subspan(matrix + first * row, rows * row);
-            if (turned) {
-                block.resize(rows * row);
-                turn(bytes.subspan(matrix, out * row), size, out, first, rows, block);
-                part = block;
-            }
+            block.resize(rows * row);
+            if (turned)
+                turn(whole, size, out, first, rows, block);
+            else
+                read(matrix + first * row, block);
+            std::span<const std::byte> part = block;
             if (from != type.dtype) {
                 converted.resize(static_cast<std::size_t>(
                     TensorType{Shape{static_cast<std::int64_t>(rows), shape[-1]}, type.dtype}.bytes()));
@@ -99,6 +127,36 @@ void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_
             }
             gpu::upload(device, to, place(matrix / size + first * in), part);
         }
+    }
+}
+
+void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_t offset, const TensorType& type,
+                   DType from, bool turned, std::span<const std::byte> bytes) {
+    upload_weight(device, to, offset, type, from, turned, bytes.size(),
+                  [&](std::uint64_t first, std::span<std::byte> piece) {
+                      std::memcpy(piece.data(), bytes.data() + first, piece.size());
+                  });
+}
+
+// By way of a block that fits the cache: the host should not read memory of the device.
+void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_t offset, const TensorType& type,
+                   DType from, bool turned, const ByteSource& source, const std::string& name) {
+    std::vector<std::uint64_t> block;
+    const auto read = [&](std::uint64_t first, std::span<std::byte> piece) {
+        for (std::size_t done = 0; done < piece.size();) {
+            const std::span<std::byte> some = piece.subspan(done, std::min<std::size_t>(piece.size() - done, 1 << 18));
+            block.assign((some.size() + 7) / 8, 0);
+            const std::span<std::byte> bytes = std::as_writable_bytes(std::span(block)).first(some.size());
+            source.read(first + done, bytes);
+            const std::size_t element = first_not_finite(block, from);
+            if (element < bytes.size() / info(from).bytes)
+                throw bad_file_error("{}: element {} is not finite; is the file damaged?", name,
+                                     (first + done) / info(from).bytes + element);
+            std::memcpy(some.data(), bytes.data(), bytes.size());
+            done += some.size();
+        }
+    };
+    upload_weight(device, to, offset, type, from, turned, source.size(), read);
 }
 
 }  // namespace vantage::internal

@@ -45,14 +45,13 @@ void Staging::copy(Slot& slot, const Buffer& from, std::uint64_t from_offset, co
     slot.done = submit(device_, recording);
 }
 
-void Staging::upload(const Buffer& to, std::uint64_t offset, std::span<const std::byte> bytes) {
+void Staging::upload(const Buffer& to, std::uint64_t offset, std::uint64_t bytes, const FillBytes& fill) {
     const std::lock_guard lock(mutex_);
-    for (std::size_t piece = 0; piece * piece_bytes < bytes.size(); ++piece) {
-        const auto part =
-            bytes.subspan(piece * piece_bytes, std::min<std::size_t>(piece_bytes, bytes.size() - piece * piece_bytes));
-        Slot& slot = ready(up_, piece, part.size(), MemoryKind::upload);
-        std::memcpy(slot.buffer.mapped(), part.data(), part.size());
-        copy(slot, slot.buffer, 0, to, offset + piece * piece_bytes, part.size());
+    for (std::uint64_t begin = 0, piece = 0; begin < bytes; begin += piece_bytes, ++piece) {
+        const std::uint64_t size = std::min(piece_bytes, bytes - begin);
+        Slot& slot = ready(up_, piece, size, MemoryKind::upload);
+        fill(begin, {slot.buffer.mapped(), static_cast<std::size_t>(size)});
+        copy(slot, slot.buffer, 0, to, offset + begin, size);
     }
     wait(device_, std::max(up_[0].done, up_[1].done));
 }
@@ -77,13 +76,19 @@ void Staging::download(const Buffer& from, std::uint64_t offset, std::span<std::
     }
 }
 
-void upload(DeviceState& device, const Buffer& to, std::uint64_t offset, std::span<const std::byte> bytes) {
-    require_range(to, offset, bytes.size(), "upload to");
-    if (bytes.empty()) return;
+void upload(DeviceState& device, const Buffer& to, std::uint64_t offset, std::uint64_t bytes, const FillBytes& fill) {
+    require_range(to, offset, bytes, "upload to");
+    if (bytes == 0) return;
     if (direct(device, to))
-        std::memcpy(to.mapped() + offset, bytes.data(), bytes.size());
+        fill(0, {to.mapped() + offset, static_cast<std::size_t>(bytes)});
     else
-        device.staging->upload(to, offset, bytes);
+        device.staging->upload(to, offset, bytes, fill);
+}
+
+void upload(DeviceState& device, const Buffer& to, std::uint64_t offset, std::span<const std::byte> bytes) {
+    upload(device, to, offset, bytes.size(), [&](std::uint64_t first, std::span<std::byte> piece) {
+        std::memcpy(piece.data(), bytes.data() + first, piece.size());
+    });
 }
 
 void download(DeviceState& device, const Buffer& from, std::uint64_t offset, std::span<std::byte> bytes) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <span>
 
@@ -16,6 +17,10 @@ namespace vantage::gpu {
 /// The other kinds are made for access while work is in flight, so there the caller waits for what it needs.
 /// Thread-safe.
 void upload(DeviceState& device, const Buffer& to, std::uint64_t offset, std::span<const std::byte> bytes);
+/// Writes bytes [first, first + to.size()) of an upload to `to`, which the host may write but should not read.
+using FillBytes = std::function<void(std::uint64_t first, std::span<std::byte> to)>;
+/// The same for `bytes` bytes that `fill` writes piece by piece, in order.
+void upload(DeviceState& device, const Buffer& to, std::uint64_t offset, std::uint64_t bytes, const FillBytes& fill);
 void download(DeviceState& device, const Buffer& from, std::uint64_t offset, std::span<std::byte> bytes);
 /// Fills `bytes` from `offset` (both multiples of 4) with a 32-bit pattern, and waits until it is done.
 void fill(DeviceState& device, const Buffer& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t pattern);
@@ -25,7 +30,7 @@ void fill(DeviceState& device, const Buffer& to, std::uint64_t offset, std::uint
 class Staging {
 public:
     explicit Staging(DeviceState& device) : device_(device) {}
-    void upload(const Buffer& to, std::uint64_t offset, std::span<const std::byte> bytes);
+    void upload(const Buffer& to, std::uint64_t offset, std::uint64_t bytes, const FillBytes& fill);
     void download(const Buffer& from, std::uint64_t offset, std::span<std::byte> bytes);
 
     /// Bytes per copy. Tests make it small.

@@ -58,7 +58,7 @@ Extent read_extent(const JsonFields& fields, const std::string& name, std::uint6
     return {begin, end, &name};
 }
 
-TensorEntry read_entry(const JsonFields& fields, const Extent& extent, std::span<const std::byte> data) {
+TensorEntry read_entry(const JsonFields& fields, const Extent& extent, const ByteSource& data) {
     constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
     TensorEntry entry;
     entry.dtype = fields.text("dtype");
@@ -72,7 +72,7 @@ TensorEntry read_entry(const JsonFields& fields, const Extent& extent, std::span
     if (!wanted) fields.fail("shape", "sizes whose product is a number of bytes; they are " + shape_text(entry.shape));
     if (*wanted != found)
         fields.fail("data_offsets", format("{} bytes for {}; they hold {}", *wanted, entry.text(), found));
-    entry.data = data.subspan(static_cast<std::size_t>(extent.begin), static_cast<std::size_t>(found));
+    entry.data = data.part(extent.begin, found);
     return entry;
 }
 
@@ -121,28 +121,30 @@ DType dtype_of(const TensorEntry& entry, const std::string& what) {
 
 // ---- one file -------------------------------------------------------------------------------------------------------
 
-SafeTensors::SafeTensors(const std::string& path) : name_(path), file_(std::make_unique<MappedFile>(path)) {
-    read(file_->bytes());
+SafeTensors::SafeTensors(const std::string& path) : name_(path) { read(ByteSource(path)); }
+
+SafeTensors::SafeTensors(std::span<const std::byte> bytes, const std::string& name) : name_(name) {
+    read(ByteSource(bytes));
 }
 
-SafeTensors::SafeTensors(std::span<const std::byte> bytes, const std::string& name) : name_(name) { read(bytes); }
-
-void SafeTensors::read(std::span<const std::byte> bytes) {
+void SafeTensors::read(const ByteSource& bytes) {
     const auto complain = [&](const std::string& what) { throw bad_file_error("{}: {}", name_, what); };
     if (bytes.size() < length_bytes)
         complain(
             format("the file has {} bytes, wanted at least the {} of the header's length", bytes.size(), length_bytes));
+    std::array<std::byte, length_bytes> first{};
+    bytes.read(0, first);
     std::uint64_t length = 0;
-    for (std::size_t i = 0; i < length_bytes; ++i) length |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
+    for (std::size_t i = 0; i < length_bytes; ++i) length |= std::to_integer<std::uint64_t>(first[i]) << (8 * i);
     if (length > safetensors_max_header)
         complain(format("the header is {} bytes long, wanted at most {}; is this a safetensors file?", length,
                         safetensors_max_header));
     if (length > bytes.size() - length_bytes)
         complain(format("the header is {} bytes long, but the file ends after {} of them; is the download complete?",
                         length, bytes.size() - length_bytes));
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + length_bytes,
-                                static_cast<std::size_t>(length));
-    const std::span<const std::byte> data = bytes.subspan(length_bytes + static_cast<std::size_t>(length));
+    std::string text(static_cast<std::size_t>(length), '\0');
+    bytes.read(length_bytes, std::as_writable_bytes(std::span(text)));
+    const ByteSource data = bytes.part(length_bytes + length, bytes.size() - length_bytes - length);
 
     const Json tree = parse_json(text, name_ + ": header");
     const JsonFields header(tree, name_);
@@ -169,11 +171,6 @@ const TensorEntry* SafeTensors::find(std::string_view name) const {
 const TensorEntry& SafeTensors::at(std::string_view name) const {
     if (const TensorEntry* entry = find(name)) return *entry;
     throw bad_file_error("{}: no tensor {}", name_, in_quotes(std::string(name)));
-}
-
-void SafeTensors::release(const TensorEntry& entry) const {
-    if (!file_ || entry.data.empty()) return;
-    file_->release(static_cast<std::size_t>(entry.data.data() - file_->bytes().data()), entry.data.size());
 }
 
 // ---- a model folder -------------------------------------------------------------------------------------------------
@@ -247,11 +244,6 @@ std::vector<std::string> WeightFiles::names() const {
 const std::string& WeightFiles::file_of(std::string_view name) const {
     const auto found = places_.find(name);
     return found == places_.end() ? main_file_ : found->second.file->name();
-}
-
-void WeightFiles::release(std::string_view name) const {
-    const auto found = places_.find(name);
-    if (found != places_.end()) found->second.file->release(*found->second.entry);
 }
 
 // ---- writing --------------------------------------------------------------------------------------------------------

@@ -24,11 +24,11 @@ inline constexpr std::uint64_t safetensors_max_header = 100'000'000;
 /// Bits per element of a dtype such as "F32" or "BF16", 0 if the format does not define it.
 unsigned bits_of_dtype(std::string_view dtype);
 
-/// One tensor of a file. `data` points into the mapped file and may be unaligned.
+/// One tensor of a file.
 struct TensorEntry {
     std::string dtype;
     std::vector<std::int64_t> shape;
-    std::span<const std::byte> data;
+    ByteSource data;
 
     std::int64_t elements() const;
     std::string text() const;  ///< "F32 [3, 768]"
@@ -40,7 +40,7 @@ DType dtype_of(const TensorEntry& entry, const std::string& what);
 
 class SafeTensors {
 public:
-    /// Maps a file and checks its header. The data is read when it is accessed. Throws bad_file with the file, what was
+    /// Opens a file and checks its header. The data is read when it is asked for. Throws bad_file with the file, what was
     /// found and what is expected: a header longer than the file or than 100 MB, invalid JSON, an unknown dtype,
     /// negative or overflowing sizes, data that does not match its shape, overlaps, leaves gaps or lies outside the
     /// file.
@@ -55,14 +55,11 @@ public:
     const TensorEntry* find(std::string_view name) const;
     /// Throws bad_file if there is no such tensor.
     const TensorEntry& at(std::string_view name) const;
-    /// Advises the system that the tensor's bytes were uploaded and are not needed again soon.
-    void release(const TensorEntry& entry) const;
 
 private:
-    void read(std::span<const std::byte> bytes);
+    void read(const ByteSource& bytes);
 
     std::string name_;
-    std::unique_ptr<MappedFile> file_;
     std::map<std::string, TensorEntry, std::less<>> entries_;
     std::map<std::string, std::string, std::less<>> metadata_;
 };
@@ -79,8 +76,6 @@ public:
     std::vector<std::string> names() const;
     /// The file that contains a tensor, for messages. For an unknown name: the single file, or the index.
     const std::string& file_of(std::string_view name) const;
-    /// Advises the system that the tensor's bytes were uploaded and are not needed again soon.
-    void release(std::string_view name) const;
 
 private:
     struct Place {

@@ -45,9 +45,9 @@ void upload(const Checkpoint& checkpoint, gpu::DeviceState& device, const std::v
         for (const std::string& part : parts) {
             throw_if_interrupted();
             if (stop.stop_requested()) return;
+            const std::string name = checkpoint.name_of(part);
             upload_weight(device, to, offset, value.type, checkpoint.dtype(part), value.transposed,
-                          checkpoint.entry(part).data);
-            checkpoint.files().release(checkpoint.name_of(part));
+                          checkpoint.entry(part).data, checkpoint.files().file_of(name) + ": " + name);
             offset += value.type.bytes() / parts.size();
         }
     }

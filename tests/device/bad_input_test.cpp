@@ -50,7 +50,9 @@ public:
         Tensors tensors;
         std::vector<TensorToWrite> all;
         const SafeTensors old(file);
-        for (const auto& [name, entry] : old.entries()) tensors[name] = {name, entry.dtype, entry.shape, entry.data};
+        std::map<std::string, std::vector<std::byte>> data;
+        for (const auto& [name, entry] : old.entries())
+            tensors[name] = {name, entry.dtype, entry.shape, data[name] = entry.data.all()};
         change(tensors);
         for (const auto& [name, tensor] : tensors) all.push_back(tensor);
         write_safetensors(file + ".new", all);

@@ -22,7 +22,7 @@ inline const std::string oracle_models = std::string(VANTAGE_TEST_DATA) + "/data
 template <class T>
 std::vector<T> values_of(const TensorEntry& entry) {
     std::vector<T> values(entry.data.size() / sizeof(T));
-    std::memcpy(values.data(), entry.data.data(), entry.data.size());
+    entry.data.read(0, std::as_writable_bytes(std::span(values)));
     return values;
 }
 

@@ -54,7 +54,6 @@ void check(const vantage::WeightFiles& weights, std::string_view index, const st
         const auto bits = static_cast<std::uint64_t>(vantage::bits_of_dtype(entry.dtype));
         require(static_cast<std::uint64_t>(entry.elements()) * bits == std::uint64_t{8} * entry.data.size());
         require(std::filesystem::path(weights.file_of(name)).parent_path() == folder);
-        weights.release(name);
     }
     const nlohmann::json tree = nlohmann::json::parse(index);
     for (const auto& [name, shard] : tree.at("weight_map").items()) {

@@ -14,11 +14,10 @@ void check(const vantage::SafeTensors& file, std::span<const std::byte> bytes) {
     for (const auto& [name, entry] : file.entries()) {
         const auto bits = static_cast<std::uint64_t>(vantage::bits_of_dtype(entry.dtype));
         require(static_cast<std::uint64_t>(entry.elements()) * bits == std::uint64_t{8} * entry.data.size());
-        require(entry.data.data() >= bytes.data() &&
-                entry.data.data() + entry.data.size() <= bytes.data() + bytes.size());
+        require(entry.data.size() <= bytes.size());
+        require(entry.data.all().size() == entry.data.size());  // the sanitizer sees what is read
         require(file.find(name) == &entry && &file.at(name) == &entry && !entry.text().empty());
         total += entry.data.size();
-        file.release(entry);
     }
     require(total + 8 <= bytes.size());
 }

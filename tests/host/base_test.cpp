@@ -317,16 +317,25 @@ TEST_CASE("files are written, read and mapped byte for byte", "[base]") {
     CHECK(read_file(path) == content);
     CHECK(read_file(path, content.size()) == content);
     CHECK(test::contains(message_of(ErrorKind::bad_file, [&] { read_file(path, 100); }), path));
-    const MappedFile mapped(path);
-    REQUIRE(mapped.bytes().size() == content.size());
-    mapped.release(5000, 100000);
-    mapped.release(content.size() + 1, 5);
-    CHECK(std::string(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()) == content);
+    const ByteSource source(path);
+    REQUIRE(source.size() == content.size());
+    const std::vector<std::byte> part = source.part(5000, 3000).all();
+    CHECK(std::string(reinterpret_cast<const char*>(part.data()), part.size()) == content.substr(5000, 3000));
     write_file(directory.path("empty"), std::string());
-    CHECK(MappedFile(directory.path("empty")).bytes().empty());
+    CHECK(ByteSource(directory.path("empty")).all().empty());
     CHECK(read_file(directory.path("empty")).empty());
     CHECK_FALSE(read_file("/proc/self/stat").empty());  // its size is said to be 0
     CHECK(directory.entries() == 2);
+}
+
+TEST_CASE("a file that becomes shorter while it is read is an error", "[base]") {
+    const TemporaryDirectory directory;
+    const std::string path = directory.path("file");
+    write_file(path, std::string(10000, 'x'));
+    const ByteSource source(path);
+    std::filesystem::resize_file(path, 4096);
+    CHECK(source.part(0, 4096).all().size() == 4096);
+    expect_error(ErrorKind::bad_file, {path.c_str(), "shorter"}, [&] { source.all(); });
 }
 
 TEST_CASE("file errors name the path and the reason", "[base]") {
@@ -334,15 +343,15 @@ TEST_CASE("file errors name the path and the reason", "[base]") {
     const std::string missing = directory.path("missing");
     for (const auto& message :
          {message_of(ErrorKind::bad_file, [&] { read_file(missing); }),
-          message_of(ErrorKind::bad_file, [&] { MappedFile file(missing); }),
+          message_of(ErrorKind::bad_file, [&] { ByteSource file(missing); }),
           message_of(ErrorKind::bad_file, [&] { write_file(missing + "/x", std::string("y")); })}) {
         CHECK(test::contains(message, missing));
         CHECK(test::contains(message, "No such file or directory"));
     }
     message_of(ErrorKind::bad_file, [&] { read_file(directory.path()); });
-    message_of(ErrorKind::bad_file, [&] { MappedFile file(directory.path()); });
+    message_of(ErrorKind::bad_file, [&] { ByteSource file(directory.path()); });
     message_of(ErrorKind::bad_file, [&] { write_file(directory.path(), std::string("y")); });
-    message_of(ErrorKind::bad_file, [&] { MappedFile file("/dev/null"); });
+    message_of(ErrorKind::bad_file, [&] { ByteSource file("/dev/null"); });
     CHECK(test::contains(message_of(ErrorKind::bad_file, [&] { read_file(directory.path("two\nlines")); }),
                          "two\\x0alines"));
     CHECK(directory.entries() == 0);
@@ -454,7 +463,7 @@ TEST_CASE("reading a pipe that nobody writes to finds it empty at once", "[base]
     const std::string path = directory.path("pipe");
     REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
     CHECK(read_file(path).empty());
-    expect_error(ErrorKind::bad_file, {"pipe"}, [&] { const MappedFile mapped(path); });
+    expect_error(ErrorKind::bad_file, {"pipe"}, [&] { const ByteSource source(path); });
 }
 
 TEST_CASE("a Ctrl-C can be taken back, a SIGTERM not", "[base]") {

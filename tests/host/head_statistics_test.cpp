@@ -423,7 +423,7 @@ TEST_CASE("in the built-in model the rule finds what a person would point at") {
                                  .words = words_among(texts)};
         const TensorEntry& entry = file.at(std::to_string(i) + ".attentions");  // [layers, heads, tokens, tokens]
         std::vector<float> weights(entry.data.size() / sizeof(float));
-        std::memcpy(weights.data(), entry.data.data(), entry.data.size());
+        entry.data.read(0, std::as_writable_bytes(std::span(weights)));
         const std::size_t each = texts.size() * texts.size();
         std::vector<HeadStatistics> heads;
         for (std::size_t head = 0; head < weights.size() / each; ++head)

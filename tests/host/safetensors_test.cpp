@@ -78,18 +78,16 @@ TEST_CASE("safetensors: round trip", "[safetensors]") {
     const TensorEntry& matrix = file.at("a \"quoted\"\nname");
     CHECK(matrix.text() == "F32 [2, 3]");
     CHECK(matrix.elements() == 6);
-    CHECK(same_bytes(matrix.data, bytes_of(floats)));
-    CHECK(same_bytes(file.at("ids").data, bytes_of(ids)));
-    CHECK(same_bytes(file.at("bytes").data, bytes_of(bytes)));
+    CHECK(same_bytes(matrix.data.all(), bytes_of(floats)));
+    CHECK(same_bytes(file.at("ids").data.all(), bytes_of(ids)));
+    CHECK(same_bytes(file.at("bytes").data.all(), bytes_of(bytes)));
     CHECK(file.at("wide").elements() == 1);
     CHECK(file.at("none").data.empty());
     for (const auto& [name, entry] : file.entries())  // wide types first: each is aligned
-        if (!entry.data.empty())
-            CHECK(std::bit_cast<std::uintptr_t>(entry.data.data()) % (bits_of_dtype(entry.dtype) / 8) == 0);
+        if (!entry.data.empty()) CHECK(entry.data.begin() % (bits_of_dtype(entry.dtype) / 8) == 0);
     CHECK(file.find("nothing") == nullptr);
     expect_error(ErrorKind::bad_file, {"out.safetensors", "no tensor \"nothing\""}, [&] { file.at("nothing"); });
-    file.release(matrix);
-    CHECK(same_bytes(matrix.data, bytes_of(floats)));
+    CHECK(same_bytes(matrix.data.all(), bytes_of(floats)));
 }
 
 TEST_CASE("safetensors: all dtypes of the format, unaligned data and padding", "[safetensors]") {
@@ -217,8 +215,6 @@ TEST_CASE("weights: one file, or shards with an index", "[safetensors]") {
     CHECK(weights.find("b")->text() == "F32 [1, 2]");
     CHECK(std::filesystem::path(weights.file_of("b")).filename() == "model-00002-of-00002.safetensors");
     CHECK(weights.find("c") == nullptr);
-    weights.release("a");
-    weights.release("c");
     write_safetensors(shards.folder.path("model.safetensors"), {{"c", "F32", {2}, bytes_of(shards.values)}});
     const WeightFiles single(shards.folder.path());  // the single file is preferred to an index
     CHECK(single.names() == std::vector<std::string>{"c"});

@@ -230,7 +230,7 @@ TEST_CASE("an image model shows its picture, and what a query reads over it", "[
     const SafeTensors file(oracle + "vit/expected.safetensors");
     LivePrompt prompt;
     prompt.pixels.resize(static_cast<std::size_t>(input.pixels()));
-    std::memcpy(prompt.pixels.data(), file.at("pixel_values").data.data(), prompt.pixels.size() * sizeof(float));
+    file.at("pixel_values").data.read(0, std::as_writable_bytes(std::span(prompt.pixels)));
     ViewState state;
     state.head = HeadId{1, 2};
     state.pins = {{Pin::Kind::query, 6}};
