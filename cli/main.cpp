@@ -1,9 +1,15 @@
 // The program: subcommands, the options that all of them share, and exit codes.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <exception>
 #include <filesystem>
+#include <new>
+#include <string_view>
+#include <system_error>
 
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
@@ -207,8 +213,27 @@ int checked(int code) {
 
 }  // namespace
 
+namespace {
+
+/// Libraries allocate in functions that let no exception out (JSON while it is freed, CLI11 while it looks for an
+/// option). Without memory they end here: as elsewhere, with one line and the exit code.
+[[noreturn]] void end_program() {
+    try {
+        if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+    } catch (const std::bad_alloc&) {
+        constexpr std::string_view line = "vantage: error: out of host memory\n";
+        static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
+        ::_exit(vantage::exit_code(vantage::ErrorKind::out_of_memory));
+    } catch (...) {
+    }
+    std::abort();
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
     using namespace vantage;
+    std::set_terminate(end_program);
     try {
         open_standard_streams();
         catch_interrupts();
@@ -219,6 +244,10 @@ int main(int argc, char** argv) {
     } catch (const std::bad_alloc&) {
         log(LogLevel::error, "out of host memory");
         return exit_code(ErrorKind::out_of_memory);
+    } catch (const std::system_error& error) {  // such as a thread that cannot be started
+        log(LogLevel::error, "{}", error.what());
+        const bool exhausted = error.code() == std::errc::resource_unavailable_try_again;
+        return exit_code(exhausted ? ErrorKind::out_of_memory : ErrorKind::failure);
     } catch (const std::exception& error) {
         log(LogLevel::error, "{}", error.what());
         return exit_code(ErrorKind::failure);

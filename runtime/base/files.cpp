@@ -1,6 +1,7 @@
 #include "runtime/base/files.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,14 +10,17 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "runtime/base/errors.h"
+#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/posix.h"
 
@@ -41,6 +45,24 @@ public:
 private:
     std::string path_;
 };
+
+std::string folder_of(const std::string& path) {
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    return folder.empty() ? "." : folder;
+}
+
+/// Opens a file without a name in the folder of `target`: it vanishes with the process, however that ends. -1 where the
+/// system has none, or none that can get a name.
+int open_unnamed(const std::string& target) {
+    if (::access("/proc/self/fd", X_OK) != 0) return -1;
+    return open_file(folder_of(target).c_str(), O_WRONLY | O_TMPFILE, 0666);
+}
+
+/// Gives it a name. 0, or the error.
+int link_unnamed(int fd, const char* path) {
+    const std::string self = format("/proc/self/fd/{}", fd);
+    return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+}
 
 /// Creates and opens the temporary file for a file at `path`.
 int open_new(TemporaryFile& temporary, const std::string& path) {
@@ -76,6 +98,23 @@ void sync_directory(const std::string& path) {
 std::string temporary_name(const std::string& target) {
     static std::atomic<unsigned> counter{0};
     return target + format(".tmp-{}-{}", ::getpid(), counter.fetch_add(1));
+}
+
+/// Deletes temporary files (temporary_name) of processes that are gone. Not new ones: they may be another machine's.
+void remove_stale_temporaries(const std::filesystem::path& folder) {
+    static const std::string mark = ".tmp-";
+    std::error_code error;
+    std::vector<std::filesystem::path> stale;  // deleted afterwards: the iterator reads the folder
+    for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+        const std::string name = at->path().filename().string();
+        const std::size_t found = name.rfind(mark);
+        const long pid = found == name.npos ? 0 : std::strtol(name.c_str() + found + mark.size(), nullptr, 10);
+        if (pid <= 0 || ::kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH) continue;
+        const auto written = std::filesystem::last_write_time(at->path(), error);
+        if (!error && written < std::filesystem::file_time_type::clock::now() - std::chrono::hours(1))
+            stale.push_back(at->path());
+    }
+    for (const std::filesystem::path& path : stale) std::filesystem::remove(path, error);
 }
 
 }  // namespace
@@ -147,8 +186,8 @@ std::string read_file(const std::string& path, std::size_t limit) {
 }
 
 struct FileWriter::State {
-    std::string path, target;
-    mode_t mode = 0;  // of the file that is replaced; 0: there is none, and the umask decides
+    std::string path, target;  // without a target the file is written directly
+    mode_t mode = 0;           // of the file that is replaced; 0: there is none, and the umask decides
     std::optional<TemporaryFile> temporary;
     std::optional<Descriptor> file;
 
@@ -173,6 +212,10 @@ FileWriter::FileWriter(const std::string& path) : state_(std::make_unique<State>
     s.path = path;
     if (s.opened_directly()) return;
     s.target = without_links(path);
+    if (const int fd = open_unnamed(s.target); fd >= 0) {
+        s.file.emplace(fd);
+        return;
+    }
     s.temporary.emplace(temporary_name(s.target));
     s.file.emplace(open_new(*s.temporary, path));
 }
@@ -187,16 +230,24 @@ void FileWriter::write(const std::string& text) { write(std::as_bytes(std::span(
 
 void FileWriter::finish() {
     State& s = *state_;
+    const bool replaces = !s.target.empty();
     int error = 0;
-    if (s.temporary && s.mode != 0 && ::fchmod(s.file->get(), s.mode) != 0) error = errno;
-    if (s.temporary && error == 0) error = posix::sync(s.file->get());
+    const auto step = [&](auto action) {
+        if (replaces && error == 0) error = action();
+    };
+    step([&] { return s.mode != 0 && ::fchmod(s.file->get(), s.mode) != 0 ? errno : 0; });
+    step([&] { return posix::sync(s.file->get()); });
+    step([&] {
+        if (s.temporary) return 0;
+        s.temporary.emplace(temporary_name(s.target));
+        return link_unnamed(s.file->get(), s.temporary->path());
+    });
     if (const int closing = s.file->close(); error == 0) error = closing;
-    if (s.temporary && error == 0 && ::rename(s.temporary->path(), s.target.c_str()) != 0) error = errno;
+    step([&] { return ::rename(s.temporary->path(), s.target.c_str()) != 0 ? errno : 0; });
     if (error != 0) s.fail(error);
-    if (!s.temporary) return;
+    if (!replaces) return;
     s.temporary->keep();
-    const std::string directory = std::filesystem::path(s.target).parent_path().string();
-    sync_directory(directory.empty() ? "." : directory);
+    sync_directory(folder_of(s.target));
 }
 
 void write_file(const std::string& path, std::span<const std::byte> bytes) {
@@ -219,6 +270,7 @@ FileLock::FileLock(const std::string& path) {
     const std::filesystem::path directory = std::filesystem::path(path).parent_path();
     if (std::error_code error; !directory.empty() && !std::filesystem::create_directories(directory, error) && error)
         throw_file_error("cannot create the directory", directory.string(), error.value());
+    remove_stale_temporaries(directory.empty() ? "." : directory);
     fd_ = open_file(path.c_str(), O_RDWR | O_CREAT, 0666);
     if (fd_ < 0) throw_file_error("cannot lock", path, errno);
     // A limit, because a process that was stopped while it held the lock must not block all others.

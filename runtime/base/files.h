@@ -42,8 +42,9 @@ private:
 /// The contents of a file of at most `limit` bytes.
 std::string read_file(const std::string& path, std::size_t limit = std::size_t{1} << 30);
 
-/// Writes a file in pieces. The pieces go to a temporary file in the same directory, which `finish` moves to `path`, so
-/// that a reader never sees an incomplete file. Without `finish` it is deleted. Pipes and devices are written directly.
+/// Writes a file in pieces. The pieces go to a file without a name in the same directory (with one, where the system has
+/// none), which `finish` moves to `path`, so that a reader never sees an incomplete file. Without `finish` it is
+/// deleted. Pipes and devices are written directly.
 class FileWriter : NotCopied {
 public:
     explicit FileWriter(const std::string& path);
@@ -64,8 +65,9 @@ void write_file(const std::string& path, const std::string& text);
 void require_writable(const std::string& path);
 
 /// An exclusive lock on `path` between processes, held while the object exists. It protects the caches on disk.
-/// The file is created when it is missing, with its directories. Throws bad_file when it cannot be created, or when
-/// another process holds the lock for more than 2 seconds.
+/// The file is created when it is missing, with its directories; temporary files beside it, left by processes that are
+/// gone, are deleted after an hour. Throws bad_file when it cannot be created, or when another process holds the lock
+/// for more than 2 seconds.
 class FileLock : NotCopied {
 public:
     explicit FileLock(const std::string& path);

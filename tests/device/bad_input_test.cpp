@@ -107,6 +107,41 @@ TEST_CASE("folders that are not models", "[bad]") {
     }
 }
 
+TEST_CASE("values that are not finite never pass for an answer", "[bad]") {
+    const Folder folder;
+    const char* name = "transformer.h.1.ln_2.weight";
+    const auto with = [&](float value) {
+        std::vector<float> gains(48, 1.0f);
+        gains[7] = value;
+        folder.change_tensors([&](Folder::Tensors& t) { t[name].data = std::as_bytes(std::span(gains)); });
+        return Model::load(test_device(), folder.path());
+    };
+    const std::vector<std::int32_t> ids{1, 2, 3};
+    SECTION("in the weights") {
+        for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                                  -std::numeric_limits<float>::infinity()})
+            expect_error(ErrorKind::bad_file, {"model.safetensors", name, "element 7 is not finite"}, [&] {
+                Session session(with(value));
+                session.append(ids);
+                session.next();
+            });
+    }
+    SECTION("in what is computed of large ones") {
+        const Model model = with(3e38f);
+        const auto fails = [&](const SessionOptions& options, auto use) {
+            expect_error(ErrorKind::accuracy, {"not finite", "node", "check the model's weights"}, [&] {
+                Session session(model, options);
+                session.append(ids);
+                use(session);
+            });
+        };
+        fails({.precision = Precision::f32}, [](Session& s) { s.next(); });
+        fails({.precision = Precision::f16}, [](Session& s) { s.next(); });
+        fails({.precision = Precision::f32, .inspect = true}, [](Session& s) { s.run(); });
+        fails({.precision = Precision::f32}, [](Session& s) { s.next_logits(); });
+    }
+}
+
 TEST_CASE("weights that do not fit the config", "[bad]") {
     const Folder folder;
     SECTION("a tensor is missing") {

@@ -1,9 +1,12 @@
 // Other processes: programs that are started, and locks that exclude them.
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <filesystem>
 #include <string>
 
 #include "runtime/base/files.h"
@@ -50,4 +53,31 @@ TEST_CASE("A file lock excludes other processes until it is released", "[base]")
         CHECK(child_gets_it() == 1);
     }
     CHECK(child_gets_it() == 0);
+}
+
+TEST_CASE("A process that ends while it writes leaves nothing, and locks delete what older ones left", "[base]") {
+    const TemporaryFolder folder;
+    const std::string path = folder.path() + "/file";
+    const pid_t child = ::fork();
+    if (child == 0) {
+        FileWriter writer(path);
+        writer.write("half");
+        ::_exit(0);
+    }
+    REQUIRE(child > 0);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    const int unnamed = ::open(folder.path().c_str(), O_WRONLY | O_TMPFILE, 0600);
+    if (unnamed >= 0)
+        CHECK(std::filesystem::is_empty(folder.path()));  // not every file system has files without a name
+    ::close(unnamed);
+
+    const std::string gone = path + ".tmp-" + std::to_string(child) + "-0", ours = path + ".tmp-1-0";
+    for (const std::string& left : {gone, ours}) {
+        write_file(left, std::string("half"));
+        std::filesystem::last_write_time(left, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
+    }
+    const FileLock lock(path + ".lock");
+    CHECK_FALSE(std::filesystem::exists(gone));
+    CHECK(std::filesystem::exists(ours));  // process 1 is there
 }
