@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <new>
@@ -189,7 +191,8 @@ std::string built_in_model() {
     if (const auto config = find_asset("models/mini-world/config.json"))
         return std::filesystem::path(*config).parent_path().string();
     throw bad_file_error(
-        "the built-in model was found neither next to {} nor in an installation; give a model with -m DIR, or set "
+        "the built-in model was found neither next to {} nor in an installation (folders that others may write to are "
+        "not searched); give a model with -m DIR, or set "
         "VANTAGE_ASSETS",
         program_path());
 }
@@ -224,6 +227,8 @@ namespace {
         constexpr std::string_view line = "vantage: error: out of host memory\n";
         static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
         ::_exit(vantage::exit_code(vantage::ErrorKind::out_of_memory));
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "vantage: error: %s\n", error.what());
     } catch (...) {
     }
     std::abort();

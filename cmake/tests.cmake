@@ -80,6 +80,7 @@ endif()
 # Sanitizers replace operator new, too.
 if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND NOT vantage_sanitize AND TARGET vantage_cli)
   add_library(vantage_faults_preload MODULE "${PROJECT_SOURCE_DIR}/tests/faults/preload.cpp")
+  set_target_properties(vantage_faults_preload PROPERTIES CXX_VISIBILITY_PRESET default)  # it replaces functions
   vantage_warnings(vantage_faults_preload)
   add_test(NAME faults COMMAND bash "${PROJECT_SOURCE_DIR}/tests/faults/run.sh" --sample 5)
   set(environment "VANTAGE_BIN=$<TARGET_FILE:vantage_cli>" "VANTAGE_ROOT=${PROJECT_SOURCE_DIR}"

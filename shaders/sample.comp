@@ -22,12 +22,10 @@ uint lane = gl_WorkGroupID.x, sequence = sequence_of(p.step, lane);
 uvec2 own_step = step_of(p.step, lane), seen = row_address(p.seen, F32, sequence, p.seen_words);
 Row logits = row_of(p.logits, X_TYPE, lane, p.vocab);
 
-bool is_no_answer(uint bits) { return bits == 0x7f800000u || (bits & 0x7fffffffu) > 0x7f800000u; }  // +inf or NaN
-
 float penalty;
 uint sampling_bits(uint i) {
     uint bits = load_bits(logits.address, X_TYPE, logits.begin + i);
-    if (penalty == 1.0 || (ReadWords(seen).at[i >> 5] >> (i & 31u) & 1u) == 0u || is_no_answer(bits)) return bits;
+    if (penalty == 1.0 || (ReadWords(seen).at[i >> 5] >> (i & 31u) & 1u) == 0u) return bits;
     precise float value = penalized(uintBitsToFloat(bits), penalty);
     return floatBitsToUint(value);
 }
@@ -44,19 +42,6 @@ void append(uint token, uint end) {
     Words(own_step).at[STEP_DONE] = done;
 }
 
-shared uint wrong;  // 1: a logit is NaN or +inf
-
-void find_wrong() {
-    uint lane = gl_LocalInvocationID.x;
-    if (lane == 0u) wrong = 0u;
-    barrier();
-    bool found = false;
-    for (uint i = lane; i < p.vocab; i += gl_WorkGroupSize.x)
-        found = found || is_no_answer(load_bits(logits.address, X_TYPE, logits.begin + i));
-    if (found) wrong = 1u;
-    barrier();
-}
-
 void main() {
     uint end = word(STEP_END), valid = word(STEP_VALID);
     float temperature = number(STEP_TEMPERATURE);
@@ -66,9 +51,8 @@ void main() {
         return;
     }
     penalty = present(p.seen) ? number(STEP_PENALTY) : 1.0;
-    find_wrong();
     uvec2 top = sampling_top(p.vocab);
-    if (top.x == 0u || wrong != 0u) {
+    if (top.x == 0u || no_answer != 0u) {
         if (gl_LocalInvocationID.x == 0u) Words(own_step).at[STEP_DONE] = 3u;
         return;
     }

@@ -36,13 +36,13 @@ minutes() { if (($1 < 90)); then printf '%s s' "$1"; else printf '%s min' $((($1
 # show_progress REPORT…: while the processes that write these reports run, shows on a terminal how many cases began.
 show_progress() {
     if [[ ! -t 1 ]]; then return; fi
-    while sleep 1; do
+    while kill -0 $$ 2>/dev/null && sleep 1; do  # also Ctrl-C ends it
         printf '\r   %s cases' "$(cat "$@" 2>/dev/null | grep -c '<TestCase ')"
     done
 }
 
 # run_shards NAME PROGRAM ARGUMENT…: runs a Catch2 program as `processes` processes at once. Sets `counts` (passed,
-# failed, skipped), and keeps the names of the failed cases.
+# failed, skipped) and `failures_now`, the names of the failed cases.
 #
 # Each process takes a contiguous part of the list of tests. In declaration order the tests of the ops, which build most
 # of the pipelines, would all be in one part; the list is therefore shuffled, with a fixed seed. This seed is the one of
@@ -84,20 +84,20 @@ run_shards() {
     done
     kill "$watcher" 2>/dev/null || true
     wait "$watcher" 2>/dev/null || true
-    failed_cases "${files[@]}" >"$base.failed"
-    reasons+=$(cat "${files[@]}" 2>/dev/null | sed -n '/<Skip /{n;s/^ *//;p;}' | sort -u)$'\n'
+    failures_now=$(failed_cases "${files[@]}")
+    reasons+=$({ cat "${files[@]}" 2>/dev/null || true; } | sed -n '/<Skip /{n;s/^ *//;p;}' | sort -u)$'\n'
 }
 # failed_cases REPORT…: the names of the cases that failed, or that a process died in, with &amp; and so on decoded.
 failed_cases() {
     local name='s/.*<TestCase name="([^"]*)".*/\1/'
-    cat "$@" 2>/dev/null | sed -nE "/<TestCase /{$name;h;}; /<OverallResult success=\"true\"/{s/.*//;h;}
+    { cat "$@" 2>/dev/null || true; } | sed -nE "/<TestCase /{$name;h;}; /<OverallResult success=\"true\"/{s/.*//;h;}
         /<OverallResult success=\"false\"/{g;p;s/.*//;h;}; /<Catch2TestRun/{g;/./p;s/.*//;h;}; \${g;/^[^<]/p;}" |
         sed -e 's/&quot;/"/g; s/&lt;/</g; s/&gt;/>/g; s/&apos;/'"'"'/g; s/&amp;/\&/g; s/[][",\\]/\\&/g' | sort -u
 }
 
 # run_catch NAME PROGRAM ARGUMENT…: one part of a Catch2 program. What failed last runs first, by itself.
 run_catch() {
-    local name=$1 again
+    local name=$1 again failed_first=""
     shift
     begin_part "$name"
     again=$(report_of "$name").failed
@@ -105,12 +105,18 @@ run_catch() {
         printf 'first, what failed last:\n'
         cp "$again" "$again-last"
         run_shards "$name, failed last" "$1" --input-file "$again-last"
+        if ((counts[1])); then failed_first=$failures_now; fi
     fi
     run_shards "$name" "$@"
+    if ((whole)); then printf '%s' "${failures_now:+$failures_now$'\n'}" >"$again"; fi
+    if [[ -n $failed_first ]] && ((counts[1] == 0)); then
+        printf 'failed first, then passed: %s\n' "$failed_first"
+        counts[1]=1
+    fi
     end_part "$name" "${counts[@]}"
 }
 
-# run_ctest NAME ARGUMENT…: one part of the tests registered with CTest, which also begins with what failed last.
+# run_ctest NAME ARGUMENT…: one part of the tests registered with CTest.
 run_ctest() {
     local name=$1 report code=0 tests=0 failures=0
     shift

@@ -93,7 +93,7 @@ void add_embed(CLI::App& app) {
     auto o = std::make_shared<EmbedCommand>();
     CLI::App& command = add_command(
         app, "embed", "Turn texts or images into vectors with an encoder",
-        "Prints one vector per line as JSON. OUT holds the tensor embeddings [texts or images, width]. Texts of "
+        "Prints one vector per line as JSON. FILE holds the tensor embeddings [texts or images, width]. Texts of "
         "similar length run in batches.\n\n"
         "Examples:\n"
         "  vantage embed -m models/all-MiniLM-L6-v2 -p \"a red key\" -p \"a box\" --normalise\n"

@@ -136,7 +136,7 @@ void add_inspect(CLI::App& app) {
     auto o = std::make_shared<InspectOptions>();
     CLI::App& command = add_command(
         app, "inspect", "Run a text or an image once; show predictions, attention and hidden states",
-        "Tensors in OUT: input_ids [n], logits [n, vocab], hidden [layers + 1, n, width], attn [layers, heads, n, n] "
+        "Tensors in FILE: input_ids [n], logits [n, vocab], hidden [layers + 1, n, width], attn [layers, heads, n, n] "
         "and with --greedy greedy.ids [N]. Mixture of experts: router_logits [layers, n, experts]. Encoders: "
         "last_hidden [n, width], mean_pooled and pooler_output [width], logits [n, vocab] or [labels]. Images: "
         "pixel_values [channels, height, width] instead of input_ids, and n = 1 + patches. Encoder–decoders: "

@@ -22,6 +22,13 @@ constexpr decltype(auto) at(Values&& values, Index index) {
     return std::forward<Values>(values)[i];
 }
 
+/// The name of an enumerator in a table by number; "" for a value that is none.
+template <class Enum, std::size_t count>
+constexpr const char* name_in(const char* const (&names)[count], Enum value) {
+    const auto i = static_cast<std::size_t>(value);
+    return i < count ? names[i] : "";
+}
+
 /// A count or an index as a kernel takes it. Debug builds check the range.
 template <class Integer>
     requires std::is_integral_v<Integer>

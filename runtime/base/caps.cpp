@@ -193,7 +193,10 @@ void read_matrices(const json& value, std::vector<CooperativeMatrix>& matrices) 
 
 }  // namespace
 
-const char* name_of(DeviceType type) { return at(type_names, type); }
+const char* name_of(DeviceType type) {
+    const char* const name = name_in(type_names, type);
+    return *name == '\0' ? "other" : name;
+}
 
 std::vector<std::string> missing_requirements(const Caps& caps) {
     std::vector<std::string> missing;

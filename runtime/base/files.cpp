@@ -124,11 +124,12 @@ struct ByteSource::File {
     Descriptor descriptor;
 };
 
-ByteSource::ByteSource(const std::string& path)
-    : file_(new File{.path = path, .descriptor = Descriptor(open_file(path.c_str(), O_RDONLY))}) {
-    const int fd = file_->descriptor.get();
+ByteSource::ByteSource(const std::string& path) {
+    const int fd = open_file(path.c_str(), O_RDONLY);
+    if (fd < 0) throw_file_error("cannot open", path, errno);
+    file_.reset(new File{.path = path, .descriptor = Descriptor(fd)});
     struct stat status {};
-    if (fd < 0 || ::fstat(fd, &status) != 0) throw_file_error("cannot open", path, errno);
+    if (::fstat(fd, &status) != 0) throw_file_error("cannot open", path, errno);
     if (S_ISDIR(status.st_mode)) throw_file_error("cannot open", path, EISDIR);
     if (!S_ISREG(status.st_mode))
         throw bad_file_error("cannot read " + quoted(path) + ": it is a pipe or device, not a regular file");

@@ -42,8 +42,8 @@ private:
 /// The contents of a file of at most `limit` bytes.
 std::string read_file(const std::string& path, std::size_t limit = std::size_t{1} << 30);
 
-/// Writes a file in pieces. The pieces go to a file without a name in the same directory (with one, where the system has
-/// none), which `finish` moves to `path`, so that a reader never sees an incomplete file. Without `finish` it is
+/// Writes a file in pieces. The pieces go to a file without a name in the same directory (with one, where the system
+/// has none), which `finish` moves to `path`, so that a reader never sees an incomplete file. Without `finish` it is
 /// deleted. Pipes and devices are written directly.
 class FileWriter : NotCopied {
 public:

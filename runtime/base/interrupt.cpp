@@ -14,8 +14,10 @@ std::atomic<int> interrupt_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler can access nothing else");
 
 extern "C" void on_interrupt(int signal) {
-    if (interrupt_signal.exchange(signal) != 0) ::_exit(130);
+    // A closed pipe may be written to more than once before the program ends.
+    if (interrupt_signal.exchange(signal) != 0 && signal != SIGPIPE) ::_exit(130);
 }
+extern "C" void ignore_signal(int) {}
 
 }  // namespace
 
@@ -28,7 +30,8 @@ void catch_interrupts() {
     struct sigaction before {};
     const bool ignored = ::sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;  // by nohup
     if (!ignored) ::sigaction(SIGHUP, &action, nullptr);
-    std::signal(SIGXFSZ, SIG_IGN);  // writing beyond `ulimit -f` is an error of write(2)
+    action.sa_handler = ignore_signal;       // not SIG_IGN, which programs that are started would keep
+    ::sigaction(SIGXFSZ, &action, nullptr);  // writing beyond `ulimit -f` is an error of write(2)
 }
 
 bool interrupted() { return interrupt_signal.load(std::memory_order_relaxed) != 0; }

@@ -35,7 +35,8 @@ std::string shown(std::string_view message) {
         return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
     };
     std::string line;
-    for (std::size_t at = 0; at < message.size() && line.size() < most_bytes;) {
+    std::size_t at = 0;
+    while (at < message.size() && line.size() < most_bytes) {
         const Utf8Step step = utf8_step(message, at);
         const std::string_view bytes = message.substr(at, step.bytes);
         at += step.bytes;
@@ -46,7 +47,7 @@ std::string shown(std::string_view message) {
         else
             line += bytes;
     }
-    return line.size() < most_bytes ? line : line + "…";
+    return at == message.size() ? line : line + "…";
 }
 
 void write_to_stderr(LogLevel level, const std::string& message) {

@@ -63,8 +63,13 @@ int Descriptor::close() {
 int open_file(const char* path, int flags, mode_t mode) {
     const bool reads = (flags & O_ACCMODE) == O_RDONLY;
     int fd = -1;
+    int waits = reads ? O_NONBLOCK : 0;
     do {
-        fd = ::open(path, flags | O_CLOEXEC | (reads ? O_NONBLOCK : 0), mode);
+        fd = ::open(path, flags | O_CLOEXEC | waits, mode);
+        if (fd < 0 && errno == EWOULDBLOCK && waits != 0) {  // a regular file that a server has a lease of
+            waits = 0;
+            errno = EINTR;
+        }
     } while (fd < 0 && errno == EINTR && !interrupted());
     // A pipe that a program writes to is read as usual: only opening it does not wait.
     if (fd >= 0 && reads) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);

@@ -15,7 +15,7 @@ std::string program_path();
 
 /// The path of a file or folder that comes with the program (assets/ of a checkout, share/vantage/ of an installation),
 /// such as "models/mini-world/config.json". It is searched in VANTAGE_ASSETS, then in share/vantage/ and assets/ of the
-/// program's folder and of each folder above it. Nothing when it is not found.
+/// program's folder and of two folders above it, but of none that others may write to. Nothing when it is not found.
 std::optional<std::string> find_asset(const std::string& name);
 
 /// The result of a program.

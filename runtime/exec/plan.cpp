@@ -316,12 +316,9 @@ std::optional<Divergence> Plan::State::not_finite(std::size_t index) {
 std::optional<Divergence> Plan::find_not_finite() {
     State& s = state();
     s.require_written(s.all_segments());
-    int before = -1;
-    for (const Dispatch& dispatch : s.schedule.dispatches) {
-        if (dispatch.node < 0 || dispatch.node == before) continue;
-        before = dispatch.node;
-        s.recorder->run_node(before);
-        if (std::optional<Divergence> found = s.not_finite(static_cast<std::size_t>(before))) return found;
+    for (const int node : s.scheduled_nodes()) {
+        s.recorder->run_node(node);
+        if (std::optional<Divergence> found = s.not_finite(static_cast<std::size_t>(node))) return found;
     }
     s.ran = true;
     return std::nullopt;

@@ -80,8 +80,9 @@ Exponents exponents_of(DType type) {
     return {0x7f8000007f800000, 0x0080000000800000, 0x8000000080000000};
 }
 
-/// The first of these elements that is not finite, or their number. `words` may have padding of zeros.
-std::size_t first_not_finite(std::span<const std::uint64_t> words, DType type) {
+/// The first of these elements that is NaN or infinite, or their number. `words` may have padding of zeros.
+/// `negative_infinity`: -inf is a value.
+std::size_t first_not_finite(std::span<const std::uint64_t> words, DType type, bool negative_infinity) {
     const Exponents e = exponents_of(type);
     std::uint64_t any = 0;
     for (const std::uint64_t word : words) any |= (word & e.mask) + e.one;
@@ -89,8 +90,8 @@ std::size_t first_not_finite(std::span<const std::uint64_t> words, DType type) {
     if ((any & e.carry) == 0) return count;
     std::vector<float> values(count);
     widen(type, std::as_bytes(words), values);
-    return static_cast<std::size_t>(std::ranges::find_if_not(values, [](float v) { return std::isfinite(v); }) -
-                                    values.begin());
+    const auto fine = [&](float v) { return std::isfinite(v) || (negative_infinity && std::isinf(v) && v < 0); };
+    return static_cast<std::size_t>(std::ranges::find_if_not(values, fine) - values.begin());
 }
 
 }  // namespace
@@ -141,14 +142,16 @@ void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_
 // By way of a block that fits the cache: the host should not read memory of the device.
 void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_t offset, const TensorType& type,
                    DType from, bool turned, const ByteSource& source, const std::string& name) {
+    const bool bias = name.ends_with("bias");  // -inf in that of the logits: a token that is never drawn
     std::vector<std::uint64_t> block;
     const auto read = [&](std::uint64_t first, std::span<std::byte> piece) {
         for (std::size_t done = 0; done < piece.size();) {
             const std::span<std::byte> some = piece.subspan(done, std::min<std::size_t>(piece.size() - done, 1 << 18));
-            block.assign((some.size() + 7) / 8, 0);
+            block.resize((some.size() + 7) / 8);
+            block.back() = 0;
             const std::span<std::byte> bytes = std::as_writable_bytes(std::span(block)).first(some.size());
             source.read(first + done, bytes);
-            const std::size_t element = first_not_finite(block, from);
+            const std::size_t element = first_not_finite(block, from, bias);
             if (element < bytes.size() / info(from).bytes)
                 throw bad_file_error("{}: element {} is not finite; is the file damaged?", name,
                                      (first + done) / info(from).bytes + element);

@@ -15,16 +15,17 @@
 
 namespace vantage::internal {
 
-/// Uploads what `read` gives, rows or matrices of `type` whose elements are still of type `from`, some rows at a time, or
-/// a matrix. `offset` is where they begin, `bytes` how many there are. `turned`: `type` is that of the result
-/// [.., out, in], and `read` has its matrices as [in, out]. Throws unsupported where a finite value is too large for f16.
+/// Uploads what `read` gives, rows or matrices of `type` whose elements are still of type `from`, some rows at a time,
+/// or a matrix. `offset` is where they begin, `bytes` how many there are. `turned`: `type` is that of the result
+/// [.., out, in], and `read` has its matrices as [in, out]. Throws unsupported where a finite value is too large for
+/// f16.
 void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_t offset, const TensorType& type,
                    DType from, bool turned, std::uint64_t bytes, const gpu::FillBytes& read);
 /// The same for bytes in memory.
 void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_t offset, const TensorType& type,
                    DType from, bool turned, std::span<const std::byte> bytes);
 /// The same for a tensor of a file. Throws bad_file, with `name` ("model.safetensors: wte.weight"), for a value that is
-/// not finite.
+/// not finite; but a bias may hold -inf.
 void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_t offset, const TensorType& type,
                    DType from, bool turned, const ByteSource& source, const std::string& name);
 

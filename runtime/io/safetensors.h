@@ -40,8 +40,8 @@ DType dtype_of(const TensorEntry& entry, const std::string& what);
 
 class SafeTensors {
 public:
-    /// Opens a file and checks its header. The data is read when it is asked for. Throws bad_file with the file, what was
-    /// found and what is expected: a header longer than the file or than 100 MB, invalid JSON, an unknown dtype,
+    /// Opens a file and checks its header. The data is read when it is asked for. Throws bad_file with the file, what
+    /// was found and what is expected: a header longer than the file or than 100 MB, invalid JSON, an unknown dtype,
     /// negative or overflowing sizes, data that does not match its shape, overlaps, leaves gaps or lies outside the
     /// file.
     explicit SafeTensors(const std::string& path);

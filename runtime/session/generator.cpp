@@ -12,7 +12,7 @@ namespace vantage {
 
 const char* name_of(Ending ending) {
     static constexpr const char* names[] = {"length", "end token", "stop text", "context full", "stopped"};
-    return at(names, ending);
+    return name_in(names, ending);
 }
 
 Sampling recommended_sampling(const Model& model) {

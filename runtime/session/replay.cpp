@@ -1,6 +1,7 @@
 #include "runtime/session/replay.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 
 #include "runtime/base/errors.h"
@@ -76,7 +77,9 @@ void throw_not_finite(const Model& model, const SessionOptions& options, const R
     std::optional<Divergence> found;
     try {
         replay(model, options, input, [&](Plan& plan, std::int64_t) { return !(found = plan.find_not_finite()); });
-    } catch (const Error&) {  // what is known is said below
+    } catch (const Error& error) {  // what is known is said below
+        if (error.kind() == ErrorKind::interrupted || error.kind() == ErrorKind::device_lost) throw;
+    } catch (const std::bad_alloc&) {
     }
     const std::string place = found ? format(": the first such result is that of node {} (kernel {}), {}", found->node,
                                              found->kernel, found->message)

@@ -187,27 +187,32 @@ void RunScheduler::compile_for(std::span<const PromptRun> runs) {
 
 void RunScheduler::fail_not_finite(std::size_t slot, const std::string& what) const {
     const SequenceState& s = sequences_[slot];
-    throw_not_finite(states_.model(), options_,
+    SessionOptions options = options_;
+    options.rope_context = std::max(context_, options.rope_context);
+    throw_not_finite(states_.model(), options,
                      {.ids = s.tokens, .types = s.types, .source = s.source, .pixels = pixels_}, what);
 }
 
-void RunScheduler::require_finite(std::span<const float> results, std::size_t slot, const std::string& what) const {
-    if (!std::ranges::all_of(results, [](float x) { return std::isfinite(x); })) fail_not_finite(slot, what);
+// A logit of -inf is a token that is never drawn.
+void RunScheduler::require_finite(std::span<const float> results, std::size_t slot, const std::string& name) const {
+    const bool logits = name == model_names::logits;
+    const auto wrong = [logits](float x) { return !std::isfinite(x) && !(logits && std::isinf(x) && x < 0); };
+    if (std::ranges::any_of(results, wrong)) fail_not_finite(slot, format("the results \"{}\"", name));
 }
 
-// Reads what a run left of each sequence: how many rows it has by slot.
+// Reads what a run left of each sequence: how many rows it has by slot. Nothing is kept unless all is finite.
 void RunScheduler::collect(const Plan& plan, const PromptRun& run, std::span<const std::int64_t> rows) {
     const TraceSpan span("read results");
-    std::size_t slot = 0;
-    const auto append = [&](std::vector<float>& to, const std::string& name, std::int64_t first, std::int64_t count) {
-        if (plan.graph().outputs().count(name) == 0) return;
-        const std::vector<float> some = plan.read_rows(name, count, first);
-        require_finite(some, slot, format("the results \"{}\"", name));
-        to.insert(to.end(), some.begin(), some.end());
-    };
+    std::vector<std::pair<std::vector<float>*, std::vector<float>>> kept;
     const bool labels = config_.head == Head::classification;
     for (std::size_t i = 0; i < run.slots.size(); ++i) {
-        slot = run.slots[i];
+        const std::size_t slot = run.slots[i];
+        const auto append = [&](std::vector<float>& to, const std::string& name, std::int64_t first,
+                                std::int64_t count) {
+            if (plan.graph().outputs().count(name) == 0) return;
+            kept.emplace_back(&to, plan.read_rows(name, count, first));
+            require_finite(kept.back().second, slot, name);
+        };
         SequenceState::Results& to = sequences_[slot].results;
         const std::int64_t lane = lane_of(run, slot), first = lane * run.rows, count = rows[i];
         append(to.logits, model_names::logits, labels ? lane : first, labels ? 1 : count);
@@ -219,6 +224,7 @@ void RunScheduler::collect(const Plan& plan, const PromptRun& run, std::span<con
         for (std::size_t layer = 0; layer < to.router.size(); ++layer)
             append(to.router[layer], model_names::router(static_cast<std::int64_t>(layer)), first, count);
     }
+    for (auto& [to, some] : kept) to->insert(to->end(), some.begin(), some.end());
 }
 
 // One run of a prompt. A sequence whose last token is in it draws its next one with `draw`.
@@ -293,12 +299,15 @@ void RunScheduler::submit_draw(Plan& plan) {
 
 bool RunScheduler::has_unread(std::size_t slot) const { return known_[slot] > sequences_[slot].tokens.size(); }
 
+bool RunScheduler::is_drawn(std::size_t slot) const {
+    return states_.known_tokens(slot) > sequences_[slot].tokens.size();
+}
+
 // The token that was drawn next for a sequence; nothing when the device had ended it before.
 std::optional<std::int32_t> RunScheduler::read_draw(std::size_t slot) {
     SequenceState& s = sequences_[slot];
     if (!can_continue(s)) return std::nullopt;
-    if (states_.known_tokens(slot) <= s.tokens.size()) {
-        if (states_.no_answer(slot)) fail_not_finite(slot, format("the logits of token {}", s.size()));
+    if (!is_drawn(slot)) {
         s.ended = true;
         return std::nullopt;
     }
@@ -379,6 +388,9 @@ void RunScheduler::draw_all() {
         in_flight_.erase(in_flight_.begin());
     }
     const TraceSpan span("read tokens");
+    for (std::size_t slot = 0; slot < sequences_.size(); ++slot)  // before a token of any is taken
+        if (can_continue(sequences_[slot]) && !is_drawn(slot) && states_.no_answer(slot))
+            fail_not_finite(slot, format("the logits of token {}", sequences_[slot].size()));
     for (std::size_t slot = 0; slot < sequences_.size(); ++slot) drawn_[slot] = read_draw(slot);
     const double seconds = seconds_now() - begin;
     stats_.generate_seconds += seconds;
@@ -437,7 +449,7 @@ std::vector<float> RunScheduler::logits_of_last(std::size_t slot, const PromptRu
     submit(plan, both_segments, filled(run.lanes, run.rows));
     settle();
     std::vector<float> logits = plan.read_rows(model_names::logits, 1, lane_of(run, slot));
-    require_finite(logits, slot, "the logits of the next token");
+    require_finite(logits, slot, model_names::logits);
     return logits;
 }
 
@@ -457,14 +469,15 @@ void RunScheduler::run_source(const PromptRun& run) {
     note_timings(plan);
     for (const std::size_t slot : run.slots) {
         SequenceState& s = sequences_[slot];
+        std::vector<std::vector<float>> hidden(s.results.source_hidden.size());
+        for (std::size_t layer = 0; layer < hidden.size(); ++layer) {
+            const std::string name = model_names::hidden(static_cast<std::int64_t>(layer));
+            if (plan.graph().outputs().count(name) == 0) continue;
+            hidden[layer] = plan.read_rows(name, std::ssize(s.source), lane_of(run, slot) * run.rows);
+            require_finite(hidden[layer], slot, name);
+        }
+        s.results.source_hidden = std::move(hidden);
         s.source_waits = false;
-        for (std::size_t layer = 0; layer < s.results.source_hidden.size(); ++layer)
-            if (const std::string name = model_names::hidden(static_cast<std::int64_t>(layer));
-                plan.graph().outputs().count(name) != 0) {
-                s.results.source_hidden[layer] =
-                    plan.read_rows(name, std::ssize(s.source), lane_of(run, slot) * run.rows);
-                require_finite(s.results.source_hidden[layer], slot, format("the encoder's results \"{}\"", name));
-            }
         stats_.prompt_tokens += std::ssize(s.source);
     }
     stats_.prompt_rows += std::ssize(run.lanes) * run.rows;

@@ -97,7 +97,9 @@ private:
     std::vector<float> logits_of_last(std::size_t slot, const PromptRun& run);
     void collect(const Plan& plan, const PromptRun& run, std::span<const std::int64_t> rows);
     [[noreturn]] void fail_not_finite(std::size_t slot, const std::string& what) const;
-    void require_finite(std::span<const float> results, std::size_t slot, const std::string& what) const;
+    void require_finite(std::span<const float> results, std::size_t slot, const std::string& name) const;
+    /// Whether the device has drawn the sequence's next token.
+    bool is_drawn(std::size_t slot) const;
     void note_timings(const Plan& plan);
     Plan& timed_plan(const PlanKey& key);
     void begin_draws();

@@ -21,7 +21,7 @@ Precision precision_named(const std::string& name) {
     return static_cast<Precision>(found - precision_names);
 }
 
-const char* name_of(Precision precision) { return at(precision_names, precision); }
+const char* name_of(Precision precision) { return name_in(precision_names, precision); }
 
 bool RecordAttention::includes(std::int64_t layer) const {
     return every || std::ranges::find(layers, layer) != layers.end();

@@ -149,10 +149,21 @@ uvec2 workgroup_scan(uvec2 value) {
     return value;
 }
 
+shared uint no_answer;  // 1: a logit is NaN or +inf, as sampling_top has found
+
 // Key and index of the most probable token.
 uvec2 sampling_top(uint count) {
+    if (gl_LocalInvocationID.x == 0u) no_answer = 0u;
+    barrier();
+    bool wrong = false;
     uvec2 best = uvec2(0u, gl_LocalInvocationID.x);
-    for (uint i = gl_LocalInvocationID.x; i < count; i += gl_WorkGroupSize.x) best = larger(best, uvec2(sampling_key(i), i));
+    for (uint i = gl_LocalInvocationID.x; i < count; i += gl_WorkGroupSize.x) {
+        uint bits = sampling_bits(i);
+        wrong = wrong || bits == 0x7f800000u || (bits & 0x7fffffffu) > 0x7f800000u;
+        best = larger(best, uvec2(order_key(bits), i));
+    }
+    if (wrong) no_answer = 1u;
+    barrier();
     return workgroup_largest(best);
 }
 

@@ -62,7 +62,10 @@ for text in '"schema_version": 2' '"most_telling": null' '"pattern": "previous-t
 
 mkdir spoiled && cp "$models/gpt2"/{config.json,tokenizer.json,model.safetensors} spoiled && chmod u+w spoiled/*
 read -r begin _ < <(place spoiled/model.safetensors transformer.h.1.ln_2.weight)
-printf '\000\000\300\177' | dd of=spoiled/model.safetensors bs=1 seek="$begin" conv=notrunc status=none  # a NaN
+set_weight() { dd of=spoiled/model.safetensors bs=1 seek="$begin" conv=notrunc status=none; }
+printf '\000\000\300\177' | set_weight  # a NaN
+ends 6 "transformer.h.1.ln_2.weight: element 0 is not finite" inspect -m spoiled --ids 1,2,3
+printf '\346\261\141\177' | set_weight  # 3e38, so that products are infinite
 ends 7 "h.1." inspect -m spoiled --ids 1,2,3 --check
 
 # ---- what makes no sense ---------------------------------------------------------------------------------------------

@@ -4,10 +4,11 @@
 # Once: it brings its own device.
 . "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 unset VANTAGE_DEVICE VANTAGE_GUARD  # which fills memory with other values than 0
+export NODEVICE_SELECT=1  # Mesa's layer, which is always on, crashes when an enumeration fails
 export VK_DRIVER_FILES=${VANTAGE_NULL_DEVICE:?} VK_ICD_FILENAMES=$VANTAGE_NULL_DEVICE
 out_of_memory=-2 device_lost=-4  # of VkResult
 
-# All results are 0, and so the text has no token but the first of the vocabulary.
+# All results are 0.
 gives "chosen: the best GPU" devices
 gives "" run -q -p Hello -n 3
 gives "" run -q -p Hello -n 3 --ignore-eos
@@ -33,7 +34,7 @@ vkGetPipelineCacheData vkWaitSemaphores "
 failing() {
     local fault=$1 codes=$2 got=0 lines
     rm -rf "$VANTAGE_CACHE_DIR"  # so that pipelines are made
-    NULL_DEVICE_FAIL=$fault timeout 60 "$program" "${run[@]}" >out 2>err || got=$?
+    NULL_DEVICE_FAIL=$fault timeout 300 "$program" "${run[@]}" >out 2>err || got=$?
     lines=$(wc -l <err)
     if [[ " $codes " != *" $got "* ]] || ((lines != (got != 0))); then
         fail "$fault: wanted one of $codes, got $got: $(<err)"

@@ -265,6 +265,10 @@ int rename(const char* from, const char* to) noexcept {
     if (fails("rename", to)) return -1;
     return next<int (*)(const char*, const char*)>("rename")(from, to);
 }
+int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) noexcept {
+    if (fails("linkat", to)) return -1;
+    return next<int (*)(int, const char*, int, const char*, int)>("linkat")(from_folder, from, to_folder, to, flags);
+}
 int flock(int fd, int operation) noexcept {
     if (fails_or_waits("flock", FileOf(fd).path)) return -1;
     return next<int (*)(int, int)>("flock")(fd, operation);

@@ -73,12 +73,15 @@ std::string repr(const Value& value, Budget& budget) {
     if (const ListRef* list = as<ListRef>(value)) {
         const std::string items =
             internal::join((*list)->items, ", ", [&](const Value& item) { return repr(item, budget); });
+        budget.make(items.size() + 2);
         if (!(*list)->tuple) return "[" + items + "]";
         return "(" + items + ((*list)->items.size() == 1 ? ",)" : ")");  // (1,)
     }
     if (const DictRef* dict = as<DictRef>(value)) {
         const auto entry = [&](const auto& one) { return quoted(one.first, budget) + ": " + repr(one.second, budget); };
-        return "{" + internal::join((*dict)->entries, ", ", entry) + "}";
+        const std::string entries = internal::join((*dict)->entries, ", ", entry);
+        budget.make(entries.size() + 2);
+        return "{" + entries + "}";
     }
     return is_undefined(value) ? "Undefined" : str(value, budget);
 }
