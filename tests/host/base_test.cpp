@@ -436,7 +436,7 @@ TEST_CASE("the first Ctrl-C sets a flag, the second ends the process", "[base]")
                   ::raise(signal);
                   ::raise(signal);
                   return 1;
-              }) == 130);
+              }) == (signal == SIGPIPE ? 1 : 130));  // a closed pipe may be written to twice
     }
 }
 
