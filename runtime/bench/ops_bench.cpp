@@ -39,7 +39,8 @@ std::string types_text(const OpCall& call) {
     std::vector<std::string> types;
     for (const auto& input : call.inputs)
         if (input && input->dtype != DType::i32 && input->dtype != DType::u32)
-            if (const char* type = name_of(input->dtype); std::ranges::count(types, type) == 0) types.push_back(type);
+            if (const char* type = name_of(input->dtype); std::ranges::count(types, type) == 0)
+                types.emplace_back(type);
     return join(types, " ");
 }
 

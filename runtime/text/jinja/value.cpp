@@ -153,7 +153,7 @@ std::partial_ordering order_of_numbers(const Value& a, const Value& b) {
 
 bool equal(const Value& a, const Value& b, Budget& budget) {
     budget.step();
-    if (is_number(a) && is_number(b)) return order_of_numbers(a, b) == 0;
+    if (is_number(a) && is_number(b)) return std::is_eq(order_of_numbers(a, b));
     if (a.index() != b.index()) return false;
     if (const std::string* text = text_in(a)) {
         budget.read(text->size());
@@ -168,7 +168,7 @@ bool equal(const Value& a, const Value& b, Budget& budget) {
 
 bool less(const Value& a, const Value& b) {
     require_defined(a), require_defined(b);
-    if (is_number(a) && is_number(b)) return order_of_numbers(a, b) < 0;
+    if (is_number(a) && is_number(b)) return std::is_lt(order_of_numbers(a, b));
     const std::string *left = text_in(a), *right = text_in(b);
     if (left != nullptr && right != nullptr) return *left < *right;
     fail("there is no order of {} and {}", kind_of(a), kind_of(b));
