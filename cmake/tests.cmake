@@ -82,7 +82,8 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND NOT vantage_sanitize AND TARGET 
   add_library(vantage_faults_preload MODULE "${PROJECT_SOURCE_DIR}/tests/faults/preload.cpp")
   set_target_properties(vantage_faults_preload PROPERTIES CXX_VISIBILITY_PRESET default)  # it replaces functions
   vantage_warnings(vantage_faults_preload)
-  add_test(NAME faults COMMAND bash "${PROJECT_SOURCE_DIR}/tests/faults/run.sh" --sample 2)
+  add_test(NAME faults COMMAND bash "${PROJECT_SOURCE_DIR}/tests/faults/run.sh" --sample 2
+           tokenize run embed)
   set(environment "VANTAGE_BIN=$<TARGET_FILE:vantage_cli>" "VANTAGE_ROOT=${PROJECT_SOURCE_DIR}"
     "VANTAGE_FAULTS_PRELOAD=$<TARGET_FILE:vantage_faults_preload>")
   set_tests_properties(faults PROPERTIES TIMEOUT 1500 LABELS once ENVIRONMENT "${environment}")

@@ -18,6 +18,7 @@ sample=0
 if [[ ${1-} == --sample ]]; then sample=$2; shift 2; fi
 commands=("$@")
 if ((!$#)); then commands=(run inspect heads embed view demo tokenize); fi
+unset VANTAGE_VALIDATE VANTAGE_GUARD  # slow, and the layer allocates for itself
 # One driver thread per run: runs go side by side.
 export LP_NUM_THREADS=1 preload program models
 export VANTAGE_NO_PROGRESS=1
