@@ -454,7 +454,7 @@ TEST_CASE("a file never gets the number of a closed standard stream", "[base]") 
               for (int fd = 0; fd < 3; ++fd) ::close(fd);
               open_standard_streams();
               const bool fails = ::write(STDERR_FILENO, "x", 1) < 0 && ::write(STDOUT_FILENO, "x", 1) < 0;
-              return fails && ::open("/dev/null", O_WRONLY) == 3 ? 42 : 1;
+              return fails && ::open("/dev/null", O_WRONLY) > 2 ? 42 : 1;
           }) == 42);
 }
 
