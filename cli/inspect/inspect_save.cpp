@@ -12,7 +12,7 @@ namespace vantage::cli {
 
 namespace {
 
-/// Tensors by name, without those that the model does not have.
+/// Tensors by name. Those that the model does not have are left out.
 struct NamedArrays {
     std::vector<std::pair<const char*, Array>> all;
     void add(const char* name, Array values) {

@@ -165,7 +165,8 @@ struct SessionMemory {
 ///
 /// Threads: a Session or a Batch, with all its sequences, belongs to one thread at a time; a call from a second thread
 /// during another throws usage; only `context` and `model` may be called at any time. Sessions of one Model may run in
-/// many threads. A moved-from object throws usage.
+/// many threads. A moved-from object throws usage. Calls that run a model throw accuracy, naming the first node, when
+/// logits are NaN or +inf or all -inf, or other results are not finite.
 class Sequence {
 public:
     /// Forgets the sequence, and keeps how tokens are drawn.

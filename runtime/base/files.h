@@ -65,9 +65,9 @@ void write_file(const std::string& path, const std::string& text);
 void require_writable(const std::string& path);
 
 /// An exclusive lock on `path` between processes, held while the object exists. It protects the caches on disk.
-/// The file is created when it is missing, with its directories; temporary files beside it, left by processes that are
-/// gone, are deleted after an hour. Throws bad_file when it cannot be created, or when another process holds the lock
-/// for more than 2 seconds.
+/// The file and its directories are created when they are missing. Temporary files beside it that are older than an
+/// hour are deleted if their process has ended. Throws bad_file when it cannot be created, or when another process
+/// holds the lock for more than 2 seconds.
 class FileLock : NotCopied {
 public:
     explicit FileLock(const std::string& path);

@@ -30,13 +30,13 @@ std::atomic<bool> strict_mode{false};
 /// control the terminal or the direction of text, and bytes that are not UTF-8, are escaped; the end of a long message
 /// is left out.
 std::string shown(std::string_view message) {
-    constexpr std::size_t most_bytes = 4000;
+    constexpr std::size_t max_bytes = 4000;
     const auto controls = [](char32_t c) {
         return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
     };
     std::string line;
     std::size_t at = 0;
-    while (at < message.size() && line.size() < most_bytes) {
+    while (at < message.size() && line.size() < max_bytes) {
         const Utf8Step step = utf8_step(message, at);
         const std::string_view bytes = message.substr(at, step.bytes);
         at += step.bytes;

@@ -58,10 +58,10 @@ std::optional<std::string> find_asset(const std::string& name) {
     namespace fs = std::filesystem;
     std::vector<fs::path> places;
     if (const auto assets = environment("VANTAGE_ASSETS")) places.emplace_back(*assets);
-    constexpr int most_levels = 3;  // build/release/vantage of a checkout
+    constexpr int max_levels = 3;  // build/release/vantage of a checkout
     std::error_code ignored;
     fs::path folder = fs::path(program_path()).parent_path();
-    for (int level = 0; level < most_levels && !folder.empty() && folder != folder.root_path(); ++level) {
+    for (int level = 0; level < max_levels && !folder.empty() && folder != folder.root_path(); ++level) {
         const bool others_write =
             (fs::status(folder, ignored).permissions() & fs::perms::others_write) != fs::perms::none;
         if (!others_write) {

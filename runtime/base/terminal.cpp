@@ -26,15 +26,15 @@ void open_standard_streams() {
             static_cast<void>(::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
 }
 
-constexpr std::size_t most_bytes = std::size_t{1} << 30;  // as read_file
+constexpr std::size_t max_bytes = std::size_t{1} << 30;  // as read_file
 
 std::string read_stdin() {
     std::string text;
-    if (const int error = posix::read_all(STDIN_FILENO, most_bytes, text); error != 0) {
+    if (const int error = posix::read_all(STDIN_FILENO, max_bytes, text); error != 0) {
         throw_if_interrupted();
         posix::throw_file_error("cannot read", "standard input", error);
     }
-    if (text.size() > most_bytes) throw bad_file_error("standard input has more than {} bytes", most_bytes);
+    if (text.size() > max_bytes) throw bad_file_error("standard input has more than {} bytes", max_bytes);
     return text;
 }
 
@@ -54,8 +54,8 @@ std::optional<std::string> read_line() {
         }
         ahead.append(piece.data(), static_cast<std::size_t>(count));
         end = ahead.find('\n', searched);
-        if (ahead.size() > most_bytes)
-            throw bad_file_error("a line of standard input has more than {} bytes", most_bytes);
+        if (ahead.size() > max_bytes)
+            throw bad_file_error("a line of standard input has more than {} bytes", max_bytes);
     }
     std::string line = ahead.substr(0, end);
     ahead.erase(0, end + 1);

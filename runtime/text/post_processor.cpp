@@ -72,8 +72,8 @@ Encoding read_special(const JsonFields& fields, std::string_view place, const st
 
 std::vector<TemplatePiece> read_template(const JsonFields& fields, std::string_view key, int texts) {
     // Known templates add 1 to 3 tokens. Without a limit a small file costs pieces x ids, in memory and in each text.
-    constexpr std::size_t most_pieces = 64, most_added = 64;
-    if (fields.list(key).size() > most_pieces) fields.fail(key, format("a list of at most {} elements", most_pieces));
+    constexpr std::size_t max_pieces = 64, max_added = 64;
+    if (fields.list(key).size() > max_pieces) fields.fail(key, format("a list of at most {} elements", max_pieces));
     std::size_t added = 0;
     std::vector<TemplatePiece> pieces;
     for (std::size_t i = 0; i < fields.list(key).size(); ++i) {
@@ -89,7 +89,7 @@ std::vector<TemplatePiece> read_template(const JsonFields& fields, std::string_v
         } else {
             result.added = read_special(fields, key, piece.text("id"), result.type_id);
             added += result.added.ids.size();
-            if (added > most_added) fields.fail(key, format("a template that adds at most {} tokens", most_added));
+            if (added > max_added) fields.fail(key, format("a template that adds at most {} tokens", max_added));
         }
         pieces.push_back(std::move(result));
     }

@@ -2,10 +2,8 @@
 // tensor, and a damaged one. No index may cause a read outside the folder.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -13,39 +11,22 @@
 #include <vector>
 
 #include "runtime/io/safetensors.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/folder.h"
 
 namespace {
 
-class Folder {
-public:
-    Folder() : path_((std::filesystem::temp_directory_path() / "vantage-fuzz-XXXXXX").string()) {
-        require(::mkdtemp(path_.data()) != nullptr);
-        const std::vector<float> values = {1, 2};
-        const auto data = std::as_bytes(std::span(values));
-        vantage::write_safetensors(path("a"), {{"x", "F32", {2}, data}, {"model.norm.weight", "BF16", {2, 2}, data}});
-        vantage::write_safetensors(path("b"), {{"y", "F32", {1, 2}, data}, {"z", "I64", {0}, {}}});
-        vantage::write_safetensors(path("twice"), {{"x", "F32", {2}, data}});
-        write("damaged", "12345678");
-    }
-    ~Folder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-
-    const std::string& path() const { return path_; }
-    std::string path(const std::string& name) const { return (std::filesystem::path(path_) / name).string(); }
-    /// Not atomic: vantage::write_file waits for the disk, which is slow and not needed here.
-    void write(const std::string& name, std::string_view text) const {
-        const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path(name).c_str(), "wb"), std::fclose);
-        require(file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size());
-    }
-
-private:
-    std::string path_;
+/// A folder with three shards and a damaged one.
+struct Shards : Folder {
+    Shards();
 };
+Shards::Shards() {
+    const std::vector<float> values = {1, 2};
+    const auto data = std::as_bytes(std::span(values));
+    vantage::write_safetensors(path("a"), {{"x", "F32", {2}, data}, {"model.norm.weight", "BF16", {2, 2}, data}});
+    vantage::write_safetensors(path("b"), {{"y", "F32", {1, 2}, data}, {"z", "I64", {0}, {}}});
+    vantage::write_safetensors(path("twice"), {{"x", "F32", {2}, data}});
+    write("damaged", "12345678");
+}
 
 /// The index was accepted: each tensor must be in the shard that it names, with the size of its shape.
 void check(const vantage::WeightFiles& weights, std::string_view index, const std::string& folder) {
@@ -65,7 +46,7 @@ void check(const vantage::WeightFiles& weights, std::string_view index, const st
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const Folder folder;
+    static const Shards folder;
     const std::string_view index(reinterpret_cast<const char*>(data), size);
     folder.write("model.safetensors.index.json", index);
     try {

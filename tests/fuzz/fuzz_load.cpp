@@ -24,8 +24,8 @@
 #include "runtime/models/image_processor.h"
 #include "runtime/session/model_access.h"
 #include "runtime/text/chat_template.h"
+#include "tests/fuzz/folder.h"
 #include "tests/fuzz/heap_meter.h"
-#include "tests/fuzz/require.h"
 #include "vantage/log.h"
 #include "vantage/session.h"
 
@@ -99,34 +99,10 @@ void set_environment() {
         ::setenv(name, "", 1);  // no cache of pipelines
 }
 
-class Folder {
-public:
-    Folder() {
-        const bool in_memory = std::getenv("TMPDIR") == nullptr && std::filesystem::is_directory("/dev/shm");
-        path_ = (in_memory ? "/dev/shm" : std::filesystem::temp_directory_path().string()) + "/vantage-fuzz-XXXXXX";
-        require(::mkdtemp(path_.data()) != nullptr);
-    }
-    ~Folder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    const std::string& path() const { return path_; }
-    std::string path(const char* name) const { return path_ + "/" + name; }
-
-    void fill(const std::vector<File>& files) const {
-        for (const char* name : names) std::remove(path(name).c_str());
-        for (const File& entry : files) {
-            const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
-                std::fopen(path(names[entry.name]).c_str(), "wb"), std::fclose);
-            require(file && std::fwrite(entry.bytes.data(), 1, entry.bytes.size(), file.get()) == entry.bytes.size());
-        }
-    }
-
-private:
-    std::string path_;
-};
+void fill(const Folder& folder, const std::vector<File>& files) {
+    for (const char* name : names) std::remove(folder.path(name).c_str());
+    for (const File& entry : files) folder.write(names[entry.name], entry.bytes);
+}
 
 /// Runs a step, which may throw errors of these kinds. FUZZ_VERBOSE shows them.
 void allowed(std::initializer_list<ErrorKind> kinds, const std::function<void()>& step) {
@@ -362,13 +338,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         return Device::open();
     }();
     const std::vector<File> files = unpack(data, size);
-    folder.fill(files);
+    fill(folder, files);
     const HeapMeter meter;
     using enum ErrorKind;
     allowed({bad_file, unsupported, usage}, [&] { render_chat(folder.path()); });
     allowed({bad_file, unsupported, out_of_memory}, [&] {
         const Model model = Model::load(device, folder.path());
-        allowed({bad_file, unsupported, out_of_memory, usage}, [&] { run_session(model, folder.path()); });
+        allowed({bad_file, unsupported, out_of_memory, usage, accuracy}, [&] { run_session(model, folder.path()); });
     });
     if (meter.peak() > memory_limit(files)) {
         std::fprintf(stderr, "%zu bytes of memory for files that may take %zu\n", meter.peak(), memory_limit(files));
