@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # documents.sh ROOT WORK: fails when a page shows code that does not compile, or a command that the program does not
 # have. WORK is a folder for temporary files. Environment: VANTAGE_BIN the program, CXX the compiler, VANTAGE_GLSLANG
-# the shader compiler. PAGES replaces the list of pages.
+# the shader compiler. PAGE replaces the list of pages by one.
 set -euo pipefail
 script=$(readlink -f -- "${BASH_SOURCE[0]}")
 cd -- "$1"
@@ -9,7 +9,8 @@ work=$2
 rm -rf -- "$work"
 mkdir -p -- "$work"
 
-read -ra pages <<<"${PAGES:-README.md CONTRIBUTING.md $(echo docs/*.md)}"
+pages=(README.md CONTRIBUTING.md SECURITY.md docs/*.md)
+if [[ -n ${PAGE:-} ]]; then pages=("$PAGE"); fi
 bad=0 commands=0 blocks=0
 complain() { echo "$*" >&2; bad=1; }
 
@@ -148,7 +149,7 @@ for page in "${pages[@]}"; do
 done
 
 # The checks themselves: a page with mistakes must be refused, with a message for each.
-if [[ -z ${PAGES:-} ]]; then
+if [[ -z ${PAGE:-} ]]; then
     mkdir -p -- "$work/planted"
     cat >"$work/planted/page.md" <<'END'
 Wrong: `vantage demoo`, `vantage run --tempp 1`, `vantage bench modl`. Right: `./vantage test`, `vantage run -p "--x"`.
@@ -159,7 +160,7 @@ Session wrong(modell, {});
 END
     mistakes=("no subcommand demoo" "run has no option --tempp" "no subcommand modl" "modell")
     if [[ -z ${VANTAGE_BIN:-} ]]; then mistakes=("modell"); fi
-    if said=$(PAGES=$work/planted/page.md bash "$script" . "$work/planted/work" 2>&1); then
+    if said=$(PAGE=$work/planted/page.md bash "$script" . "$work/planted/work" 2>&1); then
         complain "the planted mistakes were not found"
     fi
     for mistake in "${mistakes[@]}"; do

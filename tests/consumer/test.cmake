@@ -56,8 +56,8 @@ if(PKG_CONFIG)
   file(GLOB_RECURSE pc_file "${WORK}/prefix/*/vantage.pc")
   get_filename_component(pc_directory "${pc_file}" DIRECTORY)
   step("a build with pkg-config" "${CMAKE_COMMAND}" -E env "PKG_CONFIG_PATH=${pc_directory}" sh -c
-       "'${CXX}' ${FLAGS} '${SOURCE}/main.cpp' -o '${WORK}/with_pkg_config' \
-        $('${PKG_CONFIG}' --cflags --libs --static vantage)")
+       "eval \"'${CXX}' ${FLAGS} '${SOURCE}/main.cpp' -o '${WORK}/with_pkg_config' \
+        $('${PKG_CONFIG}' --cflags --libs --static vantage)\"")  # which escapes spaces in paths
   step("run what pkg-config built" "${WORK}/with_pkg_config")
 endif()
 set(start "cmake_minimum_required(VERSION 3.25)\nproject(none LANGUAGES CXX)\n")
