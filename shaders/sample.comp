@@ -53,7 +53,7 @@ void main() {
     penalty = present(p.seen) ? number(STEP_PENALTY) : 1.0;
     uvec2 top = sampling_top(p.vocab);
     if (top.x == 0u || no_answer != 0u) {
-        if (gl_LocalInvocationID.x == 0u) Words(own_step).at[STEP_DONE] = 3u;
+        if (gl_LocalInvocationID.x == 0u) Words(own_step).at[STEP_DONE] = STEP_NO_ANSWER;
         return;
     }
     uint token = top.y;

@@ -241,7 +241,9 @@ void FileWriter::finish() {
     step([&] {
         if (s.temporary) return 0;
         s.temporary.emplace(temporary_name(s.target));
-        return link_unnamed(s.file->get(), s.temporary->path());
+        const int failed = link_unnamed(s.file->get(), s.temporary->path());
+        if (failed != 0) s.temporary->keep();  // it is not ours
+        return failed;
     });
     if (const int closing = s.file->close(); error == 0) error = closing;
     step([&] { return ::rename(s.temporary->path(), s.target.c_str()) != 0 ? errno : 0; });

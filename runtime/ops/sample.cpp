@@ -75,7 +75,7 @@ void draw_next(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     }
     const double* logits = in[logits_].data.data() + b * call.in(logits_).shape[1];
     if (are_no_answer({logits, static_cast<std::size_t>(call.in(logits_).shape[1])})) {
-        step[STEP_DONE] = 3;
+        step[STEP_DONE] = STEP_NO_ANSWER;
         return;
     }
     const auto token = static_cast<double>(draw(call, in, b));

@@ -155,7 +155,9 @@ std::int32_t DeviceStates::token(std::size_t slot, std::size_t position) const {
     return tokens[slot * static_cast<std::size_t>(context_) + position];
 }
 
-bool DeviceStates::no_answer(std::size_t slot) const { return step(StepOf::own, slot)[STEP_DONE] == 3; }
+bool DeviceStates::no_answer(std::size_t slot) const {
+    return static_cast<const volatile std::uint32_t*>(step(StepOf::own, slot))[STEP_DONE] == STEP_NO_ANSWER;
+}
 
 // The limit is the host's to write, so that nothing has to stop for it.
 void DeviceStates::end(std::size_t slot) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <random>
 #include <set>
 
 #include "runtime/base/errors.h"
@@ -15,14 +14,12 @@
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/upload_weight.h"
 #include "runtime/gpu/device_state.h"
-#include "runtime/gpu/queue.h"
-#include "runtime/gpu/recording.h"
-#include "runtime/gpu/transfer.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/weight_storage.h"
 #include "runtime/session/model_access.h"
+#include "runtime/session/random_weights.h"
 #include "vantage/op.h"
 
 namespace vantage {
@@ -59,57 +56,6 @@ std::string path_in(const std::string& directory, const char* file) {
 bool exists(const std::string& path) {
     std::error_code ignored;
     return std::filesystem::exists(path, ignored);
-}
-
-// ---- weights for measurements: random numbers of the size that trained ones have ------------------------------------
-
-constexpr std::int64_t block_elements = 256 * 3907;  // a prime number of whole blocks of quantised types
-constexpr double deviation = 0.02;                   // as GPT-2, BERT and Llama are initialised
-
-bool is_gain(const Value& value) { return value.type.shape.rank() == 1 && value.name.ends_with("weight"); }
-
-/// Draws a block of about a million numbers from N(0, 0.02²) for each storage type, and repeats it on the device
-/// through every weight: a model of 8 G parameters is filled at copy bandwidth. The block is no multiple of usual row
-/// lengths, so that rows of a matrix differ.
-class RandomWeights {
-public:
-    RandomWeights(gpu::DeviceState& device, std::uint64_t seed) : device_(device), seed_(seed) {}
-    /// Gains of norms are 1.
-    void fill(const gpu::Buffer& to, const Value& value);
-
-private:
-    const gpu::Buffer& block(DType type);
-
-    gpu::DeviceState& device_;
-    std::uint64_t seed_;
-    std::map<DType, gpu::Buffer> blocks_;
-};
-
-const gpu::Buffer& RandomWeights::block(DType type) {
-    gpu::Buffer& made = blocks_[type];
-    if (made) return made;
-    HostTensor numbers({{block_elements}, type});
-    std::mt19937_64 random(seed_);
-    std::normal_distribution<double> normal(0, deviation);
-    std::ranges::generate(numbers.data, [&] { return normal(random); });
-    const std::vector<std::byte> bytes = narrow(numbers);
-    made = gpu::allocate(device_, bytes.size(), gpu::MemoryKind::device, "random weights");
-    gpu::upload(device_, made, 0, bytes);
-    return made;
-}
-
-void RandomWeights::fill(const gpu::Buffer& to, const Value& value) {
-    if (is_gain(value)) {
-        HostTensor ones(value.type);
-        std::ranges::fill(ones.data, 1.0);
-        return gpu::upload(device_, to, 0, narrow(ones));
-    }
-    const gpu::Buffer& from = block(value.type.dtype);
-    const std::uint64_t each = TensorType{{block_elements}, value.type.dtype}.bytes(), all = value.type.bytes();
-    gpu::Recording recording(device_, "random " + value.name);
-    for (std::uint64_t at = 0; at < all; at += each) recording.copy(from, 0, to, at, std::min(each, all - at));
-    recording.end();
-    gpu::wait(device_, gpu::submit(device_, recording));
 }
 
 }  // namespace

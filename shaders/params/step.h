@@ -9,9 +9,10 @@
 #define STEP_VALID 1     // rows that the run has of the sequence; the others are padding
 #define STEP_END 2       // tokens that may run: the prompt's and the generated ones; fewer while the host holds it
 #define STEP_KEYS 3      // rows of the cache that are valid after this run's are written: position + valid
-// 0 = goes on, 1 = no draw: an end token came, or the host wants none, 2 = context full, 3 = the logits are no answer:
-// a NaN or +inf, or all -inf
+// 0 = goes on, 1 = no draw: an end token came, or the host wants none, 2 = context full, STEP_NO_ANSWER = the
+// logits have a NaN or +inf, or are all -inf
 #define STEP_DONE 4
+#define STEP_NO_ANSWER 3
 #define STEP_LIMIT 5  // tokens that fit: the context's size; 0 = the host ended the sequence
 #define STEP_SEED_LOW 6
 #define STEP_SEED_HIGH 7
