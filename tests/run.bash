@@ -131,7 +131,7 @@ run_ctest() {
         failures=$(sed -nE 's/^[[:space:]]*failures="([0-9]+)".*/\1/p' "$report" | head -n 1)
     fi
     if ((code != 0 && failures == 0)); then tests=$((tests + 1)) failures=1; fi
-    end_part "$name" $((tests - failures)) "$failures" 0
+    end_part "$name" $((tests - failures)) "${failures:-0}" 0
 }
 
 # Makes SwiftShader visible to the Vulkan loader: Chromium's package has it in a folder where the loader does not look.
