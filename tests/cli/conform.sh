@@ -28,7 +28,7 @@ expect 0 "ok"*"softmax"*"plain"*"f16)" "$program" conform --op softmax -v --kern
 expect 0 '"failed": 0'*'"kernel": "plain"' "$program" conform --op scale --json
 expect 2 "unknown case" "$program" conform --op scale --case nonsense
 # renamed
-expect 0 "kernel"*"lanes is now called cpu_simd"*" passed, 0 failed" "$program" conform --op scale --kernel lanes
+expect 0 "kernel"*"quantized_lanes is now called quantized"*" passed, 0 failed" "$program" conform --op matmul --kernel quantized_lanes
 expect 2 "unknown kernel" "$program" conform --op scale --kernel nonsense
 expect 0 "Examples:" "$program" conform --help
 
