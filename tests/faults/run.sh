@@ -13,7 +13,9 @@
 # Never a signal, a hang of 300 s, or a file beside those that are asked for.
 # --sample N runs N places of each kind and command, evenly over all of them. The full run takes hours.
 . "${VANTAGE_ROOT:?}/tests/cli/common.bash"
-preload=${VANTAGE_FAULTS_PRELOAD:?the library made of tests/faults/preload.cpp}
+preload=$(basename -- "${VANTAGE_FAULTS_PRELOAD:?the library made of tests/faults/preload.cpp}")
+# LD_PRELOAD cannot hold a path with a space.
+export LD_LIBRARY_PATH=$(dirname -- "$VANTAGE_FAULTS_PRELOAD")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 sample=0
 if [[ ${1-} == --sample ]]; then sample=$2; shift 2; fi
 commands=("$@")
