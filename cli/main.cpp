@@ -36,8 +36,9 @@ int chosen_exit_code = 0;
 
 std::string version_text() {
     const BuildFacts& facts = build_facts();
-    return format("vantage {} ({})\ncompiler  {}\nglslang   {}\nkernels   {}{}", facts.version, facts.commit,
-                  facts.compiler, facts.glslang, join(facts.families),
+    const std::string library = facts.glslang_library.empty() ? "none" : facts.glslang_library;
+    return format("vantage {} ({})\ncompiler  {}\nglslang   {} (for custom kernels: {})\nkernels   {}{}", facts.version,
+                  facts.commit, facts.compiler, facts.glslang, library, join(facts.families),
                   join(facts.left_out, "", [](const auto& one) { return format("\nleft out  {}", one); }));
 }
 

@@ -20,6 +20,8 @@ vantage_dependency(Freetype libfreetype-dev)
 vantage_dependency(ImGui libimgui-dev)
 vantage_dependency(glfw3 libglfw3-dev)
 vantage_dependency(VulkanRuntime "libvulkan-dev libvulkan-volk-dev libvulkan-memory-allocator-dev" 1.3.275)
+# Optional: compiles the GLSL of custom kernels. Without it CustomKernel::glsl throws.
+find_package(Glslang QUIET)
 if(VANTAGE_BUILD_CLI)
   vantage_dependency(CLI11 libcli11-dev)
 endif()

@@ -19,7 +19,8 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/generated/vantageConfigV
 install(FILES "${PROJECT_BINARY_DIR}/generated/vantageConfig.cmake"
               "${PROJECT_BINARY_DIR}/generated/vantageConfigVersion.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/FindPCRE2.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindUtf8proc.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/FindImGui.cmake" DESTINATION "${vantage_config_dir}")
+              "${PROJECT_SOURCE_DIR}/cmake/FindImGui.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindGlslang.cmake"
+        DESTINATION "${vantage_config_dir}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/vantage" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING PATTERN "*.h")
 # pkg-config: vantage::vantage and what it links, without pictures and windows.
@@ -29,6 +30,7 @@ foreach(layer IN LISTS layers)
     string(APPEND libraries " -l${layer}")
   endif()
 endforeach()
+list(JOIN Glslang_LIBRARIES " " glslang_libraries)
 file(RELATIVE_PATH vantage_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/vantage.pc.in" "${PROJECT_BINARY_DIR}/generated/vantage.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/generated/vantage.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -48,8 +48,8 @@ public:
     /// and for a layout without lanes, without an output, or with operands that are not as described there.
     static CustomKernel spirv(const std::string& name, std::span<const std::uint32_t> words, KernelLayout layout);
     static CustomKernel spirv(const std::string& name, std::span<const std::byte> bytes, KernelLayout layout);
-    /// From GLSL, compiled with the program `glslang` (VANTAGE_GLSLANG names another). Throws unsupported when it
-    /// cannot be started, usage with the compiler's first error.
+    /// From GLSL for Vulkan 1.3, without #include. Throws usage with the compiler's first error, unsupported in a build
+    /// without the glslang library (`vantage --version` says which one it has).
     static CustomKernel glsl(const std::string& name, const std::string& source, KernelLayout layout);
     /// From a GLSL file, compiled again when the file has changed, at the next run of a plan that uses it. That run
     /// goes node by node and compares the results with the reference; Plan::submit(After), which never waits, cannot

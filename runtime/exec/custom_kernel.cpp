@@ -1,7 +1,6 @@
 #include "runtime/exec/custom_kernel.h"
 
 #include <algorithm>
-#include <csignal>
 #include <cstring>
 #include <deque>
 #include <system_error>
@@ -9,10 +8,8 @@
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/format.h"
-#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
-#include "runtime/base/options.h"
-#include "runtime/base/program.h"
+#include "runtime/exec/glsl.h"
 
 namespace vantage {
 
@@ -119,42 +116,6 @@ KernelState& add(const std::string& name, std::span<const std::uint32_t> words, 
     kernel.op.tolerance = kernel.layout.tolerance;
     kernel.op.custom = &kernel;
     return kernel;
-}
-
-// The first line of what the compiler said that names an error.
-std::string first_error(const std::string& output) {
-    for (std::size_t at = 0; at < output.size();) {
-        const std::size_t end = std::min(output.find('\n', at), output.size());
-        if (const std::string line = output.substr(at, end - at); line.find("ERROR") != std::string::npos) return line;
-        at = end + 1;
-    }
-    return "it does not compile";
-}
-
-std::vector<std::uint32_t> compile_glsl(const std::string& name, const std::string& source) {
-    const TemporaryFolder folder;
-    const std::string shader = folder.path() + "/kernel.comp", module = folder.path() + "/kernel.spv";
-    write_file(shader, source);
-    const std::string compiler = environment("VANTAGE_GLSLANG").value_or("glslang");
-    Finished finished;
-    try {
-        // env looks for the program on PATH, and exits with 127 when it is not there.
-        finished = run_program(
-            {"/usr/bin/env", compiler, "-V", "--quiet", "--target-env", "vulkan1.3", "-o", module, shader}, {});
-    } catch (const Error&) {
-        finished.code = 127;
-    }
-    // A Ctrl-C ends the compiler, too, maybe before this process: it says nothing of the source.
-    if (finished.code == 128 + SIGINT) throw Error(ErrorKind::interrupted, "interrupted");
-    if (finished.code != 0) throw_if_interrupted();
-    if (finished.code == 127)
-        throw unsupported_error("kernel " + name + ": GLSL needs the program glslang, but " + compiler +
-                                " cannot be started; VANTAGE_GLSLANG names another");
-    if (finished.code != 0) throw usage_error("kernel " + name + ": " + first_error(finished.out));
-    const std::string bytes = read_file(module);
-    std::vector<std::uint32_t> words(bytes.size() / 4);
-    std::memcpy(words.data(), bytes.data(), 4 * words.size());
-    return words;
 }
 
 std::filesystem::file_time_type time_of(const std::string& path) {

@@ -31,7 +31,7 @@ foreach(program next_token head_entropies own_block attention_rules threads batc
   if(program STREQUAL "similar_texts")
     set(arguments "${ROOT}/tests/data/oracle/models/bert")
   endif()
-  execute_process(COMMAND "${CMAKE_COMMAND}" -E env "VANTAGE_ASSETS=${WORK}/prefix/share/vantage" "VANTAGE_GLSLANG=${GLSLANG}"
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E env "VANTAGE_ASSETS=${WORK}/prefix/share/vantage"
                           "${WORK}/examples/${program}" ${arguments} WORKING_DIRECTORY "${WORK}"
                   RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT failed EQUAL 0 AND NOT failed EQUAL 3)  # 3: no Vulkan device here

@@ -1,13 +1,15 @@
 // Kernels of programs: in a graph, checked against their reference, and compiled again when their file changes.
 #include "vantage/custom_kernel.h"
 
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <span>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -135,7 +137,7 @@ struct KernelFile {
             kernel = CustomKernel::glsl_file(path, doubling_layout());
         } catch (const Error& error) {
             REQUIRE(error.kind() == ErrorKind::unsupported);
-            SKIP(error.what());  // no glslang that can be started
+            SKIP(error.what());  // a build without glslang
         }
         set_log([this](LogLevel, const std::string& text) { warnings += text; });
     }
@@ -217,19 +219,29 @@ TEST_CASE("a version that the driver refuses does not replace the good one", "[p
     CHECK(file.warnings.find("want 12.5") != std::string::npos);
 }
 
-TEST_CASE("a compilation that Ctrl-C ended says nothing of the version", "[plan][custom]") {
-    KernelFile file;
-    Plan plan = file.plan();
-    const std::string compiler = std::getenv("VANTAGE_GLSLANG"), ended = file.directory.path("ended");
-    std::ofstream(ended) << "#!/bin/sh\nexit 130\n";  // as of a program that SIGINT ended
-    std::filesystem::permissions(ended, std::filesystem::perms::owner_all);
-    file.save(KernelFile::wrong);
-    ::setenv("VANTAGE_GLSLANG", ended.c_str(), 1);
-    expect_error(ErrorKind::interrupted, {}, [&] { plan.run(); });
-    ::setenv("VANTAGE_GLSLANG", compiler.c_str(), 1);
-    CHECK(file.warnings.empty());
-    CHECK(y_of(plan) == 15.5f);  // the file has not changed since
-    CHECK(file.warnings.find("want 12.5") != std::string::npos);
+TEST_CASE("GLSL that does not compile is an error with the compiler's line", "[custom]") {
+    const KernelFile skips_without_glslang;
+    const auto error_of = [](const std::string& source) {
+        return [source] { CustomKernel::glsl("scale", source, doubling_layout()); };
+    };
+    expect_error(ErrorKind::usage, {"kernel scale: ERROR: scale:9", "nonsense"}, error_of(doubling_source("nonsense")));
+    expect_error(ErrorKind::usage, {"kernel scale: ERROR"}, error_of(""));
+    expect_error(ErrorKind::usage, {"kernel scale: ERROR", "#include"},
+                 error_of("#version 460\n#include \"/etc/passwd\"\n"));
+}
+
+TEST_CASE("threads compile GLSL at the same time", "[custom][threads]") {
+    const KernelFile skips_without_glslang;
+    std::atomic<int> compiled = 0;
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 4; ++thread)
+        threads.emplace_back([&compiled, thread] {
+            const std::string name = "doubling " + std::to_string(thread);
+            CustomKernel::glsl(name, doubling_source(KernelFile::good), doubling_layout());
+            ++compiled;
+        });
+    for (std::thread& thread : threads) thread.join();
+    CHECK(compiled == 4);
 }
 
 TEST_CASE("a message about a kernel may ask the kernel", "[plan][custom]") {

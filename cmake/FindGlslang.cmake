@@ -1,0 +1,35 @@
+# Glslang::Glslang: the GLSL compiler as a library. The packages' own config files differ between versions, and Debian
+# 12's names a program of another package. VERSION is read from build_info.h.
+find_path(Glslang_INCLUDE_DIR glslang/SPIRV/GlslangToSpv.h)
+set(Glslang_LIBRARIES "")
+set(Glslang_REQUIRED_LIBRARIES "")
+# In the order in which a static link needs them. Versions differ in which of them are parts of libglslang.
+foreach(name SPIRV glslang glslang-default-resource-limits MachineIndependent GenericCodeGen OGLCompiler OSDependent
+        SPIRV-Tools-opt SPIRV-Tools)
+  find_library(Glslang_${name}_LIBRARY ${name})
+  mark_as_advanced(Glslang_${name}_LIBRARY)
+  if(Glslang_${name}_LIBRARY)
+    list(APPEND Glslang_LIBRARIES "${Glslang_${name}_LIBRARY}")
+  endif()
+  if(name MATCHES "^glslang")
+    list(APPEND Glslang_REQUIRED_LIBRARIES Glslang_${name}_LIBRARY)
+  endif()
+endforeach()
+if(Glslang_INCLUDE_DIR)
+  set(Glslang_VERSION "")
+  file(STRINGS "${Glslang_INCLUDE_DIR}/glslang/build_info.h" lines REGEX "#define GLSLANG_VERSION_[A-Z]+ +[0-9]+")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE ".* ([0-9]+)$" "\\1" number "${line}")
+    list(APPEND Glslang_VERSION "${number}")
+  endforeach()
+  list(JOIN Glslang_VERSION "." Glslang_VERSION)
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(Glslang REQUIRED_VARS Glslang_INCLUDE_DIR ${Glslang_REQUIRED_LIBRARIES}
+  VERSION_VAR Glslang_VERSION)
+mark_as_advanced(Glslang_INCLUDE_DIR)
+if(Glslang_FOUND AND NOT TARGET Glslang::Glslang)
+  add_library(Glslang::Glslang INTERFACE IMPORTED)
+  set_target_properties(Glslang::Glslang PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${Glslang_INCLUDE_DIR}"
+    INTERFACE_LINK_LIBRARIES "${Glslang_LIBRARIES}")
+endif()
