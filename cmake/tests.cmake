@@ -14,8 +14,7 @@ function(vantage_test_program name pattern)
   target_link_libraries(${name} PRIVATE vantage_bench vantage_view vantage_conform vantage_cost vantage
                         VulkanRuntime::VulkanRuntime nlohmann_json::nlohmann_json Catch2::Catch2WithMain)
   target_compile_definitions(${name} PRIVATE VANTAGE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests"
-                             VANTAGE_ROOT="${PROJECT_SOURCE_DIR}"
-                             VANTAGE_TEST_GLSLANG="${VANTAGE_GLSLANG}")
+                             VANTAGE_ROOT="${PROJECT_SOURCE_DIR}")
   vantage_warnings(${name})
   vantage_optimise_little(${name})
   add_test(NAME ${name} COMMAND ${name})
@@ -56,7 +55,7 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   # several threads.
   if(vantage_sanitize STREQUAL "thread")
     add_test(NAME device_threads COMMAND vantage_tests_device "[threads]")
-    set(suppressions "${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+    set(suppressions "${PROJECT_SOURCE_DIR}/tests/full/tsan.supp")
     set_tests_properties(vantage_tests_host device_threads PROPERTIES LABELS tsan TIMEOUT 600
       ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${suppressions}")
   endif()
@@ -87,6 +86,13 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND NOT vantage_sanitize AND TARGET 
   set(environment "VANTAGE_BIN=$<TARGET_FILE:vantage_cli>" "VANTAGE_ROOT=${PROJECT_SOURCE_DIR}"
     "VANTAGE_FAULTS_PRELOAD=$<TARGET_FILE:vantage_faults_preload>")
   set_tests_properties(faults PROPERTIES TIMEOUT 1500 LABELS once ENVIRONMENT "${environment}")
+endif()
+
+# tests/soak/run.sh, which takes hours.
+if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
+  add_executable(vantage_soak EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/tests/soak/soak.cpp")
+  target_link_libraries(vantage_soak PRIVATE vantage_view vantage)
+  vantage_warnings(vantage_soak)
 endif()
 
 # Runs a copy of ./vantage in a separate folder, with stand-ins for sudo, apt-get and cmake. It needs no build.
@@ -128,7 +134,7 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
     "-DSOURCE=${PROJECT_SOURCE_DIR}/tests/consumer" "-DWORK=${PROJECT_BINARY_DIR}/consumer"
     "-DGENERATOR=${CMAKE_GENERATOR}" "-DCXX=${CMAKE_CXX_COMPILER}" "-DTYPE=${CMAKE_BUILD_TYPE}"
     "-DSANITIZE=${vantage_sanitize}" "-DPROGRAM=$<TARGET_EXISTS:vantage_cli>"
-    "-DVULKAN_HEADERS=${VulkanRuntime_VULKAN_DIR}" "-DGLSLANG=${VANTAGE_GLSLANG}"
+    "-DVULKAN_HEADERS=${VulkanRuntime_VULKAN_DIR}"
     -P "${PROJECT_SOURCE_DIR}/tests/consumer/test.cmake")
   set_tests_properties(consumer PROPERTIES TIMEOUT 600)
 endif()

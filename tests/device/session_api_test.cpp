@@ -1,5 +1,6 @@
 // What callers may rely on: errors where something is missing or misused, and results with shapes.
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <csignal>
@@ -147,19 +148,30 @@ TEST_CASE("a session that Ctrl-C stopped between two draws goes on", "[session]"
     CHECK(session.tokens() == plain.tokens());
 }
 
-TEST_CASE("sessions of one model run in many threads", "[session][threads]") {
-    const auto text = [] {
-        Session session(mini_world(), {.precision = Precision::f32});
-        session.append(some_ids(9));
+// Each of `threads` threads makes `sessions` sessions of one model, one after the other, with prompts of its own.
+static void check_sessions_in_threads(int threads, int sessions) {
+    const auto text = [](int prompt) {
+        Session session(mini_world(), {.context = 32, .precision = Precision::f32});
+        session.append(some_ids(3 + prompt));
         return session.generate(8);
     };
-    const std::vector<std::int32_t> want = text();
-    std::vector<std::vector<std::int32_t>> got(3);
-    std::vector<std::thread> threads;
-    for (std::vector<std::int32_t>& one : got) threads.emplace_back([&one, &text] { one = text(); });
-    for (std::thread& thread : threads) thread.join();
-    for (const std::vector<std::int32_t>& one : got) CHECK(one == want);
+    constexpr int prompts = 8;
+    std::vector<std::vector<std::int32_t>> want;
+    for (int prompt = 0; prompt < prompts; ++prompt) want.push_back(text(prompt));
+    std::atomic<int> right = 0;
+    std::vector<std::thread> running;
+    for (int thread = 0; thread < threads; ++thread)
+        running.emplace_back([&, thread] {
+            for (int i = 0; i < sessions; ++i)
+                if (const int prompt = (thread + i) % prompts; text(prompt) == want[prompt]) ++right;
+        });
+    for (std::thread& thread : running) thread.join();
+    CHECK(right == threads * sessions);
 }
+
+TEST_CASE("sessions of one model run in many threads", "[session][threads]") { check_sessions_in_threads(3, 2); }
+
+TEST_CASE("eight threads make a hundred sessions each", "[.long][sessions]") { check_sessions_in_threads(8, 100); }
 
 TEST_CASE("a session draws as its options say, after a restart, too", "[session]") {
     const Sampling sampling{.temperature = 1.2, .seed = 5, .ignore_end = true};

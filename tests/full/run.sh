@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# run.sh [PART…]: the tests that take too long for every change. Parts, with their time on two cores:
+#
+#   address       all device tests under the address and undefined-behaviour sanitizers, on lavapipe   (20 min)
+#   thread        [threads], 8 threads of 100 sessions, and the viewer, under the thread sanitizer     (20 min)
+#   compilers     builds without warnings by g++ 14 and clang 19, in a Debian 13 tree (root)           (20 min)
+#   gpu-assisted  the device tests with GPU-assisted validation on the newest lavapipe, which finds
+#                 accesses out of bounds through buffer addresses, in a Debian sid tree (root)         (60 min)
+#   faults        every failing call (tests/faults/run.sh)                                             (hours)
+#   signals       1000 signals (tests/signals/run.sh)                                                  (1 hour)
+#   soak          10 million tokens (tests/soak/run.sh)                                                (2 hours)
+#
+# Without PART: all, in this order. Prints a line per part at the end; exits with 1 if one failed. The trees are made
+# with debootstrap in $VANTAGE_TREES (default build/trees), and kept. Needs a build in build/release.
+set -euo pipefail
+cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../.."
+root=$PWD
+trees=${VANTAGE_TREES:-$root/build/trees}
+clang=clang++
+if command -v clang++-16 >/dev/null; then clang=clang++-16; fi
+. tests/full/sanitizers.bash
+
+# Builds TARGET… with the preset PRESET.
+sanitized() {
+    cmake --preset "$1" -DCMAKE_CXX_COMPILER="$clang" >"build/full-$1.log" || { cat "build/full-$1.log"; return 1; }
+    cmake --build --preset "$1" --target "${@:2}"
+}
+address() {
+    sanitized asan vantage_tests_device && VANTAGE_DEVICE=name:llvmpipe build/asan/vantage_tests_device </dev/null
+}
+thread() {
+    local code=0
+    sanitized tsan vantage_tests_device vantage_tests_view || return 1
+    export VANTAGE_DEVICE=name:llvmpipe
+    build/tsan/vantage_tests_device '[threads]' </dev/null || code=1
+    build/tsan/vantage_tests_device '[sessions]' </dev/null || code=1
+    build/tsan/vantage_tests_view </dev/null || code=1
+    return "$code"
+}
+
+# tree SUITE PACKAGE…: makes $trees/SUITE, a Debian system with the packages.
+tree() {
+    local suite=$1 packages
+    shift
+    packages=$(IFS=,; echo "$*")
+    if [[ -e $trees/$suite.made ]]; then return; fi
+    mkdir -p "$trees"
+    rm -rf -- "${trees:?}/$suite"
+    debootstrap --variant=minbase --include="$packages" "$suite" "$trees/$suite" "$(mirror)" >"$trees/$suite.log" ||
+        { tail -n 20 "$trees/$suite.log"; return 1; }
+    touch "$trees/$suite.made"
+}
+# The mirror that this system's own packages come from.
+mirror() {
+    apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 2>/dev/null | grep -v security | head -n 1
+}
+# within SUITE COMMAND…: runs it in the tree, where the project is /project.
+within() {
+    local suite=$1
+    shift
+    mkdir -p "$trees/$suite/project"
+    unshare --mount -- bash -c '
+        mount -t proc proc "$1/proc" && mount --rbind "$2" "$1/project" && shift 2 &&
+        exec chroot "$0" env -C /project "$@"' "$trees/$suite" "$trees/$suite" "$root" "$@"
+}
+compilers() {
+    local compiler code=0
+    local libraries=(nlohmann-json3-dev libpcre2-dev libutf8proc-dev libpng-dev libjpeg-dev libfreetype-dev
+        libcli11-dev libglfw3-dev libimgui-dev glslang-dev glslang-tools spirv-tools libvulkan-dev
+        libvulkan-volk-dev libvulkan-memory-allocator-dev catch2)
+    tree trixie g++ clang-19 cmake ninja-build git "${libraries[@]}" || return 1
+    for compiler in g++-14 clang++-19; do
+        within trixie cmake -S . -B "build/full-$compiler" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
+            -DCMAKE_BUILD_TYPE=Release -DVANTAGE_WERROR=ON && within trixie ninja -C "build/full-$compiler" -k 0 || code=1
+    done
+    return "$code"
+}
+gpu_assisted() {
+    local library
+    tree sid mesa-vulkan-drivers vulkan-validationlayers || return 1
+    mkdir -p build/full-libraries  # those of this system that the tree does not have
+    while read -r library; do
+        if [[ ! -e $trees/sid$library ]]; then cp -L "$library" build/full-libraries/; fi
+    done < <(ldd build/release/vantage_tests_device | awk '/=> \// { print $3 }')
+    within sid env LD_LIBRARY_PATH=/project/build/full-libraries VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json \
+        VK_LAYER_SETTINGS_PATH=/project/tests/full/gpu_assisted.txt VANTAGE_VALIDATE=1 \
+        build/release/vantage_tests_device </dev/null
+}
+faults() {
+    VANTAGE_BIN=build/release/vantage VANTAGE_ROOT=$root \
+        VANTAGE_FAULTS_PRELOAD=$root/build/release/libvantage_faults_preload.so bash tests/faults/run.sh
+}
+signals() { VANTAGE_BIN=build/release/vantage VANTAGE_ROOT=$root bash tests/signals/run.sh; }
+soak() { tests/soak/run.sh; }
+
+parts=("$@")
+if (($# == 0)); then parts=(address thread compilers gpu-assisted faults signals soak); fi
+results=() verdict=0
+for part in "${parts[@]}"; do
+    case $part in
+        address | thread | compilers | gpu-assisted | faults | signals | soak) ;;
+        *) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    esac
+done
+for part in "${parts[@]}"; do
+    printf '\n######## %s\n' "$part"
+    start=$SECONDS result=passed
+    ("${part//-/_}") || { result=FAILED verdict=1; }
+    results+=("$(printf '%-14s %6d s  %s' "$part" $((SECONDS - start)) "$result")")
+done
+printf '\n'
+printf '%s\n' "${results[@]}"
+exit "$verdict"
