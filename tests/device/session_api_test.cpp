@@ -163,7 +163,7 @@ static void check_sessions_in_threads(int threads, int sessions) {
     for (int thread = 0; thread < threads; ++thread)
         running.emplace_back([&, thread] {
             for (int i = 0; i < sessions; ++i)
-                if (const int prompt = (thread + i) % prompts; text(prompt) == want[prompt]) ++right;
+                if (const int prompt = (thread + i) % prompts; text(prompt) == want.at(std::size_t(prompt))) ++right;
         });
     for (std::thread& thread : running) thread.join();
     CHECK(right == threads * sessions);
