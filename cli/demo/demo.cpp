@@ -55,6 +55,23 @@ private:
     int columns_, column_ = 0;
 };
 
+/// The text, broken between words into indented lines.
+std::string wrapped(const std::string& text, int columns, int indent) {
+    const std::string margin(static_cast<std::size_t>(indent), ' ');
+    std::string all, line = margin;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find(' ', begin), text.size());
+        const std::string word = text.substr(begin, end - begin);
+        if (line != margin && column_width(line) + 1 + column_width(word) > columns) {
+            all += line + "\n";
+            line = margin;
+        }
+        line += (line == margin ? "" : " ") + word;
+        begin = end + 1;
+    }
+    return all + line;
+}
+
 int page_columns() { return std::min(terminal_columns(Page::stdout_fd), max_page); }
 
 std::string write_on(const DemoOptions& o, const Page& page, Generator& generator) {
@@ -118,15 +135,18 @@ void print_head(const Page& page, const HeadSurvey& survey) {
 }
 
 void print_what_next(const Page& page, const std::vector<std::string>& files) {
-    print_line("\n{}  {}\n{}", page.bold("Pictures"), join(files, "  "), page.bold("Try next"));
-    const auto suggest = [&](const std::string& command, const char* what) {
-        print_line("  {}\n      {}", page.accent(command), page.dim(what));
+    const std::string on_one_line = join(files, "  ");
+    const bool fits = column_width("Pictures  " + on_one_line) <= page_columns();
+    print_line("\n{}{}\n{}", page.bold("Pictures"), fits ? "  " + on_one_line : "\n  " + join(files, "\n  "),
+               page.bold("Try next"));
+    const auto suggest = [&](const std::string& command, const std::string& what) {
+        print_line("  {}\n{}", page.accent(command), page.dim(wrapped(what, page_columns(), 6)));
     };
     suggest("vantage demo -p \"The dog chased the birds. They\"",
             "then replace They by It: the same head attends to another word");
-    suggest("vantage demo -p \"Mia said: 'The red boat is small.' Then Tom repeated: 'The red\"",
+    suggest("vantage demo -p \"The red cup is small. Mia said: The red\"",
             "an induction head, which copies");
-    suggest("vantage inspect -p \"The keys to the cabinet are\" --png heads", "all heads, with their statistics");
+    suggest("vantage inspect -p \"The keys to the cabinet\" --png heads", "all heads, with their statistics");
 }
 
 std::vector<std::string> draw(const HeadSurvey& survey, const std::string& folder) {

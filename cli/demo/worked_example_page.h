@@ -1,6 +1,11 @@
 // The worked example of the lecture, computed on the device and printed with all its numbers.
 #pragma once
 
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
 #include "cli/shared/terminal_page.h"
 #include "vantage/plan.h"
 
@@ -14,7 +19,10 @@ public:
     const std::map<std::string, std::vector<float>>& matrices() const { return matrices_; }
 
 private:
-    void print_row(const Page& page, const std::vector<std::pair<const char*, const char*>>& three) const;
+    /// A matrix and its heading.
+    using Named = std::pair<const char*, const char*>;
+    /// Side by side, as many as have room; the others below.
+    void print_row(const Page& page, std::span<const Named> matrices) const;
     std::vector<std::string> tokens_;
     std::map<std::string, std::vector<float>> matrices_;
 };

@@ -13,6 +13,8 @@ namespace vantage::cli {
 
 namespace {
 
+constexpr const char* loss_heading = "Δ loss";
+
 /// A column of the table: its heading and the cell of each head.
 struct Column {
     std::string heading;
@@ -20,6 +22,7 @@ struct Column {
     bool right;
     std::function<std::string(const HeadRow&)> text;
     std::function<double(const HeadRow&)> share = {};  ///< 0 to 1: the background colour; optional
+    int width_with_gap() const { return 1 + width; }
 
     std::string aligned(const std::string& cell) const {
         return right ? align_right(cell, width) : align_left(cell, width);
@@ -62,7 +65,7 @@ std::vector<Column> columns_of(const HeadsReport& report, const HeadsPart& part)
     std::vector<Column> all = {
         {"head", 6, false, [&report](const HeadRow& row) { return report.head_name(row.place); }},
         {"pattern", 19, false, [](const HeadRow& row) { return row.pattern.label(); }}};
-    if (any.loss_change) all.push_back({"Δ loss", 6, true, loss_text});
+    if (any.loss_change) all.push_back({loss_heading, 6, true, loss_text});
     all.push_back(number("salience", 2, [](const HeadRow& row) { return row.salience; }));
     all.push_back({"entropy", 13, true, entropy_text});
     all.push_back(number("tokens", 1, [](const HeadRow& row) { return row.numbers->effective; }));
@@ -80,10 +83,48 @@ std::vector<Column> columns_of(const HeadsReport& report, const HeadsPart& part)
     return all;
 }
 
-std::string table_line(const std::vector<Column>& columns, const HeadRow& row, const Page& page) {
-    std::string line = " ";
+/// Columns that a narrow terminal has no room for, least important first.
+const std::vector<std::string>& spare_columns() {
+    static const std::vector<std::string> headings{info_of(HeadPattern::self).column,
+                                                   "tokens",
+                                                   info_of(HeadPattern::separator).column,
+                                                   info_of(HeadPattern::next_token).column,
+                                                   info_of(HeadPattern::duplicate_token).column,
+                                                   "distance",
+                                                   info_of(HeadPattern::previous_token).column,
+                                                   info_of(HeadPattern::attention_sink).column,
+                                                   "entropy",
+                                                   info_of(HeadPattern::induction).column,
+                                                   "first‖Wv‖"};
+    return headings;
+}
+
+constexpr int table_margin = 1, min_link = 18;  // columns: before the table, and of its last cell
+
+int width_of(const std::vector<Column>& columns) {
+    int width = table_margin;
+    for (const Column& column : columns) width += column.width_with_gap();
+    return width;
+}
+
+/// Removes columns until the rest and the largest weight have room. Returns the headings that are left out.
+std::vector<std::string> fit(std::vector<Column>& columns, int room) {
+    std::vector<std::string> removed;
+    for (const std::string& heading : spare_columns()) {
+        if (width_of(columns) + min_link <= room) break;
+        if (std::erase_if(columns, [&](const Column& column) { return column.heading == heading; }) > 0)
+            removed.push_back(heading);
+    }
+    return removed;
+}
+
+/// The last cell has what the others leave.
+std::string table_line(const std::vector<Column>& columns, const HeadRow& row, const Page& page, int room) {
+    std::string line(table_margin, ' ');
     for (const Column& column : columns) {
-        const std::string cell = column.aligned(column.text(row));
+        const std::string text = column.text(row);
+        const int rest = room - width_of(columns) - 1;
+        const std::string cell = column.width > 0 ? column.aligned(text) : shortened(text, std::max(rest, 1));
         line += " " + on_share(page, column.share ? column.share(row) : std::nan(""), cell);
     }
     return line;
@@ -116,6 +157,9 @@ void print_sources(const HeadSurvey& survey, const char* name, const std::option
                }));
 }
 
+/// The heading of a sort key's column.
+std::string column_of(const std::string& key) { return key == "loss_change" ? loss_heading : key; }
+
 /// "heads" or the part's name, the queries that the means are over, and the sort key.
 std::string part_heading(const HeadsReport& report, const HeadsPart& part, const Page& page) {
     const HeadSurvey& survey = part.survey;
@@ -125,16 +169,21 @@ std::string part_heading(const HeadsReport& report, const HeadsPart& part, const
     const bool several = report.parts.size() > 1;
     if (several) about += survey.kind() == AttentionKind::encoder ? " of the encoder's text" : " of the decoder's text";
     if (survey.kind() == AttentionKind::cross) about += ", which attend to the encoder's text";
-    return page.bold(several ? part.name() : "heads") + page.dim(about + " · sorted by " + report.sorted_by.shown);
+    return page.bold(several ? part.name() : "heads") +
+           page.dim(about + " · sorted by " + column_of(report.sorted_by.shown));
 }
 
 void print_part(const HeadsReport& report, const HeadsPart& part, const Page& page) {
     print_line("\n{}", part_heading(report, part, page));
-    const std::vector<Column> columns = columns_of(report, part);
-    std::string heading = " ";
+    std::vector<Column> columns = columns_of(report, part);
+    const int room = Page::columns();
+    const std::vector<std::string> removed = fit(columns, room);
+    std::string heading(table_margin, ' ');
     for (const Column& column : columns) heading += " " + column.aligned(column.heading);
-    print_line("{}", page.dim(heading));
-    for (const HeadRow& row : part.rows) print_line("{}", table_line(columns, row, page));
+    print_line("{}", page.dim(shortened(heading, room)));
+    for (const HeadRow& row : part.rows) print_line("{}", table_line(columns, row, page, room));
+    if (!removed.empty())
+        print_line("{}", page.dim(shortened("  in a wider terminal also: " + join(removed, ", "), room)));
     print_patterns(part, page);
     print_sources(part.survey, "rollout", part.rollout, page);
     print_sources(part.survey, "flow", part.flow, page);

@@ -13,6 +13,7 @@ namespace {
 constexpr int answers_shown = 8, max_word = 16;
 constexpr int share_width = 6;  // columns of a share, without the gap
 constexpr const char* share_gap = "  ";
+constexpr int link_columns = 18;  // at least, for the largest weight
 
 struct Answer {
     std::string name;  ///< a token's text, or a label
@@ -67,25 +68,47 @@ std::string strongest_text(const HeadSurvey& survey, const HeadStatistics& head)
     return survey.link_text(head.strongest) + " " + share_text(static_cast<double>(head.strongest.weight));
 }
 
+/// Masses of a head that the table shows.
+struct ShareColumn {
+    HeadPattern::Kind pattern;
+    double (*share)(const HeadStatistics&);
+};
+
+/// As many as leave room for the largest weight.
+std::vector<ShareColumn> share_columns(int room) {
+    std::vector<ShareColumn> columns{
+        {HeadPattern::attention_sink, [](const HeadStatistics& h) { return h.first; }},
+        {HeadPattern::previous_token, [](const HeadStatistics& h) { return h.previous; }},
+        {HeadPattern::self, [](const HeadStatistics& h) { return h.self; }},
+        {HeadPattern::induction, [](const HeadStatistics& h) { return h.induction_mass(); }}};
+    constexpr int others = 24 + 2 + link_columns;  // columns of names, entropies and the largest weight
+    const int each = share_width + column_width(share_gap);
+    for (const auto spare : {HeadPattern::self, HeadPattern::attention_sink, HeadPattern::previous_token})
+        if (others + each * static_cast<int>(std::ssize(columns)) > room)
+            std::erase_if(columns, [&](const ShareColumn& column) { return column.pattern == spare; });
+    return columns;
+}
+
 void print_heads(const HeadSurvey& survey, const Page& page) {
     print_line("{}{}", page.bold("heads"),
                page.dim(format("  means over tokens {} to {}", survey.of(0, 0).first_query, survey.tokens() - 1)));
+    const std::vector<ShareColumn> shares = share_columns(Page::columns());
     std::string heading = "  head       entropy    ";
-    for (const HeadPattern::Kind kind :
-         {HeadPattern::attention_sink, HeadPattern::previous_token, HeadPattern::self, HeadPattern::induction})
-        heading += align_right(info_of(kind).column, share_width) + share_gap;
+    for (const ShareColumn& column : shares)
+        heading += align_right(info_of(column.pattern).column, share_width) + share_gap;
     print_line("{}", page.dim(heading + "  largest weight"));
+    const int link_width = std::max(Page::columns() - column_width(heading) - 2, link_columns);
     for (int layer = 0; layer < survey.layers(); ++layer)
         for (int head = 0; head < survey.heads(); ++head) {
             const HeadStatistics& h = survey.of(layer, head);
             const std::string name = align_left(format("  {}.{}", layer, head), 9) +
                                      format("{:5.2f} ({:3.0f} %)  ", h.entropy, 100 * h.relative_entropy);
-            const std::string cells = share_cell(page, h.first) + share_cell(page, h.previous) +
-                                      share_cell(page, h.self) + share_cell(page, h.induction_mass());
+            const std::string cells =
+                join(shares, "", [&](const ShareColumn& column) { return share_cell(page, column.share(h)); });
             const auto shown = [&](const std::string& text) {
                 return survey.is_salient(layer, head) ? page.accent(text) : text;
             };
-            print_line("{}{}  {}", shown(name), cells, shown(strongest_text(survey, h)));
+            print_line("{}{}  {}", shown(name), cells, shown(shortened(strongest_text(survey, h), link_width)));
         }
 }
 

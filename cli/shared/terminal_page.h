@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/shared/output.h"
+#include "runtime/base/terminal.h"
 #include "runtime/picture/attention_scale.h"
 #include "runtime/picture/colour_map.h"
 #include "runtime/picture/picture_style.h"
@@ -34,6 +35,9 @@ public:
     TerminalColours colours() const { return colours_; }
 
     static constexpr int stdout_fd = 1;
+    /// Columns for a line; a line for a file or another program has as many as it needs.
+    static int columns() { return is_terminal(stdout_fd) ? terminal_columns(stdout_fd) : unlimited; }
+    static constexpr int unlimited = 100'000;
 
 private:
     std::string with(const std::string& code, const std::string& text) const {

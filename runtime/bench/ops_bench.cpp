@@ -93,6 +93,12 @@ void OpsBench::run(std::span<const BenchCase> cases) {
         case_ = &cases[i];
         run_case();
     }
+    constexpr double clearly_above = 110;  // percent
+    if (largest_share_ > clearly_above)
+        report_.note(format(
+            "Up to {:.0f} % of a roof: the machine was busy when the roofs were measured ({}). On an idle machine "
+            "--again measures them again.",
+            largest_share_, roofs_.date));
     if (out_of_time_ > 0)
         report_.note(
             format("{} of {} cases were not reached in {:.0f} s.", out_of_time_, cases.size(), options_.budget));
@@ -166,6 +172,7 @@ Measurement OpsBench::measure(MeasuredCall& call, const Kernel& kernel) const {
 
 ReportRow& OpsBench::add_row(const Kernel* kernel, const Measurement& time) {
     const Cost cost = case_->cost();
+    largest_share_ = std::max(largest_share_, 100 * roof_.seconds / time.median);
     const double spread = time.samples.size() < min_samples_for_spread ? std::nan("") : 1e6 * time.deviation;
     return row_of(kernel)
         .set("time_us", Spread{1e6 * time.median, spread})

@@ -72,6 +72,7 @@ private:
     const Kernel* chosen_ = nullptr;   ///< the kernel that plans choose for the case
     double case_end_ = 0;              ///< when the case has used up its share of the budget
     std::size_t failures_ = 0, out_of_time_ = 0;
+    double largest_share_ = 0;  ///< of a roof, in percent
     ErrorKind first_failure_ = ErrorKind::failure;
     std::map<const Kernel*, double> slowness_;  ///< measured time / time at the roof, in the last case
 };

@@ -51,6 +51,10 @@ printf '{%s "vantage_tuning": 1, "calls": {"%s": {"kernel": "plain", "microsecon
 gives "*: the kernel that plans choose, by tuning tables with " "${softmax[@]}"
 grep -q '^| softmax .*| plain  *| \*' out || fail "the table's kernel has no *: $(<out)"
 
+# roofs that were measured on a busy machine are passed
+sed -i -E 's/("(copy|read)_gb_per_s": )[0-9.e+-]+/\10.1/' cache/roofs/*
+gives "% of a roof: the machine was busy when the roofs were measured" "${add[@]}"
+
 # what is refused, before anything is measured
 ends 2 "expected md, csv, json or jsonl" bench ops --op add -o xml
 ends 2 "unknown op \"ad\"" bench ops --op ad
