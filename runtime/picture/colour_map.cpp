@@ -88,10 +88,15 @@ ColourTable diverging(Rgb less, Rgb none, Rgb more) {
 
 const char* name_of(ColourMap map) { return std::ranges::find(colour_map_words, map, &Word<ColourMap>::value)->word; }
 
-const ColourTable& colours_of(ColourMap map) {
-    static const std::array<ColourTable, 4> tables{interpolated(magma), interpolated(viridis), interpolated(cividis),
-                                                   greys()};
-    return at(tables, map);
+const ColourTable& colours_of(ColourMap map, bool dark) {
+    using Tables = std::array<ColourTable, 4>;
+    static const Tables upwards{interpolated(magma), interpolated(viridis), interpolated(cividis), greys()};
+    static const Tables downwards = [] {
+        Tables tables = upwards;
+        for (ColourTable& table : tables) std::ranges::reverse(table);
+        return tables;
+    }();
+    return at(dark ? upwards : downwards, map);
 }
 
 const ColourTable& difference_colours(bool dark) {
@@ -104,9 +109,9 @@ Rgb difference_colour_at(bool dark, float position) {
     return at(difference_colours(dark), std::lround(128 + 127 * position));
 }
 
-Rgb colour_at(ColourMap map, float position) {
+Rgb colour_at(ColourMap map, float position, bool dark) {
     const float clamped = position > 0.0f ? std::min(position, 1.0f) : 0.0f;  // also for NaN
-    return at(colours_of(map), std::lround(clamped * 255.0f));
+    return at(colours_of(map, dark), std::lround(clamped * 255.0f));
 }
 
 std::string hex(Rgb c) { return format("#{:02x}{:02x}{:02x}", c.r, c.g, c.b); }

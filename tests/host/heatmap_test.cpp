@@ -157,6 +157,8 @@ TEST_CASE("colour maps grow lighter in even steps", "[io]") {
         CHECK(colour_at(map, -1.0f) == table.front());
         CHECK(colour_at(map, std::numeric_limits<float>::quiet_NaN()) == table.front());
         CHECK(colour_at(map, 7.0f) == table.back());
+        CHECK(colours_of(map, false).front() == table.back());  // zero is close to a light background, too
+        CHECK(colour_at(map, 1.0f, false) == table.front());
     }
 }
 

@@ -139,7 +139,8 @@ TEST_CASE("files of two runs hold both, or the difference, and say which", "[vie
     CHECK(as_npy(both).find("'shape': (2, 4, 4)") != std::string::npos);
     CHECK(as_npy(difference).find("'shape': (4, 4)") != std::string::npos);
     const std::string svg = as_svg(both), html = as_html(difference);
-    CHECK(svg.find("<image", svg.find("<image") + 1) != std::string::npos);
+    const std::string map = "shape-rendering";
+    CHECK(svg.find(map, svg.find(map) + 1) != std::string::npos);
     CHECK(html.find("\"name\":\"B − A\"") != std::string::npos);
     CHECK(html.find("\"first\":2") != std::string::npos);
 }
@@ -156,6 +157,43 @@ TEST_CASE("pages and drawings of a view stand alone", "[view]") {
     CHECK(base64("Man") == "TWFu");
     CHECK(base64("Ma") == "TWE=");
     CHECK(base64("M") == "TQ==");
+}
+
+/// A causal map of so many tokens, "t0", "t1" …
+ViewSubject long_subject(std::int64_t tokens) {
+    ViewSubject s = small_subject();
+    s.tokens.texts.clear();
+    for (std::int64_t i = 0; i < tokens; ++i) s.tokens.texts.push_back(" t" + std::to_string(i));
+    s.rows = s.columns = tokens;
+    const auto count = static_cast<std::size_t>(tokens * tokens);
+    s.cells = {.rows = tokens, .columns = tokens, .mass = std::vector<float>(count), .peak = {}};
+    for (std::size_t i = 0; i < count; ++i) s.cells.mass[i] = static_cast<float>(i % 97) / 97;
+    s.cells.peak = s.cells.mass;
+    return s;
+}
+
+TEST_CASE("a drawing of a view has rectangles, titles and a white page", "[view]") {
+    const std::string small = as_svg(small_subject()), large = as_svg(long_subject(129));
+    CHECK(small.find("<image") == std::string::npos);  // which some programs draw blurred
+    CHECK(small.find("<rect x=\"1\" y=\"1\" width=\"1\" height=\"1\"") != std::string::npos);
+    CHECK(large.find("<image") != std::string::npos);
+    for (const char* title : {query_title, key_title, "weight, √ scale"})
+        CHECK(small.find(std::string(">") + title + "<") != std::string::npos);
+    CHECK(small.find("width=\"100%\" height=\"100%\" fill=\"#ffffff\"") != std::string::npos);
+    CHECK(small_subject().state.theme == Theme::dark);
+    // as in the window: positions where labels are missing in between, and no sign for spaces that say nothing
+    CHECK(as_svg(long_subject(100)).find(">t98") == std::string::npos);
+    CHECK(as_svg(long_subject(100)).find(">t3·3<") != std::string::npos);
+    CHECK(as_svg(long_subject(20)).find(">t3<") != std::string::npos);
+}
+
+TEST_CASE("a page of a view has the ticks of its scale, and titles", "[view]") {
+    const std::string html = as_html(small_subject());
+    CHECK(html.find("[0.5,\"0.25\"]") != std::string::npos);  // √: a quarter in the middle
+    CHECK(html.find(std::string("\"row_title\":\"") + query_title) != std::string::npos);
+    CHECK(html.find(std::string("\"column_title\":\"") + key_title) != std::string::npos);
+    CHECK(html.find("\"bar_title\":\"weight, √ scale\"") != std::string::npos);
+    CHECK(as_html(two_runs(ShownRuns::difference)).find("[0.5,\"0\"]") != std::string::npos);
 }
 
 TEST_CASE("a view is written in the form of its name", "[view]") {

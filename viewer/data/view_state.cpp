@@ -312,6 +312,7 @@ const std::vector<Option>& options() {
              "Statistic that colours the heads: " + listed(statistic_words)),
         word("--order", order_words, field(&ViewState::order), "Order of the heads: index or value"),
         flag("--mini-maps", field(&ViewState::mini_maps), "Show head thumbnails"),
+        flag("--large-heads", field(&ViewState::large_heads), "Enlarge the panel of the heads"),
     };
     return all;
 }

@@ -66,6 +66,10 @@ struct Modifiers {
     bool any() const { return *this != Modifiers{}; }
 };
 
+/// Titles of the map's axes, in the window and in files.
+inline constexpr const char *query_title = "query (attends)", *key_title = "key (attended to)",
+                            *distance_title = "distance from query to key";
+
 /// Default range of the colour bar: 0 to 1; with over_expected 1/16 to 16; with value_weighted 0 to the largest ‖v‖ of
 /// the head's keys, which is unknown here: max is 0.
 ValueRange default_range(const Modifiers& modifiers);
@@ -122,7 +126,8 @@ struct ViewState {
     Theme theme = Theme::dark;
     HeadStatistic statistic = HeadStatistic::entropy;
     HeadOrder order = HeadOrder::index;
-    bool mini_maps = false;  ///< the head map shows thumbnails
+    bool mini_maps = false;    ///< the head map shows thumbnails
+    bool large_heads = false;  ///< it gets the room that the map can spare
 
     bool operator==(const ViewState&) const;
 };

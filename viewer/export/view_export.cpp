@@ -86,11 +86,14 @@ bool is_gap(const Alignment& slots, ShownRuns shown, std::int64_t first, std::in
 
 /// The label of a token, or of a slot: of the run that is shown, of a difference of both.
 std::optional<std::string> slot_label(const Alignment& slots, const std::vector<std::string>& a,
-                                      const std::vector<std::string>& b, ShownRuns shown, std::int64_t slot) {
+                                      const std::vector<std::string>& b, ShownRuns shown, std::int64_t slot,
+                                      bool spaces) {
     const auto of = [&](const Slots& side, const std::vector<std::string>& texts) -> std::optional<std::string> {
         const auto token = side.token(slot);
         if (!token || *token >= std::ssize(texts)) return std::nullopt;
-        return token_label(at(texts, *token));
+        const std::string label = token_label(at(texts, *token));
+        constexpr std::string_view space = "·";
+        return !spaces && label.size() > space.size() && label.starts_with(space) ? label.substr(space.size()) : label;
     };
     if (shown != ShownRuns::difference || slots.a.plain())
         return shown == ShownRuns::b ? of(slots.b, b) : of(slots.a, a);
@@ -101,8 +104,9 @@ std::optional<std::string> slot_label(const Alignment& slots, const std::vector<
 template <class Texts>
 std::optional<std::string> label_in(const ViewSubject& s, Texts texts, Alignment SecondSubject::*slots,
                                     std::int64_t slot) {
-    if (!s.second) return slot_label({}, texts(s.tokens), {}, ShownRuns::a, slot);
-    return slot_label((*s.second).*slots, texts(s.tokens), texts(s.second->tokens), s.state.shown, slot);
+    if (!s.second) return slot_label({}, texts(s.tokens), {}, ShownRuns::a, slot, s.spaces_shown);
+    return slot_label((*s.second).*slots, texts(s.tokens), texts(s.second->tokens), s.state.shown, slot,
+                      s.spaces_shown);
 }
 
 std::string table_csv(const ViewSubject& s, const std::string& run) {
@@ -166,6 +170,17 @@ ViewSubject ViewSubject::as_shown(ShownRuns shown) const {
     return part;
 }
 
+ViewSubject ViewSubject::with_plain_labels() const {
+    ViewSubject plain = *this;
+    const auto split = [](const LiveTokens& t) {
+        WordPieces pieces;
+        for (const std::string& text : t.texts) pieces.add(text);
+        return pieces.found();
+    };
+    plain.spaces_shown = split(tokens) || (second && split(second->tokens));
+    return plain;
+}
+
 std::string ViewSubject::part_name() const {
     if (!second) return "";
     const std::string &a = second->name_a, &b = second->name_b;
@@ -199,6 +214,28 @@ std::string ViewSubject::column_label(std::int64_t column) const {
     };
     return span_label([&](std::int64_t i) { return label_in(*this, texts, &SecondSubject::keys, i); }, first,
                       std::min(first + size, columns));
+}
+
+std::vector<ScaleTick> ViewSubject::ticks() const {
+    if (!difference()) return bar_ticks(state.range, state.scale, state.modifiers);
+    std::vector<ScaleTick> both;
+    for (const ScaleTick& one : scale_ticks(static_cast<float>(state.difference_max), state.scale)) {
+        if (one.value <= 0) {
+            both.push_back({0, 0.5f, "0"});
+            continue;
+        }
+        both.push_back({one.value, 0.5f + one.position / 2, "+" + one.text});
+        both.push_back({-one.value, 0.5f - one.position / 2, "−" + one.text});
+    }
+    return both;
+}
+
+std::string ViewSubject::bar_title() const {
+    const char* what = difference()                                                        ? "B − A"
+                       : state.modifiers.over_expected                                     ? "× expected"
+                       : state.modifiers.value_weighted && !state.modifiers.row_normalised ? "p·‖v‖"
+                                                                                           : "weight";
+    return format("{}, {} scale", what, name_of(state.scale));
 }
 
 ViewSubject subject_of(const LiveModel& live, ViewData& data, const FrameData& frame, const ViewState& state,

@@ -34,6 +34,7 @@ struct ViewSubject {
     MapCells cells;                       ///< of the visible part
     std::optional<double> row_sum_error;  ///< nothing with a learned sink, or before a sum is known
     std::optional<SecondSubject> second;
+    bool spaces_shown = true;  ///< leading spaces of tokens, in labels
     /// Value of a cell as shown.
     float at(std::int64_t row, std::int64_t column) const { return value(row, column, state.pooling); }
     float value(std::int64_t row, std::int64_t column, CellPooling pooling) const;
@@ -46,11 +47,18 @@ struct ViewSubject {
     std::vector<ViewSubject> parts() const;
     /// The same with one run, or the difference, of two.
     ViewSubject as_shown(ShownRuns shown) const;
+    /// The same with labels as in the window: leading spaces are shown only where words are split.
+    ViewSubject with_plain_labels() const;
     /// "A · f16 weights", "B − A …"; empty for one run.
     std::string part_name() const;
     /// "the", or "the … box" for several tokens; a distance on a relative axis.
     std::string row_label(std::int64_t row) const;
     std::string column_label(std::int64_t column) const;
+    const char* column_title() const { return state.axis == KeyAxis::relative ? distance_title : key_title; }
+    /// Ticks of the colour bar, of a difference in both directions.
+    std::vector<ScaleTick> ticks() const;
+    /// What the bar shows: "weight, √ scale".
+    std::string bar_title() const;
 };
 
 /// Describes the last finished map of `data`.
@@ -66,7 +74,7 @@ std::string caption_of(const ViewSubject& subject);
 /// Bytes as letters (RFC 4648), for files that hold others.
 std::string base64(std::string_view bytes);
 
-/// A vector picture; the cells are an embedded image.
+/// A vector picture on white, for documents. Cells are rectangles, of large maps an embedded image.
 std::string as_svg(const ViewSubject& subject);
 /// A self-contained page with pan, zoom and the weight under the mouse.
 std::string as_html(const ViewSubject& subject);

@@ -18,11 +18,16 @@ const char* const page_begin = R"HTML(<!DOCTYPE html>
 body { margin: 0; font: 14px "DejaVu Sans", sans-serif; display: flex; flex-direction: column; height: 100vh; }
 body.dark { background: #16181f; color: #eceef4; } body.light { background: #fff; color: #181a20; }
 header, footer { padding: 8px 16px; } h1 { font-size: 17px; margin: 0; } small { opacity: .7; }
-canvas { flex: 1; min-height: 0; width: 100%; touch-action: none; cursor: crosshair; }
+main { flex: 1; min-height: 0; display: flex; }
+canvas { flex: 1; min-width: 0; height: 100%; touch-action: none; cursor: crosshair; }
+aside { width: 280px; padding: 8px 16px; overflow: auto; } @media (max-width: 700px) { aside { display: none; } }
+aside h2 { font-size: 14px; } aside div { position: relative; padding: 3px 6px; margin: 2px 0; display: flex; }
+aside div span { flex: 1; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+aside div i { position: absolute; left: 0; top: 0; bottom: 0; background: #48dbcd55; border-radius: 3px; }
 footer { font-variant-numeric: tabular-nums; min-height: 1.4em; }
 </style></head><body>
 <header><h1 id="title"></h1><small id="caption"></small><div id="runs"></div></header>
-<canvas id="map" tabindex="0" aria-describedby="read"></canvas>
+<main><canvas id="map" tabindex="0" aria-describedby="read"></canvas><aside id="row"></aside></main>
 <footer id="read">Wheel: zoom · drag: move · F: fit · arrows: next cell</footer>
 <script>
 const view = )HTML";
@@ -65,37 +70,74 @@ if (view.parts.length > 1)
     button.onclick = () => { use(i); draw(); }; document.getElementById("runs").append(button);
   });
 let zoom = 1, x = 0, y = 0, picked = null, drag = null;
-const room = 110;
+const room = 130, beside = 110; // for labels and titles; for the colour bar
 function fit() {
-  zoom = Math.max(0.01, Math.min((map.clientWidth - 2 * room) / cells.width, (map.clientHeight - room - 16) / cells.height));
-  x = room; y = room; draw();
+  const wide = map.clientWidth - room - beside, high = map.clientHeight - room - 16;
+  zoom = Math.max(0.01, Math.min(wide / cells.width, high / cells.height));
+  x = Math.max(room, (map.clientWidth - beside + room - cells.width * zoom) / 2); y = room; draw();
 }
-function labels(count, size, write) {
-  const step = Math.max(1, Math.ceil(14 / size));
-  for (let i = 0; i < count; i += step) write(i, (i + 0.5) * size);
+// Where labels are missing in between they have their positions: then the words alone tell no place.
+function labels(names, first, size, write) {
+  const step = Math.max(1, Math.ceil(14 / size)), places = step > 1 && view.level === 0;
+  const label = i => places && first !== null ? `${names[i]}·${first + i}` : names[i];
+  for (let i = 0; i < names.length; i += step) write(label(i), (i + 0.5) * size);
+}
+function colour_bar(ink) {
+  const left = Math.max(room, Math.min(x + cells.width * zoom + 24, map.clientWidth - beside + 16));
+  const top = room, high = Math.min(280, map.clientHeight - room - 24);
+  for (let i = 0; i < 256; ++i) {
+    pen.fillStyle = `rgb(${lut[i]})`; pen.fillRect(left, top + high - (i + 1) * high / 256, 16, high / 256 + 0.5);
+  }
+  pen.fillStyle = ink; pen.fillText(part.bar_title, left, top - 10);
+  for (const [position, text] of part.ticks) {
+    const at = top + high * (1 - position);
+    pen.fillRect(left + 16, at - 0.5, 4, 1); pen.fillText(text, left + 24, at + 4);
+  }
+}
+function upwards(left, bottom, text, align) {
+  pen.save(); pen.translate(left, bottom); pen.rotate(-Math.PI / 2); pen.textAlign = align;
+  pen.fillText(text, 0, 0, room - 26); pen.restore();
+}
+function titles() {
+  pen.textAlign = "left"; pen.globalAlpha = 0.7;
+  pen.fillText(view.column_title, Math.max(x, room), 14);
+  upwards(Math.max(x, room) - room + 16, Math.max(y, room), view.row_title, "right"); pen.globalAlpha = 1;
 }
 function draw() {
   const scale = devicePixelRatio; map.width = map.clientWidth * scale; map.height = map.clientHeight * scale;
   pen.setTransform(scale, 0, 0, scale, 0, 0); pen.imageSmoothingEnabled = false;
   pen.drawImage(cells, x, y, cells.width * zoom, cells.height * zoom);
-  pen.fillStyle = getComputedStyle(document.body).color; pen.font = "12px DejaVu Sans, sans-serif"; pen.textAlign = "right";
-  labels(view.rows, zoom, (i, at) => { if (y + at > room) pen.fillText(part.row_labels[i], Math.max(x, room) - 6, y + at + 4); });
-  pen.textAlign = "left";
-  labels(view.columns, zoom, (i, at) => {
-    if (x + at < room) return;
-    pen.save(); pen.translate(x + at + 4, Math.max(y, room) - 6); pen.rotate(-Math.PI / 2); pen.fillText(part.column_labels[i], 0, 0); pen.restore();
+  const ink = getComputedStyle(document.body).color;
+  pen.fillStyle = ink; pen.font = "12px DejaVu Sans, sans-serif"; pen.textAlign = "right";
+  labels(part.row_labels, view.first_row, zoom, (text, at) => {
+    if (y + at > room) pen.fillText(text, Math.max(x, room) - 6, y + at + 4, room - 26);
   });
-  for (let i = 0; i < 256; ++i) {
-    pen.fillStyle = `rgb(${lut[i]})`; pen.fillRect(map.clientWidth - 60, room + 200 - i * 200 / 256, 16, 1.5);
-  }
-  pen.fillStyle = getComputedStyle(document.body).color;
-  pen.fillText((part.difference ? "+" : "") + max, map.clientWidth - 40, room + 6);
-  pen.fillText(part.difference ? "−" + max : view.min, map.clientWidth - 40, room + 204);
+  labels(part.column_labels, view.column_word === "key" ? view.first_column : null, zoom, (text, at) => {
+    if (x + at > room) upwards(x + at + 4, Math.max(y, room) - 6, text, "left");
+  });
+  titles(); colour_bar(ink);
   if (picked) { pen.strokeStyle = "#48dbcd"; pen.lineWidth = 2; pen.strokeRect(x + picked[1] * zoom, y + picked[0] * zoom, zoom, zoom); }
+}
+// The cells of a row that are largest.
+const make = name => document.createElement(name);
+function list_row(r) {
+  const row = document.getElementById("row"), at = c => values[r * view.columns + c], head = make("h2");
+  const largest = Array.from({ length: view.columns }, (_, c) => c).filter(c => !hidden(r, c))
+    .sort((a, b) => Math.abs(at(b)) - Math.abs(at(a)))
+    .filter((c, i, all) => at(c) !== 0 && Math.abs(at(c)) > Math.abs(at(all[0])) / 500).slice(0, 20);
+  head.textContent = `“${part.row_labels[r]}” ${view.first_row + r * 2 ** view.level} `
+    + (part.difference ? "changes most at" : "attends to");
+  row.replaceChildren(head, ...largest.map(c => {
+    const line = make("div"), bar = make("i"), name = make("span"), number = make("b");
+    const place = view.column_word === "key" && view.level === 0 ? `·${view.first_column + c}` : "";
+    bar.style.width = 100 * Math.min(1, Math.abs(at(c)) / Math.abs(at(largest[0]))) + "%";
+    name.textContent = part.column_labels[c] + place;
+    number.textContent = at(c).toFixed(3); line.append(bar, name, number); return line;
+  }));
 }
 function pick(r, c) {
   if (r < 0 || c < 0 || r >= view.rows || c >= view.columns) return;
-  picked = [r, c];
+  picked = [r, c]; list_row(r);
   const size = 2 ** view.level, value = values[r * view.columns + c];
   read.textContent = `query ${view.first_row + r * size} “${part.row_labels[r]}” → ${view.column_word} ${view.first_column + c * size} “${part.column_labels[c]}”: ` +
     (part.name ? part.name + ": " : "") + (hidden(r, c) ? "not seen" : `${view.pooling} ${value.toPrecision(4)}`);
@@ -119,7 +161,8 @@ onkeydown = e => {
   if (which >= 0 && which < view.parts.length) { use(which); draw(); }
   if (step) { e.preventDefault(); pick((picked ?? [0, 0])[0] + step[0], (picked ?? [0, 0])[1] + step[1]); }
 };
-onresize = draw; fit();
+onresize = fit; fit();
+if (view.rows > 0 && view.columns > 0) list_row(view.rows - 1);
 </script></body></html>
 )HTML";
 
@@ -145,7 +188,11 @@ nlohmann::json part_data(const ViewSubject& s) {
     std::vector<std::string> rows, columns;
     for (std::int64_t r = 0; r < s.cells.rows; ++r) rows.push_back(s.row_label(r));
     for (std::int64_t c = 0; c < s.cells.columns; ++c) columns.push_back(s.column_label(c));
+    nlohmann::json ticks = nlohmann::json::array();
+    for (const ScaleTick& tick : s.ticks()) ticks.push_back({tick.position, tick.text});
     return {{"name", s.difference() ? "B − A" : s.part_name()},
+            {"ticks", ticks},
+            {"bar_title", s.bar_title()},
             {"difference", s.difference()},
             {"row_labels", rows},
             {"column_labels", columns},
@@ -161,7 +208,8 @@ nlohmann::json parts_of(const ViewSubject& s) {
     return parts;
 }
 
-nlohmann::json page_data(const ViewSubject& s) {
+nlohmann::json page_data(const ViewSubject& subject) {
+    const ViewSubject s = subject.with_plain_labels();
     nlohmann::json facts;
     for (const auto& [key, value] : facts_of(s)) facts[key] = value;
     const int first = !s.second || s.state.shown == ShownRuns::both ? 0 : static_cast<int>(s.state.shown) - 1;
@@ -181,8 +229,10 @@ nlohmann::json page_data(const ViewSubject& s) {
             {"columns", s.cells.columns},
             {"first_row", s.cells.first_row},
             {"first_column", s.cells.first_column},
+            {"row_title", query_title},
+            {"column_title", s.column_title()},
             {"column_word", s.state.axis == KeyAxis::relative ? "distance" : "key"},
-            {"colours", bytes_in(colours_of(s.state.colours))},
+            {"colours", bytes_in(colours_of(s.state.colours, s.state.theme == Theme::dark))},
             {"difference_colours", bytes_in(difference_colours(s.state.theme == Theme::dark))},
             {"max_difference", s.state.difference_max},
             {"first", first},
