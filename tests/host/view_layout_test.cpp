@@ -1,9 +1,13 @@
 // Where the panels are, in windows of every size.
 #include <array>
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <vector>
 
+#include "viewer/data/value_range.h"
+#include "viewer/panels/explanations.h"
 #include "viewer/panels/layout.h"
+#include "viewer/panels/map_view.h"
 
 using namespace vantage::view;
 
@@ -76,5 +80,62 @@ TEST_CASE("a map, its labels and its colour bar have room in a panel", "[view]")
                     CHECK(p.map.bottom() <= panel.bottom());
                     if (p.bar.wide > 0) CHECK(p.bar.x >= p.map.right());
                     CHECK(std::max(p.bar.right(), p.map.right()) <= panel.right());
+                    if (p.key_title.wide <= 0) continue;
+                    CHECK(p.key_title.y >= panel.y);
+                    CHECK(p.key_title.bottom() <= p.key_labels.y);
+                    CHECK(p.row_title.x >= panel.x);
+                    CHECK(p.row_title.right() <= p.row_labels.x);
                 }
+}
+
+TEST_CASE("in a low window the map has most of the height, and other panels stay", "[view]") {
+    struct Window {
+        float width, height, scale, map;
+    };
+    for (const auto& [width, height, scale, map] :
+         {Window{800, 500, 1, 210}, {640, 480, 1, 195}, {1600, 1000, 2, 420}, {1600, 1000, 1.9f, 420}}) {
+        CAPTURE(width, height, scale);
+        const Layout l = lay_out(width, height, scale, {{4, 8}});
+        for (const Box& box : {l.heads, l.focus, l.tokens, l.timeline, l.prompt}) CHECK(box.wide > 0);
+        CHECK(focus_places(l.focus, {0, 37, 0, 37}, 50 * scale, 50 * scale, scale).map.high >= map);
+        CHECK(lay_head_cells(l.heads, {4, 8}, scale).side() >= 16 * scale);
+    }
+    const Layout large = lay_out(1280, 800, 1, {{4, 8}}), small = lay_out(800, 500, 1, {{4, 8}});
+    CHECK(missing_panels(large, small) == "Cell, Statistics");
+    CHECK(missing_panels(small, large).empty());
+}
+
+TEST_CASE("cells of many heads are whole pixels, and larger in a large panel", "[view]") {
+    const HeadGrid grid{32, 32};
+    const LayoutWishes wishes{.heads = grid, .large_heads = true};
+    for (const float scale : {1.0f, 1.1f, 2.0f}) {
+        const Layout l = lay_out(1600 * scale, 1000 * scale, scale, {grid}),
+                     large = lay_out(1600 * scale, 1000 * scale, scale, wishes);
+        const HeadCells cells = lay_head_cells(l.heads, grid, scale), more = lay_head_cells(large.heads, grid, scale);
+        CHECK(cells.step == std::floor(cells.step));
+        CHECK(cells.gap == 0);  // at 10 pixels and less lines between cells would be all that is seen
+        CHECK(cells.at(31, 31).bottom() <= l.heads.bottom());
+        CHECK(cells.at(31, 31).right() <= l.heads.right());
+        CHECK(more.side() >= min_thumbnail * scale);
+        CHECK(more.at(31, 31).bottom() <= large.heads.bottom());
+        check_panels(large, 1600 * scale, 1000 * scale, scale);
+    }
+}
+
+TEST_CASE("a map of few columns is no sliver", "[view]") {
+    const Box narrow = fitted({0, 200, 0, 17}, {0, 0, 700, 500}), low = fitted({0, 17, 0, 200}, {0, 0, 700, 500});
+    CHECK(narrow.wide >= 0.45f * narrow.high);
+    CHECK(low.high >= 0.45f * low.wide);
+    const Box square = fitted({0, 37, 0, 37}, {0, 0, 700, 500});
+    CHECK(square.wide == square.high);
+}
+
+TEST_CASE("every statistic of a head says what it is", "[view]") {
+    for (int i = 0; i < head_statistic_count; ++i) {
+        const auto statistic = static_cast<HeadStatistic>(i);
+        INFO(name_of(statistic));
+        CHECK_FALSE(explanation_of(name_of(statistic)).empty());
+        CHECK(std::string(meaning_of_large(statistic)).size() > 5);
+    }
+    CHECK(explanation_of("no number").empty());
 }

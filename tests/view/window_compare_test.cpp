@@ -72,6 +72,9 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
 
     // ---- side by side
     REQUIRE(viewer.panes().size() == 2);
+    CHECK(viewer.panes()[0].map.box.wide == viewer.panes()[1].map.box.wide);
+    CHECK(viewer.panes()[1].places.row_labels.wide == 0);  // they are those of A
+    CHECK(run_name(b, state, true) == "B · q4 weights");   // as it was asked for
     user.settle();
     Image seen = window.screenshot();
     keep(seen, "compare-both");

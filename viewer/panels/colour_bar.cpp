@@ -80,7 +80,7 @@ void draw_histogram(const Ui& ui, const Box& box) {
 
 /// During a drag the colours span the new range on the old bar.
 void draw_colours(const Ui& ui, const Box& bar, const ValueRange& axis) {
-    const ColourTable& colours = colours_of(ui.state.colours);
+    const ColourTable& colours = colours_of(ui.state.colours, ui.palette.dark);
     const auto steps = static_cast<int>(bar.high);
     for (int i = 0; i < steps; ++i) {
         const float share = 1 - (static_cast<float>(i) + 0.5f) / static_cast<float>(steps);
@@ -90,10 +90,10 @@ void draw_colours(const Ui& ui, const Box& bar, const ValueRange& axis) {
     }
 }
 
-/// Unit of the bar if it does not show weights.
+/// What the bar shows.
 const char* unit_of(const Modifiers& m) {
     if (m.over_expected) return "× expected";
-    return m.value_weighted && !m.row_normalised ? "p·‖v‖" : "";
+    return m.value_weighted && !m.row_normalised ? "p·‖v‖" : "weight";
 }
 
 }  // namespace
@@ -103,9 +103,7 @@ void draw_colour_bar(const Ui& ui, const Box& box) {
     const bool histogram = box.wide > ui.px(2 * bar_histogram);
     const float counts = histogram ? ui.px(bar_histogram - 3) : 0;
     const Box bar{box.x + (histogram ? ui.px(bar_histogram) : 0), box.y, ui.px(14), box.high};
-    if (const char* unit = unit_of(ui.state.modifiers); *unit != '\0')
-        put_right(small(ui), ui.layout.focus.right() - ui.px(12), bar.y - 2.2f * ui.fonts.small.size, ui.palette.faint,
-                  unit);
+    put(small(ui), box.x, bar.y - 2.2f * ui.fonts.small.size, ui.palette.faint, unit_of(ui.state.modifiers));
     wheel(ui, bar);
     const ValueRange axis = ui.at.bar.value_or(ui.state.range);
     if (histogram) draw_histogram(ui, {box.x, box.y, counts, box.high});

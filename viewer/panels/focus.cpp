@@ -13,12 +13,12 @@ namespace vantage::view {
 namespace {
 
 /// Cells from label to label, so that labels do not overlap: 1, 2, 5, 10 …
-std::int64_t label_step(double pixels_per_cell, float line) {
+std::int64_t label_step(double pixels_per_cell, double line) {
     constexpr std::array<std::int64_t, 3> nice{1, 2, 5};
     constexpr std::int64_t maximum = 1'000'000'000'000;  // without rows, or without space
     for (std::int64_t power = 1; power < maximum; power *= 10) {
         for (const std::int64_t n : nice)
-            if (static_cast<double>(n * power) * pixels_per_cell >= static_cast<double>(line)) return n * power;
+            if (static_cast<double>(n * power) * pixels_per_cell >= line) return n * power;
     }
     return maximum;
 }
@@ -29,17 +29,25 @@ struct PaneUi : Ui {
     const MapView& map;
 };
 
-/// Calls `draw(cell, marked, thinned)` for the labels of an axis that are drawn: every so many, and the marked one.
+/// Calls `draw(cell, thinned)` for the labels of an axis that are drawn: every so many, and the marked one in place of
+/// those that it would overlap.
 template <class Draw>
-void each_label(double first, double last, double pixels, float line, std::int64_t count,
+void each_label(double first, double last, double pixels, double line, std::int64_t count,
                 std::optional<std::int64_t> marked, Draw draw) {
     if (pixels <= 0) return;  // an empty map
     const std::int64_t step = label_step(pixels, line);
     const auto begin = static_cast<std::int64_t>(std::floor(first));
     const std::int64_t end = std::min(static_cast<std::int64_t>(std::ceil(last)), count);
     for (std::int64_t cell = (begin + step - 1) / step * step; cell < end; cell += step)
-        draw(cell, marked == cell, step > 1);
-    if (marked && *marked % step != 0) draw(*marked, true, true);
+        if (!marked || static_cast<double>(std::abs(cell - *marked)) * pixels >= line) draw(cell, step > 1);
+    if (marked) draw(*marked, step > 1);
+}
+
+/// A label with the position of its token where labels are missing in between: then the words alone tell no place.
+std::string axis_label(const Face& face, const std::string& label, std::optional<std::int64_t> position, float room) {
+    if (!position) return fitted(face, label, room);
+    const std::string place = with_position("", *position);
+    return fitted(face, label, room - width_of(face, place)) + place;
 }
 
 std::string column_label(const Ui& ui, std::int64_t column) {
@@ -58,16 +66,17 @@ ImU32 label_colour(const Ui& ui, bool marked, Pin::Kind kind, std::int64_t token
 void draw_row_labels(const PaneUi& ui) {
     const Face& face = small(ui);
     const Box& box = ui.pane.places.row_labels;
+    if (box.wide <= 0) return;
     const double pixels = ui.map.pixels_per_row();
     const auto cell = ui.at.cell();
-    each_label(ui.map.part.first_row, ui.map.part.last_row, pixels, face.size * 1.15f, ui.map.rows,
-               cell ? std::optional(cell->first) : std::nullopt, [&](std::int64_t row, bool marked, bool thinned) {
+    each_label(ui.map.part.first_row, ui.map.part.last_row, pixels, label_pitch(face), ui.map.rows,
+               cell ? std::optional(cell->first) : std::nullopt, [&](std::int64_t row, bool thinned) {
                    const auto middle = ui.map.y_of(row) + static_cast<float>(pixels / 2);
                    if (middle < box.y || middle > box.bottom()) return;
-                   const std::string text = fitted(face, label_of(ui.focus.row_labels, row), box.wide);
-                   const float y = middle - face.size / 2;
-                   if (marked && thinned) fill({box.x, y - 1, box.wide, face.size + 3}, ui.palette.panel);
-                   put_right(face, box.right(), y, label_colour(ui, marked, Pin::Kind::query, row), text);
+                   const bool marked = cell && cell->first == row;
+                   const auto position = thinned && !ui.run.tokens.seen ? ui.focus.row_slots.token(row) : std::nullopt;
+                   put_right(face, box.right(), middle - face.size / 2, label_colour(ui, marked, Pin::Kind::query, row),
+                             axis_label(face, label_of(ui.focus.row_labels, row), position, box.wide));
                });
 }
 
@@ -76,15 +85,28 @@ void draw_column_labels(const PaneUi& ui) {
     const Box& box = ui.pane.places.key_labels;
     const double pixels = ui.map.pixels_per_column();
     const auto cell = ui.at.cell();
-    each_label(ui.map.part.first_column, ui.map.part.last_column, pixels, face.size * 1.15f, ui.map.columns,
-               cell ? std::optional(cell->second) : std::nullopt, [&](std::int64_t column, bool marked, bool thinned) {
+    each_label(ui.map.part.first_column, ui.map.part.last_column, pixels, label_pitch(face), ui.map.columns,
+               cell ? std::optional(cell->second) : std::nullopt, [&](std::int64_t column, bool thinned) {
                    const auto middle = ui.map.x_of(column) + static_cast<float>(pixels / 2);
                    if (middle < box.x || middle > box.right()) return;
-                   if (marked && thinned)
-                       fill({middle - face.size / 2 - 1, box.y, face.size + 3, box.high}, ui.palette.panel);
-                   const std::string text = fitted(face, column_label(ui, column), box.high);
-                   put_upwards(face, middle, box.bottom(), label_colour(ui, marked, Pin::Kind::key, column), text);
+                   const bool marked = cell && cell->second == column, key = ui.state.axis == KeyAxis::absolute;
+                   const auto position =
+                       thinned && key && !ui.run.tokens.seen ? ui.focus.key_slots.token(column) : std::nullopt;
+                   put_upwards(face, middle, box.bottom(), label_colour(ui, marked, Pin::Kind::key, column),
+                               axis_label(face, column_label(ui, column), position, box.high));
                });
+}
+
+/// What the axes are.
+void draw_axis_titles(const PaneUi& ui) {
+    const Face& face = small(ui);
+    const Box &rows = ui.pane.places.row_title, &keys = ui.pane.places.key_title;
+    if (keys.wide <= 0 || ui.map.box.high <= 0) return;
+    const std::string query = fitted(face, query_title, rows.high);
+    if (rows.wide > 0)
+        put_upwards(face, rows.x + rows.wide / 2 - ui.px(2), rows.y + width_of(face, query), ui.palette.ink, query);
+    const char* title = ui.state.axis == KeyAxis::relative ? distance_title : key_title;
+    put(face, keys.x, keys.y, ui.palette.ink, fitted(face, title, ui.pane.box.right() - keys.x - ui.px(12)));
 }
 
 std::string row_sum_text(const Ui& ui, std::int64_t slot) {
@@ -105,15 +127,16 @@ std::span<const OffRow> off_rows_between(const Ui& ui, double first, double last
                                         [&](const OffRow& off) { return slot(off) < last; })};
 }
 
-/// A strip between labels and map: green where rows sum to 1, red where one does not, grey where it is not known yet.
+/// A strip between labels and map: green where rows sum to 1, red and wider where one does not, grey where it is not
+/// known yet.
 void draw_row_sums(const PaneUi& ui) {
     if (ui.run.frame->rows_checked == 0) return;
     const MapView& map = ui.map;
     const Box strip{map.box.x - ui.px(5), map.box.y, ui.px(3), map.box.high};
-    const auto part = [&](double first, double last, ImU32 colour, float minimum) {
+    const auto part = [&](double first, double last, ImU32 colour, float minimum, float wider = 0) {
         const float top = std::clamp(map.y_of(first), strip.y, strip.bottom()),
                     bottom = std::clamp(map.y_of(last), strip.y, strip.bottom());
-        fill({strip.x, top, strip.wide, std::max(bottom - top, minimum)}, colour);
+        fill({strip.x - wider, top, strip.wide + wider, std::max(bottom - top, minimum)}, colour);
     };
     const auto checked =
         static_cast<double>(std::min(ui.focus.row_slots.slot_of(ui.run.frame->rows_checked), map.rows));
@@ -123,7 +146,7 @@ void draw_row_sums(const PaneUi& ui) {
     for (const OffRow& off : off_rows_between(ui, map.part.first_row - 1, map.part.last_row)) {
         const std::int64_t row = ui.focus.row_slots.slot_of(off.row);
         if (map.y_of(row + 1) < drawn_to + 1) continue;
-        part(static_cast<double>(row), static_cast<double>(row + 1), ui.palette.bad, ui.px(2));
+        part(static_cast<double>(row), static_cast<double>(row + 1), ui.palette.bad, ui.px(2), ui.px(4));
         drawn_to = map.y_of(row + 1);
     }
     const ImVec2 mouse = ImGui::GetIO().MousePos;
@@ -137,14 +160,14 @@ void draw_row_sums(const PaneUi& ui) {
     ImGui::SetTooltip("%s", row_sum_text(ui, row).c_str());
 }
 
-/// As many digits as fit, without the 0 before the point.
+/// The weight in a cell: all cells have as many decimals, as many as fit, without the 0 before the point.
 std::string number_for(const Face& face, float value, float room) {
-    std::string text;
-    for (int digits = 5; digits > 0; --digits) {
-        text = weight_text(value, digits);
-        if (text.starts_with("0.")) text.erase(0, 1);
-        if (width_of(face, text) <= room) return text;
-    }
+    const auto fit = std::clamp((room - width_of(face, ".")) / width_of(face, "0"), 1.0f, 5.0f);
+    const auto decimals = static_cast<int>(fit);
+    std::string text = format("{:.{}f}", value, decimals);
+    if (text.starts_with("0.")) text.erase(0, 1);
+    while (width_of(face, text) > room && text.find('.') != std::string::npos) text.pop_back();
+    if (text.ends_with('.')) text.pop_back();
     return text;
 }
 
@@ -163,7 +186,7 @@ float weight_at(const Ui& ui, bool of_b, std::int64_t row, std::int64_t column) 
 std::pair<float, Rgb> shown_at(const Ui& ui, ShownRuns shown, std::int64_t row, std::int64_t column) {
     if (shown != ShownRuns::difference) {
         const float value = weight_at(ui, shown == ShownRuns::b, row, column);
-        return {value, colour_at(ui.state.colours, std::isnan(value) ? 0 : ui.position(value))};
+        return {value, colour_at(ui.state.colours, std::isnan(value) ? 0 : ui.position(value), ui.palette.dark)};
     }
     const float change = weight_at(ui, true, row, column) - weight_at(ui, false, row, column);
     if (std::isnan(change)) return {change, {}};
@@ -187,6 +210,11 @@ void draw_weights(const PaneUi& ui) {
              column < std::min(map.columns, static_cast<std::int64_t>(std::ceil(map.part.last_column))); ++column) {
             const auto [value, colour] = shown_at(ui, shown, row, column);
             if (std::isnan(value)) continue;
+            // cut off at an edge, the tail of a number would be another number
+            const float x = map.x_of(column), y = map.y_of(row);
+            if (x < map.box.x - 1 || x + wide > map.box.right() + 1 || y < map.box.y - 1 ||
+                y + high > map.box.bottom() + 1)
+                continue;
             const std::string sign = shown != ShownRuns::difference || value == 0 ? "" : value < 0 ? "−" : "+";
             put_middle(face, map.x_of(column) + wide / 2, map.y_of(row) + (high - face.size) / 2, ink_on(colour),
                        sign + number_for(face, std::abs(value), wide - ui.px(5) - width_of(face, sign)));
@@ -219,11 +247,16 @@ void draw_marks(const PaneUi& ui) {
         const float x0 = ui.map.x_of(cell->second), x1 = ui.map.x_of(cell->second + 1);
         const float y0 = ui.map.y_of(cell->first), y1 = ui.map.y_of(cell->first + 1);
         const ImU32 hair = faded(ui.palette.accent, 0.55f);
-        const float xm = std::floor((x0 + x1) / 2), ym = std::floor((y0 + y1) / 2);
-        list.AddRectFilled({box.x, ym}, {x0, ym + 1}, hair);
-        list.AddRectFilled({x1, ym}, {box.right(), ym + 1}, hair);
-        list.AddRectFilled({xm, box.y}, {xm + 1, y0}, hair);
-        list.AddRectFilled({xm, y1}, {xm + 1, box.bottom()}, hair);
+        // Through the middle of the cells; along their edges where they have numbers.
+        const bool numbered = std::min(x1 - x0, y1 - y0) >= numbered_cell * ui.scale;
+        for (const float share : numbered ? std::array{0.0f, 1.0f} : std::array{0.5f, 0.5f}) {
+            const float xm = std::floor(x0 + (x1 - x0) * share), ym = std::floor(y0 + (y1 - y0) * share);
+            list.AddRectFilled({box.x, ym}, {x0, ym + 1}, hair);
+            list.AddRectFilled({x1, ym}, {box.right(), ym + 1}, hair);
+            list.AddRectFilled({xm, box.y}, {xm + 1, y0}, hair);
+            list.AddRectFilled({xm, y1}, {xm + 1, box.bottom()}, hair);
+            if (!numbered) break;
+        }
         list.AddRect({x0, y0}, {std::max(x1, x0 + 2), std::max(y1, y0 + 2)}, ui.palette.accent, 0, 0, ui.px(1.5f));
     }
     list.PopClipRect();
@@ -286,14 +319,15 @@ std::string what_is_shown(const Ui& ui) {
         return format("p {:.5f} · “", r->weight) + label_of(ui.focus.row_labels, ui.focus.row_slots.slot_of(r->query)) +
                "” attends to “" + label_of(ui.focus.key_labels, ui.focus.key_slots.slot_of(r->key)) + "”";
     const Modifiers& m = ui.state.modifiers;
-    std::string text = std::string(name_of(ui.state.scale)) + " scale · " + name_of(ui.state.pooling);
+    std::string text = std::string(name_of(ui.state.scale)) + " scale";
     if (m.sink_off) text += " · first token excluded";
     if (m.row_normalised) text += " · rows normalised by maximum";
     if (m.value_weighted) text += " · p·‖v‖";
     if (m.over_expected) text += " · observed / expected";
     if (ui.state.axis == KeyAxis::relative) text += " · relative positions";
     if (ui.run.frame->map.level > 0)
-        text += format(" · {} × {} weights per cell", 1 << ui.run.frame->map.level, 1 << ui.run.frame->map.level);
+        text += format(" · {} of {} × {} weights per cell", name_of(ui.state.pooling), 1 << ui.run.frame->map.level,
+                       1 << ui.run.frame->map.level);
     if (ui.run.frame->map.progress < 1) text += format(" · refining {:.0f} %", 100 * ui.run.frame->map.progress);
     return text;
 }
@@ -345,6 +379,7 @@ void draw_pane(const PaneUi& ui) {
     draw_marks(ui);
     draw_row_labels(ui);
     draw_column_labels(ui);
+    draw_axis_titles(ui);
     if (!pane.last) return;
     if (pane.shown == ShownRuns::difference)
         draw_difference_bar(ui, pane.places.bar);
@@ -358,7 +393,8 @@ void draw_focus(const Ui& ui, const std::vector<Pane>& panes) {
     const Box& box = ui.layout.focus;
     const Panel panel("focus", box);
     if (!panel) return;
-    heading(ui, box, head_name(ui.focus.head), what_is_shown(ui));
+    const float below = heading(ui, box, head_name(ui.focus.head), what_is_shown(ui));
+    explain_number(ui, {box.x + box.wide / 2, box.y, box.wide / 2, below - box.y}, "scale");
     if (panes.front().map.rows == 0)
         return put_middle(regular(ui), box.x + box.wide / 2, box.y + box.high / 2, ui.palette.faint,
                           "The model is reading the prompt …");

@@ -4,6 +4,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
+#include "viewer/panels/explanations.h"
 #include "viewer/panels/map_drawing.h"
 #include "viewer/panels/moves.h"
 #include "viewer/panels/panels.h"
@@ -12,28 +13,8 @@
 namespace vantage::view {
 namespace {
 
-struct HeadCells {
-    Box box;
-    float cell = 0, gap = 0, left = 0;
-    std::int64_t rows = 0, columns = 0;
-    Box at(std::int64_t row, std::int64_t column) const {
-        const float step = cell + gap;
-        return {std::round(left + static_cast<float>(column) * step),
-                std::round(box.y + static_cast<float>(row) * step), std::max(1.0f, std::floor(cell)),
-                std::max(1.0f, std::floor(cell))};
-    }
-};
-
-HeadCells cells_of(const Ui& ui, const Box& box) {
-    const auto [rows, columns] = head_grid(ui.run.live);
-    HeadCells cells{.box = box, .rows = rows, .columns = columns};
-    const float wide = box.wide / static_cast<float>(columns), high = box.high / static_cast<float>(rows);
-    const float step = std::min({wide, high, ui.px(64)});
-    cells.gap = step > ui.px(8) ? ui.px(2) : 0;
-    cells.cell = step - cells.gap;
-    cells.left = box.x + (box.wide - step * static_cast<float>(columns)) / 2;
-    return cells;
-}
+/// "4 layers × 8 heads"; of an encoder–decoder the rows of the grid are named one by one.
+std::string size_text(const ModelInfo& info) { return format("{} layers × {} heads", info.layers, info.heads); }
 
 std::string value_text(const Ui& ui, std::size_t head) {
     if (head >= ui.heads.size()) return "–";
@@ -67,7 +48,20 @@ void draw_cell(const Ui& ui, const Box& box, std::size_t head, std::pair<double,
     const double value = head < ui.heads.size() ? ui.heads[head][ui.state.statistic] : NAN;
     if (std::isnan(value)) return fill(box, ui.palette.raised, ui.px(2));
     const double share = range.second > range.first ? (value - range.first) / (range.second - range.first) : 0.5;
-    fill(box, packed(colour_at(ui.state.colours, static_cast<float>(share))), ui.px(2));
+    const Rgb colour = colour_at(ui.state.colours, static_cast<float>(share), ui.palette.dark);
+    fill(box, packed(colour), box.wide >= ui.px(10) ? ui.px(2) : 0);
+    if (ui.state.order == HeadOrder::index) return;
+    const HeadId& id = ui.run.live.heads()[head];
+    const std::string name = format("{}.{}", layer_label(id), id.head);
+    if (width_of(small(ui), name) <= box.wide)
+        put_middle(small(ui), box.x + box.wide / 2, box.y + (box.high - ui.fonts.small.size) / 2, ink_on(colour), name);
+}
+
+/// A light frame on a dark one is visible on every colour; around small cells it leaves their neighbours visible.
+void mark_cell(const Ui& ui, const Box& cell, ImU32 colour) {
+    if (cell.wide >= ui.px(10)) return outline(cell.inset(-ui.px(2)), colour, ui.px(2), ui.px(3));
+    outline(cell.inset(-2), ui.palette.panel, 1);
+    outline(cell.inset(-1), colour, 1);
 }
 
 /// Frames heads that share keys and values.
@@ -83,32 +77,60 @@ void draw_groups(const Ui& ui, const HeadCells& cells) {
     }
 }
 
-void draw_axis(const Ui& ui, const HeadCells& cells, const HeadOrderCells& order, const Box& box) {
-    if (ui.state.order != HeadOrder::index) return;
+void draw_axis(const Ui& ui, const HeadCells& cells, const HeadOrderCells& order) {
     const Face face = small(ui);
-    const float step = cells.cell + cells.gap;
-    const auto every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(face.size * 1.3f / step)));
-    for (std::int64_t row = 0; row < cells.rows; row += every) {
-        const HeadId& head = ui.run.live.heads()[at(order, row * cells.columns).value_or(0)];
-        put_right(face, cells.left - ui.px(6), cells.at(row, 0).y + (cells.cell - face.size) / 2, ui.palette.faint,
-                  layer_label(head));
+    const bool sorted = ui.state.order == HeadOrder::value;
+    const auto every = [&](float room) {
+        return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(room / cells.step)));
+    };
+    const std::int64_t row_step = every(face.size * 1.3f), column_step = every(width_of(face, "H00") + ui.px(4));
+    for (std::int64_t row = 0; row < cells.rows; row += row_step) {
+        const HeadId& head = ui.run.live.heads()[vantage::at(order, row * cells.columns).value_or(0)];
+        const std::string name = sorted ? format("{}.", row * cells.columns + 1) : layer_name(head);
+        put_right(face, cells.left - ui.px(6), cells.at(row, 0).y + (cells.side() - face.size) / 2, ui.palette.faint,
+                  name);
     }
-    for (std::int64_t column = 0; column < cells.columns; column += every)
-        put_middle(face, cells.at(0, column).x + cells.cell / 2, box.y - face.size - ui.px(5), ui.palette.faint,
-                   std::to_string(column));
+    for (std::int64_t column = 0; column < cells.columns && !sorted; column += column_step)
+        put_middle(face, cells.at(0, column).x + cells.side() / 2, cells.box.y - face.size - ui.px(5), ui.palette.faint,
+                   format("H{}", column));
 }
 
-void draw_scale(const Ui& ui, const Box& box, std::pair<double, double> range) {
-    const Box bar{box.x, box.bottom() - ui.px(8), box.wide, ui.px(8)};
-    const ColourTable& colours = colours_of(ui.state.colours);
+/// What the colours of the cells are.
+struct Legend {
+    const ColourTable& colours;
+    std::string name, low, high, meaning;
+};
+
+Legend legend_of(const Ui& ui, std::pair<double, double> range) {
+    const bool dark = ui.palette.dark;
+    const ColourTable& colours = colours_of(ui.state.colours, dark);
+    const std::string more = dark ? "brighter: " : "darker: ";
+    if (!ui.state.mini_maps)
+        return {colours, shown_name(ui.state.statistic, ui.run.live), format("{:.2g}", range.first),
+                format("{:.2g}", range.second), more + meaning_of_large(ui.state.statistic)};
+    if (ui.focus.two && ui.focus.two->shown == ShownRuns::difference)
+        return {difference_colours(dark), "B − A", format("−{:.2g}", ui.state.difference_max),
+                format("+{:.2g}", ui.state.difference_max), "each cell: a head's whole map"};
+    const auto [ends, scale] = thumbnail_scale(ui.state);
+    return {colours, format("weight, {} scale", name_of(scale)), format("{:.2g}", ends.min), format("{:.2g}", ends.max),
+            "each cell: a head's whole map"};
+}
+
+void draw_legend(const Ui& ui, const Box& panel, const Legend& legend) {
+    const Face face = small(ui);
+    const float left = panel.x + ui.px(12), wide = panel.wide - ui.px(24), line = face.size;
+    const float caption = panel.bottom() - ui.px(11) - line;
+    const Box bar{left, caption - ui.px(6 + 8), wide, ui.px(8)};
     const auto steps = static_cast<int>(bar.wide);
     for (int i = 0; i < steps; ++i)
         fill({bar.x + static_cast<float>(i), bar.y, 1, bar.high},
-             packed(at(colours, i * 255 / std::max(1, steps - 1))));
-    const float y = bar.y - ui.fonts.small.size - ui.px(5);
-    put(small(ui), bar.x, y, ui.palette.faint, format("{:.2g}", range.first));
-    put_right(small(ui), bar.right(), y, ui.palette.faint, format("{:.2g}", range.second));
-    put_middle(small(ui), bar.x + bar.wide / 2, y, ui.palette.ink, shown_name(ui.state.statistic, ui.run.live));
+             packed(at(legend.colours, i * 255 / std::max(1, steps - 1))));
+    const float y = bar.y - line - ui.px(5);
+    put(face, bar.x, y, ui.palette.faint, legend.low);
+    put_right(face, bar.right(), y, ui.palette.faint, legend.high);
+    put_middle(face, bar.x + bar.wide / 2, y, ui.palette.ink, legend.name);
+    put(face, left, caption, ui.palette.faint, fitted(face, legend.meaning, wide));
+    if (!ui.state.mini_maps) explain_number(ui, {left, y, wide, panel.bottom() - y}, legend.name);
 }
 
 }  // namespace
@@ -161,22 +183,20 @@ void draw_head_map(const Ui& ui) {
     const Box& box = ui.layout.heads;
     const Panel panel("heads", box);
     if (!panel) return;
-    const ModelInfo& info = ui.run.live.model().info();
-    const float top = heading(ui, box, "Heads", format("{} layers × {}", info.layers, info.heads));
-    const float label = ui.px(26);
-    const Box room{box.x + ui.px(12) + label, top + ui.px(18), box.wide - ui.px(24) - label,
-                   box.bottom() - top - ui.px(18) - ui.px(52)};
-    const HeadCells cells = cells_of(ui, room);
+    heading(ui, box, "Heads",
+            ui.state.order == HeadOrder::value ? "sorted, largest first" : size_text(ui.run.live.model().info()));
+    const HeadCells cells = lay_head_cells(box, head_grid(ui.run.live), ui.scale);
     const HeadOrderCells order = head_cells(ui.run.live, ui.state, ui.heads);
     const std::pair<double, double> range = range_of(ui.heads, ui.state.statistic);
-    draw_axis(ui, cells, order, room);
+    draw_axis(ui, cells, order);
+    std::optional<Box> focused;
     for (std::size_t i = 0; i < order.size(); ++i) {
         if (!order[i]) continue;
         const auto place = static_cast<std::int64_t>(i);
         const Box cell = cells.at(place / cells.columns, place % cells.columns);
         const HeadId& head = ui.run.live.heads()[*order[i]];
         draw_cell(ui, cell, *order[i], range);
-        if (head == ui.focus.head) outline(cell.inset(-ui.px(2)), ui.palette.accent, ui.px(2), ui.px(3));
+        if (head == ui.focus.head) focused = cell;
         if (!is_pointed_at(cell.inset(-cells.gap / 2))) continue;
         outline(cell.inset(-1), ui.palette.strong, 1, ui.px(2));
         ImGui::SetTooltip("%s\n%s %s", head_name(head).c_str(), shown_name(ui.state.statistic, ui.run.live).c_str(),
@@ -187,7 +207,8 @@ void draw_head_map(const Ui& ui) {
         }
     }
     draw_groups(ui, cells);
-    draw_scale(ui, {box.x + ui.px(12), box.y, box.wide - ui.px(24), box.high - ui.px(12)}, range);
+    if (focused) mark_cell(ui, *focused, ui.palette.accent);
+    draw_legend(ui, box, legend_of(ui, range));
 }
 
 }  // namespace vantage::view

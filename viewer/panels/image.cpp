@@ -78,7 +78,7 @@ void draw_lines_over(const Ui& ui, const Patches& patches, const Box& chip, std:
 
 /// [CLS] has no place in the image and is below it.
 void draw_class(const Ui& ui, const Box& chip, float right, float weight, bool query) {
-    const Rgb colour = colour_at(ui.state.colours, std::isnan(weight) ? 0 : ui.position(weight));
+    const Rgb colour = colour_at(ui.state.colours, std::isnan(weight) ? 0 : ui.position(weight), ui.palette.dark);
     fill(chip, packed(colour), ui.px(3));
     put_middle(small(ui), chip.x + chip.wide / 2, chip.y + (chip.high - ui.fonts.small.size) / 2, ink_on(colour),
                label_of(ui.focus.row_labels, 0));
@@ -109,7 +109,8 @@ void draw_image(const Ui& ui) {
     const auto weight = [&](std::int64_t token) { return read != nullptr ? read->at(query, token) : NAN; };
     for (std::int64_t token = 1; token <= patches.count(); ++token)
         if (const float read_there = weight(token); !std::isnan(read_there))
-            fill(patches.of(token), packed(colour_at(ui.state.colours, ui.position(read_there)), over_the_picture));
+            fill(patches.of(token),
+                 packed(colour_at(ui.state.colours, ui.position(read_there), ui.palette.dark), over_the_picture));
     if (const auto [right, down] = std::exchange(ui.at.text_step, {}); right != 0 || down != 0)
         ui.at.picked_token = std::clamp<std::int64_t>(
             ui.at.query(ui.state, ui.run.frame->rows) + right + down * patches.columns, 0, patches.count());

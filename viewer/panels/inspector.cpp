@@ -21,6 +21,7 @@ public:
         const Face face = strong ? bold(ui_) : regular(ui_);
         put_right(face, right, y_, strong ? ui_.palette.strong : ui_.palette.ink,
                   fitted(face, value, right - end - ui_.px(10)));
+        explain_number(ui_, {box_.x, y_, box_.wide, ui_.fonts.regular.size + ui_.px(6)}, name);
         y_ += ui_.fonts.regular.size + ui_.px(6);
     }
     void bar(std::string_view name, double share, ImU32 colour) {
@@ -29,7 +30,8 @@ public:
         fill({left, y_, wide * static_cast<float>(std::clamp(share, 0.0, 1.0)), high}, faded(colour, 0.28f), ui_.px(3));
         put(regular(ui_), left + ui_.px(6), y_ + ui_.px(2), ui_.palette.ink,
             fitted(regular(ui_), name, wide - ui_.px(12)));
-        put_right(regular(ui_), right, y_ + ui_.px(2), ui_.palette.ink, weight_text(static_cast<float>(share), 3));
+        put_right(regular(ui_), right, y_ + ui_.px(2), ui_.palette.ink,
+                  share < 5e-4 ? "< 0.001" : format("{:.3f}", share));
         y_ += high + ui_.px(3);
     }
     void rule() {
@@ -90,7 +92,8 @@ void show_cell(const Ui& ui, Lines& lines, const CellReading& r) {
     lines.title("“" + label_of(ui.focus.row_labels, row) + "” attends to");
     for (const CellReading::Top& top : r.top) {
         if (!lines.room() || top.weight <= 0) break;
-        lines.bar(label_of(ui.focus.key_labels, ui.focus.key_slots.slot_of(top.key)), static_cast<double>(top.weight),
+        const std::string label = label_of(ui.focus.key_labels, ui.focus.key_slots.slot_of(top.key));
+        lines.bar(ui.run.tokens.seen ? label : with_position(label, top.key), static_cast<double>(top.weight),
                   ui.palette.accent);
     }
 }

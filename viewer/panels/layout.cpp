@@ -7,8 +7,10 @@
 namespace vantage::view {
 namespace {
 
-constexpr float gap = 8, min_map = 180;
-constexpr float bar_gap = 14, bar_alone = 63;  // gap before the colour bar; its width with numbers
+constexpr float gap = 8, min_map = 240;
+constexpr float low_window = 560, heads_from = 584;  // heights below it are low; widths with room for the heads
+constexpr float min_heads = 160, text_beside = 96;   // heights of the heads, and of the text below them
+constexpr float bar_gap = 14, bar_alone = 63;        // gap before the colour bar; its width with numbers
 
 /// Heights of the panels below the map, at a scale of 1; 0: removed.
 struct Heights {
@@ -17,9 +19,18 @@ struct Heights {
 
 float text_height(float lines) { return text_above + text_below + lines * text_line; }
 
+/// Where the text or the image is.
+enum class TextPlace : std::uint8_t { below_map, below_heads, above_inspector };
+
+TextPlace text_place(float wide, float high, const LayoutWishes& wishes) {
+    if (wishes.image) return wide < 844 ? TextPlace::below_map : TextPlace::above_inspector;
+    return wide >= heads_from && high < low_window && !wishes.large_heads ? TextPlace::below_heads
+                                                                          : TextPlace::below_map;
+}
+
 /// Fills the space that the map leaves, most important panels first.
-Heights share_out(float height, const LayoutWishes& wishes, bool image_below) {
-    float left = height - min_map;
+Heights share_out(float height, const LayoutWishes& wishes, TextPlace text) {
+    float left = height - (text == TextPlace::below_heads ? min_heads + gap + text_beside : min_map);
     bool full = false;
     const auto take = [&](float high) {
         full = full || left < high + gap;  // then less important panels are removed, too
@@ -30,43 +41,66 @@ Heights share_out(float height, const LayoutWishes& wishes, bool image_below) {
     const float few = wishes.two_texts ? 3 : 1, max_lines = few + 3;  // lines
     Heights h;
     if (wishes.prompt) h.prompt = std::max(take(44), 44.0f);
-    if (wishes.image) {
-        if (image_below) h.tokens = take(120);
-    } else {
-        h.tokens = take(text_height(few));
-        h.timeline = take(58);
-    }
+    if (text == TextPlace::below_map) h.tokens = take(wishes.image ? 120 : text_height(few));
+    if (!wishes.image) h.timeline = take(height < low_window ? 30 : 58);
     if (!wishes.prompt) h.prompt = take(44);
     if (wishes.image && h.tokens > 0) h.tokens += std::clamp(height * 0.42f - 120, 0.0f, std::max(0.0f, left));
     if (wishes.image || h.tokens <= 0) return h;
     for (float lines = few + 1; lines <= max_lines && left >= text_line; ++lines) {
-        if (lines > few + 1 && text_height(lines) > height * 0.16f) break;
+        if (text_height(lines) > height * 0.13f) break;
         left -= text_line;
         h.tokens = text_height(lines);
     }
     return h;
 }
 
-/// Heads and statistics at the left, the inspector at the right, the map in between.
-void lay_columns(Layout& l, float scale, const LayoutWishes& wishes, const Box& room) {
+constexpr float heads_above = 54, heads_below = 70, heads_beside = 50;  // of the panel, around the grid
+
+/// The left column: the heads, and below them their statistics or the text.
+void lay_heads(Layout& l, float scale, const LayoutWishes& wishes, const Box& column, TextPlace text) {
+    const auto px = [&](float logical) { return std::round(logical * scale); };
+    // The grid takes what square cells need and leaves room for what is below.
+    const float cell = std::min((column.wide - px(heads_beside)) / static_cast<float>(wishes.heads.columns), px(64));
+    const float needed = px(heads_above + heads_below) + cell * static_cast<float>(wishes.heads.rows);
+    const bool text_below = text == TextPlace::below_heads && column.high >= px(min_heads + gap + text_beside);
+    const bool numbers = !text_below && !wishes.large_heads && column.high >= px(min_heads + 258);
+    const float below = text_below ? px(gap + text_beside) : numbers ? px(258) : 0;
+    l.heads = column;
+    if (below <= 0) return;
+    l.heads.high = std::round(std::max(px(min_heads), std::min(needed, column.high - below)));
+    Box& rest = text_below ? l.tokens : l.numbers;
+    rest = {column.x, l.heads.bottom() + px(gap), column.wide, column.high - l.heads.high - px(gap)};
+}
+
+/// Heads at the left, the inspector at the right, the map in between.
+void lay_columns(Layout& l, float scale, const LayoutWishes& wishes, const Box& room, TextPlace text) {
     const auto px = [&](float logical) { return std::round(logical * scale); };
     const float side = room.wide < px(1164) ? px(236) : px(284);
-    const bool inspector = room.wide >= px(844), heads = room.wide >= px(584), numbers = room.high >= px(400);
-    // The grid takes what square cells need and leaves room for the statistics.
-    const float cell = std::min((side - px(50)) / static_cast<float>(wishes.heads.columns), px(64));
-    const float needed = px(112) + cell * static_cast<float>(wishes.heads.rows);
-    const float heads_high = numbers ? std::clamp(needed, px(150), room.high - px(258)) : room.high;
+    const bool heads = room.wide >= px(heads_from);
+    float left = side;
+    if (wishes.large_heads) {
+        const float cell =
+            std::min((room.high - px(heads_above + heads_below)) / static_cast<float>(wishes.heads.rows), px(64));
+        left = std::round(std::clamp(px(heads_beside) + cell * static_cast<float>(wishes.heads.columns), side,
+                                     std::max(side, room.wide - px(320))));
+    }
+    const bool inspector = room.wide >= px(844) && room.wide - left - side >= px(336);
     l.focus = room;
     if (heads) {
-        l.heads = {room.x, room.y, side, heads_high};
-        if (numbers) l.numbers = {room.x, l.heads.bottom() + px(gap), side, room.high - heads_high - px(gap)};
-        l.focus.x += side + px(gap), l.focus.wide -= side + px(gap);
+        lay_heads(l, scale, wishes, {room.x, room.y, left, room.high}, text);
+        l.focus.x += left + px(gap), l.focus.wide -= left + px(gap);
     }
     if (!inspector) return;
-    l.inspector = {room.right() - side, room.y, side, room.high};
-    l.focus.wide -= side + px(gap);
+    // An image has as much of the width as the map can spare, and of the height as the numbers of the cell can.
+    constexpr float cell_numbers = 310, above_and_below = 44;
+    const float high = std::round(std::max(room.high * 0.4f, room.high - px(cell_numbers)));
+    const float right =
+        !wishes.image ? side
+                      : std::round(std::clamp(std::min(room.wide * 0.3f, high - px(above_and_below)), side, px(480)));
+    l.inspector = {room.right() - right, room.y, right, room.high};
+    l.focus.wide -= right + px(gap);
     if (!wishes.image) return;
-    l.tokens = {l.inspector.x, room.y, side, std::min(side + px(44), room.high / 2)};
+    l.tokens = {l.inspector.x, room.y, right, std::min(right + px(above_and_below), high)};
     l.inspector.y = l.tokens.bottom() + px(gap);
     l.inspector.high = room.high - l.tokens.high - px(gap);
 }
@@ -80,7 +114,8 @@ Layout lay_out(float width, float height, float scale, const LayoutWishes& wishe
     if (l.too_small) return l;
     l.bar = {0, 0, width, px(36)};
     Box room{px(gap), l.bar.bottom() + px(gap), width - 2 * px(gap), height - l.bar.high - 2 * px(gap)};
-    const Heights h = share_out(room.high / scale, wishes, room.wide < px(844));
+    const TextPlace text = text_place(room.wide / scale, room.high / scale, wishes);
+    const Heights h = share_out(room.high / scale, wishes, text);
     const auto from_below = [&](Box& panel, float high) {
         if (high <= 0) return;
         panel = {room.x, room.bottom() - px(high), room.wide, px(high)};
@@ -89,14 +124,46 @@ Layout lay_out(float width, float height, float scale, const LayoutWishes& wishe
     from_below(l.prompt, h.prompt);
     from_below(l.timeline, h.timeline);
     from_below(l.tokens, h.tokens);
-    lay_columns(l, scale, wishes, room);
+    lay_columns(l, scale, wishes, room, text);
     return l;
+}
+
+std::string missing_panels(const Layout& before, const Layout& now) {
+    struct Named {
+        const char* name;
+        Box Layout::*box;
+    };
+    static constexpr Named panels[] = {{"Cell", &Layout::inspector},     {"Heads", &Layout::heads},
+                                       {"Statistics", &Layout::numbers}, {"Text", &Layout::tokens},
+                                       {"Time", &Layout::timeline},      {"Prompt", &Layout::prompt}};
+    std::string names;
+    for (const auto& [name, box] : panels)
+        if ((before.*box).wide > 0 && (now.*box).wide <= 0) names += (names.empty() ? "" : ", ") + std::string(name);
+    return names;
+}
+
+HeadCells lay_head_cells(const Box& panel, const HeadGrid& grid, float scale) {
+    const auto px = [&](float logical) { return std::round(logical * scale); };
+    const float label = px(26);
+    HeadCells cells{.rows = grid.rows, .columns = grid.columns};
+    cells.box = {panel.x + px(12) + label, panel.y + px(heads_above), std::max(0.0f, panel.wide - px(heads_beside)),
+                 std::max(0.0f, panel.high - px(heads_above + heads_below))};
+    const float wide = cells.box.wide / static_cast<float>(grid.columns),
+                high = cells.box.high / static_cast<float>(grid.rows);
+    cells.step = std::max(1.0f, std::floor(std::min({wide, high, px(64)})));
+    cells.gap = cells.step >= px(10) ? px(2) : 0;  // between smaller cells it would be a pattern of its own
+    cells.left = std::round(cells.box.x + (cells.box.wide - cells.step * static_cast<float>(grid.columns)) / 2);
+    return cells;
 }
 
 float focus_bar_width(float panel_wide, float scale) {
     const float wide = panel_wide / scale;
-    const float bar = wide >= 380 ? bar_alone + bar_histogram : wide >= 220 ? bar_alone : 0;
+    const float bar = wide >= 440 ? bar_alone + bar_histogram : wide >= 220 ? bar_alone : 0;
     return bar > 0 ? std::round(scale * bar) + std::round(scale * bar_gap) : 0;
+}
+
+float row_label_width(float panel_wide, float longest, float scale) {
+    return std::round(std::min({longest, std::round(110 * scale), (panel_wide - std::round(24 * scale)) / 4}));
 }
 
 Box image_place(const Box& panel, int wide, int high, float scale) {
@@ -110,15 +177,20 @@ Box image_place(const Box& panel, int wide, int high, float scale) {
 FocusPlaces focus_places(const Box& panel, const Rectangle& part, float row_label, float key_label, float scale) {
     const auto px = [&](float logical) { return std::round(logical * scale); };
     const Box inside{panel.x + px(12), panel.y + px(40), panel.wide - px(24), panel.high - px(52)};
-    // In a small panel labels get at most a fifth and are shortened.
+    // In a small panel labels get at most a quarter and are shortened; in a very small one the axes have no titles.
     const float gap = px(6), bar = focus_bar_width(panel.wide, scale);
-    const float left = std::round(std::min({row_label, px(110), inside.wide / 5})) + gap,
-                above = std::round(std::min({key_label, px(92), inside.high / 4})) + gap;
+    const float title = std::min(panel.wide, panel.high) >= px(190) ? px(18) : 0;
+    const float left = row_label_width(panel.wide, row_label, scale) + gap + title,
+                above = std::round(std::min({key_label, px(92), inside.high / 4})) + gap + title;
     const Box room{inside.x + left, inside.y + above, inside.wide - left - bar, inside.high - above};
     FocusPlaces places;
     places.map = fitted(part, room);
-    places.row_labels = {places.map.x - left, places.map.y, left - gap, places.map.high};
-    places.key_labels = {places.map.x, places.map.y - above, places.map.wide, above - gap};
+    places.row_labels = {places.map.x - left + title, places.map.y, left - gap - title, places.map.high};
+    places.key_labels = {places.map.x, places.map.y - above + title, places.map.wide, above - gap - title};
+    if (title > 0) {
+        places.row_title = {places.map.x - left, places.map.y, title, places.map.high};
+        places.key_title = {places.map.x, places.map.y - above, places.map.wide, title};
+    }
     if (bar > 0)
         places.bar = {places.map.right() + px(bar_gap), places.map.y, bar - px(bar_gap),
                       std::min(std::max(places.map.high, std::min(room.high, px(120))), px(420))};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 
 #include "viewer/data/view_state.h"
 
@@ -34,14 +35,31 @@ struct LayoutWishes {
     bool image = false;      ///< in place of the text; then there is no timeline
     bool two_texts = false;  ///< of cross-attention
     bool prompt = false;     ///< being edited: it is placed first
+    bool large_heads = false;
 };
 
 inline constexpr float min_width = 300, min_height = 180;  ///< of a window, at a scale of 1
 
 /// Layout of a window of this many pixels. The map keeps its space. Other panels are removed in this order: in width
-/// the inspector, then the heads; in height the prompt, then the timeline, then the text. An image is above the
-/// inspector.
+/// the inspector, then the heads; in height the prompt, then the timeline, then the text. In a low window the text is
+/// below the heads, in place of the statistics, and the timeline is one line. An image is above the inspector.
 Layout lay_out(float width, float height, float scale, const LayoutWishes& wishes);
+/// The panels that one layout has and the other has not: "Statistics, Time"; empty if there are none.
+std::string missing_panels(const Layout& before, const Layout& now);
+
+/// Cells of the head grid: whole pixels, without gaps where they are small.
+struct HeadCells {
+    Box box;
+    float step = 0, gap = 0, left = 0;
+    std::int64_t rows = 0, columns = 0;
+    float side() const { return step - gap; }
+    Box at(std::int64_t row, std::int64_t column) const {
+        return {left + static_cast<float>(column) * step, box.y + static_cast<float>(row) * step, side(), side()};
+    }
+};
+/// The largest cells of a grid in the panel of the heads.
+HeadCells lay_head_cells(const Box& panel, const HeadGrid& grid, float scale);
+inline constexpr float min_thumbnail = 15;  ///< pixels, at a scale of 1, from which a thumbnail shows something
 
 /// Height of a line of text; space above the first line in the panel; space below the last.
 inline constexpr float text_line = 26, text_above = 36, text_below = 8;
@@ -52,10 +70,13 @@ Box image_place(const Box& panel, int wide, int high, float scale);
 /// The focused head's map in its panel, its labels and its colour bar.
 struct FocusPlaces {
     Box map, row_labels, key_labels;
-    Box bar;  ///< empty if the panel has no room for it
+    Box row_title, key_title;  ///< what the axes are; empty if the panel has no room for them
+    Box bar;                   ///< empty if the panel has no room for it
 };
 /// Width of the colour bar with its margin, in a panel of this width: with a histogram, without one, or 0.
 float focus_bar_width(float panel_wide, float scale);
+/// Width of row labels, in a panel of this width.
+float row_label_width(float panel_wide, float longest, float scale);
 inline constexpr float bar_histogram = 37;  ///< width of the histogram in it
 /// Label widths are those of the longest label, in pixels.
 FocusPlaces focus_places(const Box& panel, const Rectangle& part, float row_label, float key_label, float scale);

@@ -7,6 +7,11 @@
 
 namespace vantage::view {
 
+std::pair<ValueRange, AttentionScale> thumbnail_scale(const ViewState& state) {
+    if (default_range(state.modifiers) != ValueRange{}) return {{}, default_scale({})};
+    return {state.range, state.scale};
+}
+
 void draw_map(const Ui& ui, const MapDrawing& drawing) {
     if (drawing.map == 0) return;
     params::ViewAreaParams p{};
@@ -23,9 +28,10 @@ void draw_map(const Ui& ui, const MapDrawing& drawing) {
     p.rows = static_cast<float>(drawing.part.rows());
     p.columns = static_cast<float>(drawing.part.columns());
     p.bar = scale_params(ui.state.scale, difference ? ValueRange{0, ui.state.difference_max} : ui.state.range);
-    // Small maps are of plain weights, whatever the bar measures.
-    if (drawing.mini_map >= 0 && !difference && default_range(ui.state.modifiers) != ValueRange{})
-        p.bar = scale_params(default_scale({}), {});
+    if (drawing.mini_map >= 0 && !difference) {
+        const auto [range, scale] = thumbnail_scale(ui.state);
+        p.bar = scale_params(scale, range);
+    }
     p.peak = ui.state.pooling == CellPooling::peak ? 1 : 0;
     p.mini_map = u32(drawing.mini_map + 1);
     p.hide_future = drawing.hide_future ? 1 : 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "viewer/panels/ui.h"
 
@@ -15,6 +16,8 @@ struct MapDrawing {
     std::int64_t mini_map = -1;  ///< number of the head
     bool hide_future = false;    ///< of a mini-map: columns beyond the row hold nothing
 };
+/// Range and scale of the thumbnails: they show plain weights, whatever the map shows.
+std::pair<ValueRange, AttentionScale> thumbnail_scale(const ViewState& state);
 void draw_map(const Ui& ui, const MapDrawing& drawing);
 
 }  // namespace vantage::view

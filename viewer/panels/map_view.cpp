@@ -60,12 +60,14 @@ Rectangle showing(const Rectangle& part, std::int64_t row, std::int64_t column, 
 
 Box fitted(const Rectangle& part, const Box& area) {
     if (part.rows() <= 0 || part.columns() <= 0 || area.wide <= 0 || area.high <= 0) return {area.x, area.y, 0, 0};
-    const double cell =
-        std::min(static_cast<double>(area.wide) / part.columns(), static_cast<double>(area.high) / part.rows());
+    const double longer = part.rows() / part.columns() / 2;  // of two sides of a cell, to the shorter one
+    const double widened = std::max(longer, 1.0), heightened = std::max(1 / (4 * longer), 1.0);
+    const double cell = std::min(static_cast<double>(area.wide) / (part.columns() * widened),
+                                 static_cast<double>(area.high) / (part.rows() * heightened));
     // Cells of whole pixels where that costs little: then all look alike.
-    const double even = cell >= 8 ? std::floor(cell) : cell;
-    const auto wide = static_cast<float>(std::floor(part.columns() * even)),
-               high = static_cast<float>(std::floor(part.rows() * even));
+    const auto even = [](double side) { return side >= 8 ? std::floor(side) : side; };
+    const auto wide = static_cast<float>(std::floor(part.columns() * even(cell * widened))),
+               high = static_cast<float>(std::floor(part.rows() * even(cell * heightened)));
     return {std::round(area.x + (area.wide - wide) / 2), std::round(area.y), wide, high};
 }
 

@@ -43,7 +43,8 @@ Rectangle moved(const Rectangle& part, double rows, double columns, std::int64_t
 /// Moved as little as needed to make the cell visible.
 Rectangle showing(const Rectangle& part, std::int64_t row, std::int64_t column, std::int64_t rows,
                   std::int64_t columns);
-/// The largest box with square cells in the middle of `area`, on whole pixels.
+/// The largest box with square cells in the middle of `area`, on whole pixels. A map of few columns or of few rows, as
+/// of cross-attention to a short text, has longer cells, so that it is at least half as wide as high, or as high as wide.
 Box fitted(const Rectangle& part, const Box& area);
 
 }  // namespace vantage::view

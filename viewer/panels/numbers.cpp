@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "runtime/base/format.h"
+#include "viewer/panels/explanations.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 
@@ -20,6 +21,7 @@ void draw_number(const Ui& ui, const Box& line, HeadStatistic statistic, double 
     if (is_pointed_at(line)) {
         fill(Box{line.x - ui.px(6), line.y, line.wide + ui.px(12), line.high}, ui.palette.raised, ui.px(4));
         if (ImGui::IsMouseClicked(0)) ui.state.statistic = statistic;
+        explain(ui, explanation_of(shown_name(statistic, ui.run.live)));
     }
     const float y = line.y + ui.px(3);
     put(regular(ui), line.x, y, chosen ? ui.palette.accent : ui.palette.faint, shown_name(statistic, ui.run.live));
@@ -45,6 +47,7 @@ void draw_numbers(const Ui& ui) {
     if (info.kv_heads > 0 && info.kv_heads != info.heads)
         what = format("KV head {}", ui.focus.head.head / (info.heads / info.kv_heads));
     float y = heading(ui, box, short_name(ui.focus.head), what);
+    explain_number(ui, {box.x, box.y, box.wide, y - box.y}, "mean over rows");
     const float high = ui.fonts.regular.size + ui.px(8);
     for (int s = 0; s < head_statistic_count && i < ui.heads.size(); ++s) {
         if (y + high > box.bottom() - ui.px(6)) break;

@@ -29,6 +29,8 @@ void draw_numbers(const Ui& ui);
 
 // ---- the map
 
+/// Pixels from label to label of an axis, so that they do not overlap.
+inline double label_pitch(const Face& face) { return static_cast<double>(face.size * 1.15f); }
 void draw_focus(const Ui& ui, const std::vector<Pane>& panes);
 void draw_colour_bar(const Ui& ui, const Box& box);
 /// The colour bar of differences: symmetric, 0 in the middle.

@@ -1,8 +1,10 @@
 #include "viewer/panels/panes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
@@ -31,18 +33,34 @@ std::vector<Pane> lay_panes(const ViewedRuns& runs, const ViewState& state, cons
             ? width_of(face, "00000")
             : longest_width(face, runs.head().kind == AttentionKind::self ? runs.labels() : runs.source_labels(),
                             runs.columns());
+    const float position = width_of(face, with_position("", std::max(runs.rows(), runs.columns())));
     const ShownRuns now = runs.shown();
+    std::array row_label_of{row_label, 0.0f};  // those of B are those of A
     std::vector<Pane> panes{{.shown = now, .box = panel}};
     if (now == ShownRuns::both) {
-        const float bar = focus_bar_width(panel.wide / 2, scale), half = std::floor((panel.wide - bar) / 2);
+        const float bar = focus_bar_width(panel.wide / 2, scale),
+                    more = row_label_width(panel.wide / 2, row_label, scale),
+                    half = std::floor((panel.wide - bar + more) / 2);
         panes.assign(2, {.shown = ShownRuns::a, .box = {panel.x, panel.y, half + bar, panel.high}, .last = false});
         panes[1].shown = ShownRuns::b, panes[1].last = true;
         panes[1].box = {panel.x + half, panel.y, panel.wide - half, panel.high};
     }
     const float title = runs.compares() ? std::round(scale * pane_title_height) : 0;
-    for (Pane& pane : panes) {
+    for (std::size_t i = 0; i < panes.size(); ++i) {
+        Pane& pane = panes[i];
         pane.box.y += title, pane.box.high -= title;
-        pane.places = focus_places(pane.box, runs.part(), row_label, key_label, scale);
+        const auto places = [&](const Rectangle& part, float more) {
+            return focus_places(pane.box, part, row_label_of.at(i) + (i > 0 ? 0 : more), key_label + more, scale);
+        };
+        // Labels that are thinned have their positions. Their room is that of the whole map: a zoom moves nothing.
+        const Rectangle all = whole_map(runs.rows(), runs.columns());
+        const MapView whole{all, places(all, 0).map, runs.rows(), runs.columns()};
+        const bool thinned = std::min(whole.pixels_per_row(), whole.pixels_per_column()) < label_pitch(face);
+        pane.places = places(runs.part(), thinned && !runs.a().tokens.seen ? position : 0);
+        if (i > 0) {
+            pane.places.row_labels.wide = pane.places.row_title.wide = 0;
+            pane.places.map.wide = panes[0].places.map.wide, pane.places.map.high = panes[0].places.map.high;
+        }
         pane.map = {runs.part(), pane.places.map, runs.rows(), runs.columns()};
     }
     return panes;

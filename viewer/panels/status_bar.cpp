@@ -24,10 +24,11 @@ class Pieces {
 public:
     Pieces(const Ui& ui, float right, float left, float y) : ui_(ui), right_(right), left_(left), y_(y) {}
     /// Draws a text if it fits. Otherwise it and all later, less important ones are left out.
-    void text(std::string_view text, ImU32 colour, bool dot = false) {
-        const float marked = dot ? ui_.px(18) : 0;
-        full_ = full_ || right_ - width_of(small(ui_), text) - marked < left_;
+    void text(std::string_view text, ImU32 colour, std::string_view explained = {}, bool dot = false) {
+        const float marked = dot ? ui_.px(18) : 0, wide = width_of(small(ui_), text);
+        full_ = full_ || right_ - wide - marked < left_;
         if (full_) return;
+        explain_number(ui_, {right_ - wide, ui_.layout.bar.y, wide, ui_.layout.bar.high}, explained);
         right_ = put_right(small(ui_), right_, y_, colour, text) - ui_.px(18) - marked;
         if (dot)
             window_list().AddCircleFilled({right_ + ui_.px(27), std::round(y_ + ui_.fonts.small.size * 0.55f)},
@@ -67,26 +68,26 @@ std::string viewing_text(const Ui& ui) {
     return format("viewing token {} of {}", std::min(*ui.state.rows, ui.focus.all_rows), ui.focus.all_rows);
 }
 
+/// The most important first: where the bar is narrow, the last are left out.
 void draw_figures(const Ui& ui, Pieces& pieces) {
     const Palette& p = ui.palette;
-    if (!ui.run.frame->off_rows.empty())
-        pieces.text(off_rows_text(ui.run.frame->off_rows), p.bad);
-    else if (ui.run.frame->rows_checked > 0)
-        pieces.text("rows sum to 1 ✓", p.good);
-    if (!ui.figures.frozen) {
-        pieces.text(format("slowdown by viewer {:.1f} %", ui.run.frame->cost_percent), p.faint);
-        pieces.text(format("frame {:.1f} ms", 1e3 * ui.figures.frame_seconds), p.faint);
-        if (ui.run.frame->version.tokens_per_second > 0)
-            pieces.text(format("{:.0f} tok/s", ui.run.frame->version.tokens_per_second), p.ink);
-    }
+    if (!ui.run.frame->off_rows.empty()) pieces.text(off_rows_text(ui.run.frame->off_rows), p.bad, "rows sum to 1");
     const Activity activity = ui.run.frame->version.activity;
     const bool live = !ui.state.rows;
     pieces.text(live ? std::string(name_of(activity)) : viewing_text(ui),
-                live ? activity_colour(ui, activity) : p.accent, true);
+                live ? activity_colour(ui, activity) : p.accent, {}, true);
+    if (!ui.figures.frozen && ui.run.frame->version.tokens_per_second > 0)
+        pieces.text(format("{:.0f} tok/s", ui.run.frame->version.tokens_per_second), p.ink, "tok/s");
+    pieces.text(ui.figures.model, p.ink);
+    if (ui.run.frame->off_rows.empty() && ui.run.frame->rows_checked > 0)
+        pieces.text("rows sum to 1 ✓", p.good, "rows sum to 1");
+    if (!ui.figures.frozen) {
+        pieces.text(format("slowdown by viewer {:.1f} %", ui.run.frame->cost_percent), p.faint, "slowdown");
+        pieces.text(format("frame {:.1f} ms", 1e3 * ui.figures.frame_seconds), p.faint, "frame");
+    }
     pieces.text(
         ui.figures.device.substr(0, ui.figures.device.find(" (")) + (ui.figures.software ? " · software Vulkan" : ""),
         p.faint);
-    pieces.text(ui.figures.model, p.ink);
 }
 
 }  // namespace

@@ -43,10 +43,20 @@ void draw_timeline(const Ui& ui) {
     const std::int64_t shown = ui.state.rows ? std::min(*ui.state.rows, all) : all;
     const std::string what = format("{}token {} of {} · {} prompt tokens", ui.state.rows ? "viewing " : "", shown, all,
                                     ui.run.frame->version.given_of(ui.focus.head.kind));
-    const float left = box.x + ui.px(12);
-    put(bold(ui), left, box.y + ui.px(9), ui.state.rows ? ui.palette.accent : ui.palette.strong, "Time");
-    put_right(small(ui), box.right() - ui.px(12), box.y + ui.px(11), ui.palette.faint, what);
-    const Box track{left, box.y + ui.px(36), box.wide - ui.px(24), ui.px(16)};
+    const float left = box.x + ui.px(12), right = box.right() - ui.px(12);
+    const ImU32 colour = ui.state.rows ? ui.palette.accent : ui.palette.strong;
+    Box track{left, box.y + ui.px(36), box.wide - ui.px(24), ui.px(16)};
+    if (box.high < ui.px(50)) {  // one line
+        track.x = put(bold(ui), left, box.y + (box.high - ui.fonts.regular.size) / 2, colour, "Time") + ui.px(14);
+        const std::string count = format("{} of {}", shown, all);
+        track.wide =
+            put_right(small(ui), right, box.y + (box.high - ui.fonts.small.size) / 2, ui.palette.faint, count) -
+            ui.px(14) - track.x;
+        track.y = box.y + ui.px(7);
+    } else {
+        put(bold(ui), left, box.y + ui.px(9), colour, "Time");
+        put_right(small(ui), right, box.y + ui.px(11), ui.palette.faint, what);
+    }
     scrub(ui, track, all);
     draw_ticks(ui, track, all, shown);
 }

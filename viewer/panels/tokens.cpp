@@ -15,7 +15,8 @@ struct TextBlock {
     const RunningText& text;
     const Slots& slots;
     bool keys, queries;
-    float top = 0;  ///< from the panel's upper left corner, before scrolling
+    std::int64_t given;  ///< tokens of the prompt; the others are generated
+    float top = 0;       ///< from the panel's upper left corner, before scrolling
     std::int64_t size() const { return std::ssize(text.tokens()); }
     bool has(std::int64_t token) const { return token >= 0 && token < size(); }
     Box box(std::int64_t token) const {
@@ -32,11 +33,12 @@ std::vector<TextBlock> text_blocks(const Ui& ui, float wide) {
     if (source) ui.run.running_source.update({ui.run.tokens.run, ui.run.tokens.source_texts}, ui.fonts, ui.scale, wide);
     if (!source || cross)
         ui.run.running_text.update({ui.run.tokens.run, ui.run.tokens.texts}, ui.fonts, ui.scale, wide);
-    std::vector<TextBlock> blocks{
-        {source ? ui.run.running_source : ui.run.running_text, ui.focus.key_slots, true, !cross}};
+    const std::int64_t given = ui.run.frame->version.given_of(AttentionKind::self);
+    const RunningText& keys = source ? ui.run.running_source : ui.run.running_text;
+    std::vector<TextBlock> blocks{{keys, ui.focus.key_slots, true, !cross, source ? std::ssize(keys.tokens()) : given}};
     if (cross)
         blocks.push_back(
-            {ui.run.running_text, ui.focus.row_slots, false, true, blocks[0].bottom() + ui.px(4 + text_line)});
+            {ui.run.running_text, ui.focus.row_slots, false, true, given, blocks[0].bottom() + ui.px(4 + text_line)});
     return blocks;
 }
 
@@ -103,6 +105,7 @@ void draw_block(const Ui& ui, const TextBlock& block, ImVec2 origin, std::int64_
             fill(at, faded(shade_of(ui), ui.position(weight)));
         if (i == query && block.queries) outline(at, ui.palette.accent, 1, ui.px(3));
         put(regular(ui), at.x, at.y + ui.px(3), text_colour(ui, i, query), token.text);
+        if (i >= block.given) fill({at.x, at.bottom() - ui.px(2), at.wide, ui.px(1)}, faded(ui.palette.accent, 0.6f));
         if (!is_pointed_at(at)) continue;
         const std::int64_t slot = block.slots.slot_of(i);
         if (block.queries) ui.at.token = slot;
@@ -118,6 +121,13 @@ std::string text_heading(const Ui& ui) {
                                                                                                        : " of A");
 }
 
+/// What the shades and lines of the text are; in a narrow panel the shades only.
+std::string shading_text(const Ui& ui, std::int64_t query) {
+    const std::string of = "attention of “" + label_of(ui.focus.row_labels, ui.focus.row_slots.slot_of(query)) + "”";
+    if (ui.layout.tokens.wide < ui.px(420)) return of;
+    return "shaded by the " + of + " · underlined: generated";
+}
+
 }  // namespace
 
 void draw_tokens(const Ui& ui) {
@@ -129,10 +139,7 @@ void draw_tokens(const Ui& ui) {
     const std::int64_t query = read != nullptr
                                    ? read->first_row
                                    : ui.focus.row_slots.token(ui.at.query(ui.state, ui.run.frame->rows)).value_or(-1);
-    const std::string what = query >= 0 ? "shaded by the attention of “" +
-                                              label_of(ui.focus.row_labels, ui.focus.row_slots.slot_of(query)) + "”"
-                                        : "";
-    heading(ui, box, text_heading(ui), what);
+    heading(ui, box, text_heading(ui), query >= 0 ? shading_text(ui, query) : "");
     ImGui::SetCursorScreenPos({box.x + ui.px(12), box.y + ui.px(text_above)});
     const float line = ui.px(text_line), room = box.high - ui.px(text_above) - ui.px(text_below) + ui.px(2);
     ImGui::BeginChild("running text", {box.wide - ui.px(24), std::max(1.0f, std::floor(room / line)) * line});

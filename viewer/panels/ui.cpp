@@ -34,9 +34,9 @@ std::string layer_label(const HeadId& head) {
     return prefix + std::to_string(head.layer);
 }
 
-std::string short_name(const HeadId& head) {
-    return (head.kind == AttentionKind::self ? "L" : "") + layer_label(head) + format(" · H{}", head.head);
-}
+std::string layer_name(const HeadId& head) { return (head.kind == AttentionKind::self ? "L" : "") + layer_label(head); }
+
+std::string short_name(const HeadId& head) { return layer_name(head) + format(" · H{}", head.head); }
 
 std::string head_name(const HeadId& head) {
     const char* kind = head.kind == AttentionKind::encoder ? "Encoder layer"
@@ -44,6 +44,8 @@ std::string head_name(const HeadId& head) {
                                                            : "Layer";
     return format("{} {} · Head {}", kind, head.layer, head.head);
 }
+
+std::string with_position(const std::string& label, std::int64_t token) { return label + format("·{}", token); }
 
 std::string label_of(const std::vector<std::string>& labels, std::int64_t token) {
     if (token >= 0 && token < std::ssize(labels)) return at(labels, token);

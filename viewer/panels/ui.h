@@ -141,8 +141,12 @@ std::string shown_name(HeadStatistic statistic, const LiveModel& live);
 std::string head_name(const HeadId& head);
 /// "3" in the decoder, "e3" in the encoder, "x3" in cross-attention.
 std::string layer_label(const HeadId& head);
+/// "L3", "e3", "x3".
+std::string layer_name(const HeadId& head);
 /// "L3 · H0", "e3 · H0".
 std::string short_name(const HeadId& head);
+/// "the·12": tells a token from others of the same text.
+std::string with_position(const std::string& label, std::int64_t token);
 /// The label of a token, or its number.
 std::string label_of(const std::vector<std::string>& labels, std::int64_t token);
 

@@ -8,6 +8,7 @@
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
+#include "runtime/session/weight_types.h"
 #include "viewer/panels/focus_finder.h"
 
 namespace vantage::view {
@@ -276,7 +277,7 @@ std::string run_name(const LiveModel& live, const ViewState& state, bool is_b) {
     const Compared& compared = *state.compared;
     const ModelInfo& info = live.model().info();
     if (compared.model) add(info.name);
-    if (compared.weights) add(info.weight_types + " weights");
+    if (compared.weights) add((is_b ? weight_type_name(*compared.weights) : info.weight_types) + " weights");
     if (compared.precision) add(std::string(name_of(live.precision())) + " cache");
     if (compared.prompt) add("“" + (is_b ? *compared.prompt : state.prompt) + "”");
     return name;

@@ -4,11 +4,13 @@
 #include <limits>
 
 #include "runtime/base/errors.h"
+#include "runtime/base/format.h"
 #include "runtime/base/log.h"
 #include "runtime/base/utf8.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
+#include "viewer/panels/actions.h"
 #include "viewer/panels/areas.h"
 #include "viewer/panels/focus_finder.h"
 #include "viewer/panels/menus.h"
@@ -213,6 +215,17 @@ void Viewer::show(ShownRuns what) {
     state_.shown = what;
 }
 
+void Viewer::toggle_thumbnails() {
+    state_.mini_maps = !state_.mini_maps;
+    const float side = lay_head_cells(layout_.heads, head_grid(runs_.a().live), options_.scale).side();
+    const std::string key = text_of(options_.keys.of(action_named("large-heads")));
+    if (state_.mini_maps && layout_.heads.wide <= 0)
+        say("no room for the heads: make the window larger");
+    else if (state_.mini_maps && side < std::round(min_thumbnail * options_.scale))
+        say(format("thumbnails of {:.0f} pixels show little: ", side) + (state_.large_heads ? "" : key + " or ") +
+            "a larger window enlarges them");
+}
+
 void Viewer::toggle_blinking() {
     if (!compares()) return;
     if (at_.blink_from)
@@ -240,7 +253,7 @@ void Viewer::set_colours() {
     const std::pair now{state_.colours, state_.theme};
     if (colours_of_ == now) return;
     std::array<ColourWords, 2> words{};
-    const ColourTable& table = vantage::colours_of(state_.colours);
+    const ColourTable& table = vantage::colours_of(state_.colours, palette_of(state_.theme).dark);
     const ColourTable& signed_table = difference_colours(palette_of(state_.theme).dark);
     std::ranges::transform(table, words[0].begin(), [](Rgb colour) { return packed(colour); });
     std::ranges::transform(signed_table, words[1].begin(), [](Rgb colour) { return packed(colour); });
@@ -281,7 +294,7 @@ void Viewer::refuse_relative_axis() {
 
 /// Fonts, labels, panels and maps, for a target of this size.
 void Viewer::arrange(float width, float height) {
-    size_ = {static_cast<int>(width), static_cast<int>(height)};
+    const std::array size_before = std::exchange(size_, {static_cast<int>(width), static_cast<int>(height)});
     refuse_relative_axis();
     fonts_.update();
     if (given_prompt_) at_.prompt = fonts_.in_field(*std::exchange(given_prompt_, std::nullopt));
@@ -290,11 +303,18 @@ void Viewer::arrange(float width, float height) {
     // A prompt that is edited is visible, however small the window.
     const bool prompted = at_.focus_prompt || (at_.typing && !at_.find) || (at_.area && *at_.area >= Area::prompt);
     const LiveModel& live = runs_.a().live;
+    const Layout before = layout_;
     layout_ = lay_out(width, height, options_.scale,
                       {.heads = head_grid(live),
                        .image = config_of(live.model()).is_vision(),
                        .two_texts = live.model().info().layers_of(AttentionKind::cross) > 0,
-                       .prompt = prompted});
+                       .prompt = prompted,
+                       .large_heads = state_.large_heads});
+    // Not while a prompt is edited: it has the room of others until it is run.
+    const bool resized = !options_.frozen && (size_before != size_ || before.bar.high != layout_.bar.high);
+    if (const std::string missing = missing_panels(before, layout_); resized && !missing.empty())
+        say("no room for: " + missing + ". A larger window or a smaller interface (" +
+            text_of(options_.keys.of(action_named("smaller"))) + ") shows it again");
     // Assigned in place: who holds a pane, as a test does over a screenshot, sees it move.
     const auto panes = lay_panes(runs_, state_, fonts_, layout_.focus, options_.scale);
     panes_.assign(panes.begin(), panes.end());

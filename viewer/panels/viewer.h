@@ -106,6 +106,8 @@ public:
     /// Selects what is shown of two runs.
     void show(ShownRuns what);
     void toggle_blinking();
+    /// Thumbnails in the head map, or not. Says so if they are too small to show anything.
+    void toggle_thumbnails();
     /// Shows a line in the menu bar for a few seconds.
     void say(const std::string& note);
     void copy_command_line();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/utf8.h"
+#include "viewer/panels/explanations.h"
 
 namespace vantage::view {
 
@@ -83,6 +84,19 @@ void fill(const Box& box, ImU32 colour, float rounding, ImDrawList& list) {
 
 void outline(const Box& box, ImU32 colour, float thickness, float rounding, ImDrawList& list) {
     list.AddRect({box.x, box.y}, {box.right(), box.bottom()}, colour, rounding, 0, thickness);
+}
+
+void explain(const Ui& ui, std::string_view text) {
+    if (text.empty()) return;
+    ImGui::BeginTooltip();
+    ImGui::PushTextWrapPos(ui.px(340));
+    ImGui::TextUnformatted(text.data(), text.data() + text.size());
+    ImGui::PopTextWrapPos();
+    ImGui::EndTooltip();
+}
+
+void explain_number(const Ui& ui, const Box& box, std::string_view name) {
+    if (is_pointed_at(box)) explain(ui, explanation_of(name));
 }
 
 float heading(const Ui& ui, const Box& box, std::string_view name, std::string_view what) {

@@ -55,6 +55,11 @@ std::string fitted(const Face& face, std::string_view text, float width);
 void fill(const Box& box, ImU32 colour, float rounding = 0, ImDrawList& list = window_list());
 void outline(const Box& box, ImU32 colour, float thickness = 1, float rounding = 0, ImDrawList& list = window_list());
 
+/// A wrapped tooltip.
+void explain(const Ui& ui, std::string_view text);
+/// The explanation of a number, while its box is pointed at.
+void explain_number(const Ui& ui, const Box& box, std::string_view name);
+
 /// A panel's heading: its name at the left, what it shows at the right.
 float heading(const Ui& ui, const Box& box, std::string_view name, std::string_view what = {});
 

@@ -1,0 +1,140 @@
+// The window explains itself: titles, legends and tooltips, and what small windows keep.
+#include <catch2/catch_test_macros.hpp>
+
+#include "panels_shown.h"
+#include "viewer/panels/panels.h"
+
+using namespace view_test;
+
+namespace {
+
+/// Pixels of a box that are not the same in both pictures.
+int changed(const Image& a, const Image& b, const Box& box) {
+    int count = 0;
+    for (int y = static_cast<int>(box.y); y < static_cast<int>(box.bottom()); ++y)
+        for (int x = static_cast<int>(box.x); x < static_cast<int>(box.right()); ++x)
+            count += a.at(x, y) == b.at(x, y) ? 0 : 1;
+    return count;
+}
+
+/// Pixels of a box that have not the colour of its corner.
+int inked(const Image& image, const Box& box) {
+    const Rgb corner = image.at(static_cast<int>(box.x), static_cast<int>(box.y));
+    int count = 0;
+    for (int y = static_cast<int>(box.y); y < static_cast<int>(box.bottom()); ++y)
+        for (int x = static_cast<int>(box.x); x < static_cast<int>(box.right()); ++x)
+            count += image.at(x, y) == corner ? 0 : 1;
+    return count;
+}
+
+}  // namespace
+
+TEST_CASE("axes have titles, colours a legend and numbers a tooltip", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    ViewState state{.max_tokens = 4};
+    state.head = HeadId{1, 0};
+    PanelsShown s(opened, state, {.text = state.prompt});
+    const Palette& palette = palette_of(Theme::dark);
+    const Image plain = s.window.screenshot();
+    keep(plain, "explained");
+    CHECK(has_colour(plain, s.viewer.panes().back().places.key_title, palette.ink));
+    CHECK(has_colour(plain, s.viewer.panes().back().places.row_title, palette.ink));
+
+    // ---- the status is at the end of the bar, which is cut off last; generated tokens are underlined
+    const Layout layout = s.viewer.layout();
+    CHECK_FALSE(has_colour(plain, {layout.bar.right() - 60, 0, 60, layout.bar.high}, palette.good));
+    const auto underlined = [&](std::int64_t token) {
+        Box box = at(s.viewer.runs().a().running_text.tokens(), token).box;
+        box.x += layout.tokens.x + 12, box.y += layout.tokens.y + text_above;
+        const auto pixel = [&](float y) { return plain.at(static_cast<int>(box.x) + 1, static_cast<int>(y)); };
+        return !(pixel(box.bottom() - 2) == pixel(box.y + 1));
+    };
+    CHECK_FALSE(underlined(2));
+    CHECK(underlined(21));
+
+    // ---- the legend of the heads is that of what they show
+    const Box &heads = layout.heads, legend{heads.x + 12, heads.bottom() - 64, heads.wide - 24, 60};
+    s.user.type("g");
+    CHECK(changed(plain, s.window.screenshot(), legend) > 100);
+    s.user.type("gi");
+    const Image sorted = s.window.screenshot();
+    keep(sorted, "sorted");
+    const HeadCells cells = lay_head_cells(heads, head_grid(s.live), 1);
+    CHECK(has_colour(sorted, {heads.x + 4, cells.box.y, cells.left - heads.x - 8, cells.side()}, palette.faint));
+    CHECK(inked(sorted, cells.at(2, 2).inset(4)) > 10);  // the name of the head
+    s.user.type("i");
+
+    // ---- a tooltip at a number, beside its panel
+    const Box& numbers = layout.numbers;
+    s.user.move(static_cast<double>(numbers.right()) - 24, static_cast<double>(numbers.y) + 50);
+    keep(s.window.screenshot(), "tooltip");
+    CHECK(changed(plain, s.window.screenshot(), layout.focus) > 500);
+    s.user.move(-1, -1);
+
+    // ---- in the light theme strong weights are dark
+    s.user.type("t");
+    const MapView& map = s.viewer.panes().front().map;
+    const Rgb one = s.window.screenshot().at(static_cast<int>(map.x_of(0.5)), static_cast<int>(map.y_of(0.5)));
+    CHECK(lightness(one) < 10);  // the first token attends to itself
+    keep(s.window.screenshot(), "light");
+}
+
+TEST_CASE("numbers in cells are neither cut off nor struck through", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    ViewState state{.max_tokens = 0};
+    state.head = HeadId{2, 3};
+    state.part = Rectangle{6, 14, 0.5, 8.5};
+    PanelsShown s(opened, state, {.text = state.prompt});
+    const MapView& map = s.viewer.panes().front().map;
+    REQUIRE(map.pixels_per_row() >= 34);
+    const auto high = static_cast<float>(map.pixels_per_row());
+    const Image plain = s.window.screenshot();
+    CHECK(inked(plain, Box{map.box.x + 2, map.y_of(8) + 2, map.x_of(1) - map.box.x - 4, high - 4}) == 0);
+    const Box other{map.x_of(3) + 2, map.y_of(8) + 4, static_cast<float>(map.pixels_per_column()) - 4, high - 8};
+    CHECK(inked(plain, other) > 20);
+    s.user.move(static_cast<double>(map.x_of(5.5)), static_cast<double>(map.y_of(8.5)));
+    REQUIRE(s.viewer.at().cell() == Cell{8, 5});
+    keep(s.window.screenshot(), "crosshair");
+    CHECK(changed(plain, s.window.screenshot(), other) == 0);
+}
+
+TEST_CASE("the label of the cell under the mouse replaces those that it would overlap", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    ViewState state{.max_tokens = 20};
+    state.head = HeadId{1, 0};
+    PanelsShown s(opened, state, {.text = state.prompt});
+    const Pane& pane = s.viewer.panes().front();
+    const auto pitch = static_cast<float>(pane.map.pixels_per_row());
+    REQUIRE(pitch < 13);  // every other row has a label
+    const auto above = [&](std::int64_t row) {
+        return Box{pane.places.row_labels.x, pane.map.y_of(row) + pitch / 2 - 16, pane.places.row_labels.wide, 9};
+    };
+    CHECK(has_colour(s.window.screenshot(), above(5), palette_of(Theme::dark).faint));
+    s.user.move(static_cast<double>(pane.map.x_of(2.5)), static_cast<double>(pane.map.y_of(5.5)));
+    keep(s.window.screenshot(), "hovered label");
+    CHECK_FALSE(has_colour(s.window.screenshot(), above(5), palette_of(Theme::dark).faint));
+}
+
+TEST_CASE("a window says which panels have no room, and which thumbnails are too small", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    ViewState state{.max_tokens = 0};
+    state.head = HeadId{1, 0};
+    LiveModel live(opened.model, {.on_version = WindowSystem::wake});
+    live.start({.text = state.prompt}, state.sampling, state.max_tokens);
+    Window window(opened.device, live, state, {.width = 1200, .height = 760});
+    User user(window);
+    user.until_ended();
+    user.take_note();  // why the head was suggested
+    glfwSetWindowSize(window.handle(), 640, 200);
+    user.turn_until("the new size", [&] { return window.viewer().layout().bar.wide == 640; });
+    user.settle();
+    CHECK(user.take_note().starts_with("no room for: Cell, Statistics"));
+    user.type("g");
+    CHECK(user.take_note().starts_with("thumbnails of "));
+    user.type("G");
+    CHECK(window.viewer().state().large_heads);
+}
