@@ -1,5 +1,7 @@
 #include "viewer/window/keys.h"
 
+#include "runtime/gpu/vulkan_calls.h"  // before GLFW, whose functions for Vulkan other files of a unity build use
+
 #include <GLFW/glfw3.h>
 
 #include <algorithm>
