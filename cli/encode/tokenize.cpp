@@ -1,11 +1,11 @@
 // vantage tokenize: text to token ids and back, byte for byte.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
+#include "cli/shared/output.h"
 #include "cli/shared/token_ids.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/json.h"
@@ -24,11 +24,7 @@ struct TokenizeOptions {
     bool json = false, decode = false, skip_special = false;
 };
 
-void print(const std::string& text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-        throw bad_file_error("cannot write the result to stdout");
-}
-void print(const Json& value) { print(value.dump() + "\n"); }
+void print(const Json& value) { write_out(value.dump() + "\n"); }
 
 /// Whether the option was given on the command line and not by its environment variable.
 bool is_typed(const std::string& value, const char* variable) {
@@ -67,7 +63,7 @@ void encode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
     // pairs always get their special tokens
     const Tokenizer::Encoding encoding =
         options.pair ? tokenizer.encode_pair(input, *options.pair) : tokenizer.encode(input, false);
-    if (!options.json) return print(table(tokenizer, encoding));
+    if (!options.json) return write_out(table(tokenizer, encoding));
     Json result{{"ids", encoding.ids},
                 {"ids_with_special", options.pair ? encoding.ids : tokenizer.encode(input, true).ids},
                 {"tokens", encoding.tokens},
@@ -84,7 +80,7 @@ void decode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
         if (!tokenizer.has(id))
             throw usage_error("stdin: token id {} is outside the vocabulary (0 to {})", id, tokenizer.vocab_size() - 1);
     const std::string text = tokenizer.decode(ids, options.skip_special);
-    options.json ? print(Json{{"text", text}}) : print(text);
+    options.json ? print(Json{{"text", text}}) : write_out(text);
 }
 
 }  // namespace

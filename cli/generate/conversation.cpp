@@ -96,9 +96,10 @@ void end_with_turn(const text::ChatFormat& format, const Tokenizer& tokenizer, G
     after.erase(0, std::min(after.find_first_not_of(" \n"), after.size()));
     after.erase(std::min(after.find_first_of(" \n"), after.size()));
     if (after.empty()) return;
-    const std::int32_t first = tokenizer.encode(after, false).ids.front();
-    if (tokenizer.is_special(first))
-        options.end_tokens.push_back(first);
+    const std::vector<std::int32_t> ids = tokenizer.encode(after, false).ids;
+    if (ids.empty()) return;  // a vocabulary without these characters: they are never drawn
+    if (tokenizer.is_special(ids.front()))
+        options.end_tokens.push_back(ids.front());
     else
         options.stop.push_back(after);
 }

@@ -7,6 +7,8 @@
 #include <string>
 
 #include "runtime/base/json.h"
+#include "runtime/base/terminal.h"
+#include "runtime/base/utf8.h"
 
 namespace vantage::cli {
 
@@ -17,9 +19,12 @@ void print_line(FormatText<std::type_identity_t<Arguments>...> text, const Argum
     std::fwrite(line.data(), 1, line.size(), stdout);
 }
 
-/// Writes text (any bytes) to stdout and flushes. Throws bad_file if that fails.
+/// Writes text (any bytes) to stdout and flushes. On a terminal, what would control it is escaped, because the text is
+/// a model's. Throws bad_file if that fails.
 inline void write_out(const std::string& text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    static const bool terminal = is_terminal(fileno(stdout));
+    const std::string shown = terminal ? escape_controls(text, "\n\t") : text;
+    if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size() || std::fflush(stdout) != 0)
         throw bad_file_error("cannot write to stdout: {}", std::strerror(errno));
 }
 
@@ -28,7 +33,7 @@ template <class AnyJson>
 std::string json_text(const AnyJson& json, int indent = 2) {
     return json.dump(indent, ' ', false, AnyJson::error_handler_t::replace);
 }
-inline void write_json(const Json& json) { print_line("{}", json_text(json)); }
+inline void write_json(const Json& json) { write_out(json_text(json) + "\n"); }
 
 /// An array of what `entry` makes of each element.
 template <class Range, class Entry>

@@ -26,28 +26,13 @@ constexpr std::array<LevelName, 4> level_names{
 constexpr int stderr_descriptor = 2;
 std::atomic<bool> strict_mode{false};
 
-/// The message as one line that a terminal shows as it is: names from files may contain anything. Characters that
-/// control the terminal or the direction of text, and bytes that are not UTF-8, are escaped; the end of a long message
-/// is left out.
+/// The message as one line that a terminal shows as it is. The end of a long message is left out.
 std::string shown(std::string_view message) {
     constexpr std::size_t max_bytes = 4000;
-    const auto controls = [](char32_t c) {
-        return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-    };
-    std::string line;
-    std::size_t at = 0;
-    while (at < message.size() && line.size() < max_bytes) {
-        const Utf8Step step = utf8_step(message, at);
-        const std::string_view bytes = message.substr(at, step.bytes);
-        at += step.bytes;
-        if (step.kind != Utf8Step::Kind::character)
-            for (const char byte : bytes) line += format("\\x{:02x}", static_cast<unsigned char>(byte));
-        else if (const char32_t code = character_at(bytes, 0).code; controls(code))
-            line += format("\\x{:02x}", static_cast<std::uint32_t>(code));
-        else
-            line += bytes;
-    }
-    return at == message.size() ? line : line + "…";
+    if (message.size() <= max_bytes) return escape_controls(message);
+    std::size_t end = max_bytes;  // at a character's beginning
+    while (end > max_bytes - 4 && (static_cast<unsigned char>(message[end]) & 0xC0) == 0x80) --end;
+    return escape_controls(message.substr(0, end)) + "…";
 }
 
 void write_to_stderr(LogLevel level, const std::string& message) {

@@ -1,5 +1,9 @@
 #include "runtime/base/utf8.h"
 
+#include <cstdint>
+
+#include "runtime/base/format.h"
+
 namespace vantage::internal {
 
 namespace {
@@ -44,6 +48,25 @@ std::string repair_utf8(std::string_view bytes) {
         else
             out += replacement_character;
         at += step.bytes;
+    }
+    return out;
+}
+
+std::string escape_controls(std::string_view text, std::string_view kept) {
+    const auto controls = [](char32_t c) {
+        return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+    };
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+        const Utf8Step step = utf8_step(text, at);
+        const std::string_view bytes = text.substr(at, step.bytes);
+        at += step.bytes;
+        if (step.kind != Utf8Step::Kind::character)
+            for (const char byte : bytes) out += format("\\x{:02x}", static_cast<unsigned char>(byte));
+        else if (const char32_t code = character_at(bytes, 0).code; controls(code) && kept.find(bytes) == kept.npos)
+            out += format("\\x{:02x}", static_cast<std::uint32_t>(code));
+        else
+            out += bytes;
     }
     return out;
 }

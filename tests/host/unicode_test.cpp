@@ -8,6 +8,15 @@
 
 using namespace vantage;
 
+TEST_CASE("what controls a terminal is escaped", "[text]") {
+    CHECK(escape_controls("a\x1b]0;t\a\r\n\t\x7f") == R"(a\x1b]0;t\x07\x0d\x0a\x09\x7f)");
+    CHECK(escape_controls("a\n\tb\r", "\n\t") == "a\n\tb\\x0d");
+    CHECK(escape_controls("\xC2\x9B|\u202E|\u2066|\u200F") == "\\x9b|\\x202e|\\x2066|\u200F");  // a mark turns nothing
+    CHECK(escape_controls("\xFF\xE2\x80") == R"(\xff\xe2\x80)");
+    CHECK(escape_controls(std::string(1, '\0'), "\n") == R"(\x00)");
+    CHECK(escape_controls("Grüße, 世界 🙂") == "Grüße, 世界 🙂");
+}
+
 TEST_CASE("each maximal invalid sequence becomes one U+FFFD", "[text]") {
     CHECK(repair_utf8("a\xFFz") == "a\uFFFDz");
     CHECK(repair_utf8("\xE2\x82") == "\uFFFD");    // cut off: one
