@@ -55,7 +55,7 @@ std::vector<ModelImage> read_model_images(const Model& model, const std::string&
                           model.info().architecture);
     if (path.ends_with(".safetensors")) return images_of_numbers(config.image, path);
     const ImageProcessor processor = processor_of(model);
-    Image seen = processor.framed(read_image(path));
+    Image seen = processor.framed(read_image(path), config.image);
     std::vector<float> pixels = processor.pixel_values(seen, config.image);
     return {{path, std::move(pixels), std::move(seen)}};
 }

@@ -122,9 +122,17 @@ ImageProcessor::Size ImageProcessor::resized_size(const Image& image) const {
     return w <= h ? Size{std::floor(exact * h / w), edge} : Size{edge, std::floor(exact * w / h)};
 }
 
-Image ImageProcessor::framed(const Image& image) const {
-    const auto [h, w] = resized_size(image);
-    if (resize && (w < 1 || h < 1 || w * h > static_cast<double>(max_pixels_read)))
+Image ImageProcessor::framed(const Image& image, const ImageInput& wanted) const {
+    const double given_height = image.height, given_width = image.width;
+    const auto [h, w] = resize ? resized_size(image) : Size{given_height, given_width};
+    const double final_height = crop ? crop_height : h, final_width = crop ? crop_width : w;
+    if (final_height != static_cast<double>(wanted.height) || final_width != static_cast<double>(wanted.width))
+        throw bad_file_error(
+            "{}: produces images of {:.0f} × {:.0f} pixels (height × width), but the model takes {} × {}", file,
+            final_height, final_width, wanted.height, wanted.width);
+    constexpr double largest_crop = 64;  // cuts away all but this share of the pixels
+    const double most = std::max(given_height * given_width, largest_crop * final_height * final_width);
+    if (w < 1 || h < 1 || w * h > std::min(most, static_cast<double>(max_pixels_read)))
         throw bad_file_error(
             "{}: a picture of {} × {} pixels (height × width) would have to become one of {:.0f} × {:.0f}", file,
             image.height, image.width, h, w);
@@ -133,9 +141,6 @@ Image ImageProcessor::framed(const Image& image) const {
 }
 
 std::vector<float> ImageProcessor::pixel_values(const Image& framed, const ImageInput& wanted) const {
-    if (framed.height != wanted.height || framed.width != wanted.width)
-        throw bad_file_error("{}: produces images of {} × {} pixels (height × width), but the model takes {} × {}",
-                             file, framed.height, framed.width, wanted.height, wanted.width);
     if (wanted.channels != 1 && wanted.channels != 3)
         throw bad_file_error(
             "{}: a picture gives 3 channels, or 1, but the model takes {}; give pixel_values in a safetensors file",

@@ -24,14 +24,15 @@ struct ImageProcessor {
     double factor = 1.0 / 255;
     std::vector<double> mean = {0.5}, deviation = {0.5};  ///< per channel, or one for all
 
-    /// Resizes and crops. A crop larger than the image is padded with black.
-    Image framed(const Image& image) const;
+    /// Resizes and crops to the size that the model takes. A crop larger than the image is padded with black. Throws
+    /// bad_file, before it takes memory, if another size would result, or a far larger one on the way.
+    Image framed(const Image& image, const ImageInput& wanted) const;
     struct Size {
         double height, width;  ///< integers of any size
     };
     Size resized_size(const Image& image) const;
     /// The values of a framed image, [channels, height, width]; with one channel, its luma. Throws bad_file if the
-    /// model takes another size.
+    /// numbers of channels do not fit.
     std::vector<float> pixel_values(const Image& framed, const ImageInput& wanted) const;
 
     std::string file;  ///< for messages

@@ -133,15 +133,12 @@ std::vector<std::int32_t> prompt_of(const Model& model) {
     return ids;
 }
 
-/// A small picture, prepared as preprocessor_config.json says; zeros if that asks for a large one.
+/// A small picture, prepared as preprocessor_config.json says.
 std::vector<float> pixels_of(const internal::ModelConfig& config, const std::string& folder) {
     const std::string file = folder + "/preprocessor_config.json";
     const auto processor = internal::parse_image_processor(internal::read_file(file, 1 << 20), file);
-    internal::Image image(5, 5, {});
-    const auto size = processor.resized_size(image);
-    if (size.height * size.width > 1e6 || processor.crop_height * processor.crop_width > 1'000'000)
-        return std::vector<float>(static_cast<std::size_t>(config.image.pixels()));
-    return processor.pixel_values(processor.framed(image), config.image);
+    const internal::Image image(5, 5, {});
+    return processor.pixel_values(processor.framed(image, config.image), config.image);
 }
 
 /// One token; of an encoder its outputs.

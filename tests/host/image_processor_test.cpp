@@ -49,8 +49,8 @@ TEST_CASE("preprocessor_config.json has the same effect as in transformers", "[i
         const TensorEntry& want = wanted.at(name);
         const Image photo = read_image(image_data + (name == "grey" ? "kinds/grey.png" : "photo.png"));
         const ImageProcessor processor = parse_image_processor(config.dump(), "p");
-        const std::vector<float> got =
-            processor.pixel_values(processor.framed(photo), input_of(want.shape[0], want.shape[1], want.shape[2]));
+        const ImageInput input = input_of(want.shape[0], want.shape[1], want.shape[2]);
+        const std::vector<float> got = processor.pixel_values(processor.framed(photo, input), input);
         REQUIRE(got.size() * sizeof(float) == want.data.size());
         double worst = 0;
         for (std::size_t i = 0; i < got.size(); ++i) {
@@ -90,11 +90,15 @@ TEST_CASE("a preprocessor_config.json that is unsupported, or does not fit the m
         INFO(text);
         const ImageProcessor processor = parse_image_processor(text, "p.json");
         expect_error(ErrorKind::bad_file, {"p.json: ", why},
-                     [&] { processor.pixel_values(processor.framed(picture), wanted); });
+                     [&] { processor.pixel_values(processor.framed(picture, wanted), wanted); });
     };
     unfit(R"({"size": 32})", input_of(3, 24, 32), "32 × 32 pixels");
     unfit(R"({"size": {"shortest_edge": 12}})", input_of(3, 12, 12), "12 × 16 pixels");
     unfit(R"({"size": {"shortest_edge": 12, "longest_edge": 12}})", input_of(3, 12, 12), "9 × 12 pixels");
+    // refused before there is memory for them: a picture has at most 2^26 pixels
+    unfit(R"({"size": 8192})", input_of(3, 8, 8), "8192 × 8192 pixels");
+    unfit(R"({"do_resize": false, "do_center_crop": true, "crop_size": 8192})", input_of(3, 8, 8), "8192 × 8192");
+    unfit(R"({"size": 4096, "do_center_crop": true, "crop_size": 8})", input_of(3, 8, 8), "become one of 4096 × 4096");
     unfit(R"({"size": 8})", input_of(4, 8, 8), "takes 4");
     unfit(R"({"size": 8, "image_mean": [0.5, 0.5, 0.5]})", input_of(1, 8, 8), "image_mean");
 }
