@@ -119,21 +119,46 @@ void remove_stale_temporaries(const std::filesystem::path& folder) {
 
 }  // namespace
 
-struct ByteSource::File {
+// A model may have thousands of files: only some stay open, the others are opened for each read.
+struct ByteSource::File : NotCopied {
     std::string path;
-    Descriptor descriptor;
+    dev_t device = 0;
+    ino_t number = 0;
+    std::optional<Descriptor> kept;
+    static inline std::atomic<int> kept_count{0};
+    static constexpr int max_kept = 64;
+
+    ~File() {
+        if (kept) --kept_count;
+    }
+    /// Opens it again. Throws bad_file if it is another file now.
+    int opened() const {
+        Descriptor file(open_file(path.c_str(), O_RDONLY));
+        struct stat status {};
+        if (file.get() < 0 || ::fstat(file.get(), &status) != 0) throw_file_error("cannot read", path, errno);
+        if (status.st_dev != device || status.st_ino != number)
+            throw bad_file_error("cannot read " + quoted(path) + ": it was replaced while it was read");
+        return file.release();
+    }
 };
 
 ByteSource::ByteSource(const std::string& path) {
-    const int fd = open_file(path.c_str(), O_RDONLY);
+    const auto file = std::make_shared<File>();
+    const int fd = file->kept.emplace(open_file(path.c_str(), O_RDONLY)).get();
+    ++File::kept_count;
     if (fd < 0) throw_file_error("cannot open", path, errno);
-    file_.reset(new File{.path = path, .descriptor = Descriptor(fd)});
     struct stat status {};
     if (::fstat(fd, &status) != 0) throw_file_error("cannot open", path, errno);
     if (S_ISDIR(status.st_mode)) throw_file_error("cannot open", path, EISDIR);
     if (!S_ISREG(status.st_mode))
         throw bad_file_error("cannot read " + quoted(path) + ": it is a pipe or device, not a regular file");
+    file->path = path, file->device = status.st_dev, file->number = status.st_ino;
+    if (File::kept_count > File::max_kept) {
+        file->kept.reset();
+        --File::kept_count;
+    }
     size_ = static_cast<std::uint64_t>(status.st_size);
+    file_ = file;
 }
 
 ByteSource::ByteSource(std::span<const std::byte> memory) : memory_(memory.data()), size_(memory.size()) {}
@@ -150,10 +175,12 @@ void ByteSource::read(std::uint64_t first, std::span<std::byte> to) const {
         if (!to.empty()) std::memcpy(to.data(), memory_ + begin_ + first, to.size());
         return;
     }
+    const Descriptor again(file_->kept ? -1 : file_->opened());
+    const int fd = file_->kept ? file_->kept->get() : again.get();
     const auto fail = [this](int error) { throw_file_error("cannot read", file_->path, error); };
     for (std::size_t done = 0; done < to.size();) {
-        const ssize_t count = ::pread(file_->descriptor.get(), to.data() + done, to.size() - done,
-                                      static_cast<off_t>(begin_ + first + done));
+        const ssize_t count =
+            ::pread(fd, to.data() + done, to.size() - done, static_cast<off_t>(begin_ + first + done));
         if (count == 0)
             throw bad_file_error("cannot read " + quoted(file_->path) + ": it became shorter while it was read");
         if (count < 0 && (errno != EINTR || interrupted())) fail(errno);

@@ -13,7 +13,8 @@
 namespace vantage::internal {
 
 /// Bytes of a file or of memory that are read when they are needed. Files are not mapped: one that shrinks while it is
-/// read, or whose disk fails, is an error and no signal. Copies share the file. Threads may read at the same time.
+/// read, or whose disk fails, is an error and no signal; so is one that was replaced meanwhile. Copies share the file.
+/// Threads may read at the same time.
 class ByteSource {
 public:
     ByteSource() = default;

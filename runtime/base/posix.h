@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "runtime/base/internal.h"
 
@@ -22,6 +23,8 @@ public:
     explicit Descriptor(int fd) : fd_(fd) {}
     ~Descriptor();
     int get() const { return fd_; }
+    /// Leaves closing it to the caller.
+    int release() { return std::exchange(fd_, -1); }
     /// Closes it now; some file systems report a failed write only here. 0 or errno.
     int close();
 

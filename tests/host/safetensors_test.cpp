@@ -1,4 +1,6 @@
 // safetensors files: round trips, damaged files, shards and their index.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <bit>
 #include <catch2/catch_test_macros.hpp>
@@ -219,6 +221,44 @@ TEST_CASE("weights: one file, or shards with an index", "[safetensors]") {
     const WeightFiles single(shards.folder.path());  // the single file is preferred to an index
     CHECK(single.names() == std::vector<std::string>{"c"});
     CHECK(single.find("a") == nullptr);
+}
+
+TEST_CASE("weights: more shards than a process may have open files", "[safetensors]") {
+    constexpr int shards = 300;
+    const TemporaryDirectory folder;
+    std::string index;
+    for (int i = 0; i < shards; ++i) {
+        const std::string name = format("w{}", i), file = format("part-{}.safetensors", i);
+        const std::vector<float> value{static_cast<float>(i)};
+        write_safetensors(folder.path(file), {{name, "F32", {1}, bytes_of(value)}});
+        index += format("{}\"{}\": \"{}\"", i > 0 ? ", " : "", name, file);
+    }
+    write_file(folder.path("model.safetensors.index.json"), "{\"weight_map\": {" + index + "}}");
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const rlimit few{.rlim_cur = 200, .rlim_max = before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+    std::string problem;
+    try {
+        const WeightFiles weights(folder.path());
+        for (int i = 0; i < shards; ++i) {
+            float value = -1;
+            weights.find(format("w{}", i))->data.read(0, std::as_writable_bytes(std::span(&value, 1)));
+            if (value != static_cast<float>(i)) problem = format("w{} is {:g}", i, value);
+        }
+        // one that is opened again for a read, and is another file then
+        write_file(folder.path("part-299.safetensors"), std::string(100, 'x'));
+        expect_error(ErrorKind::bad_file, {"part-", "was replaced while it was read"}, [&] {
+            for (int i = 0; i < shards; ++i) {
+                float value = 0;
+                weights.find(format("w{}", i))->data.read(0, std::as_writable_bytes(std::span(&value, 1)));
+            }
+        });
+    } catch (const Error& error) {
+        problem = error.what();
+    }
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK(problem.empty());
 }
 
 TEST_CASE("weights: missing and contradictory shards", "[safetensors][bad]") {
