@@ -46,18 +46,20 @@ void Staging::copy(Slot& slot, const Buffer& from, std::uint64_t from_offset, co
 }
 
 void Staging::upload(const Buffer& to, std::uint64_t offset, std::uint64_t bytes, const FillBytes& fill) {
-    const std::lock_guard lock(mutex_);
+    std::uint64_t last = 0;
     for (std::uint64_t begin = 0, piece = 0; begin < bytes; begin += piece_bytes, ++piece) {
+        const std::lock_guard lock(up_mutex_);  // not for all of it: `fill` may read a slow disk
         const std::uint64_t size = std::min(piece_bytes, bytes - begin);
         Slot& slot = ready(up_, piece, size, MemoryKind::upload);
         fill(begin, {slot.buffer.mapped(), static_cast<std::size_t>(size)});
         copy(slot, slot.buffer, 0, to, offset + begin, size);
+        last = slot.done;
     }
-    wait(device_, std::max(up_[0].done, up_[1].done));
+    wait(device_, last);
 }
 
 void Staging::download(const Buffer& from, std::uint64_t offset, std::span<std::byte> bytes) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(down_mutex_);
     const std::size_t pieces = (bytes.size() + piece_bytes - 1) / piece_bytes;
     const auto part = [&](std::size_t piece) {
         const std::span<std::byte> rest = bytes.subspan(piece * piece_bytes);

@@ -26,7 +26,7 @@ void download(DeviceState& device, const Buffer& from, std::uint64_t offset, std
 void fill(DeviceState& device, const Buffer& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t pattern);
 
 /// Copies through small host-visible buffers, two for each direction: the device copies one while the host writes or
-/// reads the other. Thread-safe.
+/// reads the other. Thread-safe: uploads of several threads alternate, and downloads wait for none of them.
 class Staging {
 public:
     explicit Staging(DeviceState& device) : device_(device) {}
@@ -48,7 +48,7 @@ private:
               std::uint64_t bytes);
 
     DeviceState& device_;
-    std::mutex mutex_;
+    std::mutex up_mutex_, down_mutex_;
     std::array<Slot, 2> up_, down_;
 };
 

@@ -4,7 +4,10 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <cstring>
 #include <functional>
+#include <future>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -317,6 +320,63 @@ TEST_CASE("threads that need the same pipelines share them, and each is made onc
     CHECK(got[0].front() == got[0].back());
     keys.push_back({"no such shader", {}});
     CHECK(error_of([&] { gpu::prepare_pipelines(state, keys); }).kind() == ErrorKind::unsupported);
+}
+
+TEST_CASE("a download does not wait for an upload that reads a slow file", "[threads]") {
+    const Device device = Device::open();
+    gpu::DeviceState& state = device.state();
+    state.staging->direct_mapping = false;
+    const gpu::Buffer from = gpu::allocate(state, 8192, gpu::MemoryKind::device, "from"),
+                      to = gpu::allocate(state, 8192, gpu::MemoryKind::device, "to");
+    const std::vector<std::byte> sent = pattern(8192);
+    gpu::upload(state, from, 0, sent);
+    std::vector<std::byte> got(8192), copied(8192);
+    std::promise<void> begun, downloaded;
+    bool in_time = true;
+    {
+        std::jthread uploading([&] {
+            gpu::upload(state, to, 0, 8192, [&](std::uint64_t first, std::span<std::byte> piece) {
+                begun.set_value();  // one piece: called once
+                in_time = downloaded.get_future().wait_for(std::chrono::minutes(5)) == std::future_status::ready;
+                std::memcpy(piece.data(), sent.data() + first, piece.size());
+            });
+        });
+        begun.get_future().wait();
+        gpu::download(state, from, 0, got);
+        downloaded.set_value();
+    }
+    CHECK(in_time);
+    CHECK(got == sent);
+    gpu::download(state, to, 0, copied);
+    CHECK(copied == sent);
+}
+
+TEST_CASE("uploads of several threads alternate by pieces", "[threads]") {
+    const Device device = Device::open();
+    gpu::DeviceState& state = device.state();
+    state.staging->direct_mapping = false;
+    state.staging->piece_bytes = 1000;
+    constexpr std::size_t count = 4, bytes = 10'007;
+    std::vector<gpu::Buffer> buffers;
+    for (std::size_t i = 0; i < count; ++i)
+        buffers.push_back(gpu::allocate(state, bytes, gpu::MemoryKind::device, "of a thread"));
+    const auto byte_of = [](std::size_t thread, std::size_t at) { return static_cast<std::byte>(at * 7 + thread); };
+    {
+        std::vector<std::jthread> threads;
+        for (std::size_t i = 0; i < count; ++i)
+            threads.emplace_back([&, i] {
+                gpu::upload(state, buffers[i], 0, bytes, [&](std::uint64_t first, std::span<std::byte> piece) {
+                    for (std::size_t k = 0; k < piece.size(); ++k) piece[k] = byte_of(i, first + k);
+                });
+            });
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        std::vector<std::byte> got(bytes);
+        gpu::download(state, buffers[i], 0, got);
+        std::size_t wrong = 0;
+        for (std::size_t k = 0; k < bytes; ++k) wrong += got[k] != byte_of(i, k) ? 1u : 0u;
+        CHECK(wrong == 0);
+    }
 }
 
 TEST_CASE("several threads can submit work", "[threads]") {
