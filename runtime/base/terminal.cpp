@@ -1,6 +1,7 @@
 #include "runtime/base/terminal.h"
 
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -29,12 +30,16 @@ void open_standard_streams() {
 constexpr std::size_t max_bytes = std::size_t{1} << 30;  // as read_file
 
 std::string read_stdin() {
+    const auto fail = [] { throw bad_file_error("standard input has more than {} bytes", max_bytes); };
+    struct stat status {};
+    const bool regular = ::fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode);
+    if (regular && status.st_size - ::lseek(STDIN_FILENO, 0, SEEK_CUR) > static_cast<off_t>(max_bytes)) fail();
     std::string text;
     if (const int error = posix::read_all(STDIN_FILENO, max_bytes, text); error != 0) {
         throw_if_interrupted();
         posix::throw_file_error("cannot read", "standard input", error);
     }
-    if (text.size() > max_bytes) throw bad_file_error("standard input has more than {} bytes", max_bytes);
+    if (text.size() > max_bytes) fail();
     return text;
 }
 

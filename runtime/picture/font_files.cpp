@@ -5,6 +5,7 @@
 #include <map>
 #include <system_error>
 
+#include "runtime/base/log.h"
 #include "runtime/base/options.h"
 
 namespace vantage::internal {
@@ -44,8 +45,11 @@ void add_first_of(std::vector<std::string>& fonts, std::initializer_list<const c
 std::vector<std::string> installed_fonts(TextWeight weight) {
     std::vector<std::string> fonts;
     if (const auto wish = environment("VANTAGE_FONT")) {
-        // Also for bold text: titles in another family would look wrong.
-        fonts.push_back(*wish);
+        std::error_code ignored;
+        if (fs::is_regular_file(*wish, ignored))  // FreeType would wait for a pipe
+            fonts.push_back(*wish);               // also for bold text: titles in another family would look wrong
+        else if (weight == TextWeight::regular)
+            log(LogLevel::warning, "{}: cannot read this font: it is no file", *wish);
     }
     if (weight == TextWeight::bold)
         add_first_of(fonts, {"DejaVuSans-Bold.ttf", "NotoSans-Bold.ttf", "LiberationSans-Bold.ttf"});

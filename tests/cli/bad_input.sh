@@ -122,6 +122,12 @@ for file in config.json tokenizer.json model.safetensors generation_config.json;
     ends 6 "$file" timeout 300 "$program" run -m "$folder" -p "The" -n 2 -q
 done
 spoiled gpt2
+mkfifo "$scratch/font"
+VANTAGE_FONT=$scratch/font timeout 300 "$program" inspect -m "$folder" --ids 1,2 --png "$scratch/font.png" >/dev/null 2>"$scratch/err"
+if [[ $? != 0 || $(<"$scratch/err") != *"font: cannot read this font"* ]]; then
+    echo "FAILED: a pipe as a font: $(<"$scratch/err")"
+    failures=$((failures + 1))
+fi
 # Without a real driver: some write files of their own to memory, and crash under the limit.
 limited() { (ulimit -f 1 && VANTAGE_GUARD=0 VANTAGE_DEVICE='' VK_DRIVER_FILES=$VANTAGE_NULL_DEVICE VK_ICD_FILENAMES=$VANTAGE_NULL_DEVICE exec "$program" "$@"); }
 ends 6 "big.safetensors" limited inspect -m "$folder" --ids 1,2,3,4 --save "$scratch/big.safetensors"
@@ -130,6 +136,17 @@ if compgen -G "$scratch/big.safetensors*" >/dev/null; then echo "FAILED: a part 
 mkdir -p "$scratch/shared/bin" "$scratch/shared/assets/models" && chmod o+w "$scratch/shared"
 cp "$program" "$scratch/shared/bin/vantage" && cp -r "$folder" "$scratch/shared/assets/models/mini-world"
 ends 6 "the built-in model was found neither" env -u VANTAGE_ASSETS "$scratch/shared/bin/vantage" tokenize <<<"The"
+
+# more than 1 GiB is refused, without reading it where that is known
+truncate -s 1025M "$scratch/large"
+ends 6 "standard input has more than 1073741824 bytes" "$program" tokenize <"$scratch/large"
+ends 6 "standard input has more than 1073741824 bytes" "$program" run -m "$folder" -p - <"$scratch/large"
+ends 6 "large': it has 1074790400 bytes, at most 1073741824" "$program" run -m "$folder" --prompts "$scratch/large"
+
+# options by the environment: any command that has them writes files, too
+VANTAGE_SAVE=$scratch/by-environment.safetensors "$program" inspect -m "$folder" --ids 1,2 >/dev/null ||
+    { echo "FAILED: VANTAGE_SAVE"; failures=$((failures + 1)); }
+if [[ ! -s $scratch/by-environment.safetensors ]]; then echo "FAILED: VANTAGE_SAVE wrote nothing"; failures=$((failures + 1)); fi
 
 # values that an option would silently change
 ends 2 "--seed"*"an integer from 0 on"*"-1" "$program" run -m "$folder" -p "The" --seed -1
