@@ -243,8 +243,13 @@ int main(int argc, char** argv) {
     try {
         open_standard_streams();
         catch_interrupts();
+        let_interrupt_end(true);
         return checked(cli::run(argc, argv));
     } catch (const Error& error) {
+        if (ending()) {  // the device may still work: nothing that it uses is freed
+            std::fflush(stdout);
+            ::_exit(exit_code(ErrorKind::interrupted));
+        }
         if (error.kind() != ErrorKind::interrupted) log(LogLevel::error, "{}", error.what());
         return exit_code(error.kind());
     } catch (const std::bad_alloc&) {

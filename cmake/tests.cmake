@@ -95,6 +95,13 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   vantage_warnings(vantage_soak)
 endif()
 
+# Sends signals to the program (tests/signals/run.sh): a sample, which judges nothing by the clock.
+if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND TARGET vantage_cli)
+  add_test(NAME signals COMMAND bash "${PROJECT_SOURCE_DIR}/tests/signals/run.sh" --sample 32)
+  set_tests_properties(signals PROPERTIES TIMEOUT 1500 LABELS once
+    ENVIRONMENT "VANTAGE_BIN=$<TARGET_FILE:vantage_cli>;VANTAGE_ROOT=${PROJECT_SOURCE_DIR}")
+endif()
+
 # Runs a copy of ./vantage in a separate folder, with stand-ins for sudo, apt-get and cmake. It needs no build.
 if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   add_test(NAME launcher COMMAND bash "${PROJECT_SOURCE_DIR}/tests/build/launcher.sh")
@@ -126,6 +133,11 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   file(WRITE "${PROJECT_BINARY_DIR}/generated/layers.txt" "${layer_table}\n")
   add_test(NAME layers COMMAND bash "${PROJECT_SOURCE_DIR}/tests/build/layers.sh" "${PROJECT_SOURCE_DIR}"
     "${PROJECT_BINARY_DIR}/generated/layers.txt")
+endif()
+
+# Each public header states its threads and errors.
+if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
+  add_test(NAME headers COMMAND bash "${PROJECT_SOURCE_DIR}/tests/build/headers.sh" "${PROJECT_SOURCE_DIR}")
 endif()
 
 # Installs Vantage into a folder, then builds and runs a small project that uses it.

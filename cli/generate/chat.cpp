@@ -7,6 +7,7 @@
 #include "cli/shared/generation_options.h"
 #include "cli/shared/output.h"
 #include "cli/shared/profile.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
 #include "runtime/base/terminal.h"
 
@@ -96,6 +97,7 @@ void converse(Conversation& conversation, const ChatOptions& o, bool terminal) {
 }
 
 void chat(const CLI::App& command, ChatOptions& o) {
+    let_interrupt_end(false);  // it ends a reply
     const Model model = load_model(open_device());
     o.generation.generator.session.profile = profiling();
     const text::ChatFormat format = chat_format(model, o.chat_template);

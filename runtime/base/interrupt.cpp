@@ -11,6 +11,7 @@ namespace vantage::internal {
 namespace {
 
 std::atomic<int> interrupt_signal{0};
+std::atomic<bool> interrupt_ends{false};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler can access nothing else");
 
 extern "C" void on_interrupt(int signal) {
@@ -44,5 +45,12 @@ bool take_interrupt() {
     int expected = SIGINT;
     return interrupt_signal.compare_exchange_strong(expected, 0);
 }
+
+bool ending() {
+    const int signal = interrupt_signal.load(std::memory_order_relaxed);
+    return signal != 0 && (signal != SIGINT || interrupt_ends);
+}
+
+void let_interrupt_end(bool ends) { interrupt_ends = ends; }
 
 }  // namespace vantage::internal

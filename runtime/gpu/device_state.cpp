@@ -7,6 +7,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
 #include "runtime/gpu/instance.h"
 #include "runtime/gpu/pipelines.h"
@@ -126,8 +127,10 @@ void DeviceState::make_allocator() {
 DeviceState::~DeviceState() {
     if (device == VK_NULL_HANDLE) return;
     // What the device still uses must not be destroyed. If it does not respond, everything is leaked.
-    if (!quiesce(queue.lost ? 10.0 : 600.0)) {
-        log(LogLevel::error, "{} does not respond: its memory is not freed before the process ends", parts.caps.name);
+    if (!quiesce(ending() ? 0.0 : queue.lost ? 10.0 : 600.0)) {
+        if (!ending())
+            log(LogLevel::error, "{} does not respond: its memory is not freed before the process ends",
+                parts.caps.name);
         static_cast<void>(pipelines.release());
         static_cast<void>(staging.release());
         static_cast<void>(new (std::nothrow) std::shared_ptr<Instance>(parts.own_instance));

@@ -133,8 +133,8 @@ std::uint64_t reached(DeviceState& device) {
 
 void wait_idle(DeviceState& device) noexcept {
     if (device.queue.lost) return;
-    // After Ctrl-C the wait is short. A device that did not respond counts as lost, so it is not waited for again.
-    const double seconds = interrupted() ? 10.0 : device.caps().is_cpu() ? 600.0 : 60.0;
+    // After a signal the wait is short. A device that did not respond counts as lost, so it is not waited for again.
+    const double seconds = ending() ? 0.1 : interrupted() ? 10.0 : device.caps().is_cpu() ? 600.0 : 60.0;
     if (!device.quiesce(seconds)) device.queue.lost = VK_TIMEOUT;
 }
 

@@ -16,10 +16,19 @@ gives "next token" inspect -p Hello
 gives "heads  means over tokens" heads -p Hello
 gives "[0.0,0.0," embed -m "$models/bert" -p Hello
 
+run=(run -q -p Hello -n 3 --ignore-eos)
+
+# A submission that never ends: a signal does not wait for it, and nothing is said about it.
+for signal in INT TERM; do
+    begin env NULL_DEVICE_FAIL=vkQueueSubmit2:30:0 "$program" "${run[@]}"
+    sleep 2
+    kill -s $signal "$job"
+    ends_quietly "SIG$signal while the device hangs"
+done
+
 # The layer reports what the program or the driver does wrong. With it the failures below would show what it does.
 export NULL_DEVICE_COUNT=$scratch/calls
 unset VANTAGE_VALIDATE
-run=(run -q -p Hello -n 3 --ignore-eos)
 gives "" "${run[@]}"
 total=$(awk '$1 == "any" { print $2 }' calls)
 read -ra functions <<<"$(awk '$3 == "result" { printf "%s ", $1 }' calls)"

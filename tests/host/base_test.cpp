@@ -307,6 +307,24 @@ TEST_CASE("messages below the level are not shown", "[base]") {
     CHECK(format("{}-{:04}", std::string(300, 'x'), 7) == std::string(300, 'x') + "-0007");
 }
 
+TEST_CASE("several threads log while the sink is replaced", "[base]") {
+    constexpr int threads = 4, messages = 200;
+    std::atomic<int> heard{0};
+    set_log([&](LogLevel, const std::string&) { ++heard; });
+    {
+        std::vector<std::jthread> all;
+        for (int i = 0; i < threads; ++i)
+            all.emplace_back([&] {
+                for (int k = 0; k < messages; ++k) {
+                    if (k % 20 == 0) set_log([&](LogLevel, const std::string& text) { heard += text == "said"; });
+                    log(LogLevel::warning, "said");
+                }
+            });
+    }
+    set_log({});
+    CHECK(heard == threads * messages);
+}
+
 TEST_CASE("files are written, read and mapped byte for byte", "[base]") {
     const TemporaryDirectory directory;
     std::string content = "one\ntwo\r\n";
@@ -473,7 +491,14 @@ TEST_CASE("a Ctrl-C can be taken back, a SIGTERM not", "[base]") {
               ::raise(SIGINT);
               const bool taken = take_interrupt() && !interrupted();
               ::raise(SIGTERM);
-              return taken && !take_interrupt() && interrupted() ? 42 : 1;
+              return taken && !take_interrupt() && interrupted() && ending() ? 42 : 1;
+          }) == 42);
+    CHECK(status_of_child([] {
+              catch_interrupts();
+              ::raise(SIGINT);
+              const bool may_go_on = !ending();
+              let_interrupt_end(true);
+              return may_go_on && ending() ? 42 : 1;
           }) == 42);
 }
 
