@@ -1,4 +1,7 @@
 // Results on the host: a shape and its float32 values.
+//
+// Threads: values. Threads may read one Array at the same time.
+// Errors: `usage` for shapes and indices, `bad_file` by save(). A call that throws changes nothing.
 #pragma once
 
 #include <concepts>
@@ -27,8 +30,9 @@ struct Range {
 /// `count` positions from `first` on.
 inline Range rows(std::int64_t first, std::int64_t count) { return {first, count}; }
 
-/// Contiguous row-major float32 values with a shape. A plain value: copies are independent of each other, and threads
-/// may read the same Array at once.
+/// Contiguous row-major float32 values with a shape. Copies are independent of each other.
+///
+/// Threads: a value; several may read it at the same time.
 class Array {
 public:
     /// No values; the shape is [0].

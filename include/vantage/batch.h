@@ -1,4 +1,9 @@
 // Several sequences of one model that run together.
+//
+// Threads: a Batch and its sequences belong to one thread at a time. A call of a second thread meanwhile throws
+// usage. Batches of one model may run in many threads.
+// Errors: as session.h says. What a call had drawn before it threw stays in the sequences, and the next call goes on
+// after it.
 #pragma once
 
 #include <functional>
@@ -17,6 +22,8 @@ namespace vantage {
 ///     batch[0].append("The dog"), batch[1].append("A red key");
 ///     batch.generate(20);
 ///     print(batch[1].text());
+///
+/// Threads: one at a time for a batch with its sequences. A moved-from one throws usage.
 class Batch {
 public:
     /// Allocates the caches and other states of `sequences` sequences, each for the whole context. Throws usage for

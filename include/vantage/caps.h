@@ -1,4 +1,7 @@
 // What a device can do, as plain data: choices of kernels are pure functions of it and are tested with made-up devices.
+//
+// Threads: plain data and pure functions: any thread.
+// Errors: caps_from_json throws bad_file; nothing else throws.
 #pragma once
 
 #include <array>

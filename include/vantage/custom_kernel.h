@@ -1,5 +1,9 @@
 // Compute kernels of the program as nodes of a graph, from SPIR-V or GLSL. They are timed by their name and checked
 // against a reference, as the runtime's own ops are.
+//
+// Threads: any, for all functions. `workgroups` and `reference` are called in the thread that compiles, runs or
+// checks.
+// Errors: usage, unsupported and bad_file as said below. A call that throws adds nothing to the graph.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +45,9 @@ struct KernelLayout {
 };
 
 /// A compute kernel of the program. A handle, free to copy; the kernel itself lives until the program ends, so that
-/// graphs and plans may use it without keeping the handle. Thread-safe.
+/// graphs and plans may use it without keeping the handle.
+///
+/// Threads: any.
 class CustomKernel {
 public:
     /// From SPIR-V for Vulkan 1.3, entry point "main", without descriptors. Throws usage for bytes that are no SPIR-V,

@@ -1,4 +1,8 @@
 // A Vulkan device, opened by name. No Vulkan header is needed to use it; see vulkan.h to bring one's own.
+//
+// Threads: any, for all functions. `open` and `list` block while drivers are loaded, up to seconds.
+// Errors: as said below. After device_lost every call that needs the device throws device_lost; destructors do not
+// throw.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +29,14 @@ struct DeviceListing {
     std::string reason;                  ///< why chosen, why not, or what is missing
 };
 
-/// A handle: copying it is cheap, the device lives until the last copy is gone, and all that was made with it.
-/// Thread-safe. When the device is lost (device_lost) it stays lost: open another.
+/// A handle: copying it is cheap, the device lives until the last copy is gone, and all that was made with it. When the
+/// device is lost (device_lost) it stays lost: open another.
+///
+/// Threads: any. A moved-from handle is a copy: it stays valid.
 class Device {
 public:
+    Device(const Device&) = default;
+    Device& operator=(const Device&) = default;
     /// Opens the best GPU, or the one that `wish` names: "vulkan:1" (or "1"), "uuid:…", "name:…" (part of a name, any
     /// case), "cpu", "auto" (the best); an empty wish is what VANTAGE_DEVICE says, else "auto". A wish that names
     /// nothing throws `usage` with the list; nothing usable throws `no_device` with the reason for each rejected

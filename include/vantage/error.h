@@ -1,4 +1,7 @@
 // Errors: one exception type with a kind, which decides the exit code, and the caller's source line.
+//
+// Threads: values and pure functions: any thread.
+// Errors: nothing here throws.
 #pragma once
 
 #include <stdexcept>
@@ -36,6 +39,8 @@ struct SourceLocation {
 std::string text_of(SourceLocation where);
 
 /// The one exception of Vantage. `what()` is one line: the thing, what was found, what was wanted, what to do.
+///
+/// Threads: a value.
 class Error : public std::runtime_error {
 public:
     Error(ErrorKind kind, const std::string& message, SourceLocation where = {})

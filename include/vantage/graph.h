@@ -1,4 +1,7 @@
 // A graph is plain data: nodes, types and names. Nothing of it touches a device before `compile`.
+//
+// Threads: one at a time for a graph, its tensors and its scopes. Graphs are independent of each other.
+// Errors: usage, with the caller's line. A call that throws leaves the graph as it was.
 #pragma once
 
 #include <cstddef>
@@ -29,6 +32,8 @@ struct GraphAccess;
 /// wherever the Graph object that made it has been moved to. Values are always contiguous and row-major.
 /// A Tensor that is default-constructed or was moved from is empty: it stands for an optional operand that is absent,
 /// and has neither graph nor type.
+///
+/// Threads: one at a time for all tensors of a graph.
 class Tensor {
 public:
     Tensor() = default;
@@ -52,6 +57,8 @@ private:
 };
 
 /// The options of one call of an op, by name.
+///
+/// Threads: a value.
 class Attrs {
 public:
     using Value =
@@ -128,7 +135,8 @@ std::string name_of(const Graph& graph, const Node& node);
 
 /// A graph under construction. The object is a handle: tensors share the graph's data, so that moving the Graph or
 /// destroying it leaves them valid. Functions of a Graph that was moved from throw usage.
-/// One thread at a time may work on a graph and its tensors.
+///
+/// Threads: one at a time for a graph and its tensors.
 class Graph {
 public:
     /// Storage type of a weight by its name, as the checkpoint has it; without one every weight is f32.

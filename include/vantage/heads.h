@@ -1,4 +1,7 @@
 // Attention heads: what kind of attention, which head, and which layers a session records.
+//
+// Threads: values and pure functions: any thread.
+// Errors: nothing here throws.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,7 @@
 // Messages of the library: warnings about fallbacks, and more on request. Errors are exceptions and not logged.
+//
+// Threads: any, for all functions. The sink is called in the thread that has something to say.
+// Errors: nothing here throws, and a sink must not.
 #pragma once
 
 #include <cstdint>

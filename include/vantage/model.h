@@ -1,4 +1,8 @@
 // A trained model: its configuration, tokenizer and weights on a device, from a Hugging Face folder.
+//
+// Threads: any, for all functions. `load` blocks while files are read and memory is allocated; weights are uploaded
+// by a thread of its own.
+// Errors: as said below. A load that throws leaves nothing behind.
 #pragma once
 
 #include <memory>
@@ -45,11 +49,14 @@ struct LoadOptions {
     std::optional<DType> weights = {};
 };
 
-/// Weights are shared by all copies and all sessions; the last one frees them.
+/// Weights are shared by all copies and all sessions; the last one frees them. The files must not change while they are
+/// loaded: one that shrinks throws bad_file, but other bytes are not noticed.
 ///
-/// Threads: all functions may be called from many threads at once.
+/// Threads: any. A moved-from handle is a copy: it stays valid.
 class Model {
 public:
+    Model(const Model&) = default;
+    Model& operator=(const Model&) = default;
     /// Reads config.json, generation_config.json and tokenizer.json where they are there, and model.safetensors or
     /// shards with an index. Throws bad_file or unsupported naming file, tensor and field, out_of_memory with the
     /// numbers. The weights are uploaded in a thread of their own, beside which plans are compiled: what runs first
@@ -58,7 +65,7 @@ public:
     static Model load(const Device& device, const std::string& directory, const LoadOptions& options = {});
     /// A model as `config` (the text of a config.json) describes it, with random weights: for measurements. Matrices
     /// are stored as `weights` and drawn from N(0, 0.02²), so that activations stay finite; gains of norms are 1. They
-    /// are made on the device: the host never holds them. Throws as `load`.
+    /// are made on the device: the host never holds them. The same seed gives the same weights. Throws as `load`.
     static Model random(const Device& device, const std::string& name, const std::string& config,
                         DType weights = DType::f32, std::uint64_t seed = 0);
 

@@ -1,4 +1,7 @@
 // A call of an op as its functions see it: what the reference and the layout of a custom kernel are given.
+//
+// Threads: values; const functions in any thread.
+// Errors: fail(), require() and in() throw usage. Indices are not checked.
 #pragma once
 
 #include <cstddef>

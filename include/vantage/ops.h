@@ -1,6 +1,9 @@
 // One function per operation: it adds a node to the graph of its operands. Shapes are written [outer, …, inner]; every
 // op accumulates in float32 whatever the storage type; results have the storage type of `x` unless said. A shape that
 // does not fit throws Error(usage) with the op, the operand, its shape and the caller's line.
+//
+// Threads: as for the graph that a function adds to: one at a time.
+// Errors: usage, with the op, the operand, its shape and the caller's line. The graph is then as it was.
 #pragma once
 
 #include <optional>

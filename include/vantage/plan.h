@@ -1,4 +1,9 @@
 // A graph made ready for one device and recorded: write inputs, run, read outputs.
+//
+// Threads: one at a time for a plan; plans of one device may run in many threads. run(), wait(), read() and write()
+// block until the device is done, others while kernels are compiled.
+// Errors: as said below. After an error of run() or wait() the plan has no outputs until a run succeeds; inputs and
+// weights stay.
 #pragma once
 
 #include <cstdint>
@@ -77,7 +82,10 @@ struct Divergence {
 /// Values are named by their name in the graph, or by their Tensor: inputs, weights and states, and for `read` also
 /// outputs. Where an output has the name of another value, `read` and `buffer` take the output, and functions that
 /// write take the other. Functions throw usage for a name that no value has, for a tensor of another graph, and after
-/// the plan was moved from. One thread at a time may use a plan; plans of one device may run in several threads.
+/// the plan was moved from.
+///
+/// Threads: one at a time. The same inputs give the same bits on the same device, with the same driver, options and
+/// tuning tables.
 class Plan {
 public:
     /// Throws out_of_memory with the numbers, unsupported when the driver refuses a pipeline (naming module and

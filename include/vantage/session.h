@@ -1,4 +1,9 @@
 // A sequence and what a model makes of it: tokens in, drawn tokens, logits, hidden states and attention out.
+//
+// Threads: a Session or Generator belongs to one thread at a time. A call of a second thread meanwhile throws usage.
+// Sessions of one model may run in many threads. run(), next() and generate() block until the device is done.
+// Errors: as said below. Tokens that were drawn before a call threw stay, and unless the device is lost the next call
+// goes on after them.
 #pragma once
 
 #include <array>
@@ -251,6 +256,8 @@ private:
 };
 
 /// A sequence that runs alone, with everything that can be asked about its attention.
+///
+/// Threads: as Sequence.
 class Session : public Sequence {
 public:
     /// Allocates the cache and other states for the whole context. Throws usage for options that the model does not
@@ -368,6 +375,8 @@ private:
 };
 
 /// An input range of tokens; the next one is made when the loop asks for it.
+///
+/// Threads: as its Generator.
 class Generator::Stream {
 public:
     struct End {};

@@ -1,4 +1,7 @@
 // Element types and shapes: plain data, no device.
+//
+// Threads: values and pure functions: any thread.
+// Errors: the constructors of Shape and TensorType::bytes throw usage. Indices are not checked.
 #pragma once
 
 #include <array>
@@ -29,6 +32,8 @@ inline bool is_float(DType type) { return type == DType::f32 || type == DType::f
 inline bool is_quantized(DType type) { return info(type).elements > 1; }
 
 /// Sizes of a contiguous row-major tensor, outermost first; at most six dimensions, none of them in a scalar.
+///
+/// Threads: a value.
 class Shape {
 public:
     static constexpr int max_rank = 6;

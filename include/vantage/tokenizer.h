@@ -1,4 +1,7 @@
 // Text to token ids and back, as a Hugging Face tokenizer.json says.
+//
+// Threads: any, for a Tokenizer; one at a time for a StreamDecoder.
+// Errors: as said below. A call that throws changes nothing.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +21,9 @@ class TokenizerState;
 class DecoderStream;
 }  // namespace text
 
-/// A tokenizer, never changed after loading: copies are free and may be used from several threads at once.
+/// A tokenizer, never changed after loading: copies are free.
+///
+/// Threads: any. A moved-from tokenizer is a copy: it stays valid.
 ///
 /// Models: byte-pair encoding (BPE), byte-level as GPT-2's, RoBERTa's and Llama 3's or SentencePiece-like with byte
 /// fallback as Llama 2's; WordPiece as BERT's; Unigram as T5's and XLM-R's. Results are those of the Hugging Face
@@ -26,6 +31,8 @@ class DecoderStream;
 /// training run. Source: https://huggingface.co/docs/tokenizers
 class Tokenizer {
 public:
+    Tokenizer(const Tokenizer&) = default;
+    Tokenizer& operator=(const Tokenizer&) = default;
     /// Reads tokenizer.json. Throws bad_file: missing, not JSON, damaged, or with a component of a kind that is not
     /// known; the message names the file, what was found and what is known.
     static Tokenizer load(const std::string& tokenizer_json_path);
@@ -79,6 +86,8 @@ private:
 /// Decodes ids as they come. What `push` and `finish` return is valid UTF-8, never half a character, and joined it is
 /// exactly what `Tokenizer::decode` makes of all ids. A character is held back until it is complete, a run of byte
 /// tokens (<0xE2> …) until it ends, since its last byte decides what becomes of all of them.
+///
+/// Threads: one at a time. A moved-from decoder throws usage.
 class StreamDecoder {
 public:
     explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = true);
@@ -92,6 +101,7 @@ public:
     std::string finish();
 
 private:
+    void require_stream() const;
     std::shared_ptr<const text::TokenizerState> state_;
     std::unique_ptr<text::DecoderStream> stream_;
     bool skip_special_;

@@ -10,6 +10,9 @@
 //         if (session.next()) feed.publish();
 //
 // vantage/view_vulkan.h draws the same picture into the window and Vulkan device of your own program.
+//
+// Threads: the main thread for windows; a feed's publish() belongs to the thread of its session.
+// Errors: as said below. A window whose turn() threw can only be destroyed, a feed stays valid.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +34,8 @@ Device open_for_windows(const std::string& wish = "");
 
 /// Publishes a session's progress to viewers: the state at the last call of `publish`. Nothing is copied: viewers
 /// compute weights from the queries, keys and log-sum-exps that the session keeps on the device.
+///
+/// Threads: `publish` in the thread that runs the session; viewers may be in others.
 class AttentionFeed {
 public:
     /// The session records the attention of all its layers, else this throws usage. It must not be moved, and lives
@@ -40,8 +45,8 @@ public:
     AttentionFeed(const AttentionFeed&) = delete;
     AttentionFeed& operator=(const AttentionFeed&) = delete;
 
-    /// Publishes what has run. Call it in the thread that runs the session: after `next` or `run`; and after `restart`,
-    /// `rewind` or `mask_heads`, before anything runs again. Viewers may be in other threads. Does not wait for them.
+    /// Publishes what has run. Call it after `next` or `run`; and after `restart`, `rewind` or `mask_heads`, before
+    /// anything runs again. Does not wait for viewers.
     void publish();
 
     /// Internal.
@@ -64,8 +69,9 @@ struct ViewWindowOptions {
     ViewOptions view = {};
 };
 
-/// A window with the features of `vantage view` except the prompt, because the program runs the model. Main thread
-/// only.
+/// A window with the features of `vantage view` except the prompt, because the program runs the model.
+///
+/// Threads: the main thread only.
 class ViewWindow {
 public:
     /// The model's device was opened by open_for_windows. The feed lives longer. Throws unsupported if no window can be

@@ -7,6 +7,9 @@
 //     vantage::ViewPainter painter(feed, swapchain_format);
 //     for each frame, between acquiring the image and submitting the commands under vantage::lock_queue(device):
 //         painter.record(commands, image_view, {width, height});
+//
+// Threads: one at a time for a painter, the one that submits its commands.
+// Errors: as said below. A painter whose record() threw can only be destroyed.
 #pragma once
 
 #include <vulkan/vulkan.h>
@@ -15,6 +18,9 @@
 
 namespace vantage {
 
+/// Draws one feed into images of the program.
+///
+/// Threads: one at a time.
 class ViewPainter {
 public:
     /// `target` is the format of the images. Colours are written as sRGB bytes: use a UNORM format such as

@@ -1,5 +1,8 @@
 // Opt-in: for programs that bring a Vulkan device of their own, or share Vantage's. Needs the Vulkan headers;
 // everything else of the API does not.
+//
+// Threads: any, for all functions. Whoever uses the queue holds lock_queue() meanwhile.
+// Errors: as said below. A call that throws takes no ownership.
 #pragma once
 
 #include <vulkan/vulkan.h>
@@ -33,6 +36,8 @@ struct MatrixFeatures2 {
 ///     DeviceFeatures wanted(physical);
 ///     VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, wanted.chain()};
 ///     info.ppEnabledExtensionNames = wanted.extensions().data();   // add one's own
+///
+/// Threads: one at a time.
 class DeviceFeatures {
 public:
     /// With `windows` also VK_KHR_swapchain.
@@ -113,9 +118,13 @@ BufferView view_of(const Device& device, VkBuffer buffer, std::uint64_t bytes, s
 
 /// Device memory with an address that another program or API can share. A handle: copies share the memory, which is
 /// freed when the last copy and the last plan that it is bound to are gone, and the device has finished what was
-/// submitted until then. Thread-safe. Functions throw out_of_memory, and failure with the driver's error.
+/// submitted until then. Functions throw out_of_memory, and failure with the driver's error.
+///
+/// Threads: any. A moved-from handle is a copy: it stays valid.
 class SharedBuffer {
 public:
+    SharedBuffer(const SharedBuffer&) = default;
+    SharedBuffer& operator=(const SharedBuffer&) = default;
     /// Memory that can be exported. Throws `unsupported` where VK_KHR_external_memory_fd is missing.
     static SharedBuffer create(const Device& device, std::uint64_t bytes, const std::string& name);
     /// Takes over a file descriptor from `export_memory` of the same driver and device, and the size given there; when
@@ -136,9 +145,13 @@ private:
 };
 
 /// A timeline semaphore that another program or API signals or waits for. A handle: it is destroyed with the last copy,
-/// after a wait for the device's own work. Thread-safe. Functions throw failure with the driver's error.
+/// after a wait for the device's own work. Functions throw failure with the driver's error.
+///
+/// Threads: any. A moved-from handle is a copy: it stays valid.
 class SharedTimeline {
 public:
+    SharedTimeline(const SharedTimeline&) = default;
+    SharedTimeline& operator=(const SharedTimeline&) = default;
     /// Throws `unsupported` where VK_KHR_external_semaphore_fd is missing.
     static SharedTimeline create(const Device& device, const std::string& name);
     /// Takes over a file descriptor from `export_handle`; when it throws, the descriptor still belongs to the caller.

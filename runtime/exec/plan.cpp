@@ -24,8 +24,8 @@
 
 namespace vantage {
 
-Plan::State::State(Graph g, Device d, const CompileOptions& o)
-    : graph(GraphAccess::unshared(std::move(g))), device(std::move(d)), options(o) {}
+Plan::State::State(Graph g, const Device& d, const CompileOptions& o)
+    : graph(GraphAccess::unshared(std::move(g))), device(d), options(o) {}
 
 void Plan::State::compile(const Bindings* bindings) {
     const TraceSpan span("compile plan");

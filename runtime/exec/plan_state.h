@@ -45,7 +45,7 @@ struct Plan::State {
     std::vector<Reloadable> reloadable = {};
     bool ran = false;
 
-    State(Graph g, Device d, const CompileOptions& o);
+    State(Graph g, const Device& d, const CompileOptions& o);
     void compile(const Bindings* bindings);
     void find_unwritten(const Bindings* bindings);
     /// Throws usage naming all inputs and weights that a run of these segments reads and that were never written.

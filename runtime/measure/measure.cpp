@@ -82,7 +82,7 @@ struct MeasuredCall::State {
     std::uint64_t bytes = 0;
     std::map<const Kernel*, std::unique_ptr<Prepared>> kernels;
 
-    State(Device d, OpCall c) : device(std::move(d)), call(std::move(c)) {}
+    State(const Device& d, OpCall c) : device(d), call(std::move(c)) {}
 
     void require_memory(std::uint64_t wanted) const {
         if (const std::uint64_t left = device.memory_available(); wanted > left)

@@ -78,7 +78,7 @@ struct Model::State {
     std::map<std::string, DType> types;  // of the weights, by their names in graphs
     std::shared_ptr<Bindings> weights = std::make_shared<Bindings>();
 
-    explicit State(Device d) : device(std::move(d)) {}
+    explicit State(const Device& d) : device(d) {}
     std::vector<Value> wanted_weights(const Graph::WeightTypes& types_of, const LoadOptions& options) const;
     void require_room(const std::vector<Value>& wanted, const std::string& name) const;
     gpu::Buffer add_weight(const Value& value);

@@ -215,7 +215,12 @@ StreamDecoder::~StreamDecoder() = default;
 StreamDecoder::StreamDecoder(StreamDecoder&&) noexcept = default;
 StreamDecoder& StreamDecoder::operator=(StreamDecoder&&) noexcept = default;
 
+void StreamDecoder::require_stream() const {
+    if (!stream_) throw internal::usage_error("this decoder was moved from: use the one that it was moved to");
+}
+
 std::string StreamDecoder::push(std::int32_t id) {
+    require_stream();
     const std::string* token = state_->token(id);
     if (token == nullptr || (skip_special_ && state_->added.is_special(*token))) return {};
     stream_->push(*token);
@@ -223,6 +228,7 @@ std::string StreamDecoder::push(std::int32_t id) {
 }
 
 std::string StreamDecoder::finish() {
+    require_stream();
     stream_->finish();
     std::string rest = stream_->take();
     stream_ = std::make_unique<text::DecoderStream>(state_->decoder);

@@ -164,6 +164,43 @@ TEST_CASE("the pages name files that exist", "[documents]") {
     }
 }
 
+TEST_CASE("every row of docs/guarantees.md names tests, and all of them exist", "[documents]") {
+    static const std::regex row("\\| .* \\| ([0-9]+(?:, [0-9]+)*) \\|");
+    static const std::regex number("([0-9]+)");
+    static const std::regex item("([0-9]+)\\. `([^`]+)`(?::\\s+(.*))?");
+    std::istringstream lines(read_file(root + "/docs/guarantees.md"));
+    std::vector<std::string> all;  // lines; what is indented goes on with the line before it
+    for (std::string line; std::getline(lines, line);)
+        line.starts_with("   ") ? void(all.back() += line.substr(2)) : all.push_back(line);
+    std::set<std::string> named, listed;  // numbers of a section
+    std::size_t rows = 0;
+    const auto end_section = [&](const std::string& before) {
+        INFO("the section before: " << before);
+        CHECK(named == listed);
+        named.clear(), listed.clear();
+    };
+    for (const std::string& line : all) {
+        INFO(line);
+        std::smatch found;
+        if (line.starts_with("## ")) end_section(line);
+        if (line.starts_with("| ") && !line.ends_with("| tests |")) {
+            REQUIRE(std::regex_match(line, found, row));
+            named.merge(matches(found[1].str(), number));
+            ++rows;
+        }
+        if (!std::regex_match(line, found, item)) continue;
+        listed.insert(found[1]);
+        const std::string file = found[2], name = found[3];
+        REQUIRE(exists(file));
+        if (file.ends_with("_test.cpp"))
+            CHECK(read_file(root + "/" + file).find("TEST_CASE(\"" + name + "\"") != std::string::npos);
+        else
+            CHECK(name.empty());
+    }
+    end_section("the end");
+    CHECK(rows > 50);
+}
+
 TEST_CASE("the pages name classes and functions that exist", "[documents]") {
     const std::set<std::string> known = names_in_the_code();
     CHECK_FALSE(known.contains("make_shedule"));

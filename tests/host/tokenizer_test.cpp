@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <random>
+#include <utility>
 
 #include "runtime/text/unicode.h"
 #include "tests/host/expect_error.h"
@@ -307,6 +308,19 @@ TEST_CASE("tokenizer: ids and spellings", "[tokenizer]") {
 }
 
 // ---- streams --------------------------------------------------------------------------------------------------------
+
+TEST_CASE("a tokenizer that was moved from stays one, a stream decoder says so", "[tokenizer]") {
+    Tokenizer from = Tokenizer::parse(R"({"model": {"type": "BPE", "merges": [], "vocab": {"a": 0}}})", "t");
+    const Tokenizer to = std::move(from);  // NOLINT(performance-move-const-arg)
+    // NOLINTNEXTLINE(bugprone-use-after-move)
+    CHECK(from.encode("aa").ids == to.encode("aa").ids);
+    StreamDecoder decoder(to);
+    StreamDecoder other = std::move(decoder);
+    CHECK(other.push(0) + other.finish() == "a");
+    // NOLINTNEXTLINE(bugprone-use-after-move)
+    expect_error(ErrorKind::usage, {"moved from"}, [&] { static_cast<void>(decoder.push(0)); });
+    expect_error(ErrorKind::usage, {"moved from"}, [&] { static_cast<void>(decoder.finish()); });
+}
 
 TEST_CASE("stream decoder: whole characters, as early as possible", "[tokenizer]") {
     const Tokenizer gpt2 = oracle_tokenizer("gpt2_bytebpe");
