@@ -14,8 +14,8 @@ void throw_if_interrupted();
 /// Clears the flag after Ctrl-C, so that work can continue, and returns true. Returns false and changes nothing when
 /// there was no signal or another one.
 bool take_interrupt();
-/// Whether a signal ends the program for certain: then nothing waits for what still runs on the device. Ctrl-C does only
-/// after `let_interrupt_end(true)`, because work may continue after it.
+/// Whether a signal ends the program for certain: then nothing waits for what still runs on the device. Ctrl-C does
+/// only after `let_interrupt_end(true)`, because work may continue after it.
 bool ending();
 void let_interrupt_end(bool ends);
 
