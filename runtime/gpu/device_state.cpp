@@ -205,10 +205,24 @@ std::uint64_t DeviceState::memory_available() const {
     return std::min(available, memory.limit - std::min(memory.limit, ours));
 }
 
+void DeviceState::lose(std::string_view cause) noexcept {
+    try {
+        const std::lock_guard lock(lost_mutex_);
+        if (!queue.lost) lost_by_ = cause;
+    } catch (const std::exception&) {  // no memory for the cause
+    }
+    queue.lost = true;
+}
+
+void DeviceState::lose_if_lost(VkResult result, const char* call) {
+    if (result == VK_ERROR_DEVICE_LOST || result == VK_TIMEOUT) lose(result_text(result, call));
+}
+
+// The thread that met the cause may not be the one whose error is shown.
 void DeviceState::require_alive() const {
-    if (const VkResult result = queue.lost)
-        throw Error(ErrorKind::device_lost,
-                    parts.caps.name + " was lost before (" + name_of(result) + "): restart the program");
+    if (!queue.lost) return;
+    const std::lock_guard lock(lost_mutex_);
+    throw Error(ErrorKind::device_lost, parts.caps.name + " was lost: " + lost_by_);
 }
 
 VkResult DeviceState::wait_timeline(std::uint64_t value, double seconds) const noexcept {

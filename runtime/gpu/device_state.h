@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/gpu/vulkan_calls.h"
@@ -36,8 +37,8 @@ struct QueueState {
     VkSemaphore timeline = VK_NULL_HANDLE;
     /// The value that the timeline reaches when all submitted work is done.
     std::atomic<std::uint64_t> submitted{0};
-    /// The result that lost the device. Then nothing is submitted or waited for any more.
-    std::atomic<VkResult> lost{VK_SUCCESS};
+    /// The device was lost: nothing is submitted or waited for any more. Set by DeviceState::lose.
+    std::atomic<bool> lost{false};
     /// 0: the queue has no timestamps.
     std::uint32_t timestamp_bits = 0;
     /// Guarded by `mutex`. A member so that submitting does not allocate.
@@ -82,7 +83,11 @@ public:
     const Caps& caps() const { return parts.caps; }
     /// Bytes of device memory that are left.
     std::uint64_t memory_available() const;
-    /// Throws device_lost when the device was lost before.
+    /// From now on the device is lost. `cause` is for messages; the first one is kept.
+    void lose(std::string_view cause) noexcept;
+    /// `lose`, if a call with this result loses the device.
+    void lose_if_lost(VkResult result, const char* call);
+    /// Throws device_lost, with the cause, when the device was lost before.
     void require_alive() const;
     /// Waits at most `seconds` until the timeline reaches `value`: VK_SUCCESS, VK_TIMEOUT or an error.
     VkResult wait_timeline(std::uint64_t value, double seconds) const noexcept;
@@ -113,6 +118,8 @@ private:
     void make_allocator();
     void destroy(const Retired& objects) noexcept;
 
+    mutable std::mutex lost_mutex_;
+    std::string lost_by_;  ///< guarded by lost_mutex_
     std::mutex retired_mutex_;
     std::vector<Retired> retired_;               ///< guarded by retired_mutex_
     std::atomic<std::size_t> retired_count_{0};  ///< avoids the lock when there is nothing to collect

@@ -1,12 +1,17 @@
 #include "runtime/gpu/instance.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
+#include <sstream>
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/json.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 
@@ -59,6 +64,36 @@ const char* validation_layer() {
                     ", which is not installed: install vulkan-validationlayers (Debian, Ubuntu), or unset it");
 }
 
+/// Drivers that the environment names. The loader reads their files without limits: some make it crash, others it
+/// calls a lack of memory.
+void check_driver_files() {
+    constexpr std::size_t max_bytes = std::size_t{1} << 20;
+    for (const char* variable : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES"}) {
+        std::istringstream paths(environment(variable).value_or(""));
+        for (std::string path; std::getline(paths, path, ':');) {
+            std::error_code error;
+            const std::filesystem::file_status file = std::filesystem::status(path, error);
+            if (!std::filesystem::exists(file) || std::filesystem::is_directory(file)) continue;
+            try {
+                const Json manifest = read_json(path, max_bytes);
+                static_cast<void>(JsonFields(manifest, path));
+            } catch (const Error& wrong) {
+                throw Error(
+                    ErrorKind::no_device,
+                    format("{} names no Vulkan driver: {}; name its JSON file, or unset it", variable, wrong.what()));
+            }
+        }
+    }
+}
+
+void require_loader(bool there, const char* what) {
+    if (there) return;
+    throw Error(ErrorKind::no_device,
+                format("{}: install libvulkan1 and a driver, such as mesa-vulkan-drivers (Debian, Ubuntu) or the GPU "
+                       "vendor's",
+                       what));
+}
+
 /// Never destroyed, so that devices in static objects can be closed after main.
 struct Shared {
     std::mutex mutex;
@@ -69,6 +104,21 @@ Shared& shared() {
     return one;
 }
 
+/// The validation layers of 2023 crash when an enumeration of devices fails: then this throws before they are loaded.
+void try_without_layer(VkInstanceCreateInfo info) {
+    info.pNext = nullptr;
+    info.enabledLayerCount = 0;
+    VkInstance plain = VK_NULL_HANDLE;
+    if (vkCreateInstance(&info, nullptr, &plain) != VK_SUCCESS) return;  // the same happens again, with a message
+    const auto function = [&](const char* name) { return vkGetInstanceProcAddr(plain, name); };
+    std::uint32_t count = 0;
+    const VkResult result = reinterpret_cast<PFN_vkEnumeratePhysicalDevices>(function("vkEnumeratePhysicalDevices"))(
+        plain, &count, nullptr);
+    reinterpret_cast<PFN_vkDestroyInstance>(function("vkDestroyInstance"))(plain, nullptr);
+    if (failed(result) && result != VK_ERROR_INITIALIZATION_FAILED)
+        throw_vk(result, "vkEnumeratePhysicalDevices", SourceLocation::here());
+}
+
 }  // namespace
 
 int validation_error_count() { return validation_errors; }
@@ -77,10 +127,12 @@ void load_vulkan() {
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
     if (vkGetInstanceProcAddr != nullptr && vkCreateInstance != nullptr) return;
-    if (volkInitialize() != VK_SUCCESS)
-        throw Error(ErrorKind::no_device,
-                    "no Vulkan loader (libvulkan.so.1): install libvulkan1 and a driver, such as mesa-vulkan-drivers "
-                    "(Debian, Ubuntu) or the GPU vendor's");
+    check_driver_files();
+    constexpr const char* incomplete = "libvulkan.so.1 is no Vulkan loader: functions are missing";
+    void* const library = ::dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);  // volk calls what it does not find in it
+    require_loader(library == nullptr || ::dlsym(library, "vkGetInstanceProcAddr") != nullptr, incomplete);
+    require_loader(volkInitialize() == VK_SUCCESS, "no Vulkan loader (libvulkan.so.1)");
+    require_loader(vkCreateInstance != nullptr && vkEnumerateInstanceExtensionProperties != nullptr, incomplete);
     if (volkGetInstanceVersion() < VK_API_VERSION_1_3)
         throw Error(ErrorKind::no_device,
                     "the Vulkan loader (libvulkan.so.1) is older than 1.3: install a newer libvulkan1");
@@ -133,6 +185,7 @@ Instance::Instance(std::span<const char* const> wanted) : extensions_(wanted.beg
     info.ppEnabledExtensionNames = extensions.data();
     info.enabledLayerCount = layer != nullptr ? 1 : 0;
     info.ppEnabledLayerNames = &layer;
+    if (layer != nullptr) try_without_layer(info);
     const VkResult result = VK_RESULT_AS(any, vkCreateInstance(&info, nullptr, &handle_));
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
         throw Error(

@@ -132,7 +132,7 @@ VkPipeline Pipelines::make(const PipelineKey& key) {
     const VkResult result =
         VK_RESULT_AS(any, vkCreateComputePipelines(device_.device, cache_.handle(), 1, &info, nullptr, &pipeline));
     if (result != VK_SUCCESS) {
-        if (result == VK_ERROR_DEVICE_LOST) device_.queue.lost = result;
+        device_.lose_if_lost(result, "vkCreateComputePipelines");
         throw_vk(result, "vkCreateComputePipelines", SourceLocation::here(),
                  text_of(key) + " on " + device_.caps().name);
     }

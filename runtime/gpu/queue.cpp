@@ -38,12 +38,16 @@ double default_timeout(const DeviceState& device) {
 
 /// Throws what a wait of at most `seconds` failed with.
 [[noreturn]] void fail_wait(DeviceState& device, VkResult result, double seconds) {
-    if (result == VK_ERROR_DEVICE_LOST || result == VK_TIMEOUT) device.queue.lost = result;
-    if (result != VK_TIMEOUT) throw_vk(result, "vkWaitSemaphores", SourceLocation::here());
-    throw Error(ErrorKind::device_lost,
-                format("{} did not finish within {:g} seconds: it hangs, or the work is too large for it; "
-                       "VANTAGE_TIMEOUT sets the limit in seconds",
-                       device.caps().name, seconds));
+    if (result != VK_TIMEOUT) {
+        device.lose_if_lost(result, "vkWaitSemaphores");
+        throw_vk(result, "vkWaitSemaphores", SourceLocation::here());
+    }
+    const std::string cause = format(
+        "did not finish within {:g} seconds: it hangs, or the work is too large for it; VANTAGE_TIMEOUT sets the limit "
+        "in seconds",
+        seconds);
+    device.lose("it " + cause);
+    throw Error(ErrorKind::device_lost, device.caps().name + " " + cause);
 }
 
 VkCommandBufferSubmitInfo submit_info(VkCommandBuffer commands) {
@@ -74,7 +78,7 @@ std::uint64_t submit_locked(DeviceState& device, std::span<const VkCommandBuffer
     info.pSignalSemaphoreInfos = all.data();
     const VkResult result = VK_RESULT_AS(submit, vkQueueSubmit2(device.parts.queue, 1, &info, VK_NULL_HANDLE));
     if (failed(result)) {
-        if (result == VK_ERROR_DEVICE_LOST || result == VK_TIMEOUT) device.queue.lost = result;
+        device.lose_if_lost(result, "vkQueueSubmit2");
         throw_vk(result, "vkQueueSubmit2", SourceLocation::here());
     }
     count_submission();
@@ -135,7 +139,7 @@ void wait_idle(DeviceState& device) noexcept {
     if (device.queue.lost) return;
     // After a signal the wait is short. A device that did not respond counts as lost, so it is not waited for again.
     const double seconds = ending() ? 0.1 : interrupted() ? 10.0 : device.caps().is_cpu() ? 600.0 : 60.0;
-    if (!device.quiesce(seconds)) device.queue.lost = VK_TIMEOUT;
+    if (!device.quiesce(seconds)) device.lose("it did not finish in time");
 }
 
 }  // namespace vantage::gpu

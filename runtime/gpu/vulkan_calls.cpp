@@ -21,8 +21,7 @@ const char* meaning_of(VkResult result) {
         case VK_ERROR_OUT_OF_HOST_MEMORY: return "the driver is out of host memory; close other programs";
         case VK_ERROR_OUT_OF_DEVICE_MEMORY:
             return "the device is out of memory; use a smaller model or context, or close other programs";
-        case VK_ERROR_DEVICE_LOST:
-            return "the device stopped responding; restart the program, and see the system log for the reason";
+        case VK_ERROR_DEVICE_LOST: return "the device stopped responding; the system log may give the reason";
         case VK_TIMEOUT: return "the device did not finish in time; VANTAGE_TIMEOUT sets the limit in seconds";
         default: return "";
     }
@@ -65,12 +64,14 @@ std::vector<VkQueueFamilyProperties> queue_families(VkPhysicalDevice physical) {
     });
 }
 
+std::string result_text(VkResult result, const char* call) {
+    const std::string text(call);  // the function's name is what helps a reader
+    const std::string meaning = meaning_of(result);
+    return text.substr(0, text.find('(')) + ": " + name_of(result) + (meaning.empty() ? "" : " (" + meaning + ")");
+}
+
 void throw_vk(VkResult result, const char* call, SourceLocation where, const std::string& what) {
-    // `call` is source text; the function's name is what helps a reader.
-    const std::string text(call);
-    std::string message = (what.empty() ? "" : what + ": ") + text.substr(0, text.find('(')) + ": " + name_of(result);
-    if (*meaning_of(result) != '\0') message += std::string(" (") + meaning_of(result) + ")";
-    throw Error(kind_of(result), message, where);
+    throw Error(kind_of(result), (what.empty() ? "" : what + ": ") + result_text(result, call), where);
 }
 
 }  // namespace vantage::gpu

@@ -20,6 +20,8 @@ namespace vantage::gpu {
 
 /// "VK_ERROR_DEVICE_LOST" and so on.
 const char* name_of(VkResult result);
+/// "vkQueueSubmit2: VK_ERROR_DEVICE_LOST (what that means)"; `call` is the source text of the call.
+std::string result_text(VkResult result, const char* call);
 /// Throws the Error for `result`: out_of_memory, device_lost (also for a timeout) or failure. `call` is the source text
 /// of the call, `what` names the object that was to be made.
 [[noreturn]] void throw_vk(VkResult result, const char* call, SourceLocation where, const std::string& what = {});

@@ -158,12 +158,27 @@ ends 2 "--png"*"the name of a file" "$program" inspect -m "$folder" --ids 1,2 --
 # ---- devices ---------------------------------------------------------------------------------------------------------
 
 ends 3 "driver" env VK_DRIVER_FILES="$scratch/nowhere" VK_ICD_FILENAMES="$scratch/nowhere" "$program" run -m "$folder" -p "The"
+for text in "$(printf '%200000s' "" | tr ' ' '[')" "garbage" "[]" ""; do
+    printf '%s' "$text" >"$scratch/driver.json"
+    for variable in VK_DRIVER_FILES VK_ICD_FILENAMES; do
+        ends 3 "$variable names no Vulkan driver" env "$variable=$scratch/driver.json" "$program" run -m "$folder" -p "The"
+    done
+done
+rm "$scratch/driver.json" && mkfifo "$scratch/driver.json"
+ends 3 "names no Vulkan driver" env VK_DRIVER_FILES="$scratch/driver.json" timeout 300 "$program" run -m "$folder" -p "The"
+# a loader without its functions
+mkdir "$scratch/lib" && cp "${VANTAGE_NULL_DEVICE%/*}"/libvantage_null_device.so "$scratch/lib/libvulkan.so.1"
+ends 3 "libvulkan.so.1 is no Vulkan loader" env LD_LIBRARY_PATH="$scratch/lib" "$program" run -m "$folder" -p "The"
 ends 2 "names no device" "$program" run -m "$folder" -p "The" --device vulkan:99
 ends 4 "out of device memory: "*" needs "*" are available" env VANTAGE_FAULT=allocate:3:out_of_memory "$program" run -m "$folder" -p "The" -q
 ends 4 "out of device memory: " env VANTAGE_FAULT=allocate:28:out_of_memory "$program" run -m "$folder" -p "The" -q
 ends 5 "DEVICE_LOST" env VANTAGE_FAULT=submit:8:device_lost "$program" run -m "$folder" -p "The" -q
 ends 5 "DEVICE_LOST" env VANTAGE_FAULT=wait:12:device_lost "$program" run -m "$folder" -p "The" -n 60 -q
-ends 5 "" env VANTAGE_FAULT=wait:12:timeout "$program" run -m "$folder" -p "The" -n 60 -q
+ends 5 "VANTAGE_TIMEOUT" env VANTAGE_FAULT=wait:12:timeout "$program" run -m "$folder" -p "The" -n 60 -q
+# whichever thread meets it, and whichever thread's error is shown
+for nth in 1 2 3 5; do
+    ends 5 "VANTAGE_TIMEOUT" env VANTAGE_FAULT=wait:$nth:timeout "$program" run -m "$folder" -p "The" -n 60 -q
+done
 ends 5 "DEVICE_LOST" env VANTAGE_FAULT=submit:8:device_lost "$program" conform --op softmax
 
 # wherever it strikes: the right code, or no harm done (a cache file that is not written)

@@ -26,6 +26,11 @@ for signal in INT TERM; do
     ends_quietly "SIG$signal while the device hangs"
 done
 
+# an enumeration that fails is no crash in the layer, where there is one
+code=0
+VANTAGE_VALIDATE=1 NULL_DEVICE_FAIL=vkEnumeratePhysicalDevices:1:$out_of_memory "$program" run -q -p Hello -n 3 >out 2>err || code=$?
+check "an enumeration that fails under the layer ends with 4, or 1 where there is none (got $code: $(<err))" test $code = 4 -o $code = 1
+
 # The layer reports what the program or the driver does wrong. With it the failures below would show what it does.
 export NULL_DEVICE_COUNT=$scratch/calls
 unset VANTAGE_VALIDATE

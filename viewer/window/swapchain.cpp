@@ -124,7 +124,7 @@ std::optional<Swapchain::Acquired> Swapchain::acquire() {
     const VkResult result = VK_RESULT_AS(
         any, vkAcquireNextImageKHR(device_.state().device, swapchain_, patience, free, VK_NULL_HANDLE, &index));
     if (result == VK_ERROR_OUT_OF_DATE_KHR || result == VK_NOT_READY || result == VK_TIMEOUT) return std::nullopt;
-    if (result == VK_ERROR_DEVICE_LOST) device_.state().queue.lost = result;
+    device_.state().lose_if_lost(result, "vkAcquireNextImageKHR");
     if (gpu::failed(result)) gpu::throw_vk(result, "vkAcquireNextImageKHR", SourceLocation::here());
     next_free_ = (next_free_ + 1) % free_.size();
     const ShownImage& shown = images_.at(index);
@@ -141,7 +141,7 @@ bool Swapchain::present(const Acquired& image) {
     const auto lock = lock_queue(device_);
     const VkResult result = VK_RESULT_AS(any, vkQueuePresentKHR(device_.state().parts.queue, &info));
     if (result == VK_ERROR_OUT_OF_DATE_KHR || result == VK_SUBOPTIMAL_KHR) return false;
-    if (result == VK_ERROR_DEVICE_LOST) device_.state().queue.lost = result;
+    device_.state().lose_if_lost(result, "vkQueuePresentKHR");
     if (gpu::failed(result)) gpu::throw_vk(result, "vkQueuePresentKHR", SourceLocation::here());
     return true;
 }
