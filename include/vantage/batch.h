@@ -46,6 +46,8 @@ public:
     void restart(const Sampling& sampling);
     /// Runs all tokens that wait and draws none. Throws as Plan::run.
     void run();
+    /// As Session::recover, of all sequences; what had run of them runs again with the next call.
+    void recover(const std::function<Model()>& reload);
     /// Draws the next token of every sequence that has not ended: nothing for the others, and for those without tokens.
     /// Throws usage when no sequence has any, and as Plan::run.
     std::vector<std::optional<std::int32_t>> next();
@@ -63,7 +65,7 @@ public:
 private:
     friend struct internal::SessionAccess;
     internal::SessionUse use() const;
-    std::shared_ptr<internal::SessionCore> core_;
+    std::shared_ptr<internal::SessionOwner> core_;
     std::vector<std::unique_ptr<Sequence>> sequences_;
 };
 

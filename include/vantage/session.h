@@ -22,7 +22,7 @@
 namespace vantage {
 
 namespace internal {
-class SessionCore;
+class SessionOwner;
 class SessionUse;
 struct SessionAccess;
 }  // namespace internal
@@ -242,16 +242,17 @@ public:
 
 protected:
     friend class Batch;
+    friend class Session;
     friend class Generator;
     Sequence(Sequence&&) noexcept = default;
     Sequence& operator=(Sequence&&) noexcept = default;
-    Sequence(std::shared_ptr<internal::SessionCore> core, std::size_t index) : core_(std::move(core)), index_(index) {}
+    Sequence(std::shared_ptr<internal::SessionOwner> core, std::size_t index) : core_(std::move(core)), index_(index) {}
     /// Access to the state for the length of a call. Throws usage when this object was moved from, and while another
     /// thread has it.
     internal::SessionUse use() const;
 
 private:
-    std::shared_ptr<internal::SessionCore> core_;
+    std::shared_ptr<internal::SessionOwner> core_;
     std::size_t index_ = 0;
 };
 
@@ -274,6 +275,14 @@ public:
     void set_image(std::span<const float> pixels);
     /// Runs all tokens that wait and draws none; an encoder runs the whole sequence in one piece. Throws as Plan::run.
     void run();
+    /// After device_lost: frees the session's memory, calls `reload`, and goes on with the model that it returns: the
+    /// same model, loaded on a device that works. (The lost weights are freed when no Model and no session has them.)
+    /// Tokens, options and statistics stay. Tokens that had run run again at once, in runs of as many rows as before:
+    /// with the same device and driver, all that follows is the same to the last bit. What an encoder had computed is
+    /// forgotten until it runs again. Throws as `reload`, the constructor and Plan::run; without a model
+    /// the session throws device_lost until a recovery succeeds. References that the session gave out end, and so does
+    /// an AttentionFeed of it.
+    void recover(const std::function<Model()>& reload);
     /// Draws the next token. Nothing when the sequence has ended: after an end token (which is returned first), or when
     /// the context is full. Throws usage when there is nothing to continue, and as Plan::run.
     std::optional<std::int32_t> next();
@@ -339,6 +348,9 @@ struct GeneratorOptions {
     std::vector<std::int32_t> end_tokens = {};
     /// Its `sampling` is not used: a Generator is given one.
     SessionOptions session = {};
+    /// Returns the same model on a device that works, after the device was lost: the text goes on as Session::recover
+    /// says. It is called again only after another token. Empty: device_lost is thrown.
+    std::function<Model()> reload = {};
 };
 
 /// Text in, text out: a tokenizer, a session and a sampler.

@@ -19,7 +19,7 @@ Batch::Batch(const Model& model, std::int64_t sequences, const SessionOptions& o
                           " takes images: a batch takes texts; a session takes images, one by one");
     if (options.record_attention.every || !options.record_attention.layers.empty())
         throw usage_error("a batch records no attention; a session does");
-    core_ = std::make_shared<SessionCore>(model, options, sequences, false);
+    core_ = std::make_shared<SessionOwner>(std::make_unique<SessionCore>(model, options, sequences, false));
     sequences_.reserve(static_cast<std::size_t>(sequences));
     for (std::int64_t i = 0; i < sequences; ++i)
         sequences_.emplace_back(new Sequence(core_, static_cast<std::size_t>(i)));  // its constructor is protected
@@ -42,13 +42,18 @@ Sequence& Batch::operator[](std::int64_t sequence) { return const_cast<Sequence&
 void Batch::restart() {
     const auto core = use();
     for (const auto& one : sequences_) one->restart();
-    core->runs.reset_stats();
+    core->runs.set_stats({});
 }
 void Batch::restart(const Sampling& sampling) {
     const auto core = use();
     for (const auto& one : sequences_) one->restart(sampling);
-    core->runs.reset_stats();
+    core->runs.set_stats({});
 }
+void Batch::recover(const std::function<Model()>& reload) {
+    const SessionUse call(core_, true);
+    call.owner().recover(reload);
+}
+
 void Batch::run() { use()->run(); }
 std::vector<std::optional<std::int32_t>> Batch::next() { return use()->next(); }
 
@@ -116,11 +121,13 @@ std::vector<Completion> complete(Batch& batch, std::span<const std::vector<std::
         texts[i].stop();
         return false;
     };
+    Survival survival(options.reload);
     std::vector<bool> goes_on(prompts.size(), true);
     while (std::ranges::count(goes_on, true) > 0) {
         throw_if_interrupted();
         std::vector<std::optional<std::int32_t>> drawn(prompts.size());
-        if (std::ranges::any_of(texts, &TextStream::wants_more)) drawn = batch.next();
+        if (std::ranges::any_of(texts, &TextStream::wants_more))
+            drawn = survival.run(batch, [&] { return batch.next(); });
         for (std::size_t i = 0; i < prompts.size(); ++i) {
             if (!goes_on[i]) continue;
             goes_on[i] = take(i, drawn[i]) && !texts[i].done();

@@ -26,24 +26,27 @@ Sampling recommended_sampling(const Model& model) {
 }
 
 struct Generator::State {
-    Model model;
     Sampling sampling;
     GeneratorOptions options;
     Session session;
+    Survival survival;
     std::optional<TextStream> text;  // of the prompt that was last given
 
     State(const Model& m, const Sampling& s, GeneratorOptions o)
-        : model(m), sampling(s), options(std::move(o)), session(m, options.session) {}
+        : sampling(s), options(std::move(o)), session(m, options.session), survival(options.reload) {}
 
     void begin(const std::string& prompt) {
         session.restart(sampling);
-        begin(model.tokenizer().encode(prompt, true).ids);
+        begin(session.model().tokenizer().encode(prompt, true).ids);
     }
 
     void begin(std::span<const std::int32_t> ids) {
-        if (config_of(model).kind == ModelKind::encoder_decoder) {  // it reads the ids, and writes about them
-            session.restart(sampling);
-            begin_answer(session, ids);
+        if (config_of(session.model()).kind == ModelKind::encoder_decoder) {  // it reads the ids, and writes about them
+            survival.run(session, [&] {
+                session.restart(sampling);
+                begin_answer(session, ids);
+                return true;
+            });
         } else {
             const std::vector<std::int32_t>& there = session.tokens();
             const auto same = std::ranges::mismatch(there, ids).in1 - there.begin();
@@ -51,13 +54,14 @@ struct Generator::State {
             session.rewind(same);
             session.append(ids.subspan(static_cast<std::size_t>(same)));
         }
-        text.emplace(model.tokenizer(), options);
+        text.emplace(session.model().tokenizer(), options);
     }
 
     std::optional<Token> advance() {
         if (!text || text->done()) return std::nullopt;
         throw_if_interrupted();
-        const std::optional<std::int32_t> id = text->wants_more() ? session.next() : std::nullopt;
+        const std::optional<std::int32_t> id =
+            text->wants_more() ? survival.run(session, [&] { return session.next(); }) : std::nullopt;
         return text->take(id, reason_to_end(session));
     }
 

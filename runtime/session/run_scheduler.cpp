@@ -56,11 +56,12 @@ std::int64_t encoder_lanes(std::int64_t rows, std::int64_t wanted, std::int64_t 
 }
 
 PromptRun next_prompt_run(std::span<const std::int64_t> waiting, const RunShapes& shapes) {
-    PromptRun run{.rows = shapes.rows(std::ranges::max(waiting)), .slots = {}, .lanes = {}};
+    PromptRun run{.rows = shapes.rows(std::ranges::max(waiting)), .slots = {}, .counts = {}, .lanes = {}};
     for (std::size_t slot = 0; slot < waiting.size(); ++slot)
         if (waiting[slot] > 0 && shapes.rows(waiting[slot]) == run.rows) run.slots.push_back(slot);
     const auto lanes = static_cast<std::size_t>(shapes.lanes(run.rows, std::ssize(run.slots)));
     if (run.slots.size() > lanes) run.slots.resize(lanes);
+    for (const std::size_t slot : run.slots) run.counts.push_back(std::min(waiting[slot], run.rows));
     run.lanes = run.slots;
     for (std::size_t slot = 0; run.lanes.size() < lanes; ++slot)
         if (std::ranges::count(run.slots, slot) == 0) run.lanes.push_back(slot);
@@ -72,7 +73,8 @@ std::vector<PromptRun> prompt_runs(std::vector<std::int64_t> waiting, const RunS
     std::vector<PromptRun> runs;
     while (std::ranges::max(waiting) > 0) {
         runs.push_back(next_prompt_run(waiting, shapes));
-        for (const std::size_t slot : runs.back().slots) waiting[slot] -= std::min(waiting[slot], runs.back().rows);
+        const PromptRun& run = runs.back();
+        for (std::size_t i = 0; i < run.slots.size(); ++i) waiting[run.slots[i]] -= run.counts[i];
     }
     return runs;
 }
@@ -200,8 +202,8 @@ void RunScheduler::require_finite(std::span<const float> results, std::size_t sl
     if (std::ranges::any_of(results, wrong)) fail_not_finite(slot, format("the results \"{}\"", name));
 }
 
-// Reads what a run left of each sequence: how many rows it has by slot. Nothing is kept unless all is finite.
-void RunScheduler::collect(const Plan& plan, const PromptRun& run, std::span<const std::int64_t> rows) {
+// Reads what a run left of each sequence. Nothing is kept unless all is finite.
+void RunScheduler::collect(const Plan& plan, const PromptRun& run) {
     const TraceSpan span("read results");
     std::vector<std::pair<std::vector<float>*, std::vector<float>>> kept;
     const bool labels = config_.head == Head::classification;
@@ -214,7 +216,7 @@ void RunScheduler::collect(const Plan& plan, const PromptRun& run, std::span<con
             require_finite(kept.back().second, slot, name);
         };
         SequenceState::Results& to = sequences_[slot].results;
-        const std::int64_t lane = lane_of(run, slot), first = lane * run.rows, count = rows[i];
+        const std::int64_t lane = lane_of(run, slot), first = lane * run.rows, count = run.counts[i];
         append(to.logits, model_names::logits, labels ? lane : first, labels ? 1 : count);
         append(to.pooled, model_names::pooled, lane, 1);
         append(to.relation, model_names::relation, lane, 1);
@@ -232,27 +234,22 @@ void RunScheduler::run_prompt(const PromptRun& run, bool draw) {
     Plan& plan = plans_.get({.lanes = std::ssize(run.lanes), .rows = run.rows});
     set_lanes(run.lanes, held_beside(run, draw));
     const bool look = options_.inspect || config_.kind == ModelKind::encoder;
-    std::vector<std::int64_t> rows;  // by slot of the run
     bool draws = draw && run.rows == 1;
-    for (const std::size_t slot : run.slots) {
-        const std::int64_t left = sequences_[slot].waiting();
-        rows.push_back(std::min(left, run.rows));
-        draws = draws || (draw && left <= run.rows);
-    }
-    const std::uint64_t ticket =
-        submit(plan, std::span(both_segments).first(look || draws ? 2 : 1), filled(run.lanes, std::ranges::max(rows)));
+    for (std::size_t i = 0; i < run.slots.size(); ++i)
+        draws = draws || (draw && sequences_[run.slots[i]].waiting() == run.counts[i]);
+    const std::uint64_t ticket = submit(plan, std::span(both_segments).first(look || draws ? 2 : 1),
+                                        filled(run.lanes, std::ranges::max(run.counts)));
     if (look || options_.profile) {
         plan.wait(ticket);
         note_timings(plan);
-        if (look) collect(plan, run, rows);
+        if (look) collect(plan, run);
     }
     // not when Ctrl-C came before all of it was submitted and collected
-    for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t i = 0; i < run.slots.size(); ++i) {
         SequenceState& s = sequences_[run.slots[i]];
-        s.redraw_from = draw ? s.processed : s.processed + rows[i] - 1;
-        s.processed += rows[i];
         // an encoder–decoder's prompt is what the encoder has read
-        if (config_.kind != ModelKind::encoder_decoder) stats_.prompt_tokens += rows[i];
+        if (config_.kind != ModelKind::encoder_decoder && s.lost == 0) stats_.prompt_tokens += run.counts[i];
+        s.note_run(run.counts[i], run.rows, draw);
     }
     stats_.prompt_rows += std::ssize(run.lanes) * run.rows;
 }
@@ -266,9 +263,9 @@ void RunScheduler::run_prompts(std::span<const PromptRun> runs, bool draw) {
     settle();
 }
 
-// Runs what waits of some sequences, and draws nothing.
-void RunScheduler::run_waiting(const std::vector<std::int64_t>& left) {
-    const std::vector<PromptRun> runs = prompt_runs(left, shapes());
+// Runs `left` tokens of what waits of each sequence, and draws nothing.
+void RunScheduler::run_waiting(const std::vector<std::int64_t>& left, const RunShapes& shapes) {
+    const std::vector<PromptRun> runs = prompt_runs(left, shapes);
     compile_for(runs);
     settle();
     for (std::size_t slot = 0; slot < left.size(); ++slot)
@@ -280,13 +277,30 @@ void RunScheduler::run_waiting(const std::vector<std::int64_t>& left) {
     run_prompts(runs, false);
 }
 
+// In runs of as many rows as before: the caches are the same to the last bit.
+void RunScheduler::run_lost(std::span<const std::size_t> slots) {
+    while (true) {
+        ChunkRun longest{.rows = 0};
+        for (const std::size_t slot : slots)
+            if (const ChunkRun next = sequences_[slot].next_lost(); next.count > 0 && next.rows > longest.rows)
+                longest = next;
+        if (longest.rows == 0) break;
+        std::vector<std::int64_t> left(sequences_.size());
+        for (const std::size_t slot : slots)
+            if (const ChunkRun next = sequences_[slot].next_lost(); next.rows == longest.rows) left[slot] = next.count;
+        run_waiting(left, {.rows = [&](std::int64_t) { return longest.rows; }, .lanes = shapes().lanes});
+    }
+    for (const std::size_t slot : slots) sequences_[slot].lost = 0;
+}
+
 void RunScheduler::run_tokens() {
+    run_lost();
     std::vector<std::int64_t> left;
     for (SequenceState& s : sequences_) {
         if (s.waiting() > 0 && config_.kind == ModelKind::encoder) s.forget_results();  // all of it waits
         left.push_back(s.waiting());
     }
-    if (std::ranges::max(left) > 0) run_waiting(left);
+    if (std::ranges::max(left) > 0) run_waiting(left, shapes());
 }
 
 void RunScheduler::submit_draw(Plan& plan) {
@@ -349,10 +363,13 @@ void RunScheduler::note_known() {
 void RunScheduler::begin_draws() {
     settle();
     in_flight_.clear();
+    std::vector<std::size_t> begin;
+    for (const std::size_t slot : all_slots_)
+        if (!on_device_[slot] && can_continue(sequences_[slot])) begin.push_back(slot);
+    run_lost(begin);
     std::vector<std::int64_t> left(sequences_.size());
-    for (std::size_t slot = 0; slot < sequences_.size(); ++slot) {
+    for (const std::size_t slot : begin) {
         SequenceState& s = sequences_[slot];
-        if (on_device_[slot] || !can_continue(s)) continue;
         if (s.waiting() == 0) s.processed = s.redraw_from;  // all have run: the last ones again, to draw
         left[slot] = s.waiting();
         s.tokens.reserve(static_cast<std::size_t>(context_));  // no token that is drawn allocates
@@ -409,9 +426,10 @@ std::vector<float> RunScheduler::next_logits(std::size_t slot) {
         left[slot] = std::ssize(s.source);
         run_sources_of(left);
     }
+    run_lost(std::span(&slot, 1));
     left[slot] = s.waiting();
     if (options_.inspect) {
-        if (s.waiting() > 0) run_waiting(left);
+        if (s.waiting() > 0) run_waiting(left, shapes());
         return {s.results.logits.end() - config_.vocab, s.results.logits.end()};
     }
     settle();
@@ -438,7 +456,7 @@ std::vector<float> RunScheduler::logits_of_prompt(std::size_t slot) {
     write_slot(slot, left[slot], true);
     run_prompts(std::span(runs).first(runs.size() - 1), false);
     std::vector<float> logits = logits_of_last(slot, runs.back());
-    s.redraw_from = std::exchange(s.processed, s.size());
+    s.note_run(s.waiting(), runs.back().rows, true);
     return logits;
 }
 

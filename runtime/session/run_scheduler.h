@@ -18,8 +18,9 @@ namespace vantage::internal {
 /// A run of a prompt: equally many rows of each of some sequences.
 struct PromptRun {
     std::int64_t rows = 0;
-    std::vector<std::size_t> slots;  ///< the sequences
-    std::vector<std::size_t> lanes;  ///< the sequence of each lane; idle if it is not in `slots`
+    std::vector<std::size_t> slots;    ///< the sequences
+    std::vector<std::int64_t> counts;  ///< tokens of each of them: `rows`, or fewer and padding
+    std::vector<std::size_t> lanes;    ///< the sequence of each lane; idle if it is not in `slots`
 };
 /// The number of lanes of decoder runs with `rows` rows, and of their encoder. Runs of one row draw tokens and have a
 /// lane for each sequence. Others have as many lanes as fill a small run.
@@ -55,6 +56,8 @@ public:
     void run_sources();
     /// Runs the tokens that wait, and draws none.
     void run_tokens();
+    /// Runs what had run on a device that was lost, as it ran then.
+    void run_lost() { run_lost(all_slots_); }
     /// The next token of every sequence that can continue; valid until the next call.
     const std::vector<std::optional<std::int32_t>>& next();
     /// The logits [vocab] that the next token of a sequence is drawn from. What is drawn later does not change, and
@@ -72,7 +75,7 @@ public:
     void settle();
 
     const SessionStats& stats() const { return stats_; }
-    void reset_stats() { stats_ = {}; }
+    void set_stats(const SessionStats& stats) { stats_ = stats; }
     /// Of all runs since the last call, with SessionOptions::profile.
     std::vector<DispatchTiming> take_timings() { return std::exchange(timings_, {}); }
     const std::vector<float>& pixels() const { return pixels_; }
@@ -90,12 +93,13 @@ private:
     void compile_for(std::span<const PromptRun> runs);
     void run_prompts(std::span<const PromptRun> runs, bool draw);
     void run_prompt(const PromptRun& run, bool draw);
-    void run_waiting(const std::vector<std::int64_t>& left);
+    void run_waiting(const std::vector<std::int64_t>& left, const RunShapes& shapes);
+    void run_lost(std::span<const std::size_t> slots);
     void run_source(const PromptRun& run);
     void run_sources_of(const std::vector<std::int64_t>& left);
     std::vector<float> logits_of_prompt(std::size_t slot);
     std::vector<float> logits_of_last(std::size_t slot, const PromptRun& run);
-    void collect(const Plan& plan, const PromptRun& run, std::span<const std::int64_t> rows);
+    void collect(const Plan& plan, const PromptRun& run);
     [[noreturn]] void fail_not_finite(std::size_t slot, const std::string& what) const;
     void require_finite(std::span<const float> results, std::size_t slot, const std::string& name) const;
     /// Whether the device has drawn the sequence's next token.

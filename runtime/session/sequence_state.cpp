@@ -1,6 +1,7 @@
 #include "runtime/session/sequence_state.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace vantage::internal {
 
@@ -13,7 +14,10 @@ void clear_all(std::vector<std::vector<float>>& parts) {
 }  // namespace
 
 SequenceState::SequenceState(const ModelConfig& config)
-    : vocab_(config.vocab), width_(config.width), experts_(config.experts) {
+    : vocab_(config.vocab),
+      width_(config.width),
+      experts_(config.experts),
+      in_one_run_(config.kind == ModelKind::encoder) {
     results.hidden.resize(static_cast<std::size_t>(config.layers + 1));
     if (config.kind == ModelKind::encoder_decoder)
         results.source_hidden.resize(static_cast<std::size_t>(config.encoder.layers + 1));
@@ -25,11 +29,41 @@ void SequenceState::forget_results() {
         one->clear();
     clear_all(results.hidden);
     clear_all(results.router);
-    processed = 0;
+    processed = lost = 0;
     ++forgotten;
 }
 
 void SequenceState::forget_source_results() { clear_all(results.source_hidden); }
+
+void SequenceState::forget_chunks(std::int64_t from) {
+    while (!chunks_.empty() && chunks_.back().first >= from) chunks_.pop_back();
+    if (!chunks_.empty()) chunks_.back().count = std::min(chunks_.back().count, from - chunks_.back().first);
+}
+
+void SequenceState::note_run(std::int64_t count, std::int64_t rows, bool draw) {
+    const std::int64_t first = std::exchange(processed, processed + count);
+    if (processed <= lost) return;  // it is known how it ran first
+    redraw_from = draw ? first : processed - 1;
+    forget_chunks(first);
+    if (rows > 1 && !in_one_run_) chunks_.push_back({first, count, rows});
+}
+
+void SequenceState::lose() {
+    const std::int64_t had_run = std::max(processed, lost);
+    forget_source_results();
+    forget_results();
+    source_waits = !source.empty();
+    if (!in_one_run_) lost = had_run;
+}
+
+ChunkRun SequenceState::next_lost() const {
+    const auto next =
+        std::ranges::find_if(chunks_, [this](const ChunkRun& chunk) { return chunk.first + chunk.count > processed; });
+    if (next == chunks_.end() || next->first >= lost)
+        return {processed, std::max<std::int64_t>(lost - processed, 0), 1};
+    if (next->first > processed) return {processed, next->first - processed, 1};
+    return {processed, std::min(next->first + next->count, lost) - processed, next->rows};
+}
 
 void SequenceState::restart() {
     tokens.clear();
@@ -45,6 +79,8 @@ void SequenceState::truncate(std::int64_t count) {
     tokens.resize(static_cast<std::size_t>(count));
     types.resize(tokens.size());
     processed = std::min(processed, count);
+    lost = std::min(lost, count);
+    forget_chunks(count);
     ++forgotten;
     ended = false;
     const auto keep = [&](std::vector<float>& rows, std::int64_t width) {

@@ -10,6 +10,12 @@
 
 namespace vantage::internal {
 
+/// Tokens [first, first + count) of a sequence that ran together, in a run of `rows` rows of it.
+struct ChunkRun {
+    std::int64_t first = 0, count = 0, rows = 1;
+    bool operator==(const ChunkRun&) const = default;
+};
+
 class SequenceState {
 public:
     /// Takes what results the model has from `config`.
@@ -19,6 +25,7 @@ public:
     std::vector<std::int32_t> tokens, types;
     std::int64_t processed = 0;    ///< tokens whose keys are in the cache
     std::int64_t redraw_from = 0;  ///< where the run begins that has to run again to draw, when no token waits
+    std::int64_t lost = 0;         ///< tokens that had run on a device that was lost, until they have run again
     std::uint64_t forgotten = 0;   ///< Sequence::forgotten
     bool ended = false;
     std::vector<std::int32_t> source;  ///< what the encoder of an encoder–decoder reads
@@ -31,6 +38,12 @@ public:
 
     std::int64_t size() const { return std::ssize(tokens); }
     std::int64_t waiting() const { return size() - processed; }
+    /// Tokens have run, from `processed` on. With `draw` they run again to draw, when no token waits.
+    void note_run(std::int64_t count, std::int64_t rows, bool draw);
+    /// Its memory on the device is lost: what has run waits, to run as it did before.
+    void lose();
+    /// What runs next of the `lost` tokens: a chunk, or tokens that ran one by one. Its count is 0 if there are none.
+    ChunkRun next_lost() const;
     /// Removes everything but the sampling.
     void restart();
     /// Forgets what has run of the tokens; they wait again.
@@ -42,7 +55,11 @@ public:
     void append(std::span<const std::int32_t> ids, std::span<const std::int32_t> types);
 
 private:
+    void forget_chunks(std::int64_t from);
+
     std::int64_t vocab_, width_, experts_;
+    bool in_one_run_;               ///< all tokens together, as an encoder does
+    std::vector<ChunkRun> chunks_;  ///< how tokens have run; those in none of them ran one by one
 };
 
 }  // namespace vantage::internal

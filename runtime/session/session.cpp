@@ -28,7 +28,8 @@ bool RecordAttention::includes(std::int64_t layer) const {
 }
 
 Session::Session(const Model& model, const SessionOptions& options)
-    : Sequence(std::make_shared<SessionCore>(model, options, 1, true), 0), state_(std::make_unique<State>(*use())) {}
+    : Sequence(std::make_shared<SessionOwner>(std::make_unique<SessionCore>(model, options, 1, true)), 0),
+      state_(std::make_unique<State>(*use())) {}
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&& other) noexcept {
@@ -39,6 +40,15 @@ Session& Session::operator=(Session&& other) noexcept {
 
 void Session::set_image(std::span<const float> pixels) { use()->set_image(pixels); }
 void Session::mask_heads(std::span<const HeadId> heads) { use()->mask_heads(heads); }
+
+void Session::recover(const std::function<Model()>& reload) {
+    const SessionUse call(core_, true);
+    state_.reset();  // part of the old core
+    call.owner().recover(reload);
+    state_ = std::make_unique<State>(*call);
+    call->run_lost();
+}
+
 void Session::run() { use()->run(); }
 std::optional<std::int32_t> Session::next() { return use()->next().front(); }
 

@@ -30,20 +30,39 @@ void check_sampling(const Sampling& sampling) {
 
 }  // namespace
 
-const SessionCore& required(const std::shared_ptr<SessionCore>& core) {
-    if (!core) throw usage_error("this session was moved from: use the one that it was moved to");
-    return *core;
+const SessionCore& required(const std::shared_ptr<SessionOwner>& owner) {
+    if (!owner) throw usage_error("this session was moved from: use the one that it was moved to");
+    return owner->core();
 }
 
-SessionUse::SessionUse(std::shared_ptr<SessionCore> core) : core_(std::move(core)) {
-    required(core_);
+SessionCore& SessionOwner::core() const {
+    if (!core_)
+        throw Error(ErrorKind::device_lost, "the device of this session was lost and none took its place: recover it");
+    return *core_;
+}
+
+void SessionOwner::recover(const std::function<Model()>& reload) {
+    if (core_) record_ = core_->record();
+    core_.reset();
+    core_ = std::make_unique<SessionCore>(reload(), *record_);
+    record_.reset();
+}
+
+SessionUse::SessionUse(std::shared_ptr<SessionOwner> owner, bool recovers) : owner_(std::move(owner)) {
+    if (!owner_) throw usage_error("this session was moved from: use the one that it was moved to");
     const std::thread::id me = std::this_thread::get_id();
     std::thread::id user = {};
-    outermost_ = core_->user_.compare_exchange_strong(user, me, std::memory_order_acquire);
+    outermost_ = owner_->user_.compare_exchange_strong(user, me, std::memory_order_acquire);
     if (!outermost_ && user != me)
         throw usage_error(
             "a session belongs to one thread at a time: a call of another thread runs; give each thread its own "
             "session of the model");
+    try {
+        if (!recovers) owner_->core();
+    } catch (const Error&) {
+        end();
+        throw;
+    }
 }
 
 SessionCore::SessionCore(const Model& m, const SessionOptions& o, std::int64_t count, bool is_session)
@@ -60,6 +79,21 @@ SessionCore::SessionCore(const Model& m, const SessionOptions& o, std::int64_t c
     for (std::size_t i = 0; i < sequences.size(); ++i) restart(i, options.sampling);
     write_head_mask();
     write_visible_keys();
+}
+
+SessionCore::SessionCore(const Model& m, const SessionRecord& record)
+    : SessionCore(m, record.options, std::ssize(record.sequences), record.alone) {
+    sequences = record.sequences;
+    for (SequenceState& s : sequences) s.lose();
+    runs.set_pixels(record.pixels);
+    runs.set_stats(record.stats);
+}
+
+SessionRecord SessionCore::record() const {
+    SessionRecord all{
+        .alone = alone, .options = options, .sequences = sequences, .pixels = runs.pixels(), .stats = runs.stats()};
+    all.options.context = context;
+    return all;
 }
 
 SessionCore::~SessionCore() { gpu::wait_idle(states.device()); }
@@ -192,7 +226,7 @@ void SessionCore::restart(std::size_t index, const Sampling& sampling) {
     check_sampling(sampling);
     runs.changed(index);
     replay.reset();
-    if (alone) runs.reset_stats();
+    if (alone) runs.set_stats({});
     SequenceState& s = sequences[index];
     s.restart();
     s.sampling = sampling;
@@ -286,6 +320,11 @@ void SessionCore::run() {
     require_global_tokens();
     runs.run_sources();
     runs.run_tokens();
+}
+
+void SessionCore::run_lost() {
+    runs.run_sources();
+    runs.run_lost();
 }
 
 const std::vector<std::optional<std::int32_t>>& SessionCore::next() {

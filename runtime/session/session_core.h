@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -10,11 +12,24 @@
 
 namespace vantage::internal {
 
+/// What the host knows of a core: enough to make it again on another device.
+struct SessionRecord {
+    bool alone;
+    SessionOptions options;
+    std::vector<SequenceState> sequences;
+    std::vector<float> pixels;
+    SessionStats stats;
+};
+
 class SessionCore : NotCopied {
 public:
     /// `is_session`: of a Session, whose only sequence has the statistics for itself.
     SessionCore(const Model& model, const SessionOptions& options, std::int64_t sequences, bool is_session);
+    /// The same again: what had run waits, to run as it did before.
+    SessionCore(const Model& model, const SessionRecord& record);
     ~SessionCore();
+
+    SessionRecord record() const;
 
     const bool alone;  ///< a Session, not a Batch of one
     const Model model;
@@ -43,9 +58,10 @@ public:
     const std::vector<std::optional<std::int32_t>>& next();
     std::vector<float> next_logits(std::size_t index);
     SessionMemory memory() const;
+    /// What had run before a recovery runs again.
+    void run_lost();
 
 private:
-    friend class SessionUse;
     std::int64_t checked_context(std::int64_t count) const;
     std::vector<Graph> all_graphs(std::int64_t count, std::int64_t tokens) const;
     std::uint64_t bytes_per_token(std::int64_t count) const;
@@ -63,26 +79,44 @@ private:
     void check_room(std::size_t there, std::size_t more) const;
     void require_decoder() const;
     void require_source() const;
+};
 
+/// The core of a session or a batch; only its record where the core could not be made again after a loss.
+class SessionOwner : NotCopied {
+public:
+    explicit SessionOwner(std::unique_ptr<SessionCore> core) : core_(std::move(core)) {}
+    /// Throws device_lost where there is only the record.
+    SessionCore& core() const;
+    /// Frees the core's memory, calls `reload` for the model on a device that works, and makes the core again.
+    void recover(const std::function<Model()>& reload);
+
+private:
+    friend class SessionUse;
+    std::unique_ptr<SessionCore> core_;
+    std::optional<SessionRecord> record_;
     std::atomic<std::thread::id> user_ = {};  // the thread whose call runs
 };
 
 /// What never changes of a core may be read without a SessionUse. Throws usage for the empty pointer of an object that
 /// was moved from.
-const SessionCore& required(const std::shared_ptr<SessionCore>& core);
+const SessionCore& required(const std::shared_ptr<SessionOwner>& owner);
 
 /// A call into a core: throws usage when another thread's call runs. Calls within calls of one thread are fine.
 class SessionUse : NotCopied {
 public:
-    explicit SessionUse(std::shared_ptr<SessionCore> core);
-    ~SessionUse() {
-        if (outermost_) core_->user_.store({}, std::memory_order_release);
-    }
-    SessionCore* operator->() const { return core_.get(); }
-    SessionCore& operator*() const { return *core_; }
+    /// Throws device_lost where there is no core, unless `recovers`.
+    explicit SessionUse(std::shared_ptr<SessionOwner> owner, bool recovers = false);
+    ~SessionUse() { end(); }
+    SessionCore* operator->() const { return owner_->core_.get(); }
+    SessionCore& operator*() const { return *owner_->core_; }
+    SessionOwner& owner() const { return *owner_; }
 
 private:
-    std::shared_ptr<SessionCore> core_;
+    void end() {
+        if (outermost_) owner_->user_.store({}, std::memory_order_release);
+    }
+
+    std::shared_ptr<SessionOwner> owner_;
     bool outermost_ = false;
 };
 

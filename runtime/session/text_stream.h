@@ -1,9 +1,11 @@
 // The text of a sequence as its tokens are drawn, up to where it ends.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
 
-#include "runtime/base/internal.h"
+#include "runtime/base/log.h"
 #include "vantage/session.h"
 
 namespace vantage::internal {
@@ -15,6 +17,32 @@ inline Ending reason_to_end(const Sequence& s) {
 
 /// Gives an encoder–decoder the text that it answers; the sequence begins with the tokens that its answers begin with.
 void begin_answer(Sequence& s, std::span<const std::int32_t> source);
+
+/// Calls that survive the loss of their device by `reload` (GeneratorOptions::reload).
+class Survival {
+public:
+    explicit Survival(const std::function<Model()>& reload) : reload_(reload) {}
+    /// What `call` returns. Where it loses the device, `sessions` recover and it is called again; a second loss before
+    /// anything returned is thrown.
+    template <class Sessions, class Call>
+    auto run(Sessions& sessions, Call call) {
+        while (true) {
+            try {
+                auto result = call();
+                gained_ = true;
+                return result;
+            } catch (const Error& error) {
+                if (error.kind() != ErrorKind::device_lost || !reload_ || !std::exchange(gained_, false)) throw;
+                log(LogLevel::warning, "recovering: {}", error.what());
+            }
+            sessions.recover(reload_);
+        }
+    }
+
+private:
+    const std::function<Model()>& reload_;
+    bool gained_ = true;  ///< something returned since the last loss
+};
 
 /// Gives out whole characters only, and nothing that may yet turn out to be the beginning of a stop text.
 class TextStream {

@@ -74,7 +74,8 @@ TEST_CASE("a moved-from session and generator are an error", "[session]") {
 }
 
 TEST_CASE("a call during a call of another thread is an error", "[session][threads]") {
-    const auto core = std::make_shared<SessionCore>(mini_world(), SessionOptions{.context = 8}, 1, true);
+    const auto core = std::make_shared<SessionOwner>(
+        std::make_unique<SessionCore>(mini_world(), SessionOptions{.context = 8}, 1, true));
     const SessionUse here(core);
     const SessionUse nested(core);
     std::thread other(

@@ -73,3 +73,40 @@ TEST_CASE("a sequence keeps the results of the tokens that it keeps", "[session]
     s.restart();
     CHECK((s.tokens.empty() && s.waiting() == 0 && s.results.logits.empty() && s.sampling.seed == 9));
 }
+
+TEST_CASE("after a loss tokens run again in the runs that they ran in", "[session]") {
+    ModelConfig config;
+    config.layers = 1, config.width = 2, config.vocab = 3;
+    SequenceState s(config);
+    s.append(std::vector<std::int32_t>(20), {});
+    s.note_run(8, 8, true);
+    s.note_run(5, 8, true);
+    CHECK((s.processed == 13 && s.redraw_from == 8));
+    s.processed += 3;  // drawn one by one
+    s.note_run(4, 8, false);
+    CHECK((s.processed == 20 && s.redraw_from == 19));
+    s.lose();
+    CHECK((s.waiting() == 20 && s.lost == 20));
+    const std::vector<ChunkRun> want{{0, 8, 8}, {8, 5, 8}, {13, 3, 1}, {16, 4, 8}};
+    for (const ChunkRun& run : want) {
+        CHECK(s.next_lost() == run);
+        if (run.first == 8) s.lose();  // once more, before all have run again
+        while (s.processed < run.first) s.note_run(s.next_lost().count, s.next_lost().rows, false);
+        s.note_run(run.count, run.rows, false);
+    }
+    CHECK((s.next_lost().count == 0 && s.redraw_from == 19));
+    s.truncate(10);
+    s.lose();
+    s.note_run(8, 8, false);
+    CHECK((s.next_lost() == ChunkRun{8, 2, 8} && s.lost == 10));
+    s.note_run(2, 8, false);
+    s.lost = 0;
+    s.append(std::vector<std::int32_t>(1), {});
+    s.note_run(1, 1, true);
+    s.lose();
+    s.note_run(8, 8, false);
+    s.note_run(2, 8, false);
+    CHECK(s.next_lost() == ChunkRun{10, 1, 1});
+    s.restart();
+    CHECK((s.lost == 0 && s.next_lost().count == 0));
+}
