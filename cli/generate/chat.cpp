@@ -5,6 +5,7 @@
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
+#include "cli/shared/loaded_model.h"
 #include "cli/shared/output.h"
 #include "cli/shared/profile.h"
 #include "runtime/base/interrupt.h"
@@ -98,17 +99,19 @@ void converse(Conversation& conversation, const ChatOptions& o, bool terminal) {
 
 void chat(const CLI::App& command, ChatOptions& o) {
     let_interrupt_end(false);  // it ends a reply
-    const Model model = load_model(open_device());
+    LoadedModel model(o.generation.recover);
     o.generation.generator.session.profile = profiling();
-    const text::ChatFormat format = chat_format(model, o.chat_template);
-    end_with_turn(format, model.tokenizer(), o.generation.generator);
-    Conversation conversation(make_generator(command, model, o.generation), format, o.system);
+    o.generation.generator.reload = model.reloader();
+    const text::ChatFormat format = chat_format(*model, o.chat_template);
+    end_with_turn(format, model->tokenizer(), o.generation.generator);
+    Conversation conversation(model.make([&](const Model& m) { return make_generator(command, m, o.generation); }),
+                              format, o.system);
     const bool terminal = is_terminal(stdin_fd);
     if (terminal && !common().quiet)
-        std::fprintf(stderr, "%s on %s; /help lists commands\n", model.info().name.c_str(),
-                     model.device().caps().name.c_str());
+        std::fprintf(stderr, "%s on %s; /help lists commands\n", model->info().name.c_str(),
+                     model->device().caps().name.c_str());
     converse(conversation, o, terminal);
-    note_dispatches(model.device(), conversation.take_timings());
+    note_dispatches(model->device(), conversation.take_timings());
 }
 
 }  // namespace
@@ -116,6 +119,7 @@ void chat(const CLI::App& command, ChatOptions& o) {
 void add_chat(CLI::App& app) {
     auto o = std::make_shared<ChatOptions>();
     o->generation.generator.max_tokens = 1024;
+    o->generation.recover = true;
     CLI::App& command =
         add_command(app, "chat", "Chat with a model, using its chat template",
                     "Each line of stdin is one turn. Commands: /reset, /quit, /help. Ctrl-C stops a reply.\n"

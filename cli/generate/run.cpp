@@ -6,6 +6,7 @@
 #include "cli/generate/prompt_batch.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
+#include "cli/shared/loaded_model.h"
 #include "cli/shared/output.h"
 #include "cli/shared/profile.h"
 #include "runtime/base/log.h"
@@ -67,8 +68,8 @@ Json completion_json(const Model& model, const std::string& prompt, const std::s
             {"generated_tokens_per_second", rate(s.generated_tokens, s.generate_seconds)}};
 }
 
-void run_one(const CLI::App& command, const Model& model, const std::string& prompt, const RunOptions& o) {
-    Generator generator = make_generator(command, model, o.generation);
+void run_one(const CLI::App& command, LoadedModel& model, const std::string& prompt, const RunOptions& o) {
+    Generator generator = model.make([&](const Model& m) { return make_generator(command, m, o.generation); });
     std::string text;
     const Ending ending = timed("generate", [&] {
         return generator.generate(prompt, [&](const Token& token) {
@@ -77,21 +78,23 @@ void run_one(const CLI::App& command, const Model& model, const std::string& pro
             return true;
         });
     });
-    write_out((o.json ? json_text(completion_json(model, prompt, text, generator.session(), ending)) : "") + "\n");
+    write_out((o.json ? json_text(completion_json(*model, prompt, text, generator.session(), ending)) : "") + "\n");
     if (ending == Ending::context_full)
         log(LogLevel::warning, "the context of {} tokens is full", generator.session().context());
     print_rates(generator.session().stats());
-    note_dispatches(model.device(), generator.session().take_timings());
+    note_dispatches(model->device(), generator.session().take_timings());
 }
 
 void run(const CLI::App& command, RunOptions& o) {
     const std::vector<std::string> prompts = prompts_of(o);
-    const Model model = load_model(open_device());
+    LoadedModel model(o.generation.recover);
     o.generation.generator.session.profile = profiling();
+    o.generation.generator.reload = model.reloader();
     if (o.file.empty() && prompts.size() == 1) return run_one(command, model, prompts.front(), o);
-    PromptBatch batch(model, prompts, completed(command, model, o.generation), o.together);
+    PromptBatch batch = model.make(
+        [&](const Model& m) { return PromptBatch(m, prompts, completed(command, m, o.generation), o.together); });
     print_rates(timed("generate", [&] { return batch.run(o.json); }));
-    note_dispatches(model.device(), batch.take_timings());
+    note_dispatches(model->device(), batch.take_timings());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "cli/shared/command_options.h"
+#include "cli/shared/loaded_model.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
 
@@ -83,6 +84,7 @@ void add_generation_options(CLI::App& command, GenerationOptions& o) {
     add_precision_option(command, o.precision);
     add_head_mask_option(command, o.masked);
     command.add_flag("--ignore-eos", s.ignore_end, "Do not stop at the model's end tokens");
+    add_recover_option(command, o.recover);
 }
 
 GenerationOptions completed(const CLI::App& command, const Model& model, GenerationOptions o) {

@@ -14,6 +14,7 @@ struct GenerationOptions {
     Sampling sampling = default_sampling;
     GeneratorOptions generator = {};
     std::string precision = "f16", masked;  ///< masked: the value of --mask-heads
+    bool recover = false;
 };
 /// --precision f16|f32|int8; the default is the current value of `precision`.
 void add_precision_option(CLI::App& command, std::string& precision);

@@ -8,8 +8,10 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/head_pictures.h"
+#include "cli/shared/loaded_model.h"
 #include "cli/shared/model_input.h"
 #include "cli/shared/progress.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
 #include "runtime/picture/apng.h"
 #include "runtime/session/model_access.h"
@@ -28,6 +30,7 @@ struct ViewOptions {
     double scale = 1, frames_per_second = 8;
     std::optional<double> budget;
     std::int64_t context = 0;
+    bool recover = true;
     std::vector<std::string> words;  ///< options of the view's state, as typed
     bool writes() const { return !png.empty() || !apng.empty() || !frames.empty() || !files.empty(); }
 };
@@ -136,46 +139,79 @@ void write_frames(const ViewOptions& o, view::PictureMaker& maker, const Size& s
     if (animation) animation->finish();
 }
 
+std::unique_ptr<view::LiveModel> live_model(LoadedModel& model, const view::LiveOptions& options) {
+    return model.make([&](const Model& m) { return std::make_unique<view::LiveModel>(m, options); });
+}
+
+/// Calls `show`, again after each loss of the device. A second loss soon after the first must not be without new rows.
+template <class Show>
+void show_and_recover(LoadedModel& model, view::LiveModel& live, Show show) {
+    constexpr double soon = 60;  // seconds
+    double last = -soon;
+    std::int64_t rows = -1;
+    while (true) {
+        try {
+            return show();
+        } catch (const Error& error) {
+            if (seconds_now() - last < soon && live.version().rows <= rows) throw;
+            model.note_loss(error);
+        }
+        live.recover(model.reloader());
+        last = seconds_now();
+        rows = live.version().rows;
+    }
+}
+
 void draw_headless(const ViewOptions& o, const view::ViewState& state) {
     if (!o.writes())
         throw usage_error("view --headless: no output; give --png FILE, --frames DIR, --apng FILE or --save FILE");
     const Size size = size_of(o.size);
-    const Device device = open_device();
-    const Model model = load_model(device);
-    view::LiveModel live(model, live_options(o));
-    const SecondRun second = second_run(model, state, live_options(o));
-    start(live, state);
-    view::wait_for_model(live);
-    view::PictureMaker maker(live, state, static_cast<float>(o.scale), second.live.get(), command_of(o));
-    if (!o.frames.empty() || !o.apng.empty()) write_frames(o, maker, size);
-    const Image picture = maker.draw(size.width, size.height);
-    if (!o.png.empty()) write_png(o.png, picture, maker.texts());
-    for (const std::string& file : o.files) maker.write(file);
+    LoadedModel model(o.recover);
+    const std::unique_ptr<view::LiveModel> live = live_model(model, live_options(o));
+    start(*live, state);
+    show_and_recover(model, *live, [&] {
+        const SecondRun second = second_run(*model, state, live_options(o));
+        view::wait_for_model(*live);
+        view::PictureMaker maker(*live, state, static_cast<float>(o.scale), second.live.get(), command_of(o));
+        if (!o.frames.empty() || !o.apng.empty()) write_frames(o, maker, size);
+        const Image picture = maker.draw(size.width, size.height);
+        if (!o.png.empty()) write_png(o.png, picture, maker.texts());
+        for (const std::string& file : o.files) maker.write(file);
+    });
 }
 
-void show_window(const ViewOptions& o, const view::ViewState& state) {
-    const Size size = size_of(o.size);
+void show_window(const ViewOptions& o, view::ViewState state) {
+    Size size = size_of(o.size);
     const view::KeyBindings keys = view::own_keys();
     const view::WindowSystem system;
-    const Device device = open_for_windows(common().device, system.instance_extensions());
-    const Model model = load_model(device);
+    LoadedModel model(o.recover,
+                      [&](const std::string& wish) { return open_for_windows(wish, system.instance_extensions()); });
     view::LiveOptions options = live_options(o);
     options.on_version = view::WindowSystem::wake;
-    view::LiveModel live(model, options);
-    const SecondRun second = second_run(model, state, options);
-    start(live, state);
-    view::Window window(device, live, state,
-                        {.title = "Vantage · " + model.info().name,
-                         .width = static_cast<int>(size.width),
-                         .height = static_cast<int>(size.height),
-                         .scale = static_cast<float>(o.scale),
-                         .frozen = o.frozen,
-                         .budget_percent = o.budget,
-                         .keys = keys,
-                         .prompt = [&model](const view::ViewState& s) { return prompt_of(model, s); },
-                         .compared = second.live.get(),
-                         .command = command_of(o)});
-    window.run();
+    const std::unique_ptr<view::LiveModel> live = live_model(model, options);
+    start(*live, state);
+    show_and_recover(model, *live, [&] {
+        const SecondRun second = second_run(*model, state, options);
+        view::Window window(model->device(), *live, state,
+                            {.title = "Vantage · " + model->info().name,
+                             .width = static_cast<int>(size.width),
+                             .height = static_cast<int>(size.height),
+                             .scale = static_cast<float>(o.scale),
+                             .frozen = o.frozen,
+                             .budget_percent = o.budget,
+                             .keys = keys,
+                             .prompt = [&model](const view::ViewState& s) { return prompt_of(*model, s); },
+                             .compared = second.live.get(),
+                             .command = command_of(o)});
+        try {
+            window.run();
+        } catch (const Error&) {  // for the next window
+            state = window.state();
+            const auto [width, height] = window.size();
+            size = {static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height)};
+            throw;
+        }
+    });
 }
 
 void run(const ViewOptions& o) {
@@ -250,6 +286,7 @@ void add_view(CLI::App& app) {
                "Context length in tokens; 0: the model's maximum, at most 32768, or less if memory is short", "N")
         ->check(zero_or_more);
     add_recording_precision_option(command, o->precision);
+    add_recover_option(command, o->recover);
     command.add_flag("--frozen-clock", o->frozen, "Do not show times, so that pictures can be compared");
     command.callback([o] { run(*o); });
 }

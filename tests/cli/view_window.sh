@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# vantage view in a window, on a display in memory: how it ends when the device is lost, and after Ctrl-C; and that a
-# headless run that is interrupted leaves no half of a file.
+# vantage view in a window, on a display in memory: how it goes on or ends when the device is lost, and after Ctrl-C;
+# and that a headless run that is interrupted leaves no half of a file.
 # Once: how a program ends does not depend on the device.
 . "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 unset WAYLAND_DISPLAY
@@ -31,10 +31,19 @@ export DISPLAY=:$display
 
 for fault in submit:30 wait:20; do
     code=0
-    VANTAGE_FAULT=$fault:device_lost timeout 300 "$program" view -n 400 -q >out 2>err || code=$?
+    VANTAGE_FAULT=$fault:device_lost timeout 300 "$program" view --no-recover -n 400 -q >out 2>err || code=$?
     if ((code != 5 || $(wc -l <err) != 1)) || [[ $(<err) != *lost* && $(<err) != *LOST* ]]; then
         fail "a lost device ($fault): wanted 5 and one line, got $code: $(<err)"
     fi
 done
+# by default the device is opened again, the model loaded again, and the window opened again
+begin env VANTAGE_FAULT=submit:30:device_lost "$program" view -n 4000 -v
+until_true eval '(($(grep -c " model: " err) == 2))'
+sleep 1
+check "a window that recovers goes on: $(<err)" kill -INT "$job"
+code=0
+wait "$job" || code=$?
+check "a window that recovered ends with 130 (got $code: $(<err))" test $code = 130
+check "a line says why the device was opened again" test "$(grep -c "recovering: .*VK_ERROR_DEVICE_LOST" err)" = 1
 for delay in 0.2 2; do interrupted $delay "$program" view -n 4000 -q; done
 exit $((failures > 0))

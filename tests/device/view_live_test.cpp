@@ -3,11 +3,14 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <future>
+#include <optional>
 #include <thread>
+#include <tuple>
 
 #include "random_model.h"
 #include "runtime/base/log.h"
 #include "runtime/gpu/device_state.h"
+#include "runtime/gpu/faults.h"
 #include "test_device.h"
 #include "tests/host/watchdog.h"
 #include "viewer/data/live_model.h"
@@ -87,4 +90,43 @@ TEST_CASE("a followed session says its precision", "[view]") {
         CHECK(LiveModel(session).precision() == precision);
         CHECK(LiveModel(model, {.context = 64, .precision = precision}).precision() == precision);
     }
+}
+
+TEST_CASE("a live model goes on with its text and its rows wherever its device is lost", "[view][recover]") {
+    const WithoutGuard fewer_submissions;
+    const std::string folder = std::string(VANTAGE_ROOT) + "/tests/data/oracle/models/gpt2";
+    const std::vector<std::int32_t> prompt{5, 9, 2, 77, 31, 8, 64, 12, 3, 90, 41};
+    const auto load = [&] { return Model::load(Device::open(), folder); };
+    std::optional<Model> model = load();
+    const auto reload = [&] {
+        model.reset();
+        return *(model = load());
+    };
+    // the tokens, the weights of all rows, and what was published of them
+    const auto shown = [&] {
+        LiveModel live(*model, {.context = 64, .precision = Precision::f32, .largest_chunk = 8});
+        live.start({.ids = prompt}, {.temperature = 0.9, .seed = 5, .ignore_end = true}, 5);
+        test::Watchdog watchdog("the end of the model's run");
+        while (live.version().activity != Activity::ended) {
+            watchdog.look(live.version().number);
+            if (live.error() && live.error()->kind == ErrorKind::device_lost) live.recover(reload);
+            std::this_thread::yield();
+        }
+        LiveTokens tokens;
+        live.read_tokens(tokens);
+        std::promise<std::vector<float>> weights;
+        live.with_session([&](Session& session) { weights.set_value(weights_of(session)); });
+        return std::tuple(tokens.ids, tokens.texts, live.version().rows, live.version().tokens, tokens.run,
+                          weights.get_future().get());
+    };
+    const auto want = shown();
+    CHECK(std::get<2>(want) == 15);
+    for (std::uint64_t nth = 2; nth < 9; ++nth) {
+        INFO("the device is lost at submission " << nth);
+        gpu::arm_fault(gpu::FaultPoint::submit, nth, VK_ERROR_DEVICE_LOST);
+        const bool same = shown() == want;
+        CHECK(same);
+        CHECK(!gpu::fault_armed());
+    }
+    gpu::arm_fault(gpu::FaultPoint::any, 0, VK_SUCCESS);
 }

@@ -14,7 +14,8 @@
 //   NULL_DEVICE_FAIL=FUNCTION:NUMBER:RESULT  call NUMBER (from 1) of FUNCTION does nothing and returns RESULT, such as
 //                                            vkAllocateMemory:3:-2. FUNCTION `any` counts the calls of all functions
 //                                            that return VkResult. After VK_ERROR_DEVICE_LOST (-4) submissions, waits
-//                                            and queries fail, too, as those of a lost device do.
+//                                            and queries fail, too, as those of a lost device do, and no other device
+//                                            is created.
 //   NULL_DEVICE_COUNT=FILE                   at exit FILE gets a line "FUNCTION CALLS" for each function that was
 //                                            called. The line ends with " result" if the function returns VkResult.
 //                                            A line "any CALLS" has the sum of these.
@@ -74,7 +75,7 @@ struct Fault {
 constexpr bool fails_when_lost(Id id) {
     return id == id_QueueSubmit2 || id == id_WaitSemaphores || id == id_GetSemaphoreCounterValue ||
            id == id_GetQueryPoolResults || id == id_WaitForFences || id == id_GetFenceStatus ||
-           id == id_DeviceWaitIdle || id == id_QueueWaitIdle;
+           id == id_DeviceWaitIdle || id == id_QueueWaitIdle || id == id_CreateDevice;
 }
 
 /// What call number `call` of a function must return instead of running, or VK_SUCCESS.

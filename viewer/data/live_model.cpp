@@ -6,6 +6,7 @@
 #include <array>
 #include <condition_variable>
 #include <deque>
+#include <future>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -71,7 +72,6 @@ void add_missing(std::vector<T>& mine, const std::vector<T>& all) {
 }  // namespace
 
 struct LiveModel::State {
-    Model model;
     LiveOptions options;
     std::unique_ptr<Session> own;  // null for a followed session
     Session& session;
@@ -94,20 +94,26 @@ struct LiveModel::State {
     std::int64_t to_write = 0;
     std::int64_t steps = 0;  // tokens to generate while paused
     bool paused = false;
+    bool lost = false;   // the device; nothing runs until `recover`
+    bool rerun = false;  // the session has tokens that did not run
     double seconds_per_token = 0;
     std::uint64_t forgotten = 0;  // Session::forgotten() at the last `publish`
     std::thread thread;
 
     State(const Model& m, LiveOptions o, Session* followed)
-        : model(m),
-          options(std::move(o)),
+        : options(std::move(o)),
           own(followed == nullptr ? std::make_unique<Session>(m, session_options(options)) : nullptr),
           session(own ? *own : *followed),
           heads(heads_of(m.info())) {
+        find_sources();
+    }
+    void find_sources() {
         for (const HeadId& head : heads)
             if (head.head == 0)
                 sources[{head.kind, head.layer}] = SessionAccess::tap_source(session, head.layer, head.kind);
     }
+    const Model& model() const { return session.model(); }
+    const ModelConfig& config() const { return config_of(model()); }
 
     /// Commands have no effect on a followed session.
     void command(std::function<void()> what) {
@@ -121,17 +127,18 @@ struct LiveModel::State {
         heard.notify_one();
     }
 
-    bool is_encoder() const { return config_of(model).kind == ModelKind::encoder; }
-    bool is_encoder_decoder() const { return config_of(model).kind == ModelKind::encoder_decoder; }
+    bool is_encoder() const { return config().kind == ModelKind::encoder; }
+    bool is_encoder_decoder() const { return config().kind == ModelKind::encoder_decoder; }
     /// Tokens that every text of an encoder–decoder begins with: the start token, and the forced first token if there
     /// is one.
-    std::int64_t decoder_begins_with() const { return config_of(model).forced_first_token >= 0 ? 2 : 1; }
+    std::int64_t decoder_begins_with() const { return config().forced_first_token >= 0 ? 2 : 1; }
     bool reads() const { return next_unread < unread.size(); }
-    bool works() const { return !paused || steps > 0 ? reads() || to_write > 0 : false; }
+    bool works() const { return !lost && (rerun || ((!paused || steps > 0) && (reads() || to_write > 0))); }
 
     void run();
     std::function<void()> first_command();
     void guarded(const std::function<void()>& what);
+    void recover(const std::function<Model()>& reload);
     void begin(const LivePrompt& prompt, const Sampling& sampling, std::int64_t tokens);
     void set_image(const LivePrompt& prompt);
     void step();
@@ -153,7 +160,7 @@ void LiveModel::State::publish(Activity now, std::optional<std::int64_t> rows) {
     const std::vector<std::int32_t>& tokens = session.tokens();
     {
         const std::lock_guard lock(mutex);
-        text.add(model, std::span(tokens).subspan(text.ids.size()));
+        text.add(model(), std::span(tokens).subspan(text.ids.size()));
         ++version.number;
         version.rows = rows.value_or(version.rows);
         version.tokens = std::ssize(tokens);
@@ -174,7 +181,7 @@ void LiveModel::State::follow() {
             ++version.run;
             version.rows = 0;
         }
-        source_text.add(model, std::span(session.source_tokens()).subspan(source_text.ids.size()));
+        source_text.add(model(), std::span(session.source_tokens()).subspan(source_text.ids.size()));
         const SessionStats& now = session.stats();
         version.prompt_tokens = is_encoder_decoder() ? decoder_begins_with() : now.prompt_tokens;
         seconds_per_token =
@@ -190,9 +197,9 @@ Activity LiveModel::State::activity() const {
 
 // A version without rows is published first, so that no viewer takes rows of the previous text for rows of this one.
 void LiveModel::State::begin(const LivePrompt& prompt, const Sampling& sampling, std::int64_t tokens) {
-    unread = config_of(model).is_vision() || !prompt.ids.empty() || prompt.text.empty()
+    unread = config().is_vision() || !prompt.ids.empty() || prompt.text.empty()
                  ? prompt.ids
-                 : model.tokenizer().encode(prompt.text, true).ids;
+                 : model().tokenizer().encode(prompt.text, true).ids;
     next_unread = 0, to_write = is_encoder() ? 0 : tokens, steps = 0, paused = false, seconds_per_token = 0;
     {
         const std::lock_guard lock(mutex);
@@ -202,15 +209,15 @@ void LiveModel::State::begin(const LivePrompt& prompt, const Sampling& sampling,
         version.as_asked = true, version.past_end = false;
     }
     session.restart(sampling);
-    if (config_of(model).is_vision()) set_image(prompt);
+    if (config().is_vision()) set_image(prompt);
     publish(Activity::reading);
     if (!is_encoder_decoder()) return;
     session.set_source(unread);
     {
         const std::lock_guard lock(mutex);
-        source_text.add(model, unread);
+        source_text.add(model(), unread);
     }
-    if (const auto first = static_cast<std::int32_t>(config_of(model).forced_first_token); first >= 0)
+    if (const auto first = static_cast<std::int32_t>(config().forced_first_token); first >= 0)
         session.append(std::span(&first, 1));
     unread.clear();
     publish(activity());
@@ -221,13 +228,12 @@ void LiveModel::State::set_image(const LivePrompt& prompt) {
     unread = session.tokens();
     const std::lock_guard lock(mutex);
     version.prompt_tokens = std::ssize(unread);
-    seen = std::make_shared<const Image>(prompt.seen.width > 0 ? prompt.seen
-                                                               : picture_of(prompt.pixels, config_of(model).image));
+    seen =
+        std::make_shared<const Image>(prompt.seen.width > 0 ? prompt.seen : picture_of(prompt.pixels, config().image));
 }
 
 void LiveModel::State::read_chunk(std::int64_t size) {
-    if (!config_of(model).is_vision())
-        session.append(std::span(unread).subspan(next_unread, static_cast<std::size_t>(size)));
+    if (!config().is_vision()) session.append(std::span(unread).subspan(next_unread, static_cast<std::size_t>(size)));
     next_unread += static_cast<std::size_t>(size);
 }
 
@@ -256,7 +262,9 @@ void LiveModel::State::step() {
     if (size > 0) read_chunk(size);
     std::int64_t rows = 0;
     if (reads() || to_write == 0) {
+        rerun = true;  // unless it runs
         session.run();
+        rerun = false;
         rows = std::ssize(session.tokens());
     } else {
         rows = write_token();
@@ -266,8 +274,11 @@ void LiveModel::State::step() {
 
 void LiveModel::State::guarded(const std::function<void()>& what) {
     const auto fail = [&](ErrorKind kind, const char* message) {
-        unread.clear();
-        next_unread = 0, to_write = 0, steps = 0;
+        lost = kind == ErrorKind::device_lost;
+        if (!lost) {
+            unread.clear();
+            next_unread = 0, to_write = 0, steps = 0, rerun = false;
+        }
         {
             const std::lock_guard lock(mutex);
             error = {kind, message};
@@ -283,6 +294,19 @@ void LiveModel::State::guarded(const std::function<void()>& what) {
     } catch (const std::exception& e) {
         fail(ErrorKind::failure, e.what());
     }
+}
+
+void LiveModel::State::recover(const std::function<Model()>& reload) {
+    sources.clear();
+    session.recover(reload);
+    find_sources();
+    lost = false;
+    rerun = rerun || (is_encoder() && !session.tokens().empty() && !reads());
+    {
+        const std::lock_guard lock(mutex);
+        error.reset();
+    }
+    publish(activity(), session.processed());
 }
 
 // Empty if there is none. The mutex is held.
@@ -322,6 +346,20 @@ LiveModel::~LiveModel() {
     }
     state_->heard.notify_one();
     if (state_->thread.joinable()) state_->thread.join();
+}
+
+void LiveModel::recover(const std::function<Model()>& reload) {
+    if (!commanded()) throw usage_error("a program runs this model: it recovers its session");
+    std::promise<void> done;
+    state_->ask([&] {
+        try {
+            state_->recover(reload);
+            done.set_value();
+        } catch (...) {
+            done.set_exception(std::current_exception());
+        }
+    });
+    done.get_future().get();
 }
 
 bool LiveModel::commanded() const { return state_->own != nullptr; }
@@ -410,7 +448,7 @@ std::optional<LiveError> LiveModel::error() const {
     return state_->error;
 }
 
-const Model& LiveModel::model() const { return state_->model; }
+const Model& LiveModel::model() const { return state_->model(); }
 std::int64_t LiveModel::context() const { return state_->session.context(); }
 
 Precision LiveModel::precision() const {

@@ -89,6 +89,9 @@ public:
     explicit LiveModel(Session& session, std::function<void()> on_version = {});
     /// Ends the thread after the current token.
     ~LiveModel();
+    /// After error() of kind device_lost: goes on as Session::recover says, with the text and what it was asked for.
+    /// Waits for it. Nothing may use what was on the device, such as a `source`. Throws usage for a followed session.
+    void recover(const std::function<Model()>& reload);
     /// Whether commands have an effect: false for a followed session.
     bool commanded() const;
     /// For a followed session: call it between two calls of the session, on the same thread.
@@ -117,7 +120,8 @@ public:
     const Model& model() const;
     std::int64_t context() const;
     Precision precision() const;
-    /// Where the rows of a layer are on the device. It never changes. Rows below version().rows may be read.
+    /// Where the rows of a layer are on the device. It changes with `recover` only. Rows below version().rows may be
+    /// read.
     const TapSource& source(std::int64_t layer, AttentionKind kind = AttentionKind::self) const;
     /// Heads of all kinds, in this order: encoder, self, cross.
     const std::vector<HeadId>& heads() const;

@@ -8,6 +8,7 @@
 #include <GLFW/glfw3.h>
 
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <future>
 
@@ -172,6 +173,15 @@ Window::Window(const Device& device, LiveModel& live, const ViewState& state, co
 Window::~Window() = default;
 Viewer& Window::viewer() { return *state_->viewer; }
 GLFWwindow* Window::handle() const { return state_->window; }
+const ViewState& Window::state() const { return state_->viewer->state(); }
+std::array<int, 2> Window::size() const {
+    int width = 0, height = 0;
+    float across = 1, down = 1;
+    glfwGetWindowSize(handle(), &width, &height);
+    glfwGetWindowContentScale(handle(), &across, &down);  // GLFW multiplies the size by it
+    return {static_cast<int>(std::lround(static_cast<float>(width) / std::max(1.0f, across))),
+            static_cast<int>(std::lround(static_cast<float>(height) / std::max(1.0f, down)))};
+}
 const WindowCounts& Window::counts() const { return state_->counts; }
 
 /// Resizes the images to the window; false while it is minimised.

@@ -1,6 +1,7 @@
 // The GLFW window: passes input to a Viewer and presents its pictures.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -66,6 +67,9 @@ public:
 
     Viewer& viewer();
     GLFWwindow* handle() const;
+    const ViewState& state() const;
+    /// Width and height as in WindowOptions.
+    std::array<int, 2> size() const;
     const WindowCounts& counts() const;
 
 private:

@@ -1,0 +1,55 @@
+// The model of a command on its device, and both anew where the device is lost (--recover).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "cli/shared/cli11.h"
+#include "vantage/model.h"
+
+namespace vantage::cli {
+
+/// --recover and --no-recover; the default is the current value of `recovers`.
+void add_recover_option(CLI::App& command, bool& recovers);
+
+class LoadedModel : NotCopied {
+public:
+    using Open = std::function<Device(const std::string& wish)>;
+    /// Opens the device of --device by `open`, and loads the model of -m; with `recovers` once more after a loss.
+    explicit LoadedModel(
+        bool recovers, Open open = [](const std::string& wish) { return Device::open(wish); });
+
+    const Model& operator*() const { return *model_; }
+    const Model* operator->() const { return &*model_; }
+    bool recovers() const { return recovers_; }
+    /// Opens the device again and loads the model again. If no device was named, another one may take its place, which
+    /// is reported as a fallback. Frees the old ones first, as far as nothing else holds them.
+    Model reload();
+    /// For GeneratorOptions::reload: `reload`, or empty.
+    std::function<Model()> reloader();
+    /// What `make` returns for the model; with the model loaded again if that lost the device.
+    template <class Make>
+    auto make(Make make) {
+        try {
+            return make(*model_);
+        } catch (const Error& error) {
+            note_loss(error);
+        }
+        reload();
+        return make(*model_);
+    }
+    /// Logs the loss of the device; throws other errors, and a loss that is not to be recovered from. For handlers.
+    void note_loss(const Error& error) const;
+
+private:
+    void load(const Device& device);
+    Device device_again() const;
+
+    bool recovers_;
+    Open open_;
+    Caps device_;  ///< what is known of the last one
+    std::optional<Model> model_;
+};
+
+}  // namespace vantage::cli
