@@ -30,7 +30,7 @@ struct DeviceListing {
 };
 
 /// A handle: copying it is cheap, the device lives until the last copy is gone, and all that was made with it. When the
-/// device is lost (device_lost) it stays lost: open another.
+/// device is lost (device_lost) it stays lost: open it again (Session::recover).
 ///
 /// Threads: any. A moved-from handle is a copy: it stays valid.
 class Device {
