@@ -27,8 +27,9 @@ struct After;
 struct TimelinePoint;
 
 namespace internal {
+struct NodeDump;
 struct PlanAccess;
-}
+}  // namespace internal
 
 struct CompileOptions {
     /// Merges nodes into fewer kernels. VANTAGE_DISABLE_FUSION turns it off, too.
@@ -74,6 +75,12 @@ struct Divergence {
     std::string node = {}, kernel = {};
     /// "y[4,1600] got 0.1033, want 0.0933: off by 0.01, allowed 2.2e-05; 1 of 8005 elements wrong"
     std::string message = {};
+    /// The node's call, operands and results.
+    std::shared_ptr<const internal::NodeDump> ran = {};
+
+    /// Writes the call with its operands, results, kernel, shader modules and device to a folder, which must be new or
+    /// empty: `vantage replay` runs it again. Throws bad_file, and unsupported for a custom kernel.
+    void dump(const std::string& folder) const;
 };
 
 /// A compiled graph. Owns the memory of intermediates, inputs, weights and states, except what is bound to other

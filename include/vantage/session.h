@@ -143,6 +143,8 @@ struct SessionOptions {
     /// Heads whose output is multiplied by 0. Throws usage for a head that the model does not have. Where there is a
     /// list, even an empty one, mask_heads can change it.
     std::optional<std::vector<HeadId>> masked_heads = {};
+    /// A new or empty folder, which gets the node whose result is not finite if that ends a run (Divergence::dump).
+    std::string dump = {};
     /// How tokens are drawn; `restart` without an argument keeps it.
     Sampling sampling = {};
 };

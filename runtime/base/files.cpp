@@ -296,6 +296,36 @@ void require_writable(const std::string& path) {
     const Descriptor file(open_new(temporary, path));
 }
 
+void require_new_folder(const std::string& path) {
+    std::error_code error;
+    const std::filesystem::file_status status = std::filesystem::status(path, error);
+    if (status.type() == std::filesystem::file_type::not_found) return;
+    if (!error && std::filesystem::is_directory(status) && std::filesystem::is_empty(path, error) && !error) return;
+    throw bad_file_error("cannot write " + quoted(path) + ": it exists, wanted a new or empty folder");
+}
+
+FolderWriter::FolderWriter(const std::string& path)
+    : path_(std::filesystem::path(without_links(path) + "/").parent_path().string()),
+      temporary_(temporary_name(path_)) {
+    require_new_folder(path);
+    std::error_code error;
+    std::filesystem::create_directories(folder_of(path_), error);
+    if (!error) std::filesystem::create_directory(temporary_, error);
+    if (error) throw_file_error("cannot create the folder", path, error.value());
+}
+
+FolderWriter::~FolderWriter() {
+    std::error_code ignored;
+    if (!temporary_.empty()) std::filesystem::remove_all(temporary_, ignored);
+}
+
+void FolderWriter::finish() {
+    sync_directory(temporary_);
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_file_error("cannot write", path_, errno);
+    temporary_.clear();
+    sync_directory(folder_of(path_));
+}
+
 FileLock::FileLock(const std::string& path) {
     const std::filesystem::path directory = std::filesystem::path(path).parent_path();
     if (std::error_code error; !directory.empty() && !std::filesystem::create_directories(directory, error) && error)

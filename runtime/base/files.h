@@ -65,6 +65,22 @@ void write_file(const std::string& path, const std::string& text);
 /// Throws if write_file would: call it before a long computation whose result goes to `path`.
 void require_writable(const std::string& path);
 
+/// Writes the files of a folder together: they go to a folder beside it, which `finish` moves to `path`, so that a
+/// reader never sees a part of them. Without `finish` it is deleted. Folders above `path` are created.
+class FolderWriter : NotCopied {
+public:
+    explicit FolderWriter(const std::string& path);
+    ~FolderWriter();
+    /// Where the file of this name is written.
+    std::string file(const std::string& name) const { return temporary_ + "/" + name; }
+    void finish();
+
+private:
+    std::string path_, temporary_;
+};
+/// Throws unless there is nothing at `path`, or an empty folder.
+void require_new_folder(const std::string& path);
+
 /// An exclusive lock on `path` between processes, held while the object exists. It protects the caches on disk.
 /// The file and its directories are created when they are missing. Temporary files beside it that are older than an
 /// hour are deleted if their process has ended. Throws bad_file when it cannot be created, or when another process

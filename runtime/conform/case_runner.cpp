@@ -4,8 +4,8 @@
 #include <cmath>
 #include <random>
 
-#include "runtime/base/at.h"
 #include "runtime/base/format.h"
+#include "runtime/exec/plan_access.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/ops/checks.h"
 #include "vantage/plan.h"
@@ -75,6 +75,11 @@ void CaseResult::add(const Comparison& result) {
     message += (message.empty() ? "" : "\n  ") + result.message;
 }
 
+void CaseResult::keep(NodeDump dump) {
+    dump.finding = message;
+    ran = std::make_shared<const NodeDump>(std::move(dump));
+}
+
 CaseResult CaseResult::of_error(const Error& error) {
     if (error.kind() != ErrorKind::failure && error.kind() != ErrorKind::unsupported) throw;
     return {.status = failed, .worst = HUGE_VAL, .message = error.what()};
@@ -97,16 +102,29 @@ PreparedCase prepare(const OpDef& op, const Case& test, const CaseTypes& types, 
     return prepared;
 }
 
-std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const std::vector<HostTensor>& inputs,
-                                 const Kernel& kernel) {
+std::vector<TensorBytes> narrow_inputs(const OpCall& call, const std::vector<HostTensor>& inputs) {
+    std::vector<TensorBytes> bytes;
+    for (std::size_t i = 0; i < call.inputs.size(); ++i)
+        bytes.push_back(call.inputs[i] ? narrow(inputs[i]) : TensorBytes());
+    return bytes;
+}
+
+NodeDump run_alone(const Device& device, const OpCall& call, std::vector<TensorBytes> inputs, const Kernel& kernel,
+                   const std::function<void(Plan&)>& before) {
     Plan plan(graph_of_call(call), device, {.fuse = false, .guard = true, .kernel = kernel.name});
     for (std::size_t i = 0; i < call.inputs.size(); ++i)
-        if (call.inputs[i]) plan.write_bytes(call.op->operands.at(i), narrow(inputs[i]));
+        if (call.inputs[i]) plan.write_bytes(call.op->operands.at(i), inputs[i]);
+    if (before) before(plan);
     plan.run();
-    std::vector<HostTensor> got;
-    for (std::size_t i = 0; i < call.outputs.size(); ++i)
-        got.push_back(widen(call.outputs[i], plan.read_bytes(format("result{}", i))));
-    return got;
+    NodeDump ran = PlanAccess::describe(plan, 0);
+    ran.inputs = std::move(inputs);
+    for (std::size_t i = 0; i < call.outputs.size(); ++i) ran.results.push_back(plan.read_bytes(format("result{}", i)));
+    return ran;
+}
+
+std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const std::vector<HostTensor>& inputs,
+                                 const Kernel& kernel) {
+    return results_of(run_alone(device, call, narrow_inputs(call, inputs), kernel));
 }
 
 Attrs attrs_for(const Kernel& kernel, Attrs attrs) {
@@ -120,17 +138,15 @@ CaseResult run_case(const Device& device, const OpDef& op, const Case& test, con
     PreparedCase prepared = prepare(op, test, types);
     prepared.call.attrs = attrs_for(kernel, prepared.call.attrs);
     if (!eligible(kernel, prepared.call, device.caps())) return {.status = CaseResult::not_fitting};
-    std::vector<HostTensor> want;
-    for (std::size_t i = 0; i < prepared.call.outputs.size(); ++i) {
-        const int alias = op.alias_of(i);
-        want.push_back(alias >= 0 ? at(prepared.inputs, alias) : HostTensor(prepared.call.outputs[i]));
-    }
-    op.reference(prepared.call, prepared.inputs, want);
+    const OpCall& call = prepared.call;
+    const std::vector<HostTensor> want = run_reference(call, prepared.inputs);
     try {
-        const std::vector<HostTensor> got = run_call(device, prepared.call, prepared.inputs, kernel);
+        NodeDump ran = run_alone(device, call, narrow_inputs(call, prepared.inputs), kernel);
+        const std::vector<HostTensor> got = results_of(ran);
         CaseResult result;
         for (std::size_t i = 0; i < want.size(); ++i)
-            result.add(compare(format("result{}", i), got[i], want[i], op.tolerance, prepared.call.attrs));
+            result.add(compare(format("result{}", i), got[i], want[i], op.tolerance, call.attrs));
+        if (result.status == CaseResult::failed) result.keep(std::move(ran));
         return result;
     } catch (const Error& error) {
         return CaseResult::of_error(error);

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "runtime/exec/node_dump.h"
 #include "runtime/graph/compare.h"
-#include "runtime/graph/op_def.h"
-#include "vantage/device.h"
+#include "vantage/plan.h"
 
 namespace vantage::internal {
 
@@ -22,8 +23,10 @@ std::vector<CaseTypes> types_of(const Case& test);
 struct CaseResult {
     enum Status : std::uint8_t { passed, failed, not_fitting } status = passed;
     double worst = 0, allowed = 0;
-    std::string message;      ///< if failed: one line per wrong result
-    double worst_ratio = -1;  ///< of `worst` to `allowed`, over all results
+    std::string message;                       ///< if failed: one line per wrong result
+    double worst_ratio = -1;                   ///< of `worst` to `allowed`, over all results
+    std::shared_ptr<const NodeDump> ran = {};  ///< if a result is wrong: what was run
+    void keep(NodeDump dump);
     /// Takes over the comparison of one result.
     void add(const Comparison& result);
     /// The result of a kernel that failed with an overwritten red zone or a hazard, so that others continue. Throws all
@@ -38,7 +41,13 @@ struct PreparedCase {
 };
 PreparedCase prepare(const OpDef& op, const Case& test, const CaseTypes& types, unsigned seed = 7);
 
-/// Runs `call` with `kernel`, with red zones and an arena filled with NaN. Returns the results.
+/// In the storage types of the call.
+std::vector<TensorBytes> narrow_inputs(const OpCall& call, const std::vector<HostTensor>& inputs);
+/// Runs `call` with `kernel`, with red zones and an arena filled with NaN. `before` may change the plan, whose only
+/// node is 0.
+NodeDump run_alone(const Device& device, const OpCall& call, std::vector<TensorBytes> inputs, const Kernel& kernel,
+                   const std::function<void(Plan&)>& before = {});
+/// The same with results only.
 std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const std::vector<HostTensor>& inputs,
                                  const Kernel& kernel);
 /// The attributes with which a kernel runs a case: kernels on matrix units may round operands to f16, which the

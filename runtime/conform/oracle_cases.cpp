@@ -117,7 +117,10 @@ CaseResult judged(const OracleCase& test, const OracleCall& call, DType storage,
 CaseResult run(const Device& device, const OracleCase& test, const OracleCall& call, DType storage,
                const Kernel& kernel) {
     try {
-        return judged(test, call, storage, run_call(device, call.call, call.inputs, kernel));
+        NodeDump ran = run_alone(device, call.call, narrow_inputs(call.call, call.inputs), kernel);
+        CaseResult result = judged(test, call, storage, results_of(ran));
+        if (result.status == CaseResult::failed) result.keep(std::move(ran));
+        return result;
     } catch (const Error& error) {
         return CaseResult::of_error(error);
     }

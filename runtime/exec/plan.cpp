@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "runtime/exec/plan_access.h"
 #include "runtime/exec/plan_state.h"
 #include "runtime/exec/tuning_files.h"
+#include "runtime/gpu/pipelines.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/graph/compare.h"
@@ -122,7 +124,7 @@ std::uint64_t Plan::State::run_trial(std::span<const int> segments, std::vector<
     // Runs a node with its new version: what is wrong with its results, or with the reference.
     const auto fault_of = [&](int node) -> std::string {
         try {
-            const std::vector<Divergence> found = check_node(static_cast<std::size_t>(node));
+            const std::vector<Divergence> found = check_node(node);
             return found.empty() ? "" : found.front().message;
         } catch (const Error& error) {
             if (is_fatal(error.kind())) throw;
@@ -203,6 +205,25 @@ Plan PlanAccess::make(Graph graph, const Device& device, const CompileOptions& o
     return Plan(std::move(state));
 }
 const Schedule& PlanAccess::schedule(const Plan& plan) { return plan.state().schedule; }
+NodeDump PlanAccess::describe(const Plan& plan, int node) { return plan.state().describe(node); }
+
+NodeDump PlanAccess::run_up_to(Plan& plan, int node) {
+    Plan::State& s = plan.state();
+    s.require_written(s.all_segments());
+    for (const int before : s.scheduled_nodes()) {
+        if (before == node) return s.run_node(node);
+        s.recorder->run_node(before);
+    }
+    throw usage_error("plan: nothing that runs needs {}", name_of(s.graph, at(s.graph.nodes(), node)));
+}
+
+void PlanAccess::use_modules(Plan& plan, int node, std::span<const SpirvModule* const> modules) {
+    Plan::State& s = plan.state();
+    std::size_t launch = 0;
+    for (Dispatch& dispatch : s.schedule.dispatches)
+        if (dispatch.node == node) dispatch.launch.shader = modules[launch++]->name;
+    s.recorder->forget();
+}
 
 Plan::State& Plan::state() const {
     if (!state_) throw usage_error("plan: it was moved from");
@@ -264,22 +285,72 @@ std::vector<int> Plan::State::scheduled_nodes() const {
     return nodes;
 }
 
-std::vector<Divergence> Plan::State::check_node(std::size_t index) {
-    const Node& node = graph.nodes()[index];
-    const OpCall call = call_of(graph, node);
-    std::vector<HostTensor> inputs, want;
-    for (int id : node.inputs) inputs.push_back(id >= 0 ? host(id) : HostTensor());
-    for (int id : node.outputs)
-        want.push_back(graph.value(id).alias >= 0 ? host(id) : HostTensor(graph.value(id).type));
-    recorder->run_node(static_cast<int>(index));
-    node.op->reference(call, inputs, want);
+NodeDump Plan::State::describe(int index) const {
+    const Node& node = at(graph.nodes(), index);
+    NodeDump dump{.node = name_of(graph, node),
+                  .call = call_of(graph, node),
+                  .kernel = at(schedule.kernels, index)->name,
+                  .device = device.caps(),
+                  .build = this_build()};
+    for (const Dispatch& dispatch : schedule.dispatches) {
+        if (dispatch.node != index) continue;
+        const Launch& launch = dispatch.launch;
+        const auto addresses = static_cast<std::ptrdiff_t>(launch.operands.size() * sizeof(std::uint64_t));
+        const SpirvModule& module = gpu::module_named(launch.shader);
+        std::string name = launch.shader;  // "program/scale#3" of modules that were added, which is no file name
+        const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+        std::ranges::replace_if(name, std::not_fn(plain), '_');
+        dump.modules[name].assign(module.code.begin(), module.code.end());
+        dump.launches.push_back({.module = name,
+                                 .constants = launch.spec,
+                                 .parameters = {launch.params.begin() + addresses, launch.params.end()},
+                                 .groups = launch.groups,
+                                 .subgroup_size = launch.subgroup_size});
+    }
+    return dump;
+}
+
+void Plan::State::keep_inputs(NodeDump& dump, int index, Kept kept) const {
+    const Node& node = at(graph.nodes(), index);
+    dump.inputs.resize(node.inputs.size());
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        const bool overwritten = std::ranges::count(node.op->alias, static_cast<std::int8_t>(i)) > 0;
+        if (node.inputs[i] < 0 || !dump.inputs[i].empty() || (kept == Kept::overwritten && !overwritten)) continue;
+        dump.inputs[i] = download(node.inputs[i], graph.value(node.inputs[i]).type.bytes());
+    }
+}
+
+void Plan::State::keep_results(NodeDump& dump, int index) const {
+    for (const int id : at(graph.nodes(), index).outputs)
+        dump.results.push_back(download(id, graph.value(id).type.bytes()));
+}
+
+NodeDump Plan::State::run_node(int node) {
+    NodeDump dump = describe(node);
+    keep_inputs(dump, node, Kept::all);
+    recorder->run_node(node);
+    keep_results(dump, node);
+    return dump;
+}
+
+std::vector<Divergence> Plan::State::check_node(int index) {
+    const auto dump = std::make_shared<NodeDump>(run_node(index));
+    const OpCall& call = dump->call;
+    const std::vector<HostTensor> got = results_of(*dump), want = run_reference(call, inputs_of(*dump));
     std::vector<Divergence> found;
     for (std::size_t i = 0; i < want.size(); ++i) {
-        const Comparison c = compare(name_of(graph, node) + (want.size() > 1 ? format(".{}", i) : ""),
-                                     host(node.outputs[i]), want[i], node.op->tolerance, node.attrs);
-        if (!c.passed) found.push_back({name_of(graph, node), schedule.kernels[index]->name, c.message});
+        const Comparison c = compare(dump->node + (want.size() > 1 ? format(".{}", i) : ""), got[i], want[i],
+                                     call.op->tolerance, call.attrs);
+        if (c.passed) continue;
+        if (dump->finding.empty()) dump->finding = c.message;
+        found.push_back({dump->node, dump->kernel, c.message, dump});
     }
     return found;
+}
+
+void Divergence::dump(const std::string& folder) const {
+    if (!ran) throw usage_error("a divergence that no plan found has nothing to dump");
+    write_dump(*ran, folder);
 }
 
 std::vector<Divergence> Plan::check(std::size_t max_count) {
@@ -291,15 +362,15 @@ std::vector<Divergence> Plan::check(std::size_t max_count) {
             s.recorder->run_node(node);
             continue;
         }
-        const std::vector<Divergence> found = s.check_node(static_cast<std::size_t>(node));
+        const std::vector<Divergence> found = s.check_node(node);
         all.insert(all.end(), found.begin(), found.end());
     }
     s.ran = true;
     return all;
 }
 
-std::optional<Divergence> Plan::State::not_finite(std::size_t index) {
-    const Node& node = graph.nodes()[index];
+std::optional<Divergence> Plan::State::not_finite(int index) const {
+    const Node& node = at(graph.nodes(), index);
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
         const HostTensor result = host(node.outputs[i]);
         const auto wrong = std::ranges::find_if(result.data, [i](double x) {
@@ -307,7 +378,7 @@ std::optional<Divergence> Plan::State::not_finite(std::size_t index) {
         });
         if (wrong == result.data.end()) continue;
         const char* value = std::isnan(*wrong) ? "NaN" : *wrong > 0 ? "infinity" : "-infinity";
-        return Divergence{name_of(graph, node), schedule.kernels[index]->name,
+        return Divergence{name_of(graph, node), at(schedule.kernels, index)->name,
                           format("{} at element {} of {}", value, wrong - result.data.begin(), result.type.text())};
     }
     return std::nullopt;
@@ -317,8 +388,16 @@ std::optional<Divergence> Plan::find_not_finite() {
     State& s = state();
     s.require_written(s.all_segments());
     for (const int node : s.scheduled_nodes()) {
+        NodeDump dump = s.describe(node);
+        s.keep_inputs(dump, node, State::Kept::overwritten);
         s.recorder->run_node(node);
-        if (std::optional<Divergence> found = s.not_finite(static_cast<std::size_t>(node))) return found;
+        std::optional<Divergence> found = s.not_finite(node);
+        if (!found) continue;
+        s.keep_inputs(dump, node, State::Kept::all);
+        s.keep_results(dump, node);
+        dump.finding = found->message;
+        found->ran = std::make_shared<NodeDump>(std::move(dump));
+        return found;
     }
     s.ran = true;
     return std::nullopt;

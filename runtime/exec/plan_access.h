@@ -2,8 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
+#include "runtime/base/spirv.h"
 #include "runtime/exec/bindings.h"
+#include "runtime/exec/node_dump.h"
 #include "runtime/graph/schedule.h"
 #include "vantage/plan.h"
 
@@ -15,6 +18,12 @@ struct PlanAccess {
     static Plan make(Graph graph, const Device& device, const CompileOptions& options,
                      const std::shared_ptr<const Bindings>& bindings);
     static const Schedule& schedule(const Plan& plan);
+    /// A node's call and launches, without operands and results.
+    static NodeDump describe(const Plan& plan, int node);
+    /// Runs everything node by node up to this node, and returns what it was given and what it left.
+    static NodeDump run_up_to(Plan& plan, int node);
+    /// Lets the launches of a node run these modules, one for each.
+    static void use_modules(Plan& plan, int node, std::span<const SpirvModule* const> modules);
 };
 
 }  // namespace vantage::internal

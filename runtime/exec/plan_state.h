@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/exec/custom_kernel.h"
+#include "runtime/exec/node_dump.h"
 #include "runtime/exec/plan_memory.h"
 #include "runtime/exec/recorder.h"
 #include "vantage/plan.h"
@@ -92,9 +93,16 @@ struct Plan::State {
     std::vector<int> all_segments() const;
     /// In the order of the schedule, by which memory is shared.
     std::vector<int> scheduled_nodes() const;
-    std::vector<Divergence> check_node(std::size_t index);
+    /// A node's call and launches, without operands and results.
+    NodeDump describe(int node) const;
+    /// Operands before the node runs: all, or only those that it overwrites.
+    enum class Kept : std::uint8_t { all, overwritten };
+    void keep_inputs(NodeDump& dump, int node, Kept kept) const;
+    void keep_results(NodeDump& dump, int node) const;
+    NodeDump run_node(int node);
+    std::vector<Divergence> check_node(int node);
     /// What is not finite in the results that a node has left.
-    std::optional<Divergence> not_finite(std::size_t index);
+    std::optional<Divergence> not_finite(int node) const;
 };
 
 }  // namespace vantage

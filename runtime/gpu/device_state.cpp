@@ -63,6 +63,7 @@ std::shared_ptr<DeviceState> DeviceState::open(std::shared_ptr<Instance> instanc
     parts.instance = instance->handle();
     parts.physical = physical;
     parts.caps = caps;
+    parts.extensions.assign(features.extensions().begin(), features.extensions().end());
     parts.debug_names = instance->debug_utils();
     parts.external_memory = features.has_extension(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
     parts.external_semaphore = features.has_extension(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);

@@ -25,6 +25,7 @@ class Staging;
 struct DeviceParts : VulkanHandles {
     std::shared_ptr<Instance> own_instance = {};  ///< null when the program brought it
     Caps caps = {};                               ///< with quirks applied, and without what was not enabled
+    std::vector<std::string> extensions = {};     ///< enabled; unknown if the program brought the device
     bool debug_names = false, external_memory = false, external_semaphore = false;
     bool owned = false;  ///< the device is destroyed with the state
 };

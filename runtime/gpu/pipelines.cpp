@@ -26,16 +26,6 @@ std::string text_of(const PipelineKey& key) {
     return text;
 }
 
-const SpirvModule& module_of(const PipelineKey& key) {
-    const SpirvModule* found = find_spirv(key.module);
-    if (found == nullptr) found = find_added_spirv(key.module);
-    if (found != nullptr) return *found;
-    throw unsupported_error(
-        "shader '{}' is not in this build: vantage --version lists what the build left out, and a new shader needs a "
-        "row in shaders/shaders.cmake",
-        key.module);
-}
-
 /// Whether the pipeline must request its subgroup size. Throws when the device does not support it.
 bool must_require_size(const Caps& caps, const PipelineKey& key) {
     if (key.subgroup_size == 0) return false;
@@ -49,6 +39,16 @@ bool must_require_size(const Caps& caps, const PipelineKey& key) {
 }
 
 }  // namespace
+
+const SpirvModule& module_named(const std::string& name) {
+    const SpirvModule* found = find_spirv(name);
+    if (found == nullptr) found = find_added_spirv(name);
+    if (found != nullptr) return *found;
+    throw unsupported_error(
+        "shader '{}' is not in this build: vantage --version lists what the build left out, and a new shader needs a "
+        "row in shaders/shaders.cmake",
+        name);
+}
 
 ShaderModule::ShaderModule(const DeviceState& owner, std::span<const std::uint32_t> code, const std::string& name)
     : device(owner.device) {
@@ -108,7 +108,7 @@ VkPipeline Pipelines::get(const PipelineKey& key) {
 VkPipeline Pipelines::make(const PipelineKey& key) {
     device_.require_alive();
     const bool require_size = must_require_size(device_.caps(), key);
-    const ShaderModule module(device_, module_of(key).code, key.module);
+    const ShaderModule module(device_, module_named(key.module).code, key.module);
     std::vector<VkSpecializationMapEntry> entries;
     for (std::uint32_t i = 0; i < key.spec.size(); ++i) entries.push_back({i, i * 4, 4});
     VkSpecializationInfo constants{};

@@ -9,12 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/spirv.h"
 #include "runtime/gpu/pipeline_cache.h"
 #include "runtime/gpu/vulkan_calls.h"
 
 namespace vantage::gpu {
 
 class DeviceState;
+
+/// The embedded or added module of this name. Throws unsupported if there is none.
+const SpirvModule& module_named(const std::string& name);
 
 /// Destroyed as soon as the pipeline is made, which does not refer to it.
 struct ShaderModule : NotCopied {

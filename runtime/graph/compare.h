@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/base/internal.h"
 #include "vantage/op.h"
@@ -16,6 +17,15 @@ struct Comparison {
     std::string message;  ///< empty when passed
 };
 
+/// An element that is wrong.
+struct WrongElement {
+    std::int64_t index;  ///< in the flat tensor
+    double got, want, allowed;
+};
+
+/// "[3,1,7]", the place of an element in a tensor.
+std::string position_text(const Shape& shape, std::int64_t index);
+
 /// Of the finite elements; 0 when there are none.
 double root_mean_square(const HostTensor& tensor);
 
@@ -25,5 +35,8 @@ double root_mean_square(const HostTensor& tensor);
 /// their own.
 Comparison compare(const std::string& name, const HostTensor& got, const HostTensor& want, const Tolerances& tolerances,
                    const Attrs& attrs = {});
+/// The first `max_count` elements that `compare` counts as wrong.
+std::vector<WrongElement> wrong_elements(const HostTensor& got, const HostTensor& want, const Tolerances& tolerances,
+                                         const Attrs& attrs, std::size_t max_count);
 
 }  // namespace vantage::internal

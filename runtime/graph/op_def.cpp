@@ -105,8 +105,16 @@ std::vector<HostTensor> internal::run_reference(const OpDef& op, const Attrs& at
     OpCall call{.op = &op, .attrs = attrs};
     for (const HostTensor& input : inputs) call.inputs.emplace_back(input.type);
     call.outputs = op.infer(call);
-    std::vector<HostTensor> outputs(call.outputs.begin(), call.outputs.end());
-    op.reference(call, inputs, outputs);
+    return run_reference(call, inputs);
+}
+
+std::vector<HostTensor> internal::run_reference(const OpCall& call, std::span<const HostTensor> inputs) {
+    std::vector<HostTensor> outputs;
+    for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+        const int alias = call.op->alias_of(i);
+        outputs.push_back(alias >= 0 ? at(inputs, alias) : HostTensor(call.outputs[i]));
+    }
+    call.op->reference(call, inputs, outputs);
     return outputs;
 }
 

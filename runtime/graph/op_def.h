@@ -190,7 +190,9 @@ OpDef define_op(const char* name, const char* summary, std::vector<const char*> 
                 decltype(OpDef::reference) reference, decltype(OpDef::cost) cost, std::vector<Kernel> kernels,
                 decltype(OpDef::cases) cases, StateOperands states = {});
 
-/// What the reference makes of these inputs, none of them absent.
+/// What the reference of a call makes of its inputs; absent ones are empty.
+std::vector<HostTensor> run_reference(const OpCall& call, std::span<const HostTensor> inputs);
+/// The same, with none of them absent and inferred results.
 std::vector<HostTensor> run_reference(const OpDef& op, const Attrs& attrs, std::span<const HostTensor> inputs);
 
 /// Where Caps::ends_long_loops: the iterations of an invocation, of all its loops together.

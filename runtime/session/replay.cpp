@@ -81,9 +81,13 @@ void throw_not_finite(const Model& model, const SessionOptions& options, const R
         if (error.kind() == ErrorKind::interrupted || error.kind() == ErrorKind::device_lost) throw;
     } catch (const std::bad_alloc&) {
     }
-    const std::string place = found ? format(": the first such result is that of node {} (kernel {}), {}", found->node,
-                                             found->kernel, found->message)
-                                    : std::string();
+    std::string place = found ? format(": the first such result is that of node {} (kernel {}), {}", found->node,
+                                       found->kernel, found->message)
+                              : std::string();
+    if (found && !options.dump.empty()) {
+        found->dump(options.dump);
+        place += format("; dumped to {}", options.dump);
+    }
     const char* advice = options.precision == Precision::f32 ? "check the model's weights"
                                                              : "try precision f32, and check the model's weights";
     throw Error(ErrorKind::accuracy, format("{} are not finite{}; {}", what, place, advice));

@@ -23,7 +23,7 @@ void replay(const Model& model, SessionOptions options, const ReplayInput& input
             const std::function<bool(Plan& plan, std::int64_t rows)>& run);
 
 /// Throws accuracy: `what` ("the logits of token 12") is not finite. Replays the input to name the first node whose
-/// result is not.
+/// result is not, and dumps it to the folder of the options.
 [[noreturn]] void throw_not_finite(const Model& model, const SessionOptions& options, const ReplayInput& input,
                                    const std::string& what);
 
