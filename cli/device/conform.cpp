@@ -4,9 +4,11 @@
 #include <set>
 
 #include "cli/device/conform_report.h"
+#include "cli/device/machine_report.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/kernel_option.h"
+#include "cli/shared/output.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/conform/oracle_cases.h"
@@ -16,7 +18,7 @@ namespace vantage::cli {
 namespace {
 
 struct ConformOptions {
-    std::string op, cases, test, kernel;
+    std::string op, cases, test, kernel, dump, file;
     bool json = false;
 };
 
@@ -117,10 +119,12 @@ void run_files(const Device& device, const ConformOptions& o, ConformReport& rep
 
 void run(const ConformOptions& o) {
     const Device device = open_device();
-    ConformReport report(device, o.json, common().verbose > 0);
+    if (!o.file.empty()) require_writable(o.file);
+    ConformReport report(device, o.json, common().verbose > 0, o.dump);
     o.cases.empty() ? run_own_cases(device, o, report) : run_files(device, o, report);
     if (report.empty())
         throw usage_error("conform: no case to run: this device or case does not support this op and kernel");
+    if (!o.file.empty()) write_file(o.file, json_text(machine_report(device, report.json())) + "\n");
     if (!report.finish()) set_exit_code(exit_code(ErrorKind::accuracy));
 }
 
@@ -139,6 +143,11 @@ void add_conform(CLI::App& app) {
                "DIR");
     add_option(command, "--case", o->test, "Only this case", "NAME");
     add_kernel_option(command, o->kernel);
+    add_dump_option(command, o->dump, "Write the first run that fails");
+    add_option(command, "--report", o->file,
+               "Write a JSON file for a bug report: build, device, driver, switches, tuning and every run. It has no "
+               "paths and no names of users or hosts",
+               "FILE");
     command.add_flag("--json", o->json, "Print one JSON object: every run with its error, and totals");
     command.callback([o] {
         o->kernel = kernel_wanted(o->op, o->kernel);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cli/shared/terminal_page.h"
+#include "runtime/base/log.h"
 #include "runtime/base/options.h"
 
 namespace vantage::cli {
@@ -42,6 +43,12 @@ Json outcome_json(const Outcome& o) {
 
 void ConformReport::add(Outcome outcome) {
     if (!as_json_ && (verbose_ || !outcome.passed())) print(outcome);
+    if (outcome.result.ran && !dump_.empty()) {
+        write_dump(*outcome.result.ran, dump_);
+        log(LogLevel::warning, "{} {}: wrote {}; `vantage replay` runs it again", outcome.op, outcome.kernel, dump_);
+        dump_.clear();
+    }
+    outcome.result.ran.reset();
     outcomes_.push_back(std::move(outcome));
 }
 
@@ -96,23 +103,24 @@ void ConformReport::print_not_supported() const {
     for (const auto& [reason, names] : tests) print_line("  {}:{}", reason, names);
 }
 
-void ConformReport::print_json(const Totals& t) const {
+Json ConformReport::json() const {
+    const Totals t = totals();
     const auto missing = [](const NotSupported& n) {
         return Json{{"case", n.test}, {"reason", n.reason}, {"partly", n.partly}};
     };
-    write_json({{"schema_version", 1},
-                {"device", device_.caps().name},
-                {"passed", t.passed},
-                {"failed", t.failed},
-                {"not_built", t.not_supported},
-                {"results", json_list(outcomes_, outcome_json)},
-                {"not_built_cases", json_list(not_supported_, missing)}});
+    return {{"schema_version", 1},
+            {"device", device_.caps().name},
+            {"passed", t.passed},
+            {"failed", t.failed},
+            {"not_built", t.not_supported},
+            {"results", json_list(outcomes_, outcome_json)},
+            {"not_built_cases", json_list(not_supported_, missing)}};
 }
 
 bool ConformReport::finish() const {
     const Totals t = totals();
     if (as_json_) {
-        print_json(t);
+        write_json(json());
     } else {
         print_kernels();
         print_not_supported();

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/json.h"
 #include "runtime/conform/case_runner.h"
 
 namespace vantage::cli {
@@ -28,13 +29,15 @@ struct NotSupported {
 
 class ConformReport {
 public:
-    /// `verbose`: print every outcome, not only failures.
-    ConformReport(const Device& device, bool as_json, bool verbose)
-        : device_(device), as_json_(as_json), verbose_(verbose) {}
+    /// `verbose`: print every outcome, not only failures. `dump`: folder for the first run that fails; empty: none.
+    ConformReport(const Device& device, bool as_json, bool verbose, std::string dump)
+        : device_(device), as_json_(as_json), verbose_(verbose), dump_(std::move(dump)) {}
 
     void add(Outcome outcome);
     void add(NotSupported what) { not_supported_.push_back(std::move(what)); }
     bool empty() const { return outcomes_.empty() && not_supported_.empty(); }
+    /// All outcomes and totals.
+    Json json() const;
     /// Prints the summary. Returns false if a run failed.
     bool finish() const;
 
@@ -46,10 +49,10 @@ private:
     void print(const Outcome& outcome) const;
     void print_kernels() const;
     void print_not_supported() const;
-    void print_json(const Totals& totals) const;
 
     const Device& device_;
     bool as_json_, verbose_;
+    std::string dump_;  ///< empty when it was written
     std::vector<Outcome> outcomes_;
     std::vector<NotSupported> not_supported_;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/shared/model_input.h"
+#include "runtime/exec/node_dump.h"
 
 namespace vantage::cli {
 
@@ -15,5 +16,9 @@ struct NodeCheck {
 /// Runs the plans of the prompt and of one generated token, node by node. The reference of a node takes the values that
 /// the device has computed so far. Stops at the first node that differs.
 NodeCheck check_nodes(const Model& model, const ModelInput& input, SessionOptions options);
+
+/// Runs the plans up to a node, and returns what it was given and what it left. `name`: "h.3.matmul", the first of this
+/// name in the first plan that has it, or "h.3.matmul:2", the third. Throws usage with the names that there are.
+NodeDump run_chosen_node(const Model& model, const ModelInput& input, SessionOptions options, const std::string& name);
 
 }  // namespace vantage::cli

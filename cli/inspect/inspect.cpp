@@ -23,7 +23,7 @@ namespace {
 
 struct InspectOptions {
     InputOptions input;
-    std::string save, pictures;
+    std::string save, pictures, dump_node;
     std::int64_t greedy = 0;
     bool json = false, check = false;
 };
@@ -82,6 +82,18 @@ void check_memory(const InspectOptions& o, const ModelInfo& info, const ModelInp
                        o.save.empty() ? "" : " or omit --save"));
 }
 
+/// Writes the node that --dump-node names, else the first that --check found to differ. Returns the folder, if any.
+std::vector<std::string> dump(const InspectOptions& o, const Model& model, const ModelInput& input,
+                              const SessionOptions& options, const std::optional<NodeCheck>& check) {
+    if (!o.dump_node.empty())
+        write_dump(run_chosen_node(model, input, options, o.dump_node), o.input.dump);
+    else if (check && check->diverged)
+        check->diverged->dump(o.input.dump);
+    else
+        return {};
+    return {o.input.dump};
+}
+
 std::vector<std::string> draw(const InspectOptions& o, const HeadSurvey& survey,
                               const std::optional<ModelImage>& image) {
     std::vector<std::string> files = write_head_pictures(survey, o.pictures);
@@ -125,6 +137,8 @@ void run(const InspectOptions& o) {
     if (!o.pictures.empty()) report.files = timed("draw", [&] { return draw(o, survey, input.image); });
     if (o.check) report.check = timed("check", [&] { return check_nodes(model, input, plain); });
     if (!o.save.empty()) report.files.insert(report.files.begin(), o.save);
+    if (!o.input.dump.empty())
+        for (const std::string& folder : dump(o, model, input, plain, report.check)) report.files.push_back(folder);
     (o.json ? print_json : print_summary)(report);
     note_dispatches(model.device(), session.take_timings());
     if (report.check && report.check->diverged) throw Error(ErrorKind::accuracy, report.check->text());
@@ -161,9 +175,17 @@ void add_inspect(CLI::App& app) {
     command.add_flag(
         "--check", o->check,
         "Compare every node of the plans with its reference; exit code 7 and the node's name if one differs");
+    add_dump_option(command, o->input.dump,
+                    "Write the first node that --check finds to differ, or whose result is not finite,");
+    add_option(command, "--dump-node", o->dump_node,
+               "With --dump: write this node in any case, by its name in messages (h.1.attention); NAME:2 is the third "
+               "of the name",
+               "NAME");
     command.add_flag("--json", o->json, "Print one JSON object");
     command.callback([o] {
         require_input("inspect", o->input);
+        if (!o->dump_node.empty() && o->input.dump.empty())
+            throw usage_error("inspect: --dump-node needs --dump DIR, the folder that gets the node");
         run(*o);
     });
 }

@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "runtime/base/files.h"
+
 namespace vantage::cli {
 
 /// Adds a command; its help ends with `footer`.
@@ -23,6 +25,20 @@ CLI::Option* add_option(CLI::App& command, const char* name, Value& value, const
 template <class Value>
 CLI::Option* add_setting(CLI::App& command, const char* name, Value& value, const std::string& help) {
     return command.add_option(name, value, help)->capture_default_str();
+}
+
+/// --dump DIR: a folder for the node that fails, which `vantage replay` runs again. Throws bad_file before anything runs
+/// if the folder is not new or empty.
+inline void add_dump_option(CLI::App& command, std::string& folder, const std::string& what) {
+    const CLI::Validator is_new(
+        [](const std::string& path) {
+            if (!path.empty()) internal::require_new_folder(path);
+            return std::string();
+        },
+        "");
+    add_option(command, "--dump", folder,
+               what + " to this folder, which must be new or empty: `vantage replay DIR` runs it again", "DIR")
+        ->check(is_new);
 }
 
 /// Fails with "expected a number WHAT, got TEXT" unless `holds`.

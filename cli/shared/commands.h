@@ -22,6 +22,7 @@ void add_devices(CLI::App& app);
 void add_conform(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_explain(CLI::App& app);
+void add_replay(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_view(CLI::App& app);
 

@@ -83,6 +83,7 @@ void add_generation_options(CLI::App& command, GenerationOptions& o) {
         ->check(zero_or_more);
     add_precision_option(command, o.precision);
     add_head_mask_option(command, o.masked);
+    add_dump_option(command, o.generator.session.dump, "Write the node whose result is not finite, if any,");
     command.add_flag("--ignore-eos", s.ignore_end, "Do not stop at the model's end tokens");
     add_recover_option(command, o.recover);
 }

@@ -69,7 +69,8 @@ SessionOptions session_options(const InputOptions& o) {
     return {.precision = recording_precision(o.precision),
             .global_tokens = o.global_tokens,
             .global_positions = o.global_positions,
-            .masked_heads = masked_heads(o.masked)};
+            .masked_heads = masked_heads(o.masked),
+            .dump = o.dump};
 }
 
 void require_input(const std::string& command, const InputOptions& o) {

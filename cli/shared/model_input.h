@@ -19,7 +19,7 @@ struct InputOptions {
     std::optional<std::int64_t> global_tokens = {};
     std::optional<std::vector<std::int64_t>> global_positions = {};
     bool from_prompt = false, from_ids = false;
-    std::string precision = "f32", masked = {};
+    std::string precision = "f32", masked = {}, dump = {};
 };
 void add_input_options(CLI::App& command, InputOptions& options);
 /// Adds --precision and --mask-heads.
