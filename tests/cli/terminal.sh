@@ -40,6 +40,6 @@ decode=("$program" tokenize -m model --decode)
 on_terminal bash -c "exec $(printf '%q ' "${decode[@]}") <ids" >shown
 shows "tokenize --decode" shown
 "${decode[@]}" <ids >piped
-check "tokenize --decode into a pipe is unchanged" cmp -s piped <(printf '%s1%s2' "$hostile" "$hostile")
+check "tokenize --decode into a pipe is unchanged" cmp -s piped <(printf '%s1 %s2' "$hostile" "$hostile")
 
 exit $((failures > 0))
