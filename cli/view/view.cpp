@@ -11,6 +11,7 @@
 #include "cli/shared/loaded_model.h"
 #include "cli/shared/model_input.h"
 #include "cli/shared/progress.h"
+#include "cli/shared/token_ids.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
 #include "runtime/picture/apng.h"
@@ -28,12 +29,14 @@ struct ViewOptions {
     std::string size = "1280x800", png, apng, frames, precision = "f16";
     std::vector<std::string> files;  ///< .svg, .html, .csv, .json, .npy
     double scale = 1, frames_per_second = 8;
-    std::optional<double> budget;
+    std::optional<double> budget, speed;
     std::int64_t context = 0;
     bool recover = true;
     std::vector<std::string> words;  ///< options of the view's state, as typed
     bool writes() const { return !png.empty() || !apng.empty() || !frames.empty() || !files.empty(); }
 };
+
+constexpr double built_in_speed = 5;  // tokens per second: it would be done before anybody sees it at work
 
 struct Size {
     std::uint32_t width, height;
@@ -103,6 +106,8 @@ SecondRun second_run(const Model& first, const view::ViewState& state, view::Liv
 view::LivePrompt prompt_of(const Model& model, const view::ViewState& state) {
     auto image =
         image_of("view", {.image = state.image, .image_index = static_cast<std::size_t>(state.image_index)}, model);
+    if (!image && !model.has_tokenizer())
+        return {.text = {}, .ids = read_ids(state.prompt, "view: -p, without a tokenizer", "token id")};
     if (!image) return {.text = state.prompt};
     if (state.prompt != view::ViewState::default_prompt)
         throw usage_error("view: {} is a vision model; give --image FILE instead of -p", model.info().name);
@@ -190,8 +195,10 @@ void show_window(const ViewOptions& o, view::ViewState state) {
     options.on_version = view::WindowSystem::wake;
     const std::unique_ptr<view::LiveModel> live = live_model(model, options);
     start(*live, state);
+    live->set_speed(o.speed.value_or(common().model.empty() ? built_in_speed : 0));
     show_and_recover(model, *live, [&] {
         const SecondRun second = second_run(*model, state, options);
+        if (second.live) second.live->set_speed(live->speed());
         view::Window window(model->device(), *live, state,
                             {.title = "Vantage · " + model->info().name,
                              .width = static_cast<int>(size.width),
@@ -282,6 +289,9 @@ void add_view(CLI::App& app) {
     add_option(command, "--viewer-budget", o->budget,
                "Maximum time of the viewer, in percent of the model's time. Default: no limit", "PERCENT")
         ->check(CLI::Range(0.0, 100.0));
+    add_option(command, "--speed", o->speed,
+               "Tokens per second of the window at most; 0: no limit. Default: 5 for the built-in model, else 0", "N")
+        ->check(CLI::Range(0.0, 1000.0));
     add_option(command, "-c,--ctx,--context", o->context,
                "Context length in tokens; 0: the model's maximum, at most 32768, or less if memory is short", "N")
         ->check(zero_or_more);

@@ -12,6 +12,7 @@ namespace {
 
 std::atomic<int> interrupt_signal{0};
 std::atomic<bool> interrupt_ends{false};
+thread_local const std::atomic<bool>* own_flag = nullptr;  // of the InterruptScope
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler can access nothing else");
 
 extern "C" void on_interrupt(int signal) {
@@ -37,8 +38,11 @@ void catch_interrupts() {
 
 bool interrupted() { return interrupt_signal.load(std::memory_order_relaxed) != 0; }
 
+InterruptScope::InterruptScope(const std::atomic<bool>& flag) { own_flag = &flag; }
+InterruptScope::~InterruptScope() { own_flag = nullptr; }
+
 void throw_if_interrupted() {
-    if (interrupted()) throw Error(ErrorKind::interrupted, "interrupted");
+    if (interrupted() || (own_flag != nullptr && *own_flag)) throw Error(ErrorKind::interrupted, "interrupted");
 }
 
 bool take_interrupt() {

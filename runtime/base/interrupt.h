@@ -1,6 +1,8 @@
 // Ctrl-C and other signals that end the program.
 #pragma once
 
+#include <atomic>
+
 #include "runtime/base/internal.h"
 
 namespace vantage::internal {
@@ -9,8 +11,15 @@ namespace vantage::internal {
 /// that no half-written file stays. A second signal ends the process at once with exit code 130. SIGXFSZ is ignored.
 void catch_interrupts();
 bool interrupted();
-/// Throws an Error of kind interrupted when the flag is set.
+/// Throws an Error of kind interrupted when the flag is set, or that of this thread's InterruptScope.
 void throw_if_interrupted();
+
+/// While it lives, work of this thread is interrupted by a flag of its own, too. One at a time in a thread.
+class InterruptScope : NotCopied {
+public:
+    explicit InterruptScope(const std::atomic<bool>& flag);
+    ~InterruptScope();
+};
 /// Clears the flag after Ctrl-C, so that work can continue, and returns true. Returns false and changes nothing when
 /// there was no signal or another one.
 bool take_interrupt();

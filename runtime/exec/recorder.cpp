@@ -8,6 +8,7 @@
 #include "runtime/base/at.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/format.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/gpu/pipelines.h"
 #include "runtime/gpu/queue.h"
@@ -214,7 +215,10 @@ std::uint64_t Recorder::submit(std::span<const int> segments, double filled) {
     const double begin = seconds_now();
     std::uint64_t before = 0, last = 0;
     for (std::size_t first = 0; first < run_.size(); first += each) {
-        if (before > 0) gpu::wait(device_, before);
+        if (before > 0) {
+            gpu::wait(device_, before);
+            throw_if_interrupted();  // a short wait does not ask
+        }
         before = last;
         last = gpu::submit(device_, std::span(run_).subspan(first, std::min(each, run_.size() - first)));
     }

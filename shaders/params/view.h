@@ -58,11 +58,12 @@ struct ViewPoolParams {
     uint first_row, level, rows;  // of the tile, in slots; its level; rows that there are
 };
 // How many cells of a part of a map have which value: those below the bar's dark end, HISTOGRAM_BINS along it, those
-// above its bright end. Counts are added to what is there.
+// above its bright end. Counts are added to what is there. With `minus` the distances of two maps' cells are counted,
+// where both have weights.
 #define HISTOGRAM_BINS 64
 #define HISTOGRAM_COUNTS 66
 struct ViewHistogramParams {
-    uvec2 map, result;  // ViewTileMap
+    uvec2 map, minus, result;  // ViewTileMap
     ViewScale bar;
     uint first_row, first_column, rows, columns;  // in cells
     uint peak;                                    // 1: by the largest weight of a cell, not the sum

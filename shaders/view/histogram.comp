@@ -1,5 +1,5 @@
 // Counts the visible cells by their place on the colour bar. Lanes stride over the cells; a workgroup counts by itself
-// first.
+// first. Of two runs the distances of their cells are counted; a cell that is 0 in one of them may be a gap.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
@@ -26,7 +26,14 @@ void main() {
         uint row = t.first_row + i / t.columns, column = t.first_column + i % t.columns;
         if (map_hides(map, row, column)) continue;
         MapCell cell = map_cell(t.map, row << map.level, column << map.level);
-        if (cell.known) atomicAdd(counts[bin_of(t.peak == 1u ? cell.peak : cell.mass)], 1u);
+        if (!cell.known) continue;
+        float value = t.peak == 1u ? cell.peak : cell.mass;
+        if (present(t.minus)) {
+            MapCell other = map_cell(t.minus, row << map.level, column << map.level);
+            if (!other.known || value == 0.0 || other.mass == 0.0) continue;
+            value = abs(value - (t.peak == 1u ? other.peak : other.mass));
+        }
+        atomicAdd(counts[bin_of(value)], 1u);
     }
     barrier();
     for (uint i = lane; i < HISTOGRAM_COUNTS; i += gl_WorkGroupSize.x)

@@ -8,10 +8,12 @@
 #include <tuple>
 
 #include "random_model.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/faults.h"
 #include "test_device.h"
+#include "tests/host/expect_error.h"
 #include "tests/host/watchdog.h"
 #include "viewer/data/live_model.h"
 
@@ -31,6 +33,15 @@ std::string long_model(std::int64_t original) {
                                 "long_factor": [1, 1.3, 2.1, 3.2, 4.4, 5, 6, 7]}})";
 }
 
+/// Of the run with this number; nothing: of the first.
+void wait_until_ended(LiveModel& live, std::uint64_t run = 1) {
+    test::Watchdog watchdog("the end of the model's run");
+    while (live.version().run < run || live.version().activity != Activity::ended) {
+        watchdog.look(live.version().number);
+        std::this_thread::yield();
+    }
+}
+
 std::vector<float> weights_of(Session& session) { return session.attention(HeadId{.layer = 0, .head = 1}).vector(); }
 
 /// Weights of the viewer's session and of a session without options, of the same tokens.
@@ -39,12 +50,9 @@ std::pair<std::vector<float>, std::vector<float>> both_weights(const Model& mode
     Session plain(model, {.precision = Precision::f32, .record_attention = RecordAttention::all()});
     plain.append(ids);
     plain.run();
+    const std::uint64_t begun = live.version().run;
     live.start({.ids = ids}, {}, 0);
-    test::Watchdog watchdog("the end of the model's run");
-    while (live.version().activity != Activity::ended) {
-        watchdog.look(live.version().number);
-        std::this_thread::yield();
-    }
+    wait_until_ended(live, begun + 1);
     std::promise<std::vector<float>> viewed;
     live.with_session([&](Session& session) { viewed.set_value(weights_of(session)); });
     return {weights_of(plain), viewed.get_future().get()};
@@ -79,6 +87,60 @@ TEST_CASE("the viewer's context is at most 32768 tokens, and less where the memo
     CHECK(live.context() < 32768);
     CHECK(live.context() >= 64);
     CHECK_THAT(said, Catch::Matchers::ContainsSubstring("tokens instead of the model's 32768"));
+}
+
+TEST_CASE("a prompt that the context does not hold is refused before anything changes", "[view]") {
+    const Model model = Model::load(test_device(), VANTAGE_ROOT "/assets/models/mini-world");
+    LiveModel live(model);
+    live.start({.ids = {5, 9, 2}}, {}, 0);
+    wait_until_ended(live);
+    const Version before = live.version();
+    test::expect_error(ErrorKind::usage, {"The prompt has 540 tokens; mini-world holds 256"},
+                       [&] { live.start({.ids = std::vector<std::int32_t>(540, 7)}, {}, 4); });
+    CHECK(live.version().number == before.number);
+    CHECK_FALSE(live.error());
+    LiveModel shorter(model, {.context = 16});
+    test::expect_error(ErrorKind::usage, {"The prompt has 17 tokens; mini-world holds 16", "make the context larger"},
+                       [&] { shorter.start({.ids = std::vector<std::int32_t>(17, 7)}, {}, 4); });
+}
+
+TEST_CASE("stopping interrupts a chunk of the prompt, and the model goes on to work", "[view]") {
+    const Model model = Model::load(test_device(), VANTAGE_ROOT "/assets/models/mini-world");
+    std::vector<std::int32_t> ids(200);
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(3 + i * i % 61);
+    LiveModel* running = nullptr;
+    int step = 0;
+    bool announced = false;
+    LiveModel live(model, {.precision = Precision::f32, .largest_chunk = 32, .before_step = [&] {
+                               if (++step != 3) return;
+                               running->stop();
+                               announced = std::string(status_of(running->version())) == "stopping …";
+                           }});
+    running = &live;
+    live.start({.ids = ids}, {}, 4);
+    wait_until_ended(live);
+    const Version stopped = live.version();
+    CHECK(announced);
+    CHECK(std::string(status_of(stopped)) == "stopped");
+    CHECK(stopped.rows == 64);  // two chunks: the third was not waited for
+    CHECK(stopped.tokens == 64);
+    CHECK_FALSE(live.error());
+
+    const auto [plain, viewed] = both_weights(model, live);
+    CHECK(plain == viewed);
+    CHECK(std::string(status_of(live.version())) == "finished");
+}
+
+TEST_CASE("a speed limits the tokens of a second", "[view]") {
+    const Model model = Model::load(test_device(), VANTAGE_ROOT "/assets/models/mini-world");
+    LiveModel live(model);
+    live.set_speed(40);
+    const double begin = seconds_now();
+    live.start({.ids = {5, 9, 2}}, {.ignore_end = true}, 10);
+    wait_until_ended(live);
+    CHECK(seconds_now() - begin >= 9.0 / 40);
+    CHECK(live.version().tokens == 13);
+    CHECK(live.version().tokens_per_second <= 40);
 }
 
 TEST_CASE("a followed session says its precision", "[view]") {

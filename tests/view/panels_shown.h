@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/base/at.h"
+#include "viewer/panels/widgets.h"
 #include "window_user.h"
 
 namespace view_test {
@@ -48,6 +49,16 @@ inline bool has_colour(const Image& image, const Box& box, ImU32 colour) {
         for (int x = static_cast<int>(box.x); x < static_cast<int>(box.right()); ++x)
             if (packed(image.at(x, y)) == colour) return true;
     return false;
+}
+
+/// All texts that panels draw in a picture.
+inline std::vector<std::string> texts_of(Window& window) {
+    TextLog log;
+    static_cast<void>(window.screenshot());
+    return log.texts;
+}
+inline bool has_text(const std::vector<std::string>& texts, const std::string& beginning) {
+    return std::ranges::any_of(texts, [&](const std::string& text) { return text.starts_with(beginning); });
 }
 
 struct PanelsShown {

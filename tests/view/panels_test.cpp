@@ -141,12 +141,12 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
     CHECK(viewer.at().menu_line == 2);
     s.user.move(900, 400), s.user.click();  // elsewhere: closed, and nothing else
     CHECK_FALSE(viewer.at().menu.has_value());
-    action_named("colour-sink").run(viewer);
+    perform(viewer, action_named("colour-sink"));
     CHECK(viewer.state().statistic == HeadStatistic::first);
-    action_named("colour-diff").run(viewer);  // of two runs
+    perform(viewer, action_named("colour-diff"));  // of two runs
     CHECK(viewer.state().statistic == HeadStatistic::first);
     CHECK(viewer.at().note.starts_with("Nothing to compare yet"));
-    action_named("colour-entropy").run(viewer);
+    perform(viewer, action_named("colour-entropy"));
     s.user.type("h");
     CHECK_FALSE(viewer.state().head.has_value());
     CHECK(s.user.take_note().starts_with(head_name(viewer.runs().head()) + ", the most salient by induction: "));
@@ -240,7 +240,7 @@ TEST_CASE("an image model shows its picture, and what a query reads over it", "[
     LiveTokens tokens;
     s.live.read_tokens(tokens);
     CHECK(tokens.texts[0] == "cls");
-    CHECK(at(tokens.texts, 1 + input.columns()) == "1,0");
+    CHECK(at(tokens.texts, 1 + input.columns()) == "r1 c0");
     REQUIRE(tokens.seen != nullptr);
     CHECK(tokens.seen->rgb == seen.rgb);
     const auto n = static_cast<std::size_t>(input.places());

@@ -104,6 +104,19 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
     // ---- the difference, and zoom that is the same for all
     user.type("d");
     CHECK(viewer.state().shown == ShownRuns::difference);
+    CHECK(viewer.state().statistic == HeadStatistic::difference);  // of the head map, too
+    user.settle();
+    std::vector<float> differences;  // of the visible weights
+    for (std::int64_t row = 0; row < n; ++row)
+        for (std::int64_t key = 0; key <= row; ++key)
+            differences.push_back(std::abs(at(p_b, row, key) - at(p_a, row, key)));
+    std::ranges::sort(differences);
+    const auto most = static_cast<double>(differences[differences.size() * 99 / 100]);
+    CHECK(viewer.state().difference_max >= 0.9 * most);  // the bar ends where almost all do, rounded up
+    CHECK(viewer.state().difference_max <= 3 * most);
+    viewer.state().difference_max = 0.5;  // chosen: it stays
+    viewer.touch(), user.settle();
+    CHECK(viewer.state().difference_max == 0.5);
     seen = window.screenshot();
     keep(seen, "compare-difference");
     const auto change = [&](std::int64_t row, std::int64_t key) {

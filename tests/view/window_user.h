@@ -54,21 +54,40 @@ inline void wait_for_answers(LiveModel& live) {
     answered.get_future().wait();
 }
 
+/// Cells and rows that are there, in millionths of the map and of a thumbnail each.
+inline double done_of(const RunView& run) {
+    if (run.frame == nullptr) return 0;
+    double rows = 0;
+    for (const HeadMeans& head : run.frame->heads) rows += static_cast<double>(head.rows);
+    return 1e6 * (run.frame->map.progress + run.frame->mini_maps.progress + rows);
+}
+
 class User {
 public:
     explicit User(Window& window) : window_(window), handle_(window.handle()) {}
     void move(double x, double y) { inject(glfwSetCursorPosCallback, handle_, x, y), settle(); }
     void click(int button = GLFW_MOUSE_BUTTON_LEFT) {
-        inject(glfwSetMouseButtonCallback, handle_, button, GLFW_PRESS, 0);
-        inject(glfwSetMouseButtonCallback, handle_, button, GLFW_RELEASE, 0);
+        inject(glfwSetMouseButtonCallback, handle_, button, GLFW_PRESS, held_);
+        inject(glfwSetMouseButtonCallback, handle_, button, GLFW_RELEASE, held_);
+        settle();
+    }
+    /// Presses or releases Shift as X11 tells of it: with the modifiers of before.
+    void hold_shift() {
+        inject(glfwSetKeyCallback, handle_, GLFW_KEY_LEFT_SHIFT, 0, GLFW_PRESS, held_);
+        held_ = GLFW_MOD_SHIFT;
+        settle();
+    }
+    void release_shift() {
+        inject(glfwSetKeyCallback, handle_, GLFW_KEY_LEFT_SHIFT, 0, GLFW_RELEASE, held_);
+        held_ = 0;
         settle();
     }
     /// From where the mouse is.
     void drag(double x, double y) {
-        inject(glfwSetMouseButtonCallback, handle_, GLFW_MOUSE_BUTTON_LEFT, GLFW_PRESS, 0);
+        inject(glfwSetMouseButtonCallback, handle_, GLFW_MOUSE_BUTTON_LEFT, GLFW_PRESS, held_);
         settle();
         move(x, y);
-        inject(glfwSetMouseButtonCallback, handle_, GLFW_MOUSE_BUTTON_LEFT, GLFW_RELEASE, 0);
+        inject(glfwSetMouseButtonCallback, handle_, GLFW_MOUSE_BUTTON_LEFT, GLFW_RELEASE, held_);
         settle();
     }
     void scroll(double y) { inject(glfwSetScrollCallback, handle_, 0.0, y), settle(); }
@@ -86,10 +105,10 @@ public:
         Viewer& viewer = window_.viewer();
         test::Watchdog watchdog("a window that has nothing left to draw");
         for (int quiet = 0; quiet < 3;) {
-            // pictures are no progress: a window that never stops drawing fails
-            watchdog.look(viewer.runs().a().live.version().number,
-                          viewer.runs().b() != nullptr ? viewer.runs().b()->live.version().number : 0,
-                          viewer.counts().submissions);
+            // Pictures and submissions are no progress: a window that draws or reads the same again and again fails.
+            const RunView &a = viewer.runs().a(), *b = viewer.runs().b();
+            watchdog.look(a.live.version().number, b != nullptr ? b->live.version().number : 0, done_of(a),
+                          b != nullptr ? done_of(*b) : 0);
             const std::uint64_t before = window_.counts().pictures;
             turn();
             // on CPU devices a version may wait a tenth of a second for its picture
@@ -130,6 +149,7 @@ private:
 
     Window& window_;
     GLFWwindow* handle_;
+    int held_ = 0;  ///< modifiers
     std::string note_;
 };
 

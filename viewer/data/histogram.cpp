@@ -25,25 +25,32 @@ params::ViewScale scale_params(AttentionScale scale, const ValueRange& range) {
 Histogram::Histogram(gpu::DeviceState& device)
     : device_(device),
       map_(gpu::allocate(device, max_map_bytes, gpu::MemoryKind::shared, "view.counted_map")),
+      minus_(gpu::allocate(device, max_map_bytes, gpu::MemoryKind::shared, "view.subtracted_map")),
       result_(
           gpu::allocate(device, HISTOGRAM_COUNTS * sizeof(std::uint32_t), gpu::MemoryKind::shared, "view.histogram")) {
     gpu::pipeline(device, {.module = "view_histogram", .spec = {workgroup_size(device.caps(), 64)}});
 }
 
 // The map that a frame draws may be another's before a slow batch is done: here it has a copy.
-void Histogram::ask(const params::ViewTileMap& map, Subject subject, ViewWork& work) {
+void Histogram::ask(const params::ViewTileMap& map, const params::ViewTileMap& minus, Subject subject, ViewWork& work) {
     current_ = subject == counted_;
     const auto [first_row, first_column, rows, columns] = subject.part;
     const double cells = static_cast<double>(rows) * columns;
     if (current_ || !work.open() || (!work.empty() && work.room(Work::histogram) < cells)) return;
-    std::memcpy(map_.mapped(), &map, sizeof map);
-    std::memcpy(map_.mapped() + sizeof map, subject.words.data(), subject.words.size() * sizeof(std::uint32_t));
+    const auto write = [](const gpu::Buffer& to, const params::ViewTileMap& from, const auto& words) {
+        std::memcpy(to.mapped(), &from, sizeof from);
+        std::memcpy(to.mapped() + sizeof from, words.data(), words.size() * sizeof(std::uint32_t));
+    };
+    write(map_, map, subject.words);
+    write(minus_, minus, subject.minus_words);
+    const std::uint64_t subtracted = subject.minus_words.empty() ? absent(map_.address()) : minus_.address();
     std::memset(result_.mapped(), 0, result_.bytes());
     const std::uint32_t lanes = workgroup_size(device_.caps(), 64);
     const std::uint32_t groups =
         std::clamp(ceil_div(static_cast<std::int64_t>(rows) * columns, lanes), 1u, max_workgroups);
     work.add(Work::histogram, {.module = "view_histogram", .spec = {lanes}},
              params::ViewHistogramParams{.map = address_words(map_.address()),
+                                         .minus = address_words(subtracted),
                                          .result = address_words(result_.address()),
                                          .bar = scale_params(subject.scale, subject.range),
                                          .first_row = first_row,
@@ -60,7 +67,8 @@ bool Histogram::collect() {
     std::array<std::uint32_t, HISTOGRAM_COUNTS> counts{};
     std::memcpy(counts.data(), result_.mapped(), sizeof counts);
     counted_ = std::exchange(asked_, std::nullopt);
-    counts_ = ValueCounts{.scale = counted_->scale,
+    counts_ = ValueCounts{.differences = !counted_->minus_words.empty(),
+                          .scale = counted_->scale,
                           .range = counted_->range,
                           .below = counts.front(),
                           .above = counts.back(),

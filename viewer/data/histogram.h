@@ -25,10 +25,13 @@ public:
         ValueRange range;
         std::array<std::uint32_t, 4> part{};  ///< first row and column, rows and columns, in cells
         std::vector<std::uint32_t> words;     ///< of the map
+        /// Of another run's map with the same slots and level, whose cells are subtracted; empty: none.
+        std::vector<std::uint32_t> minus_words = {};
         bool operator==(const Subject&) const = default;
     };
-    /// Counts the cells of a part of the map, unless they were counted; where the batch has room.
-    void ask(const params::ViewTileMap& map, Subject subject, ViewWork& work);
+    /// Counts the cells of a part of the map, unless they were counted; where the batch has room. `minus` is the other
+    /// run's map.
+    void ask(const params::ViewTileMap& map, const params::ViewTileMap& minus, Subject subject, ViewWork& work);
     void ask_nothing() { current_ = true; }
     /// Takes the results of a finished batch.
     bool collect();
@@ -38,7 +41,7 @@ public:
 
 private:
     gpu::DeviceState& device_;
-    gpu::Buffer map_, result_;
+    gpu::Buffer map_, minus_, result_;
     std::optional<Subject> asked_, counted_;
     std::optional<ValueCounts> counts_;
     bool current_ = false;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <future>
@@ -14,14 +15,21 @@
 #include "runtime/base/at.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/format.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"
 
 namespace vantage::view {
 
-const char* name_of(Activity activity) {
+bool is_busy(Activity activity) {
+    return activity == Activity::reading || activity == Activity::writing || activity == Activity::paused;
+}
+
+const char* status_of(const Version& version) {
     constexpr std::array names{"idle", "reading", "writing", "paused", "finished", "failed"};
-    return at(names, activity);
+    if (version.stopping) return "stopping …";
+    return version.stopped && version.activity == Activity::ended ? "stopped" : at(names, version.activity);
 }
 
 namespace {
@@ -60,7 +68,10 @@ struct Text {
     void add_places(const ImageInput& image, std::span<const std::int32_t> more) {
         if (more.empty()) return;
         ids.assign(more.begin(), more.end());  // an image is complete
-        texts = place_names(image);
+        texts = {"cls"};
+        for (std::int64_t row = 0; row < image.rows(); ++row)  // "1,4" would read as a number
+            for (std::int64_t column = 0; column < image.columns(); ++column)
+                texts.push_back(format("r{} c{}", row, column));
     }
 };
 
@@ -83,6 +94,9 @@ struct LiveModel::State {
     std::condition_variable heard;
     std::deque<std::function<void()>> commands;
     bool quit = false;
+    /// A command that ends the run waits: a chunk of the prompt is interrupted. Changes with the mutex.
+    std::atomic<bool> ending = false;
+    std::atomic<double> speed = 0;  ///< tokens per second at most; 0: no limit
     Version version;
     Text text, source_text;
     std::shared_ptr<const Image> seen;
@@ -97,6 +111,7 @@ struct LiveModel::State {
     bool lost = false;   // the device; nothing runs until `recover`
     bool rerun = false;  // the session has tokens that did not run
     double seconds_per_token = 0;
+    double last_step_at = 0;
     std::uint64_t forgotten = 0;  // Session::forgotten() at the last `publish`
     std::thread thread;
 
@@ -117,12 +132,18 @@ struct LiveModel::State {
 
     /// Commands have no effect on a followed session.
     void command(std::function<void()> what) {
-        if (own) ask(std::move(what));
+        if (own) ask(std::move(what), false);
     }
-    void ask(std::function<void()> what) {
+    /// A command that ends the run: it does not wait for a chunk of the prompt.
+    void command_to_end(std::function<void()> what) {
+        if (own) ask(std::move(what), true);
+    }
+    void ask(std::function<void()> what, bool ends) {
         {
             const std::lock_guard lock(mutex);
             commands.push_back(std::move(what));
+            if (ends) ending = true;
+            if (ends && is_busy(version.activity)) version.stopping = true, ++version.number;
         }
         heard.notify_one();
     }
@@ -139,11 +160,15 @@ struct LiveModel::State {
     std::function<void()> first_command();
     void guarded(const std::function<void()>& what);
     void recover(const std::function<Model()>& reload);
+    std::vector<std::int32_t> ids_of(const LivePrompt& prompt) const;
     void begin(const LivePrompt& prompt, const Sampling& sampling, std::int64_t tokens);
     void set_image(const LivePrompt& prompt);
     void step();
+    std::int64_t run_chunk();
     void read_chunk(std::int64_t size);
     std::int64_t write_token();
+    /// Until `speed` allows the next step.
+    double seconds_to_step() const { return speed > 0 ? last_step_at + 1 / speed - seconds_now() : 0; }
     /// The run is no longer what `start` asked for.
     void note_command() {
         const std::lock_guard lock(mutex);
@@ -162,11 +187,13 @@ void LiveModel::State::publish(Activity now, std::optional<std::int64_t> rows) {
         const std::lock_guard lock(mutex);
         text.add(model(), std::span(tokens).subspan(text.ids.size()));
         ++version.number;
+        version.stopping = ending && is_busy(now);
         version.rows = rows.value_or(version.rows);
         version.tokens = std::ssize(tokens);
         version.source_rows = std::ssize(session.source_tokens());
         version.activity = now;
         version.tokens_per_second = seconds_per_token > 0 ? 1 / seconds_per_token : 0;
+        if (speed > 0) version.tokens_per_second = std::min<double>(version.tokens_per_second, speed);
     }
     if (options.on_version) options.on_version();
 }
@@ -195,18 +222,21 @@ Activity LiveModel::State::activity() const {
     return paused && steps == 0 ? Activity::paused : reads() ? Activity::reading : Activity::writing;
 }
 
+std::vector<std::int32_t> LiveModel::State::ids_of(const LivePrompt& prompt) const {
+    if (config().is_vision() || !prompt.ids.empty() || prompt.text.empty()) return prompt.ids;
+    return model().tokenizer().encode(prompt.text, true).ids;
+}
+
 // A version without rows is published first, so that no viewer takes rows of the previous text for rows of this one.
 void LiveModel::State::begin(const LivePrompt& prompt, const Sampling& sampling, std::int64_t tokens) {
-    unread = config().is_vision() || !prompt.ids.empty() || prompt.text.empty()
-                 ? prompt.ids
-                 : model().tokenizer().encode(prompt.text, true).ids;
+    unread = prompt.ids;
     next_unread = 0, to_write = is_encoder() ? 0 : tokens, steps = 0, paused = false, seconds_per_token = 0;
     {
         const std::lock_guard lock(mutex);
         text = {}, source_text = {}, seen.reset(), error.reset();
         version.run += 1, version.rows = version.source_rows = 0;
         version.prompt_tokens = is_encoder_decoder() ? decoder_begins_with() : std::ssize(unread);
-        version.as_asked = true, version.past_end = false;
+        version.as_asked = true, version.past_end = version.stopped = false;
     }
     session.restart(sampling);
     if (config().is_vision()) set_image(prompt);
@@ -255,21 +285,33 @@ std::int64_t LiveModel::State::write_token() {
 }
 
 // Runs a chunk of the prompt, or a token. The last chunk runs with the first token. An encoder reads all of it at once.
-void LiveModel::State::step() {
-    if (options.before_step) options.before_step();
+// Returns the number of complete rows.
+std::int64_t LiveModel::State::run_chunk() {
     const auto left = std::ssize(unread) - static_cast<std::int64_t>(next_unread);
     const std::int64_t size = is_encoder() || left == 0 ? left : std::min(session.chunk(left), left);
     if (size > 0) read_chunk(size);
-    std::int64_t rows = 0;
-    if (reads() || to_write == 0) {
-        rerun = true;  // unless it runs
-        session.run();
+    if (!reads() && to_write > 0) return write_token();
+    rerun = true;  // unless it runs
+    session.run();
+    rerun = false;
+    return std::ssize(session.tokens());
+}
+
+// A chunk is interrupted by a command that ends the run; a token is not.
+void LiveModel::State::step() {
+    if (options.before_step) options.before_step();
+    last_step_at = seconds_now();
+    const bool chunk = reads();
+    try {
+        std::optional<InterruptScope> scope;
+        if (chunk) scope.emplace(ending);
+        const std::int64_t rows = run_chunk();
+        publish(activity(), rows);
+    } catch (const Error& e) {
+        if (e.kind() != ErrorKind::interrupted || !chunk || !ending) throw;
+        if (!is_encoder() && !is_encoder_decoder()) session.rewind(version.rows);  // forgets the chunk
         rerun = false;
-        rows = std::ssize(session.tokens());
-    } else {
-        rows = write_token();
     }
-    publish(activity(), rows);
 }
 
 void LiveModel::State::guarded(const std::function<void()>& what) {
@@ -314,6 +356,7 @@ std::function<void()> LiveModel::State::first_command() {
     if (commands.empty()) return {};
     std::function<void()> command = std::move(commands.front());
     commands.pop_front();
+    if (commands.empty()) ending = false;
     return command;
 }
 
@@ -326,6 +369,10 @@ void LiveModel::State::run() {
             heard.wait(lock, [&] { return quit || !commands.empty() || works(); });
             if (quit) return;
             command = first_command();
+            if (const double left = seconds_to_step(); !command && left > 0) {
+                heard.wait_for(lock, std::chrono::duration<double>(left));
+                continue;
+            }
         }
         guarded(command ? command : [this] { step(); });
     }
@@ -342,7 +389,7 @@ LiveModel::LiveModel(Session& session, std::function<void()> on_version)
 LiveModel::~LiveModel() {
     {
         const std::lock_guard lock(state_->mutex);
-        state_->quit = true;
+        state_->quit = state_->ending = true;
     }
     state_->heard.notify_one();
     if (state_->thread.joinable()) state_->thread.join();
@@ -351,14 +398,16 @@ LiveModel::~LiveModel() {
 void LiveModel::recover(const std::function<Model()>& reload) {
     if (!commanded()) throw usage_error("a program runs this model: it recovers its session");
     std::promise<void> done;
-    state_->ask([&] {
-        try {
-            state_->recover(reload);
-            done.set_value();
-        } catch (...) {
-            done.set_exception(std::current_exception());
-        }
-    });
+    state_->ask(
+        [&] {
+            try {
+                state_->recover(reload);
+                done.set_value();
+            } catch (...) {
+                done.set_exception(std::current_exception());
+            }
+        },
+        false);
     done.get_future().get();
 }
 
@@ -377,14 +426,31 @@ void LiveModel::publish() {
 }
 
 void LiveModel::start(LivePrompt prompt, const Sampling& sampling, std::int64_t max_tokens) {
-    state_->command([s = state_.get(), prompt = std::move(prompt), sampling, max_tokens] {
+    if (!commanded()) return;
+    prompt.ids = state_->ids_of(prompt);
+    if (std::ssize(prompt.ids) > context())
+        throw usage_error("The prompt has {} tokens; {} holds {}{}", prompt.ids.size(), model().info().name, context(),
+                          context() < model().info().context ? ". Shorten it, or make the context larger" : "");
+    state_->command_to_end([s = state_.get(), prompt = std::move(prompt), sampling, max_tokens] {
         s->begin(prompt, sampling, max_tokens);
     });
 }
 
+void LiveModel::set_speed(double tokens_per_second) {
+    {
+        const std::lock_guard lock(state_->mutex);
+        state_->speed = tokens_per_second;
+    }
+    state_->heard.notify_one();
+}
+
 void LiveModel::stop() {
-    state_->command([s = state_.get()] {
-        if (s->reads() || s->to_write > 0) s->note_command();
+    state_->command_to_end([s = state_.get()] {
+        if (s->reads() || s->to_write > 0) {
+            s->note_command();
+            const std::lock_guard lock(s->mutex);
+            s->version.stopped = true;
+        }
         s->unread.clear();
         s->next_unread = 0, s->to_write = 0, s->steps = 0;
         s->publish(s->activity());
@@ -422,10 +488,12 @@ void LiveModel::read_on(std::vector<std::int32_t> ids) {
 }
 
 void LiveModel::with_session(std::function<void(Session&)> work) {
-    state_->ask([s = state_.get(), work = std::move(work)] {
-        work(s->session);
-        if (s->options.on_version) s->options.on_version();
-    });
+    state_->ask(
+        [s = state_.get(), work = std::move(work)] {
+            work(s->session);
+            if (s->options.on_version) s->options.on_version();
+        },
+        false);
 }
 
 Version LiveModel::version() const {
@@ -450,6 +518,7 @@ std::optional<LiveError> LiveModel::error() const {
 
 const Model& LiveModel::model() const { return state_->model(); }
 std::int64_t LiveModel::context() const { return state_->session.context(); }
+double LiveModel::speed() const { return state_->speed; }
 
 Precision LiveModel::precision() const {
     const State& s = *state_;

@@ -19,7 +19,6 @@
 namespace vantage::view {
 
 enum class Activity : std::uint8_t { idle, reading, writing, paused, ended, failed };
-const char* name_of(Activity activity);
 
 struct Version {
     std::uint64_t number = 0;        ///< increases with every version
@@ -31,6 +30,8 @@ struct Version {
     /// No command has changed the run: at its end it has the tokens that `start` asked for.
     bool as_asked = true;
     bool past_end = false;  ///< it continued after an end token
+    bool stopping = false;  ///< a command will end the run, as soon as the device returns
+    bool stopped = false;   ///< `stop` ended the run
     Activity activity = Activity::idle;
     double tokens_per_second = 0;  ///< while writing
     std::int64_t rows_of(AttentionKind kind) const { return kind == AttentionKind::encoder ? source_rows : rows; }
@@ -40,6 +41,11 @@ struct Version {
         return kind == AttentionKind::encoder ? source_rows : prompt_tokens;
     }
 };
+
+/// Whether there is something to stop.
+bool is_busy(Activity activity);
+/// "reading", "finished", "stopping …" or "stopped".
+const char* status_of(const Version& version);
 
 /// The tokens of a run. Later versions only add tokens.
 struct LiveTokens {
@@ -87,7 +93,6 @@ public:
     /// Follows a session that a program runs in its own thread. Call `publish` for each version; commands have no
     /// effect. The session lives longer. Throws usage unless it records all its layers.
     explicit LiveModel(Session& session, std::function<void()> on_version = {});
-    /// Ends the thread after the current token.
     ~LiveModel();
     /// After error() of kind device_lost: goes on as Session::recover says, with the text and what it was asked for.
     /// Waits for it. Nothing may use what was on the device, such as a `source`. Throws usage for a followed session.
@@ -97,10 +102,14 @@ public:
     /// For a followed session: call it between two calls of the session, on the same thread.
     void publish();
 
-    // ---- commands, from any thread; they return at once and take effect before the next token or chunk
-    /// Restarts with this prompt and generates at most `max_tokens`.
+    // ---- commands, from any thread; they return at once and take effect before the next token or chunk. `start`,
+    // `stop` and the end of this object do not wait for a chunk: they interrupt it between two submissions.
+    /// Restarts with this prompt and generates at most `max_tokens`. Throws usage, and changes nothing, for a prompt
+    /// that the context does not hold; also as Model::tokenizer.
     void start(LivePrompt prompt, const Sampling& sampling, std::int64_t max_tokens);
     void stop();
+    /// Tokens per second at most; 0: no limit. Chunks of a prompt count as one.
+    void set_speed(double tokens_per_second);
     void pause();
     void resume();
     /// Generates one more token and pauses; also after the end of a run, while the context has room.
@@ -119,6 +128,7 @@ public:
 
     const Model& model() const;
     std::int64_t context() const;
+    double speed() const;
     Precision precision() const;
     /// Where the rows of a layer are on the device. It changes with `recover` only. Rows below version().rows may be
     /// read.

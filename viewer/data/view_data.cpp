@@ -71,7 +71,10 @@ struct ViewData::State {
     std::optional<Asked> asked;  // by the last update
     AttentionKind focus = AttentionKind::self;
     std::size_t next_mini = 0;
-    TileRange range{};                 // of the map
+    TileRange range{};             // of the map
+    params::ViewTileMap drawn{};   // the map
+    const State* other = nullptr;  // whose cells are subtracted before they are counted
+    double max_difference = 1;
     std::vector<std::uint32_t> words;  // of the map
     std::vector<std::uint32_t> mini_words;
 
@@ -145,8 +148,7 @@ struct ViewData::State {
     void show_map(const ViewState& state, const Wanted& wanted, const Extent& extent);
     void read_tile(std::uint32_t word, std::int64_t row, std::int64_t column, MapCells& map) const;
     void read_weights(const Wanted& wanted, const Extent& extent, const Look& look);
-    void count_values(const ViewState& state, const Wanted& wanted, const Extent& extent,
-                      const params::ViewTileMap& map, std::uint32_t look);
+    void count_values(const ViewState& state, const Wanted& wanted, const Extent& extent, std::uint32_t look);
     void show_mini_maps(const ViewState& state, const Wanted& wanted);
     const FrameData& update(const ViewState& state, const Wanted& wanted, double seconds, bool newest);
 };
@@ -221,21 +223,21 @@ void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, con
     }
     words.clear();
     for (const TileKey& key : keys) words.push_back(extent.holds(key) ? tiles.word(key, extent, counts.updates) : 0);
-    const params::ViewTileMap map{.pool = address_words(tiles.pool_address()),
-                                  .level = u32(level),
-                                  .first_tile_row = u32(range.first_row),
-                                  .first_tile_column = u32(range.first_column),
-                                  .tile_rows = u32(range.rows()),
-                                  .tile_columns = u32(range.columns()),
-                                  .rows = u32(extent.rows),
-                                  .columns = u32(extent.columns()),
-                                  .hidden = extent.causal                       ? MAP_FUTURE
-                                            : extent.relative && extent.plain() ? MAP_CORNERS
-                                                                                : 0u};
-    frame.map = {.address = maps.write(map, words),
+    drawn = {.pool = address_words(tiles.pool_address()),
+             .level = u32(level),
+             .first_tile_row = u32(range.first_row),
+             .first_tile_column = u32(range.first_column),
+             .tile_rows = u32(range.rows()),
+             .tile_columns = u32(range.columns()),
+             .rows = u32(extent.rows),
+             .columns = u32(extent.columns()),
+             .hidden = extent.causal                       ? MAP_FUTURE
+                       : extent.relative && extent.plain() ? MAP_CORNERS
+                                                           : 0u};
+    frame.map = {.address = maps.write(drawn, words),
                  .level = level,
                  .progress = order.empty() ? 1 : there / static_cast<double>(order.size())};
-    count_values(state, wanted, extent, map, look.number);
+    count_values(state, wanted, extent, look.number);
 }
 
 void ViewData::State::read_weights(const Wanted& wanted, const Extent& extent, const Look& look) {
@@ -280,10 +282,14 @@ void ViewData::State::read_weights(const Wanted& wanted, const Extent& extent, c
 
 // Counts the visible cells along the colour bar; last, after the batch's tiles.
 void ViewData::State::count_values(const ViewState& state, const Wanted& wanted, const Extent& extent,
-                                   const params::ViewTileMap& map, std::uint32_t look) {
+                                   std::uint32_t look) {
     frame.counts.reset();
-    if (!extent.plain()) return histogram.ask_nothing();  // cells of gaps would count as weights
-    const double size = std::exp2(map.level);
+    const bool both = other != nullptr && other->frame.slots == frame.slots &&
+                      other->frame.map.level == frame.map.level && other->frame.map.progress == 1 &&
+                      frame.map.progress == 1;
+    if (other != nullptr ? !both : !extent.plain())  // cells of gaps would count as weights
+        return histogram.ask_nothing();
+    const double size = std::exp2(drawn.level);
     const auto cells = [&](double first, double last, std::int64_t there) {
         const double max_slot = std::ceil(static_cast<double>(there) / size);
         const double begin = std::clamp(std::floor(first / size), 0.0, max_slot);
@@ -292,19 +298,22 @@ void ViewData::State::count_values(const ViewState& state, const Wanted& wanted,
     };
     const auto [first_row, rows] = cells(wanted.part.first_row, wanted.part.last_row, extent.rows);
     const auto [first_column, columns] = cells(wanted.part.first_column, wanted.part.last_column, extent.columns());
-    histogram.ask(map,
-                  {.run = frame.version.run,
-                   .head = wanted.head,
-                   .look = look,
-                   .rows = extent.rows,
-                   .level = static_cast<int>(map.level),
-                   .relative = extent.relative,
-                   .pooling = state.pooling,
-                   .scale = state.scale,
-                   .range = wanted.counted.value_or(state.range),
-                   .part = {first_row, first_column, rows, columns},
-                   .words = words},
-                  work);
+    constexpr double smallest = 1e-4;  // of differences
+    histogram.ask(
+        drawn, both ? other->drawn : drawn,
+        {.run = frame.version.run,
+         .head = wanted.head,
+         .look = look,
+         .rows = extent.rows,
+         .level = static_cast<int>(drawn.level),
+         .relative = extent.relative,
+         .pooling = state.pooling,
+         .scale = both ? AttentionScale::logarithmic : state.scale,
+         .range = both ? ValueRange{smallest * max_difference, max_difference} : wanted.counted.value_or(state.range),
+         .part = {first_row, first_column, rows, columns},
+         .words = words,
+         .minus_words = both ? other->words : std::vector<std::uint32_t>()},
+        work);
     frame.counts = histogram.counts();
 }
 
@@ -416,6 +425,20 @@ const FrameData& ViewData::update(const ViewState& state, const Wanted& wanted, 
     frame.cost_percent = s.budget.cost(now);
     frame.wake_in = frame.busy ? s.budget.opens_in(now) : 0;
     return frame;
+}
+
+double ValueCounts::quantile(double share) const {
+    double all = static_cast<double>(below) + above;
+    for (const std::uint32_t bin : bins) all += bin;
+    double seen = below;
+    std::size_t bin = 0;
+    while (seen < share * all && bin < bins.size()) seen += bins[bin++];
+    return static_cast<double>(value_at(static_cast<double>(bin) / static_cast<double>(bins.size()), range, scale));
+}
+
+void ViewData::subtract(const ViewData* other, double maximum) {
+    state_->other = other != nullptr ? other->state_.get() : nullptr;
+    state_->max_difference = maximum;
 }
 
 void ViewData::set_slots(const SideSlots& slots) {

@@ -75,10 +75,13 @@ struct MiniMap {
 
 /// Histogram of the visible cells along the colour bar.
 struct ValueCounts {
+    bool differences = false;  ///< distances from another run's cells are counted
     AttentionScale scale = AttentionScale::square_root;
     ValueRange range;
     std::uint32_t below = 0, above = 0;  ///< the range
     std::vector<std::uint32_t> bins;     ///< equal parts of the bar, from the minimum
+    /// The smallest end of a bin that this share of the cells does not exceed.
+    double quantile(double share) const;
 };
 
 /// Single weights with the modifiers of the map, independent of its level.
@@ -184,6 +187,9 @@ public:
     const FrameData& update(const ViewState& state, const Wanted& wanted, double now);
     /// Uses these slots from the next update on at which the device is idle. Tiles of unchanged slots are kept.
     void set_slots(const SideSlots& slots);
+    /// From the next update on the histogram counts the distances from another run's cells, from 1e-4 of `maximum` to
+    /// `maximum` on a logarithmic bar. Nothing is counted until both maps are complete. Null: its own values again.
+    void subtract(const ViewData* other, double maximum = 1);
     /// Updates until nothing is left to refine and waits for the device: for files and pictures without a window. Uses
     /// the newest version, or that of the last update. A version that is published meanwhile is not used.
     const FrameData& finish(const ViewState& state, const Wanted& wanted, bool newest = true);

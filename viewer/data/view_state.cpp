@@ -305,7 +305,7 @@ const std::vector<Option>& options() {
             "--max", field(&ViewState::range, &ValueRange::max),
             "Maximum of the colour range. Default: 1; with --over-expected 16; with --value-weighted the largest ‖v‖"),
         number("--max-difference", field(&ViewState::difference_max),
-               "Range of the colour bar of differences: −X to X"),
+               "Range of the colour bar of differences: −X to X. Default: 99 % of the visible ones are within"),
         word("--colours", colour_map_words, field(&ViewState::colours), "Colour map: magma, viridis, cividis or grey"),
         word("--theme", theme_words, field(&ViewState::theme), "Theme: dark or light"),
         word("--statistic", statistic_words, field(&ViewState::statistic),
@@ -437,7 +437,6 @@ ViewState state_from(std::span<const std::string> words) {
         state.range.max == 0 && default_range(state.modifiers).max == 0;  // known only to the viewer
     if (!follows_values && !(state.range.min < state.range.max))
         refuse("--max", text_of(state.range.max), "a number above --min, which is " + text_of(state.range.min));
-    if (!(state.difference_max > 0)) refuse("--max-difference", "0", "a number above 0");
     if (state.compared) return state;
     if (state.shown != ShownRuns::both) refuse("--show", name_of(state.shown), "a second run (--compare)");
     if (state.statistic == HeadStatistic::difference) refuse("--statistic", "difference", "a second run (--compare)");

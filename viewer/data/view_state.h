@@ -120,8 +120,8 @@ struct ViewState {
 
     // ---- how it looks
     AttentionScale scale = AttentionScale::square_root;
-    ValueRange range;             ///< of the colour bar
-    double difference_max = 0.5;  ///< the colour bar of differences goes from −X to X
+    ValueRange range;           ///< of the colour bar
+    double difference_max = 0;  ///< the colour bar of differences goes from −X to X; 0: as far as they do
     ColourMap colours = ColourMap::magma;
     Theme theme = Theme::dark;
     HeadStatistic statistic = HeadStatistic::entropy;

@@ -39,7 +39,6 @@ void next_kind(Viewer& v) {
     HeadId head = v.runs().head();
     do next(head.kind, 3);
     while (info.layers_of(head.kind) == 0);
-    if (head.kind == v.runs().head().kind) return v.say("this model has one kind of attention");
     head.layer = std::min(head.layer, info.layers_of(head.kind) - 1);
     head.head = std::min(head.head, info.heads_of(head.kind) - 1);
     go_to_head(v, head);
@@ -95,21 +94,80 @@ void step_on(Viewer& v) {
         v.step();
 }
 
+/// The head map shows where the runs differ, too.
 void toggle_difference(Viewer& v) {
-    v.show(v.runs().shown() == ShownRuns::difference ? ShownRuns::both : ShownRuns::difference);
+    const bool shown = v.runs().shown() == ShownRuns::difference;
+    v.show(shown ? ShownRuns::both : ShownRuns::difference);
+    if (!shown) v.state().statistic = HeadStatistic::difference;
 }
 
-/// An action that colours the heads by a statistic, without a key.
+// ---- why an action cannot be done
+
+const char* not_commanded(const Viewer& v) {
+    return v.runs().a().live.commanded() ? nullptr : "a program runs this model: the viewer cannot control it";
+}
+const char* not_running(const Viewer& v) {
+    if (const char* why = not_commanded(v)) return why;
+    return is_busy(v.runs().a().version.activity) ? nullptr : "nothing is running";
+}
+const char* one_run(const Viewer& v) {
+    return v.runs().compares()
+               ? nullptr
+               : "Nothing to compare yet: start with --compare prompt=TEXT, weights=q4, precision=f32 or model=DIR";
+}
+const char* one_kind(const Viewer& v) {
+    const ModelInfo& info = v.runs().a().live.model().info();
+    int kinds = 0;
+    for (const AttentionKind kind : {AttentionKind::encoder, AttentionKind::self, AttentionKind::cross})
+        kinds += info.layers_of(kind) > 0 ? 1 : 0;
+    return kinds > 1 ? nullptr : "this model has one kind of attention";
+}
+const char* no_rows(const Viewer& v) {
+    return v.runs().rows() > 0 ? nullptr : "nothing to save yet: the model has not read a token";
+}
+const char* no_distances(const Viewer& v) { return v.why_not_relative(); }
+
+Action unless(const char* (*refusal)(const Viewer&), Action action) {
+    action.refusal = refusal;
+    return action;
+}
+
+/// An action that chooses one of a list, without a key.
+template <auto Value, auto Member>
+Action choice(const char* word, const char* name, Menu menu, bool group = false) {
+    return {.word = word,
+            .name = name,
+            .menu = menu,
+            .run = [](Viewer& v) { v.state().*Member = Value; },
+            .on = [](const Viewer& v) { return v.state().*Member == Value; },
+            .group = group,
+            .choice = true};
+}
+
 template <HeadStatistic Statistic>
 Action colour_heads(const char* word) {
+    return choice<Statistic, &ViewState::statistic>(word, name_of(Statistic), Menu::heads);
+}
+template <AttentionScale Scale>
+Action scale(const char* word, const char* name, bool group = false) {
+    return choice<Scale, &ViewState::scale>(word, name, Menu::view, group);
+}
+template <ColourMap Colours>
+Action colour_map(const char* word, const char* name, bool group = false) {
+    return choice<Colours, &ViewState::colours>(word, name, Menu::view, group);
+}
+
+template <ShownRuns Shown>
+Action show_runs(const char* word, const char* name, char32_t key) {
+    const auto on = [](const Viewer& v) { return v.runs().compares() && v.runs().shown() == Shown; };
     return {.word = word,
-            .name = name_of(Statistic),
-            .menu = Menu::heads,
-            .run =
-                [](Viewer& v) {
-                    if (Statistic != HeadStatistic::difference || v.compares()) v.state().statistic = Statistic;
-                },
-            .on = [](const Viewer& v) { return v.state().statistic == Statistic; }};
+            .name = name,
+            .menu = Menu::compare,
+            .shortcut = character(key),
+            .run = [](Viewer& v) { v.show(Shown); },
+            .on = on,
+            .choice = true,
+            .refusal = one_run};
 }
 
 /// The next statistic; the difference only with two runs.
@@ -126,17 +184,23 @@ constexpr KeyAxis relative = KeyAxis::relative;
 // In the order of the menus.
 const std::array action_table = std::to_array<Action>({
     {"picture", "Save a picture (PNG)", Menu::file, character(U'e'), [](Viewer& v) { v.request(Request::picture); }},
-    {"export", "Save all formats (SVG, HTML, CSV, JSON, NPY) …", Menu::file, character(U'E'),
-     [](Viewer& v) { v.request(Request::exports); }},
+    unless(no_rows, {"export", "Save all formats (SVG, HTML, CSV, JSON, NPY) …", Menu::file, character(U'E'),
+                     [](Viewer& v) { v.request(Request::exports); }}),
     {"copy", "Copy as a command line", Menu::file, control(U'c'), [](Viewer& v) { v.copy_command_line(); }},
-    {"quit", "Quit", Menu::file, control(U'q'), [](Viewer& v) { v.request(Request::quit); }, nullptr, true},
+    {"quit", "Quit", Menu::file, control(U'q'), [](Viewer& v) { v.request(Request::quit); }, nullptr, true, true},
 
-    {"prompt", "Edit the prompt", Menu::model, special(Key::enter),
-     [](Viewer& v) { v.at().focus_prompt = v.commanded(); }},
-    {"run", "Run the prompt", Menu::model, {.key = Key::enter, .control = true}, [](Viewer& v) { v.run_prompt(); }},
-    {"stop", "Stop", Menu::model, control(U'x'), [](Viewer& v) { v.stop(); }},
-    {"pause", "Pause", Menu::model, character(U' '), [](Viewer& v) { v.pause_or_resume(); },
-     [](const Viewer& v) { return v.runs().a().version.activity == Activity::paused; }},
+    unless(not_commanded, {"prompt", "Edit the prompt", Menu::model, special(Key::enter),
+                           [](Viewer& v) { v.at().focus_prompt = true; }}),
+    unless(not_commanded, {"run",
+                           "Run the prompt",
+                           Menu::model,
+                           {.key = Key::enter, .control = true},
+                           [](Viewer& v) { v.run_prompt(); }}),
+    // not Ctrl+X, which cuts in a text field
+    unless(not_running,
+           {"stop", "Stop", Menu::model, shift(function_key(5)), [](Viewer& v) { v.stop(); }, nullptr, false, true}),
+    unless(not_running, {"pause", "Pause", Menu::model, character(U' '), [](Viewer& v) { v.pause_or_resume(); },
+                         [](const Viewer& v) { return v.runs().a().version.activity == Activity::paused; }}),
     {"live", "Follow the model", Menu::model, character(U'l'), [](Viewer& v) { v.state().rows.reset(); },
      [](const Viewer& v) { return !v.state().rows; }, true},
     {"back", "Previous token", Menu::model, character(U','), [](Viewer& v) { go_to_row(v, v.runs().rows() - 1); }},
@@ -150,7 +214,7 @@ const std::array action_table = std::to_array<Action>({
     {"head-right", "Next head", Menu::heads, special(Key::right), [](Viewer& v) { move_head(v, 0, 1); }},
     {"suggest-head", "Suggest a head", Menu::heads, character(U'h'), go_to_suggested_head,
      [](const Viewer& v) { return !v.state().head; }},
-    {"kind", "Encoder / decoder self / cross attention", Menu::heads, character(U'a'), next_kind},
+    unless(one_kind, {"kind", "Encoder / decoder self / cross attention", Menu::heads, character(U'a'), next_kind}),
     {"order", "Sort heads by it", Menu::heads, character(U'i'), toggle_statistic_order,
      [](const Viewer& v) { return v.state().order == HeadOrder::value; }, true},
     {"thumbnails", "Head thumbnails", Menu::heads, character(U'g'), [](Viewer& v) { v.toggle_thumbnails(); },
@@ -168,7 +232,7 @@ const std::array action_table = std::to_array<Action>({
     colour_heads<HeadStatistic::induction>("colour-induct"),
     colour_heads<HeadStatistic::duplicate>("colour-dup"),
     colour_heads<HeadStatistic::distance>("colour-dist"),
-    colour_heads<HeadStatistic::difference>("colour-diff"),
+    unless(one_run, colour_heads<HeadStatistic::difference>("colour-diff")),
 
     {"fit", "Fit", Menu::map, character(U'f'), [](Viewer& v) { v.state().part.reset(); },
      [](const Viewer& v) { return !v.state().part; }},
@@ -191,12 +255,15 @@ const std::array action_table = std::to_array<Action>({
     {"off-row", "Next row that does not sum to 1", Menu::map, character(U'!'), go_to_off_row},
     {"find", "Find a token", Menu::map, character(U'/'), [](Viewer& v) { v.at().find = v.at().focus_find = true; }},
 
-    {"scale", "Scale: √, linear, log", Menu::view, character(U's'), [](Viewer& v) { next(v.state().scale, 3); }},
+    {"scale", "Next colour scale", Menu::view, character(U's'), [](Viewer& v) { next(v.state().scale, 3); }},
+    scale<AttentionScale::square_root>("scale-sqrt", "Square-root scale"),
+    scale<AttentionScale::linear>("scale-linear", "Linear scale"),
+    scale<AttentionScale::logarithmic>("scale-log", "Logarithmic scale"),
     {"pooling", "Pool zoomed-out cells by maximum", Menu::view, character(U'm'),
-     [](Viewer& v) { next(v.state().pooling, 2); }, [](const Viewer& v) { return v.state().pooling == peak; }},
-    {"axis", "Relative position axis", Menu::view, character(U'r'),
-     [](Viewer& v) { next(v.state().axis, 2), v.state().part.reset(); },
-     [](const Viewer& v) { return v.state().axis == relative; }},
+     [](Viewer& v) { next(v.state().pooling, 2); }, [](const Viewer& v) { return v.state().pooling == peak; }, true},
+    unless(no_distances, {"axis", "Relative position axis", Menu::view, character(U'r'),
+                          [](Viewer& v) { next(v.state().axis, 2), v.state().part.reset(); },
+                          [](const Viewer& v) { return v.state().axis == relative; }}),
     {"exclude-first", "Exclude first token (attention sink), renormalised", Menu::view, character(U'x'),
      [](Viewer& v) { v.state().modifiers.sink_off = !v.state().modifiers.sink_off; },
      [](const Viewer& v) { return v.state().modifiers.sink_off; }, true},
@@ -211,7 +278,12 @@ const std::array action_table = std::to_array<Action>({
      [](const Viewer& v) { return v.state().modifiers.over_expected; }},
     {"colours", "Next colour map", Menu::view, character(U'c'), [](Viewer& v) { next(v.state().colours, 4); }, nullptr,
      true},
-    {"maximum-down", "Lower maximum", Menu::view, character(U'('), [](Viewer& v) { move_end(v, BarEnd::bright, -1); }},
+    colour_map<ColourMap::magma>("colours-magma", "Magma"),
+    colour_map<ColourMap::viridis>("colours-viridis", "Viridis"),
+    colour_map<ColourMap::cividis>("colours-cividis", "Cividis"),
+    colour_map<ColourMap::grey>("colours-grey", "Grey"),
+    {"maximum-down", "Lower maximum", Menu::view, character(U'('), [](Viewer& v) { move_end(v, BarEnd::bright, -1); },
+     nullptr, true},
     {"maximum-up", "Raise maximum", Menu::view, character(U')'), [](Viewer& v) { move_end(v, BarEnd::bright, 1); }},
     {"minimum-down", "Lower minimum", Menu::view, character(U'{'), [](Viewer& v) { move_end(v, BarEnd::dark, -1); }},
     {"minimum-up", "Raise minimum", Menu::view, character(U'}'), [](Viewer& v) { move_end(v, BarEnd::dark, 1); }},
@@ -223,16 +295,13 @@ const std::array action_table = std::to_array<Action>({
     {"larger", "Larger interface", Menu::view, control(U'+'), [](Viewer& v) { v.set_scale(v.scale() * 1.1f); }},
     {"smaller", "Smaller interface", Menu::view, control(U'-'), [](Viewer& v) { v.set_scale(v.scale() / 1.1f); }},
 
-    {"show-a", "A only", Menu::compare, character(U'['), [](Viewer& v) { v.show(ShownRuns::a); },
-     [](const Viewer& v) { return v.runs().compares() && v.runs().shown() == ShownRuns::a; }},
-    {"show-b", "B only", Menu::compare, character(U']'), [](Viewer& v) { v.show(ShownRuns::b); },
-     [](const Viewer& v) { return v.runs().shown() == ShownRuns::b; }},
-    {"show-both", "A and B side by side", Menu::compare, character(U'w'), [](Viewer& v) { v.show(ShownRuns::both); },
-     [](const Viewer& v) { return v.runs().shown() == ShownRuns::both; }},
-    {"difference", "Difference B − A", Menu::compare, character(U'd'), toggle_difference,
-     [](const Viewer& v) { return v.runs().shown() == ShownRuns::difference; }},
-    {"blink", "Blink A/B", Menu::compare, character(U'b'), [](Viewer& v) { v.toggle_blinking(); },
-     [](const Viewer& v) { return v.at().blink_from.has_value(); }},
+    show_runs<ShownRuns::a>("show-a", "A only", U'['),
+    show_runs<ShownRuns::b>("show-b", "B only", U']'),
+    show_runs<ShownRuns::both>("show-both", "A and B side by side", U'w'),
+    unless(one_run, {"difference", "Difference B − A", Menu::compare, character(U'd'), toggle_difference,
+                     [](const Viewer& v) { return v.runs().shown() == ShownRuns::difference; }, false, false, true}),
+    unless(one_run, {"blink", "Blink A/B", Menu::compare, character(U'b'), [](Viewer& v) { v.toggle_blinking(); },
+                     [](const Viewer& v) { return v.at().blink_from.has_value(); }, true}),
 
     {"next-panel", "Next panel", Menu::help, special(Key::tab), [](Viewer& v) { next_area(v, 1); }, nullptr, false,
      true},
@@ -252,6 +321,15 @@ const char* name_of(Menu menu) {
 }
 
 std::span<const Action> actions() { return action_table; }
+
+const char* refusal_of(const Action& action, const Viewer& viewer) {
+    return action.refusal != nullptr ? action.refusal(viewer) : nullptr;
+}
+
+void perform(Viewer& viewer, const Action& action) {
+    if (const char* why = refusal_of(action, viewer)) return viewer.say(why);
+    action.run(viewer);
+}
 
 const Action& action_named(const std::string& word) {
     const auto found = std::ranges::find_if(action_table, [&](const Action& action) { return action.word == word; });

@@ -61,9 +61,16 @@ struct Action {
     bool (*on)(const Viewer&) = nullptr;  ///< check mark in the menu; null: none
     bool group = false;                   ///< separated from the action before it
     bool typing = false;                  ///< also while a text field has the keys
+    bool choice = false;                  ///< one of a list: a dot in the menu marks the current one
+    /// Why it cannot be done now, or null if it can. Null: it always can.
+    const char* (*refusal)(const Viewer&) = nullptr;
 };
 
 std::span<const Action> actions();
+/// Why the action cannot be done now; null if it can.
+const char* refusal_of(const Action& action, const Viewer& viewer);
+/// Runs an action, or says why it cannot be done.
+void perform(Viewer& viewer, const Action& action);
 /// Throws failure for an unknown word.
 const Action& action_named(const std::string& word);
 

@@ -1,10 +1,12 @@
 #include "viewer/panels/areas.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
 #include "runtime/base/at.h"
+#include "runtime/base/format.h"
 #include "viewer/panels/moves.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/viewed_runs.h"
@@ -45,7 +47,8 @@ const Box* panel_of(const Layout& l, const FocusPlaces& places, Area area) {
 bool is_there(Viewer& v, Area area) {
     if (const Box* panel = panel_of(v.layout(), v.panes().back().places, area))
         return area == Area::map || panel->wide > 0;
-    return area == Area::prompt || area == Area::run ? v.runs().a().live.commanded() : v.at().sampling_shown;
+    if (area == Area::prompt || area == Area::run) return v.runs().a().live.commanded();
+    return static_cast<int>(area) - static_cast<int>(Area::temperature) < v.at().numbers_shown;
 }
 
 bool act_in_map(Viewer& v, const Shortcut& s) {
@@ -121,30 +124,44 @@ bool act_in_time(Viewer& v, const Shortcut& s) {
 
 // ---- sampling parameters
 
-bool is_number(Area area) { return area >= Area::temperature && area <= Area::length; }
-bool is_whole(Area area) { return area == Area::seed || area == Area::length; }
+constexpr std::array fields = std::to_array<NumberField>({
+    {Area::temperature, "temp", "Temperature; at 0 the most probable token is taken", 5, 0.05, false},
+    {Area::top_p, "top-p", "Draw from the smallest set of tokens with at least this total probability", 1, 0.01, false},
+    {Area::seed, "seed", "Random seed; the same seed gives the same text", 999999, 1, true},
+    {Area::length, "tokens", "Maximum number of tokens to generate", 100000, 1, true},
+    {Area::speed, "tok/s", "Maximum speed in tokens per second; 0: no limit", 1000, 1, true},
+});
+
+bool is_number(Area area) { return std::ranges::count(fields, area, &NumberField::area) > 0; }
 
 double number_in(const Viewer& v, Area area) {
     const Sampling& sampling = v.at().sampling;
-    if (area == Area::temperature) return sampling.temperature;
-    if (area == Area::top_p) return sampling.top_p;
-    return static_cast<double>(area == Area::seed ? sampling.seed : static_cast<std::uint64_t>(v.at().max_tokens));
+    switch (area) {
+        case Area::temperature: return sampling.temperature;
+        case Area::top_p: return sampling.top_p;
+        case Area::seed: return static_cast<double>(sampling.seed);
+        case Area::length: return static_cast<double>(v.at().max_tokens);
+        default: return v.runs().a().live.speed();
+    }
 }
 
-void set_number(Viewer& v, Area area, double value) {
+void set_number(Viewer& v, Area area, double wanted) {
+    const double value = std::clamp(wanted, 0.0, number_field_of(area).maximum);
     Sampling& sampling = v.at().sampling;
-    const auto within = [&](double maximum) { return std::clamp(value, 0.0, maximum); };
-    if (area == Area::temperature) sampling.temperature = within(5);
-    if (area == Area::top_p) sampling.top_p = within(1);
-    if (area == Area::seed) sampling.seed = static_cast<std::uint64_t>(within(max_seed));
-    if (area == Area::length) v.at().max_tokens = static_cast<std::int64_t>(within(max_length));
+    switch (area) {
+        case Area::temperature: sampling.temperature = value; return;
+        case Area::top_p: sampling.top_p = value; return;
+        case Area::seed: sampling.seed = static_cast<std::uint64_t>(value); return;
+        case Area::length: v.at().max_tokens = static_cast<std::int64_t>(value); return;
+        default: v.set_speed(value);
+    }
 }
 
-/// A typed number takes effect at once.
-void read_typed(Viewer& v, Area area) {
-    const std::string& typed = v.at().typed;
+/// The number that was typed; 0 for an empty text.
+double typed_number(const std::string& typed) {
     double value = 0;
-    if (std::from_chars(typed.data(), typed.data() + typed.size(), value).ec == std::errc()) set_number(v, area, value);
+    std::from_chars(typed.data(), typed.data() + typed.size(), value);
+    return value;
 }
 
 /// Up and down change a number, tenfold with Shift.
@@ -152,7 +169,7 @@ bool act_in_number(Viewer& v, Area area, const Shortcut& s) {
     std::string& typed = v.at().typed;
     if (s.key == Key::backspace) {
         if (!typed.empty()) typed.pop_back();
-        read_typed(v, area);
+        if (!typed.empty()) set_number(v, area, typed_number(typed));
         return true;
     }
     const Steps arrows = steps_of(s);
@@ -163,13 +180,19 @@ bool act_in_number(Viewer& v, Area area, const Shortcut& s) {
         v.run_prompt();
         return true;
     }
-    const double step = is_whole(area) ? 1 : area == Area::top_p ? 0.01 : 0.05;
+    const double step = number_field_of(area).step;
     // rounded to multiples of the step
     set_number(v, area, std::round((number_in(v, area) + steps * step) / step) / std::round(1 / step));
     return true;
 }
 
 }  // namespace
+
+const NumberField& number_field_of(Area area) { return *std::ranges::find(fields, area, &NumberField::area); }
+
+std::string NumberField::hint() const {
+    return meaning + format("\n0 to {:g}: click and type, drag, or press ↑ ↓", maximum);
+}
 
 void draw_area_frame(const Ui& ui, const FocusPlaces& places) {
     if (!ui.at.area || ui.at.help || ui.at.menu) return;
@@ -196,10 +219,16 @@ bool type_digit(Viewer& v, char32_t character) {
     if (!v.at().area || !is_number(*v.at().area)) return false;
     constexpr std::size_t longest = 8;
     std::string& typed = v.at().typed;
-    const bool point = character == U'.' && !is_whole(*v.at().area) && typed.find('.') == std::string::npos;
+    const NumberField& field = number_field_of(*v.at().area);
+    const bool point = character == U'.' && !field.whole && typed.find('.') == std::string::npos;
     if (!point && (character < U'0' || character > U'9')) return false;
-    if (typed.size() < longest) typed += static_cast<char>(character);
-    read_typed(v, *v.at().area);
+    const std::string longer = typed + static_cast<char>(character);
+    if (longer.size() > longest || typed_number(longer) > field.maximum) {
+        v.say(format("{}: 0 to {:g}", field.name, field.maximum));
+        return true;
+    }
+    typed = longer;
+    set_number(v, field.area, typed_number(typed));
     return true;
 }
 

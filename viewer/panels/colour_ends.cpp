@@ -1,6 +1,28 @@
 #include "viewer/panels/colour_ends.h"
 
+#include <cmath>
+
 namespace vantage::view {
+namespace {
+
+/// The next of 1, 2, 5, 10 … times a power of ten: the bar does not change with every token.
+double rounded_up(double value) {
+    const double power = std::pow(10, std::floor(std::log10(value)));
+    for (const double step : {1.0, 2.0, 5.0})
+        if (step * power >= value) return step * power;
+    return 10 * power;
+}
+
+}  // namespace
+
+bool DifferenceEnd::follow(ViewState& state, std::optional<double> shown) {
+    constexpr double stand_in = 0.5;
+    const double before = state.difference_max;
+    if (before != 0 && before != own_) return false;  // chosen by the user
+    own_ = shown ? rounded_up(*shown) : own_ > 0 ? own_ : stand_in;
+    state.difference_max = own_;
+    return own_ != before;
+}
 
 bool ColourEnds::follow(ViewState& state, double largest_value) {
     ValueRange ends = default_range(state.modifiers);

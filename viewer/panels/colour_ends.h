@@ -24,4 +24,14 @@ private:
     AttentionScale scale_;
 };
 
+/// The end of the bar of differences while the user has not chosen one: it follows what is shown.
+class DifferenceEnd {
+public:
+    /// `shown`: the smallest good end, nothing while it is unknown. Returns whether the state's end changed.
+    bool follow(ViewState& state, std::optional<double> shown);
+
+private:
+    double own_ = 0;  ///< that it has set
+};
+
 }  // namespace vantage::view

@@ -56,8 +56,10 @@ void drag_ends(const Ui& ui, const Box& bar) {
     if (ImGui::IsItemHovered() && io.MouseWheel != 0) max_value *= std::pow(0.85, static_cast<double>(io.MouseWheel));
     if (ImGui::IsItemActive() && io.MouseDelta.y != 0)
         max_value *= std::pow(100.0, -static_cast<double>(io.MouseDelta.y / bar.high));
-    if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(0)) max_value = ViewState().difference_max;
-    max_value = std::clamp(max_value, min_difference_end, 1e3);
+    if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(0))
+        max_value = 0;  // as far as the differences go
+    else
+        max_value = std::clamp(max_value, min_difference_end, 1e3);
 }
 
 }  // namespace
@@ -97,7 +99,7 @@ void draw_difference_bar(const Ui& ui, const Box& box) {
         const auto share = 1 - 2 * (static_cast<float>(i) + 0.5f) / static_cast<float>(steps);
         fill({bar.x, bar.y + static_cast<float>(i), bar.wide, 1}, packed(difference_colour_at(ui.palette.dark, share)));
     }
-    const double max_value = ui.state.difference_max;
+    const double max_value = std::max(ui.state.difference_max, min_difference_end);
     const auto tick = [&](float value, const std::string& text) {
         const float y = bar.bottom() - (1 + signed_position(value, max_value, ui.state.scale)) / 2 * bar.high;
         fill({bar.right(), std::round(y), ui.px(4), 1}, ui.palette.faint);

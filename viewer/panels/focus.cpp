@@ -7,6 +7,7 @@
 #include "viewer/panels/map_drawing.h"
 #include "viewer/panels/moves.h"
 #include "viewer/panels/panels.h"
+#include "viewer/panels/shown_value.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
@@ -314,11 +315,13 @@ void handle_mouse(const PaneUi& ui) {
 
 std::string what_is_shown(const Ui& ui) {
     // without the inspector, the current cell
-    if (const auto& r = ui.run.frame->reading;
-        ui.layout.inspector.wide <= 0 && ui.at.cell() && r && r->head == ui.focus.head)
-        return format("p {:.5f} · “", r->weight) + label_of(ui.focus.row_labels, ui.focus.row_slots.slot_of(r->query)) +
-               "” attends to “" + label_of(ui.focus.key_labels, ui.focus.key_slots.slot_of(r->key)) + "”";
+    const bool in_heading = ui.layout.inspector.wide <= 0 && ui.at.cell();
+    if (in_heading && ui.focus.why_no_weight != nullptr) return ui.focus.why_no_weight;
     const Modifiers& m = ui.state.modifiers;
+    if (const auto& r = ui.run.frame->reading; in_heading && r && r->head == ui.focus.head)
+        return shown_text(*ui.run.frame, m, *r) + " · “" +
+               label_of(ui.focus.row_labels, ui.focus.row_slots.slot_of(r->query)) + "” attends to “" +
+               label_of(ui.focus.key_labels, ui.focus.key_slots.slot_of(r->key)) + "”";
     std::string text = std::string(name_of(ui.state.scale)) + " scale";
     if (m.sink_off) text += " · first token excluded";
     if (m.row_normalised) text += " · rows normalised by maximum";
@@ -361,6 +364,20 @@ void draw_pane_title(const PaneUi& ui) {
     name(1, right);
 }
 
+/// In place of a map without rows: why there are none.
+void draw_no_map(const Ui& ui) {
+    const Box& box = ui.layout.focus;
+    const auto error = ui.run.live.error();
+    const Version& version = ui.run.version;
+    const bool rests = version.activity == Activity::ended || version.activity == Activity::idle;
+    const std::string text = error             ? "The run has failed: " + error->message
+                             : version.stopped ? "Stopped before the model had read a token"
+                             : rests           ? "The model has read nothing yet"
+                                               : "The model is reading the prompt …";
+    put_middle(regular(ui), box.x + box.wide / 2, box.y + box.high / 2, error ? ui.palette.bad : ui.palette.faint,
+               fitted(regular(ui), text, box.wide - ui.px(24)));
+}
+
 /// One map with labels and colour bar.
 void draw_pane(const PaneUi& ui) {
     const Pane& pane = ui.pane;
@@ -395,9 +412,7 @@ void draw_focus(const Ui& ui, const std::vector<Pane>& panes) {
     if (!panel) return;
     const float below = heading(ui, box, head_name(ui.focus.head), what_is_shown(ui));
     explain_number(ui, {box.x + box.wide / 2, box.y, box.wide / 2, below - box.y}, "scale");
-    if (panes.front().map.rows == 0)
-        return put_middle(regular(ui), box.x + box.wide / 2, box.y + box.high / 2, ui.palette.faint,
-                          "The model is reading the prompt …");
+    if (panes.front().map.rows == 0) return draw_no_map(ui);
     ui.at.hovered.reset();
     for (const Pane& pane : panes) draw_pane({ui, pane, pane.map});
 }

@@ -14,7 +14,10 @@ namespace vantage::view {
 namespace {
 
 /// "4 layers × 8 heads"; of an encoder–decoder the rows of the grid are named one by one.
-std::string size_text(const ModelInfo& info) { return format("{} layers × {} heads", info.layers, info.heads); }
+std::string size_text(const ModelInfo& info) {
+    if (info.layers_of(AttentionKind::cross) > 0) return "e: encoder · x: cross attention";
+    return format("{} layers × {} heads", info.layers, info.heads);
+}
 
 std::string value_text(const Ui& ui, std::size_t head) {
     if (head >= ui.heads.size()) return "–";

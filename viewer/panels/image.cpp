@@ -9,6 +9,7 @@
 #include "runtime/session/model_access.h"
 #include "viewer/data/view_sources.h"
 #include "viewer/panels/panels.h"
+#include "viewer/panels/shown_value.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
@@ -66,7 +67,7 @@ void draw_lines_over(const Ui& ui, const Patches& patches, const Box& chip, std:
         const Box box = token == 0 ? chip : patches.of(token);
         return ImVec2{box.x + box.wide / 2, token == 0 ? box.y : box.y + box.high / 2};
     };
-    for (const CellReading::Top& top : reading->top) {
+    for (const CellReading::Top& top : line_strengths(*ui.run.frame, ui.state.modifiers, query)) {
         if (top.key == query || top.weight < 0.01f) continue;
         const float thick = ui.px(1.0f + 2.5f * top.weight);
         const float strength = std::sqrt(top.weight);

@@ -6,6 +6,7 @@
 #include "runtime/base/format.h"
 #include "runtime/picture/attention_scale.h"
 #include "viewer/panels/panels.h"
+#include "viewer/panels/shown_value.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
@@ -24,14 +25,14 @@ public:
         explain_number(ui_, {box_.x, y_, box_.wide, ui_.fonts.regular.size + ui_.px(6)}, name);
         y_ += ui_.fonts.regular.size + ui_.px(6);
     }
-    void bar(std::string_view name, double share, ImU32 colour) {
+    void bar(std::string_view name, float value, float share, ImU32 colour) {
         const float left = box_.x + ui_.px(12), right = box_.right() - ui_.px(12), number = ui_.px(46);
         const float wide = right - left - number, high = ui_.fonts.regular.size + ui_.px(5);
-        fill({left, y_, wide * static_cast<float>(std::clamp(share, 0.0, 1.0)), high}, faded(colour, 0.28f), ui_.px(3));
+        fill({left, y_, wide * std::clamp(share, 0.0f, 1.0f), high}, faded(colour, 0.28f), ui_.px(3));
         put(regular(ui_), left + ui_.px(6), y_ + ui_.px(2), ui_.palette.ink,
             fitted(regular(ui_), name, wide - ui_.px(12)));
         put_right(regular(ui_), right, y_ + ui_.px(2), ui_.palette.ink,
-                  share < 5e-4 ? "< 0.001" : format("{:.3f}", share));
+                  value < 5e-4f ? "< 0.001" : format("{:.3f}", value));
         y_ += high + ui_.px(3);
     }
     void rule() {
@@ -55,24 +56,63 @@ std::string token_text(const std::vector<std::string>& labels, std::int64_t toke
     return "“" + label_of(labels, token) + "”  " + std::to_string(token);
 }
 
-/// The weight of the cell in one of two runs, if known.
-std::optional<double> weight_in(const Ui& ui, bool of_b, std::int64_t row, std::int64_t column) {
+/// The weight of the cell in one of two runs, with these modifiers, if known.
+std::optional<float> weight_in(const Ui& ui, bool of_b, const Modifiers& modifiers, std::int64_t row,
+                               std::int64_t column) {
     const FrameData* frame = ui.focus.two->frames[of_b ? 1 : 0];
-    if (frame == nullptr || !frame->reading || frame->reading->head != ui.focus.head) return std::nullopt;
     const SideSlots& slots = ui.focus.two->comparison.slots(of_b);
-    const CellReading& reading = *frame->reading;
-    if (slots.rows_of(ui.focus.head.kind).token(row) != reading.query ||
-        slots.keys_of(ui.focus.head.kind).token(column) != reading.key)
+    const auto query = slots.rows_of(ui.focus.head.kind).token(row),
+               key = slots.keys_of(ui.focus.head.kind).token(column);
+    if (frame == nullptr || !query || !key || (frame->reading && frame->reading->head != ui.focus.head))
         return std::nullopt;
-    return static_cast<double>(reading.weight);
+    return shown_weight(*frame, modifiers, *query, *key);
 }
 
+/// The weights of both runs as their maps show them, then without modifiers.
 void show_both(const Ui& ui, Lines& lines, std::int64_t row, std::int64_t column) {
-    const auto a = weight_in(ui, false, row, column), b = weight_in(ui, true, row, column);
-    lines.line("p in A", a ? format("{:.5f}", *a) : "–", true);
-    lines.line("p in B", b ? format("{:.5f}", *b) : "–", true);
+    const Modifiers& shown = ui.state.modifiers;
+    const std::string name = weight_name(shown);
+    const auto text = [](std::optional<float> weight, const Modifiers& modifiers) {
+        return weight ? value_text(*weight, modifiers) : std::string("–");
+    };
+    const auto a = weight_in(ui, false, shown, row, column), b = weight_in(ui, true, shown, row, column);
+    lines.line(name + " in A", text(a, shown), true);
+    lines.line(name + " in B", text(b, shown), true);
     lines.line("B − A", a && b ? format("{:+.5f}", *b - *a) : "–", true);
-    lines.rule();
+    if (!shown.any()) return;
+    lines.line("p in A", text(weight_in(ui, false, {}, row, column), {}));
+    lines.line("p in B", text(weight_in(ui, true, {}, row, column), {}));
+}
+
+/// The value that the map shows, where it is not the weight; then the weight.
+void show_one(const Ui& ui, Lines& lines, const CellReading& r) {
+    const FrameData& frame = *ui.run.frame;
+    const Modifiers& shown = ui.state.modifiers;
+    if (const auto cell = ui.at.cell(); cell && frame.map.level > 0) {
+        const auto part = pooled_part(frame, cell->first, cell->second);
+        const auto value = part ? pooled_value(frame, *part, ui.state.pooling) : std::nullopt;
+        const int size = 1 << frame.map.level;
+        lines.line(format("shown: {} of {} × {}", name_of(ui.state.pooling), size, size),
+                   value ? value_text(*value, shown) : "–", true);
+    }
+    if (shown.any()) {
+        const auto value = shown_weight(frame, shown, r.query, r.key);
+        lines.line((frame.map.level > 0 ? "" : "shown: ") + weight_name(shown), value ? value_text(*value, shown) : "–",
+                   true);
+    }
+    lines.line("p", value_text(r.weight, {}), !shown.any() && frame.map.level == 0);
+}
+
+/// How many weights the expected one is the mean of: with one, observed / expected is always 1.
+void show_pairs(const Ui& ui, Lines& lines, const CellReading& r) {
+    const std::int64_t pairs = ui.run.frame->rows - std::abs(r.query - r.key);
+    lines.line("expected", format("mean of {} {}", pairs, pairs == 1 ? "pair: always 1" : "pairs"));
+}
+
+/// A key in the list, with its position.
+std::string key_text(const Ui& ui, std::int64_t key) {
+    const std::string label = label_of(ui.focus.key_labels, ui.focus.key_slots.slot_of(key));
+    return ui.run.tokens.seen ? label : with_position(label, key);
 }
 
 void show_cell(const Ui& ui, Lines& lines, const CellReading& r) {
@@ -80,22 +120,28 @@ void show_cell(const Ui& ui, Lines& lines, const CellReading& r) {
     lines.line("query", token_text(ui.focus.row_labels, row), true);
     lines.line("attends to", token_text(ui.focus.key_labels, column), true);
     lines.rule();
-    if (ui.focus.two) show_both(ui, lines, row, column);
-    lines.line("p", r.weight == 0 ? "0" : format("{:.5f}", r.weight), true);
-    lines.line("logit", std::isfinite(r.logit) ? format("{:.3f}", r.logit) : "masked");
-    lines.line("rank in row", std::to_string(r.rank));
+    ui.focus.two ? show_both(ui, lines, row, column) : show_one(ui, lines, r);
+    if (ui.state.modifiers.over_expected && ui.focus.head.kind == AttentionKind::self) show_pairs(ui, lines, r);
+    const bool masked = !std::isfinite(r.logit);
+    lines.line("logit", masked ? "masked" : format("{:.3f}", r.logit));
+    lines.line("rank in row", masked ? "–" : std::to_string(r.rank));
     lines.rule();
     lines.line("row sum", format("{:.5f}", r.row_sum));
     lines.line("entropy", format("{:.3f} nat", r.entropy));
     lines.line("effective tokens", format("{:.2f}", r.effective));
     lines.rule();
     lines.title("“" + label_of(ui.focus.row_labels, row) + "” attends to");
-    for (const CellReading::Top& top : r.top) {
-        if (!lines.room() || top.weight <= 0) break;
-        const std::string label = label_of(ui.focus.key_labels, ui.focus.key_slots.slot_of(top.key));
-        lines.bar(ui.run.tokens.seen ? label : with_position(label, top.key), static_cast<double>(top.weight),
-                  ui.palette.accent);
-    }
+    const std::vector<CellReading::Top> top = shown_top(*ui.run.frame, ui.state.modifiers, r.query),
+                                        lengths = line_strengths(*ui.run.frame, ui.state.modifiers, r.query);
+    for (std::size_t i = 0; i < top.size() && lines.room() && top[i].weight > 0; ++i)
+        lines.bar(key_text(ui, top[i].key), top[i].weight, lengths[i].weight, ui.palette.accent);
+}
+
+/// A cell without a weight has a place, and the reason.
+void show_place(const Ui& ui, Lines& lines, const Cell& cell) {
+    lines.line("query", token_text(ui.focus.row_labels, cell.first), true);
+    lines.rule();
+    lines.title(ui.focus.why_no_weight);
 }
 
 }  // namespace
@@ -106,7 +152,10 @@ void draw_inspector(const Ui& ui) {
     if (!panel) return;
     const bool known = ui.run.frame->reading && ui.run.frame->reading->head == ui.focus.head;
     Lines lines(ui, box, heading(ui, box, "Cell", short_name(ui.focus.head)) + ui.px(4));
-    if (known) show_cell(ui, lines, *ui.run.frame->reading);
+    if (const auto cell = ui.at.cell(); cell && ui.focus.why_no_weight != nullptr)
+        show_place(ui, lines, *cell);
+    else if (known)
+        show_cell(ui, lines, *ui.run.frame->reading);
 }
 
 }  // namespace vantage::view

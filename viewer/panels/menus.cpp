@@ -22,7 +22,7 @@ void open(Interaction& at, Menu menu) {
 
 void run_and_close(Viewer& view, const Action& action) {
     view.at().menu.reset();
-    action.run(view);
+    perform(view, action);
 }
 
 /// Returns whether it was clicked.
@@ -40,8 +40,15 @@ bool draw_line(const Ui& ui, const Viewer& view, const Action& action, int line,
     if (chosen) fill({at.x, at.y, wide, high}, ui.palette.line, ui.px(4));
     if (chosen && ui.at.menu_moved) ImGui::SetScrollHereY();
     const float y = at.y + ui.px(4);
-    if (action.on != nullptr && action.on(view)) put(regular(ui), at.x + ui.px(6), y, ui.palette.accent, "✓");
-    put(regular(ui), at.x + ui.px(26), y, ui.palette.ink, action.name);
+    const bool on = action.on != nullptr && action.on(view), refused = refusal_of(action, view) != nullptr;
+    const ImVec2 middle{at.x + ui.px(12), at.y + std::round(high / 2)};
+    if (on && action.choice)
+        window_list().AddCircleFilled(middle, ui.px(3), ui.palette.accent);
+    else if (action.choice)
+        window_list().AddCircle(middle, ui.px(3), ui.palette.line);
+    else if (on)
+        put(regular(ui), at.x + ui.px(6), y, ui.palette.accent, "✓");
+    put(regular(ui), at.x + ui.px(26), y, refused ? faded(ui.palette.faint, 0.6f) : ui.palette.ink, action.name);
     put_right(regular(ui), at.x + wide - ui.px(8), y, ui.palette.faint, text_of(ui.keys.of(action)));
     return clicked;
 }

@@ -27,30 +27,56 @@ std::string shape_of(const Ui& ui, Area area, const char* default_shape) {
 }
 
 /// The name of a number; the field follows.
-void name_field(const Ui& ui, const char* name, float wide) {
+void name_field(const Ui& ui, Area area, float wide) {
     ImGui::SameLine(0, ui.px(12));
     ImGui::AlignTextToFramePadding();
-    ImGui::TextDisabled("%s", name);
+    ImGui::TextDisabled("%s", number_field_of(area).name);
     ImGui::SameLine(0, ui.px(5));
     ImGui::SetNextItemWidth(ui.px(wide));
 }
 
-void number_field(const Ui& ui, Area area, const char* name, const char* id, double& value, float step, float maximum,
-                  const char* shape) {
-    name_field(ui, name, 54);
-    auto edited = static_cast<float>(value);
-    if (ImGui::DragFloat(id, &edited, step, 0, maximum, shape_of(ui, area, shape).c_str()))
-        value = std::round(1000 * static_cast<double>(std::clamp(edited, 0.0f, maximum))) / 1000;  // as it is displayed
+/// A click gives a field the keys: digits then replace its number (type_digit). A drag changes it.
+void take_keys(const Ui& ui, Area area) {
+    if (ImGui::IsItemClicked() && ui.at.area != area) ui.at.area = area, ui.at.typed.clear();
     note_area(ui, area);
+    if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", number_field_of(area).hint().c_str());
 }
 
-void whole_field(const Ui& ui, Area area, const char* name, const char* id, std::int64_t& value, int maximum,
-                 float wide) {
-    name_field(ui, name, wide);
+constexpr ImGuiSliderFlags no_text_field = ImGuiSliderFlags_NoInput;
+
+void number_field(const Ui& ui, Area area, const char* id, double& value, float step) {
+    name_field(ui, area, 54);
+    auto edited = static_cast<float>(value);
+    const auto maximum = static_cast<float>(number_field_of(area).maximum);
+    if (ImGui::DragFloat(id, &edited, step, 0, maximum, shape_of(ui, area, "%.2f").c_str(), no_text_field))
+        value = std::round(1000 * static_cast<double>(std::clamp(edited, 0.0f, maximum))) / 1000;  // as it is displayed
+    take_keys(ui, area);
+}
+
+void whole_field(const Ui& ui, Area area, const char* id, std::int64_t& value, float wide) {
+    name_field(ui, area, wide);
+    const auto maximum = static_cast<int>(number_field_of(area).maximum);
     auto edited = static_cast<int>(std::min<std::int64_t>(value, maximum));
-    if (ImGui::DragInt(id, &edited, 0.3f, 0, maximum, shape_of(ui, area, "%d").c_str()))
+    if (ImGui::DragInt(id, &edited, 0.3f, 0, maximum, shape_of(ui, area, "%d").c_str(), no_text_field))
         value = std::clamp(edited, 0, maximum);
-    note_area(ui, area);
+    take_keys(ui, area);
+}
+
+void draw_sampling(const Ui& ui) {
+    number_field(ui, Area::temperature, "##temperature", ui.at.sampling.temperature, 0.01f);
+    number_field(ui, Area::top_p, "##top-p", ui.at.sampling.top_p, 0.005f);
+    const auto before = static_cast<std::int64_t>(ui.at.sampling.seed);
+    std::int64_t seed = before;
+    whole_field(ui, Area::seed, "##seed", seed, 54);
+    if (seed != before) ui.at.sampling.seed = static_cast<std::uint64_t>(seed);  // keeps one beyond the field's range
+    whole_field(ui, Area::length, "##tokens", ui.at.max_tokens, 48);
+}
+
+void draw_speed(const Ui& ui, Viewer& view) {
+    const auto before = static_cast<std::int64_t>(ui.run.live.speed());
+    std::int64_t speed = before;
+    whole_field(ui, Area::speed, "##speed", speed, 44);
+    if (speed != before) view.set_speed(static_cast<double>(speed));
 }
 
 }  // namespace
@@ -66,33 +92,27 @@ void draw_prompt(const Ui& ui, Viewer& view) {
     }
     ImGui::SetCursorScreenPos({box.x + ui.px(12), std::round(box.y + (box.high - ImGui::GetFrameHeight()) / 2)});
     const ModelConfig& config = config_of(ui.run.live.model());
-    const bool writes = config.kind != ModelKind::encoder, wide_enough = writes && box.wide > ui.px(720);
-    const float others = wide_enough ? ui.px(544) : ui.px(96);
+    const bool writes = config.kind != ModelKind::encoder, wide_enough = writes && box.wide > ui.px(720),
+               wider = wide_enough && box.wide > ui.px(860);
+    const float others = ui.px(wider ? 654 : wide_enough ? 544 : 96);
     ImGui::SetNextItemWidth(std::max(ui.px(120), box.wide - others));
     if (ui.at.focus_prompt) ImGui::SetKeyboardFocusHere();
     ui.at.focus_prompt = false;
     const bool entered = ImGui::InputTextWithHint("##prompt",
                                                   config.is_vision() ? "Image file: PNG, JPEG or safetensors"
-                                                  : writes           ? "Prompt for the model to continue"
-                                                                     : "Text for the model to read",
+                                                  : !ui.run.live.model().has_tokenizer() ? "Token ids: 1, 2, 3"
+                                                  : writes ? "Prompt for the model to continue"
+                                                           : "Text for the model to read",
                                                   &ui.at.prompt, ImGuiInputTextFlags_EnterReturnsTrue);
     note_area(ui, Area::prompt);
-    ui.at.sampling_shown = wide_enough;
-    if (wide_enough) {
-        number_field(ui, Area::temperature, "temp", "##temperature", ui.at.sampling.temperature, 0.01f, 5, "%.2f");
-        number_field(ui, Area::top_p, "top-p", "##top-p", ui.at.sampling.top_p, 0.005f, 1, "%.2f");
-        const auto before = static_cast<std::int64_t>(ui.at.sampling.seed);
-        std::int64_t seed = before;
-        whole_field(ui, Area::seed, "seed", "##seed", seed, max_seed, 54);
-        if (seed != before)
-            ui.at.sampling.seed = static_cast<std::uint64_t>(seed);  // keeps one beyond the field's range
-        whole_field(ui, Area::length, "tokens", "##tokens", ui.at.max_tokens, max_length, 48);
-    }
+    ui.at.numbers_shown = wider ? 5 : wide_enough ? 4 : 0;
+    if (wide_enough) draw_sampling(ui);
+    if (wider) draw_speed(ui, view);
     ImGui::SameLine(0, ui.px(12));
-    const Activity activity = ui.run.frame->version.activity;
-    const bool busy = activity == Activity::reading || activity == Activity::writing;
+    const Version& version = ui.run.version;
+    const bool busy = version.activity == Activity::reading || version.activity == Activity::writing;
     const ImVec2 size{box.right() - ui.px(12) - ImGui::GetCursorScreenPos().x, 0};
-    const bool pressed = ImGui::Button(busy ? "Stop" : "Run", size);
+    const bool pressed = ImGui::Button(version.stopping ? "Stopping …" : busy ? "Stop" : "Run", size);
     note_area(ui, Area::run);
     if (pressed)
         view.run_or_stop();

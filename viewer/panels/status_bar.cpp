@@ -41,15 +41,10 @@ private:
     bool full_ = false;
 };
 
-/// Draws a message in the bar, or in a line below if it does not fit.
-void draw_message(const Ui& ui, float left, ImU32 colour, const std::string& text) {
+/// Draws a message in a line below the bar, which keeps the status.
+void draw_message(const Ui& ui, ImU32 colour, const std::string& text) {
     const Box& bar = ui.layout.bar;
     const Face face = small(ui);
-    const float right = bar.right() - ui.px(16), y = std::round((bar.high - face.size) / 2);
-    if (right - width_of(face, text) >= left) {
-        put_right(face, right, y, colour, text);
-        return;
-    }
     const Box line{bar.x, bar.bottom(), bar.wide, face.size + ui.px(12)};
     fill(line, ui.palette.raised, 0, foreground());
     put(face, line.x + ui.px(17), line.y + ui.px(6), colour, fitted(face, text, line.wide - ui.px(34)), foreground());
@@ -72,17 +67,20 @@ std::string viewing_text(const Ui& ui) {
 void draw_figures(const Ui& ui, Pieces& pieces) {
     const Palette& p = ui.palette;
     if (!ui.run.frame->off_rows.empty()) pieces.text(off_rows_text(ui.run.frame->off_rows), p.bad, "rows sum to 1");
-    const Activity activity = ui.run.frame->version.activity;
+    const Version& version = ui.run.version;
     const bool live = !ui.state.rows;
-    pieces.text(live ? std::string(name_of(activity)) : viewing_text(ui),
-                live ? activity_colour(ui, activity) : p.accent, {}, true);
+    pieces.text(live ? std::string(status_of(version)) : viewing_text(ui),
+                live ? activity_colour(ui, version.activity) : p.accent, {}, true);
     if (!ui.figures.frozen && ui.run.frame->version.tokens_per_second > 0)
         pieces.text(format("{:.0f} tok/s", ui.run.frame->version.tokens_per_second), p.ink, "tok/s");
     pieces.text(ui.figures.model, p.ink);
     if (ui.run.frame->off_rows.empty() && ui.run.frame->rows_checked > 0)
         pieces.text("rows sum to 1 ✓", p.good, "rows sum to 1");
     if (!ui.figures.frozen) {
-        pieces.text(format("slowdown by viewer {:.1f} %", ui.run.frame->cost_percent), p.faint, "slowdown");
+        constexpr double all_of_it = 99;  // viewing and the model may run at the same time
+        if (version.activity == Activity::reading || version.activity == Activity::writing)
+            pieces.text(format("model slowed by {:.0f} %", std::min(ui.run.frame->cost_percent, all_of_it)), p.faint,
+                        "slowdown");
         pieces.text(format("frame {:.1f} ms", 1e3 * ui.figures.frame_seconds), p.faint, "frame");
     }
     pieces.text(
@@ -101,13 +99,12 @@ void draw_status_bar(const Ui& ui) {
     ImGui::PopStyleVar();
     const float left = draw_menu_names(ui, box, box.x + ui.px(8)) + ui.px(24);
     Pieces pieces(ui, box.right() - ui.px(16), left, std::round((box.high - ui.fonts.small.size) / 2));
-    const auto error = ui.run.live.error();
-    if (error)
-        draw_message(ui, left, ui.palette.bad, error->message);
+    draw_figures(ui, pieces);
+    if (ui.at.menu) return;  // which is over it
+    if (const auto error = ui.run.live.error())
+        draw_message(ui, ui.palette.bad, error->message);
     else if (!ui.at.note.empty())
-        draw_message(ui, left, ui.palette.accent, ui.at.note);
-    else
-        draw_figures(ui, pieces);
+        draw_message(ui, ui.palette.accent, ui.at.note);
 }
 
 void draw_too_small(const Ui& ui) {

@@ -41,8 +41,10 @@ void draw_timeline(const Ui& ui) {
     if (!panel) return;
     const std::int64_t all = ui.focus.all_rows;
     const std::int64_t shown = ui.state.rows ? std::min(*ui.state.rows, all) : all;
-    const std::string what = format("{}token {} of {} · {} prompt tokens", ui.state.rows ? "viewing " : "", shown, all,
-                                    ui.run.frame->version.given_of(ui.focus.head.kind));
+    const std::int64_t given = ui.run.frame->version.given_of(ui.focus.head.kind);
+    const std::string what =
+        all < given ? format("{} of {} prompt tokens read", all, given)
+                    : format("{}token {} of {} · {} prompt tokens", ui.state.rows ? "viewing " : "", shown, all, given);
     const float left = box.x + ui.px(12), right = box.right() - ui.px(12);
     const ImU32 colour = ui.state.rows ? ui.palette.accent : ui.palette.strong;
     Box track{left, box.y + ui.px(36), box.wide - ui.px(24), ui.px(16)};

@@ -5,6 +5,7 @@
 
 #include "runtime/base/at.h"
 #include "viewer/panels/panels.h"
+#include "viewer/panels/shown_value.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
@@ -55,7 +56,7 @@ void draw_lines(const Ui& ui, const TextBlock& keys, const TextBlock& queries, I
     const auto& reading = ui.run.frame->reading;
     if (!reading || reading->head != ui.focus.head || reading->query != query || !queries.has(query)) return;
     const Box from = queries.box(query);
-    for (const CellReading::Top& top : reading->top) {
+    for (const CellReading::Top& top : line_strengths(*ui.run.frame, ui.state.modifiers, query)) {
         if (!keys.has(top.key) || (top.key == query && keys.queries) || top.weight < 0.01f) continue;
         const Box to = keys.box(top.key);
         const ImVec2 a{origin.x + from.x + from.wide / 2, origin.y + from.y},

@@ -73,7 +73,8 @@ struct Interaction {
     std::optional<std::int64_t> picked_token;  ///< by the arrow keys, in the text
     std::array<int, 2> text_step{};            ///< tokens right and lines down to move it by
     Box area_box;                              ///< of the field that has the keys
-    bool leave_field = false, sampling_shown = false;
+    bool leave_field = false;
+    int numbers_shown = 0;     ///< number fields that have room
     std::string typed;         ///< into the number that has the keys
     std::optional<Menu> menu;  ///< open
     int menu_line = 0;         ///< selected line of it
@@ -100,10 +101,11 @@ struct Figures {
 struct FocusedHead {
     HeadId head;
     const std::vector<std::string>&row_labels, &key_labels;
-    const Slots &row_slots, &key_slots;  ///< of the run in front
-    std::optional<TwoRuns> two;          ///< nothing: there is one run
-    std::int64_t all_rows = 0;           ///< of all tokens, also while fewer are shown
-    std::int64_t own_column = 0;         ///< with relative positions: the column of distance 0
+    const Slots &row_slots, &key_slots;   ///< of the run in front
+    std::optional<TwoRuns> two;           ///< nothing: there is one run
+    std::int64_t all_rows = 0;            ///< of all tokens, also while fewer are shown
+    std::int64_t own_column = 0;          ///< with relative positions: the column of distance 0
+    const char* why_no_weight = nullptr;  ///< of the cell under the mouse; null: it has one, or there is no such cell
 };
 
 /// What maps and images are drawn with, on the device.

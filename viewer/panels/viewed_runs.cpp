@@ -10,6 +10,7 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/session/weight_types.h"
 #include "viewer/panels/focus_finder.h"
+#include "viewer/panels/shown_value.h"
 
 namespace vantage::view {
 namespace {
@@ -143,6 +144,17 @@ std::optional<std::int64_t> ViewedRuns::key_of(const Cell& cell) const {
     return key >= 0 && key < slots.tokens_before(keys()) ? std::optional(slots.slot_of(key)) : std::nullopt;
 }
 
+const char* ViewedRuns::why_no_weight() const {
+    const auto cell = at_.cell();
+    if (!cell || cell->first >= rows()) return nullptr;
+    if (!row_slots().token(cell->first)) return "no such query in this text";
+    const auto key = key_of(*cell);
+    if (!key) return "no key here";
+    if (!key_slots(front()).token(*key)) return "no such key in this text";
+    const FrameData* frame = front().frame;
+    return frame != nullptr && frame->causal && *key > cell->first ? "masked: the key comes after the query" : nullptr;
+}
+
 std::span<const OffRow> ViewedRuns::off_rows() const {
     const FrameData* frame = front().frame;
     return frame != nullptr ? frame->off_rows : std::span<const OffRow>();
@@ -223,6 +235,8 @@ Wanted ViewedRuns::wanted(const RunView& run, const MapView& map, float cell_pix
         map.pixels_per_column() >= static_cast<double>(cell_pixels))
         w.numbers = Rectangle{std::floor(w.part.first_row), std::ceil(w.part.last_row), std::floor(w.part.first_column),
                               std::ceil(w.part.last_column)};
+    else if (const auto cell = at_.cell(); cell && run.frame != nullptr)
+        w.numbers = pooled_part(*run.frame, cell->first, cell->second);
     if (const auto cell = asked_cell()) {
         const auto query = row_slots(run).token(cell->first), key = key_slots(run).token(cell->second);
         if (query && key) w.under_mouse = {*query, *key};
@@ -242,6 +256,17 @@ double ViewedRuns::largest_value() const {
         return run != nullptr && run->frame != nullptr ? static_cast<double>(run->frame->largest_value.value_or(0)) : 0;
     };
     return std::max(of(&a_), of(b_.get()));
+}
+
+void ViewedRuns::count_differences() {
+    if (b_) b_->data.subtract(shown() == ShownRuns::difference ? &a_.data : nullptr, std::max(1.0, state_.range.max));
+}
+
+std::optional<double> ViewedRuns::usual_difference() const {
+    constexpr double share = 0.99;
+    const FrameData* frame = b_ ? b_->frame : nullptr;
+    if (frame == nullptr || !frame->counts || !frame->counts->differences) return std::nullopt;
+    return frame->counts->quantile(share);
 }
 
 ShownRows ViewedRuns::shown_slots() const {

@@ -69,6 +69,9 @@ public:
     const Slots& row_slots() const { return row_slots(front()); }
     /// The slot of the key of a cell; nothing where there is no such key (relative position axis).
     std::optional<std::int64_t> key_of(const Cell& cell) const;
+    /// Why the cell under the mouse, or the selected one, has no weight in the run in front; null if it has one, or if
+    /// there is no such cell.
+    const char* why_no_weight() const;
     const std::vector<std::string>& labels() const;
     const std::vector<std::string>& source_labels() const;
 
@@ -98,6 +101,10 @@ public:
     ViewState seen() const;
     /// The largest ‖v‖ of the visible keys; 0: unknown.
     double largest_value() const;
+    /// Lets the differences be counted while they are shown.
+    void count_differences();
+    /// What 99 % of the visible differences do not exceed; nothing while it is unknown.
+    std::optional<double> usual_difference() const;
     void collect_numbers(const RunView& front);
     void update_distances(double now);
     /// Waits for the difference of all heads.

@@ -79,7 +79,7 @@ void Viewer::mouse_at(float x, float y) {
 void Viewer::mouse_left() { mouse_at(-1, -1); }
 
 void Viewer::mouse_button(int button, bool down) {
-    at_.area.reset();
+    if (down) at_.area.reset();  // a number field takes it again
     alt_alone_ = false;
     if (button >= 0 && button < 3)
         hear([button, down](ImGuiIO& io) { io.MouseDown[button] = down; }, InputQueue::Order::key);
@@ -110,7 +110,7 @@ void Viewer::key(const Shortcut& shortcut, EditKey edit, bool down) {
     if (at_.menu && (action == nullptr || action->run != open_or_close_menus)) return act_in_menu(*this, shortcut);
     if (at_.help && !at_.typing && act_in_help(at_, shortcut)) return;
     if (at_.typing ? action == nullptr || !action->typing : act_in_area(*this, shortcut)) return;
-    if (action != nullptr) action->run(*this);
+    if (action != nullptr) perform(*this, *action);
 }
 
 void Viewer::character(char32_t character) {
@@ -123,7 +123,7 @@ void Viewer::character(char32_t character) {
     }
     if (at_.menu) return act_in_menu(*this, character == U' ' ? Shortcut{.key = Key::enter} : Shortcut{});
     if (type_digit(*this, character)) return;
-    if (const Action* action = options_.keys.action_of({.character = character})) action->run(*this);
+    if (const Action* action = options_.keys.action_of({.character = character})) perform(*this, *action);
 }
 
 void Viewer::alt_key(bool down) {
@@ -169,6 +169,10 @@ void Viewer::step() {
     each_commanded([](LiveModel& live) { live.step(); });
 }
 
+void Viewer::set_speed(double tokens_per_second) {
+    each_commanded([&](LiveModel& live) { live.set_speed(tokens_per_second); });
+}
+
 void Viewer::stop() {
     each_commanded([](LiveModel& live) { live.stop(); });
 }
@@ -186,6 +190,7 @@ void Viewer::run_prompt() {
     } catch (const Error& error) {
         return say(error.what());  // the file is not a picture: the run does not change
     }
+    at_.note.clear();
     asked_ = AskedRun{run, wanted};
     state_.rows.reset();
     state_.part.reset();
@@ -203,14 +208,7 @@ void Viewer::run_or_stop() {
         run_prompt();
 }
 
-bool Viewer::compares() {
-    if (!runs_.compares())
-        say("Nothing to compare yet: start with --compare prompt=TEXT, weights=q4, precision=f32 or model=DIR");
-    return runs_.compares();
-}
-
 void Viewer::show(ShownRuns what) {
-    if (!compares()) return;
     at_.blink_from.reset();
     state_.shown = what;
 }
@@ -227,7 +225,6 @@ void Viewer::toggle_thumbnails() {
 }
 
 void Viewer::toggle_blinking() {
-    if (!compares()) return;
     if (at_.blink_from)
         at_.blink_from.reset();
     else
@@ -282,14 +279,21 @@ void Viewer::read_models() {
     asked_.reset();
 }
 
-/// Cross-attention and images have no distances: the axis goes back to keys.
+const char* Viewer::why_not_relative() const {
+    if (runs_.head().kind == AttentionKind::cross)
+        return "cross-attention has no relative positions: its keys are another text";
+    return config_of(runs_.a().live.model()).is_vision()
+               ? "image patches have no relative positions: they are a 2D grid"
+               : nullptr;
+}
+
+/// Another head may have no distances: the axis goes back to keys.
 void Viewer::refuse_relative_axis() {
-    const bool cross = runs_.head().kind == AttentionKind::cross;
-    if (state_.axis != KeyAxis::relative || !(cross || config_of(runs_.a().live.model()).is_vision())) return;
+    const char* why = why_not_relative();
+    if (state_.axis != KeyAxis::relative || why == nullptr) return;
     state_.axis = KeyAxis::absolute;
     state_.part.reset();
-    say(cross ? "cross-attention has no relative positions: its keys are another text"
-              : "image patches have no relative positions: they are a 2D grid");
+    say(why);
 }
 
 /// Fonts, labels, panels and maps, for a target of this size.
@@ -326,6 +330,7 @@ Wanted Viewer::wanted(const RunView& run) const {
 
 void Viewer::update_runs(double now) {
     reading_due_ = false;
+    runs_.count_differences();
     runs_.each([&](RunView& run) {
         const Wanted what = wanted(run);
         run.frame = run.has(what.head) ? &run.data.update(runs_.seen(), what, now) : nullptr;
@@ -338,6 +343,7 @@ void Viewer::update_runs(double now) {
 /// Twice where the first pass tells the ends of the colour bar, along which cells are counted.
 void Viewer::finish_runs(bool newest) {
     do {
+        runs_.count_differences();
         runs_.each([&](RunView& run) {
             const Wanted what = wanted(run);
             run.frame = run.has(what.head) ? &run.data.finish(runs_.seen(), what, newest) : nullptr;
@@ -347,7 +353,9 @@ void Viewer::finish_runs(bool newest) {
 }
 
 bool Viewer::follow_values() {
-    return !at_.bar && ends_.follow(state_, runs_.largest_value());  // not while an end is dragged
+    const bool difference = runs_.compares() && difference_end_.follow(state_, runs_.usual_difference());
+    const bool ends = !at_.bar && ends_.follow(state_, runs_.largest_value());  // not while an end is dragged
+    return difference || ends;
 }
 
 void Viewer::note_frame(double now, double device_seconds, double host_seconds) {
@@ -406,7 +414,8 @@ void Viewer::draw_panels() {
                     .row_slots = runs_.row_slots(front),
                     .key_slots = runs_.key_slots(front),
                     .all_rows = runs_.all_rows(),
-                    .own_column = runs_.own_column()},
+                    .own_column = runs_.own_column(),
+                    .why_no_weight = runs_.why_no_weight()},
           .heads = runs_.head_numbers(),
           .default_ends = ends_.defaults(),
           .surface = {drawings_, colours_, picture_}};

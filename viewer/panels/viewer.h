@@ -96,15 +96,17 @@ public:
     bool commanded();
     void run_prompt();
     void stop();
+    /// Tokens per second at most; 0: no limit.
+    void set_speed(double tokens_per_second);
     /// Runs the prompt, or stops a run.
     void run_or_stop();
     void pause_or_resume();
     /// One more token.
     void step();
-    /// Whether there are two runs. Says so in the window if not.
-    bool compares();
-    /// Selects what is shown of two runs.
+    /// Selects what is shown of two runs. There are two.
     void show(ShownRuns what);
+    /// Why the head in focus has no distances; null if it has.
+    const char* why_not_relative() const;
     void toggle_blinking();
     /// Thumbnails in the head map, or not. Says so if they are too small to show anything.
     void toggle_thumbnails();
@@ -143,6 +145,7 @@ private:
     PictureClock clock_;
     InputQueue input_;
     ColourEnds ends_;
+    DifferenceEnd difference_end_;
     /// A run that the model was asked to begin. Its prompt and sampling become the state's when it has begun.
     struct AskedRun {
         std::uint64_t run;

@@ -7,6 +7,14 @@
 #include "viewer/panels/explanations.h"
 
 namespace vantage::view {
+namespace {
+
+thread_local TextLog* text_log = nullptr;
+
+}  // namespace
+
+TextLog::TextLog() { text_log = this; }
+TextLog::~TextLog() { text_log = nullptr; }
 
 void place_window(const Box& box) {
     ImGui::SetNextWindowPos({box.x, box.y});
@@ -37,6 +45,7 @@ float width_of(const Face& face, std::string_view text) {
 }
 
 float put(const Face& face, float x, float y, ImU32 colour, std::string_view text, ImDrawList& list) {
+    if (text_log != nullptr) text_log->texts.emplace_back(text);
     const ImVec2 at{std::round(x), std::round(y)};
     list.AddText(face.font, face.size, at, colour, text.data(), text.data() + text.size());
     return at.x + width_of(face, text);

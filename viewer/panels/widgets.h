@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "viewer/panels/ui.h"
 
@@ -34,6 +35,14 @@ inline const Face& regular(const Ui& ui) { return ui.fonts.regular; }
 inline const Face& small(const Ui& ui) { return ui.fonts.small; }
 inline const Face& bold(const Ui& ui) { return ui.fonts.bold; }
 inline const Face& title(const Ui& ui) { return ui.fonts.title; }
+
+/// Keeps the texts that this thread's panels draw, while it lives: a test reads them.
+class TextLog : NotCopied {
+public:
+    TextLog();
+    ~TextLog();
+    std::vector<std::string> texts;
+};
 
 float width_of(const Face& face, std::string_view text);
 

@@ -71,12 +71,37 @@ Shortcut shortcut_of(int key, int scancode, int modifiers) {
     return shortcut;
 }
 
-}  // namespace
+/// The modifier that a key is; 0: none.
+int modifier_of(int key) {
+    switch (key) {
+        case GLFW_KEY_LEFT_SHIFT:
+        case GLFW_KEY_RIGHT_SHIFT: return GLFW_MOD_SHIFT;
+        case GLFW_KEY_LEFT_CONTROL:
+        case GLFW_KEY_RIGHT_CONTROL: return GLFW_MOD_CONTROL;
+        case GLFW_KEY_LEFT_ALT:
+        case GLFW_KEY_RIGHT_ALT: return GLFW_MOD_ALT;
+        default: return 0;
+    }
+}
 
-void send_key(Viewer& viewer, int key, int scancode, int action, int modifiers) {
+void send_modifiers(Viewer& viewer, int modifiers) {
     viewer.modifiers((modifiers & GLFW_MOD_CONTROL) != 0, (modifiers & GLFW_MOD_SHIFT) != 0,
                      (modifiers & GLFW_MOD_ALT) != 0);
+}
+
+}  // namespace
+
+// With the press and release of a modifier X11 reports the modifiers as they were before, other systems as they are
+// after it.
+void send_key(Viewer& viewer, int key, int scancode, int action, int modifiers) {
+    const int own = modifier_of(key);
+    send_modifiers(viewer, action == GLFW_RELEASE ? modifiers & ~own : modifiers | own);
     viewer.key(shortcut_of(key, scancode, modifiers), known_key(key).edit, action != GLFW_RELEASE);
+}
+
+void send_button(Viewer& viewer, int button, int action, int modifiers) {
+    send_modifiers(viewer, modifiers);
+    viewer.mouse_button(button, action == GLFW_PRESS);
 }
 
 }  // namespace vantage::view

@@ -54,8 +54,8 @@ void listen(GLFWwindow* window) {
     glfwSetCursorEnterCallback(window, [](GLFWwindow* w, int entered) {
         if (entered == 0) viewer_of(w).mouse_left();
     });
-    glfwSetMouseButtonCallback(window, [](GLFWwindow* w, int button, int action, int) {
-        viewer_of(w).mouse_button(button, action == GLFW_PRESS);
+    glfwSetMouseButtonCallback(window, [](GLFWwindow* w, int button, int action, int modifiers) {
+        send_button(viewer_of(w), button, action, modifiers);
     });
     glfwSetScrollCallback(window, [](GLFWwindow* w, double x, double y) {
         viewer_of(w).scrolled(static_cast<float>(x), static_cast<float>(y));

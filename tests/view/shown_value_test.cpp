@@ -1,0 +1,128 @@
+// The cell panel says the number that the map shows: with modifiers, pooled, or that there is none.
+#include <algorithm>
+#include <cmath>
+
+#include "panels_shown.h"
+#include "runtime/base/at.h"
+#include "runtime/base/format.h"
+#include "viewer/panels/shown_value.h"
+
+using namespace view_test;
+
+namespace {
+
+/// The text that follows another one: a line's value comes after its name.
+std::string after(const std::vector<std::string>& texts, const std::string& name) {
+    const auto found = std::ranges::find(texts, name);
+    return found == texts.end() || found + 1 == texts.end() ? "not shown" : *(found + 1);
+}
+
+void point_at(PanelsShown& s, double row, double column) {
+    const MapView map = s.viewer.panes().front().map;
+    s.user.move(static_cast<double>(map.x_of(column + 0.5)), static_cast<double>(map.y_of(row + 0.5)));
+}
+
+}  // namespace
+
+TEST_CASE("the cell panel follows the modifiers of the map", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    ViewState state{.max_tokens = 0};
+    state.head = HeadId{1, 0};
+    PanelsShown s(opened, state, {.text = state.prompt});
+    const std::int64_t n = s.viewer.runs().rows(), row = 9, key = 2;
+    const std::vector<float> p = attention_of(s.live, *state.head, n, n);
+    const auto at = [&](std::int64_t i, std::int64_t j) { return vantage::at(p, i * n + j); };
+    point_at(s, 9, 2);
+    CHECK(after(texts_of(s.window), "p") == value_text(at(row, key), {}));
+
+    // ---- without the first key: renormalised, and it is not in the list
+    s.user.type("x");
+    std::vector<std::string> texts = texts_of(s.window);
+    const auto near = [](const std::string& text, double value) {
+        return std::abs(std::strtod(text.c_str(), nullptr) - value) <= 2e-4 * std::max(1.0, value);
+    };
+    CHECK(near(after(texts, "shown: p without the first key"), static_cast<double>(at(row, key) / (1 - at(row, 0)))));
+    CHECK(after(texts, "p") == value_text(at(row, key), {}));
+    const auto top = shown_top(*s.viewer.runs().front().frame, s.viewer.state().modifiers, row);
+    REQUIRE_FALSE(top.empty());
+    for (const CellReading::Top& one : top) {
+        CHECK(one.key != 0);
+        CHECK(near(format("{}", one.weight), static_cast<double>(at(row, one.key) / (1 - at(row, 0)))));
+    }
+
+    // ---- observed / expected: the mean at this distance, and how many it is the mean of
+    s.user.type("xo");
+    double sum = 0;
+    for (std::int64_t i = row - key; i < n; ++i) sum += static_cast<double>(at(i, i - (row - key)));
+    const double expected = sum / static_cast<double>(n - (row - key));
+    texts = texts_of(s.window);
+    CHECK(near(after(texts, "shown: observed / expected"), static_cast<double>(at(row, key)) / expected));
+    CHECK(after(texts, "expected") == format("mean of {} pairs", n - (row - key)));
+    point_at(s, static_cast<double>(n - 1), 0);
+    CHECK(after(texts_of(s.window), "expected") == "mean of 1 pair: always 1");
+
+    // ---- rows by their maximum, and without modifiers again
+    point_at(s, 9, 2);
+    s.user.type("on");
+    double largest = 0;
+    for (std::int64_t j = 0; j <= row; ++j) largest = std::max(largest, static_cast<double>(at(row, j)));
+    texts = texts_of(s.window);
+    CHECK(near(after(texts, "shown: p / row's maximum"), static_cast<double>(at(row, key)) / largest));
+    s.user.type("n");
+    texts = texts_of(s.window);
+    CHECK(std::ranges::none_of(texts, [](const std::string& text) { return text.starts_with("shown:"); }));
+}
+
+TEST_CASE("a cell that covers several weights is pooled in the cell panel, too", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    std::vector<std::int32_t> ids(200);
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(3 + i * i % 61);
+    ViewState state{.max_tokens = 0};
+    state.head = HeadId{1, 0};
+    PanelsShown s(opened, state, {.text = {}, .ids = ids}, {.scale = 2.0f});  // a small map
+    const auto& frame = [&]() -> const FrameData& { return *s.viewer.runs().front().frame; };
+    static_cast<void>(s.window.screenshot());
+    REQUIRE(frame().map.level > 0);
+    const std::vector<float> p = attention_of(s.live, *state.head, 200, 200);
+    point_at(s, 120, 31);
+    const Cell cell = s.viewer.at().cell().value();
+    const std::int64_t size = std::int64_t{1} << frame().map.level, row = cell.first / size * size,
+                       column = cell.second / size * size;
+    for (const CellPooling pooling : {CellPooling::mass, CellPooling::peak}) {
+        double sum = 0, largest = 0;
+        for (std::int64_t i = row; i < row + size; ++i)
+            for (std::int64_t j = column; j < column + size; ++j) {
+                sum += static_cast<double>(at(p, i * 200 + j)) / static_cast<double>(size);
+                largest = std::max(largest, static_cast<double>(at(p, i * 200 + j)));
+            }
+        s.user.settle();
+        const auto part = pooled_part(frame(), cell.first, cell.second);
+        REQUIRE(part.has_value());
+        const auto value = pooled_value(frame(), *part, pooling);
+        REQUIRE(value.has_value());
+        CHECK(std::abs(static_cast<double>(*value) - (pooling == CellPooling::mass ? sum : largest)) < 1e-5);
+    }
+}
+
+TEST_CASE("a place without a key says so, and shows no other cell", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    ViewState state{.max_tokens = 0};
+    state.head = HeadId{1, 0};
+    PanelsShown s(opened, state, {.text = state.prompt});
+    point_at(s, 9, 12);
+    std::vector<std::string> texts = texts_of(s.window);
+    CHECK(has_text(texts, "masked: the key comes after the query"));
+    CHECK_FALSE(has_text(texts, "rank in row"));
+    s.user.type("r");
+    point_at(s, 2, 9);  // nine tokens before the third
+    texts = texts_of(s.window);
+    CHECK(has_text(texts, "no key here"));
+    CHECK_FALSE(has_text(texts, "rank in row"));
+    point_at(s, 9, 2);
+    texts = texts_of(s.window);
+    CHECK_FALSE(has_text(texts, "no key here"));
+    CHECK(after(texts, "p") == value_text(at(attention_of(s.live, *state.head, 20, 20), 9 * 20 + 7), {}));
+}

@@ -1,0 +1,102 @@
+// What the window says of its state: what can be done now, what a list is set to, why a run or a number is not there.
+#include "panels_shown.h"
+#include "viewer/panels/actions.h"
+
+using namespace view_test;
+
+TEST_CASE("actions that cannot be done say why, and lists mark what they are set to", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    const ViewState state{.max_tokens = 0};
+    PanelsShown s(opened, state, {.text = state.prompt});
+    for (const auto& [word, why] : {std::pair{"stop", "nothing is running"},
+                                    {"pause", "nothing is running"},
+                                    {"kind", "this model has one kind of attention"},
+                                    {"blink", "Nothing to compare yet"},
+                                    {"show-both", "Nothing to compare yet"},
+                                    {"colour-diff", "Nothing to compare yet"}}) {
+        CAPTURE(word);
+        REQUIRE(refusal_of(action_named(word), s.viewer) != nullptr);
+        const ViewState before = s.viewer.state();
+        perform(s.viewer, action_named(word));
+        CHECK(s.viewer.at().note.starts_with(why));
+        CHECK(s.viewer.state() == before);
+    }
+    CHECK(refusal_of(action_named("export"), s.viewer) == nullptr);
+    CHECK(refusal_of(action_named("axis"), s.viewer) == nullptr);
+    for (const char* word : {"scale-sqrt", "colours-magma"}) CHECK(action_named(word).on(s.viewer));
+    for (const char* word : {"scale-log", "colours-grey", "colour-self"}) {
+        CHECK_FALSE(action_named(word).on(s.viewer));
+        perform(s.viewer, action_named(word));
+        CHECK(action_named(word).on(s.viewer));
+    }
+    CHECK_FALSE(action_named("scale-sqrt").on(s.viewer));
+    CHECK(s.viewer.state().scale == AttentionScale::logarithmic);
+    CHECK(s.viewer.state().colours == ColourMap::grey);
+}
+
+TEST_CASE("a message leaves the status where it is", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    const ViewState state{.max_tokens = 0};
+    PanelsShown s(opened, state, {.text = state.prompt});
+    s.viewer.say("a message");
+    const std::vector<std::string> texts = texts_of(s.window);
+    CHECK(has_text(texts, "a message"));
+    CHECK(has_text(texts, "finished"));
+    CHECK(has_text(texts, "rows sum to 1 ✓"));
+    CHECK_FALSE(has_text(texts, "model slowed"));  // it rests
+}
+
+TEST_CASE("a prompt that does not fit leaves the run as it is", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    const ViewState state{.max_tokens = 0};
+    PanelsShown s(opened, state, {.text = state.prompt});
+    const Version before = s.live.version();
+    for (int i = 0; i < 300; ++i) s.viewer.at().prompt += " cup";
+    s.viewer.run_prompt();
+    s.user.settle();
+    const std::string note = s.user.take_note();
+    CHECK(note.starts_with("The prompt has 3"));
+    CHECK(note.ends_with(" tokens; mini-world holds 256"));
+    CHECK(s.live.version().run == before.run);
+    CHECK(s.viewer.state().prompt == state.prompt);
+    CHECK(has_text(texts_of(s.window), "finished"));
+}
+
+TEST_CASE("without a row the window says why, and saves no files", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    LiveModel live(opened.model, {.on_version = WindowSystem::wake});
+    Window window(opened.device, live, {}, {.width = 900, .height = 640, .frozen = true});
+    User user(window);
+    user.settle();
+    CHECK(has_text(texts_of(window), "The model has read nothing yet"));
+    user.type("E");
+    CHECK(user.take_note() == "nothing to save yet: the model has not read a token");
+    CHECK(window.viewer().take_request() == Request::none);
+    live.start({}, {}, 4);  // no prompt to continue
+    test::Watchdog watchdog("the error");
+    while (!live.error()) {
+        watchdog.look(live.version().number);
+        REQUIRE(window.turn(0.01));
+    }
+    user.settle();
+    const std::vector<std::string> texts = texts_of(window);
+    CHECK(has_text(texts, "The run has failed: there is nothing to continue"));
+    CHECK(has_text(texts, "failed"));
+    CHECK_FALSE(has_text(texts, "The model is reading"));
+}
+
+TEST_CASE("the first rows have no numbers, and the panel says from where on", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    ViewState state{.max_tokens = 0};
+    state.rows = 1;
+    PanelsShown s(opened, state, {.text = state.prompt});
+    CHECK(has_text(texts_of(s.window), "counted from row 4 on"));
+    s.viewer.state().rows = 6;
+    s.viewer.touch(), s.user.settle();
+    CHECK_FALSE(has_text(texts_of(s.window), "counted from row 4 on"));
+}
