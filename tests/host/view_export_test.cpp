@@ -111,7 +111,7 @@ ViewSubject two_runs(ShownRuns shown) {
     second.distance = 0.25;
     s.second = second;
     s.state.compared = Compared{.weights = DType::q4_0};
-    s.state.shown = shown;
+    s.state.shown = shown, s.state.difference_max = 0.5;
     s.command = "vantage view " + as_command_line(s.state);
     return s;
 }

@@ -15,7 +15,6 @@
 #include "runtime/base/at.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
-#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"
@@ -68,10 +67,7 @@ struct Text {
     void add_places(const ImageInput& image, std::span<const std::int32_t> more) {
         if (more.empty()) return;
         ids.assign(more.begin(), more.end());  // an image is complete
-        texts = {"cls"};
-        for (std::int64_t row = 0; row < image.rows(); ++row)  // "1,4" would read as a number
-            for (std::int64_t column = 0; column < image.columns(); ++column)
-                texts.push_back(format("r{} c{}", row, column));
+        texts = place_names(image);
     }
 };
 

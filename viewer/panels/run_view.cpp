@@ -3,6 +3,17 @@
 #include <span>
 
 namespace vantage::view {
+namespace {
+
+/// "r1 c4" of the patch "1,4", which would read as a number.
+std::vector<std::string> place_labels(std::vector<std::string> places) {
+    for (std::string& place : places)
+        if (const std::size_t comma = place.find(','); comma != std::string::npos)
+            place = "r" + place.substr(0, comma) + " c" + place.substr(comma + 1);
+    return places;
+}
+
+}  // namespace
 
 void RunView::read(Fonts& fonts) {
     version = live.version();
@@ -15,7 +26,8 @@ void RunView::read(Fonts& fonts) {
 }
 
 void RunView::update_labels(const Fonts& fonts) {
-    labels.update({tokens.run, tokens.texts}, fonts);
+    if (tokens.seen && places_.size() != tokens.texts.size()) places_ = place_labels(tokens.texts);
+    labels.update({tokens.run, tokens.seen ? places_ : tokens.texts}, fonts);
     source_labels.update({tokens.run, tokens.source_texts}, fonts);
 }
 

@@ -34,8 +34,9 @@ public:
     RunningText running_text, running_source;
 
 private:
-    std::optional<Cell> asked_cell_;  ///< query and key of the last request
-    double asked_at_ = 0;             ///< seconds
+    std::vector<std::string> places_;  ///< labels of an image's tokens
+    std::optional<Cell> asked_cell_;   ///< query and key of the last request
+    double asked_at_ = 0;              ///< seconds
 };
 
 }  // namespace vantage::view

@@ -9,7 +9,7 @@ namespace vantage::view {
 
 std::string weight_name(const Modifiers& m) {
     if (m == Modifiers{.over_expected = true}) return "observed / expected";
-    std::string name = m.sink_off ? "p without the first key" : "p";
+    std::string name = m.sink_off ? "p without key 0" : "p";
     if (m.value_weighted) name += "·‖v‖";
     if (m.row_normalised) name += " / row's maximum";
     if (m.over_expected) name += " / expected";

@@ -152,7 +152,7 @@ const char* ViewedRuns::why_no_weight() const {
     if (!key) return "no key here";
     if (!key_slots(front()).token(*key)) return "no such key in this text";
     const FrameData* frame = front().frame;
-    return frame != nullptr && frame->causal && *key > cell->first ? "masked: the key comes after the query" : nullptr;
+    return frame != nullptr && frame->causal && *key > cell->first ? "masked: a later key" : nullptr;
 }
 
 std::span<const OffRow> ViewedRuns::off_rows() const {
@@ -207,12 +207,10 @@ std::optional<std::string> ViewedRuns::search_head(double now) {
 /// The cell of what a query reads most, as soon as that is known.
 Cell ViewedRuns::argmax_cell(std::int64_t query) const {
     const RunView& run = front();
-    if (run.frame != nullptr && run.frame->reading) {
-        const CellReading& reading = *run.frame->reading;
-        if (reading.head == head() && row_slots(run).slot_of(reading.query) == query && !reading.top.empty())
-            return {query, key_slots(run).slot_of(reading.top.front().key)};
-    }
-    return {query, 0};
+    const auto token = row_slots(run).token(query);
+    if (run.frame == nullptr || !token || (run.frame->reading && run.frame->reading->head != head())) return {query, 0};
+    const std::vector<CellReading::Top> top = shown_top(*run.frame, state_.modifiers, *token, 1);
+    return {query, top.empty() ? 0 : key_slots(run).slot_of(top.front().key)};
 }
 
 /// The query and the key that are asked about.
