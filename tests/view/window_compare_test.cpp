@@ -1,5 +1,5 @@
 // Two runs in one window: keys, what is seen of them, and its pixels against the exact weights of both.
-#include "window_user.h"
+#include "panels_shown.h"
 
 #include <cmath>
 #include <future>
@@ -127,6 +127,7 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
     CHECK(worst_colour(seen, viewer.panes().front().map, difference_colours(true), change) <= 1);
     const MapView map = viewer.panes().front().map;
     user.move(static_cast<double>(map.x_of(3.5)), static_cast<double>(map.y_of(9.5)));
+    CHECK(has_text(texts_of(window), "shown: B − A"));
     user.scroll(3);
     REQUIRE(viewer.state().part.has_value());
     const Rectangle part = viewer.runs().part();

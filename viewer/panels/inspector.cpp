@@ -76,9 +76,12 @@ void show_both(const Ui& ui, Lines& lines, std::int64_t row, std::int64_t column
         return weight ? value_text(*weight, modifiers) : std::string("–");
     };
     const auto a = weight_in(ui, false, shown, row, column), b = weight_in(ui, true, shown, row, column);
-    lines.line(name + " in A", text(a, shown), true);
-    lines.line(name + " in B", text(b, shown), true);
-    lines.line("B − A", a && b ? format("{:+.5f}", *b - *a) : "–", true);
+    const std::string change = a && b ? format("{:+.5f}", *b - *a) : "–";
+    const bool difference = ui.focus.two->shown == ShownRuns::difference;
+    if (difference) lines.line("shown: B − A", change, true);
+    lines.line(name + " in A", text(a, shown), !difference);
+    lines.line(name + " in B", text(b, shown), !difference);
+    if (!difference) lines.line("B − A", change, true);
     if (!shown.any()) return;
     lines.line("p in A", text(weight_in(ui, false, {}, row, column), {}));
     lines.line("p in B", text(weight_in(ui, true, {}, row, column), {}));
