@@ -20,6 +20,9 @@ constexpr auto explanations = std::to_array<Explanation>({
     {"p in B", "The attention weight of this cell in the second run."},
     {"B − A", "How much more attention the second run pays to this key."},
     {"shown", "The value that the map shows: the weight with the modifiers of the heading."},
+    {"observed / expected", "The weight divided by the head's mean at the same distance: 1 is usual."},
+    {"expected", "The head's mean weight at this distance, over the pairs of a query and a key so far apart."},
+    {"p·‖v‖", "The weight times the length of the key's value vector: a weight on a short value moves little."},
     {"logit", "The attention score before the softmax: q · k, scaled."},
     {"rank in row", "1: the key that the query attends to most."},
     {"row sum", "The sum of the row's weights. A softmax gives 1, so another sum is an error."},
@@ -50,6 +53,7 @@ constexpr auto explanations = std::to_array<Explanation>({
     {"scale",
      "How weights become colours. On a √ scale small weights can be told apart. Pooling (sum or max) is how "
      "weights are put together where a cell covers several."},
+    {"e0, x0", "Layer 0 of the encoder, and of the cross attention."},
     {"rows sum to 1", "The weights of each row were added up on the device. A softmax makes every sum 1."},
     {"slowdown", "How much of the model's time the window takes. A limit is set with --viewer-budget."},
     {"frame", "The time that the device took to draw the last picture."},
@@ -61,6 +65,12 @@ constexpr auto explanations = std::to_array<Explanation>({
 std::string_view explanation_of(std::string_view name) {
     const auto found = std::ranges::find(explanations, name, &Explanation::first);
     return found == explanations.end() ? std::string_view() : found->second;
+}
+
+std::string glossary() {
+    std::string text;
+    for (const auto& [name, meaning] : explanations) text.append(name).append(": ").append(meaning).append("\n");
+    return text;
 }
 
 const char* meaning_of_large(HeadStatistic statistic) {

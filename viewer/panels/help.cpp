@@ -4,52 +4,13 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/inspect/head_pattern.h"
 #include "viewer/panels/actions.h"
+#include "viewer/panels/explanations.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
 namespace {
-
-struct Meaning {
-    std::string name, text;
-};
-
-/// The numbers that the panels show.
-std::vector<Meaning> glossary() {
-    const auto mass = [](HeadStatistic statistic, HeadPattern::Kind pattern) {
-        return Meaning{name_of(statistic), info_of(pattern).statistic};
-    };
-    return {
-        {"p", "weight of a key for a query, the softmax of the logits; the weights of a row sum to 1"},
-        {"logit", "scaled product of query and key, before the softmax"},
-        {"rank in row", "place of the weight among those of its query; 1 is the largest"},
-        {"sum, max",
-         "value of a zoomed-out cell: the sum over its keys, averaged over its queries; or the largest weight"},
-        {"observed / expected", "weight divided by the head's mean at the same distance; 1 is usual"},
-        {"p·‖v‖", "weight times the length of the key's value vector: a large weight on a short value moves little"},
-        {name_of(HeadStatistic::entropy), "how spread a row is, in nats: 0 for one key, ln n for n equal weights"},
-        {name_of(HeadStatistic::effective), "exp(entropy): the number of equal weights that are as spread"},
-        {name_of(HeadStatistic::largest), "the largest weight of a row"},
-        mass(HeadStatistic::first, HeadPattern::attention_sink),
-        mass(HeadStatistic::previous, HeadPattern::previous_token),
-        mass(HeadStatistic::self, HeadPattern::self),
-        mass(HeadStatistic::induction, HeadPattern::induction),
-        mass(HeadStatistic::duplicate, HeadPattern::duplicate_token),
-        {"mean distance", "from the query to its keys, weighted; in tokens, or patches of an image"},
-        {name_of(HeadStatistic::difference),
-         "½ Σ |p in B − p in A| of a row: 0 for the same weights, 1 for disjoint ones"},
-        {"e0, x0", "layer 0 of the encoder, and of the cross attention"},
-    };
-}
-
-std::string glossary_text() {
-    std::string text =
-        "\n\nNumbers. Those of a head are means over its queries; the first 3 of a causal text see too few keys.\n";
-    for (const Meaning& one : glossary()) text += one.name + ": " + one.text + ".\n";
-    return text;
-}
 
 /// With the keys in force.
 std::string help_text(const Ui& ui) {
@@ -61,7 +22,8 @@ std::string help_text(const Ui& ui) {
            "A weight shows where a head attends, not why, nor what effect it has. The first token often has a large "
            "weight that means nothing, an attention sink (" +
            key("exclude-first") + " excludes it). In deeper layers each position already mixes several tokens." +
-           glossary_text();
+           "\n\nNumbers. Those of a head are means over its queries; the first 3 of a causal text see too few keys.\n" +
+           glossary();
 }
 
 /// A menu's name, or an action of it.

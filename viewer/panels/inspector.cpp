@@ -22,7 +22,8 @@ public:
         const Face face = strong ? bold(ui_) : regular(ui_);
         put_right(face, right, y_, strong ? ui_.palette.strong : ui_.palette.ink,
                   fitted(face, value, right - end - ui_.px(10)));
-        explain_number(ui_, {box_.x, y_, box_.wide, ui_.fonts.regular.size + ui_.px(6)}, name);
+        explain_number(ui_, {box_.x, y_, box_.wide, ui_.fonts.regular.size + ui_.px(6)},
+                       name.starts_with("shown") ? "shown" : name);
         y_ += ui_.fonts.regular.size + ui_.px(6);
     }
     void bar(std::string_view name, float value, float share, ImU32 colour) {
