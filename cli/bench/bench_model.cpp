@@ -21,7 +21,7 @@ struct BenchModelOptions {
     std::vector<std::int64_t> prompts, texts, depths = {0};
     std::int64_t sequences = 1;
     int repeats = 5;
-    bool no_start = false, start_figures = false;
+    bool no_start = false, start_figures = false, stable = false;
     QualityOptions quality;
     BenchOutput output;
 };
@@ -53,7 +53,7 @@ Model model_of(const BenchModelOptions& o, const Device& device) {
 }
 
 SessionOptions session_of(const BenchModelOptions& o) {
-    return {.precision = precision_named(o.precision), .profile = profiling()};
+    return {.precision = precision_named(o.precision), .stable = o.stable, .profile = profiling()};
 }
 
 /// The arguments of the process whose start is measured, with the same model.
@@ -64,6 +64,7 @@ std::vector<std::string> start_arguments(const BenchModelOptions& o) {
     };
     add("--device", common().device), add("--model", common().model), add("--shape", o.shape);
     add("--weights", common().weights);
+    if (o.stable) arguments.emplace_back("--stable");
     return arguments;
 }
 
@@ -84,6 +85,7 @@ void add_speed_rows(Report& report, const BenchModelOptions& o, const Model& mod
             .set("model", model.info().name)
             .set("weights", model.info().weight_types)
             .set("precision", o.precision, ShowIn::data_only)
+            .set("stable", session_of(o).is_stable(), ShowIn::data_only)
             .set("test", test.name())
             .set("t_per_s", times.tokens_per_second())
             .set("t_per_s_median", times.median(), ShowIn::data_only)
@@ -150,6 +152,7 @@ void add_bench_model(CLI::App& bench) {
     add_list(command, "--tg", o->texts, "Numbers of tokens to generate")->check(above_zero);
     add_list(command, "--depth", o->depths, "Numbers of tokens in the context before")->check(zero_or_more);
     add_precision_option(command, o->precision);
+    add_stable_option(command, o->stable);
     add_option(command, "-r,--repeats", o->repeats, "Repeats, after one warm-up run", "N")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));

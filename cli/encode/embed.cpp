@@ -21,7 +21,7 @@ namespace {
 struct EmbedCommand {
     std::vector<std::string> prompts, images;
     std::string pooling = "mean", save, precision = "f16", masked;
-    bool normalise = false;
+    bool normalise = false, stable = false;
 };
 
 /// The texts of -p, or the lines of stdin.
@@ -38,6 +38,7 @@ vantage::EmbedOptions library_options(const EmbedCommand& o, const Model& model)
                                             : Pooling::pooler,
             .normalise = o.normalise,
             .session = {.precision = precision_named(o.precision),
+                        .stable = o.stable,
                         .profile = profiling(),
                         .masked_heads = masked_heads(o.masked)},
             .on_timings = [&model](const auto& timings) { note_dispatches(model.device(), timings); }};
@@ -111,6 +112,7 @@ void add_embed(CLI::App& app) {
                      "Scale vectors to length 1, so that dot products are cosine similarities");
     add_option(command, "--save", o->save, "Write the vectors to this file (safetensors) instead of stdout", "FILE");
     add_precision_option(command, o->precision);
+    add_stable_option(command, o->stable);
     add_head_mask_option(command, o->masked);
     command.callback([o] { run(*o); });
 }

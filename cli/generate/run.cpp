@@ -103,8 +103,9 @@ void add_run(CLI::App& app) {
     auto o = std::make_shared<RunOptions>();
     CLI::App& command = add_command(
         app, "run", "Continue a prompt; encoder–decoders: generate the output for it",
-        "Several prompts run in a batch. Each gets the same text as alone. Texts are printed below their prompts, "
-        "with --json one object per line.\n\n"
+        "Several prompts run in a batch. With --stable or --precision f32 each gets the text that it gets alone; "
+        "without, kernels round differently in batches, and some texts differ (docs/models.md). Texts are printed "
+        "below their prompts, with --json one object per line.\n\n"
         "Examples:\n  vantage run -p \"Mia put the red key in the box.\" -n 40 --temp 0.7\n"
         "  vantage run -p \"The dog\" -p \"Once upon a time\" -n 20\n"
         "  vantage run --prompts lines.txt --json > texts.jsonl");

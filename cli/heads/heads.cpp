@@ -115,7 +115,11 @@ void run(const HeadsOptions& o) {
     session.run();
     note_dispatches(model.device(), session.take_timings());
 
-    HeadsReport report{.model = model, .precision = name_of(options.precision), .parts = {}, .sorted_by = sort};
+    HeadsReport report{.model = model,
+                       .precision = name_of(options.precision),
+                       .stable = options.is_stable(),
+                       .parts = {},
+                       .sorted_by = sort};
     report.parts.reserve(attention_kinds(model).size());  // rows point into their parts
     for (const AttentionKind kind : attention_kinds(model))
         report.parts.push_back(heads_part(session, input.ids.size(), kind));

@@ -77,6 +77,7 @@ void print_heads_json(const HeadsReport& report) {
                 {"model", report.model.info().name},
                 {"device", report.model.device().caps().name},
                 {"precision", report.precision},
+                {"stable", report.stable},
                 {"tokens", tokens_of_part(last.input().reading().ids, last.query_texts(), report.image.has_value())},
                 {"sorted_by", report.sorted_by.data},
                 {"heads", heads},

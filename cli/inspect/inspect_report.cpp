@@ -214,6 +214,7 @@ void print_json(const InspectReport& report) {
         {"model", model.info().name},
         {"device", model.device().caps().name},
         {"precision", report.precision},
+        {"stable", report.stable},
         {"tokens", config_of(model).is_vision() ? places_json(survey) : tokens_json(model, survey.session().tokens())},
         {labels ? "labels" : "next", list},
         {"layers", survey.layers()},

@@ -10,6 +10,7 @@ namespace vantage::cli {
 struct InspectReport {
     const HeadSurvey& survey;
     std::string precision;
+    bool stable = false;  ///< SessionOptions::is_stable
     std::vector<std::int32_t> greedy = {};
     std::vector<std::string> files = {};  ///< written
     std::optional<NodeCheck> check = {};

@@ -51,6 +51,12 @@ void add_precision_option(CLI::App& command, std::string& precision) {
         ->check(CLI::IsMember({"f16", "f32", "int8"}));
 }
 
+void add_stable_option(CLI::App& command, bool& stable) {
+    command.add_flag("--stable", stable,
+                     "Same results to the last bit whatever runs beside a text or ran before it: other prompts, "
+                     "--batch, --ctx, turns of a chat. Slower. Always so with --precision f32");
+}
+
 void add_recording_precision_option(CLI::App& command, std::string& precision) {
     add_setting(command, "--precision", precision, float_precisions)
         ->check(CLI::Validator(check_recording_precision, "{f16,f32}"));
@@ -77,11 +83,12 @@ void add_generation_options(CLI::App& command, GenerationOptions& o) {
                 "Divide positive logits of earlier tokens by this, and multiply negative ones; 1: off");
     add_option(command, "--stop", o.generator.stop,
                "Stop at this text, which is not printed; can be given several times", "TEXT");
-    add_setting(command, "-s,--seed", s.seed, "Random seed; the same seed gives the same text");
+    add_setting(command, "-s,--seed", s.seed, "Random seed; the same seed gives the same text (see --stable)");
     add_setting(command, "-c,--ctx,--context", o.generator.session.context,
                 "Context length in tokens; 0: the model's maximum, or less if memory is short")
         ->check(zero_or_more);
     add_precision_option(command, o.precision);
+    add_stable_option(command, o.generator.session.stable);
     add_head_mask_option(command, o.masked);
     add_dump_option(command, o.generator.session.dump, "Write the node whose result is not finite, if any,");
     command.add_flag("--ignore-eos", s.ignore_end, "Do not stop at the model's end tokens");

@@ -1,4 +1,4 @@
-// Options of sessions: --precision, --mask-heads, and the sampling of `run` and `chat`.
+// Options of sessions: --precision, --stable, --mask-heads, and the sampling of `run` and `chat`.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,9 @@ struct GenerationOptions {
 };
 /// --precision f16|f32|int8; the default is the current value of `precision`.
 void add_precision_option(CLI::App& command, std::string& precision);
-/// The same for a session that records attention: f16 or f32. It does not refuse int8; see recording_precision.
+/// --stable (SessionOptions::stable), for commands whose texts may run beside others or go on.
+void add_stable_option(CLI::App& command, bool& stable);
+/// --precision for a session that records attention: f16 or f32. It does not refuse int8; see recording_precision.
 void add_recording_precision_option(CLI::App& command, std::string& precision);
 /// The precision of a session that records attention. Such a session does not round to int8: for int8 it uses f16 and
 /// reports the fallback.

@@ -62,11 +62,13 @@ void add_input_options(CLI::App& command, InputOptions& o) {
 
 void add_recording_options(CLI::App& command, InputOptions& o) {
     add_recording_precision_option(command, o.precision);
+    add_stable_option(command, o.stable);
     add_head_mask_option(command, o.masked);
 }
 
 SessionOptions session_options(const InputOptions& o) {
     return {.precision = recording_precision(o.precision),
+            .stable = o.stable,
             .global_tokens = o.global_tokens,
             .global_positions = o.global_positions,
             .masked_heads = masked_heads(o.masked),

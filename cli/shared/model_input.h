@@ -20,9 +20,10 @@ struct InputOptions {
     std::optional<std::vector<std::int64_t>> global_positions = {};
     bool from_prompt = false, from_ids = false;
     std::string precision = "f32", masked = {}, dump = {};
+    bool stable = false;
 };
 void add_input_options(CLI::App& command, InputOptions& options);
-/// Adds --precision and --mask-heads.
+/// Adds --precision, --stable and --mask-heads.
 void add_recording_options(CLI::App& command, InputOptions& options);
 /// The options that do not depend on the input's length.
 SessionOptions session_options(const InputOptions& options);

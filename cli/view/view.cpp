@@ -25,7 +25,7 @@ namespace vantage::cli {
 namespace {
 
 struct ViewOptions {
-    bool headless = false, frozen = false, keys = false;
+    bool headless = false, frozen = false, keys = false, stable = false;
     std::string size = "1280x800", png, apng, frames, precision = "f16";
     std::vector<std::string> files;  ///< .svg, .html, .csv, .json, .npy
     double scale = 1, frames_per_second = 8;
@@ -61,7 +61,7 @@ Precision checked_precision(Precision precision) {
 }
 
 view::LiveOptions live_options(const ViewOptions& o) {
-    return {.context = o.context, .precision = checked_precision(precision_named(o.precision))};
+    return {.context = o.context, .precision = checked_precision(precision_named(o.precision)), .stable = o.stable};
 }
 
 /// The command line of this run, without the options of the view's state.
@@ -75,6 +75,7 @@ std::string command_of(const ViewOptions& o) {
     add("--weights", common().weights);
     add("--precision", o.precision == ViewOptions().precision ? "" : o.precision);
     add("--ctx", o.context > 0 ? std::to_string(o.context) : "");
+    if (o.stable) line += " --stable";
     return line;
 }
 
@@ -296,6 +297,7 @@ void add_view(CLI::App& app) {
                "Context length in tokens; 0: the model's maximum, at most 32768, or less if memory is short", "N")
         ->check(zero_or_more);
     add_recording_precision_option(command, o->precision);
+    add_stable_option(command, o->stable);
     add_recover_option(command, o->recover);
     command.add_flag("--frozen-clock", o->frozen, "Do not show times, so that pictures can be compared");
     command.callback([o] { run(*o); });

@@ -13,10 +13,12 @@
 namespace vantage {
 
 /// Sequences by number from 0. Those that need equally many rows share a run; a long prompt runs apart from those that
-/// draw tokens, and pads none of them. What a decoder or encoder–decoder gives a sequence is the same to the last bit,
-/// whatever the others do. It is what a Session and what batches of another size give, up to rounding: kernels are
-/// chosen by the number of rows. So it is with encoders, whose runs have as many rows as they need. Attention is
-/// recorded and looked at in sessions only.
+/// draw tokens, and pads none of them. Attention is recorded and looked at in sessions only.
+///
+/// Where the options are stable (SessionOptions::is_stable), each sequence has the results that it has in a Session, to
+/// the last bit. Else it has them up to rounding, and now and then another token follows (docs/models.md): kernels are
+/// chosen by the number of rows. What a decoder or encoder–decoder gives a sequence does not depend on what the others
+/// of this batch do then either; runs of encoders have as many rows as they need.
 ///
 ///     Batch batch(model, 2);
 ///     batch[0].append("The dog"), batch[1].append("A red key");
@@ -77,9 +79,9 @@ struct Completion {
 };
 
 /// Continues prompts together, prompt i (its ids) as sequence i, each as a Generator with this sampling and these
-/// options would alone; an encoder–decoder answers them. `on_token(i, token)` is called for each piece of text, and
-/// stops prompt i by returning false. Throws usage for more prompts than the batch has sequences, and for one without
-/// tokens.
+/// options would alone (Batch says how far); an encoder–decoder answers them. `on_token(i, token)` is called for each
+/// piece of text, and stops prompt i by returning false. Throws usage for more prompts than the batch has sequences,
+/// and for one without tokens.
 std::vector<Completion> complete(Batch& batch, std::span<const std::vector<std::int32_t>> prompts,
                                  const Sampling& sampling, const GeneratorOptions& options = {},
                                  const std::function<bool(std::int64_t, const Token&)>& on_token = {});

@@ -31,6 +31,13 @@ struct NodeDump;
 struct PlanAccess;
 }  // namespace internal
 
+/// What the last bits of a row's results may depend on beside the row: kernels add in different orders.
+enum class Stability : std::uint8_t {
+    none,   ///< anything: the fastest kernels are taken
+    cache,  ///< not the size of caches: tuning tables do not choose the kernel of attention
+    rows,   ///< nor the number of rows: the kernels of few rows take any number, and no tuning table is read
+};
+
 struct CompileOptions {
     /// Merges nodes into fewer kernels. VANTAGE_DISABLE_FUSION turns it off, too.
     bool fuse = true;
@@ -45,6 +52,7 @@ struct CompileOptions {
     bool f16_operands = false;
     /// Rows that meet quantized weights may be rounded to 8 bits, in blocks of 32.
     bool int8_operands = false;
+    Stability stability = Stability::none;
     /// Takes the kernel of this name wherever an op has it and it fits.
     std::string kernel = {};
     /// A run that takes longer is cut into several submissions: no watchdog ends it, and other programs get their turn.

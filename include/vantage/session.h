@@ -39,7 +39,8 @@ struct Sampling {
     double min_p = 0;
     /// Repetition penalty (Keskar et al. 2019); 1 = none.
     double repeat_penalty = 1;
-    /// The same seed, prompt, options and device give the same text.
+    /// The same seed, prompt, options, device and driver give the same text, in the same program and alone;
+    /// SessionOptions::stable is for everything else.
     std::uint64_t seed = 0;
     /// Continue after the model's end tokens.
     bool ignore_end = false;
@@ -118,6 +119,13 @@ struct SessionOptions {
     /// Upper bound for the context that the session chooses when `context` is 0; 0 = none.
     std::int64_t max_context = 0;
     Precision precision = Precision::f16;
+    /// What a sequence computes depends on its own tokens, how they are drawn and these options alone, to the last bit:
+    /// not on the other sequences of a batch and their number, not on `context`, and not on what ran before. Prompts
+    /// run in chunks that begin at multiples of 128 tokens (or of `largest_chunk`, where that is less), one sequence at
+    /// a time; drawn tokens run in kernels that treat each row as if it were alone; and when tokens are appended or
+    /// removed, the drawn ones that stay run again, as part of the prompt. Sessions of f32 are always stable. In others
+    /// it is an option, because it costs speed (docs/models.md).
+    bool stable = false;
     /// Layers whose queries are kept, so that attention() needs no replay. Throws usage for a layer that the model does
     /// not have.
     RecordAttention record_attention = {};
@@ -125,7 +133,7 @@ struct SessionOptions {
     bool inspect = false;
     bool profile = false;
     bool fuse = true, guard = false;
-    /// A prompt runs in chunks of at most this many tokens.
+    /// A prompt runs in chunks of at most this many tokens; at most 128 where `stable`.
     std::int64_t largest_chunk = 512;
     /// CompileOptions::submission_seconds.
     double submission_seconds = 0.1;
@@ -147,6 +155,9 @@ struct SessionOptions {
     std::string dump = {};
     /// How tokens are drawn; `restart` without an argument keeps it.
     Sampling sampling = {};
+
+    /// `stable`, or f32.
+    bool is_stable() const { return stable || precision == Precision::f32; }
 };
 
 /// Times and counts of a session, on the host's clock.

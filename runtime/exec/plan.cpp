@@ -39,11 +39,12 @@ void Plan::State::compile(const Bindings* bindings) {
         transpose_weights(graph);
     if (options.f16_operands) allow_f16_operands(graph);
     if (options.int8_operands) allow_int8_operands(graph);
+    if (options.stability != Stability::none) keep_stable(graph, options.stability == Stability::rows);
     const TuningTable& tuning = tuning_of(device.caps());
     const KernelChoice choose = [&](const OpCall& call, const Caps& caps) -> const Kernel* {
         for (const Kernel& kernel : call.op->kernels)
             if (options.kernel == kernel.name && eligible(kernel, call, caps)) return &kernel;
-        return choose_kernel(call, caps, &tuning);
+        return choose_kernel(call, caps, options.stability == Stability::rows ? nullptr : &tuning);
     };
     if (fuses) {
         const std::vector<std::string> merged = merge_projections(graph, device.caps(), choose);

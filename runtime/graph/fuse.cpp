@@ -233,6 +233,13 @@ void allow_int8_operands(Graph& graph) {
             node.attrs.set("int8_operands", true);
 }
 
+void keep_stable(Graph& graph, bool any_rows) {
+    for (Node& node : mutable_nodes(graph)) {
+        if (node.op == &attention_op) node.attrs.set("any_cache", true);
+        if (any_rows && (node.op == &matmul_op || node.op == &expert_linear_op)) node.attrs.set("any_rows", true);
+    }
+}
+
 std::vector<std::string> fuse(Graph& graph) { return Fuser(graph).run(); }
 
 }  // namespace vantage::internal

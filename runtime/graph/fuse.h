@@ -26,4 +26,8 @@ void allow_f16_operands(Graph& graph);
 /// Lets rows that meet quantised weights be rounded to 8 bits (CompileOptions::int8_operands).
 void allow_int8_operands(Graph& graph);
 
+/// Lets the last bits of a row's results not depend on the size of caches, and with `any_rows` not on the number of
+/// rows (CompileOptions::stability).
+void keep_stable(Graph& graph, bool any_rows);
+
 }  // namespace vantage::internal

@@ -271,7 +271,7 @@ template <ShaderName shader, ShaderName hard>
 LaunchPlan launch_flash(const OpCall& call, const Caps& caps) {
     if (call.attrs.flag("hard")) return launch_hard(call, caps, hard);
     const Sizes s = sizes_of(call);
-    if (caps.ends_long_loops() && s.m > keys_at_most(s)) {
+    if (caps.ends_long_loops() && (s.m > keys_at_most(s) || call.attrs.flag("any_cache"))) {
         if (!call.attrs.flag("counts")) return split_launch(call, caps, shader, keys_at_most(s));
         require_loops(call, caps, ceil_div(s.m, std::int64_t{16}) * 2 * iterations_per_tile(s));
     }
@@ -316,11 +316,13 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps) {
     return split_launch(call, caps, shader, keys_per_split);
 }
 
-// With few queries most of a device is idle unless the keys are split among workgroups.
+// With few queries most of a device is idle unless the keys are split among workgroups. With the attribute `any_cache`
+// the choice does not depend on the number of keys.
 bool fits_split(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    return !call.attrs.flag("hard") && !call.attrs.flag("counts") && s.n >= 1 && s.n <= 8 && s.m > keys_per_split &&
-           s.batch >= 1 && s.batch * s.kv_heads <= caps.max_workgroup_count[2] &&
+    return !call.attrs.flag("hard") && !call.attrs.flag("counts") && s.n >= 1 && s.n <= 8 &&
+           (s.m > keys_per_split || call.attrs.flag("any_cache")) && s.batch >= 1 &&
+           s.batch * s.kv_heads <= caps.max_workgroup_count[2] &&
            ceil_div(s.m, keys_per_split) <= caps.max_workgroup_count[0];
 }
 
@@ -432,6 +434,10 @@ std::vector<Case> cases() {
                   reversed_lanes(steps_of_case({step_of_case(3, 2), step_of_case(40, 3)})), {60, 7}),
         test_case("chunk in a long cache", {12, 2, 24}, {4500, 1, 24}, 24, causal, step_of_case(4300, 11)),
         test_case("split without step n=7", {7, 2, 24}, {300, 2, 24}, 32, causal),
+        test_case("one query, any cache", {1, 4, 24}, {40, 2, 24}, 24, {{"causal", true}, {"any_cache", true}},
+                  step_of_case(30, 1)),
+        test_case("chunk, any cache", {12, 2, 24}, {40, 1, 24}, 24, {{"causal", true}, {"any_cache", true}},
+                  step_of_case(20, 12)),
         test_case("kv_len", {2, 4, 1, 24}, {2, 9, 1, 24}, 24, {}, {}, {5, 0}),
         test_case("no keys", {3, 1, 24}, {0, 1, 24}, 24, {})};
     const std::vector<Case> ruled = ruled_cases();

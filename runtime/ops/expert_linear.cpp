@@ -101,7 +101,8 @@ LaunchPlan launch_plain(const OpCall& call, const Caps& caps) {
 
 bool fits_rows(const OpCall& call, const Caps&) {
     const Sizes s = sizes_of(call);
-    return s.transposed && s.choices >= 1 && s.choices <= 2 * s.experts && s.choices <= 64;
+    const bool few = s.choices <= 2 * s.experts && s.choices <= 64;
+    return s.transposed && s.choices >= 1 && (few || call.attrs.flag("any_rows"));
 }
 
 LaunchPlan launch_rows_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes) {
@@ -123,8 +124,8 @@ std::uint32_t max_tiles(const Sizes& s) { return ceil_div(s.choices, 64) + u32(s
 
 bool fits_tiled(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    return workgroup_size(caps) == 256 && s.choices > 0 && ceil_div(s.n, 64) <= caps.max_workgroup_count[0] &&
-           max_tiles(s) <= caps.max_workgroup_count[1];
+    return workgroup_size(caps) == 256 && s.choices > 0 && !call.attrs.flag("any_rows") &&
+           ceil_div(s.n, 64) <= caps.max_workgroup_count[0] && max_tiles(s) <= caps.max_workgroup_count[1];
 }
 
 LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
@@ -166,7 +167,11 @@ std::vector<Case> cases() {
     Case many = case_of("5 experts, 2 each", 12, 2, 5, 20, 32, true, false),
          few = case_of("one token", 1, 4, 8, 12, 64, true, true);
     many.inputs[w_].quantized = DType::q4_0, few.inputs[w_].quantized = DType::q8_0;
+    Case any_rows = many;
+    any_rows.name = "5 experts, 2 each, any rows";
+    any_rows.attrs.set("any_rows", true);
     return {many,
+            any_rows,
             case_of("over tiles", 90, 2, 3, 70, 33 * 2, true, true),
             k_first,
             few,

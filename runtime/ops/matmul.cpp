@@ -106,6 +106,9 @@ std::vector<Case> cases() {
     one("1x37x64 NT bias residual", {1, 64}, {37, 64}, {{"transpose_b", true}}, true, {1, 37});
     with_weights();
     list.back().inputs[b_].quantized = DType::q8_0;
+    one("11x37x256 NT bias, any rows", {11, 256}, {37, 256}, {{"transpose_b", true}, {"any_rows", true}}, true);
+    with_weights();
+    list.back().inputs[b_].quantized = DType::q4_0;
     for (const DType quants : {DType::q8_0, DType::q4_0}) {
         one(quants == DType::q8_0 ? "1x23x256 NT q8_0" : "5x23x256 NT q4_0", {quants == DType::q8_0 ? 1 : 5, 256},
             {23, 256}, {{"transpose_b", true}});

@@ -73,7 +73,7 @@ MatrixTile tile_for(const OpCall& call, const MatmulSizes& s, const CooperativeM
 bool fits_coopmat(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const CooperativeMatrix* shape = f16_matrix(caps);
-    if (shape == nullptr || s.m <= 8 || s.k == 0) return false;
+    if (shape == nullptr || !has_many_rows(call) || s.k == 0) return false;
     const bool exact = call.in(a_).dtype == DType::f16 && call.in(b_).dtype == DType::f16;
     if (!exact && !(call.attrs.flag("f16_operands") && call.in(b_).dtype != DType::f32)) return false;
     const MatrixTile t = tile_for(call, s, *shape, caps);

@@ -28,6 +28,7 @@ LaunchPlan launch_gemv_cpu(const OpCall& call, const Caps& caps) {
         call, "matmul_gemv_cpu",
         matmul_constants<params::MatmulGemvCpuConstants>(call, caps.subgroup_size, {.ROWS = rows, .COLS = cols}), s);
     l.groups = flat_grid(ceil_div(s.n, cols), caps);
+    l.groups[2] = ceil_div(s.m, rows);
     return l;
 }
 
@@ -38,8 +39,8 @@ bool fits_gemm_cpu(const OpCall& call, const Caps& caps) {
     const bool whole_words = quantized ? transposed && s.k % 32 == 0 && s.batches() == 1
                                        : transposed || call.in(b_).dtype == DType::f32 || s.n % 2 == 0;
     const std::array<std::uint32_t, 3> maximum = caps.max_workgroup_count;
-    return caps.is_cpu() && s.m > 8 && s.k > 0 && s.k % 4 == 0 && whole_words && ceil_div(s.n, 64) <= maximum[0] &&
-           ceil_div(s.m, 16) <= maximum[1] && s.batches() <= maximum[2];
+    return caps.is_cpu() && has_many_rows(call) && s.k > 0 && s.k % 4 == 0 && whole_words &&
+           ceil_div(s.n, 64) <= maximum[0] && ceil_div(s.m, 16) <= maximum[1] && s.batches() <= maximum[2];
 }
 
 LaunchPlan launch_gemm_cpu(const OpCall& call, const Caps& caps) {

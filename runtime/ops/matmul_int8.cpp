@@ -39,9 +39,10 @@ LaunchPlan after_rounding(const OpCall& call, const Caps& caps, LaunchPlan plan)
 bool fits_int8_rows(const OpCall& call, const Caps& caps) {
     return fits_int8_weights(call) && fits_quantized_rows(call, caps);
 }
-// One row is bound by reading weights, which its rounding only delays.
+// One row is bound by reading weights, which its rounding only delays. Where one row is not rounded and results may not
+// depend on their number, several are not either.
 bool int8_rows_profitable(const OpCall& call, const Caps& caps) {
-    return caps.integer_dot_accelerated && matmul_sizes(call).m > 1;
+    return caps.integer_dot_accelerated && matmul_sizes(call).m > 1 && !call.attrs.flag("any_rows");
 }
 LaunchPlan launch_int8_rows(const OpCall& call, const Caps& caps) {
     return after_rounding(call, caps, quantized_by_subgroup(call, caps, "matmul_int8_rows", 4));

@@ -57,9 +57,11 @@ LaunchPlan launch_plain(const OpCall& call, const Caps& caps) {
     return l;
 }
 
+bool has_many_rows(const OpCall& call) { return matmul_sizes(call).m > 8 && !call.attrs.flag("any_rows"); }
+
 bool has_few_rows(const OpCall& call) {
     const MatmulSizes s = matmul_sizes(call);
-    return s.m >= 1 && s.m <= 8 && s.batches() == 1 && s.k > 0 && call.attrs.flag("transpose_b") &&
+    return s.m >= 1 && !has_many_rows(call) && s.batches() == 1 && s.k > 0 && call.attrs.flag("transpose_b") &&
            !call.attrs.flag("transpose_a");
 }
 

@@ -57,7 +57,10 @@ struct TileSize {
 LaunchPlan launch_tiles(const OpCall& call, const Caps& caps, const char* shader, std::vector<std::uint32_t> constants,
                         const TileSize& tile, std::uint32_t subgroup_size = 0);
 
-/// 1 to 8 rows, b stored as [n, k]: bound by reading b once.
+/// More than 8 rows. With the attribute `any_rows` the kernels of few rows take any number: what they make of a row
+/// does not depend on the others.
+bool has_many_rows(const OpCall& call);
+/// Few rows, b stored as [n, k]: bound by reading b once.
 bool has_few_rows(const OpCall& call);
 bool fits_gemv_cpu(const OpCall& call, const Caps& caps);
 LaunchPlan launch_gemv_cpu(const OpCall& call, const Caps& caps);

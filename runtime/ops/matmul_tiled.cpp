@@ -73,7 +73,8 @@ LaunchPlan launch_tiles(const OpCall& call, const Caps& caps, const char* shader
 
 bool fits_tiled(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
-    return workgroup_size(caps) == 256 && s.m > 8 && fits_grid(tile_grid(s, small.rows(), small.cols()), caps);
+    return workgroup_size(caps) == 256 && has_many_rows(call) &&
+           fits_grid(tile_grid(s, small.rows(), small.cols()), caps);
 }
 
 LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {

@@ -49,8 +49,9 @@ struct Generator::State {
             });
         } else {
             const std::vector<std::int32_t>& there = session.tokens();
-            const auto same = std::ranges::mismatch(there, ids).in1 - there.begin();
-            if (same == 0) session.restart(sampling);  // sets the sampling, too
+            auto same = std::ranges::mismatch(there, ids).in1 - there.begin();
+            if (same == std::ssize(ids) && same > 0) --same;  // at least one is appended, so that all count as given
+            if (same == 0) session.restart(sampling);         // sets the sampling, too
             session.rewind(same);
             session.append(ids.subspan(static_cast<std::size_t>(same)));
         }

@@ -37,7 +37,7 @@ Graph session_graph(const Model& model, const SessionOptions& options, std::int6
 
 // Operands may be rounded in all sessions but those of f32, and not where attention is recorded: weights are recomputed
 // from the q, k and log-sum-exp that the kernel used.
-CompileOptions PlanCache::compile_options() const {
+CompileOptions PlanCache::compile_options(const PlanKey& key) const {
     const bool rounds = options_.precision != Precision::f32 && !options_.record_attention.every &&
                         options_.record_attention.layers.empty();
     return {.fuse = options_.fuse,
@@ -45,6 +45,9 @@ CompileOptions PlanCache::compile_options() const {
             .guard = options_.guard,
             .f16_operands = rounds,
             .int8_operands = rounds && options_.precision == Precision::int8,
+            .stability = !options_.is_stable()           ? Stability::none
+                         : key.rows == 1 && !key.encoder ? Stability::rows
+                                                         : Stability::cache,
             .submission_seconds = options_.submission_seconds};
 }
 
@@ -54,8 +57,9 @@ Plan& PlanCache::get(const PlanKey& key) {
         return *plans_.front().plan;
     }
     if (plans_.size() >= max_plans) plans_.pop_back();  // its memory first
-    plans_.push_front({key, std::make_unique<Plan>(PlanAccess::make(session_graph(model_, options_, context_, key),
-                                                                    model_.device(), compile_options(), bindings_))});
+    plans_.push_front(
+        {key, std::make_unique<Plan>(PlanAccess::make(session_graph(model_, options_, context_, key), model_.device(),
+                                                      compile_options(key), bindings_))});
     return *plans_.front().plan;
 }
 

@@ -52,7 +52,7 @@ public:
     std::uint64_t arena_bytes() const;
 
 private:
-    CompileOptions compile_options() const;
+    CompileOptions compile_options(const PlanKey& key) const;
 
     const Model& model_;
     const SessionOptions& options_;

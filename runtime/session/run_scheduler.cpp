@@ -19,6 +19,7 @@ namespace {
 
 // Up to about so many rows a run takes a GPU as long as one row: it waits for the weights.
 constexpr std::int64_t small_run = 128;
+constexpr std::int64_t stable_chunk = 128;
 constexpr std::int64_t max_rows = 16384;  // of an encoder's run
 constexpr int run_ahead = 2;              // generated tokens submitted before the first of them is read
 constexpr int both_segments[] = {model_names::body, model_names::head};
@@ -56,9 +57,10 @@ std::int64_t encoder_lanes(std::int64_t rows, std::int64_t wanted, std::int64_t 
 }
 
 PromptRun next_prompt_run(std::span<const std::int64_t> waiting, const RunShapes& shapes) {
-    PromptRun run{.rows = shapes.rows(std::ranges::max(waiting)), .slots = {}, .counts = {}, .lanes = {}};
+    const auto longest = static_cast<std::size_t>(std::ranges::max_element(waiting) - waiting.begin());
+    PromptRun run{.rows = shapes.rows(longest, waiting[longest]), .slots = {}, .counts = {}, .lanes = {}};
     for (std::size_t slot = 0; slot < waiting.size(); ++slot)
-        if (waiting[slot] > 0 && shapes.rows(waiting[slot]) == run.rows) run.slots.push_back(slot);
+        if (waiting[slot] > 0 && shapes.rows(slot, waiting[slot]) == run.rows) run.slots.push_back(slot);
     const auto lanes = static_cast<std::size_t>(shapes.lanes(run.rows, std::ssize(run.slots)));
     if (run.slots.size() > lanes) run.slots.resize(lanes);
     for (const std::size_t slot : run.slots) run.counts.push_back(std::min(waiting[slot], run.rows));
@@ -99,25 +101,50 @@ std::int64_t RunScheduler::encoder_rows_for(std::int64_t tokens) {
     return size;
 }
 
-// The smallest size that holds all that waits, unless most of it would be padding. An encoder's first tokens see the
-// last: it has one run.
+// The smallest size that holds all that waits, unless most of it would be padding. Of a stable session as many rows as
+// the prompt has left of a chunk, whatever its padding: the runs of a prompt depend on its length alone. An encoder's
+// first tokens see the last: it has one run.
 std::int64_t RunScheduler::rows_for(std::int64_t waiting) const {
     if (config_.is_vision()) return context_;
     if (config_.kind == ModelKind::encoder) return encoder_rows_for(waiting);
+    const bool stable = options_.is_stable();
     std::int64_t best = 1;
     for (const std::int64_t size : chunk_sizes) {
-        if (size > options_.largest_chunk) break;
-        if (size >= waiting) return size < 2 * waiting || best == 1 ? size : best;
+        if (size > options_.largest_chunk || (stable && size > stable_chunk)) break;
+        if (size >= waiting) return stable || size < 2 * waiting || best == 1 ? size : best;
         best = size;
     }
     return best;
 }
 
+// Of a stable session one for a run of a prompt, and as many as there are for draws.
+std::int64_t RunScheduler::lanes_for(std::int64_t rows) const {
+    return options_.is_stable() && rows > 1 ? 1 : decoder_lanes(rows, all());
+}
+
+// Drawn tokens of a stable session never run as a prompt does.
 RunShapes RunScheduler::shapes() const {
-    const auto lanes = [this](std::int64_t rows, std::int64_t wanted) {
-        return config_.kind == ModelKind::encoder ? encoder_lanes(rows, wanted, all()) : decoder_lanes(rows, all());
+    const bool encoder = config_.kind == ModelKind::encoder;
+    const auto rows = [this, encoder](std::size_t slot, std::int64_t waiting) {
+        const SequenceState& s = sequences_[slot];
+        return options_.is_stable() && !encoder && s.processed >= s.prompt ? 1 : rows_for(waiting);
     };
-    return {.rows = [this](std::int64_t waiting) { return rows_for(waiting); }, .lanes = lanes};
+    const auto lanes = [this, encoder](std::int64_t each, std::int64_t wanted) {
+        return encoder && !options_.is_stable() ? encoder_lanes(each, wanted, all()) : lanes_for(each);
+    };
+    return {.rows = rows, .lanes = lanes};
+}
+
+// How many tokens of a sequence wait; of a stable one also those of the prompt that share a chunk with them, which the
+// statistics count once.
+std::int64_t RunScheduler::take_waiting(std::size_t slot) {
+    SequenceState& s = sequences_[slot];
+    if (options_.is_stable() && config_.kind != ModelKind::encoder && s.processed < s.prompt) {
+        const std::int64_t again = s.processed % rows_for(stable_chunk);
+        if (config_.kind != ModelKind::encoder_decoder) stats_.prompt_tokens -= again;
+        s.go_back(s.processed - again);
+    }
+    return s.waiting();
 }
 
 void RunScheduler::settle() { gpu::wait(states_.device(), last_); }
@@ -288,7 +315,7 @@ void RunScheduler::run_lost(std::span<const std::size_t> slots) {
         std::vector<std::int64_t> left(sequences_.size());
         for (const std::size_t slot : slots)
             if (const ChunkRun next = sequences_[slot].next_lost(); next.rows == longest.rows) left[slot] = next.count;
-        run_waiting(left, {.rows = [&](std::int64_t) { return longest.rows; }, .lanes = shapes().lanes});
+        run_waiting(left, {.rows = [&](std::size_t, std::int64_t) { return longest.rows; }, .lanes = shapes().lanes});
     }
     for (const std::size_t slot : slots) sequences_[slot].lost = 0;
 }
@@ -298,7 +325,7 @@ void RunScheduler::run_tokens() {
     std::vector<std::int64_t> left;
     for (SequenceState& s : sequences_) {
         if (s.waiting() > 0 && config_.kind == ModelKind::encoder) s.forget_results();  // all of it waits
-        left.push_back(s.waiting());
+        left.push_back(take_waiting(left.size()));
     }
     if (std::ranges::max(left) > 0) run_waiting(left, shapes());
 }
@@ -371,7 +398,7 @@ void RunScheduler::begin_draws() {
     for (const std::size_t slot : begin) {
         SequenceState& s = sequences_[slot];
         if (s.waiting() == 0) s.processed = s.redraw_from;  // all have run: the last ones again, to draw
-        left[slot] = s.waiting();
+        left[slot] = take_waiting(slot);
         s.tokens.reserve(static_cast<std::size_t>(context_));  // no token that is drawn allocates
         s.types.reserve(s.tokens.capacity());
     }
@@ -427,9 +454,9 @@ std::vector<float> RunScheduler::next_logits(std::size_t slot) {
         run_sources_of(left);
     }
     run_lost(std::span(&slot, 1));
-    left[slot] = s.waiting();
     if (options_.inspect) {
-        if (s.waiting() > 0) run_waiting(left, shapes());
+        left[slot] = take_waiting(slot);
+        if (left[slot] > 0) run_waiting(left, shapes());
         return {s.results.logits.end() - config_.vocab, s.results.logits.end()};
     }
     settle();
@@ -450,7 +477,7 @@ std::vector<float> RunScheduler::logits_of_prompt(std::size_t slot) {
     SequenceState& s = sequences_[slot];
     if (s.waiting() == 0) s.processed = s.redraw_from;
     std::vector<std::int64_t> left(sequences_.size());
-    left[slot] = s.waiting();
+    left[slot] = take_waiting(slot);
     const std::vector<PromptRun> runs = prompt_runs(left, shapes());
     compile_for(runs);
     write_slot(slot, left[slot], true);
@@ -510,8 +537,8 @@ void RunScheduler::run_sources() {
 
 // In one run each: an encoder's first tokens see the last.
 void RunScheduler::run_sources_of(const std::vector<std::int64_t>& left) {
-    const RunShapes shapes{.rows = encoder_rows_for,
-                           .lanes = [this](std::int64_t rows, std::int64_t) { return decoder_lanes(rows, all()); }};
+    const RunShapes shapes{.rows = [](std::size_t, std::int64_t tokens) { return encoder_rows_for(tokens); },
+                           .lanes = [this](std::int64_t rows, std::int64_t) { return lanes_for(rows); }};
     for (const PromptRun& run : prompt_runs(left, shapes)) {
         throw_if_interrupted();
         run_source(run);

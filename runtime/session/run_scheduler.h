@@ -1,7 +1,9 @@
 // Which runs come next: prompts in chunks, all sequences together when tokens are drawn, draws ahead of the host.
 //
 // The results of a sequence do not depend on the other sequences, to the last bit: decoder runs with the same number of
-// rows always have the same number of lanes, so they use the same kernels.
+// rows always have the same number of lanes, so they use the same kernels. SessionOptions::stable extends this to
+// batches of any size and to any history: row i of a prompt is row i % 128 of a run of 128 rows and one lane, whatever
+// has run before, and draws use kernels that do not depend on the number of lanes (Stability::rows).
 #pragma once
 
 #include <functional>
@@ -30,8 +32,8 @@ std::int64_t encoder_lanes(std::int64_t rows, std::int64_t wanted, std::int64_t 
 
 /// How sequences are put together in runs.
 struct RunShapes {
-    /// Rows of the run that so many tokens need first.
-    std::function<std::int64_t(std::int64_t waiting)> rows;
+    /// Rows of the run that so many tokens of a sequence need first.
+    std::function<std::int64_t(std::size_t slot, std::int64_t waiting)> rows;
     /// Lanes of a run with so many rows when `wanted` sequences need it.
     std::function<std::int64_t(std::int64_t rows, std::int64_t wanted)> lanes;
 };
@@ -83,6 +85,8 @@ public:
 
 private:
     RunShapes shapes() const;
+    std::int64_t lanes_for(std::int64_t rows) const;
+    std::int64_t take_waiting(std::size_t slot);
     std::int64_t all() const { return std::ssize(sequences_); }
     double filled(std::span<const std::size_t> slots, std::int64_t more) const;
     void set_lanes(const std::vector<std::size_t>& lanes, const std::vector<bool>& held);

@@ -30,7 +30,25 @@ void SequenceState::forget_results() {
     clear_all(results.hidden);
     clear_all(results.router);
     processed = lost = 0;
+    prompt = size();
     ++forgotten;
+}
+
+void SequenceState::forget_drawn() {
+    if (processed <= prompt) return;
+    go_back(prompt);
+    ++forgotten;
+}
+
+void SequenceState::go_back(std::int64_t count) {
+    processed = std::min(processed, count);
+    forget_chunks(processed);
+    const auto keep = [&](std::vector<float>& rows, std::int64_t width) {
+        if (!rows.empty()) rows.resize(static_cast<std::size_t>(processed * width));
+    };
+    keep(results.logits, vocab_);
+    for (std::vector<float>& stream : results.hidden) keep(stream, width_);
+    for (std::vector<float>& stream : results.router) keep(stream, experts_);
 }
 
 void SequenceState::forget_source_results() { clear_all(results.source_hidden); }
@@ -49,9 +67,10 @@ void SequenceState::note_run(std::int64_t count, std::int64_t rows, bool draw) {
 }
 
 void SequenceState::lose() {
-    const std::int64_t had_run = std::max(processed, lost);
+    const std::int64_t had_run = std::max(processed, lost), given = prompt;
     forget_source_results();
     forget_results();
+    prompt = given;
     source_waits = !source.empty();
     if (!in_one_run_) lost = had_run;
 }
@@ -75,26 +94,23 @@ void SequenceState::restart() {
 }
 
 void SequenceState::truncate(std::int64_t count) {
-    if (count < size()) redraw_from = std::max<std::int64_t>(count - 1, 0);
+    if (count < size()) {
+        redraw_from = std::max<std::int64_t>(count - 1, 0);
+        prompt = count;
+    }
     tokens.resize(static_cast<std::size_t>(count));
     types.resize(tokens.size());
-    processed = std::min(processed, count);
+    go_back(count);
     lost = std::min(lost, count);
-    forget_chunks(count);
     ++forgotten;
     ended = false;
-    const auto keep = [&](std::vector<float>& rows, std::int64_t width) {
-        if (!rows.empty()) rows.resize(static_cast<std::size_t>(processed * width));
-    };
-    keep(results.logits, vocab_);
-    for (std::vector<float>& stream : results.hidden) keep(stream, width_);
-    for (std::vector<float>& stream : results.router) keep(stream, experts_);
 }
 
 void SequenceState::append(std::span<const std::int32_t> ids, std::span<const std::int32_t> more_types) {
     tokens.insert(tokens.end(), ids.begin(), ids.end());
     types.insert(types.end(), more_types.begin(), more_types.end());
     types.resize(tokens.size());
+    prompt = size();
     ended = false;
 }
 

@@ -23,6 +23,7 @@ public:
 
     Sampling sampling;
     std::vector<std::int32_t> tokens, types;
+    std::int64_t prompt = 0;       ///< tokens that were given; those after them were drawn
     std::int64_t processed = 0;    ///< tokens whose keys are in the cache
     std::int64_t redraw_from = 0;  ///< where the run begins that has to run again to draw, when no token waits
     std::int64_t lost = 0;         ///< tokens that had run on a device that was lost, until they have run again
@@ -50,7 +51,11 @@ public:
     void forget_results();
     /// Forgets what has run of the source.
     void forget_source_results();
-    /// Removes the tokens from position `count` on, with their results.
+    /// Forgets what has run of the drawn tokens; they wait again.
+    void forget_drawn();
+    /// Forgets what has run from token `count` on; it waits again.
+    void go_back(std::int64_t count);
+    /// Removes the tokens from position `count` on, with their results. Those that stay count as given, unless all do.
     void truncate(std::int64_t count);
     void append(std::span<const std::int32_t> ids, std::span<const std::int32_t> types);
 

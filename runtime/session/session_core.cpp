@@ -244,6 +244,7 @@ void SessionCore::append(std::size_t index, std::span<const std::int32_t> ids, s
     check_room(sequences[index].tokens.size(), ids.size());
     if (ids.empty()) return;
     runs.changed(index);
+    if (options.is_stable()) sequences[index].forget_drawn();
     sequences[index].append(ids, types);
 }
 
@@ -255,6 +256,7 @@ void SessionCore::rewind(std::size_t index, std::int64_t count) {
         throw usage_error(model.info().name + " takes whole images: it cannot go back into one");
     runs.changed(index);
     replay.reset();
+    if (options.is_stable() && count < s.size()) s.forget_drawn();
     s.truncate(count);
     if (is_encoder()) s.forget_results();
 }

@@ -1,4 +1,4 @@
-// matmul for 1 to 8 rows on devices whose lanes are those of a CPU's vectors, b stored as [n, k]:
+// matmul for few rows on devices whose lanes are those of a CPU's vectors, b stored as [n, k]:
 //   c[row, col] = activation(alpha sum_k a[row, k] b[col, k] + bias[col]) + beta residual[row, col].
 //
 // Bound by reading b once. A workgroup, one subgroup, walks along COLS rows of b at a time, a round of 8 k for each
@@ -72,10 +72,10 @@ float whole_sum(float parts[LANES]) {
 }
 
 void main() {
-    uint col0 = workgroup_index() * COLS;
+    uint col0 = workgroup_index() * COLS, row0 = gl_WorkGroupID.z * ROWS;
     if (col0 >= p.n) return;
     uint64_t a[ROWS], b[COLS];
-    [[unroll]] for (uint r = 0u; r < ROWS; ++r) a[r] = address_of(p.a, A_TYPE, uint64_t(min(r, p.m - 1u)) * p.k);
+    [[unroll]] for (uint r = 0u; r < ROWS; ++r) a[r] = address_of(p.a, A_TYPE, uint64_t(min(row0 + r, p.m - 1u)) * p.k);
     [[unroll]] for (uint c = 0u; c < COLS; ++c) b[c] = packUint2x32(p.b) + min(col0 + c, p.n - 1u) * bytes_of(B_TYPE, p.k);
     float sums[CELLS];
     [[unroll]] for (uint cell = 0u; cell < CELLS; ++cell) sums[cell] = 0.0;
@@ -101,7 +101,7 @@ void main() {
         float parts[LANES];
         [[unroll]] for (uint l = 0u; l < LANES; ++l) parts[l] = sums[first + l];
         float sum = whole_sum(parts);
-        uint row = (first + lane) / COLS, col = col0 + (first + lane) % COLS;
+        uint row = row0 + (first + lane) / COLS, col = col0 + (first + lane) % COLS;
         if (row < p.m && col < p.n) store(p.c, A_TYPE, row * p.n + col, epilogue(sum, 0u, row, col));
     }
 }

@@ -367,6 +367,7 @@ TEST_CASE("what Ctrl-C cut off goes on as if nothing had been", "[batch][session
     const std::vector<Ids> prompts = prompts_for(model);
     SessionOptions options = exact(false);
     options.precision = Precision::f16;
+    options.stable = GENERATE(false, true);
     const auto begun = [&] {
         auto batch = std::make_unique<Batch>(model, 3, options);
         for (std::size_t i = 0; i < 3; ++i) (*batch)[static_cast<std::int64_t>(i)].restart(samplings()[i]);

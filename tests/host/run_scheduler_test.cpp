@@ -10,13 +10,15 @@ namespace {
 
 using SlotList = std::vector<std::size_t>;
 
-std::int64_t eight(std::int64_t waiting) { return waiting > 1 ? 8 : 1; }  // chunks of 8, then of what is left
-std::int64_t whole(std::int64_t waiting) { return waiting > 1 ? 512 : 1; }
+std::int64_t eight(std::size_t, std::int64_t waiting) {
+    return waiting > 1 ? 8 : 1;
+}  // chunks of 8, then of what is left
+std::int64_t whole(std::size_t, std::int64_t waiting) { return waiting > 1 ? 512 : 1; }
 
-RunShapes decoder_shapes(std::int64_t (*rows)(std::int64_t), std::int64_t sequences) {
+RunShapes decoder_shapes(std::int64_t (*rows)(std::size_t, std::int64_t), std::int64_t sequences) {
     return {rows, [=](std::int64_t each, std::int64_t) { return decoder_lanes(each, sequences); }};
 }
-RunShapes encoder_shapes(std::int64_t (*rows)(std::int64_t), std::int64_t sequences) {
+RunShapes encoder_shapes(std::int64_t (*rows)(std::size_t, std::int64_t), std::int64_t sequences) {
     return {rows, [=](std::int64_t each, std::int64_t wanted) { return encoder_lanes(each, wanted, sequences); }};
 }
 
@@ -49,9 +51,9 @@ TEST_CASE("lanes of a decoder's run depend on its rows only, an encoder's waste 
     CHECK((decoder_lanes(1, 6) == 6 && decoder_lanes(8, 6) == 6 && decoder_lanes(8, 60) == 16));
     CHECK((decoder_lanes(32, 60) == 4 && decoder_lanes(512, 60) == 1));
     CHECK((encoder_lanes(8, 1, 6) == 1 && encoder_lanes(8, 3, 6) == 4 && encoder_lanes(8, 5, 6) == 6));
-    const auto many = [](std::int64_t) { return std::int64_t{8192}; };
+    const auto many = [](std::size_t, std::int64_t) { return std::int64_t{8192}; };
     CHECK(next_prompt_run(std::vector<std::int64_t>(8, 9), encoder_shapes(many, 8)).slots.size() == 2);
-    const auto huge = [](std::int64_t) { return std::int64_t{65536}; };
+    const auto huge = [](std::size_t, std::int64_t) { return std::int64_t{65536}; };
     CHECK(next_prompt_run(std::vector<std::int64_t>(8, 9), encoder_shapes(huge, 8)).slots.size() == 1);
     const PromptRun three = next_prompt_run(std::vector<std::int64_t>{3, 4, 5, 1}, encoder_shapes(eight, 4));
     CHECK((three.slots == SlotList{0, 1, 2} && three.lanes.size() == 4));
@@ -69,6 +71,15 @@ TEST_CASE("a sequence keeps the results of the tokens that it keeps", "[session]
     s.truncate(2);
     CHECK((s.processed == 2 && s.forgotten == 1 && s.results.logits.size() == 6));
     CHECK(s.results.hidden.back().size() == 4);
+    CHECK(s.prompt == 2);
+    s.tokens.push_back(8), s.types.push_back(0);  // drawn
+    s.processed = 3;
+    s.truncate(3);
+    CHECK((s.prompt == 2 && s.processed == 3));  // all stays as it is
+    s.forget_drawn();
+    CHECK((s.processed == 2 && s.waiting() == 1));
+    s.append(std::vector<std::int32_t>{1}, {});
+    CHECK(s.prompt == 4);
     s.sampling.seed = 9;
     s.restart();
     CHECK((s.tokens.empty() && s.waiting() == 0 && s.results.logits.empty() && s.sampling.seed == 9));

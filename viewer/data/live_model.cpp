@@ -37,6 +37,7 @@ SessionOptions session_options(const LiveOptions& o) {
     return {.context = o.context,
             .max_context = o.max_default_context,
             .precision = o.precision,
+            .stable = o.stable,
             .record_attention = RecordAttention::all(),
             .largest_chunk = o.largest_chunk,
             .submission_seconds = o.submission_seconds};

@@ -68,6 +68,7 @@ struct LiveOptions {
     std::int64_t context = 0;
     std::int64_t max_default_context = 32768;
     Precision precision = Precision::f16;
+    bool stable = false;               ///< SessionOptions::stable
     std::int64_t largest_chunk = 128;  ///< of a prompt, in tokens, between two versions
     /// Longest submission in seconds, so that frames get their turn on the queue (4 ms: four per frame).
     double submission_seconds = 0.004;
