@@ -5,7 +5,7 @@
 prompt="garden his her her saw and box upon put Mia key time to"
 
 # text_of OPTIONS…: what follows on the prompt, which is the first of several.
-text_of() { "$program" run -q --json -p "$prompt" -p Once -n 12 --seed 5 "$@" | sed -n '1s/.*"text":"\([^"]*\)".*/\1/p'; }
+text_of() { "$program" run -q -p "$prompt" -p Once -n 12 --seed 5 "$@" | sed -n 2p; }
 
 printf '%s\n' "$prompt" "Once upon a time" "The dog" "A red key" "Mia put the key in the" "Tom" "One day the old cat" \
     "In the garden there was a" "The baker and the boy" "She saw" "He" >prompts
@@ -14,7 +14,8 @@ for options in "--stable" "--precision f32" "--stable --weights q8" "--stable --
     alone=$("$program" run -q -p "$prompt" -n 12 --seed 5 "${words[@]}")
     check "$options: a text" test -n "$alone"
     check "$options: beside another" test "$(text_of "${words[@]}")" = "$alone"
-    check "$options: in another context" test "$("$program" run -q -p "$prompt" -n 12 --seed 5 --ctx 40 "${words[@]}")" = "$alone"
+    "$program" run -q -p "$prompt" -n 12 --seed 5 --ctx 40 "${words[@]}" >narrow
+    check "$options: in another context" test "$(<narrow)" = "$alone"
     for together in 1 3 16; do
         "$program" run -q --prompts prompts -n 12 --seed 5 --batch "$together" "${words[@]}" >"by-$together"
         check "$options: --batch $together" cmp -s by-1 "by-$together"
@@ -22,9 +23,9 @@ for options in "--stable" "--precision f32" "--stable --weights q8" "--stable --
     check "$options: first of many" test "$(sed -n 2p by-16)" = "$alone"
 done
 
-# The second turn of a chat depends on its tokens, not on whether they are kept from the first.
-printf 'The dog\n/reset\nThe dog\n' | "$program" chat -q --template chatml -n 8 --stable --json >turns 2>err || fail "chat: $(<err)"
-check "a chat repeats after /reset" test "$(sed -n '1s/.*"reply":\("[^"]*"\).*/\1/p' turns)" = "$(sed -n '2s/.*"reply":\("[^"]*"\).*/\1/p' turns)"
+printf 'The dog\n/reset\nThe dog\n' | "$program" chat -q --template chatml -n 8 --stable --json >turns 2>err ||
+    fail "chat: $(<err)"
+check "a chat repeats after /reset" test "$(head -n 1 turns | grep -o '"reply":.*"ending"')" = "$(tail -n 1 turns | grep -o '"reply":.*"ending"')"
 
 "$program" inspect -q -p "The dog" --json --precision f16 >json
 check "inspect says that it is not" grep -q '"stable": *false' json
