@@ -23,17 +23,14 @@ std::string case_text(const Outcome& o) {
 
 double ratio(const CaseResult& result) { return result.worst / std::max(result.allowed, 1e-300); }
 
-// JSON has no infinity, which is the error of a NaN.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json outcome_json(const Outcome& o) {
     Json object = {{"op", o.op},
                    {"case", o.test},
                    {"types", o.types},
                    {"kernel", o.kernel},
                    {"passed", o.passed()},
-                   {"error", number(o.result.worst)},
-                   {"allowed", number(o.result.allowed)}};
+                   {"error", number_or_null(o.result.worst)},
+                   {"allowed", number_or_null(o.result.allowed)}};
     if (!o.part.empty()) object["part"] = o.part;
     if (!o.passed()) object["message"] = o.result.message, object["rerun"] = o.rerun;
     return object;

@@ -46,7 +46,7 @@ void print_result(const NodeDump& dump, const ReplayedResult& result) {
     }
 }
 
-void print_text(const Device& device, const NodeDump& dump, const DumpReplay& replay) {
+void print_replay(const Device& device, const NodeDump& dump, const DumpReplay& replay) {
     print_line("{}: {}, kernel {}, on {}", without_controls(dump.node), dump.call.op->name, replay.kernel,
                device.caps().name);
     if (!dump.finding.empty()) print_line("found   {}", without_controls(dump.finding));
@@ -56,27 +56,26 @@ void print_text(const Device& device, const NodeDump& dump, const DumpReplay& re
 
 // ---- JSON -----------------------------------------------------------------------------------------------------------
 
-// JSON has neither NaN nor infinity.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json result_json(const NodeDump& dump, const ReplayedResult& result) {
     const auto error = [](const Comparison& c) {
-        return Json{
-            {"passed", c.passed}, {"wrong", c.wrong}, {"error", number(c.worst)}, {"allowed", number(c.allowed)}};
+        return Json{{"passed", c.passed},
+                    {"wrong", c.wrong},
+                    {"error", number_or_null(c.worst)},
+                    {"allowed", number_or_null(c.allowed)}};
     };
     const auto element = [&](const WrongElement& e) {
         return Json{{"position", position_text(result.want.type.shape, e.index)},
-                    {"here", number(result.here[e.index])},
-                    {"dumped", number(result.dumped[e.index])},
-                    {"expected", number(e.want)},
-                    {"allowed", number(e.allowed)}};
+                    {"here", number_or_null(result.here[e.index])},
+                    {"dumped", number_or_null(result.dumped[e.index])},
+                    {"expected", number_or_null(e.want)},
+                    {"allowed", number_or_null(e.allowed)}};
     };
     return {{"name", result.name},         {"type", result.want.type.text()},
             {"here", error(result.error)}, {"dumped", error(result.dumped_error)},
             {"changed", result.changed},   {"elements", json_list(shown_elements(dump, result), element)}};
 }
 
-void print_json(const Device& device, const NodeDump& dump, const DumpReplay& replay) {
+void print_replay_json(const Device& device, const NodeDump& dump, const DumpReplay& replay) {
     write_json({{"schema_version", 1},
                 {"node", dump.node},
                 {"op", dump.call.op->name},
@@ -92,7 +91,7 @@ void run(const ReplayCommand& o) {
     const NodeDump dump = read_dump(o.folder);
     const Device device = open_device();
     const DumpReplay replay = replay_dump(device, dump, o.options);
-    (o.json ? print_json : print_text)(device, dump, replay);
+    (o.json ? print_replay_json : print_replay)(device, dump, replay);
     if (!replay.passed()) set_exit_code(exit_code(ErrorKind::accuracy));
 }
 

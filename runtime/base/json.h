@@ -23,6 +23,9 @@ using Json = nlohmann::json;
 /// Deeper than any model file. A limit is needed because copying or printing a tree takes a stack frame per level.
 inline constexpr int json_max_depth = 100;
 
+/// JSON has neither infinity nor NaN.
+inline Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
 /// At most `max_bytes` of a text, cut between characters.
 inline std::string cut_short(const std::string& text, std::size_t max_bytes) {
     if (text.size() <= max_bytes) return text;

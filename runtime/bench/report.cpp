@@ -26,9 +26,6 @@ std::string date_now() {
     return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
-// JSON has neither infinity nor NaN.
-Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 // Keys in the order in which they are added.
 using OrderedJson = nlohmann::ordered_json;
 

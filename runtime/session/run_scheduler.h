@@ -2,8 +2,8 @@
 //
 // The results of a sequence do not depend on the other sequences, to the last bit: decoder runs with the same number of
 // rows always have the same number of lanes, so they use the same kernels. SessionOptions::stable extends this to
-// batches of any size and to any history: row i of a prompt is row i % 128 of a run of 128 rows and one lane, whatever
-// has run before, and draws use kernels that do not depend on the number of lanes (Stability::rows).
+// batches of any size and to any history: row i of a prompt is row i % 128 of a run of one lane, whose rows depend on
+// the prompt's length alone, and draws use kernels that do not depend on the number of lanes (Stability::rows).
 #pragma once
 
 #include <functional>

@@ -19,7 +19,7 @@ std::string size_text(const ModelInfo& info) {
     return format("{} layers × {} heads", info.layers, info.heads);
 }
 
-std::string value_text(const Ui& ui, std::size_t head) {
+std::string statistic_text(const Ui& ui, std::size_t head) {
     if (head >= ui.heads.size()) return "–";
     const double value = ui.heads[head][ui.state.statistic];
     return std::isnan(value) ? "–" : format("{:.3g}", value);
@@ -203,7 +203,7 @@ void draw_head_map(const Ui& ui) {
         if (!is_pointed_at(cell.inset(-cells.gap / 2))) continue;
         outline(cell.inset(-1), ui.palette.strong, 1, ui.px(2));
         ImGui::SetTooltip("%s\n%s %s", head_name(head).c_str(), shown_name(ui.state.statistic, ui.run.live).c_str(),
-                          value_text(ui, *order[i]).c_str());
+                          statistic_text(ui, *order[i]).c_str());
         if (ImGui::IsMouseClicked(0)) {
             ui.state.head = head;
             forget_misfits(ui.state, ui.at, ui.focus.head.kind, head.kind);

@@ -18,7 +18,8 @@ std::string weight_name(const Modifiers& m) {
 
 std::string value_text(float value, const Modifiers& modifiers) {
     if (value == 0) return "0";
-    return modifiers.over_expected || modifiers.value_weighted ? format("{:.4g}", value) : format("{:.5f}", value);
+    if (modifiers.over_expected || modifiers.value_weighted) return format("{:.4g}", value);
+    return std::abs(value) < 1e-3f ? format("{:.3g}", value) : format("{:.5f}", value);
 }
 
 std::optional<float> shown_weight(const FrameData& frame, const Modifiers& modifiers, std::int64_t query,
