@@ -144,8 +144,7 @@ void print_what_next(const Page& page, const std::vector<std::string>& files) {
     };
     suggest("vantage demo -p \"The dog chased the birds. They\"",
             "then replace They by It: the same head attends to another word");
-    suggest("vantage demo -p \"The red cup is small. Mia said: The red\"",
-            "an induction head, which copies");
+    suggest("vantage demo -p \"The red cup is small. Mia said: The red\"", "an induction head, which copies");
     suggest("vantage inspect -p \"The keys to the cabinet\" --png heads", "all heads, with their statistics");
 }
 
