@@ -77,15 +77,15 @@ TEST_CASE("the cell panel follows the modifiers of the map", "[view][window][onc
 TEST_CASE("a cell that covers several weights is pooled in the cell panel, too", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;
-    std::vector<std::int32_t> ids(200);
+    std::vector<std::int32_t> ids(250);
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(3 + i * i % 61);
     ViewState state{.max_tokens = 0};
     state.head = HeadId{1, 0};
-    PanelsShown s(opened, state, {.text = {}, .ids = ids}, {.scale = 2.0f});  // a small map
+    PanelsShown s(opened, state, {.text = {}, .ids = ids}, {.scale = 3.0f});  // a small map
     const auto& frame = [&]() -> const FrameData& { return *s.viewer.runs().front().frame; };
     static_cast<void>(s.window.screenshot());
     REQUIRE(frame().map.level > 0);
-    const std::vector<float> p = attention_of(s.live, *state.head, 200, 200);
+    const std::vector<float> p = attention_of(s.live, *state.head, 250, 250);
     point_at(s, 120, 31);
     const Cell cell = s.viewer.at().cell().value();
     const std::int64_t size = std::int64_t{1} << frame().map.level, row = cell.first / size * size,
@@ -94,8 +94,8 @@ TEST_CASE("a cell that covers several weights is pooled in the cell panel, too",
         double sum = 0, largest = 0;
         for (std::int64_t i = row; i < row + size; ++i)
             for (std::int64_t j = column; j < column + size; ++j) {
-                sum += static_cast<double>(at(p, i * 200 + j)) / static_cast<double>(size);
-                largest = std::max(largest, static_cast<double>(at(p, i * 200 + j)));
+                sum += static_cast<double>(at(p, i * 250 + j)) / static_cast<double>(size);
+                largest = std::max(largest, static_cast<double>(at(p, i * 250 + j)));
             }
         s.user.settle();
         const auto part = pooled_part(frame(), cell.first, cell.second);

@@ -303,7 +303,7 @@ TEST_CASE("a window is closed while a prompt is being read", "[view][window][onc
                                               }});
         LiveModel& live = model.live;
         std::string prompt;
-        for (int i = 0; i < 60; ++i) prompt += "Mia put the red cup on the table. ";
+        for (int i = 0; i < 25; ++i) prompt += "Mia put the red cup on the table. ";
         live.start({.text = prompt}, {}, 100);
         Window window(opened.device, live, {}, {.width = 480, .height = 360});
         model.gate.allow();

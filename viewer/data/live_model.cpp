@@ -287,11 +287,12 @@ std::int64_t LiveModel::State::run_chunk() {
     const auto left = std::ssize(unread) - static_cast<std::int64_t>(next_unread);
     const std::int64_t size = is_encoder() || left == 0 ? left : std::min(session.chunk(left), left);
     if (size > 0) read_chunk(size);
-    if (!reads() && to_write > 0) return write_token();
-    rerun = true;  // unless it runs
-    session.run();
+    const bool writes = !reads() && to_write > 0;
+    rerun = rerun || !writes;  // unless it runs
+    if (!writes) session.run();
+    const std::int64_t rows = writes ? write_token() : std::ssize(session.tokens());
     rerun = false;
-    return std::ssize(session.tokens());
+    return rows;
 }
 
 // A chunk is interrupted by a command that ends the run; a token is not.
