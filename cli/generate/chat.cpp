@@ -98,7 +98,6 @@ void converse(Conversation& conversation, const ChatOptions& o, bool terminal) {
 }
 
 void chat(const CLI::App& command, ChatOptions& o) {
-    let_interrupt_end(false);  // it ends a reply
     LoadedModel model(o.generation.recover);
     o.generation.generator.session.profile = profiling();
     o.generation.generator.reload = model.reloader();
@@ -110,6 +109,7 @@ void chat(const CLI::App& command, ChatOptions& o) {
     if (terminal && !common().quiet)
         std::fprintf(stderr, "%s on %s; /help lists commands\n", model->info().name.c_str(),
                      model->device().caps().name.c_str());
+    let_interrupt_end(false);  // it ends a reply
     converse(conversation, o, terminal);
     note_dispatches(model->device(), conversation.take_timings());
 }

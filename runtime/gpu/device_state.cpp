@@ -210,6 +210,7 @@ void DeviceState::lose(std::string_view cause) noexcept {
     try {
         const std::lock_guard lock(lost_mutex_);
         if (!queue.lost) lost_by_ = cause;
+        queue.lost = true;             // within the lock: another thread must not name another cause
     } catch (const std::exception&) {  // no memory for the cause
     }
     queue.lost = true;

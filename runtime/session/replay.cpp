@@ -85,8 +85,12 @@ void throw_not_finite(const Model& model, const SessionOptions& options, const R
                                        found->kernel, found->message)
                               : std::string();
     if (found && !options.dump.empty()) {
-        found->dump(options.dump);
-        place += format("; dumped to {}", options.dump);
+        try {
+            found->dump(options.dump);
+            place += format("; dumped to {}", options.dump);
+        } catch (const Error& error) {
+            place += format("; not dumped: {}", error.what());
+        }
     }
     const char* advice = options.precision == Precision::f32 ? "check the model's weights"
                                                              : "try precision f32, and check the model's weights";

@@ -35,14 +35,15 @@ void SequenceState::forget_results() {
 }
 
 void SequenceState::forget_drawn() {
-    if (processed <= prompt) return;
+    if (std::max(processed, lost) <= prompt) return;
     go_back(prompt);
     ++forgotten;
 }
 
 void SequenceState::go_back(std::int64_t count) {
     processed = std::min(processed, count);
-    forget_chunks(processed);
+    lost = std::min(lost, count);
+    forget_chunks(std::max(processed, lost));
     const auto keep = [&](std::vector<float>& rows, std::int64_t width) {
         if (!rows.empty()) rows.resize(static_cast<std::size_t>(processed * width));
     };
@@ -101,7 +102,6 @@ void SequenceState::truncate(std::int64_t count) {
     tokens.resize(static_cast<std::size_t>(count));
     types.resize(tokens.size());
     go_back(count);
-    lost = std::min(lost, count);
     ++forgotten;
     ended = false;
 }

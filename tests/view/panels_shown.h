@@ -66,10 +66,11 @@ struct PanelsShown {
     Window window;
     Viewer& viewer;
     User user;
-    PanelsShown(const Opened& opened, const ViewState& state, LivePrompt prompt, WindowOptions options = {})
+    PanelsShown(const Opened& opened, const ViewState& state, LivePrompt prompt, WindowOptions options = {},
+                int width = 1200, int height = 760)
         : live(opened.model, {.precision = Precision::f32, .on_version = WindowSystem::wake}),
           window(opened.device, started(live, state, std::move(prompt)), state,
-                 (options.width = 1200, options.height = 760, options.frozen = true, options)),
+                 (options.width = width, options.height = height, options.frozen = true, options)),
           viewer(window.viewer()),
           user(window) {
         user.until_ended();

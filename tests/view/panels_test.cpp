@@ -216,7 +216,7 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
     CHECK(viewer.runs().a().version.run == run + 1);
     CHECK(viewer.state().prompt == "Tom took the");
     s.user.press(GLFW_KEY_TAB, GLFW_MOD_SHIFT);
-    CHECK(viewer.at().area == Area::length);
+    CHECK(viewer.at().area == Area::speed);
     s.user.press(GLFW_KEY_ESCAPE);
     CHECK_FALSE(viewer.at().area.has_value());
     s.user.press(GLFW_KEY_L, GLFW_MOD_CONTROL);

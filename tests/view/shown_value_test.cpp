@@ -81,7 +81,7 @@ TEST_CASE("a cell that covers several weights is pooled in the cell panel, too",
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(3 + i * i % 61);
     ViewState state{.max_tokens = 0};
     state.head = HeadId{1, 0};
-    PanelsShown s(opened, state, {.text = {}, .ids = ids}, {.scale = 3.0f});  // a small map
+    PanelsShown s(opened, state, {.text = {}, .ids = ids}, {}, 640, 480);  // a small map
     const auto& frame = [&]() -> const FrameData& { return *s.viewer.runs().front().frame; };
     static_cast<void>(s.window.screenshot());
     REQUIRE(frame().map.level > 0);

@@ -1,5 +1,6 @@
 #include "viewer/data/comparison.h"
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/session/model_access.h"
 
 #include <algorithm>
@@ -54,7 +55,11 @@ void RunComparison::teach(const RunNow& a) {
         if (is_encoder_decoder ? a.tokens.source_ids.empty() : a.version.rows == 0) return;
         taught_run_ = a.version.run;
         taught_ = is_encoder_decoder ? a.version.prompt_tokens : a.version.rows;
-        start_b({.ids = is_encoder_decoder ? a.tokens.source_ids : ids(0)}, 0);
+        try {
+            start_b({.ids = is_encoder_decoder ? a.tokens.source_ids : ids(0)}, 0);
+        } catch (const Error& error) {  // B cannot read A's text: it stays empty
+            if (error.kind() != ErrorKind::usage) throw;
+        }
     }
     if (a.version.rows <= taught_) return;
     b_.read_on(ids(taught_));

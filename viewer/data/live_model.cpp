@@ -473,6 +473,10 @@ void LiveModel::step() {
     state_->command([s = state_.get()] {
         s->paused = true, ++s->steps;
         if (s->is_encoder()) return;  // it only reads
+        {
+            const std::lock_guard lock(s->mutex);
+            s->version.stopped = false;
+        }
         if (!s->reads() && s->to_write == 0) s->note_command();
         s->to_write = std::max<std::int64_t>(s->to_write, 1);
     });

@@ -69,6 +69,18 @@ std::optional<float> weight_in(const Ui& ui, bool of_b, const Modifiers& modifie
     return shown_weight(*frame, modifiers, *query, *key);
 }
 
+/// Its weight without modifiers, once it has been read: what is known of other cells has the map's modifiers.
+std::optional<float> plain_weight_in(const Ui& ui, bool of_b, std::int64_t row, std::int64_t column) {
+    const FrameData* frame = ui.focus.two->frames[of_b ? 1 : 0];
+    const SideSlots& slots = ui.focus.two->comparison.slots(of_b);
+    const auto query = slots.rows_of(ui.focus.head.kind).token(row),
+               key = slots.keys_of(ui.focus.head.kind).token(column);
+    if (frame == nullptr || !frame->reading || frame->reading->head != ui.focus.head ||
+        query != frame->reading->query || key != frame->reading->key)
+        return std::nullopt;
+    return frame->reading->weight;
+}
+
 /// The weights of both runs as their maps show them, then without modifiers.
 void show_both(const Ui& ui, Lines& lines, std::int64_t row, std::int64_t column) {
     const Modifiers& shown = ui.state.modifiers;
@@ -77,15 +89,18 @@ void show_both(const Ui& ui, Lines& lines, std::int64_t row, std::int64_t column
         return weight ? value_text(*weight, modifiers) : std::string("–");
     };
     const auto a = weight_in(ui, false, shown, row, column), b = weight_in(ui, true, shown, row, column);
-    const std::string change = a && b ? format("{:+.5f}", *b - *a) : "–";
+    const auto signed_text = [&](float c) {
+        return c == 0 ? std::string("0") : (c < 0 ? "−" : "+") + value_text(std::abs(c), shown);
+    };
+    const std::string change = a && b ? signed_text(*b - *a) : "–";
     const bool difference = ui.focus.two->shown == ShownRuns::difference;
     if (difference) lines.line("shown: B − A", change, true);
     lines.line(name + " in A", text(a, shown), !difference);
     lines.line(name + " in B", text(b, shown), !difference);
     if (!difference) lines.line("B − A", change, true);
     if (!shown.any()) return;
-    lines.line("p in A", text(weight_in(ui, false, {}, row, column), {}));
-    lines.line("p in B", text(weight_in(ui, true, {}, row, column), {}));
+    lines.line("p in A", text(plain_weight_in(ui, false, row, column), {}));
+    lines.line("p in B", text(plain_weight_in(ui, true, row, column), {}));
 }
 
 /// The value that the map shows, where it is not the weight; then the weight.

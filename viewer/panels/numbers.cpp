@@ -46,7 +46,7 @@ void draw_numbers(const Ui& ui) {
     std::string what = "mean over rows";
     if (info.kv_heads > 0 && info.kv_heads != info.heads)
         what = format("KV head {}", ui.focus.head.head / (info.heads / info.kv_heads));
-    if (i < ui.heads.size() && std::isnan(ui.heads[i][HeadStatistic::entropy])) what = "counted from row 4 on";
+    if (ui.run.frame->causal && ui.run.frame->rows < 4) what = "counted from row 4 on";
     float y = heading(ui, box, short_name(ui.focus.head), what);
     explain_number(ui, {box.x, box.y, box.wide, y - box.y}, "mean over rows");
     const float high = ui.fonts.regular.size + ui.px(8);

@@ -70,7 +70,7 @@ void draw_lines(const Ui& ui, const TextBlock& keys, const TextBlock& queries, I
 
 /// Scrolls to a new query by whole lines, unless the mouse is in the text.
 void show_query(const Ui& ui, const TextBlock& queries, float above, std::int64_t query) {
-    if (query == ui.at.shown_query || !queries.has(query) || ui.at.token) return;
+    if (query == ui.at.shown_query || !queries.has(query) || is_pointed_at(ui.layout.tokens)) return;
     const Box box = queries.box(query);
     const float line = ui.px(text_line), y = above + box.y, top = ImGui::GetScrollY(), high = ImGui::GetWindowHeight();
     if (y < top || y + box.high > top + high) ImGui::SetScrollY(std::max(0.0f, y + line - high));

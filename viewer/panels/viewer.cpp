@@ -195,7 +195,11 @@ void Viewer::run_prompt() {
     state_.rows.reset();
     state_.part.reset();
     state_.pins.clear();
-    runs_.start_second(wanted);
+    try {
+        runs_.start_second(wanted);
+    } catch (const Error& error) {
+        say(std::string("B: ") + error.what());
+    }
     at_.picked.reset();
     touch();
 }
