@@ -207,7 +207,7 @@ std::vector<std::uint32_t> read_module(const std::string& path) {
     const std::string bytes = read_file(path, max_module_bytes);
     constexpr std::uint32_t magic = 0x07230203;
     std::vector<std::uint32_t> words(bytes.size() / 4);
-    std::memcpy(words.data(), bytes.data(), 4 * words.size());
+    if (!words.empty()) std::memcpy(words.data(), bytes.data(), 4 * words.size());
     if (bytes.size() % 4 != 0 || words.size() < 5 || words[0] != magic)
         throw bad_file_error("{}: no SPIR-V module, which begins with 0x07230203", path);
     return words;

@@ -26,7 +26,8 @@ sanitized() {
     cmake --build --preset "$1" --target "${@:2}"
 }
 address() {
-    sanitized asan vantage_tests_device && VANTAGE_DEVICE=name:llvmpipe build/asan/vantage_tests_device </dev/null
+    sanitized asan vantage_tests_device || return 1
+    ASAN_OPTIONS=$asan_with_driver VANTAGE_DEVICE=name:llvmpipe build/asan/vantage_tests_device </dev/null
 }
 thread() {
     local code=0
