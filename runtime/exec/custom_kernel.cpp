@@ -132,7 +132,7 @@ CustomKernel CustomKernel::spirv(const std::string& name, std::span<const std::u
 
 CustomKernel CustomKernel::spirv(const std::string& name, std::span<const std::byte> bytes, KernelLayout layout) {
     std::vector<std::uint32_t> words(bytes.size() / 4);
-    if (bytes.size() % 4 == 0) std::memcpy(words.data(), bytes.data(), bytes.size());
+    if (!bytes.empty() && bytes.size() % 4 == 0) std::memcpy(words.data(), bytes.data(), bytes.size());
     return spirv(name, words, std::move(layout));
 }
 
