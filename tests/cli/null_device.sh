@@ -28,12 +28,14 @@ export NULL_DEVICE_COUNT=$scratch/calls
 unset VANTAGE_VALIDATE
 gives "" "${run[@]}"
 total=$(awk '$1 == "any" { print $2 }' calls)
-read -ra functions <<<"$(awk '$3 == "result" { printf "%s ", $1 }' calls)"
+# Loader 1.3.239 may crash in vkEnumeratePhysicalDevices, where it sorts them, when this call of its own fails.
+of_the_loader=vkEnumerateDeviceExtensionProperties
+read -ra functions <<<"$(awk -v no=$of_the_loader '$3 == "result" && $1 != no { printf "%s ", $1 }' calls)"
 check "calls are counted: ${#functions[@]} functions, $total calls" test "${#functions[@]}" -gt 15 -a "$total" -gt 500
 
 # Functions whose first failure may not matter: the loader calls them for itself, the allocator tries a smaller block,
 # the file with compiled pipelines is not written, or the wait was only to free a buffer.
-tolerated=" vkEnumerateInstanceVersion vkEnumerateDeviceExtensionProperties vkAllocateMemory vkMapMemory
+tolerated=" vkEnumerateInstanceVersion vkAllocateMemory vkMapMemory
 vkGetPipelineCacheData vkWaitSemaphores "
 
 # failing FAULT CODES: with this fault the program ends with one of the codes; 0 without a message, others with a line.
