@@ -102,13 +102,13 @@ std::pair<std::vector<std::int32_t>, std::vector<float>> two_turns(Reloaded& on,
 
 }  // namespace
 
-TEST_CASE("a generator goes on to the bit wherever its device is lost", "[recover]") {
+TEST_CASE("a generator goes on to the bit wherever its device is lost", "[recover][once]") {
     const Precision precision = GENERATE(Precision::f32, Precision::f16);
     Reloaded on(folder_of("gpt2"));
     lose_at_each_submission(on, [&] { return two_turns(on, precision); });
 }
 
-TEST_CASE("prompts of a batch go on to the bit wherever their device is lost", "[recover]") {
+TEST_CASE("prompts of a batch go on to the bit wherever their device is lost", "[recover][once]") {
     Reloaded on(folder_of("llama"));
     lose_at_each_submission(on, [&] {
         const GeneratorOptions options{.max_tokens = 6, .reload = on.reload()};
@@ -121,7 +121,7 @@ TEST_CASE("prompts of a batch go on to the bit wherever their device is lost", "
     });
 }
 
-TEST_CASE("a session of an encoder–decoder goes on to the bit wherever its device is lost", "[recover]") {
+TEST_CASE("a session of an encoder–decoder goes on to the bit wherever its device is lost", "[recover][once]") {
     Reloaded on(folder_of("t5"));
     lose_at_each_submission(on, [&] {
         const SessionOptions options{.context = 32, .precision = Precision::f32};
@@ -142,7 +142,7 @@ TEST_CASE("a session of an encoder–decoder goes on to the bit wherever its dev
     });
 }
 
-TEST_CASE("a second loss before another token ends a text, and a session may be recovered later", "[recover]") {
+TEST_CASE("a second loss before another token ends a text, and a session may be recovered later", "[recover][once]") {
     Reloaded on(folder_of("gpt2"));
     const SessionOptions options{.context = 32, .precision = Precision::f32, .record_attention = {.layers = {1}}};
     Session session(on.model(), options);
@@ -176,7 +176,7 @@ TEST_CASE("a second loss before another token ends a text, and a session may be 
     CHECK(reloads == 1);
 }
 
-TEST_CASE("an encoder runs again after a recovery", "[recover]") {
+TEST_CASE("an encoder runs again after a recovery", "[recover][once]") {
     Reloaded on(folder_of("bert"));
     Session session(on.model(), {.precision = Precision::f32});
     session.append(some_ids(7, 90));
