@@ -1,4 +1,4 @@
-// The model of a command on its device, and both anew where the device is lost (--recover).
+// The model of a command on its device. Both are opened again when the device is lost (--recover).
 #pragma once
 
 #include <functional>

@@ -119,12 +119,12 @@ struct SessionOptions {
     /// Upper bound for the context that the session chooses when `context` is 0; 0 = none.
     std::int64_t max_context = 0;
     Precision precision = Precision::f16;
-    /// What a sequence computes depends on its own tokens, how they are drawn and these options alone, to the last bit:
-    /// not on the other sequences of a batch and their number, not on `context`, and not on what ran before. Prompts
-    /// run in chunks that begin at multiples of 128 tokens (or of `largest_chunk`, where that is less), one sequence at
-    /// a time; drawn tokens run in kernels that treat each row as if it were alone; and when tokens are appended or
-    /// removed, the drawn ones that stay run again, as part of the prompt. Sessions of f32 are always stable. In others
-    /// it is an option, because it costs speed (docs/models.md).
+    /// The results of a sequence depend only on its own tokens, its sampling and these options, to the last bit: not on
+    /// the other sequences of a batch, not on `context`, and not on what ran before. Prompts run in chunks that begin
+    /// at multiples of 128 tokens (of 32, 8 or 1 where `largest_chunk` is smaller), one sequence at a time. Generated
+    /// tokens run in kernels that compute each row as if it were alone. When tokens are appended or removed, the
+    /// generated tokens that remain run again, as part of the prompt. Sessions of f32 are always stable. For other
+    /// precisions it is an option, because it costs speed (docs/models.md).
     bool stable = false;
     /// Layers whose queries are kept, so that attention() needs no replay. Throws usage for a layer that the model does
     /// not have.
@@ -182,9 +182,9 @@ struct SessionMemory {
 /// One sequence: its tokens and results. A Session is one; a Batch holds several that run together.
 ///
 /// Threads: a Session or a Batch, with all its sequences, belongs to one thread at a time; a call from a second thread
-/// during another throws usage; only `context` and `model` may be called at any time. Sessions of one Model may run in
-/// many threads. A moved-from object throws usage. Calls that run a model throw accuracy, naming the first node, when
-/// logits are NaN or +inf or all -inf, or other results are not finite.
+/// during another throws usage. Only `context` and `model` may be called at any time, except during `recover`. Sessions
+/// of one Model may run in many threads. A moved-from object throws usage. Calls that run a model throw accuracy,
+/// naming the first node, when logits are NaN or +inf or all -inf, or other results are not finite.
 class Sequence {
 public:
     /// Forgets the sequence, and keeps how tokens are drawn.
@@ -201,8 +201,8 @@ public:
     void append(std::span<const std::int32_t> ids, std::span<const std::int32_t> types = {});
     /// Adds a text; special tokens are added to an empty sequence only. Throws also as Model::tokenizer.
     void append(std::string_view text);
-    /// Forgets the tokens from position `count` on. Those before it need not run again, except an encoder's. Throws
-    /// usage for more than there are.
+    /// Forgets the tokens from position `count` on. Those before it need not run again, except an encoder's and, in a
+    /// stable session, generated tokens and the last partial chunk. Throws usage for more than there are.
     void rewind(std::int64_t count);
     /// Ends the sequence: no more tokens are drawn until `append`, `rewind` or `restart`.
     void end();
@@ -214,7 +214,8 @@ public:
     const std::vector<std::int32_t>& source_tokens() const;
     /// Tokens that have run: their keys and values are in the cache.
     std::int64_t processed() const;
-    /// Increases whenever results are forgotten: by restart, rewind, mask_heads, and by an encoder's next run.
+    /// Increases whenever results are forgotten: by restart, rewind, mask_heads, by an encoder's next run, and in a
+    /// stable session by tokens that are appended to generated tokens.
     std::uint64_t forgotten() const;
     /// Tokens that fit.
     std::int64_t context() const;
@@ -224,8 +225,8 @@ public:
 
     /// The logits that the next token is drawn from, [vocab]; runs what waits of this sequence, and nothing of others.
     /// Tokens that are drawn later stay the same to the last bit: without SessionOptions::inspect, `next` runs the last
-    /// chunk again. If tokens are appended in between, they run in a chunk of their own and may round differently.
-    /// Throws usage for an encoder and an empty sequence, and as Plan::run.
+    /// chunk again. If tokens are appended in between, they run in a chunk of their own and may round differently,
+    /// except in a stable session. Throws usage for an encoder and an empty sequence, and as Plan::run.
     Array next_logits();
     /// The n most probable next tokens, the most probable first: softmax of next_logits(), before any sampling.
     std::vector<TokenProbability> top(std::int64_t n);
@@ -292,9 +293,8 @@ public:
     /// same model, loaded on a device that works. (The lost weights are freed when no Model and no session has them.)
     /// Tokens, options and statistics stay. Tokens that had run run again at once, in runs of as many rows as before:
     /// with the same device and driver, all that follows is the same to the last bit. What an encoder had computed is
-    /// forgotten until it runs again. Throws as `reload`, the constructor and Plan::run; without a model
-    /// the session throws device_lost until a recovery succeeds. References that the session gave out end, and so does
-    /// an AttentionFeed of it.
+    /// forgotten until it runs again. Throws as `reload`, the constructor and Plan::run. Until a recovery succeeds, all
+    /// calls throw device_lost. References that the session returned, and an AttentionFeed of it, become invalid.
     void recover(const std::function<Model()>& reload);
     /// Draws the next token. Nothing when the sequence has ended: after an end token (which is returned first), or when
     /// the context is full. Throws usage when there is nothing to continue, and as Plan::run.

@@ -1,7 +1,7 @@
 // Opt-in: for programs that bring a Vulkan device of their own, or share Vantage's. Needs the Vulkan headers;
 // everything else of the API does not.
 //
-// Threads: any, for all functions. Whoever uses the queue holds lock_queue() meanwhile.
+// Threads: any, for all functions. Hold lock_queue() while you use the queue.
 // Errors: as said below. A call that throws takes no ownership.
 #pragma once
 

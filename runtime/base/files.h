@@ -65,8 +65,8 @@ void write_file(const std::string& path, const std::string& text);
 /// Throws if write_file would: call it before a long computation whose result goes to `path`.
 void require_writable(const std::string& path);
 
-/// Writes the files of a folder together: they go to a folder beside it, which `finish` moves to `path`, so that a
-/// reader never sees a part of them. Without `finish` it is deleted. Folders above `path` are created.
+/// Writes a folder of files in one step: files go to a temporary folder beside `path`, and `finish` renames it. A
+/// reader never sees a part of them. Without `finish` the temporary folder is deleted. Parent folders are created.
 class FolderWriter : NotCopied {
 public:
     explicit FolderWriter(const std::string& path);

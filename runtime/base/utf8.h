@@ -22,8 +22,8 @@ Utf8Step utf8_step(std::string_view bytes, std::size_t at);
 
 /// Replaces each maximal broken sequence by one U+FFFD, as the Unicode standard recommends.
 std::string repair_utf8(std::string_view bytes);
-/// The text as a terminal may show it, whoever wrote it: characters that control the terminal or override the direction
-/// of text, and bytes that are not UTF-8, become \x1b. Those in `kept`, such as "\n\t", stay.
+/// Untrusted text, safe to show on a terminal. Control characters, overrides of the direction of text, and bytes that
+/// are not UTF-8 become escapes such as \x1b. Characters in `kept`, such as "\n\t", are unchanged.
 std::string escape_controls(std::string_view text, std::string_view kept = {});
 bool is_utf8(std::string_view bytes);
 

@@ -136,7 +136,7 @@ Attrs read_options(const JsonFields& fields) {
     return attrs;
 }
 
-/// The call, whose results are those that the op's own rules give: they check the operands and options, too.
+/// The call. The op's own rules check its operands and options, and give the types of its results.
 OpCall read_call(const JsonFields& fields) {
     OpCall call{.op = find_op(fields.text("op"))};
     if (call.op == nullptr) fields.fail("op", "an op of this version of Vantage");
@@ -159,7 +159,7 @@ OpCall read_call(const JsonFields& fields) {
     for (std::size_t i = 0; same && i < call.outputs.size(); ++i)
         same = read_type(fields.element("results", i)) == call.outputs[i];
     if (!same)
-        fields.fail("results", "those that the operands give: " +
+        fields.fail("results", "the types that the operands give: " +
                                    join(call.outputs, ", ", [](const TensorType& type) { return type.text(); }));
     return call;
 }

@@ -95,7 +95,7 @@ struct Plan::State {
     std::vector<int> scheduled_nodes() const;
     /// A node's call and launches, without operands and results.
     NodeDump describe(int node) const;
-    /// Operands before the node runs: all, or only those that it overwrites.
+    /// Which operands to copy before the node runs: all, or only those that it overwrites.
     enum class Kept : std::uint8_t { all, overwritten };
     void keep_inputs(NodeDump& dump, int node, Kept kept) const;
     void keep_results(NodeDump& dump, int node) const;

@@ -55,7 +55,7 @@ public:
     void forget_drawn();
     /// Forgets what has run from token `count` on; it waits again.
     void go_back(std::int64_t count);
-    /// Removes the tokens from position `count` on, with their results. Those that stay count as given, unless all do.
+    /// Removes the tokens from position `count` on, with their results. If it removes any, the others count as given.
     void truncate(std::int64_t count);
     void append(std::span<const std::int32_t> ids, std::span<const std::int32_t> types);
 
