@@ -27,10 +27,9 @@ Json system_json() {
 }
 
 Json device_json(const Device& device) {
-    Caps caps = device.caps();
-    caps.uuid = {};  // the identity of one device of its kind
+    const Caps& caps = device.caps();
     Json object = Json::parse(caps_to_json(caps));
-    object.erase("uuid");
+    object.erase("uuid");  // the identity of one device of its kind
     object["extensions"] = device.state().parts.extensions;
     object["quirks"] = gpu::quirks_here(caps).reasons;
     object["memory_available"] = device.memory_available();

@@ -22,7 +22,6 @@ struct Column {
     bool right;
     std::function<std::string(const HeadRow&)> text;
     std::function<double(const HeadRow&)> share = {};  ///< 0 to 1: the background colour; optional
-    int width_with_gap() const { return 1 + width; }
 
     std::string aligned(const std::string& cell) const {
         return right ? align_right(cell, width) : align_left(cell, width);
@@ -103,7 +102,7 @@ constexpr int table_margin = 1, min_link = 18;  // columns: before the table, an
 
 int width_of(const std::vector<Column>& columns) {
     int width = table_margin;
-    for (const Column& column : columns) width += column.width_with_gap();
+    for (const Column& column : columns) width += 1 + column.width;  // with the gap before it
     return width;
 }
 

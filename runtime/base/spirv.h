@@ -17,6 +17,9 @@ struct SpirvModule {
     std::span<const std::uint32_t> code;
 };
 
+/// Whether these words can be a SPIR-V module: its header is there, and begins with 0x07230203.
+inline bool is_spirv(std::span<const std::uint32_t> words) { return words.size() >= 5 && words[0] == 0x07230203; }
+
 /// All modules of this build, sorted by name.
 std::span<const SpirvModule> spirv_modules();
 /// The module of that name, or null when it is not in this build (see `BuildFacts::left_out`).

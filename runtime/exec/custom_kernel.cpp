@@ -15,7 +15,6 @@ namespace vantage {
 
 namespace {
 
-constexpr std::uint32_t spirv_magic = 0x07230203;
 constexpr std::size_t max_push_bytes = 128;
 
 struct Registry {
@@ -71,7 +70,7 @@ std::size_t count_of(const KernelLayout& layout, Operand::Kind kind) {
 }
 
 void require_spirv(const std::string& name, std::span<const std::uint32_t> words) {
-    if (words.size() < 5 || words[0] != spirv_magic)
+    if (!is_spirv(words))
         throw usage_error("kernel " + name + ": the bytes are no SPIR-V module, which begins with 0x07230203");
 }
 

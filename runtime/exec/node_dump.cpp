@@ -6,6 +6,7 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/base/json.h"
+#include "runtime/base/spirv.h"
 #include "runtime/base/version.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/ops/expert_linear.h"
@@ -205,10 +206,9 @@ DumpedLaunch read_launch(const JsonFields& fields) {
 
 std::vector<std::uint32_t> read_module(const std::string& path) {
     const std::string bytes = read_file(path, max_module_bytes);
-    constexpr std::uint32_t magic = 0x07230203;
     std::vector<std::uint32_t> words(bytes.size() / 4);
     if (!words.empty()) std::memcpy(words.data(), bytes.data(), 4 * words.size());
-    if (bytes.size() % 4 != 0 || words.size() < 5 || words[0] != magic)
+    if (bytes.size() % 4 != 0 || !is_spirv(words))
         throw bad_file_error("{}: no SPIR-V module, which begins with 0x07230203", path);
     return words;
 }

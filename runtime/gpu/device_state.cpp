@@ -207,13 +207,12 @@ std::uint64_t DeviceState::memory_available() const {
 }
 
 void DeviceState::lose(std::string_view cause) noexcept {
+    const std::lock_guard lock(lost_mutex_);
+    if (queue.lost.exchange(true)) return;
     try {
-        const std::lock_guard lock(lost_mutex_);
-        if (!queue.lost) lost_by_ = cause;
-        queue.lost = true;             // within the lock: another thread must not name another cause
-    } catch (const std::exception&) {  // no memory for the cause
+        lost_by_ = cause;
+    } catch (const std::bad_alloc&) {  // no memory for the cause
     }
-    queue.lost = true;
 }
 
 void DeviceState::lose_if_lost(VkResult result, const char* call) {

@@ -135,16 +135,20 @@ RunShapes RunScheduler::shapes() const {
     return {.rows = rows, .lanes = lanes};
 }
 
-// How many tokens of a sequence wait; of a stable one also those of the prompt that share a chunk with them, which the
-// statistics count once.
+// How many tokens of a sequence wait; of a stable one also those of the prompt that share a chunk with them.
 std::int64_t RunScheduler::take_waiting(std::size_t slot) {
     SequenceState& s = sequences_[slot];
-    if (options_.is_stable() && config_.kind != ModelKind::encoder && s.processed < s.prompt) {
-        const std::int64_t again = s.processed % rows_for(stable_chunk);
-        if (config_.kind != ModelKind::encoder_decoder) stats_.prompt_tokens -= again;
-        s.go_back(s.processed - again);
-    }
+    if (options_.is_stable() && config_.kind != ModelKind::encoder && s.processed < s.prompt)
+        s.go_back(s.processed - s.processed % rows_for(stable_chunk));
     return s.waiting();
+}
+
+// The last `count` tokens that ran belong to a prompt: the statistics count those that have not been counted. An
+// encoder–decoder's prompt is what the encoder has read.
+void RunScheduler::count_prompt(SequenceState& s, std::int64_t count) {
+    const std::int64_t first = std::max(s.processed - count, s.counted);
+    s.counted = std::max(s.counted, s.processed);
+    if (config_.kind != ModelKind::encoder_decoder) stats_.prompt_tokens += s.counted - first;
 }
 
 void RunScheduler::settle() { gpu::wait(states_.device(), last_); }
@@ -274,9 +278,8 @@ void RunScheduler::run_prompt(const PromptRun& run, bool draw) {
     // not when Ctrl-C came before all of it was submitted and collected
     for (std::size_t i = 0; i < run.slots.size(); ++i) {
         SequenceState& s = sequences_[run.slots[i]];
-        // an encoder–decoder's prompt is what the encoder has read
-        if (config_.kind != ModelKind::encoder_decoder && s.lost == 0) stats_.prompt_tokens += run.counts[i];
         s.note_run(run.counts[i], run.rows, draw);
+        count_prompt(s, run.counts[i]);
     }
     stats_.prompt_rows += std::ssize(run.lanes) * run.rows;
 }
@@ -483,7 +486,9 @@ std::vector<float> RunScheduler::logits_of_prompt(std::size_t slot) {
     write_slot(slot, left[slot], true);
     run_prompts(std::span(runs).first(runs.size() - 1), false);
     std::vector<float> logits = logits_of_last(slot, runs.back());
-    s.note_run(s.waiting(), runs.back().rows, true);
+    const std::int64_t last = s.waiting();
+    s.note_run(last, runs.back().rows, true);
+    count_prompt(s, last);
     return logits;
 }
 
@@ -523,7 +528,7 @@ void RunScheduler::run_source(const PromptRun& run) {
         }
         s.results.source_hidden = std::move(hidden);
         s.source_waits = false;
-        stats_.prompt_tokens += std::ssize(s.source);
+        if (!std::exchange(s.source_again, false)) stats_.prompt_tokens += std::ssize(s.source);
     }
     stats_.prompt_rows += std::ssize(run.lanes) * run.rows;
 }

@@ -87,6 +87,7 @@ private:
     RunShapes shapes() const;
     std::int64_t lanes_for(std::int64_t rows) const;
     std::int64_t take_waiting(std::size_t slot);
+    void count_prompt(SequenceState& s, std::int64_t count);
     std::int64_t all() const { return std::ssize(sequences_); }
     double filled(std::span<const std::size_t> slots, std::int64_t more) const;
     void set_lanes(const std::vector<std::size_t>& lanes, const std::vector<bool>& held);

@@ -29,7 +29,7 @@ void SequenceState::forget_results() {
         one->clear();
     clear_all(results.hidden);
     clear_all(results.router);
-    processed = lost = 0;
+    processed = lost = counted = 0;
     prompt = size();
     ++forgotten;
 }
@@ -68,10 +68,11 @@ void SequenceState::note_run(std::int64_t count, std::int64_t rows, bool draw) {
 }
 
 void SequenceState::lose() {
-    const std::int64_t had_run = std::max(processed, lost), given = prompt;
+    const std::int64_t had_run = std::max(processed, lost), given = prompt, in_statistics = counted;
     forget_source_results();
     forget_results();
-    prompt = given;
+    prompt = given, counted = in_statistics;
+    source_again = !source.empty() && !source_waits;
     source_waits = !source.empty();
     if (!in_one_run_) lost = had_run;
 }
@@ -89,7 +90,7 @@ void SequenceState::restart() {
     tokens.clear();
     types.clear();
     source.clear();
-    ended = source_waits = false;
+    ended = source_waits = source_again = false;
     forget_source_results();
     forget_results();
 }
@@ -102,6 +103,7 @@ void SequenceState::truncate(std::int64_t count) {
     tokens.resize(static_cast<std::size_t>(count));
     types.resize(tokens.size());
     go_back(count);
+    counted = std::min(counted, count);
     ++forgotten;
     ended = false;
 }

@@ -27,10 +27,12 @@ public:
     std::int64_t processed = 0;    ///< tokens whose keys are in the cache
     std::int64_t redraw_from = 0;  ///< where the run begins that has to run again to draw, when no token waits
     std::int64_t lost = 0;         ///< tokens that had run on a device that was lost, until they have run again
+    std::int64_t counted = 0;      ///< tokens whose run as part of a prompt is in the statistics
     std::uint64_t forgotten = 0;   ///< Sequence::forgotten
     bool ended = false;
     std::vector<std::int32_t> source;  ///< what the encoder of an encoder–decoder reads
     bool source_waits = false;         ///< it has not run yet
+    bool source_again = false;         ///< it has run, on a device that was lost
     /// Results of the rows that have run, row-major; hidden states and router logits by layer.
     struct Results {
         std::vector<float> logits, pooled, relation, last_hidden;

@@ -271,7 +271,7 @@ void SessionCore::set_source(std::size_t index, std::span<const std::int32_t> id
     SequenceState& s = sequences[index];
     restart(index, s.sampling);
     s.source.assign(ids.begin(), ids.end());
-    s.source_waits = true;
+    s.source_waits = true, s.source_again = false;
     const auto start = static_cast<std::int32_t>(config.start_token);
     append(index, std::span(&start, 1), {});
 }

@@ -138,7 +138,7 @@ TEST_CASE("a session of an encoder–decoder goes on to the bit wherever its dev
         session.restart(lively);
         survive([&] { session.set_source(some_ids(9, 90)); });
         for (int token = 0; token < 5; ++token) survive([&] { session.next(); });
-        return session.tokens();
+        return std::pair(session.tokens(), session.stats().prompt_tokens);
     });
 }
 

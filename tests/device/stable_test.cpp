@@ -190,6 +190,25 @@ TEST_CASE("logits of a stable session are those of its text, in whatever pieces 
     CHECK(logits({256, 270}, 1e-5) == whole);
 }
 
+TEST_CASE("a stable sequence that was recovered can be changed before it runs again", "[stable][recover]") {
+    const Model model = long_model(DType::f32);
+    const auto changed = [&](bool recovers, auto change) {
+        Batch batch(model, 1, stable_in(Precision::f32));
+        batch[0].append(some_ids(100, 300));
+        batch.generate(60);
+        if (recovers) batch.recover([&] { return model; });
+        change(batch[0]);
+        batch.generate(9);
+        return std::pair(Written{batch[0].tokens(), batch[0].next_logits().vector()}, batch.stats().prompt_tokens);
+    };
+    const auto append = [](Sequence& s) { s.append(some_ids(10, 300)); };
+    const auto rewind = [](Sequence& s) { s.rewind(130); };
+    const auto both = [](Sequence& s) { s.rewind(90), s.append(some_ids(50, 300)); };
+    CHECK(changed(true, append) == changed(false, append));
+    CHECK(changed(true, rewind) == changed(false, rewind));
+    CHECK(changed(true, both) == changed(false, both));
+}
+
 TEST_CASE("encoders are stable in batches", "[stable][batch]") {
     const Model model = Model::load(test_device(), oracle_models + "bert");
     const std::vector<std::string> texts{"a cat", "dogs", "the second text is somewhat longer than the first one",

@@ -155,7 +155,7 @@ TEST_CASE("tokenizer: bad WordPiece and Unigram models", "[tokenizer][bad]") {
     bad(R"("type": "Unigram", "vocab": [["a", -1]], "unk_id": 1)", {"\"model.unk_id\" is 1", "from 0 to 0"});
 }
 
-TEST_CASE("tokenizer: long words and hostile vocabularies take seconds at most", "[tokenizer][bad]") {
+TEST_CASE("tokenizer: long words and hostile vocabularies take seconds at most", "[tokenizer][bad][slow]") {
     const auto check = [](const Tokenizer& tokenizer, const std::string& text) {
         CAPTURE(text.size(), text.substr(0, 1));
         const double start = test::cpu_seconds();

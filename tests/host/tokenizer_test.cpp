@@ -367,7 +367,7 @@ TEST_CASE("stream decoder: random ids give the same text as decode", "[tokenizer
 
 // ---- size -----------------------------------------------------------------------------------------------------------
 
-TEST_CASE("tokenizer: a word of a megabyte takes seconds at most", "[tokenizer]") {
+TEST_CASE("tokenizer: a word of a megabyte takes seconds at most", "[tokenizer][slow]") {
     constexpr std::size_t size = test::long_text;
     std::string repeated;
     while (repeated.size() < size) repeated += "licensethe";

@@ -437,7 +437,8 @@ void LiveModel::start(LivePrompt prompt, const Sampling& sampling, std::int64_t 
 void LiveModel::set_speed(double tokens_per_second) {
     {
         const std::lock_guard lock(state_->mutex);
-        state_->speed = tokens_per_second;
+        constexpr double slowest = 0.01;
+        state_->speed = tokens_per_second > 0 ? std::max(tokens_per_second, slowest) : 0;
     }
     state_->heard.notify_one();
 }

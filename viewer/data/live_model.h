@@ -109,7 +109,7 @@ public:
     /// that the context does not hold; also as Model::tokenizer.
     void start(LivePrompt prompt, const Sampling& sampling, std::int64_t max_tokens);
     void stop();
-    /// Tokens per second at most; 0: no limit. Chunks of a prompt count as one.
+    /// Tokens per second at most, from 0.01; 0: no limit. Chunks of a prompt count as one.
     void set_speed(double tokens_per_second);
     void pause();
     void resume();

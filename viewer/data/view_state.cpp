@@ -347,6 +347,10 @@ const char* name_of(KeyAxis axis) { return word_for(axis_words, axis); }
 const char* name_of(Theme theme) { return word_for(theme_words, theme); }
 const char* name_of(HeadOrder order) { return word_for(order_words, order); }
 const char* name_of(ShownRuns shown) { return word_for(shown_words, shown); }
+const char* unit_of(const Modifiers& m) {
+    if (m.over_expected) return "× expected";
+    return m.value_weighted && !m.row_normalised ? "p·‖v‖" : "weight";
+}
 const char* word_of(HeadStatistic statistic) { return word_for(statistic_words, statistic); }
 
 const char* name_of(HeadStatistic statistic) {

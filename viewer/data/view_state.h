@@ -66,6 +66,9 @@ struct Modifiers {
     bool any() const { return *this != Modifiers{}; }
 };
 
+/// What the colour bar shows: "weight", "p·‖v‖" or "× expected".
+const char* unit_of(const Modifiers& modifiers);
+
 /// Titles of the map's axes, in the window and in files.
 inline constexpr const char *query_title = "query (attends)", *key_title = "key (attended to)",
                             *distance_title = "distance from query to key";

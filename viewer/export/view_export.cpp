@@ -167,7 +167,20 @@ std::vector<ViewSubject> ViewSubject::parts() const {
 ViewSubject ViewSubject::as_shown(ShownRuns shown) const {
     ViewSubject part = *this;
     part.state.shown = shown;
+    double& end = part.state.difference_max;
+    if (!part.difference() || end > 0) return part;
+    constexpr double smallest = 1e-6;
+    end = smallest;
+    for (std::int64_t r = 0; r < cells.rows; ++r)
+        for (std::int64_t c = 0; c < cells.columns; ++c)
+            if (!part.hidden(r, c)) end = std::max(end, static_cast<double>(std::abs(part.at(r, c))));
     return part;
+}
+
+bool ViewSubject::has_positions() const {
+    const bool plain = !second || (second->rows.a.plain() && second->rows.b.plain() && second->keys.a.plain() &&
+                                   second->keys.b.plain());
+    return plain && !tokens.seen;
 }
 
 ViewSubject ViewSubject::with_plain_labels() const {
@@ -231,11 +244,7 @@ std::vector<ScaleTick> ViewSubject::ticks() const {
 }
 
 std::string ViewSubject::bar_title() const {
-    const char* what = difference()                                                        ? "B − A"
-                       : state.modifiers.over_expected                                     ? "× expected"
-                       : state.modifiers.value_weighted && !state.modifiers.row_normalised ? "p·‖v‖"
-                                                                                           : "weight";
-    return format("{}, {} scale", what, name_of(state.scale));
+    return format("{}, {} scale", difference() ? "B − A" : unit_of(state.modifiers), name_of(state.scale));
 }
 
 ViewSubject subject_of(const LiveModel& live, ViewData& data, const FrameData& frame, const ViewState& state,

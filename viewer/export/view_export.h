@@ -45,10 +45,12 @@ struct ViewSubject {
     bool difference() const { return second && state.shown == ShownRuns::difference; }
     /// The maps that are drawn side by side: A and B for `both`.
     std::vector<ViewSubject> parts() const;
-    /// The same with one run, or the difference, of two.
+    /// The same with one run, or the difference, of two. The bar of a difference without an end gets the largest one.
     ViewSubject as_shown(ShownRuns shown) const;
     /// The same with labels as in the window: leading spaces are shown only where words are split.
     ViewSubject with_plain_labels() const;
+    /// Whether rows and keys are tokens by their positions in the text: not patches, and not slots of two texts.
+    bool has_positions() const;
     /// "A · f16 weights", "B − A …"; empty for one run.
     std::string part_name() const;
     /// "the", or "the … box" for several tokens; a distance on a relative axis.

@@ -57,7 +57,7 @@ function scaled(value, min) {
 const cells = document.createElement("canvas"); cells.width = Math.max(view.columns, 1); cells.height = Math.max(view.rows, 1);
 function use(which) {
   part = view.parts[which]; values = numbers(part.values);
-  lut = part.difference ? view.difference_colours : view.colours; max = part.difference ? view.max_difference : view.max;
+  lut = part.difference ? view.difference_colours : view.colours; max = part.max;
   const image = cells.getContext("2d").createImageData(cells.width, cells.height);
   for (let i = 0; i < values.length; ++i)
     if (!Number.isNaN(values[i])) image.data.set([...lut[place(values[i])], 255], 4 * i);
@@ -67,9 +67,13 @@ use(view.first);
 if (view.parts.length > 1)
   view.parts.forEach((one, i) => {
     const button = document.createElement("button"); button.textContent = one.name;
-    button.onclick = () => { use(i); draw(); }; document.getElementById("runs").append(button);
+    button.onclick = () => turn_to(i); document.getElementById("runs").append(button);
   });
-let zoom = 1, x = 0, y = 0, picked = null, drag = null;
+let zoom = 1, x = 0, y = 0, picked = null, drag = null, listed = view.rows - 1;
+function turn_to(which) {
+  use(which);
+  if (picked) pick(...picked); else { list_row(listed); draw(); }
+}
 const room = 130, beside = 110; // for labels and titles; for the colour bar
 function fit() {
   const wide = map.clientWidth - room - beside, high = map.clientHeight - room - 16;
@@ -78,7 +82,7 @@ function fit() {
 }
 // Where labels are missing in between they have their positions: then the words alone tell no place.
 function labels(names, first, size, write) {
-  const step = Math.max(1, Math.ceil(14 / size)), places = step > 1 && view.level === 0;
+  const step = Math.max(1, Math.ceil(14 / size)), places = step > 1 && view.level === 0 && view.positions;
   const label = i => places && first !== null ? `${names[i]}·${first + i}` : names[i];
   for (let i = 0; i < names.length; i += step) write(label(i), (i + 0.5) * size);
 }
@@ -121,18 +125,20 @@ function draw() {
 // The cells of a row that are largest.
 const make = name => document.createElement(name);
 function list_row(r) {
+  if (view.rows === 0 || view.columns === 0) return;
   const row = document.getElementById("row"), at = c => values[r * view.columns + c], head = make("h2");
   const largest = Array.from({ length: view.columns }, (_, c) => c).filter(c => !hidden(r, c))
     .sort((a, b) => Math.abs(at(b)) - Math.abs(at(a)))
     .filter((c, i, all) => at(c) !== 0 && Math.abs(at(c)) > Math.abs(at(all[0])) / 500).slice(0, 20);
-  head.textContent = `“${part.row_labels[r]}” ${view.first_row + r * 2 ** view.level} `
-    + (part.difference ? "changes most at" : "attends to");
+  const position = view.positions ? `${view.first_row + r * 2 ** view.level} ` : "";
+  head.textContent = `“${part.row_labels[r]}” ${position}` + (part.difference ? "changes most at" : "attends to");
+  listed = r;
   row.replaceChildren(head, ...largest.map(c => {
     const line = make("div"), bar = make("i"), name = make("span"), number = make("b");
-    const place = view.column_word === "key" && view.level === 0 ? `·${view.first_column + c}` : "";
+    const place = view.column_word === "key" && view.level === 0 && view.positions ? `·${view.first_column + c}` : "";
     bar.style.width = 100 * Math.min(1, Math.abs(at(c)) / Math.abs(at(largest[0]))) + "%";
     name.textContent = part.column_labels[c] + place;
-    number.textContent = at(c).toFixed(3); line.append(bar, name, number); return line;
+    number.textContent = Math.abs(at(c)) < 1e-3 ? at(c).toExponential(1) : at(c).toFixed(3); line.append(bar, name, number); return line;
   }));
 }
 function pick(r, c) {
@@ -158,11 +164,10 @@ onkeydown = e => {
   const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[e.key];
   if (e.key === "f" || e.key === "F") fit();
   const which = ["[", "]", "d"].indexOf(e.key);
-  if (which >= 0 && which < view.parts.length) { use(which); draw(); }
+  if (which >= 0 && which < view.parts.length) turn_to(which);
   if (step) { e.preventDefault(); pick((picked ?? [0, 0])[0] + step[0], (picked ?? [0, 0])[1] + step[1]); }
 };
-onresize = fit; fit();
-if (view.rows > 0 && view.columns > 0) list_row(view.rows - 1);
+onresize = draw; fit(); list_row(listed);
 </script></body></html>
 )HTML";
 
@@ -194,6 +199,7 @@ nlohmann::json part_data(const ViewSubject& s) {
             {"ticks", ticks},
             {"bar_title", s.bar_title()},
             {"difference", s.difference()},
+            {"max", s.difference() ? s.state.difference_max : s.state.range.max},
             {"row_labels", rows},
             {"column_labels", columns},
             {"values", base64(bytes_of(s))}};
@@ -222,7 +228,7 @@ nlohmann::json page_data(const ViewSubject& subject) {
                       : scale == AttentionScale::logarithmic ? "log"
                                                              : "sqrt"},
             {"min", s.state.range.min},
-            {"max", s.state.range.max},
+            {"positions", s.has_positions()},
             {"pooling", s.cells.level == 0 ? "weight" : name_of(s.state.pooling)},
             {"level", s.cells.level},
             {"rows", s.cells.rows},
@@ -234,7 +240,6 @@ nlohmann::json page_data(const ViewSubject& subject) {
             {"column_word", s.state.axis == KeyAxis::relative ? "distance" : "key"},
             {"colours", bytes_in(colours_of(s.state.colours, s.state.theme == Theme::dark))},
             {"difference_colours", bytes_in(difference_colours(s.state.theme == Theme::dark))},
-            {"max_difference", s.state.difference_max},
             {"first", first},
             {"parts", parts_of(s)}};
 }

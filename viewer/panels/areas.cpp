@@ -65,7 +65,7 @@ bool act_in_bar(Viewer& v, const Shortcut& s) {
     if (const Steps steps = steps_of(s); steps.down != 0)
         move_end(v, s.shift ? BarEnd::dark : BarEnd::bright, -steps.down);
     else if (s.key == Key::enter)
-        v.state().range = v.default_ends();
+        action_named("reset-range").run(v);
     else
         return false;
     return true;

@@ -90,12 +90,6 @@ void draw_colours(const Ui& ui, const Box& bar, const ValueRange& axis) {
     }
 }
 
-/// What the bar shows.
-const char* unit_of(const Modifiers& m) {
-    if (m.over_expected) return "× expected";
-    return m.value_weighted && !m.row_normalised ? "p·‖v‖" : "weight";
-}
-
 }  // namespace
 
 void draw_colour_bar(const Ui& ui, const Box& box) {

@@ -19,6 +19,10 @@ bool DifferenceEnd::follow(ViewState& state, std::optional<double> shown) {
     constexpr double stand_in = 0.5;
     const double before = state.difference_max;
     if (before != 0 && before != own_) return false;  // chosen by the user
+    if (state.shown != ShownRuns::difference) {
+        state.difference_max = 0;
+        return false;
+    }
     own_ = shown ? rounded_up(*shown) : own_ > 0 ? own_ : stand_in;
     state.difference_max = own_;
     return own_ != before;

@@ -27,7 +27,8 @@ private:
 /// The end of the bar of differences while the user has not chosen one: it follows what is shown.
 class DifferenceEnd {
 public:
-    /// `shown`: the smallest good end, nothing while it is unknown. Returns whether the state's end changed.
+    /// `shown`: the smallest good end, nothing while it is unknown. Returns whether the bar changed. While no differences
+    /// are shown the state's end is 0.
     bool follow(ViewState& state, std::optional<double> shown);
 
 private:

@@ -73,7 +73,7 @@ void draw_sampling(const Ui& ui) {
 }
 
 void draw_speed(const Ui& ui, Viewer& view) {
-    const auto before = static_cast<std::int64_t>(ui.run.live.speed());
+    const auto before = static_cast<std::int64_t>(std::ceil(ui.run.live.speed()));
     std::int64_t speed = before;
     whole_field(ui, Area::speed, "##speed", speed, 44);
     if (speed != before) view.set_speed(static_cast<double>(speed));

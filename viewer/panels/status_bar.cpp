@@ -10,6 +10,11 @@
 namespace vantage::view {
 namespace {
 
+std::string speed_text(double tokens_per_second) {
+    return tokens_per_second < 10 ? format("{:.2g} tok/s", tokens_per_second)
+                                  : format("{:.0f} tok/s", tokens_per_second);
+}
+
 ImU32 activity_colour(const Ui& ui, Activity activity) {
     switch (activity) {
         case Activity::reading:
@@ -72,7 +77,7 @@ void draw_figures(const Ui& ui, Pieces& pieces) {
     pieces.text(live ? std::string(status_of(version)) : viewing_text(ui),
                 live ? activity_colour(ui, version.activity) : p.accent, {}, true);
     if (!ui.figures.frozen && ui.run.frame->version.tokens_per_second > 0)
-        pieces.text(format("{:.0f} tok/s", ui.run.frame->version.tokens_per_second), p.ink, "tok/s");
+        pieces.text(speed_text(ui.run.frame->version.tokens_per_second), p.ink, "tok/s");
     pieces.text(ui.figures.model, p.ink);
     if (ui.run.frame->off_rows.empty() && ui.run.frame->rows_checked > 0)
         pieces.text("rows sum to 1 ✓", p.good, "rows sum to 1");
