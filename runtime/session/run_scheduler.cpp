@@ -101,17 +101,18 @@ std::int64_t RunScheduler::encoder_rows_for(std::int64_t tokens) {
     return size;
 }
 
-// The smallest size that holds all that waits, unless most of it would be padding. Of a stable session as many rows as
-// the prompt has left of a chunk, whatever its padding: the runs of a prompt depend on its length alone. An encoder's
-// first tokens see the last: it has one run.
+// The smallest size that holds all that waits, unless most of it would be padding. The runs of a stable session begin
+// at multiples of a chunk, so their sizes depend on the prompt's length alone. An encoder's first tokens see the last:
+// it has one run.
 std::int64_t RunScheduler::rows_for(std::int64_t waiting) const {
     if (config_.is_vision()) return context_;
     if (config_.kind == ModelKind::encoder) return encoder_rows_for(waiting);
-    const bool stable = options_.is_stable();
+    const std::int64_t largest =
+        options_.is_stable() ? std::min(options_.largest_chunk, stable_chunk) : options_.largest_chunk;
     std::int64_t best = 1;
     for (const std::int64_t size : chunk_sizes) {
-        if (size > options_.largest_chunk || (stable && size > stable_chunk)) break;
-        if (size >= waiting) return stable || size < 2 * waiting || best == 1 ? size : best;
+        if (size > largest) break;
+        if (size >= waiting) return size < 2 * waiting || best == 1 ? size : best;
         best = size;
     }
     return best;
