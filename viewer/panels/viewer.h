@@ -110,7 +110,7 @@ public:
     void toggle_blinking();
     /// Thumbnails in the head map, or not. Says so if they are too small to show anything.
     void toggle_thumbnails();
-    /// Shows a line in the menu bar for a few seconds.
+    /// Shows a line below the menu bar for a few seconds.
     void say(const std::string& note);
     void copy_command_line();
     void request(Request what) { request_ = what; }
