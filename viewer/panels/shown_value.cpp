@@ -65,9 +65,9 @@ std::optional<Rectangle> pooled_part(const FrameData& frame, std::int64_t row, s
     const int level = frame.map.level;
     if (level == 0 || frame.slots != 0 || (std::int64_t{1} << (2 * level)) > max_numbers) return std::nullopt;
     const std::int64_t size = std::int64_t{1} << level;
-    const auto first_row = static_cast<double>(row / size * size),
-               first_column = static_cast<double>(column / size * size), wide = static_cast<double>(size);
-    return Rectangle{first_row, first_row + wide, first_column, first_column + wide};
+    const std::int64_t first_row = row - row % size, first_column = column - column % size;
+    return Rectangle{static_cast<double>(first_row), static_cast<double>(first_row + size),
+                     static_cast<double>(first_column), static_cast<double>(first_column + size)};
 }
 
 std::optional<float> pooled_value(const FrameData& frame, const Rectangle& part, CellPooling pooling) {
