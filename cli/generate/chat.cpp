@@ -100,7 +100,14 @@ void converse(Conversation& conversation, const ChatOptions& o, bool terminal) {
 void chat(const CLI::App& command, ChatOptions& o) {
     LoadedModel model(o.generation.recover);
     o.generation.generator.session.profile = profiling();
-    o.generation.generator.reload = model.reloader();
+    if (o.generation.recover) {
+        o.generation.generator.reload = [&model] {
+            let_interrupt_end(true);  // there is no session to go on with before the model is loaded again
+            Model again = model.reload();
+            let_interrupt_end(false);
+            return again;
+        };
+    }
     const text::ChatFormat format = chat_format(*model, o.chat_template);
     end_with_turn(format, model->tokenizer(), o.generation.generator);
     Conversation conversation(model.make([&](const Model& m) { return make_generator(command, m, o.generation); }),

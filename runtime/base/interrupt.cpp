@@ -47,7 +47,7 @@ void throw_if_interrupted() {
 
 bool take_interrupt() {
     int expected = SIGINT;
-    return interrupt_signal.compare_exchange_strong(expected, 0);
+    return !interrupt_ends && interrupt_signal.compare_exchange_strong(expected, 0);
 }
 
 bool ending() {

@@ -21,7 +21,7 @@ public:
     ~InterruptScope();
 };
 /// Clears the flag after Ctrl-C, so that work can continue, and returns true. Returns false and changes nothing when
-/// there was no signal or another one.
+/// there was no signal, another one, or Ctrl-C ends the program (let_interrupt_end).
 bool take_interrupt();
 /// Whether a signal ends the program for certain: then nothing waits for what still runs on the device. Ctrl-C does
 /// only after `let_interrupt_end(true)`, because work may continue after it.

@@ -121,13 +121,12 @@ std::vector<Completion> complete(Batch& batch, std::span<const std::vector<std::
         texts[i].stop();
         return false;
     };
-    Survival survival(options.reload);
     std::vector<bool> goes_on(prompts.size(), true);
     while (std::ranges::count(goes_on, true) > 0) {
         throw_if_interrupted();
         std::vector<std::optional<std::int32_t>> drawn(prompts.size());
         if (std::ranges::any_of(texts, &TextStream::wants_more))
-            drawn = survival.run(batch, [&] { return batch.next(); });
+            drawn = surviving_a_loss(batch, options.reload, [&] { return batch.next(); });
         for (std::size_t i = 0; i < prompts.size(); ++i) {
             if (!goes_on[i]) continue;
             goes_on[i] = take(i, drawn[i]) && !texts[i].done();

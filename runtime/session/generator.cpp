@@ -29,11 +29,10 @@ struct Generator::State {
     Sampling sampling;
     GeneratorOptions options;
     Session session;
-    Survival survival;
     std::optional<TextStream> text;  // of the prompt that was last given
 
     State(const Model& m, const Sampling& s, GeneratorOptions o)
-        : sampling(s), options(std::move(o)), session(m, options.session), survival(options.reload) {}
+        : sampling(s), options(std::move(o)), session(m, options.session) {}
 
     void begin(const std::string& prompt) {
         session.restart(sampling);
@@ -42,10 +41,9 @@ struct Generator::State {
 
     void begin(std::span<const std::int32_t> ids) {
         if (config_of(session.model()).kind == ModelKind::encoder_decoder) {  // it reads the ids, and writes about them
-            survival.run(session, [&] {
+            surviving_a_loss(session, options.reload, [&] {
                 session.restart(sampling);
                 begin_answer(session, ids);
-                return true;
             });
         } else {
             const std::vector<std::int32_t>& there = session.tokens();
@@ -62,7 +60,8 @@ struct Generator::State {
         if (!text || text->done()) return std::nullopt;
         throw_if_interrupted();
         const std::optional<std::int32_t> id =
-            text->wants_more() ? survival.run(session, [&] { return session.next(); }) : std::nullopt;
+            text->wants_more() ? surviving_a_loss(session, options.reload, [&] { return session.next(); })
+                               : std::nullopt;
         return text->take(id, reason_to_end(session));
     }
 

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <string>
-#include <utility>
 
 #include "runtime/base/log.h"
 #include "vantage/session.h"
@@ -18,31 +17,19 @@ inline Ending reason_to_end(const Sequence& s) {
 /// Gives an encoder–decoder the text that it answers; the sequence begins with the tokens that its answers begin with.
 void begin_answer(Sequence& s, std::span<const std::int32_t> source);
 
-/// Calls that survive the loss of their device by `reload` (GeneratorOptions::reload).
-class Survival {
-public:
-    explicit Survival(const std::function<Model()>& reload) : reload_(reload) {}
-    /// What `call` returns. Where it loses the device, `sessions` recover and it is called again; a second loss before
-    /// anything returned is thrown.
-    template <class Sessions, class Call>
-    auto run(Sessions& sessions, Call call) {
-        while (true) {
-            try {
-                auto result = call();
-                gained_ = true;
-                return result;
-            } catch (const Error& error) {
-                if (error.kind() != ErrorKind::device_lost || !reload_ || !std::exchange(gained_, false)) throw;
-                log(LogLevel::warning, "recovering: {}", error.what());
-            }
-            sessions.recover(reload_);
-        }
+/// What `call` returns. Where it loses the device, `sessions` recover by `reload` (GeneratorOptions::reload) and it is
+/// called again; a second loss is thrown.
+template <class Sessions, class Call>
+auto surviving_a_loss(Sessions& sessions, const std::function<Model()>& reload, Call call) {
+    try {
+        return call();
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::device_lost || !reload) throw;
+        log(LogLevel::warning, "recovering: {}", error.what());
     }
-
-private:
-    const std::function<Model()>& reload_;
-    bool gained_ = true;  ///< something returned since the last loss
-};
+    sessions.recover(reload);
+    return call();
+}
 
 /// Gives out whole characters only, and nothing that may yet turn out to be the beginning of a stop text.
 class TextStream {
