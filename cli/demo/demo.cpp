@@ -10,6 +10,7 @@
 #include "cli/shared/profile.h"
 #include "runtime/base/terminal.h"
 #include "runtime/base/trace_span.h"
+#include "runtime/base/utf8.h"
 
 namespace vantage::cli {
 
@@ -43,7 +44,8 @@ public:
                 column_ = 0;
                 word.erase(0, 1);
             }
-            std::printf("%s", style(word).c_str());
+            const std::string shown = terminal_ ? escape_controls(word, "\n\t") : word;
+            std::printf("%s", style(shown).c_str());
             const std::size_t line = word.rfind('\n');
             column_ = line == std::string::npos ? column_ + column_width(word) : column_width(word.substr(line + 1));
             begin = end;
@@ -53,6 +55,7 @@ public:
 
 private:
     int columns_, column_ = 0;
+    bool terminal_ = is_terminal(Page::stdout_fd);
 };
 
 /// The text, broken between words into indented lines.

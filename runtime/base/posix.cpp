@@ -29,6 +29,7 @@ const char* advice(int error) {
         case ENAMETOOLONG: return "choose a shorter name";
         case ELOOP: return "check the symbolic links";
         case EIO: return "check the disk";
+        case ENXIO: return "nothing reads this pipe";
         default: return "";
     }
 }
@@ -61,9 +62,8 @@ int Descriptor::close() {
 }
 
 int open_file(const char* path, int flags, mode_t mode) {
-    const bool reads = (flags & O_ACCMODE) == O_RDONLY;
     int fd = -1;
-    int waits = reads ? O_NONBLOCK : 0;
+    int waits = O_NONBLOCK;
     do {
         fd = ::open(path, flags | O_CLOEXEC | waits, mode);
         if (fd < 0 && errno == EWOULDBLOCK && waits != 0) {  // a regular file that a server has a lease of
@@ -71,8 +71,8 @@ int open_file(const char* path, int flags, mode_t mode) {
             errno = EINTR;
         }
     } while (fd < 0 && errno == EINTR && !interrupted());
-    // A pipe that a program writes to is read as usual: only opening it does not wait.
-    if (fd >= 0 && reads) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    // A pipe is read and written as usual: only opening it does not wait.
+    if (fd >= 0) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     return fd;
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/program.h"
 #include "runtime/base/trace_span.h"
+#include "runtime/base/utf8.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/upload_weight.h"
@@ -193,7 +194,8 @@ Model Model::load(const Device& device, const std::string& directory, const Load
     }
     const std::filesystem::path path = std::filesystem::path(directory).lexically_normal();
     state->info.directory = directory;
-    state->info.name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+    state->info.name =
+        escape_controls((path.has_filename() ? path.filename() : path.parent_path().filename()).string());
     state->describe();
     return Model(std::move(state));
 }

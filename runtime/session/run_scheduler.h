@@ -49,6 +49,8 @@ public:
     }
     /// Waits for all that runs.
     void settle();
+    /// Throws accuracy: `what` is not finite, and the node where that began.
+    [[noreturn]] void fail_not_finite(std::size_t slot, const std::string& what) const;
 
     const SessionStats& stats() const { return stats_; }
     void set_stats(const SessionStats& stats) { stats_ = stats; }
@@ -79,7 +81,6 @@ private:
     std::vector<float> logits_of_prompt(std::size_t slot);
     std::vector<float> logits_of_last(std::size_t slot, const PromptRun& run);
     void collect(const Plan& plan, const PromptRun& run);
-    [[noreturn]] void fail_not_finite(std::size_t slot, const std::string& what) const;
     void require_finite(std::span<const float> results, std::size_t slot, const std::string& name) const;
     /// Whether the device has drawn the sequence's next token.
     bool is_drawn(std::size_t slot) const;

@@ -1,6 +1,7 @@
 // What a session tells of its attention: weights of any head by the tap, log-sum-exps, the replay where a layer was not
 // recorded.
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
@@ -94,6 +95,12 @@ void Session::State::check_head(const HeadId& head) const {
         throw usage_error("attention: head {} is outside of 0 … {}", head.head, heads - 1);
 }
 
+// Infinity is no fault here: a row that sees no key has a log-sum-exp of -inf, and all weights are at most 1.
+void Session::State::require_numbers(std::span<const float> results, const HeadId& head) const {
+    if (std::ranges::any_of(results, [](float x) { return std::isnan(x); }))
+        core.runs.fail_not_finite(0, format("the attention weights of layer {}", head.layer));
+}
+
 TapSource SessionAccess::tap_source(const Session& session, std::int64_t layer, AttentionKind kind) {
     const auto core = session.use();
     const Session::State& s = *session.state_;
@@ -118,6 +125,7 @@ std::vector<float> Session::State::weights(HeadId head, Range queries, Range key
                                                     rows.count, keys.first, keys.count);
         p.insert(p.end(), part.begin(), part.end());
     }
+    require_numbers(p, head);
     return p;
 }
 
@@ -163,6 +171,7 @@ Array Session::log_sum_exp(HeadId head, Range queries) {
                   s.source_of(head.layer, head.kind, model_names::keys(head.layer, head.kind)).lse.buffer,
                   static_cast<std::uint64_t>(queries.first * heads) * 4, std::as_writable_bytes(std::span(all)));
     for (std::int64_t row = 0; row < queries.count; ++row) some.push_back(at(all, row * heads + head.head));
+    s.require_numbers(some, head);
     return {Shape{queries.count}, std::move(some)};
 }
 
@@ -212,6 +221,7 @@ HeadTable Session::head_statistics(std::int64_t layer, std::span<const std::int3
     for (const State::Rows& part : s.split_rows(layer, {0, rows})) {
         HeadTable more = s.tap.statistics(part.global ? global : source, part.rows.first, part.rows.count, count,
                                           tokens, all_factors);
+        s.require_numbers(more.rows, {.layer = layer, .kind = kind});
         if (table.keys.empty()) {
             table = std::move(more);
             continue;

@@ -39,6 +39,8 @@ struct Session::State {
     /// All that has run, once more in a session that records `layer`.
     Session& replay_recording(std::int64_t layer);
     void check_head(const HeadId& head) const;
+    /// Throws accuracy for a NaN among what was computed of a layer's attention.
+    void require_numbers(std::span<const float> results, const HeadId& head) const;
 };
 
 }  // namespace vantage

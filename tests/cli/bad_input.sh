@@ -128,6 +128,21 @@ if [[ $? != 0 || $(<"$scratch/err") != *"font: cannot read this font"* ]]; then
     echo "FAILED: a pipe as a font: $(<"$scratch/err")"
     failures=$((failures + 1))
 fi
+mkfifo "$scratch/pipe"
+ends 6 "nothing reads this pipe" timeout 300 "$program" inspect -m "$folder" --ids 1,2 --save "$scratch/pipe"
+ends 2 "no prompt" timeout 300 "$program" run -m "$folder" --prompts "$scratch/pipe"
+# caches that are no files are not used
+mkdir -p "$scratch/odd/pipelines"
+VANTAGE_CACHE_DIR=$scratch/odd "$program" run -m "$folder" -p "The" -n 2 -q >"$scratch/want" 2>"$scratch/err"
+for kept in "$scratch"/odd/pipelines/*.bin; do
+    for odd in pipe zeros; do
+        rm "$kept"
+        if [[ $odd == pipe ]]; then mkfifo "$kept"; else ln -s /dev/zero "$kept"; fi
+        (VANTAGE_CACHE_DIR=$scratch/odd timeout 300 "$program" run -m "$folder" -p "The" -n 2 -q) \
+            >"$scratch/have" 2>"$scratch/err"
+        cmp -s "$scratch/want" "$scratch/have" || { echo "FAILED: $odd as a cache: $(<"$scratch/err")"; failures=$((failures + 1)); }
+    done
+done
 # Without a real driver: some write files of their own to memory, and crash under the limit.
 limited() { (ulimit -f 1 && VANTAGE_GUARD=0 VANTAGE_DEVICE='' VK_DRIVER_FILES=$VANTAGE_NULL_DEVICE VK_ICD_FILENAMES=$VANTAGE_NULL_DEVICE exec "$program" "$@"); }
 ends 6 "big.safetensors" limited inspect -m "$folder" --ids 1,2,3,4 --save "$scratch/big.safetensors"

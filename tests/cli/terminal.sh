@@ -31,6 +31,16 @@ shows "run with two prompts" shown
 "${run[@]}" >piped
 check "run into a pipe is unchanged" grep -qF "${hostile%$'\n'}" piped
 
+demo=(env NO_COLOR=1 "$program" demo -m model -p "a a a a" -n 3 --out drawn)
+on_terminal bash -c "exec $(printf '%q ' "${demo[@]}") 2>err" >shown  # without its progress
+shows "demo" shown
+named=$'\033]0;owned\007\342\200\256\302\233z\t|'
+cp -r model "$named"
+for command in inspect "heads -p a" explain; do
+    on_terminal "$program" $command -m "$named" >shown
+    check "$command: no control characters of a folder's name" test -z "$(grep -e $'\033]' -e $'\342\200\256' -e $'\302\233' shown)"
+done
+
 printf 'a\n' >line
 on_terminal bash -c "exec $(printf '%q ' "$program" chat -q -m model --template chatml -n 3 --temp 0) <line" >shown 2>&1
 shows "chat" shown

@@ -86,7 +86,9 @@ expect 6 '"model.type" is "WordLevel", wanted one of: BPE' "$program" tokenize -
 echo '{"model": ' >"$scratch/broken.json"
 expect 6 'broken.json: not JSON' "$program" tokenize --tokenizer "$scratch/broken.json"
 input='a'
-"$program" tokenize --tokenizer "$gpt2" >/dev/full 2>"$scratch/err" <<<"$input" && fail "a full disk goes unnoticed"
+code=0
+"$program" tokenize --tokenizer "$gpt2" >/dev/full 2>"$scratch/err" <<<"$input" || code=$?
+check "a full disk ends with 6 (got $code)" test $code = 6
 grep -q 'cannot write' "$scratch/err" || fail "a full disk is not named"
 
 exit $((failures > 0))

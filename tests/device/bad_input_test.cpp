@@ -9,11 +9,13 @@
 
 #include "../host/expect_error.h"
 #include "../host/temporary_directory.h"
+#include "../host/watchdog.h"
 #include "runtime/base/files.h"
 #include "runtime/base/json.h"
 #include "runtime/io/safetensors.h"
 #include "test_device.h"
 #include "vantage/session.h"
+#include "viewer/data/live_model.h"
 
 using namespace vantage;
 using vantage::test::expect_error;
@@ -109,7 +111,7 @@ TEST_CASE("folders that are not models", "[bad]") {
 
 TEST_CASE("values that are not finite never pass for an answer", "[bad]") {
     const Folder folder;
-    const char* name = "transformer.h.1.ln_2.weight";
+    std::string name = "transformer.h.1.ln_2.weight";
     const auto with = [&](float value) {
         std::vector<float> gains(48, 1.0f);
         gains[7] = value;
@@ -120,7 +122,7 @@ TEST_CASE("values that are not finite never pass for an answer", "[bad]") {
     SECTION("in the weights") {
         for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
                                   -std::numeric_limits<float>::infinity()})
-            expect_error(ErrorKind::bad_file, {"model.safetensors", name, "element 7 is not finite"}, [&] {
+            expect_error(ErrorKind::bad_file, {"model.safetensors", name.c_str(), "element 7 is not finite"}, [&] {
                 Session session(with(value));
                 session.append(ids);
                 session.next();
@@ -139,6 +141,30 @@ TEST_CASE("values that are not finite never pass for an answer", "[bad]") {
         fails({.precision = Precision::f16}, [](Session& s) { s.next(); });
         fails({.precision = Precision::f32, .inspect = true}, [](Session& s) { s.run(); });
         fails({.precision = Precision::f32}, [](Session& s) { s.next_logits(); });
+    }
+    SECTION("in attention") {
+        name = "transformer.h.0.ln_2.weight";  // what the second layer attends to
+        const Model model = with(3e38f);
+        const std::vector<std::int32_t> marks(ids.size());
+        const auto fails = [&](auto read) {
+            Session session(model, {.precision = Precision::f32, .record_attention = RecordAttention::all()});
+            session.append(ids);
+            session.run();
+            CHECK(session.attention(0).size() == 3 * 9);  // 3 heads
+            expect_error(ErrorKind::accuracy, {"attention weights of layer 1", "node", "check the model's weights"},
+                         [&] { read(session); });
+        };
+        fails([](Session& s) { s.attention(1); });
+        fails([](Session& s) { s.attention({.layer = 1, .head = 2}); });
+        fails([](Session& s) { s.log_sum_exp({.layer = 1, .head = 2}); });
+        fails([&](Session& s) { s.head_statistics(1, marks); });
+        view::LiveModel live(model, {});
+        live.start({.ids = ids}, {}, 0);
+        test::Watchdog watchdog("the viewer's error");
+        while (live.version().activity != view::Activity::failed) {
+            REQUIRE(live.version().activity != view::Activity::ended);
+            watchdog.look(live.version().number);
+        }
     }
 }
 

@@ -24,7 +24,6 @@ if ((!$#)); then commands=(run inspect heads embed view demo tokenize); fi
 unset VANTAGE_VALIDATE VANTAGE_GUARD  # slow, and the layer allocates for itself
 # One driver thread per run: runs go side by side.
 export LP_NUM_THREADS=1 preload program models
-export VANTAGE_NO_PROGRESS=1
 
 # arguments COMMAND: sets `arguments` to what the program is called with, in a folder of its own.
 arguments() {

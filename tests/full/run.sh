@@ -55,14 +55,14 @@ tree() {
 mirror() {
     apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 2>/dev/null | grep -v security | head -n 1
 }
-# within SUITE COMMAND…: runs it in the tree, where the project is /project.
+# within SUITE COMMAND…: runs it in the tree, where the project has the path that it has here.
 within() {
     local suite=$1
     shift
-    mkdir -p "$trees/$suite/project"
+    mkdir -p "$trees/$suite$root"
     unshare --mount -- bash -c '
-        mount -t proc proc "$1/proc" && mount --rbind "$2" "$1/project" && shift 2 &&
-        exec chroot "$0" env -C /project "$@"' "$trees/$suite" "$trees/$suite" "$root" "$@"
+        mount -t proc proc "$0/proc" && mount --rbind "$1" "$0$1" && exec chroot "$0" env -C "$@"' \
+        "$trees/$suite" "$root" "$@"
 }
 compilers() {
     local compiler code=0
@@ -83,8 +83,8 @@ gpu_assisted() {
     while read -r library; do
         if [[ ! -e $trees/sid$library ]]; then cp -L "$library" build/full-libraries/; fi
     done < <(ldd build/release/vantage_tests_device | awk '/=> \// { print $3 }')
-    within sid env LD_LIBRARY_PATH=/project/build/full-libraries VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json \
-        VK_LAYER_SETTINGS_PATH=/project/tests/full/gpu_assisted.txt VANTAGE_VALIDATE=1 \
+    within sid env LD_LIBRARY_PATH="$root/build/full-libraries" VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json \
+        VK_LAYER_SETTINGS_PATH="$root/tests/full/gpu_assisted.txt" VANTAGE_VALIDATE=1 \
         build/release/vantage_tests_device </dev/null
 }
 faults() {

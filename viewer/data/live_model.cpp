@@ -161,6 +161,7 @@ struct LiveModel::State {
     void begin(const LivePrompt& prompt, const Sampling& sampling, std::int64_t tokens);
     void set_image(const LivePrompt& prompt);
     void step();
+    void run_text();
     std::int64_t run_chunk();
     void read_chunk(std::int64_t size);
     std::int64_t write_token();
@@ -281,6 +282,14 @@ std::int64_t LiveModel::State::write_token() {
     return std::ssize(session.tokens()) - (drawn ? 1 : 0);
 }
 
+// Runs what waits. What no token follows must leave logits that are finite, too.
+void LiveModel::State::run_text() {
+    if (is_encoder() || reads() || session.tokens().empty())
+        session.run();
+    else
+        static_cast<void>(session.next_logits());
+}
+
 // Runs a chunk of the prompt, or a token. The last chunk runs with the first token. An encoder reads all of it at once.
 // Returns the number of complete rows.
 std::int64_t LiveModel::State::run_chunk() {
@@ -289,7 +298,7 @@ std::int64_t LiveModel::State::run_chunk() {
     if (size > 0) read_chunk(size);
     const bool writes = !reads() && to_write > 0;
     rerun = rerun || !writes;  // unless it runs
-    if (!writes) session.run();
+    if (!writes) run_text();
     const std::int64_t rows = writes ? write_token() : std::ssize(session.tokens());
     rerun = false;
     return rows;
