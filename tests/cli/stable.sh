@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # --stable, and f32 without it: a text is the same alone and beside others, in batches of any size, in any context.
+# Once: it is about options and texts; what devices compute is compared in tests/device.
 . "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 # In f16 and without --stable this prompt's text depends on the other one (on lavapipe of Mesa 22.3).
 prompt="garden his her her saw and box upon put Mia key time to"

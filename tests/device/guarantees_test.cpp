@@ -121,7 +121,7 @@ TEST_CASE("what a callback throws passes through, and the sequence goes on", "[g
     CHECK(session.tokens() == plain_text(mini_world()));
 }
 
-TEST_CASE("a session goes on after an error that does not lose the device", "[guarantees][faults]") {
+TEST_CASE("a session goes on after an error that does not lose the device", "[guarantees][faults][once]") {
     const Device device = Device::open();
     const Model model = Model::load(device, mini_world_folder);
     const std::vector<std::int32_t> want = plain_text(model);

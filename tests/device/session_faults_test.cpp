@@ -27,7 +27,7 @@ std::vector<std::int32_t> whole_session(const Device& device) {
 
 }  // namespace
 
-TEST_CASE("a fault anywhere under a session ends in its error and leaves nothing behind", "[faults]") {
+TEST_CASE("a fault anywhere under a session ends in its error and leaves nothing behind", "[faults][once]") {
     struct Fault {
         VkResult result;
         ErrorKind kind;

@@ -101,7 +101,7 @@ TEST_CASE("stable sequences of quantized weights do not depend on the size of th
     for (const std::int64_t sequences : {3, 11}) CHECK(written_beside(model, options, sequences, text, 12) == alone);
 }
 
-TEST_CASE("stable sequences do not depend on what ran before", "[stable][session]") {
+TEST_CASE("stable sequences do not depend on what ran before", "[stable][once]") {
     const auto [precision, weights] =
         GENERATE(std::pair(Precision::f32, DType::f32), std::pair(Precision::f16, DType::f16),
                  std::pair(Precision::int8, DType::q4_0));
@@ -150,7 +150,7 @@ TEST_CASE("stable sequences do not depend on what ran before", "[stable][session
     CHECK(written_beside(model, wide, 10, text, 20) == alone);
 }
 
-TEST_CASE("a stable generator keeps prompts and no drawn tokens", "[stable][session]") {
+TEST_CASE("a stable generator keeps prompts and no drawn tokens", "[stable][once]") {
     const Model& model = mini_world();
     const GeneratorOptions options{.max_tokens = 10, .session = stable_in(Precision::f16)};
     const auto take = [](Generator& generator, const Ids& ids) {
@@ -190,7 +190,7 @@ TEST_CASE("logits of a stable session are those of its text, in whatever pieces 
     CHECK(logits({256, 270}, 1e-5) == whole);
 }
 
-TEST_CASE("a stable sequence that was recovered can be changed before it runs again", "[stable][recover]") {
+TEST_CASE("a stable sequence that was recovered can be changed before it runs again", "[stable][recover][once]") {
     const Model model = long_model(DType::f32);
     const auto changed = [&](bool recovers, auto change) {
         Batch batch(model, 1, stable_in(Precision::f32));

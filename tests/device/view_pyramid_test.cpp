@@ -123,7 +123,7 @@ TEST_CASE("levels that are pooled are those that are made from the weights", "[v
     CHECK(data.counts().tiles_pooled > 0);
 }
 
-TEST_CASE("a map that grew row by row is that of one run at every level", "[view]") {
+TEST_CASE("a map that grew row by row is that of one run at every level", "[view][once]") {
     const std::int64_t n = 150;
     test::GatedModel model(mini_world(), {.precision = Precision::f32, .largest_chunk = 40});
     LiveModel& live = model.live;

@@ -39,15 +39,21 @@ thread() {
     return "$code"
 }
 
-# tree SUITE PACKAGE…: makes $trees/SUITE, a Debian system with the packages.
+# What the trees have beside a minimal system.
+declare -A packages=(
+    [trixie]="g++ clang-19 cmake ninja-build git nlohmann-json3-dev libpcre2-dev libutf8proc-dev libpng-dev libjpeg-dev
+        libfreetype-dev libcli11-dev libglfw3-dev libimgui-dev glslang-dev glslang-tools spirv-tools libvulkan-dev
+        libvulkan-volk-dev libvulkan-memory-allocator-dev catch2 vulkan-validationlayers"
+    [sid]="mesa-vulkan-drivers libvulkan1"
+)
+# tree SUITE: makes $trees/SUITE, a Debian system with these packages.
 tree() {
-    local suite=$1 packages
-    shift
-    packages=$(IFS=,; echo "$*")
+    local suite=$1 names
     if [[ -e $trees/$suite.made ]]; then return; fi
+    names=$(tr -s ' \n' , <<<"${packages[$suite]}")
     mkdir -p "$trees"
     rm -rf -- "${trees:?}/$suite"
-    debootstrap --variant=minbase --include="$packages" "$suite" "$trees/$suite" "$(mirror)" >"$trees/$suite.log" ||
+    debootstrap --variant=minbase --include="${names%,}" "$suite" "$trees/$suite" "$(mirror)" >"$trees/$suite.log" ||
         { tail -n 20 "$trees/$suite.log"; return 1; }
     touch "$trees/$suite.made"
 }
@@ -66,25 +72,26 @@ within() {
 }
 compilers() {
     local compiler code=0
-    local libraries=(nlohmann-json3-dev libpcre2-dev libutf8proc-dev libpng-dev libjpeg-dev libfreetype-dev
-        libcli11-dev libglfw3-dev libimgui-dev glslang-dev glslang-tools spirv-tools libvulkan-dev
-        libvulkan-volk-dev libvulkan-memory-allocator-dev catch2)
-    tree trixie g++ clang-19 cmake ninja-build git "${libraries[@]}" || return 1
+    tree trixie || return 1
     for compiler in g++-14 clang++-19; do
         within trixie cmake -S . -B "build/full-$compiler" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
             -DCMAKE_BUILD_TYPE=Release -DVANTAGE_WERROR=ON && within trixie ninja -C "build/full-$compiler" -k 0 || code=1
     done
     return "$code"
 }
+# The layer is Debian 13's: that of Debian sid in 2026 (1.4.363) crashes where a command buffer is submitted twice.
 gpu_assisted() {
-    local library
-    tree sid mesa-vulkan-drivers vulkan-validationlayers || return 1
-    mkdir -p build/full-libraries  # those of this system that the tree does not have
+    local library layer=VkLayer_khronos_validation made=build/full-libraries
+    tree trixie && tree sid || return 1
+    mkdir -p "$made"  # the layer, and libraries of this system that the tree does not have
+    cp "$trees/trixie/usr/lib/"*"/lib$layer.so" "$made/"
+    sed "s|\"library_path\": *\"[^\"]*\"|\"library_path\": \"./lib$layer.so\"|" \
+        "$trees/trixie/usr/share/vulkan/explicit_layer.d/$layer.json" >"$made/$layer.json"
     while read -r library; do
-        if [[ ! -e $trees/sid$library ]]; then cp -L "$library" build/full-libraries/; fi
+        if [[ ! -e $trees/sid$library ]]; then cp -L "$library" "$made/"; fi
     done < <(ldd build/release/vantage_tests_device | awk '/=> \// { print $3 }')
-    within sid env LD_LIBRARY_PATH="$root/build/full-libraries" VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json \
-        VK_LAYER_SETTINGS_PATH="$root/tests/full/gpu_assisted.txt" VANTAGE_VALIDATE=1 \
+    within sid env LD_LIBRARY_PATH="$root/$made" VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json \
+        VK_LAYER_PATH="$root/$made" VK_LAYER_SETTINGS_PATH="$root/tests/full/gpu_assisted.txt" VANTAGE_VALIDATE=1 \
         build/release/vantage_tests_device </dev/null
 }
 faults() {
