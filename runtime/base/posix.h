@@ -32,8 +32,9 @@ private:
     int fd_;
 };
 
-/// open(2) with O_CLOEXEC. Repeats an interrupted call, except after Ctrl-C. Opening a pipe does not wait for the program
-/// at its other end: for reading it is empty, for writing that is ENXIO. Negative, with errno, when it fails.
+/// open(2) with O_CLOEXEC. Repeats an interrupted call, except after Ctrl-C. Opening a pipe does not wait for the
+/// program at its other end: for reading the pipe is empty, for writing that is ENXIO. Negative, with errno, when it
+/// fails.
 int open_file(const char* path, int flags, mode_t mode = 0);
 /// Appends everything that can be read to `text`, but at most `limit` + 1 bytes: the last one shows that there is more
 /// than allowed. 0 or errno.
