@@ -10,6 +10,7 @@
 #include <exception>
 #include <filesystem>
 #include <new>
+#include <set>
 #include <string_view>
 #include <system_error>
 
@@ -42,6 +43,32 @@ std::string version_text() {
                   join(facts.left_out, "", [](const auto& one) { return format("\nleft out  {}", one); }));
 }
 
+/// What the command and its options, parsed or not, have been given as files to write.
+void add_outputs(const CLI::App& command, std::vector<std::string>& paths) {
+    for (const char* name : {"--save", "--png", "--apng", "--profile", "--report", "--output"})
+        if (const CLI::Option* option = command.get_option_no_throw(name))
+            for (const std::string& path : option->results())
+                if (path != "-") paths.push_back(path);
+    for (const CLI::App* one : command.get_subcommands()) add_outputs(*one, paths);
+}
+
+/// Outputs are different files, and none of the model's.
+void check_outputs(const CLI::App& app) {
+    namespace fs = std::filesystem;
+    std::vector<std::string> paths;
+    add_outputs(app, paths);
+    std::error_code error;
+    std::set<fs::path> seen;
+    for (const std::string& path : paths) {
+        const fs::path real = fs::weakly_canonical(path, error);
+        if (!fs::is_regular_file(real, error) && fs::exists(real, error)) continue;  // a device or a pipe
+        if (!seen.insert(real).second) throw usage_error("two outputs were given the same file, {}", path);
+        if (!common().model.empty() && fs::exists(real, error) &&
+            fs::equivalent(real.parent_path(), common().model, error))
+            throw usage_error("{} is a file of the model: write to another one", path);
+    }
+}
+
 void apply_common(const CLI::App& app) {
     const Common& c = common();
     const auto runs = {"run", "chat", "inspect", "demo", "heads", "embed", "classify"};
@@ -55,6 +82,7 @@ void apply_common(const CLI::App& app) {
     if (c.quiet) set_log_level(LogLevel::error);
     if (c.verbose == 1) set_log_level(LogLevel::info);
     if (c.verbose > 1) set_log_level(LogLevel::debug);
+    check_outputs(app);
     begin_profile();
 }
 
@@ -81,6 +109,10 @@ void add_environment_twins(CLI::App& app) {
         std::string name = "VANTAGE_" + option->get_lnames().front();
         if (name == "VANTAGE_version" || name == "VANTAGE_device") continue;  // the runtime reads VANTAGE_DEVICE itself
         for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+        const std::optional<std::string> value = environment(name.c_str());
+        constexpr std::size_t longest = 9;  // CLI11 counts flags in an int, and throws what is no CLI::Error beyond it
+        if (option->get_expected_max() == 0 && value && value->size() > longest)
+            throw usage_error("{}={} sets an option without a value: use 1 or 0", name, *value);
         option->envname(name);
     }
 }
@@ -141,7 +173,11 @@ int run(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
         constexpr int max_columns = 300;                         // an unquoted prompt may be long
-        log(LogLevel::error, "{}; see `vantage --help`", shortened(without_controls(error.what()), max_columns));
+        const std::string first = argc > 1 && argv[1][0] != '-' ? argv[1] : "";
+        const auto is_first = [&](const CLI::App* command) { return command->check_name(first); };
+        const bool is_command = first.empty() || std::ranges::any_of(app.get_subcommands({}), is_first);
+        const std::string wrong = is_command ? error.what() : first + " is not a command";
+        log(LogLevel::error, "{}; see `vantage --help`", shortened(without_controls(wrong), max_columns));
         return exit_code(ErrorKind::usage);
     }
     write_profile();

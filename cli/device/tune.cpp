@@ -200,7 +200,8 @@ void add_tune(CLI::App& app) {
         "vantage tune --show");
     add_model_option(command);
     add_option(command, "--shape", o->shape,
-               "Tune for this shape instead of a model: gpt2-small, llama-1b, llama-8b or bert-base", "NAME");
+               "Tune for this shape instead of a model: gpt2-small, llama-1b, llama-8b or bert-base", "NAME")
+        ->excludes("--model");
     add_setting(command, "-c,--ctx,--context", o->context,
                 "Tokens in the key-value cache during the measurement; at most the model's maximum");
     add_precision_option(command, o->precision);
@@ -209,7 +210,7 @@ void add_tune(CLI::App& app) {
     add_option(command, "--save", o->save,
                "Add results to the table FILE, for all devices and drivers of this kind, instead of the cache", "FILE");
     command.add_flag("--show", o->show, "Print the tables for this device; measure nothing");
-    command.add_flag("--forget", o->forget, "Remove the results for this device and driver");
+    command.add_flag("--forget", o->forget, "Remove the results for this device and driver")->excludes("--show");
     command.add_flag("--json", o->json, "Print one JSON object");
     command.callback([o] { run(*o); });
 }

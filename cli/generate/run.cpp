@@ -42,11 +42,16 @@ std::vector<std::string> prompts_of(const RunOptions& o) {
     return prompts;
 }
 
+/// Of the tokens after the first, which the prompt's run draws; 0 if there are none.
+double generating_rate(const SessionStats& s) {
+    return rate(std::max(s.generated_tokens - 1, std::int64_t{0}), s.generate_seconds);
+}
+
 void print_rates(const SessionStats& s) {
     if (common().quiet) return;
     std::fprintf(stderr, "prompt %lld tokens, %.1f tokens/s; generated %lld tokens, %.1f tokens/s\n",
                  static_cast<long long>(s.prompt_tokens), rate(s.prompt_tokens, s.prompt_seconds),
-                 static_cast<long long>(s.generated_tokens), rate(s.generated_tokens, s.generate_seconds));
+                 static_cast<long long>(s.generated_tokens), generating_rate(s));
 }
 
 Json completion_json(const Model& model, const std::string& prompt, const std::string& text, Session& session,
@@ -65,7 +70,7 @@ Json completion_json(const Model& model, const std::string& prompt, const std::s
             {"prompt_tokens", read > 0 ? read : before},
             {"generated_tokens", s.generated_tokens},
             {"prompt_tokens_per_second", rate(s.prompt_tokens, s.prompt_seconds)},
-            {"generated_tokens_per_second", rate(s.generated_tokens, s.generate_seconds)}};
+            {"generated_tokens_per_second", generating_rate(s)}};
 }
 
 void run_one(const CLI::App& command, LoadedModel& model, const std::string& prompt, const RunOptions& o) {

@@ -28,10 +28,11 @@ inline void write_out(const std::string& text) {
         throw bad_file_error("cannot write to stdout: {}", std::strerror(errno));
 }
 
-/// The text of a document, with U+FFFD for invalid UTF-8. `indent` -1: on one line.
+/// The text of a document, with U+FFFD for invalid UTF-8, and escapes for what would control a terminal. `indent` -1: on
+/// one line.
 template <class AnyJson>
 std::string json_text(const AnyJson& json, int indent = 2) {
-    return json.dump(indent, ' ', false, AnyJson::error_handler_t::replace);
+    return escape_controls_in_json(json.dump(indent, ' ', false, AnyJson::error_handler_t::replace));
 }
 inline void write_json(const Json& json) { write_out(json_text(json) + "\n"); }
 

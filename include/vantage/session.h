@@ -299,7 +299,8 @@ public:
     /// Draws the next token. Nothing when the sequence has ended: after an end token (which is returned first), or when
     /// the context is full. Throws usage when there is nothing to continue, and as Plan::run.
     std::optional<std::int32_t> next();
-    /// Draws at most `count` tokens until the sequence ends; `on_token` stops by returning false.
+    /// Draws at most `count` tokens until the sequence ends; `on_token` stops by returning false; it
+    /// must not destroy the session.
     std::vector<std::int32_t> generate(std::int64_t count, const std::function<bool(std::int32_t)>& on_token = {});
     /// Masks these heads instead of those before. Results are forgotten: `run` runs the tokens again, and the encoder
     /// its text where its own heads change. Throws usage for heads that are not there, and without

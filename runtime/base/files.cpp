@@ -84,8 +84,15 @@ struct stat status_of_target(const std::string& path) {
 /// The file that is written for `path`: the target of a symbolic link, so that the link remains.
 std::string without_links(const std::string& path) {
     std::error_code error;
-    const auto real = std::filesystem::canonical(path, error);
-    return error ? path : real.string();
+    auto real = std::filesystem::canonical(path, error);
+    if (!error) return real.string();
+    constexpr int most_links = 40;
+    real = path;
+    for (int links = 0; std::filesystem::is_symlink(real, error); ++links) {  // to where there is no file yet
+        if (links == most_links) throw_file_error("cannot write", path, ELOOP);
+        real = real.parent_path() / std::filesystem::read_symlink(real, error);
+    }
+    return real.string();
 }
 
 /// Makes the rename survive a power failure. Not every file system can do that, so failing is not an error.
@@ -228,6 +235,8 @@ struct FileWriter::State {
         const struct stat status = status_of_target(path);
         if (status.st_mode == 0) return false;
         mode = status.st_mode & 07777;
+        // a rename would replace a file that is protected
+        if (::access(path.c_str(), W_OK) != 0) fail(errno);
         if (S_ISREG(status.st_mode)) return false;
         file.emplace(open_file(path.c_str(), O_WRONLY));
         if (file->get() < 0) fail(errno);

@@ -52,10 +52,27 @@ std::string repair_utf8(std::string_view bytes) {
     return out;
 }
 
+namespace {
+
+/// What moves a terminal's cursor or turns the direction of text.
+bool is_control(char32_t c) {
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+}  // namespace
+
+std::string escape_controls_in_json(std::string_view json) {
+    std::string out;
+    for (std::size_t at = 0; at < json.size();) {
+        const std::string_view bytes = json.substr(at, utf8_step(json, at).bytes);
+        at += bytes.size();
+        const char32_t code = bytes.size() > 1 || bytes[0] == '\x7f' ? character_at(bytes, 0).code : U' ';
+        out += is_control(code) ? format("\\u{:04x}", static_cast<std::uint32_t>(code)) : std::string(bytes);
+    }
+    return out;
+}
+
 std::string escape_controls(std::string_view text, std::string_view kept) {
-    const auto controls = [](char32_t c) {
-        return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-    };
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
         const Utf8Step step = utf8_step(text, at);
@@ -63,7 +80,7 @@ std::string escape_controls(std::string_view text, std::string_view kept) {
         at += step.bytes;
         if (step.kind != Utf8Step::Kind::character)
             for (const char byte : bytes) out += format("\\x{:02x}", static_cast<unsigned char>(byte));
-        else if (const char32_t code = character_at(bytes, 0).code; controls(code) && kept.find(bytes) == kept.npos)
+        else if (const char32_t code = character_at(bytes, 0).code; is_control(code) && kept.find(bytes) == kept.npos)
             out += format("\\x{:02x}", static_cast<std::uint32_t>(code));
         else
             out += bytes;

@@ -25,6 +25,8 @@ std::string repair_utf8(std::string_view bytes);
 /// Untrusted text, safe to show on a terminal. Control characters, overrides of the direction of text, and bytes that
 /// are not UTF-8 become escapes such as \x1b. Characters in `kept`, such as "\n\t", are unchanged.
 std::string escape_controls(std::string_view text, std::string_view kept = {});
+/// The same document with JSON's own escapes ("\u202e") for those that JSON allows in strings.
+std::string escape_controls_in_json(std::string_view json);
 bool is_utf8(std::string_view bytes);
 
 /// One character of *valid* UTF-8.

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "runtime/base/errors.h"
+#include "runtime/base/utf8.h"
 #include "runtime/graph/kernel_names.h"
 
 namespace vantage::internal {
@@ -38,11 +39,12 @@ Figures figures_of(const Json& row) {
     for (const auto& [column, value] : row.items()) {
         const std::string spread = column + "_spread";
         if (value.is_number() && row.contains(spread) && row[spread].is_number())
-            figures[column] = {value.get<double>(), row[spread].get<double>()};
+            figures[escape_controls(column)] = {value.get<double>(), row[spread].get<double>()};
     }
     return figures;
 }
 
+/// A report of a file. Its names may be a stranger's, and are shown.
 struct ParsedReport {
     std::string kind, device, uuid, driver;
     std::vector<std::pair<std::string, Figures>> rows;
@@ -50,15 +52,15 @@ struct ParsedReport {
     ParsedReport(const Json& json, const std::string& name) {
         const JsonFields fields(json, name);
         fields.integer("schema_version", Report::schema_version, Report::schema_version);
-        kind = fields.text("kind");
+        kind = escape_controls(fields.text("kind"));
         const JsonFields of = fields.object("device");
-        device = of.text("name");
+        device = escape_controls(of.text("name"));
         uuid = of.text("uuid");
-        driver = of.text("driver") + " " + of.text("driver_version");
+        driver = escape_controls(of.text("driver") + " " + of.text("driver_version"));
         for (std::size_t i = 0; i < fields.list("rows").size(); ++i) {
             const Json& row = fields.element("rows", i).json();
             if (Figures figures = figures_of(row); !figures.empty())
-                rows.emplace_back(of_its_own(row_name(row)), std::move(figures));
+                rows.emplace_back(of_its_own(escape_controls(row_name(row))), std::move(figures));
         }
     }
     // Rows of one name are distinguished by their order.

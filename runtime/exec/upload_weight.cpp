@@ -159,7 +159,12 @@ void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_
             done += some.size();
         }
     };
-    upload_weight(device, to, offset, type, from, turned, source.size(), read);
+    try {
+        upload_weight(device, to, offset, type, from, turned, source.size(), read);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::unsupported) throw;
+        throw unsupported_error(name + ": " + error.what());
+    }
 }
 
 }  // namespace vantage::internal

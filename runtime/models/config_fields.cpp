@@ -249,15 +249,23 @@ void read_scaling(const JsonFields& fields, const JsonFields& rope, ModelConfig&
 // rope_type. GPT-NeoX called them rotary_emb_base and rotary_pct.
 void read_rope(const JsonFields& fields, ModelConfig& c, double theta, double share) {
     std::optional<JsonFields> rope = fields.optional_object("rope_parameters");
-    if (!rope) rope = fields.optional_object("rope_scaling");
+    const std::optional<JsonFields> scaling = fields.optional_object("rope_scaling");
+    if (rope && scaling && rope->json() != scaling->json())
+        fields.fail("rope_scaling", "one of rope_scaling and rope_parameters, or both alike");
+    if (!rope) rope = scaling;
     if (rope)
         for (const auto& [key, value] : rope->json().items())
             if (value.is_object())
                 fields.fail(fields.has("rope_parameters") ? "rope_parameters" : "rope_scaling",
                             "one for all layers; one for each kind of layer is not supported");
     const auto number = [&](const char* key, const char* older, double low, double high, double default_value) {
-        if (rope && rope->has(key)) return rope->number(key, low, high);
-        return fields.optional_number(fields.has(key) ? key : older, low, high).value_or(default_value);
+        const char* named = fields.has(key) ? key : older;
+        const std::optional<double> outside = fields.optional_number(named, low, high);
+        if (!rope || !rope->has(key)) return outside.value_or(default_value);
+        const double inside = rope->number(key, low, high);
+        if (outside && *outside != inside)
+            fields.fail(named, format("the {:g} that the rope's own object has", inside));
+        return inside;
     };
     c.rope_theta = number("rope_theta", "rotary_emb_base", 1, 1e12, theta);
     share = number("partial_rotary_factor", "rotary_pct", 0, 1, share);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "runtime/base/clock.h"
@@ -59,7 +60,7 @@ RunScheduler::RunScheduler(const Model& model, const SessionOptions& options, st
 
 std::int64_t RunScheduler::encoder_rows_for(std::int64_t tokens) {
     std::int64_t size = chunk_sizes[1];
-    while (size < tokens) size *= 2;
+    while (size < tokens && size <= std::numeric_limits<std::int64_t>::max() / 2) size *= 2;
     return size;
 }
 

@@ -67,9 +67,19 @@ std::vector<std::int32_t> Session::generate(std::int64_t count, const std::funct
 const SessionStats& Session::stats() const { return use()->runs.stats(); }
 SessionMemory Session::memory() const { return use()->memory(); }
 std::int64_t Session::chunk(std::int64_t waiting) const { return use()->runs.rows_for(waiting); }
-Plan& Session::plan(std::int64_t rows) { return use()->plans.get({.rows = rows}); }
+Plan& Session::plan(std::int64_t rows) {
+    const SessionUse core = use();
+    if (rows < 1) throw usage_error("a plan of {} rows was asked for; it has at least 1", rows);
+    return core->plans.get({.rows = rows});
+}
 Plan& Session::encoder_plan(std::int64_t tokens) {
-    return use()->plans.get({.rows = RunScheduler::encoder_rows_for(tokens), .encoder = true});
+    const SessionUse core = use();
+    if (!core->is_encoder_decoder())
+        throw usage_error("a plan of an encoder was asked for, but {} is no encoder–decoder: use plan()",
+                          model().info().name);
+    if (tokens < 1 || tokens > core->context)
+        throw usage_error("a plan for a text of {} tokens was asked for; it has 1 to {}", tokens, core->context);
+    return core->plans.get({.rows = RunScheduler::encoder_rows_for(tokens), .encoder = true});
 }
 std::vector<DispatchTiming> Session::take_timings() { return use()->runs.take_timings(); }
 

@@ -21,11 +21,15 @@ constexpr double share_of_memory = 0.5;               // of what is available, t
 constexpr std::int64_t max_scattered_context = 4096;  // a table of 4096 x 4096 numbers takes 64 MiB
 
 void check_sampling(const Sampling& sampling) {
-    if (!(sampling.temperature >= 0) || !(sampling.top_p >= 0 && sampling.top_p <= 1) ||
-        !(sampling.min_p >= 0 && sampling.min_p <= 1) || sampling.top_k < 0 || !(sampling.repeat_penalty > 0))
+    constexpr double largest_penalty = 1000, largest_temperature = 1e6;
+    if (!(sampling.temperature >= 0 && sampling.temperature <= largest_temperature) ||
+        !(sampling.top_p >= 0 && sampling.top_p <= 1) || !(sampling.min_p >= 0 && sampling.min_p <= 1) ||
+        sampling.top_k < 0 ||
+        !(sampling.repeat_penalty >= 1 / largest_penalty && sampling.repeat_penalty <= largest_penalty))
         throw usage_error(
-            "sampling: temperature and top-k must be at least 0, top-p and min-p between 0 and 1, the repeat penalty "
-            "above 0");
+            "sampling: the temperature must be from 0 to 1e6, top-k at least 0, top-p and min-p from 0 to 1, the "
+            "repeat "
+            "penalty from 0.001 to 1000");
 }
 
 }  // namespace
@@ -42,6 +46,7 @@ SessionCore& SessionOwner::core() const {
 }
 
 void SessionOwner::recover(const std::function<Model()>& reload) {
+    if (!reload) throw usage_error("recover: there is no function that loads the model");
     if (core_) record_ = core_->record();
     core_.reset();
     core_ = std::make_unique<SessionCore>(reload(), *record_);

@@ -110,6 +110,18 @@ ends 6 "model/config.json/trace.json" "$program" run -m "$folder" -p "The" -n 2 
 ends 6 "nowhere/ops.json" "$program" conform --cases "$scratch/nowhere"
 ends 2 'unknown op "nonsense"; known: '*"attention"*"softmax" "$program" conform --op nonsense
 ends 2 "unexpected"*"--help" "$program" run -p "The" unexpected
+ends 2 "nosuch is not a command" "$program" nosuch --help-me
+ends 2 "VANTAGE_VERBOSE=9999999999" env VANTAGE_VERBOSE=9999999999 "$program" run -m "$folder" -p "The" -n 1
+ends 2 "repeat penalty" "$program" run -m "$folder" -p "The" -n 2 --repeat-penalty 1e-38
+ends 2 "temperature" "$program" run -m "$folder" -p "The" -n 2 --temp inf
+ends 2 "--show" "$program" tune --forget --show
+ends 2 "--model" "$program" tune --shape gpt2-small -m "$folder"
+# what a command writes is no input, and one file
+cp "$folder/model.safetensors" "$scratch/before"
+ends 2 "is a file of the model" "$program" inspect -m "$folder" --ids 1,2 --save "$folder/model.safetensors"
+ends 2 "is a file of the model" "$program" run -m "$folder" -p "The" -n 2 --profile "$folder/../model/config.json"
+cmp -s "$folder/model.safetensors" "$scratch/before" || { echo "FAILED: the model was written to"; failures=$((failures + 1)); }
+ends 2 "the same file" "$program" inspect -m "$folder" --ids 1,2 --save "$scratch/same" --profile "$scratch/./same"
 
 # ---- hostile names, pipes, limits ------------------------------------------------------------------------------------
 

@@ -128,6 +128,14 @@ TEST_CASE("values that are not finite never pass for an answer", "[bad]") {
                 session.next();
             });
     }
+    SECTION("in weights that are rounded") {
+        expect_error(ErrorKind::unsupported, {"model.safetensors", name.c_str(), "65504 of f16"}, [&] {
+            std::vector<float> gains(48 * 192, 1e6f);
+            name = "transformer.h.1.mlp.c_fc.weight";
+            folder.change_tensors([&](Folder::Tensors& t) { t[name].data = std::as_bytes(std::span(gains)); });
+            Model::load(test_device(), folder.path(), {.weights = DType::f16});
+        });
+    }
     SECTION("in what is computed of large ones") {
         const Model model = with(3e38f);
         const auto fails = [&](const SessionOptions& options, auto use) {
@@ -262,8 +270,10 @@ TEST_CASE("invalid tokens", "[bad]") {
     Session all(model);
     expect_error(ErrorKind::usage, {"97 tokens", "context of 96"},
                  [&] { all.append(std::vector<std::int32_t>(97, 5)); });
-    for (const Sampling& wrong : {Sampling{.temperature = -1}, Sampling{.top_k = -1}, Sampling{.top_p = 1.5},
-                                  Sampling{.min_p = -0.1}, Sampling{.repeat_penalty = 0}})
+    for (const Sampling& wrong :
+         {Sampling{.temperature = -1}, Sampling{.top_k = -1}, Sampling{.top_p = 1.5}, Sampling{.min_p = -0.1},
+          Sampling{.repeat_penalty = 0}, Sampling{.repeat_penalty = 1e-38},
+          Sampling{.temperature = std::numeric_limits<double>::infinity()}})
         expect_error(ErrorKind::usage, {"sampling"}, [&] { all.restart(wrong); });
 }
 

@@ -53,6 +53,24 @@ TEST_CASE("options without a meaning are an error", "[session]") {
                      [&] { const Session session(mini_world(), {.submission_seconds = seconds}); });
 }
 
+TEST_CASE("plans and recoveries that make no sense are an error", "[session]") {
+    Session session = ran({});
+    for (const std::int64_t rows : {std::int64_t{0}, std::int64_t{-1}})
+        expect_error(ErrorKind::usage, {"plan of", "at least 1"}, [&] { session.plan(rows); });
+    for (const std::int64_t tokens : {std::int64_t{1}, std::numeric_limits<std::int64_t>::max()})
+        expect_error(ErrorKind::usage, {"no encoder–decoder"}, [&] { session.encoder_plan(tokens); });
+    CHECK(session.chunk(std::numeric_limits<std::int64_t>::max()) == session.chunk(100000));
+    expect_error(ErrorKind::usage, {"loads the model"}, [&] { session.recover({}); });
+    CHECK(session.next().has_value());
+
+    const std::string folder = std::string(VANTAGE_ROOT) + "/tests/data/oracle/models/";
+    Session encoder(Model::load(test_device(), folder + "bert"));
+    CHECK(encoder.chunk(std::numeric_limits<std::int64_t>::max()) > 100000);
+    Session both(Model::load(test_device(), folder + "t5"), {.context = 16});
+    for (const std::int64_t tokens : {std::int64_t{0}, std::int64_t{17}})
+        expect_error(ErrorKind::usage, {"1 to 16"}, [&] { both.encoder_plan(tokens); });
+}
+
 TEST_CASE("a moved-from session and generator are an error", "[session]") {
     Session from = ran({});
     Session to = std::move(from);

@@ -432,6 +432,15 @@ TEST_CASE("replacing keeps the mode and follows symbolic links; devices are writ
     CHECK((status.st_mode & 07777) == 0640);
     write_file("/dev/null", std::string("gone"));
     CHECK(std::filesystem::is_character_file("/dev/null"));
+    std::filesystem::create_symlink("later", directory.path("ahead"));  // of a file that is not there yet
+    write_file(directory.path("ahead"), std::string("new"));
+    CHECK(std::filesystem::is_symlink(directory.path("ahead")));
+    CHECK(read_file(directory.path("later")) == "new");
+    std::filesystem::create_symlink("round", directory.path("round"));
+    expect_error(ErrorKind::bad_file, {"round"}, [&] { write_file(directory.path("round"), std::string("new")); });
+    REQUIRE(::chmod(path.c_str(), 0440) == 0);
+    if (::geteuid() != 0)  // root may write to any file
+        expect_error(ErrorKind::bad_file, {"target", "permissions"}, [&] { write_file(path, std::string("newer")); });
 }
 
 TEST_CASE("the first Ctrl-C sets a flag, the second ends the process", "[base]") {

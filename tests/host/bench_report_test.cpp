@@ -128,6 +128,9 @@ TEST_CASE("compare tells what is slower from noise", "[bench]") {
     CHECK(verdict(timed(100, 3), timed(122, 4)) == ReportChange::same);
     CHECK(verdict(timed(100, 3), timed(123, 4)) == ReportChange::slower);
     CHECK(compare_reports(timed(100, 1), "a", timed(50, 1), "b").changes.at(0).speed == 2);
+    const Json hostile = timed(1, 0, "\x1b]0;owned\a\u202e");
+    const std::string row = compare_reports(hostile, "a", hostile, "b").changes.at(0).row;
+    CHECK(row.find("\\x1b]0;owned\\x07\\x202e") != row.npos);
 }
 
 TEST_CASE("compare knows that rates are better when larger", "[bench]") {

@@ -15,6 +15,7 @@ TEST_CASE("what controls a terminal is escaped", "[text]") {
     CHECK(escape_controls("\xFF\xE2\x80") == R"(\xff\xe2\x80)");
     CHECK(escape_controls(std::string(1, '\0'), "\n") == R"(\x00)");
     CHECK(escape_controls("Grüße, 世界 🙂") == "Grüße, 世界 🙂");
+    CHECK(escape_controls_in_json("[\"\u009b\u202E\x7f é\",\n1]") == "[\"\\u009b\\u202e\\u007f é\",\n1]");
 }
 
 TEST_CASE("each maximal invalid sequence becomes one U+FFFD", "[text]") {
