@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/errors.h"
+#include "runtime/base/interrupt.h"
 
 namespace vantage::text {
 
@@ -58,6 +59,7 @@ AlignedText apply_changes(const AlignedText& text, const std::vector<Change>& ch
     out.origins.reserve(text.bytes.size());
     std::size_t at = 0;  // in the old text
     for (const Change& change : changes) {
+        throw_if_interrupted();
         const bool replaces = change.change <= 0 && at < text.bytes.size();
         out.append(change.code, replaces ? text.origins[at] : origin_before(text, at));
         for (int i = change.change; i <= 0 && at < text.bytes.size(); ++i) at += character_at(text.bytes, at).bytes;
@@ -90,11 +92,13 @@ void prepend(AlignedText& text, std::string_view prefix) {
 
 void Pieces::replace_texts(const std::function<void(const Piece&, std::vector<Piece>&)>& cut) {
     std::vector<Piece> out;
-    for (const Piece& piece : pieces)
+    for (const Piece& piece : pieces) {
+        throw_if_interrupted();
         if (piece.is_token())
             out.push_back(piece);
         else
             cut(piece, out);
+    }
     pieces = std::move(out);
 }
 
@@ -103,6 +107,7 @@ void Pieces::rewrite(const std::function<AlignedText(AlignedText)>& change) {
     out.bytes.reserve(text.bytes.size());
     out.origins.reserve(text.bytes.size());
     for (Piece& piece : pieces) {
+        throw_if_interrupted();
         const std::size_t begin = out.bytes.size();
         if (piece.is_token()) {
             out.append(text, piece.begin, piece.end);

@@ -3,6 +3,7 @@
 #include <queue>
 
 #include "runtime/base/at.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/text/model.h"
 #include "runtime/text/unicode.h"
 
@@ -152,6 +153,7 @@ private:
                 queue.push({merge->rank, left, merge->joined});
         };
         while (!queue.empty()) {
+            throw_if_interrupted();
             const Candidate top = queue.top();
             queue.pop();
             Symbol& left = symbol(top.at);

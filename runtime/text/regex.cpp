@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "runtime/base/errors.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/text/unicode.h"
 
 namespace vantage::text {
@@ -122,6 +123,7 @@ std::vector<Match> Regex::find_all(std::string_view subject) const {
     Search search(code_.get(), subject);
     if (!search.ready()) throw Error(ErrorKind::out_of_memory, where_ + ": no memory for a regular expression");
     for (std::size_t at = 0; at <= subject.size();) {
+        throw_if_interrupted();
         const int result = search.next(at);
         if (result == PCRE2_ERROR_NOMATCH) break;
         if (result < 0)

@@ -4,6 +4,7 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/text/added_tokens.h"
 #include "runtime/text/decoder.h"
@@ -78,6 +79,7 @@ Tokenizer::Encoding TokenizerState::encode(std::string_view original, std::int32
     };
     std::vector<Model::Token> word;
     for (const Piece& piece : pieces.pieces) {
+        throw_if_interrupted();
         if (piece.is_token()) {
             add(piece.token, pieces.view(piece), piece.begin, piece.end);
             continue;

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <numeric>
+#include <tuple>
 
 #include "oracle_model.h"
 #include "test_model.h"
@@ -148,6 +149,30 @@ TEST_CASE("stable sequences do not depend on what ran before", "[stable][once]")
     SessionOptions wide = options;
     wide.context = 300;
     CHECK(written_beside(model, wide, 10, text, 20) == alone);
+}
+
+TEST_CASE("what a stable session shows does not depend on what it went back from", "[stable][session]") {
+    const Precision precision = GENERATE(Precision::f32, Precision::f16);
+    const Model model = long_model(DType::f16);
+    SessionOptions options = stable_in(precision);
+    options.inspect = true;
+    options.record_attention = RecordAttention::all();
+    const Ids text = some_ids(141, 300);
+    const auto shown = [](Session& session) {
+        session.run();
+        const Array attention = session.attention(HeadId{.layer = 1, .head = 1});
+        return std::tuple(session.next_logits().vector(), session.logits().vector(), session.hidden().vector(),
+                          attention.vector());
+    };
+    for (const std::size_t kept : {1u, 7u, 13u, 127u, 128u, 130u, 140u}) {
+        INFO("back to " << kept);
+        Session session(model, options), fresh(model, options);
+        session.append(text);
+        session.run();
+        session.rewind(static_cast<std::int64_t>(kept));
+        fresh.append(std::span(text).first(kept));
+        CHECK(shown(session) == shown(fresh));
+    }
 }
 
 TEST_CASE("a stable generator keeps prompts and no drawn tokens", "[stable][once]") {

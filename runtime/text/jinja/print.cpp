@@ -149,9 +149,10 @@ private:
         if (!first) new_line();
         put(std::string(1, close));
     }
+    static constexpr std::int64_t widest_indent = 256;
     void new_line() {
         if (!style_.indent) return;
-        const auto spaces = static_cast<std::size_t>(std::clamp<std::int64_t>(*style_.indent, 0, 1 << 20));
+        const auto spaces = static_cast<std::size_t>(std::clamp<std::int64_t>(*style_.indent, 0, widest_indent));
         budget_.make(spaces * depth_ + 1);
         out_.append(1, '\n').append(spaces * depth_, ' ');
     }
