@@ -215,7 +215,7 @@ public:
     /// Tokens that have run: their keys and values are in the cache.
     std::int64_t processed() const;
     /// Increases whenever results are forgotten: by restart, rewind, mask_heads, by an encoder's next run, and in a
-    /// stable session by tokens that are appended to generated tokens.
+    /// stable session by tokens that are appended to generated tokens or to a partial chunk.
     std::uint64_t forgotten() const;
     /// Tokens that fit.
     std::int64_t context() const;

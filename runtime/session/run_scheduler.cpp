@@ -99,11 +99,20 @@ RunShapes RunScheduler::shapes() const {
     return {.rows = rows, .lanes = lanes};
 }
 
+// Where the chunk of a stable prompt begins that has this token. An encoder has no chunks.
+std::int64_t RunScheduler::chunk_begin(std::int64_t token) const {
+    return config_.kind == ModelKind::encoder ? token : token - token % rows_for(stable_chunk);
+}
+
+void RunScheduler::forget_unfinished(std::size_t slot, std::int64_t count) {
+    SequenceState& s = sequences_[slot];
+    if (options_.is_stable()) s.forget_from(chunk_begin(std::min(s.prompt, count)));
+}
+
 // How many tokens of a sequence wait; of a stable one also those of the prompt that share a chunk with them.
 std::int64_t RunScheduler::take_waiting(std::size_t slot) {
     SequenceState& s = sequences_[slot];
-    if (options_.is_stable() && config_.kind != ModelKind::encoder && s.processed < s.prompt)
-        s.go_back(s.processed - s.processed % rows_for(stable_chunk));
+    if (options_.is_stable() && s.processed < s.prompt) s.go_back(chunk_begin(s.processed));
     return s.waiting();
 }
 

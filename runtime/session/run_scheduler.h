@@ -47,6 +47,9 @@ public:
         on_device_[slot] = false;
         states_.end(slot);
     }
+    /// Before a sequence gets more tokens, or keeps `count` only. Of a stable one all tokens will be a prompt: forgets
+    /// what has not run as in that prompt, which are drawn tokens and the last chunk, unless it is full.
+    void forget_unfinished(std::size_t slot, std::int64_t count);
     /// Waits for all that runs.
     void settle();
     /// Throws accuracy: `what` is not finite, and the node where that began.
@@ -62,6 +65,7 @@ public:
 private:
     RunShapes shapes() const;
     std::int64_t lanes_for(std::int64_t rows) const;
+    std::int64_t chunk_begin(std::int64_t token) const;
     std::int64_t take_waiting(std::size_t slot);
     void count_prompt(SequenceState& s, std::int64_t count);
     std::int64_t all() const { return std::ssize(sequences_); }

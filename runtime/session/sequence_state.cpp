@@ -34,9 +34,9 @@ void SequenceState::forget_results() {
     ++forgotten;
 }
 
-void SequenceState::forget_drawn() {
-    if (std::max(processed, lost) <= prompt) return;
-    go_back(prompt);
+void SequenceState::forget_from(std::int64_t count) {
+    if (std::max(processed, lost) <= count) return;
+    go_back(count);
     ++forgotten;
 }
 

@@ -53,9 +53,9 @@ public:
     void forget_results();
     /// Forgets what has run of the source.
     void forget_source_results();
-    /// Forgets what has run of the drawn tokens; they wait again.
-    void forget_drawn();
     /// Forgets what has run from token `count` on; it waits again.
+    void forget_from(std::int64_t count);
+    /// The same, but it will run as before: its results are not new.
     void go_back(std::int64_t count);
     /// Removes the tokens from position `count` on, with their results. If it removes any, the others count as given.
     void truncate(std::int64_t count);

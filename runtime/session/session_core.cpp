@@ -249,7 +249,7 @@ void SessionCore::append(std::size_t index, std::span<const std::int32_t> ids, s
     check_room(sequences[index].tokens.size(), ids.size());
     if (ids.empty()) return;
     runs.changed(index);
-    if (options.is_stable()) sequences[index].forget_drawn();
+    runs.forget_unfinished(index, sequences[index].size());
     sequences[index].append(ids, types);
 }
 
@@ -261,7 +261,7 @@ void SessionCore::rewind(std::size_t index, std::int64_t count) {
         throw usage_error(model.info().name + " takes whole images: it cannot go back into one");
     runs.changed(index);
     replay.reset();
-    if (options.is_stable() && count < s.size()) s.forget_drawn();
+    if (count < s.size()) runs.forget_unfinished(index, count);
     s.truncate(count);
     if (is_encoder()) s.forget_results();
 }

@@ -175,6 +175,29 @@ TEST_CASE("what a stable session shows does not depend on what it went back from
     }
 }
 
+TEST_CASE("a stable session says that it runs a partial chunk again", "[stable][once]") {
+    const Model model = long_model(DType::f16);
+    const Ids text = some_ids(150, 300);
+    Session session(model, stable_in(Precision::f16));
+    session.append(std::span(text).first(140));
+    session.run();
+    const std::uint64_t before = session.forgotten();
+    (void)session.next_logits();  // in the same run as before
+    CHECK(session.forgotten() == before);
+    session.append(std::span(text).subspan(140));
+    CHECK(session.forgotten() > before);
+    CHECK(session.processed() == 128);
+    session.run();
+    CHECK(session.processed() == 150);
+    const std::uint64_t again = session.forgotten();
+    session.rewind(140);
+    CHECK(session.forgotten() > again);
+    CHECK(session.processed() == 128);
+    session.rewind(128);
+    session.append(std::span(text).subspan(128, 9));
+    CHECK(session.processed() == 128);  // whole chunks stay
+}
+
 TEST_CASE("a stable generator keeps prompts and no drawn tokens", "[stable][once]") {
     const Model& model = mini_world();
     const GeneratorOptions options{.max_tokens = 10, .session = stable_in(Precision::f16)};

@@ -143,6 +143,32 @@ TEST_CASE("a speed limits the tokens of a second", "[view]") {
     CHECK(live.version().tokens_per_second <= 40);
 }
 
+TEST_CASE("rows that a followed session runs again begin another run", "[view]") {
+    const test::TemporaryDirectory folder;
+    write_random_model(folder.path(), long_model(4096), DType::f32, 3);
+    const Model model = Model::load(test_device(), folder.path());
+    const std::vector<std::int32_t> ids{5, 9, 2, 77, 31, 8, 64, 12, 3, 90, 41, 17, 55, 28, 6, 73};
+    for (const bool stable : {false, true}) {
+        Session session(model, {.context = 64, .stable = stable, .record_attention = RecordAttention::all()});
+        LiveModel live(session);
+        session.append(std::span(ids).first(5));
+        session.run();
+        live.publish();
+        const Version before = live.version();
+        session.append(std::span(ids).subspan(5));
+        live.publish();
+        CHECK((live.version().run > before.run) == stable);
+        CHECK(live.version().rows == (stable ? 0 : 5));  // those that stay as they are
+        session.run();
+        live.publish();
+        CHECK(live.version().run == before.run + (stable ? 1 : 0));
+        CHECK(live.version().rows == 16);
+        LiveTokens tokens;
+        live.read_tokens(tokens);
+        CHECK(tokens.ids == ids);
+    }
+}
+
 TEST_CASE("a followed session says its precision", "[view]") {
     const test::TemporaryDirectory folder;
     write_random_model(folder.path(), long_model(4096), DType::f32, 3);

@@ -76,7 +76,7 @@ TEST_CASE("a sequence keeps the results of the tokens that it keeps", "[session]
     s.processed = 3;
     s.truncate(3);
     CHECK((s.prompt == 2 && s.processed == 3));  // all stays as it is
-    s.forget_drawn();
+    s.forget_from(s.prompt);
     CHECK((s.processed == 2 && s.waiting() == 1));
     s.append(std::vector<std::int32_t>{1}, {});
     CHECK(s.prompt == 4);
