@@ -44,13 +44,15 @@ std::vector<HelpLine> help_lines(const Ui& ui) {
     return lines;
 }
 
-/// The column of each line, from top to bottom; a menu's name is never the last of a column.
+/// The column of each line, from top to bottom. The actions of a menu are in one.
 std::vector<int> help_columns(const std::vector<HelpLine>& lines, float high) {
     std::vector<int> columns;
     int column = 0;
     float y = 0;
     for (std::size_t i = 0; i < lines.size(); ++i) {
-        const float needed = lines[i].high + (lines[i].action == nullptr ? lines[i + 1].high : 0);
+        float needed = lines[i].high;
+        for (std::size_t j = i + 1; lines[i].action == nullptr && j < lines.size() && lines[j].action != nullptr; ++j)
+            needed += lines[j].high;
         if (y > 0 && y + needed > high) ++column, y = 0;
         y += lines[i].high;
         columns.push_back(column);
@@ -60,11 +62,25 @@ std::vector<int> help_columns(const std::vector<HelpLine>& lines, float high) {
 
 /// The least height at which so many columns have room for all lines: then they are about as long.
 float help_height(const std::vector<HelpLine>& lines, int columns) {
-    float all = 0;
-    for (const HelpLine& line : lines) all += line.high;
-    float high = all / static_cast<float>(columns);
+    float all = 0, menu = 0, longest = 0;
+    for (const HelpLine& line : lines) {
+        all += line.high;
+        menu = line.action == nullptr ? line.high : menu + line.high;
+        longest = std::max(longest, menu);
+    }
+    float high = std::max(all / static_cast<float>(columns), longest);
     while (help_columns(lines, high).back() >= columns) high += lines.back().high;
     return high;
+}
+
+constexpr float help_key = 68;  // width of the keys
+
+/// Of a column in which all names have room.
+float help_column_width(const Ui& ui, const std::vector<HelpLine>& lines) {
+    float longest = 0;
+    for (const HelpLine& line : lines)
+        if (line.action != nullptr) longest = std::max(longest, width_of(small(ui), line.action->name));
+    return ui.px(help_key + 10 + 8) + std::ceil(longest);
 }
 
 void draw_help_line(const Ui& ui, const HelpLine& line, float x, float y, float wide) {
@@ -72,7 +88,7 @@ void draw_help_line(const Ui& ui, const HelpLine& line, float x, float y, float 
         put(bold(ui), x, y + ui.px(10), ui.palette.accent, name_of(line.menu));
         return;
     }
-    const float key = ui.px(68);
+    const float key = ui.px(help_key);
     put_right(small(ui), x + key, y, ui.palette.strong, text_of(ui.keys.of(*line.action)));
     put(small(ui), x + key + ui.px(10), y, ui.palette.ink,
         fitted(small(ui), line.action->name, wide - key - ui.px(10)));
@@ -110,11 +126,13 @@ void draw_help_page(const Ui& ui, const std::vector<HelpLine>& lines, const Box&
 }  // namespace
 
 void draw_help(const Ui& ui) {
-    constexpr float min_column = 232, default_columns = 4;
+    constexpr float max_columns = 4;
     const ImVec2 all = ImGui::GetIO().DisplaySize;
     const std::vector<HelpLine> lines = help_lines(ui);
-    const float wide = std::min(ui.px(1140), all.x - ui.px(16)), inside = wide - ui.px(40);
-    const auto columns = static_cast<int>(std::clamp(std::floor(inside / ui.px(min_column)), 1.0f, default_columns));
+    const float column = help_column_width(ui, lines), room = all.x - ui.px(16 + 40 + 14);  // beside a scroll bar
+    const auto columns = static_cast<int>(std::clamp(std::floor(room / column), 1.0f, max_columns));
+    const float inside = std::min(std::max(column * static_cast<float>(columns), ui.px(600)), room) + ui.px(14),
+                wide = inside + ui.px(40);
     const float above = ui.px(24) + ui.fonts.title.size, below = ui.px(16);
     const float text = ImGui::CalcTextSize(help_text(ui).c_str(), nullptr, false, inside).y + ui.px(12) +
                        ImGui::GetStyle().ItemSpacing.y;
