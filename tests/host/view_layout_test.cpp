@@ -15,7 +15,7 @@ namespace {
 
 std::vector<Box> panels_of(const Layout& l) {
     std::vector<Box> boxes;
-    for (const Box& box : {l.bar, l.heads, l.numbers, l.focus, l.inspector, l.tokens, l.timeline, l.prompt})
+    for (const Box& box : {l.bar, l.message, l.heads, l.numbers, l.focus, l.inspector, l.tokens, l.timeline, l.prompt})
         if (box.wide > 0) boxes.push_back(box);
     return boxes;
 }
@@ -56,6 +56,9 @@ TEST_CASE("panels do not overlap, and what has no room gives way in an order", "
                             check_panels(l, wide, high, scale);
                             if (prompt) CHECK(l.prompt.wide > 0);
                             if (l.inspector.wide > 0) CHECK(l.heads.wide > 0);
+                            LayoutWishes told = wishes;
+                            told.message = 31 * scale;
+                            check_panels(lay_out(wide, high, scale, told), wide, high, scale);
                             if (image || prompt) continue;
                             CHECK(l.focus.high >= std::min(180.0f, height - 60) * scale - 8);
                             if (l.prompt.wide > 0) CHECK(l.timeline.wide > 0);

@@ -35,17 +35,36 @@ TEST_CASE("actions that cannot be done say why, and lists mark what they are set
     CHECK(s.viewer.state().colours == ColourMap::grey);
 }
 
-TEST_CASE("a message leaves the status where it is", "[view][window][once]") {
+/// The first row of pixels that differs, from one on.
+static int first_difference(const Image& a, const Image& b, float from) {
+    for (int y = static_cast<int>(from); y < a.height; ++y)
+        for (int x = 0; x < a.width; ++x)
+            if (!(a.at(x, y) == b.at(x, y))) return y;
+    return a.height;
+}
+
+TEST_CASE("a message leaves the status and the panels where they are", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;
     const ViewState state{.max_tokens = 0};
     PanelsShown s(opened, state, {.text = state.prompt});
+    const Image before = s.window.screenshot();
     s.viewer.say("a message");
+    CHECK(first_difference(before, s.window.screenshot(), s.viewer.layout().bar.bottom()) == before.height);
     const std::vector<std::string> texts = texts_of(s.window);
     CHECK(has_text(texts, "a message"));
     CHECK(has_text(texts, "finished"));
     CHECK(has_text(texts, "rows sum to 1 ✓"));
     CHECK_FALSE(has_text(texts, "model slowed"));  // it rests
+    // ---- in a small window a long one takes the place of the menus' names
+    glfwSetWindowSize(s.window.handle(), 640, 480);
+    s.user.turn_until("the new size", [&] { return s.viewer.layout().bar.wide == 640; });
+    s.user.settle();
+    s.viewer.say("");
+    const Image small = s.window.screenshot();
+    s.user.type("d");
+    CHECK(first_difference(small, s.window.screenshot(), s.viewer.layout().bar.bottom()) == small.height);
+    CHECK(has_text(texts_of(s.window), "finished"));
 }
 
 TEST_CASE("a prompt that does not fit leaves the run as it is", "[view][window][once]") {
@@ -84,9 +103,13 @@ TEST_CASE("without a row the window says why, and saves no files", "[view][windo
     }
     user.settle();
     const std::vector<std::string> texts = texts_of(window);
-    CHECK(has_text(texts, "The run has failed: there is nothing to continue"));
+    CHECK(has_text(texts, "The run has failed"));
     CHECK(has_text(texts, "failed"));
     CHECK_FALSE(has_text(texts, "The model is reading"));
+    CHECK(has_text(texts, "there is nothing to continue"));  // in a place of its own
+    const Layout& layout = window.viewer().layout();
+    CHECK(layout.message.high > 0);
+    CHECK(layout.focus.y >= layout.message.bottom());
 }
 
 TEST_CASE("the first rows have no numbers, and the panel says from where on", "[view][window][once]") {

@@ -367,14 +367,15 @@ void draw_pane_title(const PaneUi& ui) {
 /// In place of a map without rows: why there are none.
 void draw_no_map(const Ui& ui) {
     const Box& box = ui.layout.focus;
-    const auto error = ui.run.live.error();
+    const bool failed = !ui.figures.error.empty();  // the error itself is below the menu bar
     const Version& version = ui.run.version;
     const bool rests = version.activity == Activity::ended || version.activity == Activity::idle;
-    const std::string text = error             ? "The run has failed: " + error->message
-                             : version.stopped ? "Stopped before the model had read a token"
-                             : rests           ? "The model has read nothing yet"
-                                               : "The model is reading the prompt …";
-    put_middle(regular(ui), box.x + box.wide / 2, box.y + box.high / 2, error ? ui.palette.bad : ui.palette.faint,
+    const std::string text = failed                             ? "The run has failed"
+                             : ui.focus.two && version.rows > 0 ? "B is reading the text …"
+                             : version.stopped                  ? "Stopped before the model had read a token"
+                             : rests                            ? "The model has read nothing yet"
+                                                                : "The model is reading the prompt …";
+    put_middle(regular(ui), box.x + box.wide / 2, box.y + box.high / 2, failed ? ui.palette.bad : ui.palette.faint,
                fitted(regular(ui), text, box.wide - ui.px(24)));
 }
 

@@ -107,13 +107,18 @@ void lay_columns(Layout& l, float scale, const LayoutWishes& wishes, const Box& 
 
 }  // namespace
 
+float message_width(float width, float scale) { return width - 2 * std::round(gap * scale); }
+
 Layout lay_out(float width, float height, float scale, const LayoutWishes& wishes) {
     const auto px = [&](float logical) { return std::round(logical * scale); };
     Layout l;
     l.too_small = width < px(min_width) || height < px(min_height);
     if (l.too_small) return l;
     l.bar = {0, 0, width, px(36)};
-    Box room{px(gap), l.bar.bottom() + px(gap), width - 2 * px(gap), height - l.bar.high - 2 * px(gap)};
+    if (wishes.message > 0 && height - wishes.message >= px(min_height))
+        l.message = {px(gap), l.bar.bottom(), message_width(width, scale), wishes.message};
+    const float above = l.bar.high + l.message.high + px(gap);
+    Box room{px(gap), above, width - 2 * px(gap), height - above - px(gap)};
     const TextPlace text = text_place(room.wide / scale, room.high / scale, wishes);
     const Heights h = share_out(room.high / scale, wishes, text);
     const auto from_below = [&](Box& panel, float high) {

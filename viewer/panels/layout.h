@@ -20,7 +20,7 @@ struct Box {
 
 /// A panel without room has a box of width 0.
 struct Layout {
-    Box bar, heads, numbers, focus, inspector, tokens, timeline, prompt;
+    Box bar, message, heads, numbers, focus, inspector, tokens, timeline, prompt;
     bool too_small = false;  ///< for the map: only a message is shown
 };
 
@@ -36,8 +36,11 @@ struct LayoutWishes {
     bool two_texts = false;  ///< of cross-attention
     bool prompt = false;     ///< being edited: it is placed first
     bool large_heads = false;
+    float message = 0;  ///< height of a message below the bar, in pixels; it has no place in a window that is too low
 };
 
+/// Width of the message in a window of this width.
+float message_width(float width, float scale);
 inline constexpr float min_width = 300, min_height = 180;  ///< of a window, at a scale of 1
 
 /// Layout of a window of this many pixels. The map keeps its space. Other panels are removed in this order: in width

@@ -10,6 +10,10 @@ class Viewer;
 // ---- the menu bar
 
 void draw_status_bar(const Ui& ui);
+/// In a place of its own, because it stays until the next run.
+void draw_error(const Ui& ui);
+/// Height of a place of this width; 0 without an error.
+float error_height(const Face& face, const std::string& error, float wide, float scale);
 /// In place of all panels.
 void draw_too_small(const Ui& ui);
 

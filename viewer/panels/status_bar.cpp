@@ -10,6 +10,8 @@
 namespace vantage::view {
 namespace {
 
+constexpr float error_beside = 12, error_above = 8;  // margins of an error in its panel
+
 std::string speed_text(double tokens_per_second) {
     return tokens_per_second < 10 ? format("{:.2g} tok/s", tokens_per_second)
                                   : format("{:.0f} tok/s", tokens_per_second);
@@ -27,11 +29,13 @@ ImU32 activity_colour(const Ui& ui, Activity activity) {
 /// Texts from right to left, separated by spaces.
 class Pieces {
 public:
-    Pieces(const Ui& ui, float right, float left, float y) : ui_(ui), right_(right), left_(left), y_(y) {}
+    /// Texts end at `right`. They begin right of the menus, those without a dot also right of the note.
+    Pieces(const Ui& ui, float right, float menus, float note, float y)
+        : ui_(ui), right_(right), menus_(menus), note_(note), y_(y) {}
     /// Draws a text if it fits. Otherwise it and all later, less important ones are left out.
     void text(std::string_view text, ImU32 colour, std::string_view explained = {}, bool dot = false) {
         const float marked = dot ? ui_.px(18) : 0, wide = width_of(small(ui_), text);
-        full_ = full_ || right_ - wide - marked < left_;
+        full_ = (full_ && !dot) || right_ - wide - marked < (dot ? menus_ : note_);
         if (full_) return;
         explain_number(ui_, {right_ - wide, ui_.layout.bar.y, wide, ui_.layout.bar.high}, explained);
         right_ = put_right(small(ui_), right_, y_, colour, text) - ui_.px(18) - marked;
@@ -39,20 +43,33 @@ public:
             window_list().AddCircleFilled({right_ + ui_.px(27), std::round(y_ + ui_.fonts.small.size * 0.55f)},
                                           ui_.px(4), colour, 16);
     }
+    /// Where the texts begin.
+    float left() const { return right_; }
 
 private:
     const Ui& ui_;
-    float right_, left_, y_;
+    float right_, menus_, note_, y_;
     bool full_ = false;
 };
 
-/// Draws a message in a line below the bar, which keeps the status.
-void draw_message(const Ui& ui, ImU32 colour, const std::string& text) {
-    const Box& bar = ui.layout.bar;
+/// The message of the last action, or an error that has no place of its own.
+const std::string& note_of(const Ui& ui) {
+    return ui.at.note.empty() && ui.layout.message.wide <= 0 ? ui.figures.error : ui.at.note;
+}
+
+/// Between the menus and the figures; where that is too narrow, over the menus' names, in two lines: it must not cover
+/// data, and nothing may move while it comes and goes.
+void draw_note(const Ui& ui, float left, float right) {
     const Face face = small(ui);
-    const Box line{bar.x, bar.bottom(), bar.wide, face.size + ui.px(12)};
-    fill(line, ui.palette.raised, 0, foreground());
-    put(face, line.x + ui.px(17), line.y + ui.px(6), colour, fitted(face, text, line.wide - ui.px(34)), foreground());
+    const Box& bar = ui.layout.bar;
+    const float margin = ui.px(9), wide = width_of(face, note_of(ui)) + 2 * margin;
+    Box box{left, bar.y + ui.px(4), wide, bar.high - ui.px(8)};
+    if (left + wide > right)
+        box.x = bar.x + ui.px(4), box.wide = right - box.x, box.y -= ui.px(2), box.high += ui.px(4);
+    fill(box, ui.palette.raised, ui.px(4));
+    const float room = box.wide - 2 * margin, high = std::min(wrapped_height(face, note_of(ui), room), box.high);
+    put_wrapped(face, {box.x + margin, box.y + (box.high - high) / 2, room, high},
+                ui.at.note.empty() ? ui.palette.bad : ui.palette.accent, note_of(ui));
 }
 
 /// Names the worst row.
@@ -102,14 +119,25 @@ void draw_status_bar(const Ui& ui) {
     const Panel panel("bar", box);
     ImGui::PopStyleColor();
     ImGui::PopStyleVar();
-    const float left = draw_menu_names(ui, box, box.x + ui.px(8)) + ui.px(24);
-    Pieces pieces(ui, box.right() - ui.px(16), left, std::round((box.high - ui.fonts.small.size) / 2));
+    const bool noted = !note_of(ui).empty() && !ui.at.menu;
+    const float left = draw_menu_names(ui, box, box.x + ui.px(8)) + ui.px(24),
+                note = noted ? width_of(small(ui), note_of(ui)) + ui.px(36) : 0;
+    Pieces pieces(ui, box.right() - ui.px(16), left, left + note, std::round((box.high - ui.fonts.small.size) / 2));
     draw_figures(ui, pieces);
-    if (ui.at.menu) return;  // which is over it
-    if (const auto error = ui.run.live.error())
-        draw_message(ui, ui.palette.bad, error->message);
-    else if (!ui.at.note.empty())
-        draw_message(ui, ui.palette.accent, ui.at.note);
+    if (noted) draw_note(ui, left, pieces.left());
+}
+void draw_error(const Ui& ui) {
+    const Panel panel("message", ui.layout.message);
+    if (!panel) return;
+    const Box& box = ui.layout.message;
+    const float beside = ui.px(error_beside), above = ui.px(error_above);
+    put_wrapped(small(ui), {box.x + beside, box.y + above, box.wide - 2 * beside, box.high - 2 * above}, ui.palette.bad,
+                ui.figures.error);
+}
+
+float error_height(const Face& face, const std::string& text, float wide, float scale) {
+    const float beside = std::round(error_beside * scale), above = std::round(error_above * scale);
+    return text.empty() ? 0 : std::ceil(wrapped_height(face, text, wide - 2 * beside)) + 2 * above;
 }
 
 void draw_too_small(const Ui& ui) {

@@ -94,6 +94,7 @@ struct Interaction {
 struct Figures {
     double frame_seconds = 0;
     std::string model, device;
+    std::string error;                      ///< that ended a run; empty: none
     bool software = false, frozen = false;  ///< frozen: show no times
 };
 

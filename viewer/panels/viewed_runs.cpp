@@ -120,6 +120,12 @@ std::string ViewedRuns::part_error() const {
                   columns);
 }
 
+std::string ViewedRuns::error() const {
+    if (const auto error = a_.live.error()) return error->message;
+    const auto error = b_ ? b_->live.error() : std::nullopt;
+    return error ? "B: " + error->message : "";
+}
+
 // ---- slots
 
 const SideSlots& ViewedRuns::slots(const RunView& run) const {

@@ -62,6 +62,9 @@ public:
     /// What is wrong with a part that lies outside of the map; else empty.
     std::string part_error() const;
 
+    /// What ended a run; empty: nothing did.
+    std::string error() const;
+
     // ---- rows and columns are slots, on which the tokens of two runs are aligned
     const SideSlots& slots(const RunView& run) const;
     const Slots& row_slots(const RunView& run) const { return slots(run).rows_of(head().kind); }

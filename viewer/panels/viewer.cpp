@@ -312,12 +312,15 @@ void Viewer::arrange(float width, float height) {
     const bool prompted = at_.focus_prompt || (at_.typing && !at_.find) || (at_.area && *at_.area >= Area::prompt);
     const LiveModel& live = runs_.a().live;
     const Layout before = layout_;
-    layout_ = lay_out(width, height, options_.scale,
-                      {.heads = head_grid(live),
-                       .image = config_of(live.model()).is_vision(),
-                       .two_texts = live.model().info().layers_of(AttentionKind::cross) > 0,
-                       .prompt = prompted,
-                       .large_heads = state_.large_heads});
+    figures_.error = runs_.error();
+    layout_ = lay_out(
+        width, height, options_.scale,
+        {.heads = head_grid(live),
+         .image = config_of(live.model()).is_vision(),
+         .two_texts = live.model().info().layers_of(AttentionKind::cross) > 0,
+         .prompt = prompted,
+         .large_heads = state_.large_heads,
+         .message = error_height(fonts_.small, figures_.error, message_width(width, options_.scale), options_.scale)});
     // Not while a prompt is edited: it has the room of others until it is run.
     const bool resized = !options_.frozen && (size_before != size_ || before.bar.high != layout_.bar.high);
     if (const std::string missing = missing_panels(before, layout_); resized && !missing.empty())
@@ -431,6 +434,7 @@ void Viewer::draw_panels() {
     if (std::exchange(at_.leave_field, false)) ImGui::SetWindowFocus(nullptr);
     if (layout_.too_small) return draw_too_small(ui);
     draw_status_bar(ui);
+    draw_error(ui);
     draw_head_map(ui);
     draw_focus(ui, panes_);
     draw_numbers(ui);

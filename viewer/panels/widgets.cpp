@@ -76,6 +76,17 @@ void put_upwards(const Face& face, float middle, float bottom, ImU32 colour, std
     list.PopClipRect();
 }
 
+void put_wrapped(const Face& face, const Box& box, ImU32 colour, std::string_view text) {
+    if (text_log != nullptr) text_log->texts.emplace_back(text);
+    const ImVec4 clip{box.x, box.y, box.right(), box.bottom()};
+    window_list().AddText(face.font, face.size, {std::round(box.x), std::round(box.y)}, colour, text.data(),
+                          text.data() + text.size(), box.wide, &clip);
+}
+
+float wrapped_height(const Face& face, std::string_view text, float width) {
+    return face.font->CalcTextSizeA(face.size, FLT_MAX, width, text.data(), text.data() + text.size()).y;
+}
+
 std::string fitted(const Face& face, std::string_view text, float width) {
     if (width_of(face, text) <= width) return std::string(text);
     std::u32string characters = decode_utf8(text);

@@ -58,6 +58,10 @@ void put_middle(const Face& face, float middle, float y, ImU32 colour, std::stri
                 ImDrawList& list = window_list());
 /// Rotated by 90°, reading upwards: begins at `bottom`, centred on `middle`.
 void put_upwards(const Face& face, float middle, float bottom, ImU32 colour, std::string_view text);
+/// In lines of at most the box's width; what has no room in its height is cut off.
+void put_wrapped(const Face& face, const Box& box, ImU32 colour, std::string_view text);
+/// Height of those lines.
+float wrapped_height(const Face& face, std::string_view text, float width);
 /// The text, shortened with "…" if it does not fit.
 std::string fitted(const Face& face, std::string_view text, float width);
 
