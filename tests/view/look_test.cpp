@@ -118,6 +118,24 @@ TEST_CASE("the label of the cell under the mouse replaces those that it would ov
     CHECK_FALSE(has_colour(s.window.screenshot(), above(5), palette_of(Theme::dark).faint));
 }
 
+TEST_CASE("the picture that is left shows the query in the text", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    ViewState state{.max_tokens = 0};
+    state.head = HeadId{1, 0};
+    state.prompt = "The key is in the kitchen.";
+    for (int i = 0; i < 8; ++i) state.prompt += " Mia put the red cup on the table.";
+    PanelsShown s(opened, state, {.text = state.prompt}, {}, 640, 480);
+    const auto& tokens = s.viewer.runs().a().tokens.texts;
+    const auto row = static_cast<double>(std::ranges::find(tokens, " kitchen") - tokens.begin());
+    const MapView map = s.viewer.panes().front().map;
+    const TextLog log;
+    s.user.move(static_cast<double>(map.x_of(0.5)), static_cast<double>(map.y_of(row + 0.5)));
+    const auto last = std::find(log.texts.rbegin(), log.texts.rend(), "Text");
+    REQUIRE(last != log.texts.rend());
+    CHECK(std::find(last.base(), log.texts.end(), "kitchen") != log.texts.end());
+}
+
 TEST_CASE("a window says which panels have no room, and which thumbnails are too small", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;

@@ -61,6 +61,12 @@ inline bool has_text(const std::vector<std::string>& texts, const std::string& b
     return std::ranges::any_of(texts, [&](const std::string& text) { return text.starts_with(beginning); });
 }
 
+/// The text that follows another one: a line's value comes after its name.
+inline std::string after(const std::vector<std::string>& texts, const std::string& name) {
+    const auto found = std::ranges::find(texts, name);
+    return found == texts.end() || found + 1 == texts.end() ? "not shown" : *(found + 1);
+}
+
 struct PanelsShown {
     LiveModel live;
     Window window;

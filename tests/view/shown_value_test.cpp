@@ -11,12 +11,6 @@ using namespace view_test;
 
 namespace {
 
-/// The text that follows another one: a line's value comes after its name.
-std::string after(const std::vector<std::string>& texts, const std::string& name) {
-    const auto found = std::ranges::find(texts, name);
-    return found == texts.end() || found + 1 == texts.end() ? "not shown" : *(found + 1);
-}
-
 void point_at(PanelsShown& s, double row, double column) {
     const MapView map = s.viewer.panes().front().map;
     s.user.move(static_cast<double>(map.x_of(column + 0.5)), static_cast<double>(map.y_of(row + 0.5)));

@@ -94,11 +94,8 @@ void step_on(Viewer& v) {
         v.step();
 }
 
-/// The head map shows where the runs differ, too.
 void toggle_difference(Viewer& v) {
-    const bool shown = v.runs().shown() == ShownRuns::difference;
-    v.show(shown ? ShownRuns::both : ShownRuns::difference);
-    if (!shown) v.state().statistic = HeadStatistic::difference;
+    v.show(v.runs().shown() == ShownRuns::difference ? v.at().before_difference.shown : ShownRuns::difference);
 }
 
 // ---- why an action cannot be done

@@ -68,7 +68,7 @@ void draw_gaps(const Ui& ui, const Pane& pane) {
     const TwoRuns& two = *ui.focus.two;
     const Alignment& rows = two.comparison.row_slots(ui.focus.head.kind);
     const Alignment& keys = two.comparison.key_slots(ui.focus.head.kind);
-    const FrameData* frame = two.frames[pane.shown == ShownRuns::b ? 1 : 0];
+    const FrameData* frame = two.frame(pane.shown == ShownRuns::b);
     if (frame == nullptr || rows.a.plain()) return;
     const MapView& map = pane.map;
     const std::int64_t size = std::int64_t{1} << frame->map.level;

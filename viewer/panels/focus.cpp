@@ -4,6 +4,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
+#include "viewer/panels/cell_values.h"
 #include "viewer/panels/map_drawing.h"
 #include "viewer/panels/moves.h"
 #include "viewer/panels/panels.h"
@@ -174,7 +175,7 @@ std::string number_for(const Face& face, float value, float room) {
 
 /// The weight of one run as its map shows it; NaN if there is none or it is not known yet.
 float weight_at(const Ui& ui, bool of_b, std::int64_t row, std::int64_t column) {
-    const FrameData* frame = ui.focus.two ? ui.focus.two->frames[of_b ? 1 : 0] : ui.run.frame;
+    const FrameData* frame = ui.focus.two ? ui.focus.two->frame(of_b) : ui.run.frame;
     if (frame == nullptr || frame->numbers == nullptr || frame->numbers->axis != ui.state.axis) return NAN;
     static const SideSlots plain;
     const SideSlots& slots = ui.focus.two ? ui.focus.two->comparison.slots(of_b) : plain;
@@ -313,15 +314,26 @@ void handle_mouse(const PaneUi& ui) {
     }
 }
 
-std::string what_is_shown(const Ui& ui) {
-    // without the inspector, the current cell
-    const bool in_heading = ui.layout.inspector.wide <= 0 && ui.at.cell();
-    if (in_heading && ui.focus.why_no_weight != nullptr) return ui.focus.why_no_weight;
+/// The current cell, where there is no inspector.
+std::string cell_text(const Ui& ui, const CellReading& r) {
     const Modifiers& m = ui.state.modifiers;
-    if (const auto& r = ui.run.frame->reading; in_heading && r && r->head == ui.focus.head)
-        return shown_text(*ui.run.frame, m, *r) + " · “" +
-               label_of(ui.focus.row_labels, ui.focus.row_slots.slot_of(r->query)) + "” attends to “" +
-               label_of(ui.focus.key_labels, ui.focus.key_slots.slot_of(r->key)) + "”";
+    std::string values = drawn_name(ui) + " " + known_text(drawn_value(ui, r), m);
+    if (ui.focus.two && ui.focus.two->shown == ShownRuns::both) {
+        const DrawnInBoth both = drawn_in_both(ui, r);
+        values = drawn_name(ui) + " " + known_text(both.a, m) + " | " + known_text(both.b, m);
+    } else if (ui.focus.two && ui.focus.two->shown == ShownRuns::difference) {
+        values = "B − A " + change_text(drawn_in_both(ui, r).change, m);
+    }
+    return values + " · “" + label_of(ui.focus.row_labels, ui.focus.row_slots.slot_of(r.query)) + "” attends to “" +
+           label_of(ui.focus.key_labels, ui.focus.key_slots.slot_of(r.key)) + "”";
+}
+
+std::string what_is_shown(const Ui& ui) {
+    if (ui.layout.inspector.wide <= 0 && ui.at.cell()) {
+        if (ui.focus.why_no_weight != nullptr) return ui.focus.why_no_weight;
+        if (const auto& r = ui.run.frame->reading; r && r->head == ui.focus.head) return cell_text(ui, *r);
+    }
+    const Modifiers& m = ui.state.modifiers;
     std::string text = std::string(name_of(ui.state.scale)) + " scale";
     if (m.sink_off) text += " · first token excluded";
     if (m.row_normalised) text += " · rows normalised by maximum";
@@ -338,7 +350,7 @@ std::string what_is_shown(const Ui& ui) {
 /// Addresses of the map and of the one to subtract. 0 for a difference until both have the same slots and level.
 std::pair<std::uint64_t, std::uint64_t> maps_of(const Ui& ui, ShownRuns shown) {
     if (!ui.focus.two) return {ui.run.frame->map.address, 0};
-    const auto [a, b] = ui.focus.two->frames;
+    const FrameData *a = ui.focus.two->frame(false), *b = ui.focus.two->frame(true);
     const auto address = [](const FrameData* frame) { return frame != nullptr ? frame->map.address : 0; };
     if (shown != ShownRuns::difference) return {address(shown == ShownRuns::a ? a : b), 0};
     if (a == nullptr || b == nullptr || a->slots != b->slots || a->map.level != b->map.level) return {0, 0};
@@ -354,7 +366,7 @@ void draw_pane_title(const PaneUi& ui) {
     float left = pane.box.x + ui.px(12);
     if (pane.shown == ShownRuns::difference) left = put(face, left, y, ui.palette.strong, "B − A") + ui.px(18);
     const auto name = [&](std::size_t run, float end) {
-        const bool there = ui.focus.two->frames[run] != nullptr;
+        const bool there = ui.focus.two->frame(run == 1) != nullptr;
         const std::string text = ui.focus.two->names[run] + (there ? "" : ": no such head");
         left = put(face, left, y, run == 1 ? ui.palette.accent : ui.palette.ink, fitted(face, text, end - left));
     };
@@ -379,15 +391,19 @@ void draw_no_map(const Ui& ui) {
                fitted(regular(ui), text, box.wide - ui.px(24)));
 }
 
+/// The mouse over one map.
+void hear_pane(const PaneUi& ui) {
+    ImGui::SetCursorScreenPos({ui.map.box.x, ui.map.box.y});
+    ImGui::InvisibleButton(
+        name_of(ui.pane.shown), {std::max(1.0f, ui.map.box.wide), std::max(1.0f, ui.map.box.high)},
+        ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight | ImGuiButtonFlags_MouseButtonMiddle);
+    handle_mouse(ui);
+}
+
 /// One map with labels and colour bar.
 void draw_pane(const PaneUi& ui) {
     const Pane& pane = ui.pane;
     if (ui.focus.two) draw_pane_title(ui);
-    ImGui::SetCursorScreenPos({ui.map.box.x, ui.map.box.y});
-    ImGui::InvisibleButton(
-        name_of(pane.shown), {std::max(1.0f, ui.map.box.wide), std::max(1.0f, ui.map.box.high)},
-        ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight | ImGuiButtonFlags_MouseButtonMiddle);
-    handle_mouse(ui);
     const auto [map, minus] = maps_of(ui, pane.shown);
     draw_map(ui, {.map = map, .minus = minus, .box = ui.map.box, .part = ui.map.part});
     if (ui.focus.two) draw_gaps(ui, pane);
@@ -407,14 +423,15 @@ void draw_pane(const PaneUi& ui) {
 
 }  // namespace
 
-void draw_focus(const Ui& ui, const std::vector<Pane>& panes) {
+void draw_focus(const Ui& ui, const Ui& of_cell, const std::vector<Pane>& panes) {
     const Box& box = ui.layout.focus;
     const Panel panel("focus", box);
     if (!panel) return;
-    const float below = heading(ui, box, head_name(ui.focus.head), what_is_shown(ui));
+    const float below = heading(ui, box, head_name(ui.focus.head), what_is_shown(of_cell));
     explain_number(ui, {box.x + box.wide / 2, box.y, box.wide / 2, below - box.y}, "scale");
     if (panes.front().map.rows == 0) return draw_no_map(ui);
     ui.at.hovered.reset();
+    for (const Pane& pane : panes) hear_pane({ui, pane, pane.map});  // first: the mouse over one is drawn in all
     for (const Pane& pane : panes) draw_pane({ui, pane, pane.map});
 }
 

@@ -29,7 +29,7 @@ std::string statistic_text(const Ui& ui, std::size_t head) {
 std::pair<std::uint64_t, std::uint64_t> mini_maps_of(const Ui& ui) {
     const std::uint64_t own = ui.run.frame->mini_maps.address;
     if (!ui.focus.two || ui.focus.two->shown != ShownRuns::difference) return {own, 0};
-    const auto [a, b] = ui.focus.two->frames;
+    const FrameData *a = ui.focus.two->frame(false), *b = ui.focus.two->frame(true);
     if (a == nullptr || b == nullptr || a->slots != b->slots || a->heads.size() != b->heads.size()) return {0, 0};
     return {b->mini_maps.address, a->mini_maps.address};
 }

@@ -2,9 +2,11 @@
 // token.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "runtime/base/format.h"
 #include "runtime/picture/attention_scale.h"
+#include "viewer/panels/cell_values.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/shown_value.h"
 #include "viewer/panels/widgets.h"
@@ -16,14 +18,15 @@ namespace {
 class Lines {
 public:
     Lines(const Ui& ui, const Box& box, float y) : ui_(ui), box_(box), y_(y) {}
-    void line(std::string_view name, std::string_view value, bool strong = false) {
+    /// Its tooltip explains the name, or `explained`.
+    void line(std::string_view name, std::string_view value, bool strong = false, std::string_view explained = {}) {
         const float right = box_.right() - ui_.px(12);
         const float end = put(regular(ui_), box_.x + ui_.px(12), y_, ui_.palette.faint, name);
         const Face face = strong ? bold(ui_) : regular(ui_);
         put_right(face, right, y_, strong ? ui_.palette.strong : ui_.palette.ink,
                   fitted(face, value, right - end - ui_.px(10)));
         explain_number(ui_, {box_.x, y_, box_.wide, ui_.fonts.regular.size + ui_.px(6)},
-                       name.starts_with("shown") ? "shown" : name);
+                       explained.empty() ? name : explained);
         y_ += ui_.fonts.regular.size + ui_.px(6);
     }
     void bar(std::string_view name, float value, float share, ImU32 colour) {
@@ -45,7 +48,11 @@ public:
         put(bold(ui_), box_.x + ui_.px(12), y_, ui_.palette.strong, text);
         y_ += ui_.fonts.regular.size + ui_.px(8);
     }
-    bool room() const { return y_ + ui_.fonts.regular.size + ui_.px(12) < box_.bottom(); }
+    /// Bars that there is room for.
+    std::size_t bars() const {
+        const float left = box_.bottom() - ui_.px(8) - y_, high = ui_.fonts.regular.size + ui_.px(8);
+        return static_cast<std::size_t>(std::max(0.0f, left / high));
+    }
 
 private:
     const Ui& ui_;
@@ -53,71 +60,38 @@ private:
     float y_;
 };
 
-std::string token_text(const std::vector<std::string>& labels, std::int64_t token) {
-    return "“" + label_of(labels, token) + "”  " + std::to_string(token);
+std::string token_text(const std::vector<std::string>& labels, std::int64_t slot, const std::string& position) {
+    return "“" + label_of(labels, slot) + "”  " + position;
 }
 
-/// A cell of the map in one of two runs.
-struct CellIn {
-    const FrameData* frame;
-    std::optional<std::int64_t> query, key;
-    CellIn(const Ui& ui, bool of_b, std::int64_t row, std::int64_t column) : frame(ui.focus.two->frames[of_b ? 1 : 0]) {
-        const SideSlots& slots = ui.focus.two->comparison.slots(of_b);
-        query = slots.rows_of(ui.focus.head.kind).token(row), key = slots.keys_of(ui.focus.head.kind).token(column);
-        if (frame != nullptr && frame->reading && frame->reading->head != ui.focus.head) frame = nullptr;
-    }
-    /// With the map's modifiers, if known.
-    std::optional<float> shown(const Modifiers& modifiers) const {
-        return frame != nullptr && query && key ? shown_weight(*frame, modifiers, *query, *key) : std::nullopt;
-    }
-    /// Without modifiers, once it has been read: what is known of other cells has the map's.
-    std::optional<float> plain() const {
-        const bool read =
-            frame != nullptr && frame->reading && query == frame->reading->query && key == frame->reading->key;
-        return read ? std::optional(frame->reading->weight) : std::nullopt;
-    }
-};
-
-/// The weights of both runs as their maps show them, then without modifiers.
-void show_both(const Ui& ui, Lines& lines, std::int64_t row, std::int64_t column) {
+/// The values of both runs as their maps show them, then without pooling and modifiers.
+void show_both(const Ui& ui, Lines& lines, const CellReading& r) {
     const Modifiers& shown = ui.state.modifiers;
-    const std::string name = weight_name(shown);
-    const auto text = [](std::optional<float> weight, const Modifiers& modifiers) {
-        return weight ? value_text(*weight, modifiers) : std::string("–");
-    };
-    const CellIn in_a(ui, false, row, column), in_b(ui, true, row, column);
-    const auto a = in_a.shown(shown), b = in_b.shown(shown);
-    const auto signed_text = [&](float c) {
-        return c == 0 ? std::string("0") : (c < 0 ? "−" : "+") + value_text(std::abs(c), shown);
-    };
-    const std::string change = a && b ? signed_text(*b - *a) : "–";
-    const bool difference = ui.focus.two->shown == ShownRuns::difference;
-    if (difference) lines.line("shown: B − A", change, true);
-    lines.line(name + " in A", text(a, shown), !difference);
-    lines.line(name + " in B", text(b, shown), !difference);
+    const DrawnInBoth values = drawn_in_both(ui, r);
+    const bool difference = ui.focus.two->shown == ShownRuns::difference, plain = !is_pooled(ui) && !shown.any();
+    const std::string name = drawn_name(ui), change = change_text(values.change, shown);
+    if (difference) lines.line("shown: B − A", change, true, "B − A");
+    lines.line(name + " in A", known_text(values.a, shown), !difference, plain ? "p in A" : "shown");
+    lines.line(name + " in B", known_text(values.b, shown), !difference, plain ? "p in B" : "shown");
     if (!difference) lines.line("B − A", change, true);
-    if (!shown.any()) return;
-    lines.line("p in A", text(in_a.plain(), {}));
-    lines.line("p in B", text(in_b.plain(), {}));
+    if (plain) return;
+    const auto weight = [&](bool of_b) -> std::optional<float> {
+        const CellReading* reading = CellIn(ui, of_b, r).reading();
+        return reading != nullptr ? std::optional(reading->weight) : std::nullopt;
+    };
+    lines.line("p in A", known_text(weight(false), {}));
+    lines.line("p in B", known_text(weight(true), {}));
 }
 
 /// The value that the map shows, where it is not the weight; then the weight.
 void show_one(const Ui& ui, Lines& lines, const CellReading& r) {
-    const FrameData& frame = *ui.run.frame;
     const Modifiers& shown = ui.state.modifiers;
-    if (const auto cell = ui.at.cell(); cell && frame.map.level > 0) {
-        const auto part = pooled_part(frame, cell->first, cell->second);
-        const auto value = part ? pooled_value(frame, *part, ui.state.pooling) : std::nullopt;
-        const int size = 1 << frame.map.level;
-        lines.line(format("shown: {} of {} × {}", name_of(ui.state.pooling), size, size),
-                   value ? value_text(*value, shown) : "–", true);
-    }
-    if (shown.any()) {
-        const auto value = shown_weight(frame, shown, r.query, r.key);
-        lines.line((frame.map.level > 0 ? "" : "shown: ") + weight_name(shown), value ? value_text(*value, shown) : "–",
-                   true);
-    }
-    lines.line("p", value_text(r.weight, {}), !shown.any() && frame.map.level == 0);
+    const bool pooled = is_pooled(ui);
+    if (pooled) lines.line("shown: " + drawn_name(ui), known_text(drawn_value(ui, r), shown), true, "shown");
+    if (shown.any())
+        lines.line((pooled ? "" : "shown: ") + weight_name(shown),
+                   known_text(shown_weight(*ui.run.frame, shown, r.query, r.key), shown), true, "shown");
+    lines.line("p", value_text(r.weight, {}), !shown.any() && !pooled);
 }
 
 /// How many weights the expected one is the mean of: with one, observed / expected is always 1.
@@ -126,37 +100,82 @@ void show_pairs(const Ui& ui, Lines& lines, const CellReading& r) {
     lines.line("expected", format("mean of {} {}", pairs, pairs == 1 ? "pair: always 1" : "pairs"));
 }
 
-/// A key in the list, with its position.
-std::string key_text(const Ui& ui, std::int64_t key) {
-    const std::string label = label_of(ui.focus.key_labels, ui.focus.key_slots.slot_of(key));
-    return ui.run.tokens.seen ? label : with_position(label, key);
+/// A number of the reading; side by side that of A and that of B.
+template <class TextOf>
+std::string in_shown(const Ui& ui, const CellReading& r, TextOf text_of) {
+    if (!ui.focus.two || ui.focus.two->shown != ShownRuns::both) return text_of(r);
+    const auto text = [&](bool of_b) -> std::string {
+        const CellReading* reading = CellIn(ui, of_b, r).reading();
+        return reading != nullptr ? text_of(*reading) : "–";
+    };
+    return text(false) + " | " + text(true);
+}
+
+/// Where the query or the key of a reading is in its text; side by side in both, if it is elsewhere in B.
+std::string position_text(const Ui& ui, const CellReading& r, std::optional<std::int64_t> CellIn::*token) {
+    const auto own = std::to_string(token == &CellIn::query ? r.query : r.key);
+    if (!ui.focus.two || ui.focus.two->shown != ShownRuns::both) return own;
+    const auto text = [&](bool of_b) {
+        const std::optional<std::int64_t> position = CellIn(ui, of_b, r).*token;
+        return position ? std::to_string(*position) : "–";
+    };
+    const std::string a = text(false), b = text(true);
+    return a == b ? a : a + " | " + b;
+}
+
+/// The keys that a query of a run attends to most, by the run's own names.
+void list_keys(const Ui& ui, Lines& lines, const RunView& run, std::int64_t query, std::size_t count) {
+    const std::vector<CellReading::Top> top = shown_top(*run.frame, ui.state.modifiers, query),
+                                        lengths = line_strengths(*run.frame, ui.state.modifiers, query);
+    for (std::size_t i = 0; i < std::min(top.size(), count) && top[i].weight > 0; ++i) {
+        const std::string label = label_of(run.key_labels(ui.focus.head.kind), top[i].key);
+        lines.bar(run.tokens.seen ? label : with_position(label, top[i].key), top[i].weight, lengths[i].weight,
+                  ui.palette.accent);
+    }
+}
+
+/// Side by side there is a list of each run.
+void show_keys(const Ui& ui, Lines& lines, const CellReading& r) {
+    const auto title = [&](const RunView& run, std::int64_t query) {
+        return "“" + label_of(run.row_labels(ui.focus.head.kind), query) + "” attends to";
+    };
+    if (!ui.focus.two || ui.focus.two->shown != ShownRuns::both) {
+        lines.title(title(ui.run, r.query));
+        return list_keys(ui, lines, ui.run, r.query, lines.bars());
+    }
+    const std::size_t room = lines.bars(), others = 3;  // two titles and a rule
+    bool first = true;
+    for (const bool of_b : {false, true}) {
+        const CellIn cell(ui, of_b, r);
+        if (cell.frame == nullptr || !cell.query) continue;
+        const RunView& run = *ui.focus.two->runs[of_b ? 1 : 0];
+        if (!std::exchange(first, false)) lines.rule();
+        lines.title(title(run, *cell.query) + (of_b ? " · B" : " · A"));
+        list_keys(ui, lines, run, *cell.query, room > others ? (room - others) / 2 : 0);
+    }
 }
 
 void show_cell(const Ui& ui, Lines& lines, const CellReading& r) {
     const std::int64_t row = ui.focus.row_slots.slot_of(r.query), column = ui.focus.key_slots.slot_of(r.key);
-    lines.line("query", token_text(ui.focus.row_labels, row), true);
-    lines.line("attends to", token_text(ui.focus.key_labels, column), true);
+    lines.line("query", token_text(ui.focus.row_labels, row, position_text(ui, r, &CellIn::query)), true);
+    lines.line("attends to", token_text(ui.focus.key_labels, column, position_text(ui, r, &CellIn::key)), true);
     lines.rule();
-    ui.focus.two ? show_both(ui, lines, row, column) : show_one(ui, lines, r);
+    ui.focus.two ? show_both(ui, lines, r) : show_one(ui, lines, r);
     if (ui.state.modifiers.over_expected && ui.focus.head.kind == AttentionKind::self) show_pairs(ui, lines, r);
-    const bool masked = !std::isfinite(r.logit);
-    lines.line("logit", masked ? "masked" : format("{:.3f}", r.logit));
-    lines.line("rank in row", masked ? "–" : std::to_string(r.rank));
+    const auto line = [&](const char* name, auto text_of) { lines.line(name, in_shown(ui, r, text_of)); };
+    line("logit", [](const CellReading& c) { return std::isfinite(c.logit) ? format("{:.3f}", c.logit) : "masked"; });
+    line("rank in row", [](const CellReading& c) { return std::isfinite(c.logit) ? std::to_string(c.rank) : "–"; });
     lines.rule();
-    lines.line("row sum", format("{:.5f}", r.row_sum));
-    lines.line("entropy", format("{:.3f} nat", r.entropy));
-    lines.line("effective tokens", format("{:.2f}", r.effective));
+    line("row sum", [](const CellReading& c) { return format("{:.5f}", c.row_sum); });
+    line("entropy", [](const CellReading& c) { return format("{:.3f} nat", c.entropy); });
+    line("effective tokens", [](const CellReading& c) { return format("{:.2f}", c.effective); });
     lines.rule();
-    lines.title("“" + label_of(ui.focus.row_labels, row) + "” attends to");
-    const std::vector<CellReading::Top> top = shown_top(*ui.run.frame, ui.state.modifiers, r.query),
-                                        lengths = line_strengths(*ui.run.frame, ui.state.modifiers, r.query);
-    for (std::size_t i = 0; i < top.size() && lines.room() && top[i].weight > 0; ++i)
-        lines.bar(key_text(ui, top[i].key), top[i].weight, lengths[i].weight, ui.palette.accent);
+    show_keys(ui, lines, r);
 }
 
 /// A cell without a weight has a place, and the reason.
 void show_place(const Ui& ui, Lines& lines, const Cell& cell) {
-    lines.line("query", token_text(ui.focus.row_labels, cell.first), true);
+    lines.line("query", token_text(ui.focus.row_labels, cell.first, std::to_string(cell.first)), true);
     lines.rule();
     lines.title(ui.focus.why_no_weight);
 }

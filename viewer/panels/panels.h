@@ -35,7 +35,8 @@ void draw_numbers(const Ui& ui);
 
 /// Pixels from label to label of an axis, so that they do not overlap.
 inline double label_pitch(const Face& face) { return static_cast<double>(face.size * 1.15f); }
-void draw_focus(const Ui& ui, const std::vector<Pane>& panes);
+/// `of_cell` is of the run whose numbers of the cell under the mouse come first.
+void draw_focus(const Ui& ui, const Ui& of_cell, const std::vector<Pane>& panes);
 void draw_colour_bar(const Ui& ui, const Box& box);
 /// The colour bar of differences: symmetric, 0 in the middle.
 void draw_difference_bar(const Ui& ui, const Box& box);

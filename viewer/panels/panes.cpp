@@ -1,7 +1,6 @@
 #include "viewer/panels/panes.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "viewer/panels/panels.h"
@@ -21,6 +20,13 @@ float longest_width(const Face& face, const std::vector<std::string>& labels, st
     return longest;
 }
 
+/// The places of B: those of A, moved to the right. Row labels are those of A.
+FocusPlaces beside(FocusPlaces places, float by) {
+    for (Box* box : {&places.map, &places.key_labels, &places.key_title, &places.bar}) box->x += by;
+    places.row_labels = places.row_title = {};
+    return places;
+}
+
 }  // namespace
 
 std::vector<Pane> lay_panes(const ViewedRuns& runs, const ViewState& state, const Fonts& fonts, const Box& panel,
@@ -35,7 +41,6 @@ std::vector<Pane> lay_panes(const ViewedRuns& runs, const ViewState& state, cons
                             runs.columns());
     const float position = width_of(face, with_position("", std::max(runs.rows(), runs.columns())));
     const ShownRuns now = runs.shown();
-    std::array row_label_of{row_label, 0.0f};  // those of B are those of A
     std::vector<Pane> panes{{.shown = now, .box = panel}};
     if (now == ShownRuns::both) {
         const float bar = focus_bar_width(panel.wide / 2, scale),
@@ -46,23 +51,18 @@ std::vector<Pane> lay_panes(const ViewedRuns& runs, const ViewState& state, cons
         panes[1].box = {panel.x + half, panel.y, panel.wide - half, panel.high};
     }
     const float title = runs.compares() ? std::round(scale * pane_title_height) : 0;
-    for (std::size_t i = 0; i < panes.size(); ++i) {
-        Pane& pane = panes[i];
-        pane.box.y += title, pane.box.high -= title;
-        const auto places = [&](const Rectangle& part, float more) {
-            return focus_places(pane.box, part, row_label_of.at(i) + (i > 0 ? 0 : more), key_label + more, scale);
-        };
-        // Labels that are thinned have their positions. Their room is that of the whole map: a zoom moves nothing.
-        const Rectangle all = whole_map(runs.rows(), runs.columns());
-        const MapView whole{all, places(all, 0).map, runs.rows(), runs.columns()};
-        const bool thinned = std::min(whole.pixels_per_row(), whole.pixels_per_column()) < label_pitch(face);
-        pane.places = places(runs.part(), thinned && !runs.a().tokens.seen ? position : 0);
-        if (i > 0) {
-            pane.places.row_labels.wide = pane.places.row_title.wide = 0;
-            pane.places.map.wide = panes[0].places.map.wide, pane.places.map.high = panes[0].places.map.high;
-        }
-        pane.map = {runs.part(), pane.places.map, runs.rows(), runs.columns()};
-    }
+    for (Pane& pane : panes) pane.box.y += title, pane.box.high -= title;
+    Pane& first = panes.front();
+    const auto places = [&](const Rectangle& part, float more) {
+        return focus_places(first.box, part, row_label + more, key_label + more, scale);
+    };
+    // Labels that are thinned have their positions. Their room is that of the whole map: a zoom moves nothing.
+    const Rectangle all = whole_map(runs.rows(), runs.columns());
+    const MapView whole{all, places(all, 0).map, runs.rows(), runs.columns()};
+    const bool thinned = std::min(whole.pixels_per_row(), whole.pixels_per_column()) < label_pitch(face);
+    first.places = places(runs.part(), thinned && !runs.a().tokens.seen ? position : 0);
+    if (panes.size() > 1) panes[1].places = beside(first.places, panes[1].box.right() - first.box.right());
+    for (Pane& pane : panes) pane.map = {runs.part(), pane.places.map, runs.rows(), runs.columns()};
     return panes;
 }
 

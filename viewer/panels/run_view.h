@@ -21,6 +21,13 @@ public:
     void read(Fonts& fonts);
     void update_labels(const Fonts& fonts);
     bool has(const HeadId& head) const { return std::ranges::count(live.heads(), head) != 0; }
+    /// Names of its own queries and keys.
+    const std::vector<std::string>& row_labels(AttentionKind kind) const {
+        return (kind == AttentionKind::encoder ? source_labels : labels).all();
+    }
+    const std::vector<std::string>& key_labels(AttentionKind kind) const {
+        return (kind == AttentionKind::self ? labels : source_labels).all();
+    }
     RunNow now() const { return {version, tokens}; }
     /// Whether a reading or a row that `wanted` asks for has not arrived. Gives up after two seconds.
     bool waits_for_reading(const Wanted& wanted, double now);

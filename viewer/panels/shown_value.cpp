@@ -30,12 +30,6 @@ std::optional<float> shown_weight(const FrameData& frame, const Modifiers& modif
     return std::isnan(weight) ? std::nullopt : std::optional(weight);
 }
 
-std::string shown_text(const FrameData& frame, const Modifiers& modifiers, const CellReading& reading) {
-    const auto shown = shown_weight(frame, modifiers, reading.query, reading.key);
-    return shown ? weight_name(modifiers) + " " + value_text(*shown, modifiers)
-                 : weight_name({}) + " " + value_text(reading.weight, {});
-}
-
 std::vector<CellReading::Top> shown_top(const FrameData& frame, const Modifiers& modifiers, std::int64_t query,
                                         std::size_t count) {
     std::vector<CellReading::Top> top;
@@ -63,7 +57,7 @@ std::vector<CellReading::Top> line_strengths(const FrameData& frame, const Modif
 
 std::optional<Rectangle> pooled_part(const FrameData& frame, std::int64_t row, std::int64_t column) {
     const int level = frame.map.level;
-    if (level == 0 || frame.slots != 0 || (std::int64_t{1} << (2 * level)) > max_numbers) return std::nullopt;
+    if (level == 0 || (std::int64_t{1} << (2 * level)) > max_numbers) return std::nullopt;
     const std::int64_t size = std::int64_t{1} << level;
     const std::int64_t first_row = row - row % size, first_column = column - column % size;
     return Rectangle{static_cast<double>(first_row), static_cast<double>(first_row + size),

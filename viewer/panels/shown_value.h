@@ -18,8 +18,6 @@ std::string value_text(float value, const Modifiers& modifiers);
 /// The weight of a query and a key, with the modifiers of the map; nothing while its row is not known.
 std::optional<float> shown_weight(const FrameData& frame, const Modifiers& modifiers, std::int64_t query,
                                   std::int64_t key);
-/// "p 0.37666": name and value of the weight of a reading; without modifiers while they are not known.
-std::string shown_text(const FrameData& frame, const Modifiers& modifiers, const CellReading& reading);
 /// The largest of a query's weights with the modifiers of the map, at most `count`, the largest first; empty while they
 /// are not known.
 std::vector<CellReading::Top> shown_top(const FrameData& frame, const Modifiers& modifiers, std::int64_t query,
@@ -28,10 +26,10 @@ std::vector<CellReading::Top> shown_top(const FrameData& frame, const Modifiers&
 /// The same for lines to those keys: weights with modifiers are shares of the largest.
 std::vector<CellReading::Top> line_strengths(const FrameData& frame, const Modifiers& modifiers, std::int64_t query);
 
-/// The weights of a cell that covers several, as Wanted::numbers takes them; nothing for one weight, for more than can
-/// be read and where rows are slots of two texts.
+/// The weights of a cell that covers several, as Wanted::numbers takes them; nothing for one weight and for more than
+/// can be read.
 std::optional<Rectangle> pooled_part(const FrameData& frame, std::int64_t row, std::int64_t column);
-/// The value of that cell; nothing while its weights are not known.
+/// The value of that cell, whose part is in tokens here; nothing while its weights are not known.
 std::optional<float> pooled_value(const FrameData& frame, const Rectangle& part, CellPooling pooling);
 
 }  // namespace vantage::view

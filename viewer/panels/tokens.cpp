@@ -11,6 +11,37 @@
 namespace vantage::view {
 namespace {
 
+constexpr float min_wide_for_two = 420;  // of a panel that shows the texts of both runs
+
+/// The text of a run while it is drawn into its box.
+struct TextUi : Ui {
+    Box box;
+    RunView& of;
+    const FrameData& frame;
+    const LiveTokens& tokens;  ///< of A, if B reads its text
+    const Version& version;    ///< of the same run
+    const Slots &row_slots, &key_slots;
+    const char* name;
+    std::int64_t& shown_query;  ///< to which the text was scrolled
+};
+
+/// The text of one of two runs.
+TextUi text_of(const Ui& ui, bool of_b, const Box& box) {
+    const TwoRuns& two = *ui.focus.two;
+    RunView &of = *two.runs[of_b ? 1 : 0], &text = two.comparison.own_text() ? of : *two.runs[0];
+    const SideSlots& slots = two.comparison.slots(of_b);
+    return {ui,
+            box,
+            of,
+            *of.frame,
+            text.tokens,
+            text.version,
+            slots.rows_of(ui.focus.head.kind),
+            slots.keys_of(ui.focus.head.kind),
+            of_b ? "B" : "A",
+            ui.at.shown_queries[of_b ? 1 : 0]};
+}
+
 /// A text in the panel. Its tokens are keys, queries or both.
 struct TextBlock {
     const RunningText& text;
@@ -29,34 +60,31 @@ struct TextBlock {
 };
 
 /// The keys' text, and for cross-attention the queries' text below it.
-std::vector<TextBlock> text_blocks(const Ui& ui, float wide) {
+std::vector<TextBlock> text_blocks(const TextUi& ui, float wide) {
     const bool cross = ui.focus.head.kind == AttentionKind::cross, source = ui.focus.head.kind != AttentionKind::self;
-    if (source) ui.run.running_source.update({ui.run.tokens.run, ui.run.tokens.source_texts}, ui.fonts, ui.scale, wide);
-    if (!source || cross)
-        ui.run.running_text.update({ui.run.tokens.run, ui.run.tokens.texts}, ui.fonts, ui.scale, wide);
-    const std::int64_t given = ui.run.frame->version.given_of(AttentionKind::self);
-    const RunningText& keys = source ? ui.run.running_source : ui.run.running_text;
-    std::vector<TextBlock> blocks{{keys, ui.focus.key_slots, true, !cross, source ? std::ssize(keys.tokens()) : given}};
+    if (source) ui.of.running_source.update({ui.tokens.run, ui.tokens.source_texts}, ui.fonts, ui.scale, wide);
+    if (!source || cross) ui.of.running_text.update({ui.tokens.run, ui.tokens.texts}, ui.fonts, ui.scale, wide);
+    const std::int64_t given = ui.version.given_of(AttentionKind::self);
+    const RunningText& keys = source ? ui.of.running_source : ui.of.running_text;
+    std::vector<TextBlock> blocks{{keys, ui.key_slots, true, !cross, source ? std::ssize(keys.tokens()) : given}};
     if (cross)
         blocks.push_back(
-            {ui.run.running_text, ui.focus.row_slots, false, true, given, blocks[0].bottom() + ui.px(4 + text_line)});
+            {ui.of.running_text, ui.row_slots, false, true, given, blocks[0].bottom() + ui.px(4 + text_line)});
     return blocks;
 }
 
 ImU32 shade_of(const Ui& ui) { return faded(ui.palette.accent, ui.palette.dark ? 0.62f : 0.5f); }
 
-ImU32 text_colour(const Ui& ui, std::int64_t token, std::int64_t query) {
-    return ui.run.frame->causal && token > query ? ui.palette.faint
-           : ui.palette.dark                     ? ui.palette.strong
-                                                 : ui.palette.ink;
+ImU32 text_colour(const TextUi& ui, std::int64_t token, std::int64_t query) {
+    return ui.frame.causal && token > query ? ui.palette.faint : ui.palette.dark ? ui.palette.strong : ui.palette.ink;
 }
 
 /// Lines from the query to its top keys: arcs over one text, or lines between two.
-void draw_lines(const Ui& ui, const TextBlock& keys, const TextBlock& queries, ImVec2 origin, std::int64_t query) {
-    const auto& reading = ui.run.frame->reading;
+void draw_lines(const TextUi& ui, const TextBlock& keys, const TextBlock& queries, ImVec2 origin, std::int64_t query) {
+    const auto& reading = ui.frame.reading;
     if (!reading || reading->head != ui.focus.head || reading->query != query || !queries.has(query)) return;
     const Box from = queries.box(query);
-    for (const CellReading::Top& top : line_strengths(*ui.run.frame, ui.state.modifiers, query)) {
+    for (const CellReading::Top& top : line_strengths(ui.frame, ui.state.modifiers, query)) {
         if (!keys.has(top.key) || (top.key == query && keys.queries) || top.weight < 0.01f) continue;
         const Box to = keys.box(top.key);
         const ImVec2 a{origin.x + from.x + from.wide / 2, origin.y + from.y},
@@ -69,12 +97,15 @@ void draw_lines(const Ui& ui, const TextBlock& keys, const TextBlock& queries, I
 }
 
 /// Scrolls to a new query by whole lines, unless the mouse is in the text.
-void show_query(const Ui& ui, const TextBlock& queries, float above, std::int64_t query) {
-    if (query == ui.at.shown_query || !queries.has(query) || is_pointed_at(ui.layout.tokens)) return;
+void show_query(const TextUi& ui, const TextBlock& queries, float above, std::int64_t query) {
+    if (query == ui.shown_query || !queries.has(query) || is_pointed_at(ui.box)) return;
     const Box box = queries.box(query);
     const float line = ui.px(text_line), y = above + box.y, top = ImGui::GetScrollY(), high = ImGui::GetWindowHeight();
-    if (y < top || y + box.high > top + high) ImGui::SetScrollY(std::max(0.0f, y + line - high));
-    ui.at.shown_query = query;
+    if (y < top || y + box.high > top + high) {
+        ImGui::SetScrollY(std::max(0.0f, y + line - high));
+        ui.at.scrolled = true;
+    }
+    ui.shown_query = query;
 }
 
 /// The token that arrow keys move to: along the text, or to the nearest in the next line.
@@ -93,11 +124,10 @@ std::int64_t stepped(const TextBlock& text, std::int64_t from, std::array<int, 2
 }
 
 /// Draws the tokens and handles clicks on them.
-void draw_block(const Ui& ui, const TextBlock& block, ImVec2 origin, std::int64_t query) {
-    const Excerpt* read = ui.run.frame->read.get();
-    const Box& panel = ui.layout.tokens;
+void draw_block(const TextUi& ui, const TextBlock& block, ImVec2 origin, std::int64_t query) {
+    const Excerpt* read = ui.frame.read.get();
     const float top = origin.y + block.top;
-    const auto [first, end] = block.text.between(panel.y - top - 1, panel.bottom() - top + 1);
+    const auto [first, end] = block.text.between(ui.box.y - top - 1, ui.box.bottom() - top + 1);
     for (std::int64_t i = first; i < end; ++i) {
         const RunningText::Token& token = vantage::at(block.text.tokens(), i);
         const Box at{std::round(origin.x + token.box.x), std::round(top + token.box.y), std::round(token.box.wide),
@@ -115,18 +145,48 @@ void draw_block(const Ui& ui, const TextBlock& block, ImVec2 origin, std::int64_
     }
 }
 
-std::string text_heading(const Ui& ui) {
-    const bool b = ui.focus.two && ui.focus.two->shown == ShownRuns::b;
-    return std::string(ui.focus.head.kind == AttentionKind::cross ? "Source and text" : "Text") + (!ui.focus.two ? ""
-                                                                                                   : b ? " of B"
-                                                                                                       : " of A");
+std::string text_heading(const TextUi& ui) {
+    return std::string(ui.focus.head.kind == AttentionKind::cross ? "Source and text" : "Text") +
+           (ui.focus.two ? std::string(" of ") + ui.name : "");
 }
 
 /// What the shades and lines of the text are; in a narrow panel the shades only.
-std::string shading_text(const Ui& ui, std::int64_t query) {
-    const std::string of = "attention of “" + label_of(ui.focus.row_labels, ui.focus.row_slots.slot_of(query)) + "”";
-    if (ui.layout.tokens.wide < ui.px(420)) return of;
+std::string shading_text(const TextUi& ui, std::int64_t query) {
+    const std::string of = "attention of “" + label_of(ui.of.row_labels(ui.focus.head.kind), query) + "”";
+    if (ui.box.wide < ui.px(420)) return of;
     return "shaded by the " + of + " · underlined: generated";
+}
+
+/// A step of the arrow keys.
+void step(const TextUi& ui, const TextBlock& queries) {
+    const auto step = std::exchange(ui.at.text_step, {});
+    if (step == std::array{0, 0} || queries.size() == 0) return;
+    const std::int64_t query = ui.row_slots.tokens_before(ui.at.query(ui.state, ui.frame.rows));
+    ui.at.picked_token =
+        ui.row_slots.slot_of(stepped(queries, std::clamp<std::int64_t>(query, 0, queries.size() - 1), step));
+}
+
+void draw_text(const TextUi& ui) {
+    const Box& box = ui.box;
+    // A row arrives one or two pictures after the request. Until then the previous one is shown, under its own name.
+    const Excerpt* read = ui.frame.read.get();
+    const auto asked = ui.row_slots.token(ui.at.query(ui.state, ui.frame.rows));  // nothing: only in the other text
+    const std::int64_t query = asked && read != nullptr ? read->first_row : asked.value_or(-1);
+    heading(ui, box, text_heading(ui), query >= 0 ? shading_text(ui, query) : "");
+    ImGui::SetCursorScreenPos({box.x + ui.px(12), box.y + ui.px(text_above)});
+    const float line = ui.px(text_line), room = box.high - ui.px(text_above) - ui.px(text_below) + ui.px(2);
+    ImGui::BeginChild(ui.name, {box.wide - ui.px(24), std::max(1.0f, std::floor(room / line)) * line});
+    const std::vector<TextBlock> blocks = text_blocks(ui, box.wide - ui.px(24) - ui.px(12));
+    const TextBlock &keys = blocks.front(), &queries = blocks.back();
+    const float above = ui.state.lines && keys.queries ? line : 0;  // for arcs over the first line
+    ImVec2 origin = ImGui::GetCursorScreenPos();
+    origin.y += above;
+    step(ui, queries);
+    show_query(ui, queries, above, query);
+    for (const TextBlock& block : blocks) draw_block(ui, block, origin, query);
+    if (ui.state.lines) draw_lines(ui, keys, queries, origin, query);
+    ImGui::Dummy({1, origin.y + std::max(keys.bottom(), queries.bottom()) + ui.px(4) - ImGui::GetCursorScreenPos().y});
+    ImGui::EndChild();
 }
 
 }  // namespace
@@ -135,32 +195,16 @@ void draw_tokens(const Ui& ui) {
     const Box& box = ui.layout.tokens;
     const Panel panel("tokens", box);
     if (!panel) return;
-    // A row arrives one or two pictures after the request. Until then the previous one is shown, under its own name.
-    const Excerpt* read = ui.run.frame->read.get();
-    const std::int64_t query = read != nullptr
-                                   ? read->first_row
-                                   : ui.focus.row_slots.token(ui.at.query(ui.state, ui.run.frame->rows)).value_or(-1);
-    heading(ui, box, text_heading(ui), query >= 0 ? shading_text(ui, query) : "");
-    ImGui::SetCursorScreenPos({box.x + ui.px(12), box.y + ui.px(text_above)});
-    const float line = ui.px(text_line), room = box.high - ui.px(text_above) - ui.px(text_below) + ui.px(2);
-    ImGui::BeginChild("running text", {box.wide - ui.px(24), std::max(1.0f, std::floor(room / line)) * line});
-    const std::vector<TextBlock> blocks = text_blocks(ui, box.wide - ui.px(24) - ui.px(12));
-    const TextBlock &keys = blocks.front(), &queries = blocks.back();
-    const float above = ui.state.lines && keys.queries ? line : 0;  // for arcs over the first line
-    ImVec2 origin = ImGui::GetCursorScreenPos();
-    origin.y += above;
-    if (const auto step = std::exchange(ui.at.text_step, {}); step != std::array{0, 0} && queries.size() > 0)
-        ui.at.picked_token = ui.focus.row_slots.slot_of(stepped(
-            queries,
-            std::clamp<std::int64_t>(ui.focus.row_slots.tokens_before(ui.at.query(ui.state, ui.run.frame->rows)), 0,
-                                     queries.size() - 1),
-            step));
-    show_query(ui, queries, above, query);
     ui.at.token.reset();
-    for (const TextBlock& block : blocks) draw_block(ui, block, origin, query);
-    if (ui.state.lines) draw_lines(ui, keys, queries, origin, query);
-    ImGui::Dummy({1, origin.y + std::max(keys.bottom(), queries.bottom()) + ui.px(4) - ImGui::GetCursorScreenPos().y});
-    ImGui::EndChild();
+    if (!ui.focus.two)
+        return draw_text({ui, box, ui.run, *ui.run.frame, ui.run.tokens, ui.run.version, ui.focus.row_slots,
+                          ui.focus.key_slots, "text", ui.at.shown_queries[0]});
+    const TwoRuns& two = *ui.focus.two;
+    if (two.shown != ShownRuns::both || two.frame(true) == nullptr || box.wide < ui.px(min_wide_for_two))
+        return draw_text(text_of(ui, &ui.run == two.runs[1], box));
+    const float half = std::floor(box.wide / 2);
+    draw_text(text_of(ui, false, {box.x, box.y, half, box.high}));
+    draw_text(text_of(ui, true, {box.x + half, box.y, box.wide - half, box.high}));
 }
 
 }  // namespace vantage::view

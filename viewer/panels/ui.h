@@ -39,9 +39,11 @@ struct Pane {
 /// What panels know of two runs.
 struct TwoRuns {
     const RunComparison& comparison;
-    ShownRuns shown;                         ///< now
-    std::array<const FrameData*, 2> frames;  ///< null: no such head
-    std::array<std::string, 2> names;        ///< "A · f16"
+    ShownRuns shown;                   ///< now
+    std::array<RunView*, 2> runs;      ///< A and B
+    std::array<std::string, 2> names;  ///< "A · f16"
+    /// Null: no such head.
+    const FrameData* frame(bool of_b) const { return runs[of_b ? 1 : 0]->frame; }
     /// Whether this run has a token on a slot; for the difference, both.
     bool has(ShownRuns run, const Alignment& slots, std::int64_t slot) const {
         return run == ShownRuns::a   ? slots.a.token(slot).has_value()
@@ -52,14 +54,19 @@ struct TwoRuns {
 
 /// Where the user is, from picture to picture. Not part of a command line.
 struct Interaction {
-    std::optional<Cell> hovered;        ///< the cell under the mouse
-    std::optional<Cell> picked;         ///< by the arrow keys; takes precedence
-    std::optional<double> blink_from;   ///< start of blinking A/B, in seconds
+    std::optional<Cell> hovered;       ///< the cell under the mouse
+    std::optional<Cell> picked;        ///< by the arrow keys; takes precedence
+    std::optional<double> blink_from;  ///< start of blinking A/B, in seconds
+    /// What the difference of two runs took the place of.
+    struct {
+        ShownRuns shown = ShownRuns::both;
+        HeadStatistic statistic = ViewState().statistic;
+    } before_difference;
     std::optional<std::int64_t> token;  ///< under the mouse, in the text
     bool help = false, find = false, focus_find = false;
-    int help_step = 0;              ///< lines to scroll the help by
-    std::int64_t shown_query = -1;  ///< to which the text was scrolled
-    std::string found;              ///< being edited
+    int help_step = 0;                                  ///< lines to scroll the help by
+    std::array<std::int64_t, 2> shown_queries{-1, -1};  ///< to which the texts were scrolled, of A and of B
+    std::string found;                                  ///< being edited
     // ---- fields of the next run, being edited; the state is that of the run shown
     std::string prompt;
     Sampling sampling;
@@ -74,6 +81,7 @@ struct Interaction {
     std::array<int, 2> text_step{};            ///< tokens right and lines down to move it by
     Box area_box;                              ///< of the field that has the keys
     bool leave_field = false;
+    bool scrolled = false;     ///< a panel: the next picture shows it
     int numbers_shown = 0;     ///< number fields that have room
     std::string typed;         ///< into the number that has the keys
     std::optional<Menu> menu;  ///< open

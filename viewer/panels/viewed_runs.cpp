@@ -141,24 +141,29 @@ const std::vector<std::string>& ViewedRuns::source_labels() const {
     return b_ && !comparison_->source().a.plain() ? source_slot_labels_ : a_.source_labels.all();
 }
 
-std::optional<std::int64_t> ViewedRuns::key_of(const Cell& cell) const {
+std::optional<std::int64_t> ViewedRuns::key_of(const Cell& cell, const RunView& run) const {
     if (state_.axis == KeyAxis::absolute) return cell.second;
-    const auto query = row_slots().token(cell.first);
-    const Slots& slots = key_slots(front());
+    const auto query = row_slots(run).token(cell.first);
+    const Slots& slots = key_slots(run);
     if (!query) return std::nullopt;
     const std::int64_t key = *query + own_column() - cell.second;
     return key >= 0 && key < slots.tokens_before(keys()) ? std::optional(slots.slot_of(key)) : std::nullopt;
 }
 
-const char* ViewedRuns::why_no_weight() const {
+const char* ViewedRuns::why_no_weight(const RunView& run) const {
     const auto cell = at_.cell();
     if (!cell || cell->first >= rows()) return nullptr;
-    if (!row_slots().token(cell->first)) return "no such query in this text";
-    const auto key = key_of(*cell);
+    if (!row_slots(run).token(cell->first)) return "no such query in this text";
+    const auto key = key_of(*cell, run);
     if (!key) return "no key here";
-    if (!key_slots(front()).token(*key)) return "no such key in this text";
-    const FrameData* frame = front().frame;
-    return frame != nullptr && frame->causal && *key > cell->first ? "masked: a later key" : nullptr;
+    if (!key_slots(run).token(*key)) return "no such key in this text";
+    return run.frame != nullptr && run.frame->causal && *key > cell->first ? "masked: a later key" : nullptr;
+}
+
+RunView& ViewedRuns::of_cell() {
+    const bool only_b = shown() == ShownRuns::both && b_->frame != nullptr && why_no_weight(a_) != nullptr &&
+                        why_no_weight(*b_) == nullptr;
+    return only_b ? *b_ : front();
 }
 
 std::span<const OffRow> ViewedRuns::off_rows() const {
@@ -220,11 +225,11 @@ Cell ViewedRuns::argmax_cell(std::int64_t query) const {
 }
 
 /// The query and the key that are asked about.
-std::optional<Cell> ViewedRuns::asked_cell() const {
+std::optional<Cell> ViewedRuns::asked_cell(const RunView& run) const {
     if (rows() == 0) return std::nullopt;
     const auto cell = at_.cell();
     if (!cell) return argmax_cell(at_.query(state_, rows()));
-    const auto key = key_of(*cell);
+    const auto key = key_of(*cell, run);
     return key && cell->first < rows() ? std::optional(Cell{cell->first, *key}) : std::nullopt;
 }
 
@@ -241,7 +246,7 @@ Wanted ViewedRuns::wanted(const RunView& run, const MapView& map, float cell_pix
                               std::ceil(w.part.last_column)};
     else if (const auto cell = at_.cell(); cell && run.frame != nullptr)
         w.numbers = pooled_part(*run.frame, cell->first, cell->second);
-    if (const auto cell = asked_cell()) {
+    if (const auto cell = asked_cell(run)) {
         const auto query = row_slots(run).token(cell->first), key = key_slots(run).token(cell->second);
         if (query && key) w.under_mouse = {*query, *key};
     }

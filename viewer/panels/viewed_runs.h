@@ -71,10 +71,13 @@ public:
     const Slots& key_slots(const RunView& run) const { return slots(run).keys_of(head().kind); }
     const Slots& row_slots() const { return row_slots(front()); }
     /// The slot of the key of a cell; nothing where there is no such key (relative position axis).
-    std::optional<std::int64_t> key_of(const Cell& cell) const;
-    /// Why the cell under the mouse, or the selected one, has no weight in the run in front; null if it has one, or if
-    /// there is no such cell.
-    const char* why_no_weight() const;
+    std::optional<std::int64_t> key_of(const Cell& cell) const { return key_of(cell, front()); }
+    /// Why the cell under the mouse, or the selected one, has no weight in this run; null if it has one, or if there is
+    /// no such cell.
+    const char* why_no_weight(const RunView& run) const;
+    /// The run whose numbers of the cell under the mouse come first: the one in front; side by side B, if only B has
+    /// such a cell.
+    RunView& of_cell();
     const std::vector<std::string>& labels() const;
     const std::vector<std::string>& source_labels() const;
 
@@ -119,8 +122,9 @@ private:
     static std::optional<CellReading> reading_of(const RunView* run) {
         return run != nullptr && run->frame != nullptr ? run->frame->reading : std::nullopt;
     }
+    std::optional<std::int64_t> key_of(const Cell& cell, const RunView& run) const;
     Cell argmax_cell(std::int64_t query) const;
-    std::optional<Cell> asked_cell() const;
+    std::optional<Cell> asked_cell(const RunView& run) const;
     ShownRows shown_slots() const;
 
     const ViewState& state_;

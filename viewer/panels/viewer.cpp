@@ -214,6 +214,11 @@ void Viewer::run_or_stop() {
 
 void Viewer::show(ShownRuns what) {
     at_.blink_from.reset();
+    const bool before = state_.shown == ShownRuns::difference, now = what == ShownRuns::difference;
+    if (now && !before)
+        at_.before_difference = {state_.shown, std::exchange(state_.statistic, HeadStatistic::difference)};
+    if (before && !now && state_.statistic == HeadStatistic::difference)
+        state_.statistic = at_.before_difference.statistic;
     state_.shown = what;
 }
 
@@ -401,10 +406,8 @@ void Viewer::begin_ui(float width, float height) {
     if (now_ >= *at_.note_until) at_.note.clear();
 }
 
-void Viewer::draw_panels() {
-    drawings_.clear();
-    RunView &a = runs_.a(), &front = runs_.front().frame != nullptr ? runs_.front() : a;
-    runs_.collect_numbers(front);
+/// What panels need to show this run.
+Ui Viewer::ui_of(RunView& run) {
     const HeadId head = runs_.head();
     Ui ui{.state = state_,
           .at = at_,
@@ -413,32 +416,41 @@ void Viewer::draw_panels() {
           .palette = palette_of(state_.theme),
           .keys = options_.keys,
           .scale = options_.scale,
-          .run = front,
+          .run = run,
           .figures = figures_,
           .focus = {.head = head,
                     .row_labels = head.kind == AttentionKind::encoder ? runs_.source_labels() : runs_.labels(),
                     .key_labels = head.kind == AttentionKind::self ? runs_.labels() : runs_.source_labels(),
-                    .row_slots = runs_.row_slots(front),
-                    .key_slots = runs_.key_slots(front),
+                    .row_slots = runs_.row_slots(run),
+                    .key_slots = runs_.key_slots(run),
                     .all_rows = runs_.all_rows(),
                     .own_column = runs_.own_column(),
-                    .why_no_weight = runs_.why_no_weight()},
+                    .why_no_weight = runs_.why_no_weight(run)},
           .heads = runs_.head_numbers(),
           .default_ends = ends_.defaults(),
           .surface = {drawings_, colours_, picture_}};
-    if (const RunView* b = runs_.b())
+    if (RunView* a = &runs_.a(), *b = runs_.b(); b != nullptr)
         ui.focus.two.emplace(TwoRuns{.comparison = *runs_.comparison(),
                                      .shown = runs_.shown(),
-                                     .frames = {a.frame, b->frame},
-                                     .names = {run_name(a.live, state_, false), run_name(b->live, state_, true)}});
+                                     .runs = {a, b},
+                                     .names = {run_name(a->live, state_, false), run_name(b->live, state_, true)}});
+    return ui;
+}
+
+void Viewer::draw_panels() {
+    drawings_.clear();
+    const auto there = [&](RunView& run) -> RunView& { return run.frame != nullptr ? run : runs_.a(); };
+    RunView& front = there(runs_.front());
+    runs_.collect_numbers(front);
+    const Ui ui = ui_of(front), of_cell = ui_of(there(runs_.of_cell()));
     if (std::exchange(at_.leave_field, false)) ImGui::SetWindowFocus(nullptr);
     if (layout_.too_small) return draw_too_small(ui);
     draw_status_bar(ui);
     draw_error(ui);
     draw_head_map(ui);
-    draw_focus(ui, panes_);
+    draw_focus(ui, of_cell, panes_);
     draw_numbers(ui);
-    draw_inspector(ui);
+    draw_inspector(of_cell);
     front.tokens.seen ? draw_image(ui) : draw_tokens(ui);
     draw_timeline(ui);
     draw_prompt(ui, *this);
@@ -487,6 +499,7 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
     ImGui::Render();
     paint(frame, pipelines, target, fonts_, *ImGui::GetDrawData(), unpacked(palette_of(state_.theme).background));
     clock_.drawn(now);
+    if (std::exchange(at_.scrolled, false)) touch();
 }
 
 void Viewer::finish(std::uint32_t width, std::uint32_t height) {

@@ -103,7 +103,7 @@ public:
     void pause_or_resume();
     /// One more token.
     void step();
-    /// Selects what is shown of two runs. There are two.
+    /// Selects what is shown of two runs. There are two. While it is the difference, heads are coloured by it, too.
     void show(ShownRuns what);
     /// Why the head in focus has no distances; null if it has.
     const char* why_not_relative() const;
@@ -136,6 +136,7 @@ private:
     Wanted wanted(const RunView& run) const;
     PicturesWanted pictures_wanted() const;
     void begin_ui(float width, float height);
+    Ui ui_of(RunView& run);
     void draw_panels();
 
     ViewState state_;
