@@ -119,4 +119,12 @@ TEST_CASE("a place without a key says so, and shows no other cell", "[view][wind
     texts = texts_of(s.window);
     CHECK_FALSE(has_text(texts, "no key here"));
     CHECK(after(texts, "p") == value_text(at(attention_of(s.live, *state.head, 20, 20), 9 * 20 + 7), {}));
+    // ---- a key that is pinned there is a token, not a distance
+    const MapView map = s.viewer.panes().front().map;
+    const Box column{map.x_of(7) - 1, map.y_of(15), 3, static_cast<float>(map.pixels_per_row())};
+    const Image plain = s.window.screenshot();
+    s.user.hold_shift(), s.user.click(), s.user.release_shift();
+    CHECK(s.viewer.state().pins == std::vector<Pin>{{Pin::Kind::key, 7}});
+    CHECK(has_colour(s.window.screenshot(), column, IM_COL32(255, 255, 255, 255)) ==
+          has_colour(plain, column, IM_COL32(255, 255, 255, 255)));
 }

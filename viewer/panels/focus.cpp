@@ -61,7 +61,8 @@ std::string column_label(const Ui& ui, std::int64_t column) {
 }
 
 ImU32 label_colour(const Ui& ui, bool marked, Pin::Kind kind, std::int64_t token) {
-    const bool pinned = std::ranges::count(ui.state.pins, Pin{kind, token}) != 0;
+    const bool distance = kind == Pin::Kind::key && ui.state.axis == KeyAxis::relative,
+               pinned = !distance && std::ranges::count(ui.state.pins, Pin{kind, token}) != 0;
     return marked ? ui.palette.accent : pinned ? ui.palette.strong : ui.palette.faint;
 }
 
@@ -244,7 +245,9 @@ void draw_marks(const PaneUi& ui) {
     const Box& box = ui.map.box;
     ImDrawList& list = window_list();
     list.PushClipRect({box.x, box.y}, {box.right(), box.bottom()}, true);
-    for (const Pin& pin : ui.state.pins) draw_stripe(ui, pin.kind, pin.token, IM_COL32(255, 255, 255, 255));
+    for (const Pin& pin : ui.state.pins)
+        if (pin.kind == Pin::Kind::query || ui.state.axis == KeyAxis::absolute)  // by distance a key has no column
+            draw_stripe(ui, pin.kind, pin.token, IM_COL32(255, 255, 255, 255));
     if (const auto cell = ui.at.cell()) {
         const float x0 = ui.map.x_of(cell->second), x1 = ui.map.x_of(cell->second + 1);
         const float y0 = ui.map.y_of(cell->first), y1 = ui.map.y_of(cell->first + 1);
@@ -309,8 +312,11 @@ void handle_mouse(const PaneUi& ui) {
     if (ImGui::IsMouseDoubleClicked(0)) {
         ui.state.part.reset();
         toggle_pin(ui.state, {Pin::Kind::query, cell.first});  // reverts the first click
+    } else if (ImGui::IsMouseClicked(0) && !io.KeyShift) {
+        toggle_pin(ui.state, {Pin::Kind::query, cell.first});
     } else if (ImGui::IsMouseClicked(0)) {
-        toggle_pin(ui.state, io.KeyShift ? Pin{Pin::Kind::key, cell.second} : Pin{Pin::Kind::query, cell.first});
+        const auto key = ui.state.axis == KeyAxis::absolute ? std::optional(cell.second) : ui.focus.key;
+        if (key) toggle_pin(ui.state, {Pin::Kind::key, *key});
     }
 }
 

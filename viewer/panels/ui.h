@@ -114,6 +114,7 @@ struct FocusedHead {
     std::optional<TwoRuns> two;           ///< nothing: there is one run
     std::int64_t all_rows = 0;            ///< of all tokens, also while fewer are shown
     std::int64_t own_column = 0;          ///< with relative positions: the column of distance 0
+    std::optional<std::int64_t> key;      ///< slot of the key of the cell under the mouse
     const char* why_no_weight = nullptr;  ///< of the cell under the mouse; null: it has one, or there is no such cell
 };
 

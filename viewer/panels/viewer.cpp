@@ -425,6 +425,7 @@ Ui Viewer::ui_of(RunView& run) {
                     .key_slots = runs_.key_slots(run),
                     .all_rows = runs_.all_rows(),
                     .own_column = runs_.own_column(),
+                    .key = at_.cell() ? runs_.key_of(*at_.cell()) : std::nullopt,
                     .why_no_weight = runs_.why_no_weight(run)},
           .heads = runs_.head_numbers(),
           .default_ends = ends_.defaults(),
