@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "compare_values.h"
 #include "runtime/base/at.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/ops/activation.h"
@@ -49,19 +50,6 @@ std::vector<std::size_t> shuffled(std::size_t count, unsigned seed) {
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::shuffle(order.begin(), order.end(), std::mt19937(seed));
     return order;
-}
-
-void check_close(const char* what, const Values& got, const Values& want, double absolute, double relative = 0) {
-    REQUIRE(got.size() == want.size());
-    double worst = -1;
-    std::size_t at = 0;
-    for (std::size_t i = 0; i < got.size(); ++i) {
-        const double error = std::abs(static_cast<double>(got[i]) - want[i]) - relative * std::abs(want[i]);
-        if (!(error <= worst)) worst = error, at = i;
-    }
-    if (got.empty()) return;
-    INFO(what << ": element " << at << " is " << got[at] << ", wanted " << want[at]);
-    CHECK(worst <= absolute);
 }
 
 double sum_of_row(const Values& x, std::size_t row, std::size_t width) {
