@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "compare_values.h"
 #include "runtime/base/format.h"
 #include "runtime/inspect/worked_example.h"
 #include "test_device.h"
@@ -12,19 +13,11 @@
 #include "vantage/plan.h"
 
 using namespace vantage;
+using namespace vantage::test;
 
 namespace {
 
 using Matrix = std::vector<float>;
-
-void check_printed(const std::string& name, const Matrix& got, const std::vector<double>& printed, double unit = 0.01) {
-    INFO(name);
-    REQUIRE(got.size() == printed.size());
-    for (std::size_t i = 0; i < got.size(); ++i) {
-        INFO("element " << i << ": got " << got[i] << ", the lecture prints " << printed[i]);
-        CHECK(std::abs(static_cast<double>(got[i]) - printed[i]) <= unit / 2 + 1e-6);
-    }
-}
 
 void check_equal(const std::string& name, const Matrix& got, const std::vector<double>& want) {
     check_printed(name, got, want, 2e-5);
@@ -145,4 +138,83 @@ TEST_CASE("lecture: LayerNorm and sinusoids", "[lecture]") {
                   {0,     1,      0,     1,     0,     1, 0,     1, 0.841, 0.540,  0.100, 0.995, 0.010, 1, 0.001, 1,
                    0.909, -0.416, 0.199, 0.980, 0.020, 1, 0.002, 1, 0.141, -0.990, 0.296, 0.955, 0.030, 1, 0.003, 1},
                   0.001);
+}
+
+TEST_CASE("lecture: the steps between its matrices", "[lecture]") {
+    Graph g;
+    const auto scores = [&](const std::string& name, const Matrix& queries, const Matrix& keys, std::int64_t width,
+                            double divisor = 1) {
+        const Tensor a = constant(g, "q of " + name, {4, width}, queries),
+                     b = constant(g, "k of " + name, {4, width}, keys);
+        g.output(name, matmul(a, b, {.transpose_b = true, .alpha = 1 / divisor}));
+    };
+    const auto half = [](const Matrix& rows, std::size_t head) {  // columns of a head of width 2
+        Matrix part;
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            if (i % 4 / 2 == head) part.push_back(rows[i]);
+        return part;
+    };
+    scores("S / 2", q, k, 4, std::sqrt(4.0));
+    scores("S1", half(q, 0), half(k, 0), 2);
+    scores("S2", half(q, 1), half(k, 1), 2);
+    const Tensor row = constant(g, "row 1", {1, 4}, {2.5F, 3.5F, 3, 3});
+    g.output("alpha", softmax(row));
+    g.output("log alpha", log_softmax(row));
+    const Tensor h = constant(g, "h", {4, 1}, {2, -1, 0.5F, 1.5F});  // as a batch: its statistics are results
+    const BatchNormResult statistics = batch_norm(h, {}, {}, constant(g, "mean", {1}, {0}),
+                                                  constant(g, "variance", {1}, {1}), {.training = true, .momentum = 1});
+    g.output("mean of h", statistics.mean);
+    g.output("variance of h", statistics.variance);  // divided by 3, not by 4
+    Plan plan = compile(g, test_device());
+    plan.run();
+    const auto read = [&](const char* name) { return plan.read(name).vector(); };
+    check_printed("S / 2", read("S / 2"), {2.5, 3.5, 3, 3, 2, 2.5, 2.5, 2, 2.5, 3.5, 4, 2, 2, 2.5, 1.5, 3});
+    check_equal("S1", read("S1"), {2, 2, 4, 0, 2, 2, 4, 0, 3, 3, 6, 0, 1, 1, 2, 0});
+    check_equal("S2", read("S2"), {3, 5, 2, 6, 2, 3, 1, 4, 2, 4, 2, 4, 3, 4, 1, 6});
+    Matrix exponentials = read("alpha");  // e^s = α Σ, ln Σ = s - log α
+    const float sum = std::exp(2.5F - read("log alpha")[0]);
+    for (float& one : exponentials) one *= sum;
+    check_printed("exponentials", exponentials, {12.18, 33.12, 20.09, 20.09});
+    check_printed("mean of h", read("mean of h"), {0.75});
+    const float variance = read("variance of h")[0] * 3 / 4;
+    check_printed("variance of h", {variance}, {1.3125}, 0.0001);
+    check_printed("standard deviation of h", {std::sqrt(variance)}, {1.15});
+}
+
+TEST_CASE("lecture: its first practice problem, up to the softmax", "[lecture]") {
+    Graph g;
+    const Tensor x = constant(g, "x", {3, 4}, {1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1});
+    const Tensor queries = matmul(x, constant(g, "w_q", {4, 2}, {1, 0, 0, 1, 1, 0, 0, 1})),
+                 keys = matmul(x, constant(g, "w_k", {4, 2}, {0, 1, 1, 0, 0, 1, 1, 1}));
+    g.output("Q", queries);
+    g.output("K", keys);
+    g.output("scaled", matmul(queries, keys, {.transpose_b = true, .alpha = 1 / std::sqrt(2.0)}));
+    Plan plan = compile(g, test_device());
+    plan.run();
+    check_equal("Q", plan.read("Q").vector(), {2, 1, 1, 1, 1, 2});  // V is the same
+    check_equal("K", plan.read("K").vector(), {1, 3, 1, 1, 2, 2});
+    check_printed("S / √2", plan.read("scaled").vector(), {3.54, 2.12, 4.24, 2.83, 1.41, 2.83, 4.95, 2.12, 4.24});
+}
+
+// Queries are the rows of a Hadamard matrix and their negatives: features of variance 1, and variances that are exact.
+TEST_CASE("lecture: its second practice problem, and d_k = 64", "[lecture]") {
+    Graph g;
+    Matrix ones(256, 1);
+    for (std::size_t i = 0; i < ones.size(); i += 3) ones[i] = -1;
+    const Tensor queries = constant(g, "q", {256, 256}, hadamard(256)), key = constant(g, "k", {1, 256}, ones);
+    for (const double divisor : {1, 16, 256})
+        g.output(format("{}", static_cast<int>(divisor)),
+                 matmul(queries, key, {.transpose_b = true, .alpha = 1 / divisor}));
+    const Tensor narrow = constant(g, "q of 64", {64, 64}, hadamard(64)),
+                 one = constant(g, "k of 64", {1, 64}, {ones.begin(), ones.begin() + 64});
+    g.output("64", matmul(narrow, one, {.transpose_b = true}));
+    g.output("by 256", softmax(constant(g, "s", {1, 4}, {30, -5, 2, -10}), -1, 1.0 / 256));
+    Plan plan = compile(g, test_device());
+    plan.run();
+    const auto variance = [&](const char* name) { return static_cast<float>(mean_square(plan.read(name).vector())); };
+    check_equal("deviation of q·k", {std::sqrt(variance("1"))}, {16});  // and so typical scores within ±32
+    check_equal("of q·k / 16", {std::sqrt(variance("16"))}, {1});
+    check_printed("variance of q·k / 256", {variance("256")}, {0.004}, 0.001);
+    check_equal("two deviations for d_k = 64", {2 * std::sqrt(variance("64"))}, {16});
+    check_printed("nearly uniform", plan.read("by 256").vector(), {0.28, 0.24, 0.25, 0.24});
 }
