@@ -87,6 +87,29 @@ std::set<std::string> code_names(const std::string& page) {
     return names;
 }
 
+// Lines of a page; what is indented goes on with the line before it.
+std::vector<std::string> whole_lines(const std::string& page) {
+    std::vector<std::string> all;
+    std::istringstream lines(page);
+    for (std::string line; std::getline(lines, line);)
+        line.starts_with("  ") ? void(all.back() += line.substr(line.find_first_not_of(' ') - 1)) : all.push_back(line);
+    return all;
+}
+
+// A line of a list of tests, `NUMBER. FILE: NAME`, or FILE alone for a script: both exist. Adds the number to `listed`.
+void check_test_item(const std::string& line, std::set<std::string>& listed) {
+    static const std::regex item("([0-9]+)\\. `([^`]+)`(?::\\s+(.*))?");
+    std::smatch found;
+    if (!std::regex_match(line, found, item)) return;
+    CHECK(listed.insert(found[1]).second);
+    const std::string file = found[2], name = found[3];
+    REQUIRE(exists(file));
+    if (file.ends_with("_test.cpp"))
+        CHECK(read_file(root + "/" + file).find("TEST_CASE(\"" + name + "\"") != std::string::npos);
+    else
+        CHECK(name.empty());
+}
+
 }  // namespace
 
 TEST_CASE("docs/ops.md has every op, with its source file and its shaders", "[documents]") {
@@ -169,11 +192,6 @@ TEST_CASE("every row of docs/guarantees.md and SECURITY.md names tests, and all 
     const auto [page, least_rows] = GENERATE(std::pair("/docs/guarantees.md", 51), std::pair("/SECURITY.md", 7));
     static const std::regex row("\\| .* \\| ([0-9]+(?:, [0-9]+)*) \\|");
     static const std::regex number("([0-9]+)");
-    static const std::regex item("([0-9]+)\\. `([^`]+)`(?::\\s+(.*))?");
-    std::istringstream lines(read_file(root + page));
-    std::vector<std::string> all;  // lines; what is indented goes on with the line before it
-    for (std::string line; std::getline(lines, line);)
-        line.starts_with("   ") ? void(all.back() += line.substr(2)) : all.push_back(line);
     std::set<std::string> named, listed;  // numbers of a section
     int rows = 0;
     const auto end_section = [&](const std::string& before) {
@@ -181,7 +199,7 @@ TEST_CASE("every row of docs/guarantees.md and SECURITY.md names tests, and all 
         CHECK(named == listed);
         named.clear(), listed.clear();
     };
-    for (const std::string& line : all) {
+    for (const std::string& line : whole_lines(read_file(root + page))) {
         INFO(line);
         std::smatch found;
         if (line.starts_with("## ")) end_section(line);
@@ -190,17 +208,40 @@ TEST_CASE("every row of docs/guarantees.md and SECURITY.md names tests, and all 
             named.merge(matches(found[1].str(), number));
             ++rows;
         }
-        if (!std::regex_match(line, found, item)) continue;
-        listed.insert(found[1]);
-        const std::string file = found[2], name = found[3];
-        REQUIRE(exists(file));
-        if (file.ends_with("_test.cpp"))
-            CHECK(read_file(root + "/" + file).find("TEST_CASE(\"" + name + "\"") != std::string::npos);
-        else
-            CHECK(name.empty());
+        check_test_item(line, listed);
     }
     end_section("the end");
     CHECK(rows >= least_rows);
+}
+
+TEST_CASE("every row of docs/references.md names files and tests that exist, or says that there are none",
+          "[documents]") {
+    static const std::regex row("- \\*\\*(.+?)\\*\\*: (.+)"), none("\\*\\*(later|not supported|explanation)\\*\\*.*"),
+        shown(".+ — `[^`]+`(?:, `[^`]+`)*; tests? ([0-9]+(?:, [0-9]+)*)"), number("([0-9]+)");
+    std::map<std::string, std::set<std::string>> titles;  // by text
+    std::set<std::string> named, listed;
+    std::string text;
+    for (const std::string& line : whole_lines(read_file(root + "/docs/references.md"))) {
+        INFO(line);
+        std::smatch found, tests;
+        if (line.starts_with("## ")) text = line;
+        if (!text.empty() && line.starts_with("- ")) {
+            REQUIRE(std::regex_match(line, found, row));
+            CHECK(titles[text].insert(found[1]).second);
+            const std::string what = found[2];
+            if (std::regex_match(what, none)) continue;
+            REQUIRE(std::regex_match(what, tests, shown));
+            named.merge(matches(tests[1].str(), number));
+            for (const std::string& file : code_words(what.substr(what.rfind(" — ")))) CHECK(exists(file));
+        }
+        check_test_item(line, listed);
+    }
+    CHECK(named == listed);
+    REQUIRE(titles.size() == 5);
+    for (const auto& [name, rows] : titles) {
+        INFO(name);
+        CHECK(rows.size() > 15);
+    }
 }
 
 TEST_CASE("the pages name classes and functions that exist", "[documents]") {
