@@ -1,9 +1,10 @@
 // What the literature proves of attention, and of what goes with it, as identities that the device's numbers have to
-// meet: stacked layers that collapse, symmetric scores, bounds of ranks, a step of gradient descent, batch norm under
-// padding, positions however far.
+// meet: stacked layers that collapse, symmetric scores, bounds of ranks, memory, a step of gradient descent, batch norm
+// under padding, positions however far.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -15,6 +16,7 @@
 #include "sheet.h"
 #include "vantage/error.h"
 #include "vantage/ops.h"
+#include "vantage/plan.h"
 
 using namespace vantage;
 using namespace vantage::test;
@@ -244,6 +246,25 @@ TEST_CASE("the rank of an output is at most that of its weights, of its values a
     CHECK(rank_of(got.at("three heads"), n) == 3 * dv);
 }
 
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+TEST_CASE("attention takes memory in proportion to n; its matrices, step by step, to h n²", "[theorems][attention]") {
+    constexpr std::int64_t heads = 4;
+    const auto arena = [](std::int64_t tokens, bool in_steps) {
+        Graph g;
+        const auto operand = [&](const char* name) { return g.input(name, {heads, tokens, d}); };
+        const Tensor q = operand("q"), k = operand("k"), v = operand("v");
+        const Tensor o = in_steps ? matmul(softmax(matmul(q, k, {.transpose_b = true}), -1, 0.25), v)
+                                  : attention(q, k, v, {.heads_first = true}).o;
+        g.output("y", scale(o, 2));
+        return static_cast<double>(compile(g, test_device()).arena_bytes());
+    };
+    CHECK(arena(1024, false) < 4.4 * arena(256, false));  // 4, and what is rounded up
+    CHECK(arena(256, false) > 0);
+    CHECK(arena(1024, true) > 15 * arena(256, true));
+    CHECK(arena(1024, true) >= heads * 1024 * 1024 * 4);  // f32
+}
+
 // ---- attention as gradient descent ----------------------------------------------------------------------------------
 
 namespace {
@@ -368,6 +389,37 @@ TEST_CASE("for whitened features one layer of linear attention gives the least s
     for (std::int64_t i = 0; i < dx; ++i)
         for (std::int64_t row = 0; row < dy; ++row)
             CHECK(std::abs(at(got.at("errors"), (dx + row) * width + i)) < 2e-5F);
+}
+
+// exp(±ε s) = 1 ± ε s + …: where keys have the mean 0, the difference of two heads with scores of both signs is a layer
+// without a softmax, up to ε².
+TEST_CASE("two heads with a softmax take the step of gradient descent, the nearer the smaller their scores",
+          "[theorems][attention]") {
+    constexpr double rate = 0.8;
+    Values x = normal(context * dx, 1);
+    for (std::int64_t i = 0; i < dx; ++i) {
+        double mean = 0;
+        for (std::int64_t j = 0; j < context; ++j) mean += at(x, j * dx + i) / context;
+        for (std::int64_t j = 0; j < context; ++j) at(x, j * dx + i) -= static_cast<float>(mean);
+    }
+    Regression r(x, normal(context * dy, 2));
+    const Tensor q = linear(r.start.queries, r.keep_x), k = linear(r.start.context, r.keep_x),
+                 v = linear(r.start.context, r.minus_y);
+    const std::map<std::string, double> sizes{{"0.04", 0.04}, {"0.02", 0.02}};
+    for (const auto& [name, size] : sizes) {
+        const AttentionOptions small{.scale = size};
+        const Tensor change = Head(q, k, v, small).o - Head(scale(q, -1), k, v, small).o;
+        r.sheet.graph.output(name, r.start.queries + scale(change, rate / (2 * size)));
+    }
+    const auto got = r.sheet.run();
+    const Values want = predicted(step(Weights(dy * dx, 0), r.x, r.y, rate), r.asked);
+    std::map<std::string, double> errors;
+    for (const auto& [name, size] : sizes)
+        for (std::size_t i = 0; i < want.size(); ++i)
+            errors[name] = std::max(errors[name], std::abs(static_cast<double>(got.at(name)[i]) - want[i]));
+    INFO(errors["0.04"] << " and " << errors["0.02"]);
+    CHECK(errors["0.02"] < 0.01);
+    CHECK(std::abs(errors["0.04"] / errors["0.02"] - 4) < 0.4);
 }
 
 // ---- batch norm and padding -----------------------------------------------------------------------------------------

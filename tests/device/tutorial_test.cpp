@@ -90,7 +90,10 @@ TEST_CASE("tutorial: scores of three words, divided by √64, and their softmax"
     check_printed("scores", got.at("scores"), printed_scores, 0.1);
     check_printed("scaled", got.at("scaled"), {1.90, 1.60, 1.04, 2.34, 2.76, 1.81, 1.18, 1.45, 2.10});
     const std::vector<double> weights{0.46, 0.34, 0.20, 0.32, 0.49, 0.19, 0.21, 0.27, 0.52};  // a slip: not (44)
-    for (const char* name : {"W in steps", "W", "W V"}) check_printed(name, got.at(name), weights);
+    for (const char* name : {"W in steps", "W", "W V"}) {
+        check_printed(name, got.at(name), weights);
+        check_close(name, got.at(name), got.at("W in steps"), 1e-6);
+    }
 }
 
 TEST_CASE("tutorial: a softmax in three steps", "[tutorial]") {
@@ -115,6 +118,7 @@ TEST_CASE("tutorial: an unscaled row saturates", "[tutorial]") {
     const auto got = sheet.run();
     check_printed("w", got.at("w"), {0.0, 0.0, 0.0, 1.0}, 0.1);  // a slip: the largest score is the last one
     check_printed("w, more digits", got.at("w"), {0, 0.0001, 0, 0.9999}, 0.0001);
+    CHECK(got.at("w")[0] == 0);  // a slip: "never exactly 0" is not so in floats, and this is e^-106
     CHECK(got.at("scaled")[1] > 0.2F);
 }
 

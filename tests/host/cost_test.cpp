@@ -410,10 +410,11 @@ TEST_CASE("an encoder–decoder reads a text once; each token it writes costs bo
     CHECK(flops_of(text, ModelRole::cross_key) == 2.0 * 6 * 512 * 512 * 30);
     // a block of the encoder has 12 d² weights in matrices, one of the decoder 16 d²
     const double d = 512, f = 2048, attention = 4 * (d * d + d), mlp = 2 * d * f + f + d, norm = 2 * d;
-    std::uint64_t encoder = 0;
+    std::uint64_t encoder = 0, ffn = 0;
     for (const RoleWeights& one : base.weights())
-        if (one.encoder) encoder += one.parameters;
+        if (one.encoder) encoder += one.parameters, ffn += one.role == ModelRole::mlp ? one.parameters : 0;
     CHECK(static_cast<double>(encoder) == 6 * (attention + mlp + 2 * norm));
+    CHECK(ffn == 6 * (2'097'152 + 2048 + 512));  // two thirds of it; attention has 1 048 576 in matrices
     CHECK(static_cast<double>(parameters(base) - encoder) ==
           6 * (2 * attention + mlp + 3 * norm) + 37000 * d + 37000);  // and a bias of the logits
     CHECK(weights_of(base, ModelRole::cross_key).formula.text() == "L·d² + L·d");
