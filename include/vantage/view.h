@@ -45,8 +45,8 @@ public:
     AttentionFeed(const AttentionFeed&) = delete;
     AttentionFeed& operator=(const AttentionFeed&) = delete;
 
-    /// Publishes what has run. Call it after `next` or `run`; and after `restart`, `rewind` or `mask_heads`, in a stable
-    /// session also after `append`, before anything runs again. Does not wait for viewers.
+    /// Publishes what has run. Call it after `next` or `run`; and after `restart`, `rewind` or `mask_heads`, in a
+    /// stable session also after `append`, before anything runs again. Does not wait for viewers.
     void publish();
 
     /// Internal.

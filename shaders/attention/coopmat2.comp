@@ -103,5 +103,6 @@ void main() {
     barrier();
     float highest = uintBitsToFloat(factors[row * FACTOR_STRIDE].x), weights = uintBitsToFloat(scores[row * SCORE_STRIDE].x);
     barrier();
-    store_rows(highest, weights);
+    bool is_there = row < real;  // where all rows see a tile, those behind the last one have scores as well
+    store_rows(is_there ? highest : LOWEST, is_there ? weights : 0.0);
 }
