@@ -138,11 +138,13 @@ HeadNumbers head_statistics(Tensor q, Tensor k, Tensor lse, Tensor tokens, Tenso
 /// Attention without a softmax, linear in the length (Katharopoulos et al. 2020), as a scan by chunks of 64 tokens:
 /// o_i = φ(q_i)ᵀ S / (φ(q_i)ᵀ z + eps), S = Σ_j φ(k_j) v_jᵀ, z = Σ_j φ(k_j), over all tokens, or over j ≤ i when
 /// causal; 0 where the denominator is. φ(x) = elu(x) + 1; with elu = false x itself, for features made before, which
-/// may not be negative. q, k [n, H, D], v [n, H, Dv] → o [n, H, Dv], with a batch in front or heads_first as in
-/// attention. The state after the last token: kv = S [H, D, Dv] and k = z [H, D], f32. lse [n, H] = ln(φ(q_i)ᵀ z +
-/// eps): where softmax attention has its log-sum-exp.
+/// may not be negative. With normalise = false there is no denominator: o_i = φ(q_i)ᵀ S, and features may have any
+/// sign; eps is then 0, and features of only zeros give o = 0. q, k [n, H, D], v [n, H, Dv] → o [n, H, Dv], with a
+/// batch in front or heads_first as in attention. The state after the last token: kv = S [H, D, Dv] and k = z [H, D],
+/// f32, zeros where there is no token. lse [n, H] = ln(φ(q_i)ᵀ z + eps), or 0 without a denominator: where softmax
+/// attention has its log-sum-exp.
 struct LinearAttentionOptions {
-    bool causal = false, heads_first = false, elu = true;
+    bool causal = false, heads_first = false, elu = true, normalise = true;
     double eps = 0;
 };
 struct LinearAttentionResult {
@@ -150,8 +152,8 @@ struct LinearAttentionResult {
 };
 LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAttentionOptions options = {},
                                        SourceLocation where = SourceLocation::here());
-/// What its weights are, for few rows: p_ij = φ(q_i)·φ(k_j) / exp(lse_i), 0 where masked; rows sum to 1 where eps is 0.
-/// As attention_weights in all else.
+/// What its weights are, for few rows: p_ij = φ(q_i)·φ(k_j) / exp(lse_i), 0 where masked; rows sum to 1 where eps is 0
+/// and the call normalises. As attention_weights in all else.
 Tensor linear_attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window,
                                 LinearAttentionOptions options = {}, SourceLocation where = SourceLocation::here());
 

@@ -94,6 +94,8 @@ public:
         const TensorType head{Shape{2048, 8, 64}, f32};
         quick("linear_attention", "8 heads d64 n2048", {head, head, head});
         add("linear_attention", "8 heads d64 n2048 causal", {head, head, head}, {{"causal", true}});
+        add("linear_attention", "8 heads d64 n2048 causal, not normalised", {head, head, head},
+            {{"causal", true}, {"normalise", false}});
         const TensorType scored{Shape{128, 256}, f32};
         quick("additive_scores", "128 by 128 of 256", {scored, scored, {{Shape{256}, f32}}});
         add_experts();

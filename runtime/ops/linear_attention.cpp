@@ -1,14 +1,16 @@
 // Attention without a softmax, linear in the length of the sequence.
 //   o_i = φ(q_i)ᵀ S_i / (φ(q_i)ᵀ z_i + eps),  S_i = Σ_j φ(k_j) v_jᵀ,  z_i = Σ_j φ(k_j)
 // over all j, or j ≤ i when causal, with φ(x) = elu(x) + 1 (Katharopoulos et al. 2020), or x itself where features are
-// made before (Performer, Choromanski et al. 2020). As a scan by chunks of 64 tokens: the sums of each chunk, those of
-// all chunks before it, then every row by itself: O(n D Dv), no matrix of n × n. lse_i = ln of the denominator.
+// made before (Performer, Choromanski et al. 2020). With normalise = false the denominator is 1 and features may have
+// any sign: φ(Q) (φ(K)ᵀ V). As a scan by chunks of 64 tokens: the sums of each chunk, those of all chunks before it,
+// then every row by itself: O(n D Dv), no matrix of n × n. lse_i = ln of the denominator.
 #include "runtime/ops/linear_attention.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/linear_attention.h"
 #include "vantage/ops.h"
@@ -41,12 +43,16 @@ Sizes sizes_of(const OpCall& call) {
             .heads_first = first};
 }
 bool is_elu(const OpCall& call) { return call.attrs.text("feature", "elu+1") == "elu+1"; }
+bool normalises(const OpCall& call) { return call.attrs.flag("normalise", true); }
+double eps_of(const OpCall& call) { return call.attrs.number("eps", 0); }
 
 std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
     const TensorType &q = call.in(q_), &v = call.in(v_);
     const std::string feature = call.attrs.text("feature", "elu+1");
     call.require(feature == "elu+1" || feature == "none", "feature is " + feature + ", but must be elu+1 or none");
+    call.require(normalises(call) || eps_of(call) == 0,
+                 format("eps is {:g}, but normalise is false: there is no denominator to add it to", eps_of(call)));
     call.require(q.shape.rank() == 3 || q.shape.rank() == 4, operand_is(call, q_) + ", but must be [n, heads, D]");
     call.require(v.shape.rank() == q.shape.rank(), operand_is(call, v_) + ", but q is " + q.text());
     require_type(call, k_, q);
@@ -67,7 +73,6 @@ std::vector<TensorType> infer(const OpCall& call) {
 // By the definition, quadratic: that the scan agrees is what the tests are for.
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const Sizes s = sizes_of(call);
-    const double eps = call.attrs.number("eps", 0);
     const auto feature = [&](double x) { return !is_elu(call) ? x : x > 0 ? x + 1 : std::exp(x); };
     for (std::int64_t b = 0; b < s.batch; ++b)
         for (std::int64_t h = 0; h < s.heads; ++h) {
@@ -75,13 +80,13 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                 return at(in, operand)[s.row(b, h, i) * width + column];
             };
             for (std::int64_t i = 0; i < s.n; ++i) {
-                double denominator = eps;
+                double denominator = normalises(call) ? eps_of(call) : 1;
                 std::vector<double> sums(static_cast<std::size_t>(s.dv));
                 for (std::int64_t j = 0; j < (call.attrs.flag("causal") ? i + 1 : s.n); ++j) {
                     double weight = 0;
                     for (std::int64_t d = 0; d < s.d; ++d)
                         weight += feature(element(q_, i, d, s.d)) * feature(element(k_, j, d, s.d));
-                    denominator += weight;
+                    if (normalises(call)) denominator += weight;
                     for (std::int64_t e = 0; e < s.dv; ++e) at(sums, e) += weight * element(v_, j, e, s.dv);
                 }
                 for (std::int64_t e = 0; e < s.dv; ++e)
@@ -121,7 +126,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                             .chunks = u32(chunks),
                                             .causal = causal,
                                             .heads_first = s.heads_first,
-                                            .eps = static_cast<float>(call.attrs.number("eps", 0))};
+                                            .eps = static_cast<float>(eps_of(call))};
     const Operand sums{Operand::scratch, 0, Operand::reads_writes};
     LaunchPlan plan;
     plan.scratch = {static_cast<std::uint64_t>(s.cells() * chunks) * 4};
@@ -141,7 +146,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                                               .FEATURE = feature,
                                                               .CHUNK = u32(chunk_tokens),
                                                               .D = u32(s.d),
-                                                              .COUNTS = call.attrs.flag("counts")},
+                                                              .COUNTS = call.attrs.flag("counts"),
+                                                              .NORMALISE = normalises(call)},
                  .operands = {in(q_), in(k_), in(v_), scratch_in(0), out(o_), out(lse_)},
                  .groups = flat_grid(s.batch * s.heads * s.n, caps)};
     plan.launches = {
@@ -157,9 +163,9 @@ std::vector<Case> cases() {
     const auto add = [&](const char* name, Shape q, std::int64_t dv, Attrs attrs) {
         Shape v = q;
         v[-1] = dv;
-        const bool none = attrs.has("feature");  // features made before are not negative
+        const bool positive = attrs.has("feature") && attrs.flag("normalise", true);  // features made before
         const Case::Input x{
-            .type = TensorType{q}, .fill = none ? Case::Fill::uniform : Case::Fill::normal, .low = 0, .high = 1};
+            .type = TensorType{q}, .fill = positive ? Case::Fill::uniform : Case::Fill::normal, .low = 0, .high = 1};
         list.push_back({.name = name, .attrs = std::move(attrs), .inputs = {x, x, floats(v)}});
     };
     add("causal n=200, over chunks", {200, 2, 12}, 15, {{"causal", true}});
@@ -168,8 +174,17 @@ std::vector<Case> cases() {
     add("batch, heads first", {2, 2, 70, 12}, 8, {{"causal", true}, {"heads_first", true}, {"eps", 1e-3}});
     add("made features", {65, 1, 12}, 15, {{"causal", true}, {"feature", "none"}});
     for (Case::Input& input : list.back().inputs) input.fixed_type = true;
+    add("not normalised, signed features", {130, 2, 12}, 15, {{"feature", "none"}, {"normalise", false}});
+    add("not normalised, causal", {2, 2, 130, 12}, 8,
+        {{"causal", true}, {"heads_first", true}, {"feature", "none"}, {"normalise", false}});
+    add("not normalised, elu+1", {70, 1, 12}, 8, {{"causal", true}, {"normalise", false}});
+    list.push_back({.name = "not normalised, features of only zeros",
+                    .attrs = {{"feature", "none"}, {"normalise", false}},
+                    .inputs = {filled_with(TensorType{Shape{3, 1, 2}}, std::vector<double>(6)), floats({3, 1, 2}),
+                               floats({3, 1, 4})}});
     add("one token, more features than lanes", {1, 1, 70}, 67, {{"causal", true}});
     add("no tokens", {0, 2, 12}, 8, {});
+    add("no tokens, not normalised", {0, 2, 12}, 8, {{"causal", true}, {"normalise", false}});
     return list;
 }
 
@@ -180,7 +195,8 @@ const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, lau
 
 const OpDef linear_attention_op = define_op(
     "linear_attention",
-    "o_i = phi(q_i)^T sum phi(k_j) v_j^T / phi(q_i)^T sum phi(k_j), a scan by chunks (Katharopoulos et al. 2020)",
+    "o_i = phi(q_i)^T sum phi(k_j) v_j^T / phi(q_i)^T sum phi(k_j), or without the denominator; a scan by chunks "
+    "(Katharopoulos et al. 2020)",
     operand_names, infer, reference, cost, kernels, cases);
 
 }  // namespace internal::ops::linear_attention
@@ -191,6 +207,7 @@ LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAtten
     if (options.causal) attrs.set("causal", true);
     if (options.heads_first) attrs.set("heads_first", true);
     if (!options.elu) attrs.set("feature", "none");
+    if (!options.normalise) attrs.set("normalise", false);
     const std::vector<Tensor> results = add_call(q.graph(), linear_attention_op, {q, k, v}, attrs, where);
     return {results[ops::linear_attention::o_], results[ops::linear_attention::state_kv_],
             results[ops::linear_attention::state_k_], results[ops::linear_attention::lse_]};

@@ -3,7 +3,7 @@
 // those of the chunks before it (scan.comp), and the tokens of its own chunk one by one.
 //
 // One workgroup per row; lanes take the chunk's tokens, then the value's features. A row whose denominator is 0 gives
-// 0, and -inf for its logarithm.
+// 0, and -inf for its logarithm. Without NORMALISE the denominator is 1.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
@@ -33,7 +33,7 @@ void main() {
     }
     uint cells = first_cell(head, chunk);
     for (uint d = lane; d < D; d += lanes) part += query[d] * ReadFloats(p.sums).at[cells + d * (p.dv + 1u) + p.dv];
-    float denominator = workgroup_sum(part) + p.eps;
+    float denominator = NORMALISE ? workgroup_sum(part) + p.eps : 1.0;
     if (COUNTS) looked_at = workgroup_sum(looked_at);
     if (lane == 0u)
         Floats(p.lse).at[row] = COUNTS ? looked_at : denominator > 0.0 ? log(denominator) : uintBitsToFloat(0xff800000u);

@@ -19,14 +19,15 @@ struct LinearAttentionScanParams {
 };
 VANTAGE_PARAMS_END
 
-#define LINEAR_ATTENTION_CONSTANTS(C)                                                   \
-    C(1, uint, X_TYPE, 0)  /* q, k, v, o */                                             \
-    C(2, uint, FEATURE, 0) /* 0: x itself, which is then not negative; 1: elu(x) + 1 */ \
+#define LINEAR_ATTENTION_CONSTANTS(C)                                                  \
+    C(1, uint, X_TYPE, 0)  /* q, k, v, o */                                            \
+    C(2, uint, FEATURE, 0) /* 0: x itself, not negative if NORMALISE; 1: elu(x) + 1 */ \
     C(3, uint, CHUNK, 64)  /* tokens of a chunk */
 VANTAGE_CONSTANTS(LinearAttentionConstants, VANTAGE_NO_CONSTANTS, LINEAR_ATTENTION_CONSTANTS)
 
-#define LINEAR_ATTENTION_ROWS_CONSTANTS(C) \
-    C(4, uint, D, 64)                      \
-    C(5, bool, COUNTS, false) /* for tests: lse is the number of keys that the row looked at */
+#define LINEAR_ATTENTION_ROWS_CONSTANTS(C)                                                      \
+    C(4, uint, D, 64)                                                                           \
+    C(5, bool, COUNTS, false) /* for tests: lse is the number of keys that the row looked at */ \
+    C(6, bool, NORMALISE, true)
 VANTAGE_CONSTANTS(LinearAttentionRowsConstants, LINEAR_ATTENTION_CONSTANTS, LINEAR_ATTENTION_ROWS_CONSTANTS)
 #endif
