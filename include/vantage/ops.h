@@ -16,8 +16,8 @@ namespace vantage {
 
 /// What may follow a linear layer in the same kernel (Φ the normal distribution, σ the logistic function).
 /// gelu_erf: x Φ(x) = x (1 + erf(x / √2)) / 2; gelu_tanh: x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2; quick_gelu:
-/// x σ(1.702 x) (all three Hendrycks & Gimpel 2016); silu: x σ(x) (Elfwing et al. 2017; Swish); relu: max(x, 0); relu2:
-/// its square (So et al. 2021); sigmoid: σ(x); tanh.
+/// x σ(1.702 x) (all three Hendrycks & Gimpel 2016); silu: x σ(x) (Elfwing et al. 2017; swish() has any β); relu:
+/// max(x, 0); relu2: its square (So et al. 2021); sigmoid: σ(x); tanh.
 enum class Activation : std::uint8_t { none, gelu_erf, gelu_tanh, quick_gelu, silu, relu, relu2, sigmoid, tanh };
 const char* name_of(Activation activation);
 Activation activation_named(const std::string& name);
@@ -252,6 +252,9 @@ inline Tensor silu(Tensor x, SourceLocation where = SourceLocation::here()) {
 inline Tensor relu(Tensor x, SourceLocation where = SourceLocation::here()) {
     return activate(x, Activation::relu, where);
 }
+/// x σ(β x) (Ramachandran, Zoph & Le 2017): x / 2 for β = 0, silu for 1, and as near to relu as β is large. β is 0, or
+/// 1e-30 ≤ |β| ≤ 1e30.
+Tensor swish(Tensor x, double beta, SourceLocation where = SourceLocation::here());
 /// cap tanh(x / cap) (Gemma Team 2024).
 Tensor softcap(Tensor x, double cap, SourceLocation where = SourceLocation::here());
 /// activation(gate) ∘ (up + up_offset), of one shape (Shazeer 2020: SwiGLU with silu, GEGLU with gelu). Without `up`

@@ -6,6 +6,7 @@
 #include "runtime/base/at.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/ops/registry.h"
+#include "shaders/params/activation.h"
 
 namespace vantage::internal {
 
@@ -69,8 +70,8 @@ private:
     void merge_activation(Node& node) {
         Node* matmul = sole_producer(node.inputs[ops::activation::x_], matmul_op);
         const std::string kind = node.attrs.text("kind");
-        const bool known = kind != "elu" && kind != "softplus" && kind != "softcap";  // those have a parameter
-        if (matmul == nullptr || !known || matmul->attrs.has("activation") ||
+        const bool fits = activation_kind(kind) <= ACTIVATION_TANH;  // the others have a parameter
+        if (matmul == nullptr || !fits || matmul->attrs.has("activation") ||
             matmul->inputs[ops::matmul::residual_] >= 0)
             return;
         matmul->attrs.set("activation", kind);

@@ -15,9 +15,9 @@ VANTAGE_OPERANDS(x_);
 using ops::activation::activation_op;
 
 /// Number of an activation (shaders/params/activation.h) by its name: none, gelu_erf, gelu_tanh, quick_gelu, silu,
-/// relu, relu2, sigmoid, tanh, elu, softplus, softcap; -1 when there is no such name.
+/// relu, relu2, sigmoid, tanh, elu, softplus, softcap, swish; -1 when there is no such name.
 int activation_kind(const std::string& name);
-/// f(x); `parameter` is elu's alpha and softcap's cap.
+/// f(x); `parameter` is elu's alpha, softcap's cap and swish's beta.
 double activation_value(int kind, double x, double parameter = 1);
 
 }  // namespace vantage::internal

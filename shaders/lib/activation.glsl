@@ -3,8 +3,8 @@
 //
 // Everything is made of exp: Vulkan's tanh may overflow or be coarse, and there is no erf. The arguments of exp are
 // clamped so that it neither overflows nor reaches a denominator beyond 2^126, past which division need not be right; a
-// factor x is clamped on its vanishing side, so that -inf gives the limit 0 and not -inf * 0. Absolute errors are below
-// 1e-6.
+// factor x is clamped or left out on its vanishing side, so that -inf gives the limit 0 and not -inf * 0. Absolute
+// errors are below 1e-6.
 #include "params/activation.h"
 
 const float vanished = -80.0;  // exp(80) = 5.5e34 < 2^126, and everything below is 0 to float32's eye
@@ -56,18 +56,20 @@ float gelu_tanh(float x) {
     float gate = sigmoid(1.59576912 * (clamped + 0.044715 * clamped * clamped * clamped));
     return x < 0.0 ? clamped * gate : x * gate;
 }
-float gated(float x, float slope) {
-    float clamped = max(x, vanished / slope);
-    return clamped * sigmoid(slope * clamped);
+// x sigmoid(beta x); of an infinite x with beta 0 that is x / 2, too, where beta x is not a number.
+float swish(float x, float beta) {
+    if (beta == 0.0) return 0.5 * x;
+    float z = beta * x;
+    return z < vanished ? 0.0 : x * sigmoid(z);
 }
 
-// `parameter`: elu's alpha, softcap's cap; the others have none.
+// `parameter`: elu's alpha, softcap's cap, swish's beta; the others have none.
 float activate(uint kind, float x, float parameter) {
     switch (kind) {
         case ACTIVATION_GELU_ERF: return gelu_erf(x);
         case ACTIVATION_GELU_TANH: return gelu_tanh(x);
-        case ACTIVATION_QUICK_GELU: return gated(x, 1.702);
-        case ACTIVATION_SILU: return gated(x, 1.0);
+        case ACTIVATION_QUICK_GELU: return swish(x, 1.702);
+        case ACTIVATION_SILU: return swish(x, 1.0);
         case ACTIVATION_RELU: return max(x, 0.0);
         case ACTIVATION_RELU2: return max(x, 0.0) * max(x, 0.0);
         case ACTIVATION_SIGMOID: return sigmoid(x);
@@ -75,6 +77,7 @@ float activate(uint kind, float x, float parameter) {
         case ACTIVATION_ELU: return x > 0.0 ? x : parameter * expm1_negative(x);
         case ACTIVATION_SOFTPLUS: return max(x, 0.0) + log(1.0 + exp(max(-abs(x), vanished)));
         case ACTIVATION_SOFTCAP: return parameter * stable_tanh(x / parameter);
+        case ACTIVATION_SWISH: return swish(x, parameter);
         default: return x;
     }
 }

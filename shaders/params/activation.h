@@ -15,11 +15,12 @@
 #define ACTIVATION_ELU 9
 #define ACTIVATION_SOFTPLUS 10
 #define ACTIVATION_SOFTCAP 11
+#define ACTIVATION_SWISH 12
 VANTAGE_PARAMS_BEGIN
 struct ActivationParams {
     uvec2 x, y;  // (count)
     uint count, kind;
-    float parameter;  // elu: alpha; softcap: cap
+    float parameter;  // elu: alpha; softcap: cap; swish: beta
 };
 VANTAGE_PARAMS_END
 

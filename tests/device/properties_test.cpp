@@ -211,6 +211,32 @@ TEST_CASE("activations: what x passes and -x keeps make up x", "[properties]") {
     check_close("relu2", got.at("relu2"), got.at("relu squared"), 0);
 }
 
+TEST_CASE("swish lies between x / 2 and relu, with silu and quick_gelu on the way", "[properties]") {
+    const Values x = normal(1003, 9, 4);
+    Sheet sheet;
+    const Tensor a = sheet.input("x", {1003}, x), minus = scale(a, -1);
+    for (const double beta : {0.0, 1.0, 1.702, 50.0, 1e30, -3.0}) {
+        sheet.graph.output(std::to_string(beta), swish(a, beta));
+        sheet.graph.output("x of " + std::to_string(beta), swish(a, beta) - swish(minus, beta));
+    }
+    sheet.graph.output("after a product",
+                       swish(matmul(sheet.graph.reshape(a, {1003, 1}), sheet.input("one", {1, 1}, Values{1})), 50));
+    for (const char* kind : {"silu", "quick_gelu", "relu"}) sheet.graph.output(kind, activated(a, kind));
+    const auto got = sheet.run();
+    const auto of = [&](double beta) { return got.at(std::to_string(beta)); };
+    Values half = x;
+    for (float& value : half) value /= 2;
+    check_close("beta 0", of(0), half, 0);
+    check_close("beta 1", of(1), got.at("silu"), 0);
+    check_close("beta 1.702", of(1.702), got.at("quick_gelu"), 0);
+    check_close("beta 50", of(50), got.at("relu"), 0.2785 / 50);  // max of t σ(-t) is 0.27846
+    check_close("beta 1e30", of(1e30), got.at("relu"), 0);
+    check_close("behind a product, which ends in no swish", got.at("after a product"), of(50), 0);
+    for (const double beta : {0.0, 1.0, 1.702, 50.0, 1e30, -3.0})
+        check_close("swish(x) - swish(-x)", got.at("x of " + std::to_string(beta)), x, 2e-6, 1e-6);
+    CHECK_THROWS_AS(swish(sheet.input("y", {1}, Values{0}), std::nan("")), Error);
+}
+
 TEST_CASE("swiglu is silu(gate) times up; sums and products commute", "[properties]") {
     Sheet sheet;
     const Tensor gate = sheet.input("gate", {5, 37}, normal(185, 10, 3)),
