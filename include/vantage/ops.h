@@ -232,6 +232,10 @@ Tensor entropy(Tensor p, SourceLocation where = SourceLocation::here());
 Tensor softmax(Tensor x, int axis = -1, double scale = 1, SourceLocation where = SourceLocation::here());
 /// y = scale x - max - ln Σ exp(scale x - max) over `axis`; a row of only -inf gives -inf.
 Tensor log_softmax(Tensor x, int axis = -1, double scale = 1, SourceLocation where = SourceLocation::here());
+/// The distribution nearest to a row: y = max(x - τ, 0) with the τ that makes the row's sum 1 (Martins & Astudillo
+/// 2016). Unlike those of softmax its small weights are exactly 0. x [.., cols]; a row of only -inf gives zeros, one
+/// with NaN or +inf gives NaN.
+Tensor sparsemax(Tensor x, SourceLocation where = SourceLocation::here());
 
 // ---- element by element ---------------------------------------------------------------------------------------------
 

@@ -74,6 +74,7 @@ public:
             add("activation", std::string(kind) + " 1024x3072", {{{Shape{1024, 3072}, f32}}},
                 {{"kind", std::string(kind)}}, *kind == 's');
         quick("softmax", "16 rows of a vocabulary", {wide}, {{"axis", -1}});
+        quick("sparsemax", "8x1024x1024", {{{Shape{8, 1024, 1024}, f32}}});
         quick("entropy", "8x1024x1024", {{{Shape{8, 1024, 1024}, f32}}});
         quick("argmax", "a vocabulary", {logits});
         quick("sampling_probs", "a vocabulary", {logits}, {{"temperature", 0.8}, {"top_p", 0.95}});

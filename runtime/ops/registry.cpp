@@ -23,6 +23,7 @@ std::span<const OpDef* const> all_ops() {
         &batch_norm_op,
         &softmax_op,
         &log_softmax_op,
+        &sparsemax_op,
         &entropy_op,
         &add_op,
         &mul_op,

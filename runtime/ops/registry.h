@@ -31,6 +31,7 @@
 #include "runtime/ops/sampling_probs.h"
 #include "runtime/ops/softmax.h"
 #include "runtime/ops/sort_by_expert.h"
+#include "runtime/ops/sparsemax.h"
 #include "runtime/ops/split_qkv.h"
 #include "runtime/ops/swiglu.h"
 #include "runtime/ops/write.h"
