@@ -96,6 +96,22 @@ struct AttentionResult {
 AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options = {},
                           SourceLocation where = SourceLocation::here());
 
+/// Heads of full width, summed: Σ_h softmax(Q_h K_hᵀ) V_h, where V_h is as wide as the model and there is no W_O; the
+/// other way to join heads is the linear layer of AttentionOptions. o [(batch,) n, H, D] of attention, or [(batch,) H,
+/// n, D] with heads_first → f32 [(batch,) n, D]. Attention's heads are 1024 wide at most.
+Tensor sum_heads(Tensor o, bool heads_first = false, SourceLocation where = SourceLocation::here());
+
+/// Linformer (Wang et al. 2020): softmax(scale q (E k)ᵀ) (F v), n K scores in place of n m. The projections of the
+/// tokens' axis E = key and F = value are [K, m]; without `value` E serves both. Each projected key mixes all tokens,
+/// so that it is for encoders: options that hide or place keys (causal, windows, masks, biases, step) throw usage. The
+/// rest as attention.
+struct LinformerWeights {
+    Tensor key = {}, value = {};
+};
+AttentionResult linformer_attention(Tensor q, Tensor k, Tensor v, LinformerWeights weights,
+                                    const AttentionOptions& options = {},
+                                    SourceLocation where = SourceLocation::here());
+
 /// ALiBi's slopes (Press, Smith & Lewis 2021), [heads]: 2^(-8 (h + 1) / heads) for a power of two; for another number
 /// those of the power below it, then every other one of the power above.
 std::vector<float> alibi_slopes(std::int64_t heads);
