@@ -71,9 +71,18 @@ struct AttentionOptions {
     double softcap = 0;         ///< 0 = none
     Tensor alibi_slopes = {};   ///< f32 [Hq], see alibi_slopes()
     Tensor distance_bias = {};  ///< f32 [2 w + 1, Hq]: + bias[clamp(j - i, -w, w) + w, h] (T5, Raffel et al. 2020)
-    Tensor key_bias = {};       ///< f32 [m, Hq]: + bias[j, h]. Of slopes and these two one at most
-    Tensor mask = {};           ///< f32 [n, m], [Hq or 1, n, m] or [batch or 1, Hq or 1, n, m]; not with a step
-    Tensor sinks = {};          ///< f32 [Hq]: one more logit in the softmax's denominator, without a value; in lse, too
+    Tensor key_bias = {};       ///< f32 [m, Hq]: + bias[j, h]
+    /// Relative positions (Shaw, Uszkoreit & Vaswani 2018), tables f32 [2 w + 1, D] of all heads with row r =
+    /// clamp(j - i, -w, w) + w: keys become k_j + relative_keys[r], that is + scale q_i·relative_keys[r], which softcap
+    /// does not see; with relative_queries + scale k_j·relative_queries[r] (both the same table: BERT's
+    /// relative_key_query; apart: Huang et al. 2020). Not with heads_first; relative_queries not with a step. Of
+    /// slopes, biases and relative keys one at most.
+    Tensor relative_keys = {}, relative_queries = {};
+    /// f32 [2 w + 1, Dv]: values become v_j + relative_values[r], a second pass over the keys (distance_weights). Of
+    /// one sequence without a batch, step, kv_len or heads_first; not with `hard`.
+    Tensor relative_values = {};
+    Tensor mask = {};   ///< f32 [n, m], [Hq or 1, n, m] or [batch or 1, Hq or 1, n, m]; not with a step
+    Tensor sinks = {};  ///< f32 [Hq]: one more logit in the softmax's denominator, without a value; in lse, too
 
     // Query i sees key j where all of these allow it; i counts on the keys' axis.
     std::optional<std::int64_t> window_left = {}, window_right = {};  ///< i - j ≤ left; j - i ≤ right
@@ -139,6 +148,11 @@ struct AttentionWindow {
 };
 Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window, const AttentionOptions& options = {},
                          SourceLocation where = SourceLocation::here());
+/// Those weights by distance: w_ir = Σ_j p_ij over the keys with clamp(j - i, -reach, reach) + reach = r, where the
+/// queries end at the last key → [n, Hq, 2 reach + 1] in q's storage type. Times a table [2 reach + 1, Dv] it is what
+/// relative values add. Options as attention_weights takes them.
+Tensor distance_weights(Tensor q, Tensor k, Tensor lse, std::int64_t reach, const AttentionOptions& options = {},
+                        SourceLocation where = SourceLocation::here());
 /// What every head does with every row and every key, in numbers made of those weights one by one; no matrix of them is
 /// ever held. Query i sits at position i. tokens i32 [m, 2] are ids and marks (delimiter, word); `factors` f32 [m, Hq],
 /// when it is there, multiplies the weights of key j of head h (norm-weighted attention: Kobayashi et al. 2020). → rows

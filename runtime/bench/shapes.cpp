@@ -133,6 +133,7 @@ private:
             const TensorType head{Shape{n, 12, 64}, f32}, lse{Shape{n, 12}, f32};
             const std::string name = format("12 heads d64 n{}", n);
             add("attention_weights", name, {head, head, lse}, {{"causal", true}, {"rows", n}, {"keys", n}}, n == 512);
+            add("distance_weights", name, {head, head, lse}, {{"causal", true}, {"largest_distance", 16}}, n == 512);
             Operands types{head, head, lse};
             types.resize(head_statistics_op.operands.size());
             types[ops::head_statistics::tokens_] = {Shape{n, 2}, i32};

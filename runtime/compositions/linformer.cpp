@@ -22,7 +22,9 @@ const char* option_by_key(const AttentionOptions& o) {
     if (o.mask) return "mask";
     if (o.alibi_slopes) return "alibi_slopes";
     if (o.distance_bias) return "distance_bias";
-    return o.key_bias ? "key_bias" : nullptr;
+    if (o.key_bias) return "key_bias";
+    if (o.relative_keys || o.relative_queries) return "relative_keys";
+    return o.relative_values ? "relative_values" : nullptr;
 }
 
 // [.., m, H, D] → [.., K, H, D], or with the heads in front.

@@ -13,6 +13,7 @@
 
 #include "runtime/base/format.h"
 #include "runtime/ops/attention_kernels.h"
+#include "runtime/ops/distance_weights.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/attention.h"
 #include "vantage/ops.h"
@@ -93,9 +94,13 @@ std::vector<TensorType> infer(const OpCall& call) {
         call.require(sequences_of(call, step_) == s.batch,
                      operand_is(call, step_) + ", but q is " + q.text() + ": each of a batch has a step of its own");
     require_type(call, kv_len_, {Shape{s.batch}, DType::i32});
-    check_rule_operands(call, rule_operands, {s.batch, s.heads, s.n, s.m}, AttentionRules(call.attrs));
+    check_rule_operands(call, rule_operands, s.rules(), AttentionRules(call.attrs));
     call.require(!call.has(step_) || !(call.has(mask_) || call.has(segments_)),
                  "with a step the keys are a cache, whose rows have no mask and no segments");
+    const AttentionRules rules(call.attrs);
+    call.require(!rules.is_relative() || !s.heads_first, "relative keys want tokens first: leave out heads_first");
+    call.require(rules.bias != PositionBias::relative_both || !call.has(step_),
+                 "relative queries are of all keys: leave out the step");
     call.require(!call.attrs.flag("hard") || !call.has(sinks_), "sinks share a softmax, and hard attention has none");
     require_type(call, sinks_, {Shape{s.heads}, DType::f32});
     Shape o = q.shape, lse(q.shape.sizes().first(static_cast<std::size_t>(rank - 1)));
@@ -138,8 +143,8 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                     double dot = 0;
                     for (std::int64_t d = 0; d < s.d; ++d)
                         dot += in[q_][row * s.d + d] * in[k_][s.k_row(own, j, h / s.group()) * s.d + d];
-                    if (const auto score = ruled_score(call, in, rule_operands, {s.batch, s.heads, s.n, s.m}, rules,
-                                                       scale * dot, b, h, i, position, j))
+                    if (const auto score =
+                            ruled_score(call, in, rule_operands, s.rules(), rules, scale * dot, b, h, i, position, j))
                         scores.emplace_back(j, *score);
                 }
                 if (call.attrs.flag("hard")) {
@@ -364,6 +369,12 @@ std::vector<Case> ruled_cases() {
     add("bias by distance", 30, 70, {{"position_bias", "distance"}}, {{position_bias_, floats({33, 3})}});
     add("cache, bias by distance", 4, 70, {{"causal", true}, {"position_bias", "distance"}},
         {{step_, cache}, {position_bias_, floats({33, 3})}});
+    add("relative keys", 30, 70, {{"position_bias", "relative"}, {"reach", 9}},
+        {{position_bias_, floats({19 * 30 * 3})}});
+    add("relative keys, cache", 4, 70, {{"causal", true}, {"position_bias", "relative"}, {"reach", 4}},
+        {{step_, cache}, {position_bias_, floats({9 * 4 * 3})}});
+    add("relative keys and queries, split", 2, 600, {{"position_bias", "relative_both"}, {"reach", 5}},
+        {{position_bias_, floats({11 * (2 * 3 + 600)})}});
     add("bias by key", 30, 70, {{"causal", true}, {"position_bias", "key"}}, {{position_bias_, floats({70, 3})}});
     add("hard", 30, 70, {{"hard", true}});
     add("hard, cache, window, bias", 4, 70,
@@ -405,6 +416,12 @@ std::vector<Case> ruled_cases() {
     batch.inputs[sinks_] = floats({3});
     for (Case::Input& input : batch.inputs) input.fixed_type = true;
     list.push_back(batch);
+    Case relative = test_case("batch, relative keys and queries", {2, 9, 4, 24}, {2, 11, 2, 24}, 24,
+                              {{"position_bias", "relative_both"}, {"reach", 3}});
+    relative.inputs.resize(10);
+    relative.inputs[position_bias_] = floats({2 * 7 * (9 * 4 + 11 * 2)});
+    for (Case::Input& input : relative.inputs) input.fixed_type = true;
+    list.push_back(relative);
     add("nothing seen", 3, 5, {{"causal", true}, {"block_size", 8}, {"statistics", true}},
         {{block_mask_, {.type = TensorType{Shape{1, 1}, DType::i32}, .fill = Case::Fill::zeros}}});
     return list;
@@ -464,19 +481,46 @@ const OpDef attention_op = define_op("attention",
 
 }  // namespace internal::ops::attention
 
+namespace {
+
+// o + Σ_r w_ir relative_values[r]
+Tensor with_relative_values(const AttentionResult& result, Tensor q, Tensor k, Tensor bias, Attrs attrs,
+                            const AttentionOptions& options, SourceLocation where) {
+    const TensorType &table = options.relative_values.type(), &o = result.o.type();
+    if (options.hard || options.heads_first || options.kv_len || options.step || o.shape.rank() != 3 ||
+        table.shape.rank() != 2 || table.shape[0] % 2 == 0 || table.shape[1] != o.shape[2])
+        throw Error(ErrorKind::usage,
+                    "attention: relative_values is " + table.text() + " and o " + o.text() +
+                        ", but must be [2 w + 1, Dv] and [n, heads, Dv]; leave out step, kv_len, hard and heads_first",
+                    where);
+    Graph g = q.graph();
+    const std::int64_t rows = o.shape[0] * o.shape[1], distances = table.shape[0];
+    attrs.set("largest_distance", distances / 2);
+    const Tensor weights =
+        add_call(g, distance_weights_op,
+                 {q, k, result.lse, options.mask, bias, options.block_mask, options.segment_ids}, attrs, where)[0];
+    return g.reshape(matmul(g.reshape(weights, {rows, distances}), options.relative_values, {}, {},
+                            g.reshape(result.o, {rows, o.shape[2]}), where),
+                     o.shape);
+}
+
+}  // namespace
+
 AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options, SourceLocation where) {
+    const Tensor bias = position_bias_of(options, q, k, where);
     Attrs attrs = rule_attrs(options);
     if (options.heads_first) attrs.set("heads_first", true);
     if (options.hard) attrs.set("hard", true);
     if (options.statistics) attrs.set("statistics", true);
-    const std::vector<Tensor> results =
-        add_call(q.graph(), attention_op,
-                 {q, k, v, options.step, options.kv_len, options.mask, position_bias_of(options), options.block_mask,
-                  options.segment_ids, options.sinks},
-                 attrs, where);
+    const std::vector<Tensor> results = add_call(q.graph(), attention_op,
+                                                 {q, k, v, options.step, options.kv_len, options.mask, bias,
+                                                  options.block_mask, options.segment_ids, options.sinks},
+                                                 attrs, where);
     using namespace ops::attention;
-    if (!options.statistics) return {.o = results[o_], .lse = results[lse_]};
-    return {.o = results[o_], .lse = results[lse_], .entropy = results[entropy_], .largest = results[largest_]};
+    AttentionResult all{.o = results[o_], .lse = results[lse_]};
+    if (options.statistics) all.entropy = results[entropy_], all.largest = results[largest_];
+    if (options.relative_values) all.o = with_relative_values(all, q, k, bias, rule_attrs(options), options, where);
+    return all;
 }
 
 }  // namespace vantage

@@ -14,6 +14,7 @@ struct Sizes {
     bool heads_first;
     std::int64_t group() const { return heads / kv_heads; }
     std::int64_t rows() const { return batch * n * heads; }
+    RuleSizes rules() const { return {.batch = batch, .heads = heads, .n = n, .m = m, .kv_heads = kv_heads}; }
     std::int64_t q_row(std::int64_t b, std::int64_t i, std::int64_t h) const {
         return heads_first ? (b * heads + h) * n + i : (b * n + i) * heads + h;
     }

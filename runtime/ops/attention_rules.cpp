@@ -14,7 +14,33 @@ namespace {
 constexpr double lowest = -3.0e38;  // as in the kernels: what a mask moves below it is not seen
 
 PositionBias bias_named(const std::string& name) {
-    return name == "distance" ? PositionBias::distance : name == "key" ? PositionBias::key : PositionBias::alibi;
+    if (name == "distance") return PositionBias::distance;
+    if (name == "key") return PositionBias::key;
+    if (name == "relative") return PositionBias::relative;
+    return name == "relative_both" ? PositionBias::relative_both : PositionBias::alibi;
+}
+
+// Of a relative position_bias.
+std::int64_t relative_elements(const AttentionRules& rules, const RuleSizes& s) {
+    const std::int64_t of_keys = rules.bias == PositionBias::relative_both ? s.m * s.kv_heads : 0;
+    return s.batch * (2 * rules.reach + 1) * (s.n * s.heads + of_keys);
+}
+
+/// What a position_bias adds to the score of head h of query `row` of batch b at position i for key j.
+double bias_of(const AttentionRules& rules, const HostTensor& table, const RuleSizes& s, std::int64_t b, std::int64_t h,
+               std::int64_t row, std::int64_t i, std::int64_t j) {
+    const auto row_of = [&](std::int64_t reach) { return std::clamp(j - i, -reach, reach) + reach; };
+    const std::int64_t kv_head = h / (s.heads / s.kv_heads), query = (b * s.n + row) * s.heads + h,
+                       key = s.batch * s.n * s.heads + (b * s.m + j) * s.kv_heads + kv_head;
+    const auto product = [&](std::int64_t of) { return table[of * (2 * rules.reach + 1) + row_of(rules.reach)]; };
+    switch (rules.bias) {
+        case PositionBias::alibi: return table[h] * static_cast<double>(rules.causal ? j - i : -std::abs(i - j));
+        case PositionBias::distance: return table[row_of(table.type.shape[0] / 2) * s.heads + h];
+        case PositionBias::key: return table[j * s.heads + h];
+        case PositionBias::relative: return product(query);
+        case PositionBias::relative_both: return product(query) + product(key);
+    }
+    return 0;
 }
 
 std::optional<std::int64_t> optional_integer(const Attrs& attrs, const char* name) {
@@ -32,7 +58,8 @@ AttentionRules::AttentionRules(const Attrs& attrs)
       prefix(attrs.integer("prefix_len")),
       global(attrs.integer("global_tokens")),
       block(attrs.integer("block_size")),
-      bias(bias_named(attrs.text("position_bias", "alibi"))) {}
+      bias(bias_named(attrs.text("position_bias", "alibi"))),
+      reach(attrs.integer("reach")) {}
 
 void AttentionRules::check(const OpCall& call) const {
     constexpr std::int64_t maximum = std::int64_t{1} << 30;
@@ -48,6 +75,7 @@ void AttentionRules::check(const OpCall& call) const {
     count("prefix_len", prefix, 0);
     count("global_tokens", global, 0);
     count("block_size", block, 0);
+    count("reach", reach, 0);
 }
 
 bool AttentionRules::sees(std::int64_t i, std::int64_t j) const {
@@ -64,17 +92,6 @@ double AttentionRules::keys_seen(std::int64_t i, std::int64_t m) const {
     return static_cast<double>(to - from) + static_cast<double>(std::min(std::min(global, end), from));
 }
 
-double AttentionRules::bias_of(const HostTensor& table, std::int64_t heads, std::int64_t h, std::int64_t i,
-                               std::int64_t j) const {
-    const std::int64_t reach = table.type.shape[0] / 2;
-    switch (bias) {
-        case PositionBias::alibi: return table[h] * static_cast<double>(causal ? j - i : -std::abs(i - j));
-        case PositionBias::distance: return table[(std::clamp(j - i, -reach, reach) + reach) * heads + h];
-        case PositionBias::key: return table[j * heads + h];
-    }
-    return 0;
-}
-
 Attrs rule_attrs(const AttentionOptions& options) {
     Attrs attrs;
     if (options.causal) attrs.set("causal", true);
@@ -88,17 +105,63 @@ Attrs rule_attrs(const AttentionOptions& options) {
     if (options.block_size != 0) attrs.set("block_size", options.block_size);
     if (options.distance_bias) attrs.set("position_bias", "distance");
     if (options.key_bias) attrs.set("position_bias", "key");
+    if (options.relative_keys) {
+        attrs.set("position_bias", options.relative_queries ? "relative_both" : "relative");
+        attrs.set("reach", options.relative_keys.shape()[0] / 2);
+    }
     return attrs;
 }
 
-Tensor position_bias_of(const AttentionOptions& options) {
+namespace {
+
+void check_relative_keys(const AttentionOptions& o, const Tensor& q, const Tensor& k, SourceLocation where) {
+    const auto fail = [&](const std::string& what) {
+        throw Error(ErrorKind::usage, "attention: relative_" + what, where);
+    };
+    if (!o.relative_keys) fail("queries come without relative_keys: give both");
+    const std::int64_t width = q.shape()[-1];
+    for (const auto& [name, table] : {std::pair{"keys is ", o.relative_keys}, {"queries is ", o.relative_queries}}) {
+        if (!table) continue;
+        const Shape& shape = table.shape();
+        if (table.dtype() != DType::f32 || shape.rank() != 2 || shape[0] % 2 == 0 || shape[1] != width ||
+            shape != o.relative_keys.shape())
+            fail(name + table.type().text() + format(", but must be f32 [2 w + 1, {}], both alike", width));
+    }
+    if (o.heads_first || q.shape().rank() != k.shape().rank()) fail("keys want q and k as [(batch,) n, heads, D]");
+    if (o.relative_queries && o.step) fail("queries want all keys: leave out the step");
+}
+
+// x [(batch,) n, heads, D] times table [2 w + 1, D], as a list of [(batch,) n, heads, 2 w + 1] in f32.
+Tensor relative_products(Tensor x, Tensor table, double scale, SourceLocation where) {
+    Graph g = x.graph();
+    const std::int64_t width = table.shape()[1], rows = x.shape().elements() / width;
+    const Tensor flat = g.reshape(x, {rows, width});
+    const MatmulOptions how{.transpose_b = true, .alpha = scale};
+    // a product has the storage type of its first factor, which is f32 for the table
+    const Tensor all = x.dtype() == DType::f32 ? matmul(flat, table, how, {}, {}, where)
+                                               : split_heads(matmul(table, flat, how, {}, {}, where), rows, where);
+    return g.reshape(all, {all.shape().elements()});
+}
+
+Tensor relative_bias(const AttentionOptions& o, const Tensor& q, const Tensor& k, SourceLocation where) {
+    check_relative_keys(o, q, k, where);
+    const double scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(q.shape()[-1])));
+    const Tensor of_queries = relative_products(q, o.relative_keys, scale, where);
+    return o.relative_queries ? concat(of_queries, relative_products(k, o.relative_queries, scale, where), where)
+                              : of_queries;
+}
+
+}  // namespace
+
+Tensor position_bias_of(const AttentionOptions& options, const Tensor& q, const Tensor& k, SourceLocation where) {
+    const bool relative = options.relative_keys || options.relative_queries;
     Tensor found;
     for (const Tensor& bias : {options.alibi_slopes, options.distance_bias, options.key_bias}) {
         if (!bias) continue;
-        if (found) throw usage_error("attention: more than one bias by position");
+        if (found || relative) throw Error(ErrorKind::usage, "attention: more than one bias by position", where);
         found = bias;
     }
-    return found;
+    return relative ? relative_bias(options, q, k, where) : found;
 }
 
 void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleSizes& s, const AttentionRules& rules) {
@@ -108,6 +171,8 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
         const bool by_distance = rules.bias == PositionBias::distance;
         if (rules.bias == PositionBias::alibi)
             require_type(call, at.position_bias, {Shape{s.heads}, DType::f32});
+        else if (rules.is_relative())
+            require_type(call, at.position_bias, {Shape{relative_elements(rules, s)}, DType::f32});
         else
             call.require(
                 table.dtype == DType::f32 && table.shape.rank() == 2 && table.shape[1] == s.heads &&
@@ -173,7 +238,7 @@ std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor
     if (call.has(at.segments) && tensor(at.segments)[b * s.m + i] != tensor(at.segments)[b * s.m + j])
         return std::nullopt;
     double score = rules.softcap > 0 ? rules.softcap * std::tanh(scaled / rules.softcap) : scaled;
-    if (call.has(at.position_bias)) score += rules.bias_of(tensor(at.position_bias), s.heads, h, i, j);
+    if (call.has(at.position_bias)) score += bias_of(rules, tensor(at.position_bias), s, b, h, row, i, j);
     if (call.has(at.mask)) {
         const std::int64_t sheet = (mask_by_batch(call, at) ? b : 0) * (mask_by_head(call, at) ? s.heads : 1) +
                                    (mask_by_head(call, at) ? h : 0);

@@ -18,14 +18,16 @@ namespace vantage::internal {
 ///   i < global;   block mask: block_mask[i / block, j / block] ≠ 0;   segments: segment[i] = segment[j].
 /// Its score is softcap tanh(scale q·k / softcap) + bias_h(i, j) + mask, the bias by position one of
 ///   alibi: slope_h (j - i), or -slope_h |i - j| where not causal;   distance: table[clamp(j - i, -w, w) + w, h];
-///   key: table[j, h].
-enum class PositionBias : std::uint8_t { alibi, distance, key };
+///   key: table[j, h];   relative: products[b, row, h, r] of the queries and a table of relative keys, with r =
+///   clamp(j - i, -w, w) + w;   relative_both: and after those products[b, j, key head, r] of the keys.
+enum class PositionBias : std::uint8_t { alibi, distance, key, relative, relative_both };
 struct AttentionRules {
     bool causal = false;
     double softcap = 0;                       ///< 0 = none
     std::optional<std::int64_t> left, right;  ///< keys before and after the query's own
     std::int64_t dilation = 1, prefix = 0, global = 0, block = 0;
     PositionBias bias = PositionBias::alibi;  ///< what an operand position_bias is
+    std::int64_t reach = 0;                   ///< w of a relative one
 
     explicit AttentionRules(const Attrs& attrs);
     /// Throws through `call` for numbers that make no sense.
@@ -33,24 +35,24 @@ struct AttentionRules {
     bool sees(std::int64_t i, std::int64_t j) const;
     /// Keys of [0, m) that query i looks at, those that dilation, block masks, masks and segments hide among them.
     double keys_seen(std::int64_t i, std::int64_t m) const;
-    /// What a position_bias of `heads` heads adds to the score of head h.
-    double bias_of(const HostTensor& table, std::int64_t heads, std::int64_t h, std::int64_t i, std::int64_t j) const;
+    bool is_relative() const { return bias == PositionBias::relative || bias == PositionBias::relative_both; }
 };
 
-/// The options that rules and scale come from, by their names. Throws usage for more than one bias by position.
+/// The options that rules and scale come from, by their names.
 Attrs rule_attrs(const AttentionOptions& options);
-/// The bias by position of the options, empty without one.
-Tensor position_bias_of(const AttentionOptions& options);
+/// The bias by position of the options for these queries and keys, empty without one. Throws usage for more than one,
+/// and for relative keys that do not fit.
+Tensor position_bias_of(const AttentionOptions& options, const Tensor& q, const Tensor& k, SourceLocation where);
 
-/// Additive mask [n, m], or [B or 1, H or 1, n, m], f32; position_bias [H], [2 w + 1, H] or [m, H] f32; block_mask
-/// [⌈m/block⌉, ⌈m/block⌉] i32 by position; segments [B, m] i32 ([m] without a batch). The indices of these operands in
-/// an op.
+/// Additive mask [n, m], or [B or 1, H or 1, n, m], f32; position_bias [H], [2 w + 1, H], [m, H] or, relative, all its
+/// elements as a list, f32; block_mask [⌈m/block⌉, ⌈m/block⌉] i32 by position; segments [B, m] i32 ([m] without a
+/// batch). The indices of these operands in an op.
 struct RuleOperands {
     int mask, position_bias, block_mask, segments;
 };
 /// Sizes that the operands must fit. n queries end at key m.
 struct RuleSizes {
-    std::int64_t batch, heads, n, m;
+    std::int64_t batch, heads, n, m, kv_heads;
 };
 void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleSizes& sizes,
                          const AttentionRules& rules);
@@ -68,6 +70,7 @@ template <class Constants>
 void set_rules(Constants& constants, const OpCall& call, const RuleOperands& at) {
     const AttentionRules rules(call.attrs);
     const bool by_distance = rules.bias == PositionBias::distance && call.has(at.position_bias);
+    const std::int64_t reach = by_distance ? call.in(at.position_bias).shape[0] / 2 : rules.reach;
     constants.RULES = has_rules(call, at, rules);
     constants.SOFTCAP = static_cast<float>(rules.softcap);
     constants.WINDOW_LEFT = rules.left ? u32(*rules.left) : NO_LIMIT;
@@ -79,7 +82,7 @@ void set_rules(Constants& constants, const OpCall& call, const RuleOperands& at)
     constants.MASK_BY_HEAD = mask_by_head(call, at);
     constants.MASK_BY_BATCH = mask_by_batch(call, at);
     constants.BIAS = static_cast<std::uint32_t>(rules.bias);
-    constants.REACH = by_distance ? u32(call.in(at.position_bias).shape[0] / 2) : 0;
+    constants.REACH = u32(reach);
 }
 /// Score of query `row` of head h of batch b at position i for key j, by the rules; nothing where it is not seen.
 std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,

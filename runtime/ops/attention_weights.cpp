@@ -24,7 +24,7 @@ constexpr RuleOperands rule_operands{
 // Of a call whose q has the rows of one sequence.
 RuleSizes sizes_of(const OpCall& call) {
     const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
-    return {.batch = 1, .heads = q[1], .n = q[0], .m = k[0]};
+    return {.batch = 1, .heads = q[1], .n = q[0], .m = k[0], .kv_heads = k[1]};
 }
 
 /// How queries and keys become weights, as the kernel numbers it.
@@ -175,9 +175,10 @@ Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, cons
                     where);
     Attrs attrs = rule_attrs(options);
     set_window(attrs, w, q, k);
-    return add_call(q.graph(), attention_weights_op,
-                    {q, k, lse, options.mask, position_bias_of(options), options.block_mask, options.segment_ids},
-                    attrs, where)[0];
+    return add_call(
+        q.graph(), attention_weights_op,
+        {q, k, lse, options.mask, position_bias_of(options, q, k, where), options.block_mask, options.segment_ids},
+        attrs, where)[0];
 }
 
 Tensor linear_attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, LinearAttentionOptions options,

@@ -40,7 +40,7 @@ struct Sizes {
           keys(call.attrs.integer("keys")),
           columns(call.attrs.integer("columns")),
           apart(call.attrs.flag("apart")) {}
-    RuleSizes rules() const { return {.batch = 1, .heads = heads, .n = n, .m = m}; }
+    RuleSizes rules() const { return {.batch = 1, .heads = heads, .n = n, .m = m, .kv_heads = kv_heads}; }
 };
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -243,6 +243,8 @@ std::vector<Case> cases() {
     Case& distances =
         add_ruled("prefix, bias by distance", {{"causal", true}, {"prefix_len", 70}, {"position_bias", "distance"}});
     distances.inputs[position_bias_] = {.type = TensorType{Shape{33, 2}}, .fixed_type = true};
+    Case& relative = add_ruled("relative keys and queries", {{"position_bias", "relative_both"}, {"reach", 3}});
+    relative.inputs[position_bias_] = {.type = TensorType{Shape{7 * (150 * 2 + 150)}}, .fixed_type = true};
     return list;
 }
 
@@ -263,10 +265,10 @@ HeadNumbers head_statistics(Tensor q, Tensor k, Tensor lse, Tensor tokens, Tenso
     Attrs attrs = rule_attrs(options);
     for (const auto& [name, value] : {std::pair{"first_row", first_row}, {"rows", rows}, {"keys", keys}})
         attrs.set(name, value);
-    const std::vector<Tensor> results = add_call(
-        q.graph(), head_statistics_op,
-        {q, k, lse, options.mask, position_bias_of(options), options.block_mask, options.segment_ids, factors, tokens},
-        attrs, where);
+    const std::vector<Tensor> results = add_call(q.graph(), head_statistics_op,
+                                                 {q, k, lse, options.mask, position_bias_of(options, q, k, where),
+                                                  options.block_mask, options.segment_ids, factors, tokens},
+                                                 attrs, where);
     return {results[ops::head_statistics::rows_], results[ops::head_statistics::keys_]};
 }
 

@@ -11,6 +11,7 @@ std::span<const OpDef* const> all_ops() {
         &joint_linear_op,
         &attention_op,
         &attention_weights_op,
+        &distance_weights_op,
         &head_statistics_op,
         &linear_attention_op,
         &additive_scores_op,

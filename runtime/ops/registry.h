@@ -9,6 +9,7 @@
 #include "runtime/ops/batch_norm.h"
 #include "runtime/ops/begin_step.h"
 #include "runtime/ops/concat.h"
+#include "runtime/ops/distance_weights.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/embedding.h"
 #include "runtime/ops/entropy.h"

@@ -1,7 +1,7 @@
 // Which keys a query sees and what is added to its score (runtime/ops/attention_rules.h), for the kernel and the tap.
 //
 // Rules that a call does not have are constants, so nothing of them is left in its pipeline. The including kernel's
-// parameters are p, with the addresses mask, position_bias, block_mask and segments, and n, m, heads, causal.
+// parameters are p, with the addresses mask, position_bias, block_mask and segments, and n, m, heads, kv_heads, causal.
 #include "lib/activation.glsl"
 #include "lib/storage.glsl"
 
@@ -41,16 +41,31 @@ bool rules_allow(uint batch, int i, uint key) {
     return true;
 }
 
-float position_bias(uint head, int i, uint key) {
+// Of tables of relative keys, made before: their products with queries (BATCHES, n, heads, 2 REACH + 1) and, of BIAS 4,
+// with keys (BATCHES, m, kv_heads, 2 REACH + 1). BATCHES is 1 for kernels of one sequence.
+#ifndef BATCHES
+#define BATCHES p.batch
+#endif
+float relative_bias(uint batch, uint head, uint row, uint key, uint at) {
+    const uint distances = 2u * REACH + 1u;
+    uint of_query = (batch * p.n + row) * p.heads + head;
+    float bias = ReadFloats(p.position_bias).at[of_query * distances + at];
+    if (BIAS == 3u) return bias;
+    uint of_key = (BATCHES * p.n * p.heads) + (batch * p.m + key) * p.kv_heads + head / (p.heads / p.kv_heads);
+    return bias + ReadFloats(p.position_bias).at[of_key * distances + at];
+}
+
+float position_bias(uint batch, uint head, uint row, int i, uint key) {
     int distance = int(key) - i, reach = int(REACH);
     if (BIAS == 0u) return ReadFloats(p.position_bias).at[head] * float(p.causal != 0u ? distance : -abs(distance));
-    uint row = BIAS == 1u ? uint(clamp(distance, -reach, reach) + reach) : key;
-    return ReadFloats(p.position_bias).at[row * p.heads + head];
+    uint at = uint(clamp(distance, -reach, reach) + reach);
+    if (BIAS > 2u) return relative_bias(batch, head, row, key, at);
+    return ReadFloats(p.position_bias).at[(BIAS == 1u ? at : key) * p.heads + head];
 }
 
 float ruled_score(float score, uint batch, uint head, uint row, int i, uint key) {
     if (SOFTCAP > 0.0) score = SOFTCAP * stable_tanh(score / SOFTCAP);
-    if (present(p.position_bias)) score += position_bias(head, i, key);
+    if (present(p.position_bias)) score += position_bias(batch, head, row, i, key);
     if (present(p.mask)) {
         uint sheet = (MASK_BY_BATCH ? batch : 0u) * (MASK_BY_HEAD ? p.heads : 1u) + (MASK_BY_HEAD ? head : 0u);
         score += ReadFloats(p.mask).at[(sheet * p.n + row) * p.m + key];

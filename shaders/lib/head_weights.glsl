@@ -6,6 +6,7 @@ HEAD_STATISTICS_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/index.glsl"
 #include "lib/steps.glsl"
 layout(push_constant) uniform Push { HeadStatisticsParams p; };
+#define BATCHES 1u
 #include "lib/attention_rules.glsl"
 
 struct Weight {

@@ -3,6 +3,7 @@
 // q, k and lse, and n, m, heads, kv_heads, d, causal, scale and what the rules need.
 #include "params/attention.h"
 ATTENTION_WEIGHTS_CONSTANTS(VANTAGE_CONSTANT)
+#define BATCHES 1u
 #include "lib/attention_rules.glsl"
 #include "lib/cache.glsl"
 #include "lib/steps.glsl"

@@ -43,18 +43,19 @@ struct AttentionWeightsParams {
 };
 VANTAGE_PARAMS_END
 
-#define ATTENTION_RULE_CONSTANTS(C)                                                                                   \
-    C(9, bool, RULES, false) /* any of those below but PREFIX, or an operand */                                       \
-    C(10, float, SOFTCAP, 0.0)                                                                                        \
-    C(11, uint, WINDOW_LEFT, NO_LIMIT)                                                                                \
-    C(12, uint, WINDOW_RIGHT, NO_LIMIT)                                                                               \
-    C(13, uint, DILATION, 1)                                                                                          \
-    C(14, uint, PREFIX, 0) /* keys that a causal mask leaves visible */                                               \
-    C(15, uint, GLOBAL, 0) /* tokens that see all, and are seen by all, whatever the window */                        \
-    C(16, uint, BLOCK, 0)  /* tokens of a block of the block mask */                                                  \
-    C(17, bool, MASK_BY_HEAD, false)                                                                                  \
-    C(18, bool, MASK_BY_BATCH, false)                                                                                 \
-    C(19, uint, BIAS, 0) /* by position: 0 slopes (heads), 1 by distance (2 REACH + 1, heads), 2 by key (m, heads) */ \
+#define ATTENTION_RULE_CONSTANTS(C)                                                                                    \
+    C(9, bool, RULES, false) /* any of those below but PREFIX, or an operand */                                        \
+    C(10, float, SOFTCAP, 0.0)                                                                                         \
+    C(11, uint, WINDOW_LEFT, NO_LIMIT)                                                                                 \
+    C(12, uint, WINDOW_RIGHT, NO_LIMIT)                                                                                \
+    C(13, uint, DILATION, 1)                                                                                           \
+    C(14, uint, PREFIX, 0) /* keys that a causal mask leaves visible */                                                \
+    C(15, uint, GLOBAL, 0) /* tokens that see all, and are seen by all, whatever the window */                         \
+    C(16, uint, BLOCK, 0)  /* tokens of a block of the block mask */                                                   \
+    C(17, bool, MASK_BY_HEAD, false)                                                                                   \
+    C(18, bool, MASK_BY_BATCH, false)                                                                                  \
+    C(19, uint, BIAS, 0) /* by position: 0 slopes (heads), 1 by distance (2 REACH + 1, heads), 2 by key (m, heads), */ \
+    /* relative: 3 to queries, 4 to keys, too */                                                                       \
     C(20, uint, REACH, 0)
 
 /// Of every kernel: storage of q and o, of k and v; widths of queries and keys, and of values (cpu_simd: multiples of

@@ -12,6 +12,7 @@
 #include "runtime/graph/graph_data.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/ops/attention.h"
+#include "shaders/params/step.h"
 #include "sheet.h"
 
 using namespace vantage;
@@ -257,6 +258,186 @@ TEST_CASE("Linformer refuses what hides or places single keys", "[attention]") {
         linformer_attention(sheet.input("q", {20, 1, 4}, Values(80)), sheet.input("k", {20, 1, 4}, Values(80)),
                             sheet.input("v", {20, 1, 4}, Values(80)), {.key = sheet.input("E", {4, 21}, Values(84))}),
         Catch::Matchers::ContainsSubstring("[K, tokens]"));
+}
+
+// ---- relative positions ---------------------------------------------------------------------------------------------
+
+namespace {
+
+// Shaw, Uszkoreit and Vaswani 2018, with BERT's third product; one key head for all; the queries end at the last key.
+struct Relative {
+    static constexpr I heads = 3, width = 8, dv = 6;
+    I n, m, reach;
+    bool of_keys;
+    Values q = normal(n * heads * width, 1), k = normal(m * width, 2), v = normal(m * dv, 3),
+           keys = normal((2 * reach + 1) * width, 4), queries = normal((2 * reach + 1) * width, 5),
+           values = normal((2 * reach + 1) * dv, 6);
+
+    AttentionOptions options(Sheet& sheet, bool causal) const {
+        AttentionOptions all{.causal = causal, .statistics = true};
+        all.relative_keys = sheet.input("keys", {2 * reach + 1, width}, keys);
+        if (of_keys) all.relative_queries = sheet.input("queries", {2 * reach + 1, width}, queries);
+        return all;
+    }
+    Tensor table_of_values(Sheet& sheet) const { return sheet.input("values", {2 * reach + 1, dv}, values); }
+
+    I row_of(I i, I j) const { return std::clamp(j - i, -reach, reach) + reach; }
+    double score(I row, I h, I j) const {
+        const I r = row_of(row + m - n, j);
+        double sum = 0;
+        for (I d = 0; d < width; ++d) {
+            const double key = element(k, j * width + d);
+            sum += element(q, (row * heads + h) * width + d) * (key + element(keys, r * width + d));
+            if (of_keys) sum += key * element(queries, r * width + d);
+        }
+        return sum / std::sqrt(static_cast<double>(width));
+    }
+    /// Weights [heads, n, m] of one after the other.
+    std::vector<double> weights(bool causal) const {
+        std::vector<double> p;
+        for (I h = 0; h < heads; ++h)
+            for (I row = 0; row < n; ++row) {
+                std::vector<double> own;
+                for (I j = 0; j < m; ++j) own.push_back(causal && j > row + m - n ? 0 : std::exp(score(row, h, j)));
+                const double sum = std::accumulate(own.begin(), own.end(), 0.0);
+                for (double weight : own) p.push_back(weight / sum);
+            }
+        return p;
+    }
+    /// z [n, heads, dv] of these weights, with relative values or without.
+    std::vector<double> result(const std::vector<double>& p, bool with_values) const {
+        std::vector<double> z(static_cast<std::size_t>(n * heads * dv));
+        for (I h = 0; h < heads; ++h)
+            for (I row = 0; row < n; ++row)
+                for (I j = 0; j < m; ++j)
+                    for (I e = 0; e < dv; ++e) {
+                        const I r = row_of(row + m - n, j);
+                        internal::at(z, (row * heads + h) * dv + e) +=
+                            internal::at(p, (h * n + row) * m + j) *
+                            (element(v, j * dv + e) + (with_values ? element(values, r * dv + e) : 0));
+                    }
+        return z;
+    }
+    QKV operands(Sheet& sheet) const {
+        return {sheet.input("q", {n, heads, width}, q), sheet.input("k", {m, 1, width}, k),
+                sheet.input("v", {m, 1, dv}, v)};
+    }
+};
+
+}  // namespace
+
+TEST_CASE("relative keys and values are added to those of each pair", "[attention]") {
+    const bool causal = GENERATE(false, true), of_keys = GENERATE(false, true);
+    const I reach = GENERATE(0, 5, 60);
+    const Relative all{.n = 30, .m = 50, .reach = reach, .of_keys = of_keys};
+    Sheet sheet;
+    const QKV x = all.operands(sheet);
+    AttentionOptions options = all.options(sheet, causal);
+    const AttentionResult keys_only = attention(x.q, x.k, x.v, options);
+    sheet.graph.output("keys only", keys_only.o);
+    sheet.graph.output("largest", keys_only.largest);
+    for (I h = 0; h < all.heads; ++h)
+        sheet.graph.output("p" + std::to_string(h),
+                           attention_weights(x.q, x.k, keys_only.lse, {.head = h, .position = all.m - all.n}, options));
+    options.relative_values = all.table_of_values(sheet);
+    sheet.graph.output("o", attention(x.q, x.k, x.v, options).o);
+    const auto got = sheet.run();
+    const std::vector<double> p = all.weights(causal);
+    check_close(got.at("keys only"), all.result(p, false), 5e-6);
+    check_close(got.at("o"), all.result(p, true), 1e-5);
+    for (I h = 0; h < all.heads; ++h) {
+        const auto first = p.begin() + h * all.n * all.m;
+        check_close(got.at("p" + std::to_string(h)), {first, first + all.n * all.m}, 2e-6);
+        for (I row = 0; row < all.n; ++row)
+            CHECK(std::abs(element(got.at("largest"), row * all.heads + h) -
+                           *std::max_element(first + row * all.m, first + (row + 1) * all.m)) < 5e-6);
+    }
+}
+
+TEST_CASE("relative keys work by batch, in a cache, and in every kernel of attention", "[attention]") {
+    const std::string kernel = GENERATE("", "split", "plain");
+    const Relative all{.n = 3, .m = 290, .reach = 7, .of_keys = true};
+    Sheet sheet, half;
+    QKV x = all.operands(sheet);
+    AttentionOptions options = all.options(sheet, true);
+    sheet.graph.output("one", attention(x.q, x.k, x.v, options).o);
+    const auto twice = [&](const char* name, Tensor t) {  // the second batch is the first one backwards
+        Values both = sheet.floats.at(name);
+        for (I i = std::ssize(both) - 1; i >= 0; --i) both.push_back(both[static_cast<std::size_t>(i)]);
+        const Shape& s = t.shape();
+        return sheet.input(std::string(name) + " twice", {2, s[0], s[1], s[2]}, both);
+    };
+    sheet.graph.output("batch", attention(twice("q", x.q), twice("k", x.k), twice("v", x.v), options).o);
+    const Relative cached{.n = 3, .m = 290, .reach = 7, .of_keys = false};
+    AttentionOptions stepped{.causal = true};
+    stepped.relative_keys = options.relative_keys;
+    sheet.graph.output("no cache", attention(x.q, x.k, x.v, stepped).o);
+    std::vector<std::int32_t> words = Step{.position = 287, .valid = 3, .end = 290, .limit = 290}.words();
+    words[STEP_KEYS] = 290;
+    stepped.step = sheet.graph.input("step", {Step::size}, DType::u32);
+    sheet.integers["step"] = words;
+    sheet.graph.output("cache", attention(x.q, x.k, x.v, stepped).o);
+    const auto got = sheet.run(kernel);
+    check_close(got.at("one"), all.result(all.weights(true), false), 1e-5);
+    check_close(got.at("no cache"), cached.result(cached.weights(true), false), 1e-5);
+    check_close(got.at("cache"), cached.result(cached.weights(true), false), 1e-5);
+    const auto in_f16 = [&](const char* name, Tensor t) {
+        return half.input(name, t.shape(), sheet.floats.at(name), DType::f16);
+    };
+    const AttentionResult rounded =
+        attention(in_f16("q", x.q), in_f16("k", x.k), in_f16("v", x.v), all.options(half, true));
+    half.graph.output("o", rounded.o);
+    check_close(half.run(kernel).at("o"), all.result(all.weights(true), false), 2e-2);
+    const Values& batch = got.at("batch");
+    const Values first(batch.begin(), batch.begin() + std::ssize(batch) / 2);
+    check_close(first, all.result(all.weights(true), false), 1e-5);
+}
+
+TEST_CASE("weights by distance are sums of the tap's, and of their rows", "[attention]") {
+    const Relative all{.n = 40, .m = 40, .reach = 3, .of_keys = false};
+    Sheet sheet;
+    const QKV x = all.operands(sheet);
+    const AttentionOptions options{.causal = true, .window_left = 20};
+    const Tensor lse = attention(x.q, x.k, x.v, options).lse;
+    sheet.graph.output("p", attention_weights(x.q, x.k, lse, {.head = 2}, options));
+    for (const I reach : {0, 2, 100})
+        sheet.graph.output(std::to_string(reach), distance_weights(x.q, x.k, lse, reach, options));
+    const auto got = sheet.run();
+    for (const I reach : {0, 2, 100}) {
+        std::vector<double> want(static_cast<std::size_t>(all.n * (2 * reach + 1)));
+        for (I i = 0; i < all.n; ++i)
+            for (I j = 0; j < all.m; ++j)
+                internal::at(want, i * (2 * reach + 1) + std::clamp(j - i, -reach, reach) + reach) +=
+                    element(got.at("p"), i * all.m + j);
+        Values own;
+        for (double value : head_of(got.at(std::to_string(reach)), all.heads, 2, 2 * reach + 1))
+            own.push_back(static_cast<float>(value));
+        check_close(own, want, 1e-6);
+    }
+}
+
+TEST_CASE("relative keys that do not fit are refused", "[attention]") {
+    Sheet sheet;
+    const Relative all{.n = 4, .m = 4, .reach = 2, .of_keys = false};
+    const QKV x = all.operands(sheet);
+    const AttentionOptions fitting = all.options(sheet, false);
+    const auto refused = [&](const AttentionOptions& options, const std::string& text) {
+        CHECK_THROWS_WITH(attention(x.q, x.k, x.v, options), Catch::Matchers::ContainsSubstring(text));
+    };
+    AttentionOptions options = fitting;
+    options.relative_keys = sheet.input("even", {4, 8}, Values(32));
+    refused(options, "f32 [2 w + 1, 8]");
+    options = fitting;
+    options.alibi_slopes = sheet.input("slopes", {3}, Values(3));
+    refused(options, "more than one bias by position");
+    options = {.relative_queries = fitting.relative_keys};
+    refused(options, "give both");
+    options = fitting;
+    options.heads_first = true;
+    refused(options, "[(batch,) n, heads, D]");
+    options = fitting;
+    options.relative_values = sheet.input("too wide", {5, 7}, Values(35));
+    refused(options, "must be [2 w + 1, Dv]");
 }
 
 }  // namespace attention_variants
