@@ -1,5 +1,9 @@
 #include "runtime/conform/oracle_attention.h"
 
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
 #include "runtime/base/errors.h"
 #include "runtime/base/format.h"
 #include "vantage/ops.h"
@@ -69,10 +73,49 @@ Calls map_attention(OracleReader& r) {
     return calls;
 }
 
+/// Products of queries or keys with a table of relative keys, as attention takes them.
+std::vector<double> relative_products(const HostTensor& rows, const HostTensor& table) {
+    const Shape& s = rows.type.shape;
+    const double scale = 1 / std::sqrt(static_cast<double>(s[2]));
+    return made_by("matmul", {reshaped(rows, {s[0] * s[1], s[2]}), table}, {{"transpose_b", true}, {"alpha", scale}})
+        .data;
+}
+
+/// Step by step: attention with relative keys, its weights by distance, and these times the relative values.
+Calls map_relative_attention(OracleReader& r) {
+    const HostTensor q = r.floats("q"), k = r.floats("k"), table = r.exact("relative_keys"),
+                     values = r.exact("relative_values"), weights = r.wanted("weights"),
+                     plain = r.wanted("o_without_values");
+    std::vector<double> bias = relative_products(q, table);
+    const bool both = r.has("relative_queries");
+    if (both) std::ranges::copy(relative_products(k, r.exact("relative_queries")), std::back_inserter(bias));
+    Attrs attrs{{"causal", r.flag("causal", false)},
+                {"position_bias", both ? "relative_both" : "relative"},
+                {"reach", table.type.shape[0] / 2}};
+    HostTensor list({Shape{std::ssize(bias)}, DType::f32});
+    list.data = std::move(bias);
+    OracleCall attended = call_of("attention", {q, k, r.floats("v"), {}, {}, {}, list}, attrs);
+    expect_result(attended, 0, "o_without_values", plain);
+    expect_result(r, attended, 1, "lse");
+    attrs.set("largest_distance", values.type.shape[0] / 2);
+    OracleCall by_distance = call_of("distance_weights", {q, k, r.wanted("lse"), {}, list}, attrs);
+    by_distance.part = "weights";
+    expect_result(by_distance, 0, "weights", weights);
+    const std::int64_t rows = plain.type.shape[0] * plain.type.shape[1];
+    OracleCall moved = call_of(
+        "matmul",
+        {reshaped(weights, {rows, values.type.shape[0]}), values, {}, reshaped(plain, {rows, values.type.shape[1]})},
+        {});
+    moved.part = "relative values";
+    expect_result(r, moved, 0, "o");
+    return {attended, by_distance, moved};
+}
+
 Calls map_linear_attention(OracleReader& r) {
     const Attrs attrs{{"heads_first", true},
                       {"causal", r.flag("causal", false)},
                       {"feature", r.text("feature", "elu+1")},
+                      {"normalise", r.flag("normalise", true)},
                       {"eps", r.number("eps", 0)}};
     return one(r, call_of("linear_attention", {r.floats("q"), r.floats("k"), r.floats("v")}, attrs), "o",
                {"state_kv", "state_k"});
@@ -141,6 +184,7 @@ Calls map_t5_buckets(OracleReader& r) {
 const OracleMaps& attention_maps() {
     static const OracleMaps maps = {
         {"attention", map_attention},
+        {"relative_attention", map_relative_attention},
         {"linear_attention", map_linear_attention},
         {"additive_attention", map_additive_attention},
         {"luong_attention", map_luong_attention},

@@ -48,6 +48,11 @@ std::vector<HostTensor> all_made_by(const char* op, std::vector<HostTensor> inpu
     return results;
 }
 
+HostTensor reshaped(HostTensor tensor, Shape shape) {
+    tensor.type.shape = shape;
+    return tensor;
+}
+
 HostTensor made_by(const char* op, std::vector<HostTensor> inputs, Attrs attrs) {
     return all_made_by(op, std::move(inputs), std::move(attrs)).front();
 }

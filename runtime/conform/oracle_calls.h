@@ -30,6 +30,8 @@ void expect_if_there(OracleReader& r, OracleCall& call, int output, const std::s
 /// Results of an op by its reference, as operands of the tested call.
 std::vector<HostTensor> all_made_by(const char* op, std::vector<HostTensor> inputs, Attrs attrs);
 HostTensor made_by(const char* op, std::vector<HostTensor> inputs, Attrs attrs);
+/// The same elements under another shape.
+HostTensor reshaped(HostTensor tensor, Shape shape);
 
 HostTensor host_tensor(Shape shape, const auto& values, DType dtype = DType::f32) {
     HostTensor tensor({shape, dtype});

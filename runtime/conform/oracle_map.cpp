@@ -41,6 +41,8 @@ Calls map_softmax(OracleReader& r) {
     return one(r, call_of(r.op().c_str(), {r.floats("x")}, attrs), "y");
 }
 
+Calls map_sparsemax(OracleReader& r) { return one(r, call_of("sparsemax", {r.floats("x")}, {}), "y"); }
+
 Calls map_layer_norm(OracleReader& r) {
     std::vector<HostTensor> inputs{r.floats("x"), r.optional_floats("gamma"), r.optional_floats("beta")};
     std::vector<const char*> optional{"mean", "rstd"};
@@ -71,11 +73,6 @@ Calls map_entropy(OracleReader& r) {
     if (const std::string unit = r.text("unit", "nats"); unit != "nats")
         throw unsupported_error("unit " + unit + " of attention_entropy");
     return one(r, call_of("entropy", {r.floats("p")}, {}), "entropy");
-}
-
-HostTensor reshaped(HostTensor tensor, Shape shape) {
-    tensor.type.shape = shape;
-    return tensor;
 }
 
 /// The patches op, then the linear layer on the expected patches.
@@ -142,6 +139,7 @@ Calls map_activation(OracleReader& r) {
     Attrs attrs{{"kind", r.op()}};
     if (r.op() == "elu") attrs.set("alpha", r.number("alpha", 1));
     if (r.op() == "softcap") attrs.set("cap", r.number("cap", 1));
+    if (r.op() == "swish") attrs.set("beta", r.number("beta", 1));
     const HostTensor x = r.floats("x");
     OracleCall call = call_of("activation", {x}, attrs);
     expect_result(r, call, 0, "y");
@@ -195,6 +193,7 @@ OracleMap oracle_map(const std::string& op) {
         {"linear", map_linear},
         {"softmax", map_softmax},
         {"log_softmax", map_softmax},
+        {"sparsemax", map_sparsemax},
         {"layer_norm", map_layer_norm},
         {"add_layer_norm", map_layer_norm},
         {"rms_norm", map_rms_norm},
