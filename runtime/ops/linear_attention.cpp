@@ -90,9 +90,9 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                     for (std::int64_t e = 0; e < s.dv; ++e) at(sums, e) += weight * element(v_, j, e, s.dv);
                 }
                 for (std::int64_t e = 0; e < s.dv; ++e)
-                    out[o_][s.row(b, h, i) * s.dv + e] = denominator > 0 ? at(sums, e) / denominator : 0;
+                    out[o_][s.row(b, h, i) * s.dv + e] = denominator <= 0 ? 0 : at(sums, e) / denominator;
                 out[lse_][s.row(b, h, i)] =
-                    denominator > 0 ? std::log(denominator) : -std::numeric_limits<double>::infinity();
+                    denominator <= 0 ? -std::numeric_limits<double>::infinity() : std::log(denominator);
             }
             for (std::int64_t d = 0; d < s.d; ++d)
                 for (std::int64_t j = 0; j < s.n; ++j) {

@@ -12,7 +12,10 @@ const float vanished = -80.0;  // exp(80) = 5.5e34 < 2^126, and everything below
 float sigmoid(float x) { return 1.0 / (1.0 + exp(min(-x, -vanished))); }
 
 // elu(x) + 1, the feature map of linear attention.
-float elu_plus_1(float x) { return x > 0.0 ? x + 1.0 : exp(max(x, vanished)); }
+float elu_plus_1(float x) {
+    if (isnan(x)) return x;  // not every device's max and exp keep it
+    return x > 0.0 ? x + 1.0 : exp(max(x, vanished));
+}
 
 // sign(x) (1 - 2 / (exp(2|x|) + 1)), and x's own series near 0, where that cancels.
 float stable_tanh(float x) {

@@ -35,14 +35,15 @@ void main() {
     for (uint d = lane; d < D; d += lanes) part += query[d] * ReadFloats(p.sums).at[cells + d * (p.dv + 1u) + p.dv];
     float denominator = NORMALISE ? workgroup_sum(part) + p.eps : 1.0;
     if (COUNTS) looked_at = workgroup_sum(looked_at);
-    if (lane == 0u)
-        Floats(p.lse).at[row] = COUNTS ? looked_at : denominator > 0.0 ? log(denominator) : uintBitsToFloat(0xff800000u);
+    float logarithm = denominator > 0.0 ? log(denominator) : uintBitsToFloat(0xff800000u);
+    if (isnan(denominator)) logarithm = denominator;
+    if (lane == 0u) Floats(p.lse).at[row] = COUNTS ? looked_at : logarithm;
     barrier();
     for (uint e = lane; e < p.dv; e += lanes) {
         float sum = 0.0;
         for (uint d = 0u; d < D; ++d) sum += query[d] * ReadFloats(p.sums).at[cells + d * (p.dv + 1u) + e];
         for (uint j = 0u; j < tokens; ++j)
             sum += weights[j] * load(p.v, X_TYPE, head_row(head, chunk * CHUNK + j) * p.dv + e);
-        store(p.o, X_TYPE, row * p.dv + e, denominator > 0.0 ? sum / denominator : 0.0);
+        store(p.o, X_TYPE, row * p.dv + e, denominator <= 0.0 ? 0.0 : sum / denominator);  // NaN stays
     }
 }

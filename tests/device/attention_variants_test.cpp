@@ -137,6 +137,28 @@ TEST_CASE("linear attention is what it is without its denominator, divided by it
     CHECK_THROWS_AS(linear_attention(q, k, v, {.normalise = false, .eps = 1e-6}), Error);
 }
 
+TEST_CASE("linear attention leaves NaN where NaN was", "[attention]") {
+    constexpr I n = 90, d = 4, wrong = 70;
+    const bool normalise = GENERATE(false, true), elu = GENERATE(false, true);
+    const char* const where = GENERATE("q", "k");
+    Values q = normal(n * d, 1), k = normal(n * d, 2);
+    for (Values* x : {&q, &k})
+        for (float& value : *x) value = std::abs(value);
+    (*where == 'q' ? q : k)[wrong * d + 1] = std::nanf("");
+    Sheet sheet;
+    const LinearAttentionResult result = linear_attention(
+        sheet.input("q", {n, 1, d}, q), sheet.input("k", {n, 1, d}, k), sheet.input("v", {n, 1, d}, normal(n * d, 3)),
+        {.causal = true, .elu = elu, .normalise = normalise});
+    sheet.graph.output("o", result.o);
+    sheet.graph.output("lse", result.lse);
+    const auto got = sheet.run();
+    for (I i = 0; i < n; ++i) {  // a query's own row, and all rows that see a key
+        const bool is_wrong = *where == 'q' ? i == wrong : i >= wrong;
+        CHECK(std::isnan(element(got.at("lse"), i)) == (is_wrong && normalise));
+        for (I e = 0; e < d; ++e) CHECK(std::isnan(element(got.at("o"), i * d + e)) == is_wrong);
+    }
+}
+
 // ---- heads of full width --------------------------------------------------------------------------------------------
 
 TEST_CASE("heads of full width, summed, are heads side by side under W_O", "[attention]") {
