@@ -85,7 +85,7 @@ Values heads_in_front(const Values& x, I heads, I width) {
 
 // ---- without the denominator ----------------------------------------------------------------------------------------
 
-TEST_CASE("linear attention without its denominator is q (kᵀ v), whatever the signs", "[attention]") {
+TEST_CASE("linear attention without its denominator is q (kᵀ v)", "[attention]") {
     constexpr I n = 150, heads = 2, d = 6, dv = 5;
     const bool causal = GENERATE(false, true);
     Sheet sheet;
@@ -248,7 +248,7 @@ TEST_CASE("Linformer attends to projected keys and values", "[attention]") {
     }
 }
 
-TEST_CASE("the scores that Linformer computes grow with n, those of attention with its square", "[attention][cost]") {
+TEST_CASE("the scores that Linformer computes grow with n, not with its square", "[attention][cost]") {
     const auto scored = [](I n) {
         Sheet sheet;
         const Tensor counts = Linformer(n, 16).in(sheet, true, false, {}).lse;
