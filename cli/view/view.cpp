@@ -14,6 +14,7 @@
 #include "cli/shared/token_ids.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/log.h"
 #include "runtime/picture/apng.h"
 #include "runtime/session/model_access.h"
 #include "vantage/vulkan.h"
@@ -107,6 +108,9 @@ SecondRun second_run(const Model& first, const view::ViewState& state, view::Liv
 view::LivePrompt prompt_of(const Model& model, const view::ViewState& state) {
     auto image =
         image_of("view", {.image = state.image, .image_index = static_cast<std::size_t>(state.image_index)}, model);
+    if (!image && !model.has_tokenizer() && state.prompt == view::ViewState::default_prompt)
+        throw usage_error("view: {} has no tokenizer; give token ids with -p, such as -p \"5, 9, 2\"",
+                          model.info().name);
     if (!image && !model.has_tokenizer())
         return {.text = {}, .ids = read_ids(state.prompt, "view: -p, without a tokenizer", "token id")};
     if (!image) return {.text = state.prompt};
@@ -168,6 +172,14 @@ void show_and_recover(LoadedModel& model, view::LiveModel& live, Show show) {
     }
 }
 
+/// As `run` says it. An encoder generates nothing.
+void warn_of_full_context(const view::LiveModel& live, const view::ViewState& state) {
+    const view::Version now = live.version();
+    const bool full = now.tokens >= live.context() && now.tokens - now.prompt_tokens < state.max_tokens;
+    if (full && config_of(live.model()).kind != ModelKind::encoder)
+        log(LogLevel::warning, "the context of {} tokens is full", live.context());
+}
+
 void draw_headless(const ViewOptions& o, const view::ViewState& state) {
     if (!o.writes())
         throw usage_error("view --headless: no output; give --png FILE, --frames DIR, --apng FILE or --save FILE");
@@ -178,6 +190,7 @@ void draw_headless(const ViewOptions& o, const view::ViewState& state) {
     show_and_recover(model, *live, [&] {
         const SecondRun second = second_run(*model, state, live_options(o));
         view::wait_for_model(*live);
+        warn_of_full_context(*live, state);
         view::PictureMaker maker(*live, state, static_cast<float>(o.scale), second.live.get(), command_of(o));
         if (!o.frames.empty() || !o.apng.empty()) write_frames(o, maker, size);
         const Image picture = maker.draw(size.width, size.height);

@@ -57,6 +57,18 @@ ends 6 "nowhere" view --headless --png a.png --compare model=nowhere
 ends 2 "--png FILE" view --headless
 ends 2 "--headless" view --png a.png
 ends 2 "the map has rows 0:" view --headless "${text[@]}" --png a.png --part 100:120,0:4
+ends 2 "--rows 99999: the map has " view --headless "${text[@]}" --png a.png --rows 99999
+ends 2 "--pin q99999: the map has queries 0 to " view --headless "${text[@]}" --png a.png --pin q99999
+ends 2 "--pin k99999: the map has keys 0 to " view --headless "${text[@]}" --png a.png --pin k99999
+ends 2 "rows and columns from 0" view --headless "${text[@]}" --png a.png --part -1:2,0:1
+ends 2 "a number above 0" view --headless "${text[@]}" --png a.png --max-difference 0
+ends 2 "an image (--image)" view --headless "${text[@]}" --png a.png --image-index 4
+ends 2 "one prompt: there is one second run" view --headless "${text[@]}" --png a.png --compare prompt=A --compare prompt=B
+"$program" view --headless -p Mia -c 2 -n 5 --png a.png 2>err || fail "a view of a full context"
+grep -q "the context of 2 tokens is full" err || fail "a run ends early without a reason: $(<err)"
+"$program" view --headless -p Mia -c 8 -n 2 --png a.png 2>err || fail "a view that ends with -n"
+grep -q "is full" err && fail "a run that ends with -n: $(<err)"
+ends 2 "has no tokenizer; give token ids with -p, such as" view --headless -m "$models/t5" --png a.png
 ends 6 "nowhere/a.png" view --headless "${text[@]}" --apng nowhere/a.png
 long=$(printf 'word %.0s' {1..500})
 ends 2 "…" view --headless --png a.png --layer "$long"

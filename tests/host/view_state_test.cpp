@@ -42,7 +42,7 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     ViewState state{.prompt = "it's \"here\"\n&", .sampling = {.temperature = 0.7, .top_k = 40, .seed = 11}};
     state.max_tokens = 5;
     state.head = HeadId{3, 7, AttentionKind::cross};
-    state.part = Rectangle{0.5, 20, -3, 24};
+    state.part = Rectangle{0.5, 20, 3, 24};
     state.rows = 12;
     state.axis = KeyAxis::relative, state.pooling = CellPooling::peak;
     state.modifiers = {.sink_off = true, .over_expected = true};
@@ -53,7 +53,7 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     const std::string line = as_command_line(state);
     CHECK(line ==
           "-p 'it'\\''s \"here\"\n&' -n 5 --temp 0.7 --top-k 40 --seed 11 --layer 3 --head 7 --of cross "
-          "--part 0.5:20,-3:24 --rows 12 --axis relative --pool max --sink-off --over-expected --pin q4 --pin k0 "
+          "--part 0.5:20,3:24 --rows 12 --axis relative --pool max --sink-off --over-expected --pin q4 --pin k0 "
           "--scale linear --min 0.001 --max 0.125 --colours cividis --theme light --statistic induction --mini-maps "
           "--large-heads");
     const ViewState again = state_from(words_of(line));
@@ -90,7 +90,7 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     const auto refused = [](std::vector<std::string> words) { return [words] { state_from(words); }; };
     test::expect_error(ErrorKind::usage, {"view: --pool is mean, but takes one of sum, max"},
                        refused({"--pool", "mean"}));
-    test::expect_error(ErrorKind::usage, {"rows and columns such as 0:20,4:24"}, refused({"--part", "0:20"}));
+    test::expect_error(ErrorKind::usage, {"rows and columns from 0 such as 0:20,4:24"}, refused({"--part", "0:20"}));
     test::expect_error(ErrorKind::usage, {"--layer needs a value"}, refused({"--layer"}));
     for (const char* what : {"q4", "weights=", "colour=blue"})
         test::expect_error(ErrorKind::usage, {what, "prompt=TEXT, model=DIR, weights=WORD or precision=WORD"},

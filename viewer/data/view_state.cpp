@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
@@ -91,6 +92,10 @@ double real(const std::string& option, std::string_view text) {
     return number_in<double>(option, text, 0, "a number, 0 or more");
 }
 
+double above_zero(const std::string& option, std::string_view text) {
+    return number_in<double>(option, text, std::numeric_limits<double>::min(), "a number above 0");
+}
+
 std::string text_of(double number) {
     char text[32];
     return {text, std::to_chars(text, text + sizeof text, number).ptr};
@@ -98,11 +103,11 @@ std::string text_of(double number) {
 
 Rectangle part_in(const std::string& option, const std::string& text) {
     const std::size_t comma = text.find(','), first = text.find(':'), second = text.rfind(':');
-    const char* wanted = "rows and columns such as 0:20,4:24";
+    const char* wanted = "rows and columns from 0 such as 0:20,4:24";
     if (comma == std::string::npos || first > comma || second < comma || first == std::string::npos)
         refuse(option, "\"" + text + "\"", wanted);
     const auto at = [&](std::size_t begin, std::size_t end) {
-        return number_in<double>(option, std::string_view(text).substr(begin, end - begin), -1e9, wanted);
+        return number_in<double>(option, std::string_view(text).substr(begin, end - begin), 0, wanted);
     };
     const Rectangle part{at(0, first), at(first + 1, comma), at(comma + 1, second), at(second + 1, text.size())};
     if (!(part.rows() > 0) || !(part.columns() > 0)) refuse(option, text, wanted);
@@ -206,16 +211,20 @@ Precision precision_in(const std::string& option, const std::string& text) {
 void take_compared(Compared& compared, const std::string& text) {
     const std::size_t equals = text.find('=');
     const std::string what = text.substr(0, equals), value = equals < text.size() ? text.substr(equals + 1) : "";
+    const auto once = [&](auto& member, auto given) {
+        if (member) refuse("--compare", "\"" + text + "\"", "one " + what + ": there is one second run");
+        member = std::move(given);
+    };
     if (value.empty())
         refuse("--compare", "\"" + text + "\"", "prompt=TEXT, model=DIR, weights=WORD or precision=WORD");
     if (what == "prompt")
-        compared.prompt = value;
+        once(compared.prompt, value);
     else if (what == "model")
-        compared.model = value;
+        once(compared.model, value);
     else if (what == "weights")
-        compared.weights = weight_type_in("--compare weights", value);
+        once(compared.weights, weight_type_in("--compare weights", value));
     else if (what == "precision")
-        compared.precision = precision_in("--compare precision", value);
+        once(compared.precision, precision_in("--compare precision", value));
     else
         refuse("--compare", "\"" + text + "\"", "prompt=TEXT, model=DIR, weights=WORD or precision=WORD");
 }
@@ -304,8 +313,9 @@ const std::vector<Option>& options() {
         number(
             "--max", field(&ViewState::range, &ValueRange::max),
             "Maximum of the colour range. Default: 1; with --over-expected 16; with --value-weighted the largest ‖v‖"),
-        number("--max-difference", field(&ViewState::difference_max),
-               "Range of the colour bar of differences: −X to X. Default: 99 % of the visible ones are within"),
+        valued("--max-difference", "X", field(&ViewState::difference_max),
+               "Range of the colour bar of differences: −X to X. Default: 99 % of the visible ones are within",
+               above_zero, [](double value) { return text_of(value); }),
         word("--colours", colour_map_words, field(&ViewState::colours), "Colour map: magma, viridis, cividis or grey"),
         word("--theme", theme_words, field(&ViewState::theme), "Theme: dark or light"),
         word("--statistic", statistic_words, field(&ViewState::statistic),
@@ -441,6 +451,8 @@ ViewState state_from(std::span<const std::string> words) {
         state.range.max == 0 && default_range(state.modifiers).max == 0;  // known only to the viewer
     if (!follows_values && !(state.range.min < state.range.max))
         refuse("--max", text_of(state.range.max), "a number above --min, which is " + text_of(state.range.min));
+    if (state.image_index != 0 && state.image.empty())
+        refuse("--image-index", std::to_string(state.image_index), "an image (--image)");
     if (state.compared) return state;
     if (state.shown != ShownRuns::both) refuse("--show", name_of(state.shown), "a second run (--compare)");
     if (state.statistic == HeadStatistic::difference) refuse("--statistic", "difference", "a second run (--compare)");

@@ -106,18 +106,24 @@ std::int64_t ViewedRuns::columns() const { return own_column() > 0 ? rows() + ow
 
 Rectangle ViewedRuns::part() const { return state_.part ? *state_.part : whole_map(rows(), columns()); }
 
-std::string ViewedRuns::part_error() const {
-    if (!state_.part || all_rows() == 0) return "";
+std::string ViewedRuns::place_error() const {
+    const std::int64_t rows = all_rows(), all_keys = head().kind == AttentionKind::self ? rows : keys();
+    if (rows == 0) return "";
+    if (state_.rows && *state_.rows > rows) return format("--rows {}: the map has {} rows", *state_.rows, rows);
+    for (const Pin& pin : state_.pins) {
+        const bool query = pin.kind == Pin::Kind::query;
+        if (const std::int64_t count = query ? rows : all_keys; pin.token >= count)
+            return format("--pin {}{}: the map has {} 0 to {}", query ? "q" : "k", pin.token,
+                          query ? "queries" : "keys", count - 1);
+    }
+    if (!state_.part) return "";
     const Rectangle& part = *state_.part;
-    const std::int64_t all_keys = head().kind == AttentionKind::self ? all_rows() : keys(),
-                       columns = all_keys + (own_column() > 0 ? all_rows() - 1 : 0);
+    const std::int64_t columns = all_keys + (own_column() > 0 ? rows - 1 : 0);
     const auto meets = [](double first, double last, std::int64_t count) {
         return last > 0 && first < static_cast<double>(count);
     };
-    if (meets(part.first_row, part.last_row, all_rows()) && meets(part.first_column, part.last_column, columns))
-        return "";
-    return format("--part {} shows nothing: the map has rows 0:{} and columns 0:{}", text_of(part), all_rows(),
-                  columns);
+    if (meets(part.first_row, part.last_row, rows) && meets(part.first_column, part.last_column, columns)) return "";
+    return format("--part {} shows nothing: the map has rows 0:{} and columns 0:{}", text_of(part), rows, columns);
 }
 
 std::string ViewedRuns::error() const {

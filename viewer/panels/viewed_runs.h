@@ -59,8 +59,8 @@ public:
     /// The column of distance 0. Attention that is not causal has later keys in the columns before it.
     std::int64_t own_column() const;
     Rectangle part() const;  ///< visible: the state's, or all
-    /// What is wrong with a part that lies outside of the map; else empty.
-    std::string part_error() const;
+    /// What is wrong with a part, rows or a pin that lie outside of the map; else empty.
+    std::string place_error() const;
 
     /// What ended a run; empty: nothing did.
     std::string error() const;

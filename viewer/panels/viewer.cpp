@@ -489,7 +489,10 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
     const RunView& a = runs_.a();
     if (a.version.activity == Activity::ended &&
         (!runs_.compares() || runs_.comparison()->settled(a.version, runs_.b()->version)))  // before, it may still come
-        if (const std::string wrong = runs_.part_error(); !wrong.empty()) state_.part.reset(), say(wrong);
+        if (const std::string wrong = runs_.place_error(); !wrong.empty()) {
+            state_.part.reset(), state_.rows.reset(), state_.pins.clear();
+            say(wrong);
+        }
     if (const auto error = runs_.search_head(now)) say(*error);
     arrange(width, height);
     set_colours();
@@ -512,7 +515,7 @@ void Viewer::finish(std::uint32_t width, std::uint32_t height) {
     if (const auto error = runs_.finder().take_error()) log(LogLevel::warning, "{}", *error);
     read_models();
     arrange(static_cast<float>(width), static_cast<float>(height));
-    if (const std::string wrong = runs_.part_error(); !wrong.empty()) throw usage_error("view: {}", wrong);
+    if (const std::string wrong = runs_.place_error(); !wrong.empty()) throw usage_error("view: {}", wrong);
     finish_runs(true);
     runs_.finish_distances();
 }
