@@ -108,6 +108,18 @@ TEST_CASE("in a low window the map has most of the height, and other panels stay
     CHECK(missing_panels(small, large).empty());
 }
 
+TEST_CASE("a text has the lines that it needs, and the map the rest", "[view]") {
+    LayoutWishes wishes{.heads = {4, 8}, .text_lines = 1};
+    const Layout one = lay_out(1600, 1000, 1, wishes);
+    CHECK(one.tokens.high == text_above + text_line + text_below);
+    wishes.text_lines = 3;
+    const Layout three = lay_out(1600, 1000, 1, wishes);
+    CHECK(three.tokens.high == one.tokens.high + 2 * text_line);
+    CHECK(one.focus.high == three.focus.high + 2 * text_line);
+    wishes.text_lines = 1000;
+    CHECK(lay_out(1600, 1000, 1, wishes).focus.high >= 0.6f * 1000);
+}
+
 TEST_CASE("cells of many heads are whole pixels, and larger in a large panel", "[view]") {
     const HeadGrid grid{32, 32};
     const LayoutWishes wishes{.heads = grid, .large_heads = true};

@@ -366,8 +366,8 @@ std::pair<std::uint64_t, std::uint64_t> maps_of(const Ui& ui, ShownRuns shown) {
 void draw_pane_title(const PaneUi& ui) {
     const Pane& pane = ui.pane;
     const Face face = small(ui);
-    const float right = pane.last ? pane.box.right() - ui.px(12)
-                                  : pane.box.right() - focus_bar_width(pane.box.wide, ui.scale),
+    const float right = pane.last || pane.places.bar_lies ? pane.box.right() - ui.px(12)
+                                                          : pane.box.right() - focus_bar_width(pane.box.wide, ui.scale),
                 y = pane.box.y + ui.px(14);
     float left = pane.box.x + ui.px(12);
     if (pane.shown == ShownRuns::difference) left = put(face, left, y, ui.palette.strong, "B − A") + ui.px(18);
@@ -424,7 +424,7 @@ void draw_pane(const PaneUi& ui) {
     if (pane.shown == ShownRuns::difference)
         draw_difference_bar(ui, pane.places.bar);
     else
-        draw_colour_bar(ui, pane.places.bar);
+        draw_colour_bar(ui, pane.places);
 }
 
 }  // namespace

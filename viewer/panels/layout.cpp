@@ -11,6 +11,7 @@ constexpr float gap = 8, min_map = 240;
 constexpr float low_window = 560, heads_from = 584;  // heights below it are low; widths with room for the heads
 constexpr float min_heads = 160, text_beside = 96;   // heights of the heads, and of the text below them
 constexpr float bar_gap = 14, bar_alone = 63;        // gap before the colour bar; its width with numbers
+constexpr float lying_bar = bar_histogram + 34;      // its height below a map
 
 /// Heights of the panels below the map, at a scale of 1; 0: removed.
 struct Heights {
@@ -38,7 +39,8 @@ Heights share_out(float height, const LayoutWishes& wishes, TextPlace text) {
         left -= high + gap;
         return high;
     };
-    const float few = wishes.two_texts ? 3 : 1, max_lines = few + 3;  // lines
+    const float few = wishes.two_texts ? 3 : 1,
+                max_lines = std::min(static_cast<float>(wishes.text_lines), few + 3);  // lines
     Heights h;
     if (wishes.prompt) h.prompt = std::max(take(44), 44.0f);
     if (text == TextPlace::below_map) h.tokens = take(wishes.image ? 120 : text_height(few));
@@ -179,15 +181,18 @@ Box image_place(const Box& panel, int wide, int high, float scale) {
     return {std::round(room.x + (room.wide - w) / 2), std::round(room.y), w, h};
 }
 
-FocusPlaces focus_places(const Box& panel, const Rectangle& part, float row_label, float key_label, float scale) {
+FocusPlaces focus_places(const Box& panel, const Rectangle& part, float row_label, float key_label, float scale,
+                         bool bar_below) {
     const auto px = [&](float logical) { return std::round(logical * scale); };
     const Box inside{panel.x + px(12), panel.y + px(40), panel.wide - px(24), panel.high - px(52)};
     // In a small panel labels get at most a quarter and are shortened; in a very small one the axes have no titles.
-    const float gap = px(6), bar = focus_bar_width(panel.wide, scale);
+    const float gap = px(6), bar = bar_below ? 0 : focus_bar_width(panel.wide, scale),
+                below = bar_below ? px(bar_gap + lying_bar) : 0;
     const float title = std::min(panel.wide, panel.high) >= px(190) ? px(18) : 0;
     const float left = row_label_width(panel.wide, row_label, scale) + gap + title,
                 above = std::round(std::min({key_label, px(92), inside.high / 4})) + gap + title;
-    const Box room{inside.x + left, inside.y + above, inside.wide - left - bar, inside.high - above};
+    const Box room{inside.x + left, inside.y + above, inside.wide - left - bar,
+                   std::max(0.0f, inside.high - above - below)};
     FocusPlaces places;
     places.map = fitted(part, room);
     places.row_labels = {places.map.x - left + title, places.map.y, left - gap - title, places.map.high};
@@ -196,7 +201,10 @@ FocusPlaces focus_places(const Box& panel, const Rectangle& part, float row_labe
         places.row_title = {places.map.x - left, places.map.y, title, places.map.high};
         places.key_title = {places.map.x, places.map.y - above, places.map.wide, title};
     }
-    if (bar > 0)
+    places.bar_lies = bar_below;
+    if (bar_below)
+        places.bar = {places.map.x, places.map.bottom() + px(bar_gap), places.map.wide, px(lying_bar)};
+    else if (bar > 0)
         places.bar = {places.map.right() + px(bar_gap), places.map.y, bar - px(bar_gap),
                       std::min(std::max(places.map.high, std::min(room.high, px(120))), px(420))};
     return places;

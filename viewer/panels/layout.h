@@ -36,7 +36,8 @@ struct LayoutWishes {
     bool two_texts = false;  ///< of cross-attention
     bool prompt = false;     ///< being edited: it is placed first
     bool large_heads = false;
-    float message = 0;  ///< height of a message below the bar, in pixels; it has no place in a window that is too low
+    int text_lines = 4;  ///< that the text needs
+    float message = 0;   ///< height of a message below the bar, in pixels; it has no place in a window that is too low
 };
 
 /// Width of the message in a window of this width.
@@ -75,6 +76,7 @@ struct FocusPlaces {
     Box map, row_labels, key_labels;
     Box row_title, key_title;  ///< what the axes are; empty if the panel has no room for them
     Box bar;                   ///< empty if the panel has no room for it
+    bool bar_lies = false;     ///< below the map
 };
 /// Width of the colour bar with its margin, in a panel of this width: with a histogram, without one, or 0.
 float focus_bar_width(float panel_wide, float scale);
@@ -82,6 +84,7 @@ float focus_bar_width(float panel_wide, float scale);
 float row_label_width(float panel_wide, float longest, float scale);
 inline constexpr float bar_histogram = 37;  ///< width of the histogram in it
 /// Label widths are those of the longest label, in pixels.
-FocusPlaces focus_places(const Box& panel, const Rectangle& part, float row_label, float key_label, float scale);
+FocusPlaces focus_places(const Box& panel, const Rectangle& part, float row_label, float key_label, float scale,
+                         bool bar_below = false);
 
 }  // namespace vantage::view

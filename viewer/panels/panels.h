@@ -37,7 +37,7 @@ void draw_numbers(const Ui& ui);
 inline double label_pitch(const Face& face) { return static_cast<double>(face.size * 1.15f); }
 /// `of_cell` is of the run whose numbers of the cell under the mouse come first.
 void draw_focus(const Ui& ui, const Ui& of_cell, const std::vector<Pane>& panes);
-void draw_colour_bar(const Ui& ui, const Box& box);
+void draw_colour_bar(const Ui& ui, const FocusPlaces& places);
 /// The colour bar of differences: symmetric, 0 in the middle.
 void draw_difference_bar(const Ui& ui, const Box& box);
 /// Hatches rows and columns where this run, or one of two, has no token.

@@ -20,9 +20,22 @@ float longest_width(const Face& face, const std::vector<std::string>& labels, st
     return longest;
 }
 
-/// The places of B: those of A, moved to the right. Row labels are those of A.
-FocusPlaces beside(FocusPlaces places, float by) {
-    for (Box* box : {&places.map, &places.key_labels, &places.key_title, &places.bar}) box->x += by;
+/// Boxes of two maps side by side. `left` is the room left of A's map for labels, which are B's, too; `bar` that right of
+/// B's map for the colour bar.
+std::vector<Pane> two_panes(const Box& box, float left, float bar) {
+    const float half = std::floor((box.wide - bar + left) / 2);
+    return {{.shown = ShownRuns::a, .box = {box.x, box.y, half + bar, box.high}, .last = false},
+            {.shown = ShownRuns::b, .box = {box.x + half, box.y, box.wide - half, box.high}}};
+}
+
+/// The places of B: those of A, moved to the right. A bar below the maps begins with A's.
+FocusPlaces beside(FocusPlaces places, float by, float scale) {
+    constexpr float longest_bar = 420;
+    if (places.bar_lies)
+        places.bar.wide = std::min(places.bar.wide + by, std::round(longest_bar * scale));
+    else
+        places.bar.x += by;
+    for (Box* box : {&places.map, &places.key_labels, &places.key_title}) box->x += by;
     places.row_labels = places.row_title = {};
     return places;
 }
@@ -40,30 +53,27 @@ std::vector<Pane> lay_panes(const ViewedRuns& runs, const ViewState& state, cons
             : longest_width(face, runs.head().kind == AttentionKind::self ? runs.labels() : runs.source_labels(),
                             runs.columns());
     const float position = width_of(face, with_position("", std::max(runs.rows(), runs.columns())));
-    const ShownRuns now = runs.shown();
-    std::vector<Pane> panes{{.shown = now, .box = panel}};
-    if (now == ShownRuns::both) {
-        const float bar = focus_bar_width(panel.wide / 2, scale),
-                    more = row_label_width(panel.wide / 2, row_label, scale),
-                    half = std::floor((panel.wide - bar + more) / 2);
-        panes.assign(2, {.shown = ShownRuns::a, .box = {panel.x, panel.y, half + bar, panel.high}, .last = false});
-        panes[1].shown = ShownRuns::b, panes[1].last = true;
-        panes[1].box = {panel.x + half, panel.y, panel.wide - half, panel.high};
-    }
+    const bool two = runs.shown() == ShownRuns::both;
     const float title = runs.compares() ? std::round(scale * pane_title_height) : 0;
-    for (Pane& pane : panes) pane.box.y += title, pane.box.high -= title;
-    Pane& first = panes.front();
-    const auto places = [&](const Rectangle& part, float more) {
-        return focus_places(first.box, part, row_label + more, key_label + more, scale);
+    const Box box{panel.x, panel.y + title, panel.wide, panel.high - title};
+    const auto lay = [&](const Rectangle& part, float more, bool bar_below) {
+        const float left = row_label_width(box.wide / 2, row_label + more, scale) + std::round(24 * scale),
+                    bar = bar_below ? 0 : focus_bar_width(box.wide / 2, scale);
+        std::vector<Pane> panes =
+            two ? two_panes(box, left, bar) : std::vector<Pane>{{.shown = runs.shown(), .box = box}};
+        Pane& first = panes.front();
+        first.places = focus_places(first.box, part, row_label + more, key_label + more, scale, bar_below);
+        if (two) panes[1].places = beside(first.places, panes[1].box.right() - first.box.right(), scale);
+        for (Pane& pane : panes) pane.map = {part, pane.places.map, runs.rows(), runs.columns()};
+        return panes;
     };
-    // Labels that are thinned have their positions. Their room is that of the whole map: a zoom moves nothing.
+    // The bar is where the maps are larger. Labels that are thinned have their positions. Both are as for the whole
+    // map: a zoom moves nothing.
     const Rectangle all = whole_map(runs.rows(), runs.columns());
-    const MapView whole{all, places(all, 0).map, runs.rows(), runs.columns()};
-    const bool thinned = std::min(whole.pixels_per_row(), whole.pixels_per_column()) < label_pitch(face);
-    first.places = places(runs.part(), thinned && !runs.a().tokens.seen ? position : 0);
-    if (panes.size() > 1) panes[1].places = beside(first.places, panes[1].box.right() - first.box.right());
-    for (Pane& pane : panes) pane.map = {runs.part(), pane.places.map, runs.rows(), runs.columns()};
-    return panes;
+    const auto whole = [&](bool bar_below) { return lay(all, 0, bar_below).front().map; };
+    const bool below = two && whole(true).box.wide > whole(false).box.wide;
+    const bool thinned = std::min(whole(below).pixels_per_row(), whole(below).pixels_per_column()) < label_pitch(face);
+    return lay(runs.part(), thinned && !runs.a().tokens.seen ? position : 0, below);
 }
 
 }  // namespace vantage::view

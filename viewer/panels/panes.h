@@ -7,7 +7,7 @@
 
 namespace vantage::view {
 
-/// One map, or those of two runs side by side; the left one has no colour bar.
+/// One map, or those of two runs side by side; the right one has the colour bar.
 std::vector<Pane> lay_panes(const ViewedRuns& runs, const ViewState& state, const Fonts& fonts, const Box& panel,
                             float scale);
 

@@ -166,7 +166,8 @@ void step(const TextUi& ui, const TextBlock& queries) {
         ui.row_slots.slot_of(stepped(queries, std::clamp<std::int64_t>(query, 0, queries.size() - 1), step));
 }
 
-void draw_text(const TextUi& ui) {
+/// Returns its lines, seen or not.
+int draw_text(const TextUi& ui) {
     const Box& box = ui.box;
     // A row arrives one or two pictures after the request. Until then the previous one is shown, under its own name.
     const Excerpt* read = ui.frame.read.get();
@@ -185,17 +186,14 @@ void draw_text(const TextUi& ui) {
     show_query(ui, queries, above, query);
     for (const TextBlock& block : blocks) draw_block(ui, block, origin, query);
     if (ui.state.lines) draw_lines(ui, keys, queries, origin, query);
-    ImGui::Dummy({1, origin.y + std::max(keys.bottom(), queries.bottom()) + ui.px(4) - ImGui::GetCursorScreenPos().y});
+    const float high = above + std::max(keys.bottom(), queries.bottom()) + ui.px(4);
+    ImGui::Dummy({1, high});
     ImGui::EndChild();
+    return static_cast<int>(std::ceil(high / line));
 }
 
-}  // namespace
-
-void draw_tokens(const Ui& ui) {
-    const Box& box = ui.layout.tokens;
-    const Panel panel("tokens", box);
-    if (!panel) return;
-    ui.at.token.reset();
+/// The text, or those of both runs where there is room. Returns the lines of the longer one.
+int draw_texts(const Ui& ui, const Box& box) {
     if (!ui.focus.two)
         return draw_text({ui, box, ui.run, *ui.run.frame, ui.run.tokens, ui.run.version, ui.focus.row_slots,
                           ui.focus.key_slots, "text", ui.at.shown_queries[0]});
@@ -203,8 +201,18 @@ void draw_tokens(const Ui& ui) {
     if (two.shown != ShownRuns::both || two.frame(true) == nullptr || box.wide < ui.px(min_wide_for_two))
         return draw_text(text_of(ui, &ui.run == two.runs[1], box));
     const float half = std::floor(box.wide / 2);
-    draw_text(text_of(ui, false, {box.x, box.y, half, box.high}));
-    draw_text(text_of(ui, true, {box.x + half, box.y, box.wide - half, box.high}));
+    const int lines = draw_text(text_of(ui, false, {box.x, box.y, half, box.high}));
+    return std::max(lines, draw_text(text_of(ui, true, {box.x + half, box.y, box.wide - half, box.high})));
+}
+
+}  // namespace
+
+void draw_tokens(const Ui& ui) {
+    const Panel panel("tokens", ui.layout.tokens);
+    if (!panel) return;
+    ui.at.token.reset();
+    const int lines = draw_texts(ui, ui.layout.tokens);
+    if (std::exchange(ui.at.text_lines, lines) != lines) ui.at.scrolled = true;  // the next picture has room for them
 }
 
 }  // namespace vantage::view

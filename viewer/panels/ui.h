@@ -82,6 +82,7 @@ struct Interaction {
     Box area_box;                              ///< of the field that has the keys
     bool leave_field = false;
     bool scrolled = false;     ///< a panel: the next picture shows it
+    int text_lines = 4;        ///< that the texts had in the last picture
     int numbers_shown = 0;     ///< number fields that have room
     std::string typed;         ///< into the number that has the keys
     std::optional<Menu> menu;  ///< open

@@ -325,6 +325,7 @@ void Viewer::arrange(float width, float height) {
          .two_texts = live.model().info().layers_of(AttentionKind::cross) > 0,
          .prompt = prompted,
          .large_heads = state_.large_heads,
+         .text_lines = at_.text_lines,
          .message = error_height(fonts_.small, figures_.error, message_width(width, options_.scale), options_.scale)});
     // Not while a prompt is edited: it has the room of others until it is run.
     const bool resized = !options_.frozen && (size_before != size_ || before.bar.high != layout_.bar.high);
