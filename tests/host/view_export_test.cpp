@@ -185,6 +185,11 @@ TEST_CASE("a drawing of a view has rectangles, titles and a white page", "[view]
     CHECK(as_svg(long_subject(100)).find(">t98") == std::string::npos);
     CHECK(as_svg(long_subject(100)).find(">t3·3<") != std::string::npos);
     CHECK(as_svg(long_subject(20)).find(">t3<") != std::string::npos);
+    ViewSubject pooled = long_subject(100);  // cells of two tokens have the position of the first
+    pooled.rows = pooled.columns = 200;
+    pooled.cells.level = 1, pooled.cells.first_row = 2;
+    for (int i = 100; i < 200; ++i) pooled.tokens.texts.push_back(" t" + std::to_string(i));
+    CHECK(as_svg(pooled).find(">t8 … t9·8<") != std::string::npos);
 }
 
 TEST_CASE("a page of a view has the ticks of its scale, and titles", "[view]") {

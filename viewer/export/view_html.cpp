@@ -80,10 +80,10 @@ function fit() {
   zoom = Math.max(0.01, Math.min(wide / cells.width, high / cells.height));
   x = Math.max(room, (map.clientWidth - beside + room - cells.width * zoom) / 2); y = room; draw();
 }
-// Where labels are missing in between they have their positions: then the words alone tell no place.
+// Where labels are missing in between they have the positions of their first tokens: then the words alone tell no place.
 function labels(names, first, size, write) {
-  const step = Math.max(1, Math.ceil(14 / size)), places = step > 1 && view.level === 0 && view.positions;
-  const label = i => places && first !== null ? `${names[i]}·${first + i}` : names[i];
+  const step = Math.max(1, Math.ceil(14 / size)), places = (step > 1 || view.level > 0) && view.positions;
+  const label = i => places && first !== null ? `${names[i]}·${first + i * 2 ** view.level}` : names[i];
   for (let i = 0; i < names.length; i += step) write(label(i), (i + 0.5) * size);
 }
 function colour_bar(ink) {
@@ -135,7 +135,7 @@ function list_row(r) {
   listed = r;
   row.replaceChildren(head, ...largest.map(c => {
     const line = make("div"), bar = make("i"), name = make("span"), number = make("b");
-    const place = view.column_word === "key" && view.level === 0 && view.positions ? `·${view.first_column + c}` : "";
+    const place = view.column_word === "key" && view.positions ? `·${view.first_column + c * 2 ** view.level}` : "";
     bar.style.width = 100 * Math.min(1, Math.abs(at(c)) / Math.abs(at(largest[0]))) + "%";
     name.textContent = part.column_labels[c] + place;
     number.textContent = Math.abs(at(c)) < 1e-3 ? at(c).toExponential(1) : at(c).toFixed(3); line.append(bar, name, number); return line;

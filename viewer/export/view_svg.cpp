@@ -84,18 +84,19 @@ std::string text_at(double x, double y, const std::string& text, Rgb colour, dou
 }
 std::string turned(double x, double y) { return format(" transform=\"translate({:.2f} {:.2f}) rotate(-90)\"", x, y); }
 
-/// Labels of an axis, thinned so that they are at least a line apart; then they have their positions.
+/// Labels of an axis, thinned so that they are at least a line apart. Where they are missing in between they have their
+/// positions: those of the first tokens of their cells, of `size` tokens each.
 struct AxisLabels {
     std::vector<std::string> texts;  ///< empty between those that are drawn
     double room = 0;                 ///< for the longest
     template <class Label>
-    AxisLabels(std::int64_t count, double each, std::int64_t first, bool positions, Label label) {
+    AxisLabels(std::int64_t count, double each, std::int64_t first, std::int64_t size, bool positions, Label label) {
         constexpr int max_columns = 26;
         constexpr double column = 0.62 * letter;  // of a wide sans serif, on average
         const auto step = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil((letter + 1) / each)));
         for (std::int64_t i = 0; i < count; ++i) {
             std::string text = i % step == 0 ? shortened(label(i), max_columns) : "";
-            if (i % step == 0 && step > 1 && positions) text += format("·{}", first + i);
+            if (i % step == 0 && (step > 1 || size > 1) && positions) text += format("·{}", first + i * size);
             room = std::max(room, column * column_width(text));
             texts.push_back(std::move(text));
         }
@@ -131,10 +132,11 @@ Drawn draw_part(const ViewSubject& s, double x) {
     const auto rows = static_cast<double>(std::max<std::int64_t>(s.cells.rows, 1)),
                columns = static_cast<double>(std::max<std::int64_t>(s.cells.columns, 1));
     const double each = map_side / std::max(rows, columns), width = each * columns, height = each * rows;
-    const bool positions = s.has_positions() && s.cells.level == 0;
-    const AxisLabels queries(s.cells.rows, each, s.cells.first_row, positions,
+    const std::int64_t size = std::int64_t{1} << s.cells.level;
+    const AxisLabels queries(s.cells.rows, each, s.cells.first_row, size, s.has_positions(),
                              [&](std::int64_t i) { return s.row_label(i); });
-    const AxisLabels keys(s.cells.columns, each, s.cells.first_column, positions && s.state.axis == KeyAxis::absolute,
+    const AxisLabels keys(s.cells.columns, each, s.cells.first_column, size,
+                          s.has_positions() && s.state.axis == KeyAxis::absolute,
                           [&](std::int64_t i) { return s.column_label(i); });
     const double name = s.part_name().empty() ? 0 : 24, title = 20, left = x + title + queries.room + 6,
                  top = margin + title_height + name + title + keys.room + 6, bar_height = std::max(height, 120.0);

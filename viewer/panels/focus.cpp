@@ -45,6 +45,17 @@ void each_label(double first, double last, double pixels, double line, std::int6
     if (marked) draw(*marked, step > 1);
 }
 
+/// Of a slot's token in the text in front, else in that of the other run.
+std::optional<std::int64_t> position_of(const FocusedHead& focus, Pin::Kind kind, std::int64_t slot) {
+    const bool row = kind == Pin::Kind::query;
+    const auto own = (row ? focus.row_slots : focus.key_slots).token(slot);
+    if (own || !focus.two) return own;
+    const RunComparison& comparison = focus.two->comparison;
+    const Alignment& both = row ? comparison.row_slots(focus.head.kind) : comparison.key_slots(focus.head.kind);
+    const auto in_a = both.a.token(slot);
+    return in_a ? in_a : both.b.token(slot);
+}
+
 /// A label with the position of its token where labels are missing in between: then the words alone tell no place.
 std::string axis_label(const Face& face, const std::string& label, std::optional<std::int64_t> position, float room) {
     if (!position) return fitted(face, label, room);
@@ -77,7 +88,8 @@ void draw_row_labels(const PaneUi& ui) {
                    const auto middle = ui.map.y_of(row) + static_cast<float>(pixels / 2);
                    if (middle < box.y || middle > box.bottom()) return;
                    const bool marked = cell && cell->first == row;
-                   const auto position = thinned && !ui.run.tokens.seen ? ui.focus.row_slots.token(row) : std::nullopt;
+                   const auto position =
+                       thinned && !ui.run.tokens.seen ? position_of(ui.focus, Pin::Kind::query, row) : std::nullopt;
                    put_right(face, box.right(), middle - face.size / 2, label_colour(ui, marked, Pin::Kind::query, row),
                              axis_label(face, label_of(ui.focus.row_labels, row), position, box.wide));
                });
@@ -93,8 +105,9 @@ void draw_column_labels(const PaneUi& ui) {
                    const auto middle = ui.map.x_of(column) + static_cast<float>(pixels / 2);
                    if (middle < box.x || middle > box.right()) return;
                    const bool marked = cell && cell->second == column, key = ui.state.axis == KeyAxis::absolute;
-                   const auto position =
-                       thinned && key && !ui.run.tokens.seen ? ui.focus.key_slots.token(column) : std::nullopt;
+                   const auto position = thinned && key && !ui.run.tokens.seen
+                                             ? position_of(ui.focus, Pin::Kind::key, column)
+                                             : std::nullopt;
                    put_upwards(face, middle, box.bottom(), label_colour(ui, marked, Pin::Kind::key, column),
                                axis_label(face, column_label(ui, column), position, box.high));
                });
