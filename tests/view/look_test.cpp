@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "panels_shown.h"
+#include "runtime/base/format.h"
 #include "viewer/panels/panels.h"
 
 using namespace view_test;
@@ -41,9 +42,8 @@ TEST_CASE("axes have titles, colours a legend and numbers a tooltip", "[view][wi
     CHECK(has_colour(plain, s.viewer.panes().back().places.key_title, palette.ink));
     CHECK(has_colour(plain, s.viewer.panes().back().places.row_title, palette.ink));
 
-    // ---- the status is at the end of the bar, which is cut off last; generated tokens are underlined
+    // ---- generated tokens are underlined
     const Layout layout = s.viewer.layout();
-    CHECK_FALSE(has_colour(plain, {layout.bar.right() - 60, 0, 60, layout.bar.high}, palette.good));
     const auto underlined = [&](std::int64_t token) {
         Box box = at(s.viewer.runs().a().running_text.tokens(), token).box;
         box.x += layout.tokens.x + 12, box.y += layout.tokens.y + text_above;
@@ -55,9 +55,14 @@ TEST_CASE("axes have titles, colours a legend and numbers a tooltip", "[view][wi
 
     // ---- the legend of the heads is that of what they show
     const Box &heads = layout.heads, legend{heads.x + 12, heads.bottom() - 64, heads.wide - 24, 60};
+    CHECK(has_text(texts_of(s.window), "entropy"));
     s.user.type("g");
     CHECK(changed(plain, s.window.screenshot(), legend) > 100);
-    s.user.type("gi");
+    CHECK(has_text(texts_of(s.window), "weight, √ scale"));
+    CHECK(has_text(texts_of(s.window), "each cell: a head's whole map"));
+    s.user.type("s");
+    CHECK(has_text(texts_of(s.window), "weight, linear scale"));
+    s.user.type("ssgi");
     const Image sorted = s.window.screenshot();
     keep(sorted, "sorted");
     const HeadCells cells = lay_head_cells(heads, head_grid(s.live), 1);
@@ -80,6 +85,23 @@ TEST_CASE("axes have titles, colours a legend and numbers a tooltip", "[view][wi
     keep(s.window.screenshot(), "light");
 }
 
+TEST_CASE("every number of a panel has a tooltip, whatever the map shows", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    ViewState state{.max_tokens = 4};
+    state.head = HeadId{1, 0};
+    PanelsShown s(opened, state, {.text = state.prompt}, {}, 1200, 800);
+    for (int mask = 0; mask < 16; ++mask) {
+        s.viewer.state().modifiers = {(mask & 1) != 0, (mask & 2) != 0, (mask & 4) != 0, (mask & 8) != 0};
+        s.viewer.touch(), s.user.settle();
+        CAPTURE(mask);
+        CHECK(unexplained(s.window, boxes_of_numbers(s.viewer)) == std::vector<std::string>{});
+    }
+    s.user.type("g,");  // thumbnails; back in time
+    CHECK(unexplained(s.window, boxes_of_numbers(s.viewer)) == std::vector<std::string>{});
+    CHECK(has_text(texts_of(s.window), "viewing token 22 of 23 · 20 prompt tokens"));
+}
+
 TEST_CASE("numbers in cells are neither cut off nor struck through", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;
@@ -90,6 +112,21 @@ TEST_CASE("numbers in cells are neither cut off nor struck through", "[view][win
     const MapView& map = s.viewer.panes().front().map;
     REQUIRE(map.pixels_per_row() >= 34);
     const auto high = static_cast<float>(map.pixels_per_row());
+    // ---- all with as many decimals, none with the 0 before the point
+    const std::int64_t n = s.viewer.runs().rows();
+    const std::vector<float> weights = attention_of(s.live, *state.head, n, n);
+    const std::vector<std::string> texts = texts_of(s.window);
+    const auto point = std::ranges::find_if(texts, [](const std::string& text) { return text.starts_with("."); });
+    REQUIRE(point != texts.end());
+    const int decimals = static_cast<int>(point->size()) - 1;
+    CHECK(decimals >= 2);
+    for (std::int64_t row = 6; row < 14; ++row)
+        for (std::int64_t key = 1; key <= std::min<std::int64_t>(row, 7); ++key) {
+            const std::string number = format("{:.{}f}", at(weights, row * n + key), decimals);
+            REQUIRE(number.starts_with("0."));
+            CAPTURE(row, key, number);
+            CHECK(std::ranges::count(texts, number.substr(1)) > 0);
+        }
     const Image plain = s.window.screenshot();
     CHECK(inked(plain, Box{map.box.x + 2, map.y_of(8) + 2, map.x_of(1) - map.box.x - 4, high - 4}) == 0);
     const Box other{map.x_of(3) + 2, map.y_of(8) + 4, static_cast<float>(map.pixels_per_column()) - 4, high - 8};
@@ -108,7 +145,8 @@ TEST_CASE("the label of the cell under the mouse replaces those that it would ov
     PanelsShown s(opened, state, {.text = state.prompt});
     const Pane& pane = s.viewer.panes().front();
     const auto pitch = static_cast<float>(pane.map.pixels_per_row());
-    REQUIRE(pitch < 13);  // every other row has a label
+    REQUIRE(pitch < 13);  // every other row has a label, which says where in the text it is
+    for (const char* label : {"the·2", "cup·4"}) CHECK(std::ranges::count(texts_of(s.window), label) == 2);
     const auto above = [&](std::int64_t row) {
         return Box{pane.places.row_labels.x, pane.map.y_of(row) + pitch / 2 - 16, pane.places.row_labels.wide, 9};
     };
@@ -134,6 +172,9 @@ TEST_CASE("the picture that is left shows the query in the text", "[view][window
     const auto last = std::find(log.texts.rbegin(), log.texts.rend(), "Text");
     REQUIRE(last != log.texts.rend());
     CHECK(std::find(last.base(), log.texts.end(), "kitchen") != log.texts.end());
+    // ---- of the figures in the bar the status goes last
+    CHECK(has_text(log.texts, "finished"));
+    CHECK_FALSE(has_text(log.texts, opened.device.caps().name.substr(0, 6)));
 }
 
 TEST_CASE("a window says which panels have no room, and which thumbnails are too small", "[view][window][once]") {

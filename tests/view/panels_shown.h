@@ -61,6 +61,34 @@ inline bool has_text(const std::vector<std::string>& texts, const std::string& b
     return std::ranges::any_of(texts, [&](const std::string& text) { return text.starts_with(beginning); });
 }
 
+/// Texts with a digit in these boxes which no tooltip explains, without the name of the head.
+inline std::vector<std::string> unexplained(Window& window, const std::vector<Box>& boxes) {
+    TextLog log;
+    static_cast<void>(window.screenshot());
+    std::vector<std::string> found;
+    for (std::size_t i = 0; i < log.texts.size(); ++i) {
+        const std::string& text = log.texts[i];
+        const float x = log.places[i].x + log.places[i].wide / 2, y = log.places[i].y + log.places[i].high / 2;
+        const auto over = [&](const Box& box) { return box.has(x, y); };
+        if (std::ranges::any_of(text, [](char c) { return c >= '0' && c <= '9'; }) &&
+            text != short_name(window.viewer().runs().head()) && std::ranges::any_of(boxes, over) &&
+            std::ranges::none_of(log.explained, over))
+            found.push_back(text);
+    }
+    return found;
+}
+
+/// Where the window has numbers of the head, the cell and the time: not the map and its labels.
+inline std::vector<Box> boxes_of_numbers(const Viewer& viewer) {
+    const Layout& l = viewer.layout();
+    const Box &bar = viewer.panes().back().places.bar, &heads = l.heads;
+    return {l.numbers,
+            l.inspector,
+            l.timeline,
+            {heads.x, heads.bottom() - 64, heads.wide, 64},
+            {bar.x, bar.y - 30, bar.wide, bar.high + 40}};
+}
+
 /// The text that follows another one: a line's value comes after its name.
 inline std::string after(const std::vector<std::string>& texts, const std::string& name) {
     const auto found = std::ranges::find(texts, name);

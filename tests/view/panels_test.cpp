@@ -12,6 +12,7 @@
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"
 #include "runtime/session/model_access.h"
+#include "viewer/panels/shown_value.h"
 #include "viewer/window/headless.h"
 
 using namespace view_test;
@@ -246,6 +247,12 @@ TEST_CASE("an image model shows its picture, and what a query reads over it", "[
     CHECK(tokens.seen->rgb == seen.rgb);
     const auto n = static_cast<std::size_t>(input.places());
     const std::vector<float> weights = attention_of(s.live, *state.head, input.places(), input.places());
+    const std::vector<std::string> texts = texts_of(s.window);
+    CHECK(has_text(texts, "mean distance (patches)"));
+    CHECK(has_text(texts, "[CLS] token: " + value_text(weights[6 * n], {})));
+    const Box& panel = s.viewer.layout().tokens;
+    CHECK(unexplained(s.window, {{panel.x, panel.bottom() - 40, panel.wide, 40}, s.viewer.layout().numbers}) ==
+          std::vector<std::string>{});
     const Image image = s.window.screenshot();
     keep(image, "image");
     CHECK(worst_of_map(image, s.viewer, weights, false) <= 1);

@@ -55,7 +55,6 @@ TEST_CASE("a message leaves the status and the panels where they are", "[view][w
     CHECK(has_text(texts, "a message"));
     CHECK(has_text(texts, "finished"));
     CHECK(has_text(texts, "rows sum to 1 ✓"));
-    CHECK_FALSE(has_text(texts, "model slowed"));  // it rests
     // ---- in a small window a long one takes the place of the menus' names
     glfwSetWindowSize(s.window.handle(), 640, 480);
     s.user.turn_until("the new size", [&] { return s.viewer.layout().bar.wide == 640; });
@@ -65,6 +64,33 @@ TEST_CASE("a message leaves the status and the panels where they are", "[view][w
     s.user.type("d");
     CHECK(first_difference(small, s.window.screenshot(), s.viewer.layout().bar.bottom()) == small.height);
     CHECK(has_text(texts_of(s.window), "finished"));
+}
+
+TEST_CASE("a run at work says how far it is, and what viewing costs", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    LiveModel* model = nullptr;
+    int steps = 0;
+    LiveModel live(opened.model, {.on_version = WindowSystem::wake, .before_step = [&] {
+                                      if (++steps == 1) model->set_speed(0.01);  // then it waits
+                                  }});
+    model = &live;
+    live.start({.text = {}, .ids = std::vector<std::int32_t>(250, 5)}, {}, 2);
+    Window window(opened.device, live, {}, {.width = 1200, .height = 800});
+    User user(window);
+    user.turn_until("the first chunk of the prompt", [&] { return live.version().rows == 128; });
+    user.settle();
+    const std::vector<std::string> at_work = texts_of(window);
+    for (const char* text : {"128 of 250 prompt tokens read", "reading", "model slowed by ", "frame "}) {
+        CAPTURE(text);
+        CHECK(has_text(at_work, text));
+    }
+    CHECK(unexplained(window, {window.viewer().layout().bar}) == std::vector<std::string>{});
+    live.set_speed(0);
+    user.until_ended();
+    const std::vector<std::string> at_rest = texts_of(window);
+    for (const char* text : {"finished", "frame "}) CHECK(has_text(at_rest, text));
+    CHECK_FALSE(has_text(at_rest, "model slowed"));
 }
 
 TEST_CASE("a prompt that does not fit leaves the run as it is", "[view][window][once]") {

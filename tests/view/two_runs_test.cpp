@@ -101,7 +101,65 @@ TEST_CASE("both panes say their own texts and lists, and mark the cell under the
     const auto token = s.viewer.runs().row_slots(b).token(old).value();
     const std::vector<float> weights = attention_of(s.b, *state.head, b.version.rows, b.version.rows);
     CHECK(after(texts, "p in B") == value_text(at(weights, token * b.version.rows), {}));
+    CHECK(std::ranges::count(texts, "p") == 0);  // of which run?
     CHECK(has_text(texts, "“old” attends to · B"));
+    // ---- labels of thinned axes say where their tokens are, in B where A has none
+    glfwSetWindowSize(s.window.handle(), 640, 480);
+    s.user.turn_until("the new size", [&] { return s.viewer.layout().bar.wide == 640; });
+    s.user.settle();
+    s.point_at(s.viewer.panes()[1], static_cast<double>(old), 0);
+    CHECK(has_text(texts_of(s.window), "– | old·" + std::to_string(token)));
+}
+
+TEST_CASE("side by side maps have the room of their panel, and the colour bar is below them", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    TwoShown s(compared_to({.precision = Precision::f32}, 40), {.text = ViewState::default_prompt}, 1280, 800);
+    REQUIRE(s.viewer.runs().rows() == 37);
+    const Pane &left = s.viewer.panes()[0], &right = s.viewer.panes()[1];
+    keep(s.window.screenshot(), "below");
+    CHECK(left.map.box.wide >= 270);
+    CHECK(left.map.box.high == left.map.box.wide);
+    CHECK(right.map.box.wide == left.map.box.wide);
+    CHECK(right.map.box.x >= left.map.box.right() + 12);
+    CHECK(right.map.box.right() <= s.viewer.layout().focus.right());
+    const Box bar = right.places.bar;
+    CHECK(bar.y >= left.map.box.bottom());
+    CHECK(bar.bottom() <= s.viewer.layout().focus.bottom());
+    // ---- it works as an upright one
+    const double maximum = static_cast<double>(bar.right()) - 10, middle = static_cast<double>(bar.y) + 44;
+    s.user.move(maximum, middle);
+    s.user.drag(maximum - static_cast<double>(bar.wide) / 4, middle);
+    CHECK(s.viewer.state().range.min == 0);
+    CHECK(s.viewer.state().range.max < 0.6);
+    CHECK(s.viewer.state().range.max > 0.4);
+    s.user.move(maximum, middle);
+    s.user.click(), s.user.click();
+    CHECK(s.viewer.state().range == ValueRange{});
+}
+
+TEST_CASE("every number of two runs has a tooltip, whatever the maps show", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    TwoShown s(compared_to({.precision = Precision::f32}, 2), {.text = ViewState::default_prompt}, 1280, 800);
+    for (const ShownRuns shown : {ShownRuns::both, ShownRuns::difference})
+        for (int mask = 0; mask < 16; ++mask) {
+            s.viewer.show(shown);
+            s.viewer.state().modifiers = {(mask & 1) != 0, (mask & 2) != 0, (mask & 4) != 0, (mask & 8) != 0};
+            s.viewer.touch(), s.user.settle();
+            CAPTURE(name_of(shown), mask);
+            CHECK(unexplained(s.window, boxes_of_numbers(s.viewer)) == std::vector<std::string>{});
+        }
+    s.viewer.state().modifiers = {};
+    s.user.type("g");
+    CHECK(unexplained(s.window, boxes_of_numbers(s.viewer)) == std::vector<std::string>{});
+    // ---- the bar of a difference has a title, and one end
+    CHECK(std::ranges::count(texts_of(s.window), "B − A") == 3);  // of the map, its bar and the thumbnails
+    const double range = s.viewer.state().difference_max;
+    s.user.take_note();
+    s.user.type("{");
+    CHECK(s.user.take_note().starts_with("the range of a difference is symmetric"));
+    CHECK(s.viewer.state().difference_max == range);
+    s.user.type(")");
+    CHECK(s.viewer.state().difference_max > range);
 }
 
 TEST_CASE("a second run of the same text shows all of it", "[view][window][once]") {
@@ -149,8 +207,9 @@ TEST_CASE("numbers of two runs are those of the cells that are drawn, and both m
     // ---- the places of B's map are those of A's
     const Pane &left = s.viewer.panes()[0], &right = s.viewer.panes()[1];
     CHECK(left.map.box.wide == right.map.box.wide);
-    CHECK(right.places.bar.x - right.map.box.right() == left.places.bar.x - left.map.box.right());
-    CHECK(right.places.bar.high == left.places.bar.high);
+    REQUIRE(right.places.bar_lies);
+    CHECK(right.places.bar.x == left.map.box.x);
+    CHECK(right.places.bar.y > right.map.box.bottom());
     CHECK(right.places.key_labels.x == right.map.box.x);
     CHECK(right.places.bar.right() <= s.viewer.layout().focus.right());
 

@@ -123,6 +123,11 @@ const char* no_rows(const Viewer& v) {
     return v.runs().rows() > 0 ? nullptr : "nothing to save yet: the model has not read a token";
 }
 const char* no_distances(const Viewer& v) { return v.why_not_relative(); }
+const char* symmetric(const Viewer& v) {
+    return v.runs().shown() == ShownRuns::difference
+               ? "the range of a difference is symmetric: Raise maximum and Lower maximum move both ends"
+               : nullptr;
+}
 
 Action unless(const char* (*refusal)(const Viewer&), Action action) {
     action.refusal = refusal;
@@ -282,8 +287,10 @@ const std::array action_table = std::to_array<Action>({
     {"maximum-down", "Lower maximum", Menu::view, character(U'('), [](Viewer& v) { move_end(v, BarEnd::bright, -1); },
      nullptr, true},
     {"maximum-up", "Raise maximum", Menu::view, character(U')'), [](Viewer& v) { move_end(v, BarEnd::bright, 1); }},
-    {"minimum-down", "Lower minimum", Menu::view, character(U'{'), [](Viewer& v) { move_end(v, BarEnd::dark, -1); }},
-    {"minimum-up", "Raise minimum", Menu::view, character(U'}'), [](Viewer& v) { move_end(v, BarEnd::dark, 1); }},
+    unless(symmetric, {"minimum-down", "Lower minimum", Menu::view, character(U'{'),
+                       [](Viewer& v) { move_end(v, BarEnd::dark, -1); }}),
+    unless(symmetric, {"minimum-up", "Raise minimum", Menu::view, character(U'}'),
+                       [](Viewer& v) { move_end(v, BarEnd::dark, 1); }}),
     {"reset-range", "Reset colour range", Menu::view, character(U'0'),
      [](Viewer& v) { v.state().range = v.default_ends(), v.state().difference_max = ViewState().difference_max; },
      [](const Viewer& v) { return v.state().range == v.default_ends(); }},

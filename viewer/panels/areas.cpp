@@ -63,7 +63,7 @@ bool act_in_map(Viewer& v, const Shortcut& s) {
 
 bool act_in_bar(Viewer& v, const Shortcut& s) {
     if (const Steps steps = steps_of(s); steps.down != 0)
-        move_end(v, s.shift ? BarEnd::dark : BarEnd::bright, -steps.down);
+        perform(v, action_named(std::string(s.shift ? "minimum" : "maximum") + (steps.down > 0 ? "-down" : "-up")));
     else if (s.key == Key::enter)
         action_named("reset-range").run(v);
     else

@@ -53,6 +53,8 @@ void drag_ends(const Ui& ui, const Box& bar) {
     ImGui::InvisibleButton("ends", {bar.wide + ui.px(8), bar.high + ui.px(12)});
     const ImGuiIO& io = ImGui::GetIO();
     double& max_value = ui.state.difference_max;
+    if (ImGui::IsItemHovered() || ImGui::IsItemActive())
+        ImGui::SetTooltip("range: ±%.4g\nDouble-click: reset", std::max(max_value, min_difference_end));
     if (ImGui::IsItemHovered() && io.MouseWheel != 0) max_value *= std::pow(0.85, static_cast<double>(io.MouseWheel));
     if (ImGui::IsItemActive() && io.MouseDelta.y != 0)
         max_value *= std::pow(100.0, -static_cast<double>(io.MouseDelta.y / bar.high));
@@ -93,6 +95,10 @@ void draw_difference_bar(const Ui& ui, const Box& box) {
     if (box.high < ui.px(40)) return;
     // at the place of the bar of weights
     const Box bar{box.x + (box.wide > ui.px(2 * bar_histogram) ? ui.px(bar_histogram) : 0), box.y, ui.px(14), box.high};
+    const float line = ui.fonts.small.size, title = box.y - 2.2f * line, beside = bar.right() + ui.px(5);
+    put(small(ui), box.x, title, ui.palette.faint, "B − A");
+    explain_number(ui, {box.x, title, box.wide, line}, "B − A");
+    explain_number(ui, {beside, box.y - line, box.right() - beside, box.high + 2 * line}, "B − A");
     drag_ends(ui, bar);
     const auto steps = static_cast<int>(bar.high);
     for (int i = 0; i < steps; ++i) {

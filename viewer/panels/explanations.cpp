@@ -18,7 +18,8 @@ constexpr auto explanations = std::to_array<Explanation>({
     {"p", "The attention weight: the share of the query's attention that this key gets. A row sums to 1."},
     {"p in A", "The attention weight of this cell in the first run."},
     {"p in B", "The attention weight of this cell in the second run."},
-    {"B − A", "How much more attention the second run pays to this key."},
+    {"B − A", "How much more attention the second run pays to a key."},
+    {"p without key 0", "The weight among the other keys: without the first token the row sums to 1 again."},
     {"shown", "The value that the map shows: the weight with the modifiers of the heading."},
     {"observed / expected", "The weight divided by the head's mean at the same distance: 1 is usual."},
     {"expected", "The head's mean weight at this distance, over the pairs of a query and a key so far apart."},
@@ -49,7 +50,14 @@ constexpr auto explanations = std::to_array<Explanation>({
     {"mean over rows",
      "Each number is the mean over the rows of this head's map. The line below it is its place between "
      "the smallest and the largest of all heads."},
-    // ---- the map and the menu bar
+    // ---- the map, the time and the menu bar
+    {"weight",
+     "What the colours of the map are: the share of a query's attention that a key gets, with the modifiers of the "
+     "heading."},
+    {"× expected", "What the colours of the map are: the weight divided by the head's mean at the same distance."},
+    {"Time",
+     "Tokens that are shown, of those that the model has read or generated. Drag the ticks to go back: those of "
+     "generated tokens are taller."},
     {"scale",
      "How weights become colours. On a √ scale small weights can be told apart. Pooling (sum or max) is how "
      "weights are put together where a cell covers several."},
@@ -60,11 +68,28 @@ constexpr auto explanations = std::to_array<Explanation>({
     {"tok/s", "Tokens per second that the model generates."},
 });
 
+/// "p" of "shown: p in A".
+std::string_view without_run(std::string_view name) {
+    constexpr std::string_view shown = "shown: ";
+    if (name.starts_with(shown)) name.remove_prefix(shown.size());
+    for (const std::string_view run : {" in A", " in B"})
+        if (name.ends_with(run)) name.remove_suffix(run.size());
+    return name;
+}
+
+/// Whether it is a weight with modifiers, or several of them: "p / row's maximum", "sum of 4 × 4".
+bool is_shown_value(std::string_view name) {
+    return std::ranges::any_of(std::array<std::string_view, 4>{"p ", "p·", "sum of ", "max of "},
+                               [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
 }  // namespace
 
 std::string_view explanation_of(std::string_view name) {
-    const auto found = std::ranges::find(explanations, name, &Explanation::first);
-    return found == explanations.end() ? std::string_view() : found->second;
+    for (const std::string_view one : {name, without_run(name)})
+        if (const auto found = std::ranges::find(explanations, one, &Explanation::first); found != explanations.end())
+            return found->second;
+    return is_shown_value(without_run(name)) ? explanation_of("shown") : std::string_view();
 }
 
 std::string glossary() {

@@ -8,7 +8,7 @@
 
 namespace vantage::view {
 
-/// Of a number as a panel names it, "entropy"; empty for names that explain themselves.
+/// Of a number as a panel names it, "entropy", "shown: p·‖v‖ in A"; empty for names that explain themselves.
 std::string_view explanation_of(std::string_view name);
 /// All of them, a line each, for the help.
 std::string glossary();

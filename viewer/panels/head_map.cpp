@@ -133,7 +133,7 @@ void draw_legend(const Ui& ui, const Box& panel, const Legend& legend) {
     put_right(face, bar.right(), y, ui.palette.faint, legend.high);
     put_middle(face, bar.x + bar.wide / 2, y, ui.palette.ink, legend.name);
     put(face, left, caption, ui.palette.faint, fitted(face, legend.meaning, wide));
-    if (!ui.state.mini_maps) explain_number(ui, {left, y, wide, panel.bottom() - y}, legend.name);
+    explain_number(ui, {left, y, wide, panel.bottom() - y}, legend.name.substr(0, legend.name.find(',')));
 }
 
 }  // namespace

@@ -83,9 +83,10 @@ void draw_class(const Ui& ui, const Box& chip, float right, float weight, bool q
     fill(chip, packed(colour), ui.px(3));
     put_middle(small(ui), chip.x + chip.wide / 2, chip.y + (chip.high - ui.fonts.small.size) / 2, ink_on(colour),
                label_of(ui.focus.row_labels, 0));
-    const std::string text = "[CLS] token" + (std::isnan(weight) ? "" : ": " + weight_text(weight, 4));
+    const std::string text = "[CLS] token" + (std::isnan(weight) ? "" : ": " + value_text(weight, ui.state.modifiers));
     put(small(ui), chip.right() + ui.px(8), chip.y + (chip.high - ui.fonts.small.size) / 2, ui.palette.faint,
         fitted(small(ui), text, right - chip.right() - ui.px(8)));
+    explain_number(ui, {chip.right(), chip.y, right - chip.right(), chip.high}, "[CLS]");
     if (query) mark(ui, chip, bright_accent);
     handle(ui, chip, 0);
 }

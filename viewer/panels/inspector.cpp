@@ -18,15 +18,14 @@ namespace {
 class Lines {
 public:
     Lines(const Ui& ui, const Box& box, float y) : ui_(ui), box_(box), y_(y) {}
-    /// Its tooltip explains the name, or `explained`.
-    void line(std::string_view name, std::string_view value, bool strong = false, std::string_view explained = {}) {
+    /// Its tooltip explains the name.
+    void line(std::string_view name, std::string_view value, bool strong = false) {
         const float right = box_.right() - ui_.px(12);
         const float end = put(regular(ui_), box_.x + ui_.px(12), y_, ui_.palette.faint, name);
         const Face face = strong ? bold(ui_) : regular(ui_);
         put_right(face, right, y_, strong ? ui_.palette.strong : ui_.palette.ink,
                   fitted(face, value, right - end - ui_.px(10)));
-        explain_number(ui_, {box_.x, y_, box_.wide, ui_.fonts.regular.size + ui_.px(6)},
-                       explained.empty() ? name : explained);
+        explain_number(ui_, {box_.x, y_, box_.wide, ui_.fonts.regular.size + ui_.px(6)}, name);
         y_ += ui_.fonts.regular.size + ui_.px(6);
     }
     void bar(std::string_view name, float value, float share, ImU32 colour) {
@@ -37,6 +36,7 @@ public:
             fitted(regular(ui_), name, wide - ui_.px(12)));
         put_right(regular(ui_), right, y_ + ui_.px(2), ui_.palette.ink,
                   value < 5e-4f ? "< 0.001" : format("{:.3f}", value));
+        explain_number(ui_, {box_.x, y_, box_.wide, high}, weight_name(ui_.state.modifiers));
         y_ += high + ui_.px(3);
     }
     void rule() {
@@ -70,9 +70,9 @@ void show_both(const Ui& ui, Lines& lines, const CellReading& r) {
     const DrawnInBoth values = drawn_in_both(ui, r);
     const bool difference = ui.focus.two->shown == ShownRuns::difference, plain = !is_pooled(ui) && !shown.any();
     const std::string name = drawn_name(ui), change = change_text(values.change, shown);
-    if (difference) lines.line("shown: B − A", change, true, "B − A");
-    lines.line(name + " in A", known_text(values.a, shown), !difference, plain ? "p in A" : "shown");
-    lines.line(name + " in B", known_text(values.b, shown), !difference, plain ? "p in B" : "shown");
+    if (difference) lines.line("shown: B − A", change, true);
+    lines.line(name + " in A", known_text(values.a, shown), !difference);
+    lines.line(name + " in B", known_text(values.b, shown), !difference);
     if (!difference) lines.line("B − A", change, true);
     if (plain) return;
     const auto weight = [&](bool of_b) -> std::optional<float> {
@@ -87,10 +87,10 @@ void show_both(const Ui& ui, Lines& lines, const CellReading& r) {
 void show_one(const Ui& ui, Lines& lines, const CellReading& r) {
     const Modifiers& shown = ui.state.modifiers;
     const bool pooled = is_pooled(ui);
-    if (pooled) lines.line("shown: " + drawn_name(ui), known_text(drawn_value(ui, r), shown), true, "shown");
+    if (pooled) lines.line("shown: " + drawn_name(ui), known_text(drawn_value(ui, r), shown), true);
     if (shown.any())
         lines.line((pooled ? "" : "shown: ") + weight_name(shown),
-                   known_text(shown_weight(*ui.run.frame, shown, r.query, r.key), shown), true, "shown");
+                   known_text(shown_weight(*ui.run.frame, shown, r.query, r.key), shown), true);
     lines.line("p", value_text(r.weight, {}), !shown.any() && !pooled);
 }
 

@@ -101,9 +101,8 @@ void go_to_row(Viewer& v, std::int64_t rows) {
 void move_end(Viewer& v, BarEnd end, int steps) {
     constexpr double step = 0.05;
     if (v.runs().shown() == ShownRuns::difference) {  // symmetric
-        if (end == BarEnd::bright)
-            v.state().difference_max =
-                with_end({0, v.state().difference_max}, end, 1 + step * steps, v.state().scale).max;
+        v.state().difference_max =
+            with_end({0, v.state().difference_max}, BarEnd::bright, 1 + step * steps, v.state().scale).max;
         return;
     }
     const double from = end == BarEnd::bright ? 1 : 0;

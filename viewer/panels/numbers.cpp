@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "runtime/base/format.h"
-#include "viewer/panels/explanations.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 
@@ -21,8 +20,8 @@ void draw_number(const Ui& ui, const Box& line, HeadStatistic statistic, double 
     if (is_pointed_at(line)) {
         fill(Box{line.x - ui.px(6), line.y, line.wide + ui.px(12), line.high}, ui.palette.raised, ui.px(4));
         if (ImGui::IsMouseClicked(0)) ui.state.statistic = statistic;
-        explain(ui, explanation_of(shown_name(statistic, ui.run.live)));
     }
+    explain_number(ui, line, shown_name(statistic, ui.run.live));
     const float y = line.y + ui.px(3);
     put(regular(ui), line.x, y, chosen ? ui.palette.accent : ui.palette.faint, shown_name(statistic, ui.run.live));
     put_right(chosen ? bold(ui) : regular(ui), line.right(), y, chosen ? ui.palette.strong : ui.palette.ink,

@@ -92,7 +92,7 @@ void draw_figures(const Ui& ui, Pieces& pieces) {
     const Version& version = ui.run.version;
     const bool live = !ui.state.rows;
     pieces.text(live ? std::string(status_of(version)) : viewing_text(ui),
-                live ? activity_colour(ui, version.activity) : p.accent, {}, true);
+                live ? activity_colour(ui, version.activity) : p.accent, live ? "" : "Time", true);
     if (!ui.figures.frozen && ui.run.frame->version.tokens_per_second > 0)
         pieces.text(speed_text(ui.run.frame->version.tokens_per_second), p.ink, "tok/s");
     pieces.text(ui.figures.model, p.ink);

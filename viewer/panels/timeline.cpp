@@ -48,16 +48,19 @@ void draw_timeline(const Ui& ui) {
     const float left = box.x + ui.px(12), right = box.right() - ui.px(12);
     const ImU32 colour = ui.state.rows ? ui.palette.accent : ui.palette.strong;
     Box track{left, box.y + ui.px(36), box.wide - ui.px(24), ui.px(16)};
+    const auto count = [&](const std::string& text, float y) {
+        const float from = put_right(small(ui), right, y, ui.palette.faint, text);
+        explain_number(ui, {from, y, right - from, ui.fonts.small.size}, "Time");
+        return from;
+    };
     if (box.high < ui.px(50)) {  // one line
         track.x = put(bold(ui), left, box.y + (box.high - ui.fonts.regular.size) / 2, colour, "Time") + ui.px(14);
-        const std::string count = format("{} of {}", shown, all);
-        track.wide =
-            put_right(small(ui), right, box.y + (box.high - ui.fonts.small.size) / 2, ui.palette.faint, count) -
-            ui.px(14) - track.x;
+        const float end = count(format("{} of {}", shown, all), box.y + (box.high - ui.fonts.small.size) / 2);
+        track.wide = end - ui.px(14) - track.x;
         track.y = box.y + ui.px(7);
     } else {
         put(bold(ui), left, box.y + ui.px(9), colour, "Time");
-        put_right(small(ui), right, box.y + ui.px(11), ui.palette.faint, what);
+        count(what, box.y + ui.px(11));
     }
     scrub(ui, track, all);
     draw_ticks(ui, track, all, shown);

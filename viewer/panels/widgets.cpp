@@ -11,6 +11,10 @@ namespace {
 
 thread_local TextLog* text_log = nullptr;
 
+void note_text(std::string_view text, const Box& place) {
+    if (text_log != nullptr) text_log->texts.emplace_back(text), text_log->places.push_back(place);
+}
+
 }  // namespace
 
 TextLog::TextLog() { text_log = this; }
@@ -45,8 +49,8 @@ float width_of(const Face& face, std::string_view text) {
 }
 
 float put(const Face& face, float x, float y, ImU32 colour, std::string_view text, ImDrawList& list) {
-    if (text_log != nullptr) text_log->texts.emplace_back(text);
     const ImVec2 at{std::round(x), std::round(y)};
+    note_text(text, {at.x, at.y, width_of(face, text), face.size});
     list.AddText(face.font, face.size, at, colour, text.data(), text.data() + text.size());
     return at.x + width_of(face, text);
 }
@@ -64,11 +68,12 @@ void put_middle(const Face& face, float middle, float y, ImU32 colour, std::stri
 void put_upwards(const Face& face, float middle, float bottom, ImU32 colour, std::string_view text) {
     // The text is laid out horizontally without clipping. Its vertices are then rotated about its beginning.
     const ImVec2 from{0, 0};
+    const float left = std::round(middle - face.size / 2), low = std::round(bottom), wide = width_of(face, text);
+    note_text(text, {left, low - wide, face.size, wide});
     ImDrawList& list = window_list();
     list.PushClipRectFullScreen();
     const int first = list.VtxBuffer.Size;
     list.AddText(face.font, face.size, from, colour, text.data(), text.data() + text.size());
-    const float left = std::round(middle - face.size / 2), low = std::round(bottom);
     for (int i = first; i < list.VtxBuffer.Size; ++i) {
         const ImVec2 at = list.VtxBuffer[i].pos;
         list.VtxBuffer[i].pos = {left + at.y, low - at.x};
@@ -77,7 +82,7 @@ void put_upwards(const Face& face, float middle, float bottom, ImU32 colour, std
 }
 
 void put_wrapped(const Face& face, const Box& box, ImU32 colour, std::string_view text) {
-    if (text_log != nullptr) text_log->texts.emplace_back(text);
+    note_text(text, box);
     const ImVec4 clip{box.x, box.y, box.right(), box.bottom()};
     window_list().AddText(face.font, face.size, {std::round(box.x), std::round(box.y)}, colour, text.data(),
                           text.data() + text.size(), box.wide, &clip);
@@ -106,17 +111,16 @@ void outline(const Box& box, ImU32 colour, float thickness, float rounding, ImDr
     list.AddRect({box.x, box.y}, {box.right(), box.bottom()}, colour, rounding, 0, thickness);
 }
 
-void explain(const Ui& ui, std::string_view text) {
+void explain_number(const Ui& ui, const Box& box, std::string_view name) {
+    const std::string_view text = explanation_of(name);
     if (text.empty()) return;
+    if (text_log != nullptr) text_log->explained.push_back(box);
+    if (!is_pointed_at(box)) return;
     ImGui::BeginTooltip();
     ImGui::PushTextWrapPos(ui.px(340));
     ImGui::TextUnformatted(text.data(), text.data() + text.size());
     ImGui::PopTextWrapPos();
     ImGui::EndTooltip();
-}
-
-void explain_number(const Ui& ui, const Box& box, std::string_view name) {
-    if (is_pointed_at(box)) explain(ui, explanation_of(name));
 }
 
 float heading(const Ui& ui, const Box& box, std::string_view name, std::string_view what) {

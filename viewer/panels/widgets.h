@@ -36,12 +36,14 @@ inline const Face& small(const Ui& ui) { return ui.fonts.small; }
 inline const Face& bold(const Ui& ui) { return ui.fonts.bold; }
 inline const Face& title(const Ui& ui) { return ui.fonts.title; }
 
-/// Keeps the texts that this thread's panels draw, while it lives: a test reads them.
+/// Keeps the texts that this thread's panels draw and where, while it lives: a test reads them.
 class TextLog : NotCopied {
 public:
     TextLog();
     ~TextLog();
     std::vector<std::string> texts;
+    std::vector<Box> places;     ///< of the texts
+    std::vector<Box> explained;  ///< have a tooltip that explains a number
 };
 
 float width_of(const Face& face, std::string_view text);
@@ -68,9 +70,7 @@ std::string fitted(const Face& face, std::string_view text, float width);
 void fill(const Box& box, ImU32 colour, float rounding = 0, ImDrawList& list = window_list());
 void outline(const Box& box, ImU32 colour, float thickness = 1, float rounding = 0, ImDrawList& list = window_list());
 
-/// A wrapped tooltip.
-void explain(const Ui& ui, std::string_view text);
-/// The explanation of a number, while its box is pointed at.
+/// The explanation of a number, in a tooltip while its box is pointed at.
 void explain_number(const Ui& ui, const Box& box, std::string_view name);
 
 /// A panel's heading: its name at the left, what it shows at the right.
