@@ -305,8 +305,7 @@ TEST_CASE("heads: a packed projection comes apart into three projections", "[pro
     sheet.graph.output("k alone", linear(t, sheet.input("wk", {width, kv_heads * d}, k)));
     sheet.graph.output("v alone", linear(t, sheet.input("wv", {width, kv_heads * d}, v)));
     const auto got = sheet.run();
-    for (const std::string part : {"q", "k", "v"})
-        check_close(part.c_str(), got.at(part), got.at(part + " alone"), 1e-5, 1e-5);
+    for (const std::string part : {"q", "k", "v"}) check_close(part, got.at(part), got.at(part + " alone"), 1e-5, 1e-5);
 }
 
 TEST_CASE("heads: attention over split heads is attention with heads inside", "[properties]") {
