@@ -15,7 +15,7 @@ namespace vantage::cli {
 /// Prints a line: format() of the arguments.
 template <class... Arguments>
 void print_line(FormatText<std::type_identity_t<Arguments>...> text, const Arguments&... arguments) {
-    const std::string line = format<Arguments...>(text, arguments...) + "\n";
+    const std::string line = format(text, arguments...) + "\n";
     std::fwrite(line.data(), 1, line.size(), stdout);
 }
 

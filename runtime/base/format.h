@@ -140,12 +140,16 @@ FormatArgument format_argument(const T& value) {
 
 std::string format_arguments(std::string_view text, std::span<const FormatArgument> arguments);
 
-/// `text` with its fields replaced by the arguments. `{{` and `}}` are braces.
-template <class... Arguments>
-std::string format(FormatText<std::type_identity_t<Arguments>...> text, const Arguments&... arguments) {
-    const std::array<FormatArgument, sizeof...(Arguments)> list{format_argument(arguments)...};
-    return format_arguments(text.text(), list);
-}
+/// `text` with its fields replaced by the arguments. `{{` and `}}` are braces. An object, not a function: a call with a
+/// std::string would also find std::format, where the standard library has it, and be ambiguous.
+struct Format {
+    template <class... Arguments>
+    std::string operator()(FormatText<std::type_identity_t<Arguments>...> text, const Arguments&... arguments) const {
+        const std::array<FormatArgument, sizeof...(Arguments)> list{format_argument(arguments)...};
+        return format_arguments(text.text(), list);
+    }
+};
+inline constexpr Format format;
 
 /// "a, b, c": what `text_of_one` makes of each element, with the separator between them.
 template <class Range, class Text = std::identity>

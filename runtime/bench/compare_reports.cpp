@@ -58,9 +58,9 @@ struct ParsedReport {
         uuid = of.text("uuid");
         driver = escape_controls(of.text("driver") + " " + of.text("driver_version"));
         for (std::size_t i = 0; i < fields.list("rows").size(); ++i) {
-            const Json& row = fields.element("rows", i).json();
-            if (Figures figures = figures_of(row); !figures.empty())
-                rows.emplace_back(of_its_own(escape_controls(row_name(row))), std::move(figures));
+            const JsonFields row = fields.element("rows", i);
+            if (Figures figures = figures_of(row.json()); !figures.empty())
+                rows.emplace_back(of_its_own(escape_controls(row_name(row.json()))), std::move(figures));
         }
     }
     // Rows of one name are distinguished by their order.

@@ -40,7 +40,7 @@ bool must_require_size(const Caps& caps, const PipelineKey& key) {
 
 }  // namespace
 
-const SpirvModule& module_named(const std::string& name) {
+const SpirvModule& module_named(std::string_view name) {
     const SpirvModule* found = find_spirv(name);
     if (found == nullptr) found = find_added_spirv(name);
     if (found != nullptr) return *found;

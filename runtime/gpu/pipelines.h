@@ -7,6 +7,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/spirv.h"
@@ -18,7 +19,7 @@ namespace vantage::gpu {
 class DeviceState;
 
 /// The embedded or added module of this name. Throws unsupported if there is none.
-const SpirvModule& module_named(const std::string& name);
+const SpirvModule& module_named(std::string_view name);
 
 /// Destroyed as soon as the pipeline is made, which does not refer to it.
 struct ShaderModule : NotCopied {

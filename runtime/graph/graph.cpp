@@ -25,7 +25,7 @@ T get(const std::map<std::string, Attrs::Value>& values, const std::string& name
 template <class... Arguments>
 Error error_at(SourceLocation where, FormatText<std::type_identity_t<Arguments>...> text,
                const Arguments&... arguments) {
-    return Error(ErrorKind::usage, text_of(where) + format<Arguments...>(text, arguments...), where);
+    return Error(ErrorKind::usage, text_of(where) + format(text, arguments...), where);
 }
 
 }  // namespace

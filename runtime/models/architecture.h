@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/json.h"
@@ -44,7 +45,7 @@ extern const Architecture bart, t5, transformer;
 extern const Architecture llama, mistral, mixtral, qwen2, qwen3, gemma2, gpt_oss;
 std::span<const Architecture* const> all_architectures();
 /// Throws bad_file with the list of supported names if there is none of this name.
-const Architecture& architecture_named(const std::string& name, const std::string& file);
+const Architecture& architecture_named(std::string_view name, std::string_view file);
 
 /// Calls ArchitectureDetails::positions, which the model must have.
 std::vector<std::int32_t> token_positions(const ModelConfig& config, std::span<const std::int32_t> tokens);

@@ -14,13 +14,13 @@ std::span<const Architecture* const> all_architectures() {
     return list;
 }
 
-const Architecture& architecture_named(const std::string& name, const std::string& file) {
+const Architecture& architecture_named(std::string_view name, std::string_view file) {
     std::string known;
     for (const Architecture* one : all_architectures()) {
         if (name == one->name) return *one;
         known += (known.empty() ? "" : one == all_architectures().back() ? " and " : ", ") + std::string(one->name);
     }
-    throw bad_file_error(file + ": the architecture is " + in_quotes(name) + ", but supported are " + known);
+    throw bad_file_error("{}: the architecture is {}, but supported are {}", file, in_quotes(std::string(name)), known);
 }
 
 Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types) {

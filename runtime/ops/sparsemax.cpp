@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <span>
 
 #include "runtime/ops/checks.h"
 #include "shaders/params/sparsemax.h"
@@ -29,7 +30,8 @@ std::vector<TensorType> infer(const OpCall& call) {
 
 // The threshold of a row without NaN: that of the largest k whose k-th largest element is above the threshold of the k
 // largest. Infinite for a row of only -inf, NaN with +inf.
-double threshold_of(std::vector<double> row) {
+double threshold_of(std::span<const double> numbers) {
+    std::vector<double> row(numbers.begin(), numbers.end());
     std::ranges::sort(row, std::greater{});
     if (row.empty() || row[0] == -infinity) return infinity;
     if (row[0] == infinity) return std::nan("");

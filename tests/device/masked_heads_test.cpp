@@ -118,9 +118,8 @@ TEST_CASE("heads of an encoder–decoder are silenced by whose they are", "[head
     const Model model = Model::load(test_device(), folder);
     const std::vector<HeadId> heads{{0, 1, AttentionKind::encoder}, {1, 0}, {1, 3, AttentionKind::cross}};
     const std::vector<std::int32_t> read{5, 9, 70, 9, 33}, written{2, 8, 9};
-    const auto session_of = [&](const Model& of, std::optional<std::vector<HeadId>> masked_heads) {
-        Session session(
-            of, {.context = 8, .precision = Precision::f32, .inspect = true, .masked_heads = std::move(masked_heads)});
+    const auto session_of = [&](const Model& of, const std::optional<std::vector<HeadId>>& masked_heads) {
+        Session session(of, {.context = 8, .precision = Precision::f32, .inspect = true, .masked_heads = masked_heads});
         session.set_source(read);
         session.rewind(0);
         session.append(written);

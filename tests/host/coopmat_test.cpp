@@ -33,7 +33,7 @@ std::vector<Caps> devices() {
             matrix_units(halves(8, 8, 8), {8, 8, 8}, 32768)};       // lavapipe
 }
 
-const Kernel& kernel_of(const OpDef& op, const std::string& name) {
+const Kernel& kernel_of(const OpDef& op, std::string_view name) {
     return *std::find_if(op.kernels.begin(), op.kernels.end(),
                          [&](const Kernel& kernel) { return kernel.name == name; });
 }

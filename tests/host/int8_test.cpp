@@ -27,7 +27,7 @@ OpCall product(std::int64_t m, std::int64_t n, std::int64_t k, DType weights, bo
 
 std::string chosen(const OpCall& call, const Caps& caps) { return choose_kernel(call, caps)->name; }
 
-const Kernel& kernel_of(const OpCall& call, const std::string& name) {
+const Kernel& kernel_of(const OpCall& call, std::string_view name) {
     for (const Kernel& kernel : call.op->kernels)
         if (name == kernel.name) return kernel;
     FAIL("matmul has no kernel " << name);

@@ -38,7 +38,7 @@ VkResult list(std::span<const Element> all, std::uint32_t* count, Element* to) {
         return VK_SUCCESS;
     }
     *count = std::min(*count, there);
-    std::copy_n(all.begin(), *count, to);
+    for (std::uint32_t i = 0; i < *count; ++i) to[i] = all[i];
     return *count < there ? VK_INCOMPLETE : VK_SUCCESS;
 }
 

@@ -25,7 +25,7 @@ struct Problem {
 [[noreturn]] void fail(const std::string& what);
 template <class... Arguments>
 [[noreturn]] void fail(FormatText<std::type_identity_t<Arguments>...> text, const Arguments&... arguments) {
-    fail(format<Arguments...>(text, arguments...));
+    fail(format(text, arguments...));
 }
 /// Throws unsupported: a part of Jinja that Vantage does not support.
 [[noreturn]] void not_supported(const std::string& what);
