@@ -164,13 +164,13 @@ ReportFormat report_format(const std::string& word) {
                                                           {"csv", ReportFormat::csv},
                                                           {"json", ReportFormat::json},
                                                           {"jsonl", ReportFormat::jsonl}};
-    for (const auto& [name, format] : known)
-        if (word == name) return format;
+    for (const auto& [name, as] : known)
+        if (word == name) return as;
     throw usage_error("-o " + in_quotes(word) + ": expected md, csv, json or jsonl");
 }
 
-std::string report_text(const Report& report, ReportFormat format) {
-    switch (format) {
+std::string report_text(const Report& report, ReportFormat as) {
+    switch (as) {
         case ReportFormat::csv: return csv_text(report);
         case ReportFormat::json: return json_text(report);
         case ReportFormat::jsonl: return json_lines(report);
@@ -179,8 +179,8 @@ std::string report_text(const Report& report, ReportFormat format) {
     return report_table(report);
 }
 
-void write_report(const Report& report, ReportFormat format, const std::string& path) {
-    const std::string text = report_text(report, format);
+void write_report(const Report& report, ReportFormat as, const std::string& path) {
+    const std::string text = report_text(report, as);
     if (path.empty())
         std::fwrite(text.data(), 1, text.size(), stdout);
     else

@@ -90,9 +90,9 @@ enum class ReportFormat : std::uint8_t { md, csv, json, jsonl };
 /// Parses "md", "csv", "json" or "jsonl". Throws usage for other words.
 ReportFormat report_format(const std::string& word);
 
-std::string report_text(const Report& report, ReportFormat format);
+std::string report_text(const Report& report, ReportFormat as);
 /// Writes to `path`, or to stdout if it is empty. The file is replaced atomically.
-void write_report(const Report& report, ReportFormat format, const std::string& path);
+void write_report(const Report& report, ReportFormat as, const std::string& path);
 
 /// A number with four significant digits, without exponent and trailing zeros.
 std::string short_number(double value);
