@@ -77,10 +77,13 @@ void add_speed_rows(Report& report, const BenchModelOptions& o, const Model& mod
         "weights.");
     if (profiling()) report.note("With --profile every run waits for its timestamps, so it is slower.");
     Progress progress;
+    std::string energy_source;
     for (const ModelTest& test : tests) {
         progress.show(model.info().name + " " + test.name());
         const ModelTimes times = time_model(model, test, session_of(o), o.repeats);
         note_dispatches(model.device(), times.dispatches);
+        energy_source = times.energy_source;
+        const bool has_energy = !energy_source.empty();
         report.row()
             .set("model", model.info().name)
             .set("weights", model.info().weight_types)
@@ -92,10 +95,15 @@ void add_speed_rows(Report& report, const BenchModelOptions& o, const Model& mod
             .set("t_per_cpu_s", times.tokens / times.cpu_seconds, ShowIn::data_only)
             .set("host_us", test.prompt ? Cell() : Cell(1e6 * times.host_seconds))
             .set("peak_mib", static_cast<double>(times.peak_bytes) / 0x1p20)
+            .set("j_per_token", has_energy ? Cell(times.joules / times.tokens) : Cell(),
+                 has_energy ? ShowIn::everywhere : ShowIn::data_only)
             .set("compile_s", times.compile_seconds, ShowIn::data_only)
             .set("parameters", model.info().parameters, ShowIn::data_only)
             .set("weight_bytes", model.info().weight_bytes, ShowIn::data_only);
     }
+    if (!energy_source.empty())
+        report.note("j_per_token: joules per token of the whole device, other programs included, from " +
+                    energy_source + ".");
 }
 
 void run(const BenchModelOptions& o) {

@@ -47,6 +47,7 @@ void print(const DeviceListing& device) {
     line("status", (device.chosen ? "chosen: " : device.usable ? "not chosen: " : "not usable: ") + device.reason);
     line("type", name_of(caps.type));
     line("uuid", uuid_text(caps.uuid));
+    if (!caps.pci.empty()) line("pci", caps.pci);
     line("driver", caps.driver + (caps.driver.empty() ? "" : ", ") + caps.driver_version +
                        format(", Vulkan {}.{}.{}", version >> 22 & 0x7f, version >> 12 & 0x3ff, version & 0xfff));
     line("memory", bytes_text(caps.device_memory) + ", " + bytes_text(device.memory_available) + " available" +

@@ -84,6 +84,7 @@ void visit_fields(AnyCaps& c, Visitor visit) {
     visit("name", c.name);
     visit("driver", c.driver);
     visit("driver_version", c.driver_version);
+    visit("pci", c.pci);
     visit("vendor_id", c.vendor_id);
     visit("device_id", c.device_id);
     visit("driver_id", c.driver_id);

@@ -6,6 +6,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
+#include "runtime/bench/energy.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/measure/measure.h"
 #include "runtime/models/config.h"
@@ -108,8 +109,11 @@ ModelTimes time_model(const Model& model, const ModelTest& test, SessionOptions 
     times.tokens = static_cast<double>(test.tokens * test.sequences);
     const SessionStats before = timed.batch().stats();
     const std::clock_t cpu = std::clock();
+    EnergyMeter energy(model.device().caps());
     for (int i = 0; i < repeats; ++i) times.seconds.push_back(timed.run());
     times.cpu_seconds = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC / repeats;
+    times.joules = energy.joules() / repeats;
+    times.energy_source = energy.source();
     const SessionStats& after = timed.batch().stats();
     times.host_seconds =
         (after.host_seconds - before.host_seconds) /

@@ -27,6 +27,8 @@ struct ModelTimes {
     double host_seconds = 0;      ///< per generated token of all sequences: host time without waiting
     /// CPU time of the process per repeat, all threads. Other load on the machine changes it little.
     double cpu_seconds = 0;
+    double joules = 0;                       ///< per repeat; NaN where energy_source is empty (EnergyMeter)
+    std::string energy_source;               ///< as EnergyMeter::source
     std::vector<DispatchTiming> dispatches;  ///< with SessionOptions::profile
     /// Maximum device memory: weights, states, caches, intermediates, staging.
     std::uint64_t peak_bytes = 0;

@@ -30,7 +30,8 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical, bool windows) {
     const auto has = [&](const char* name) { return std::ranges::count(found, name) > 0; };
     if (windows && has(VK_KHR_SWAPCHAIN_EXTENSION_NAME)) extensions_.push_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
     for (const char* name : {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
-                             VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME, "VK_KHR_portability_subset"}) {
+                             VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME, "VK_KHR_portability_subset",
+                             VK_EXT_PCI_BUS_INFO_EXTENSION_NAME}) {
         if (has(name)) extensions_.push_back(name);
     }
     auto core = vk_struct<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);

@@ -88,6 +88,15 @@ void read_limits(VkPhysicalDevice physical, const VkPhysicalDeviceProperties& co
     caps.integer_dot_accelerated = dot.integerDotProduct4x8BitPackedSignedAccelerated == VK_TRUE;
 }
 
+void read_pci(VkPhysicalDevice physical, Caps& caps) {
+    auto pci = vk_struct<VkPhysicalDevicePCIBusInfoPropertiesEXT>(
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT);
+    auto properties = vk_struct<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
+    gpu::chain(properties, pci);
+    vkGetPhysicalDeviceProperties2(physical, &properties);
+    caps.pci = format("{:04x}:{:02x}:{:02x}.{:x}", pci.pciDomain, pci.pciBus, pci.pciDevice, pci.pciFunction);
+}
+
 void read_memory(VkPhysicalDevice physical, Caps& caps) {
     VkPhysicalDeviceMemoryProperties memory{};
     vkGetPhysicalDeviceMemoryProperties(physical, &memory);
@@ -199,6 +208,7 @@ Caps read_caps(VkPhysicalDevice physical) {
     if (core.apiVersion < VK_API_VERSION_1_3) return caps;
     DeviceFeatures features(physical);
     read_features(features, caps);
+    if (features.has_extension(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME)) read_pci(physical, caps);
     if (features.has_extension(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) read_matrices(physical, caps);
     caps.cooperative_matrix2 = features.has_extension(gpu::matrix2_extension);
     return caps;
