@@ -25,7 +25,7 @@ namespace {
 
 struct TuneCommand {
     std::string shape, precision = "f16", save;
-    std::int64_t context = 1024;
+    std::optional<std::int64_t> context;
     double seconds = 600;
     bool quick = false, show = false, forget = false, json = false;
 };
@@ -156,8 +156,10 @@ TuneReport report_of(const Device& device, const Subject& subject, const TuneCom
 
 void tune(const TuneCommand& o, const Device& device) {
     const Subject subject = subject_of(o, device);
-    if (o.context < 1) throw usage_error("tune: --ctx is {}; expected at least 1", o.context);
-    const std::int64_t context = std::min(o.context, subject.config.context);
+    const std::int64_t maximum = subject.config.context;
+    const std::int64_t context = o.context.value_or(std::min<std::int64_t>(1024, maximum));
+    if (context < 1 || context > maximum)
+        throw usage_error("tune: --ctx is {}; {} supports 1 to {}", context, subject.name, maximum);
     TuneReport report = report_of(device, subject, o, context);
     if (!o.save.empty())  // adds nothing: fails before the measurement if the file is not usable
         add_to_tuning_file(o.save, {TunedDevice::of(device.caps()).of_its_kind(), {}});
@@ -202,8 +204,8 @@ void add_tune(CLI::App& app) {
     add_option(command, "--shape", o->shape,
                "Tune for this shape instead of a model: gpt2-small, llama-1b, llama-8b or bert-base", "NAME")
         ->excludes("--model");
-    add_setting(command, "-c,--ctx,--context", o->context,
-                "Tokens in the key-value cache during the measurement; at most the model's maximum");
+    add_option(command, "-c,--ctx,--context", o->context,
+               "Tokens in the key-value cache during the measurement. Default: 1024, or the model's maximum", "N");
     add_precision_option(command, o->precision);
     add_setting(command, "--seconds", o->seconds, "Time limit in seconds: no call is started later")->check(above_zero);
     command.add_flag("--quick", o->quick, "Measure only single tokens and the largest chunk, with fewer samples");

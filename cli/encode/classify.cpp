@@ -11,6 +11,7 @@
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/terminal.h"
 #include "runtime/models/config.h"
+#include "runtime/session/encode_text.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage::cli {
@@ -109,8 +110,8 @@ std::vector<Question> about_images(const ClassifyOptions& o, Session& session) {
 std::vector<Question> about_text(ClassifyOptions& o, Session& session) {
     const Model& model = session.model();
     if (o.prompt == "-") o.prompt = read_stdin();
-    const Tokenizer::Encoding text =
-        o.pair.empty() ? model.tokenizer().encode(o.prompt, true) : model.tokenizer().encode_pair(o.prompt, o.pair);
+    const Tokenizer::Encoding text = o.pair.empty() ? encode_for(session.context(), model, o.prompt)
+                                                    : encode_pair_for(session.context(), model, o.prompt, o.pair);
     if (text.ids.empty()) throw usage_error("classify: the text has no tokens");
     session.append(text.ids, config_of(model).token_types > 1 ? text.type_ids : std::vector<std::int32_t>());
     session.run();

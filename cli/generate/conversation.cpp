@@ -6,6 +6,7 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/base/utf8.h"
 #include "runtime/models/config.h"
+#include "runtime/session/encode_text.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage::cli {
@@ -37,7 +38,8 @@ void Conversation::reset() { messages_ = system_; }
 
 std::vector<std::int32_t> Conversation::tokens() {
     const Session& session = generator_.session();
-    std::vector<std::int32_t> ids = session.model().tokenizer().encode(written(format_, messages_, true), false).ids;
+    std::vector<std::int32_t> ids =
+        encode_for(session.context(), session.model(), written(format_, messages_, true), false).ids;
     if (std::ssize(ids) >= session.context())
         throw usage_error("the conversation has {} tokens, but the context has {}; start again with /reset{}",
                           ids.size(), session.context(),

@@ -6,6 +6,7 @@
 #include "runtime/base/at.h"
 #include "runtime/base/log.h"
 #include "runtime/models/config.h"
+#include "runtime/session/encode_text.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage::cli {
@@ -17,7 +18,7 @@ std::vector<std::vector<std::int32_t>> ids_of(const Model& model, const std::vec
     const std::int64_t max_tokens = context > 0 ? context : model.info().context;
     std::vector<std::vector<std::int32_t>> all;
     for (const std::string& prompt : prompts) {
-        all.push_back(model.tokenizer().encode(prompt, true).ids);
+        all.push_back(encode_for(max_tokens, model, prompt).ids);
         if (const std::int64_t count = std::ssize(all.back()); count == 0 || count > max_tokens)
             throw usage_error("run: prompt {} of {} has {} tokens; expected 1 to {}", all.size(), prompts.size(), count,
                               max_tokens);

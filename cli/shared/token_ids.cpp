@@ -19,19 +19,25 @@ std::int32_t read_id(std::string_view word, const std::string& source, const cha
                       describe(Json(repair_utf8(word))), what);
 }
 
+std::string_view without_blanks(std::string_view text) {
+    constexpr std::string_view blanks = " \t\r\n";
+    const std::size_t first = std::min(text.find_first_not_of(blanks), text.size());
+    return text.substr(first, text.find_last_not_of(blanks) + 1 - first);
+}
+
 }  // namespace
 
 std::vector<std::int32_t> read_ids(std::string_view text, const std::string& source, const char* what) {
-    constexpr std::string_view separators = ", \t\r\n";
-    const std::size_t first = text.find_first_not_of(separators), last = text.find_last_not_of(separators);
-    if (first == std::string_view::npos) return {};
-    text = text.substr(first, last - first + 1);
-    if (text.starts_with('[') && text.ends_with(']') && text.size() > 1) text = text.substr(1, text.size() - 2);
+    text = without_blanks(text);
+    if (text.starts_with('[') && text.ends_with(']') && text.size() > 1)
+        text = without_blanks(text.substr(1, text.size() - 2));
     std::vector<std::int32_t> ids;
-    for (std::size_t at = text.find_first_not_of(separators); at != std::string_view::npos;) {
-        const std::size_t end = std::min(text.find_first_of(separators, at), text.size());
-        ids.push_back(read_id(text.substr(at, end - at), source, what));
-        at = text.find_first_not_of(separators, end);
+    for (bool more = !text.empty(); more;) {
+        const std::size_t end = std::min(text.find_first_of(", \t\r\n"), text.size());
+        ids.push_back(read_id(text.substr(0, end), source, what));  // refuses what is empty
+        text = without_blanks(text.substr(end));
+        more = !text.empty();
+        if (text.starts_with(',')) text = without_blanks(text.substr(1));
     }
     return ids;
 }

@@ -3,6 +3,7 @@
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
+#include "runtime/session/encode_text.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/session_core.h"
 #include "runtime/session/text_stream.h"
@@ -36,7 +37,7 @@ struct Generator::State {
 
     void begin(const std::string& prompt) {
         session.restart(sampling);
-        begin(session.model().tokenizer().encode(prompt, true).ids);
+        begin(encode_for(session.context(), session.model(), prompt).ids);
     }
 
     void begin(std::span<const std::int32_t> ids) {

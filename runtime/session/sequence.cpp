@@ -5,6 +5,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
+#include "runtime/session/encode_text.h"
 #include "runtime/session/session_core.h"
 #include "vantage/session.h"
 
@@ -58,8 +59,8 @@ void Sequence::append(std::span<const std::int32_t> ids, std::span<const std::in
 
 void Sequence::append(std::string_view text) {
     const auto core = use();
-    const Tokenizer::Encoding encoded = core->model.tokenizer().encode(text, core->sequences[index_].tokens.empty());
-    core->append(index_, encoded.ids, {});
+    const bool first = core->sequences[index_].tokens.empty();
+    core->append(index_, encode_for(core->context, core->model, text, first).ids, {});
 }
 
 std::string Sequence::text() const {

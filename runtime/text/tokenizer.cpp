@@ -150,8 +150,9 @@ Tokenizer Tokenizer::load(const std::string& path) {
 }
 
 Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
-    const Json tree = parse_json(json, name);
-    return Tokenizer(std::make_shared<const text::TokenizerState>(JsonFields(tree, name)));
+    const std::string shown = escape_controls(name);  // in messages
+    const Json tree = parse_json(json, shown);
+    return Tokenizer(std::make_shared<const text::TokenizerState>(JsonFields(tree, shown)));
 }
 
 Tokenizer::Encoding Tokenizer::encode(std::string_view utf8, bool add_special) const {

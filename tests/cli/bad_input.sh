@@ -101,6 +101,11 @@ ends 2 "-1" "$program" inspect -m "$folder" --ids=-1
 ends 2 "prompt" "$program" run -m "$folder" -p "" -n 2
 ends 2 "tokens do not fit the context of 3"*"make the context larger" "$program" run -m "$folder" -p "The quick brown fox jumps over the lazy dog" -c 3
 ends 2 "tokens do not fit the context of 96" "$program" run -m "$folder" -p "$(printf 'fox %.0s' {1..200})"
+ends 2 "the text has 40000 bytes, which cannot fit the context of 96"*"shorten it" "$program" run -m "$folder" -p - < <(head -c 40000 /dev/zero | tr '\\0' x)
+ends 2 "the text has 40000 bytes" "$program" inspect -m "$folder" -p - < <(head -c 40000 /dev/zero | tr '\\0' x)
+ends 1 "not UTF-8: byte 3 is 0xE9" "$program" --strict run -m "$folder" -p $'caf\xe9'
+ends 2 '"" is not a token id' "$program" inspect -m "$folder" --ids 1,,2
+ends 2 '"" is not a token id' "$program" inspect -m "$folder" --ids 1,2,
 ends 2 "97 tokens"*"allows 96" "$program" run -m "$folder" -p "The" -c 97
 ends 2 "do not fit the context of 96" "$program" explain -m "$folder" --tokens 96
 ends 2 "temperature" "$program" run -m "$folder" -p "The" --temp -1

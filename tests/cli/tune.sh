@@ -5,6 +5,7 @@
 
 model=$models/gpt2
 ends 2 "there is no shape" tune --shape nonsense
+ends 2 "--ctx is 300; gpt2 supports 1 to" tune -m "$model" --context 300
 gives "0 calls measured on this machine" tune --show
 gives "there is no tuning table" tune --forget
 gives "calls measured" tune -m "$model" --quick --context 16

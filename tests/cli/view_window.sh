@@ -46,4 +46,13 @@ wait "$job" || code=$?
 check "a window that recovered ends with 130 (got $code: $(<err))" test $code = 130
 check "a line says why the device was opened again" test "$(grep -c "recovering: .*VK_ERROR_DEVICE_LOST" err)" = 1
 for delay in 0.2 2; do interrupted $delay "$program" view -n 4000 -q; done
+# the X server goes away: one line, and not Xlib's
+begin "$program" view -n 4000 -v
+until_true grep -q " model: " err
+sleep 1
+kill $server
+code=0
+wait "$job" || code=$?
+check "without its X server a window ends with 1 (got $code: $(<err))" test $code = 1
+check "a line says that the X server ended: $(<err)" test "$(grep -c "error: the X server ended" err)" = 1
 exit $((failures > 0))

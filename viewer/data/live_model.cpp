@@ -1,4 +1,5 @@
 #include "viewer/data/live_model.h"
+#include "runtime/session/encode_text.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/session_access.h"
 
@@ -222,7 +223,7 @@ Activity LiveModel::State::activity() const {
 
 std::vector<std::int32_t> LiveModel::State::ids_of(const LivePrompt& prompt) const {
     if (config().is_vision() || !prompt.ids.empty() || prompt.text.empty()) return prompt.ids;
-    return model().tokenizer().encode(prompt.text, true).ids;
+    return encode_for(model().info().context, model(), prompt.text).ids;
 }
 
 // A version without rows is published first, so that no viewer takes rows of the previous text for rows of this one.

@@ -23,6 +23,7 @@
 #include "viewer/panels/viewer.h"
 #include "viewer/window/keys.h"
 #include "viewer/window/swapchain.h"
+#include "viewer/window/x11_errors.h"
 
 namespace vantage::view {
 namespace {
@@ -83,6 +84,7 @@ WindowSystem::WindowSystem() {
         throw unsupported_error(
             "no window can be opened ({}): is there a display? Without one: vantage view --headless --png FILE",
             glfw_message());
+    end_plainly_at_x11_errors();
     if (glfwVulkanSupported() != GLFW_TRUE) {
         glfwTerminate();
         throw Error(ErrorKind::no_device,
