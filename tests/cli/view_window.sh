@@ -23,7 +23,7 @@ if ! command -v Xvfb >/dev/null; then
 fi
 Xvfb -displayfd 9 -screen 0 1280x800x24 -nolisten tcp 9>number 2>/dev/null &
 server=$!
-at_exit() { kill $server; chmod -R u+w "$scratch"; rm -rf "$scratch"; }
+at_exit() { kill $server 2>/dev/null; chmod -R u+w "$scratch"; rm -rf "$scratch"; }
 job=$server
 until_true test -s number
 display=$(<number)
