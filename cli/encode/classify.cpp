@@ -1,6 +1,8 @@
-// vantage classify: labels of a text or of images, or predictions of masked tokens, by an encoder.
+// vantage classify: labels of a text, of its tokens or of images, answers to a question, or predictions of masked tokens,
+// by an encoder.
 #include <CLI/CLI.hpp>
 
+#include "cli/encode/token_answers.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
@@ -21,7 +23,7 @@ namespace {
 struct ClassifyOptions {
     std::string prompt, pair, precision = "f16", masked;
     std::vector<std::string> images;
-    std::size_t top = 5;
+    std::size_t top = 5, max_answer = 15;
     bool json = false;
 };
 
@@ -107,15 +109,34 @@ std::vector<Question> about_images(const ClassifyOptions& o, Session& session) {
     return all;
 }
 
-std::vector<Question> about_text(ClassifyOptions& o, Session& session) {
-    const Model& model = session.model();
+Tokenizer::Encoding text_of(ClassifyOptions& o, const Model& model) {
     if (o.prompt == "-") o.prompt = read_stdin();
-    const Tokenizer::Encoding text = o.pair.empty() ? encode_for(session.context(), model, o.prompt)
-                                                    : encode_pair_for(session.context(), model, o.prompt, o.pair);
+    const std::int64_t context = model.info().context;
+    Tokenizer::Encoding text =
+        o.pair.empty() ? encode_for(context, model, o.prompt) : encode_pair_for(context, model, o.prompt, o.pair);
     if (text.ids.empty()) throw usage_error("classify: the text has no tokens");
-    session.append(text.ids, config_of(model).token_types > 1 ? text.type_ids : std::vector<std::int32_t>());
+    return text;
+}
+
+void about_text(const ClassifyOptions& o, const Tokenizer::Encoding& text, Session& session) {
+    const ModelConfig& config = config_of(session.model());
+    session.append(text.ids, config.token_types > 1 ? text.type_ids : std::vector<std::int32_t>());
     session.run();
-    return questions(session, o.top);
+    if (config.head == Head::token_classification)
+        print_entities(session, text, o.prompt, o.json);
+    else if (config.head == Head::question_answering)
+        print_answers(session, text, o.pair, {.top = o.top, .max_tokens = o.max_answer, .json = o.json});
+    else
+        print(questions(session, o.top), session.model(), o.json);
+}
+
+void check_pair(const ClassifyOptions& o, const Model& model) {
+    const Head head = config_of(model).head;
+    if (head == Head::question_answering && o.pair.empty())
+        throw usage_error("classify: {} answers questions about a text; give -p QUESTION and --pair TEXT",
+                          model.info().name);
+    if (head == Head::token_classification && !o.pair.empty())
+        throw usage_error("classify: {} labels the tokens of one text; leave out --pair", model.info().name);
 }
 
 void run(ClassifyOptions& o) {
@@ -123,14 +144,22 @@ void run(ClassifyOptions& o) {
     const ModelConfig& config = config_of(model);
     if (config.kind != ModelKind::encoder || config.head == Head::none)
         throw usage_error(
-            "classify: {} ({}) has no classification head; use a model for sequence classification, image "
-            "classification or masked tokens",
+            "classify: {} ({}) has no classification head; use a model for sequence, token or image classification, "
+            "question answering or masked tokens",
             model.info().name, model.info().architecture);
     require_image("classify", model, !o.images.empty());
-    Session session(
-        model,
-        {.precision = precision_named(o.precision), .profile = profiling(), .masked_heads = masked_heads(o.masked)});
-    print(o.images.empty() ? about_text(o, session) : about_images(o, session), model, o.json);
+    check_pair(o, model);
+    SessionOptions options{
+        .precision = precision_named(o.precision), .profile = profiling(), .masked_heads = masked_heads(o.masked)};
+    const Tokenizer::Encoding text = o.images.empty() ? text_of(o, model) : Tokenizer::Encoding();
+    // as transformers does: the question's tokens, with the first special one, see all
+    if (config.head == Head::question_answering && config.own.has("global_tokens"))
+        options.global_tokens = std::ssize(model.tokenizer().encode(o.prompt, true).ids) - 1;
+    Session session(model, options);
+    if (o.images.empty())
+        about_text(o, text, session);
+    else
+        print(about_images(o, session), model, o.json);
     note_dispatches(model.device(), session.take_timings());
 }
 
@@ -138,17 +167,24 @@ void run(ClassifyOptions& o) {
 
 void add_classify(CLI::App& app) {
     auto o = std::make_shared<ClassifyOptions>();
-    CLI::App& command =
-        add_command(app, "classify", "Label a text or images, or predict masked tokens, with an encoder",
-                    "Examples:\n"
-                    "  vantage classify -m models/distilbert-sst2 -p \"What a fine day.\"\n"
-                    "  vantage classify -m models/bert -p \"The dog chased the [MASK].\"\n"
-                    "  vantage classify -m models/vit --image cat.jpg dog.png --top 3");
+    CLI::App& command = add_command(
+        app, "classify", "Label texts, tokens or images, answer questions, or predict masked tokens",
+        "An encoder's output layer decides what it does: sequence classification labels a text or a pair, "
+        "token classification finds entities, question answering finds the parts of --pair that answer -p "
+        "(or that none does), a masked language model fills gaps, and an image classifier labels images.\n\n"
+        "Examples:\n"
+        "  vantage classify -m models/distilbert-sst2 -p \"What a fine day.\"\n"
+        "  vantage classify -m models/bert -p \"The dog chased the [MASK].\"\n"
+        "  vantage classify -m models/bert-ner -p \"Ada Lovelace lived in London.\"\n"
+        "  vantage classify -m models/bert-squad -p \"Where did Ada live?\" --pair \"Ada lived in London.\"\n"
+        "  vantage classify -m models/vit --image cat.jpg dog.png --top 3");
     add_model_option(command);
     CLI::Option* prompt = add_option(command, "-p,--prompt", o->prompt, "Input text; - reads stdin", "TEXT");
     CLI::Option* images = add_images_option(command, o->images)->excludes(prompt);
-    add_option(command, "--pair", o->pair, "Second text, for models that take pairs", "TEXT");
-    add_setting(command, "--top", o->top, "Number of labels or tokens to print")->check(above_zero);
+    add_option(command, "--pair", o->pair, "Second text, for models that take pairs: the one with the answer", "TEXT");
+    add_setting(command, "--top", o->top, "Number of labels, tokens or answers to print")->check(above_zero);
+    add_setting(command, "--max-answer", o->max_answer, "Question answering: maximum number of tokens of an answer")
+        ->check(above_zero);
     add_precision_option(command, o->precision);
     add_head_mask_option(command, o->masked);
     command.add_flag("--json", o->json, "Print one JSON object");

@@ -79,6 +79,7 @@ void build_bert(ModelBuilder& d) {
     if (c.own.flag("relation")) d.graph.output(model_names::relation, d.dense("cls.seq_relationship", pooled, 2, true));
     if (c.head == Head::classification)
         d.graph.output(model_names::logits, d.dense("classifier", pooled, std::ssize(c.labels), true));
+    d.judge_tokens(x);
     if (c.head != Head::masked_lm) return;
     const Tensor inner = activate(d.dense("cls.predictions.transform.dense", x, c.width, true), c.activation);
     const Tensor transformed = d.layer_norm("cls.predictions.transform.LayerNorm", inner);
@@ -89,7 +90,7 @@ void build_bert(ModelBuilder& d) {
 }  // namespace
 
 const Architecture bert("bert", "Bert", {"bert."}, read_bert, build_bert,
-                        {.bare = {"cls.", "classifier."},
+                        {.bare = {"cls.", "classifier.", "qa_outputs."},
                          // the first four belong to heads that a file may contain although its class does not use them
                          .ignored = {"pooler.dense.weight", "pooler.dense.bias", "cls.seq_relationship.weight",
                                      "cls.seq_relationship.bias", "embeddings.position_ids",

@@ -14,8 +14,9 @@ namespace vantage::internal {
 /// What a model is for: text that goes on, vectors and answers about a text that is there, or a text that answers
 /// another.
 enum class ModelKind : std::uint8_t { decoder, encoder, encoder_decoder };
-/// What an encoder's last layer is: none, the tokens that were masked, or one answer for all of the input.
-enum class Head : std::uint8_t { none, masked_lm, classification };
+/// What an encoder's last layer is: none, the tokens that were masked, one answer for all of the input, a label for each
+/// token, or for each token whether an answer begins or ends there.
+enum class Head : std::uint8_t { none, masked_lm, classification, token_classification, question_answering };
 
 /// What a classification's logits mean: one label of several (softmax), each label by itself (σ), or numbers as they
 /// are.
@@ -36,7 +37,7 @@ struct ModelConfig {
     std::string architecture;  ///< as config.json's model_type: "gpt2", "llama"
     ModelKind kind = ModelKind::decoder;
     Head head = Head::none;
-    std::vector<std::string> labels;  ///< of a classification, by number
+    std::vector<std::string> labels;  ///< of a classification, by number; of answers: begins, ends
     Labelling labelling = Labelling::one_of;
     std::int64_t token_types = 0;  ///< kinds of tokens (first and second text), 0 = not told apart
     std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_width = 0, inner = 0, vocab = 0;
@@ -79,6 +80,8 @@ struct ModelConfig {
     std::int64_t top_k = 0;
 
     bool operator==(const ModelConfig&) const = default;
+    /// Columns of the logits.
+    std::int64_t logit_columns() const { return labels.empty() ? vocab : std::ssize(labels); }
     /// Takes images in place of tokens.
     bool is_vision() const { return image.channels > 0; }
     /// How a layer attends: causal or not, scale, soft-cap, window. Tensors (slopes, sinks) are the builder's.

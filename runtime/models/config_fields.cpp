@@ -89,13 +89,16 @@ void read_head(const JsonFields& fields, ModelConfig& c) {
     const std::string name = class_of(fields);
     if (name.ends_with("ForMaskedLM") || name.ends_with("ForPreTraining")) {
         c.head = Head::masked_lm;
-    } else if (name.ends_with("Classification") && !name.ends_with("TokenClassification")) {
-        c.head = Head::classification;
+    } else if (name.ends_with("Classification")) {
+        c.head = name.ends_with("TokenClassification") ? Head::token_classification : Head::classification;
         read_labels(fields, c);
+    } else if (name.ends_with("ForQuestionAnswering")) {
+        c.head = Head::question_answering;
+        c.labels = {"begins", "ends"};
     } else if (!name.empty() && !name.ends_with("Model")) {
         throw bad_file_error(fields.name() + ": \"architectures\" is " + in_quotes(name) +
-                             ", but supported are …Model, …ForMaskedLM, …ForPreTraining, …ForSequenceClassification "
-                             "and …ForImageClassification");
+                             ", but supported are …Model, …ForMaskedLM, …ForPreTraining, …ForSequenceClassification, "
+                             "…ForTokenClassification, …ForQuestionAnswering and …ForImageClassification");
     }
 }
 

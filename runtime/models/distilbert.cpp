@@ -38,6 +38,7 @@ void build_distilbert(ModelBuilder& d) {
         const Tensor inner = relu(d.dense("pre_classifier", d.first_row(last), c.width, true));
         d.graph.output(model_names::logits, d.dense("classifier", inner, std::ssize(c.labels), true));
     }
+    d.judge_tokens(last);
     if (c.head != Head::masked_lm) return;
     const Tensor inner = activate(d.dense("vocab_transform", last, c.width, true), c.activation);
     const Tensor out = c.tied ? words : d.graph.weight("vocab_projector.weight", {c.vocab, c.width});
@@ -48,7 +49,7 @@ void build_distilbert(ModelBuilder& d) {
 }  // namespace
 
 const Architecture distilbert("distilbert", "DistilBert", {"distilbert."}, read_distilbert, build_distilbert,
-                              {.bare = {"vocab_", "classifier.", "pre_classifier."},
+                              {.bare = {"vocab_", "classifier.", "pre_classifier.", "qa_outputs."},
                                .ignored = {"vocab_projector.weight"}});
 
 }  // namespace vantage::internal

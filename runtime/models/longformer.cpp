@@ -49,7 +49,7 @@ void build_longformer(ModelBuilder& d) {
 }  // namespace
 
 const Architecture longformer("longformer", "Longformer", {"longformer."}, read_longformer, build_longformer,
-                              {.bare = {"lm_head.", "classifier."},
+                              {.bare = {"lm_head.", "classifier.", "qa_outputs."},
                                .ignored = roberta_ignored,
                                .optional = roberta_optional,
                                .positions = roberta_positions});

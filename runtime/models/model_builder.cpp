@@ -257,6 +257,12 @@ void ModelBuilder::finish(Tensor x, const char* norm, Tensor embedding, const ch
         [&](Tensor last) { return output(last, embedding, name, bias); });
 }
 
+void ModelBuilder::judge_tokens(Tensor x) {
+    if (config.head != Head::token_classification && config.head != Head::question_answering) return;
+    const char* name = config.head == Head::question_answering ? "qa_outputs" : "classifier";
+    graph.output(model_names::logits, dense(name, x, config.logit_columns(), true));
+}
+
 void ModelBuilder::finish_encoder(Tensor x) {
     graph.segment("head");
     graph.output(model_names::hidden(options.encoder ? config.encoder.layers : config.layers), x);

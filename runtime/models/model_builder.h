@@ -136,6 +136,9 @@ public:
     Tensor rows_at(Tensor x, std::span<const std::int64_t> positions);
     /// An encoder's last hidden state, an output. What its heads make of it comes behind.
     void finish_encoder(Tensor x);
+    /// The layer of …ForTokenClassification and …ForQuestionAnswering, an output: a row of logits for each token. Other
+    /// heads have none.
+    void judge_tokens(Tensor x);
     /// The usual output layer: the embedding when they are tied, else `name`.
     Tensor output(Tensor x, Tensor embedding, const std::string& name = "lm_head", bool bias = false);
 

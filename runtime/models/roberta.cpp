@@ -33,6 +33,7 @@ void build_roberta_with(ModelBuilder& d, const SelfAttention& attention) {
         const Tensor inner = activate(d.dense("classifier.dense", d.first_row(x), c.width, true), Activation::tanh);
         d.graph.output(model_names::logits, d.dense("classifier.out_proj", inner, std::ssize(c.labels), true));
     }
+    d.judge_tokens(x);
     if (c.head != Head::masked_lm) return;
     const Tensor transformed = d.layer_norm("lm_head.layer_norm", gelu(d.dense("lm_head.dense", x, c.width, true)));
     d.graph.output(model_names::logits, masked_logits(d, transformed, "lm_head.decoder", "lm_head.bias"));
@@ -47,7 +48,7 @@ void build_roberta(ModelBuilder& d) {
 }  // namespace
 
 const Architecture roberta("roberta", "Roberta", {"roberta."}, read_roberta_fields, build_roberta,
-                           {.bare = {"lm_head.", "classifier."},
+                           {.bare = {"lm_head.", "classifier.", "qa_outputs."},
                             .ignored = roberta_ignored,
                             .optional = roberta_optional,
                             .positions = roberta_positions});

@@ -30,7 +30,8 @@ void read_vit(const JsonFields& fields, ModelConfig& c) {
     c.qkv_bias = fields.optional_flag("qkv_bias").value_or(true);
     c.tied = false;
     read_head(fields, c);
-    if (c.head == Head::masked_lm) fields.fail("architectures", "ViTModel or ViTForImageClassification");
+    if (c.head != Head::none && c.head != Head::classification)
+        fields.fail("architectures", "ViTModel or ViTForImageClassification");
 
     ImageInput& i = c.image;
     i.channels = fields.optional_integer("num_channels", 1, 1024).value_or(3);

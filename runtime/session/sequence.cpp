@@ -110,7 +110,7 @@ Array Sequence::logits() const {
     const auto core = use();
     if (!core->is_encoder()) require_inspect(core, "logits");
     const std::vector<float>& logits = core->sequences[index_].results.logits;
-    return core->config.head == Head::classification ? row(logits) : table(logits, core->config.vocab);
+    return core->config.head == Head::classification ? row(logits) : table(logits, core->config.logit_columns());
 }
 
 Array Sequence::hidden() const {

@@ -48,8 +48,9 @@ void check_if_there(const SafeTensors& file, const std::string& name, std::span<
 }  // namespace
 
 TEST_CASE("the oracle's encoders come out as PyTorch computed them", "[models][oracle]") {
-    const std::string name = GENERATE("bert", "bert_classification", "roberta", "roberta_classification", "longformer",
-                                      "distilbert", "distilbert_classification");
+    const std::string name =
+        GENERATE("bert", "bert_classification", "roberta", "roberta_classification", "longformer", "distilbert",
+                 "distilbert_classification", "bert_tokens", "bert_answers", "roberta_answers", "distilbert_tokens");
     const Precision precision = GENERATE(Precision::f32, Precision::f16);
     INFO(name << (precision == Precision::f32 ? " in f32" : " with f16 keys"));
     const std::string folder = oracle_models + name;

@@ -161,6 +161,17 @@ MODELS = {
     "longformer": entry("LongformerForMaskedLM", 231,
                         dict(BERT, hidden_size=32, num_attention_heads=2, type_vocab_size=1, layer_norm_eps=1e-5,
                              attention_window=[8, 4]), kind="encoder"),
+    "bert_tokens": entry("BertForTokenClassification", 232,
+                         dict(BERT, hidden_size=32, num_attention_heads=2,
+                              id2label={0: "O", 1: "B-PER", 2: "I-PER", 3: "B-LOC", 4: "I-LOC"}), kind="encoder"),
+    "bert_answers": entry("BertForQuestionAnswering", 233, dict(BERT, hidden_size=32, num_attention_heads=2),
+                          kind="encoder"),
+    "roberta_answers": entry("RobertaForQuestionAnswering", 234,
+                             dict(BERT, hidden_size=32, num_attention_heads=2, type_vocab_size=1,
+                                  layer_norm_eps=1e-5), kind="encoder"),
+    "distilbert_tokens": entry("DistilBertForTokenClassification", 235,
+                               dict(vocab_size=101, dim=32, hidden_dim=64, n_layers=2, n_heads=2,
+                                    max_position_embeddings=64, num_labels=3), kind="encoder"),
 }
 
 
@@ -360,7 +371,7 @@ def encoder(model, spec, e, meta):
         given = inputs(random_ids(seed + i, 1, n, vocab=c.vocab_size))
         store(f"p{i}", given)
         out = model(**given, output_hidden_states=True, output_attentions=True)
-        e[f"p{i}.logits"], e[f"p{i}.last_hidden"] = out.logits[0], out.hidden_states[-1][0]
+        e[f"p{i}.logits"], e[f"p{i}.last_hidden"] = logits_of(out)[0], out.hidden_states[-1][0]
         e[f"p{i}.mean_pooled"] = out.hidden_states[-1][0].mean(0)
         pooled = getattr(model.base_model(**given), "pooler_output", None)
         if pooled is not None:
@@ -375,7 +386,7 @@ def encoder(model, spec, e, meta):
         padded[0, [0, 3, 4, 11]] = c.pad_token_id
         store("padded", inputs(padded))
         out = model(**inputs(padded), output_hidden_states=True)
-        e["padded.logits"], e["padded.last_hidden"] = out.logits[0], out.hidden_states[-1][0]
+        e["padded.logits"], e["padded.last_hidden"] = logits_of(out)[0], out.hidden_states[-1][0]
 
     ids = torch.full((2, LENGTHS[2]), c.pad_token_id)
     for row in (0, 1):
@@ -387,7 +398,12 @@ def encoder(model, spec, e, meta):
         single = model(**inputs(ids[row : row + 1, : LENGTHS[row + 1]]), output_hidden_states=True).hidden_states[-1]
         assert (last[row, : LENGTHS[row + 1]] - single[0]).abs().max() < 1e-4, "padding"
     e["batch.last_hidden"] = last
-    return lambda m: m(**given).logits[0]
+    return lambda m: logits_of(m(**given))[0]
+
+
+def logits_of(out):
+    """Of question answering [n, 2]: where an answer begins and ends."""
+    return torch.stack([out.start_logits, out.end_logits], -1) if "start_logits" in out else out.logits
 
 
 def dense(out, windows):
