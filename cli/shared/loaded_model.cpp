@@ -1,5 +1,7 @@
 #include "cli/shared/loaded_model.h"
 
+#include <CLI/CLI.hpp>
+
 #include "cli/shared/commands.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
