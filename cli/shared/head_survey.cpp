@@ -6,15 +6,18 @@
 #include "cli/shared/progress.h"
 #include "runtime/base/format.h"
 #include "runtime/base/json.h"
+#include "runtime/inspect/embedding_similarity.h"
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"
 #include "runtime/picture/shown_text.h"
+#include "runtime/session/token_embeddings.h"
 
 namespace vantage::cli {
 
 namespace {
 
 constexpr int max_quotation = 20;
+constexpr int max_similarity_tokens = 512;  // n² weights per head on the host
 constexpr std::size_t max_salient = 5;
 
 TokenSequence sequence_of(const Model& model, std::vector<std::int32_t> ids, const std::vector<std::string>& texts) {
@@ -66,7 +69,22 @@ HeadSurvey::HeadSurvey(Session& session, std::size_t tokens, AttentionKind kind)
         const std::vector<HeadStatistics> some = head_statistics(table.rows, table.keys, input_, heads_);
         numbers_.insert(numbers_.end(), some.begin(), some.end());
     }
+    measure_similarity();
     salient_ = salient_heads(numbers_, heads_, max_salient);
+}
+
+void HeadSurvey::measure_similarity() {
+    if (!input_.in_line() || tokens() > max_similarity_tokens) return;
+    const std::vector<float> similar =
+        cosines(token_embeddings(session_.model(), input_.keys.ids, kind_), input_.keys.ids.size());
+    Progress progress("comparing embeddings");
+    for (int layer = 0; layer < layers_; ++layer) {
+        progress.show(layer, layers_);
+        for (int head = 0; head < heads_; ++head) {
+            HeadStatistics& numbers = at(numbers_, layer * heads_ + head);
+            numbers.similarity = embedding_similarity(weights(layer, head), similar, input_, numbers.first_query);
+        }
+    }
 }
 
 std::vector<float> HeadSurvey::weights(int layer, int head) const {

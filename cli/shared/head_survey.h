@@ -51,6 +51,9 @@ public:
     Session& session() const { return session_; }
 
 private:
+    /// Of texts of at most 512 tokens.
+    void measure_similarity();
+
     Session& session_;
     AttentionKind kind_;
     int layers_, heads_;

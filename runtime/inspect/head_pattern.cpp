@@ -11,7 +11,7 @@ namespace {
 
 constexpr double half = 0.5, mostly_near = 0.6, nearly_uniform = 0.85;
 
-constexpr std::array<PatternInfo, 11> patterns{{
+constexpr std::array<PatternInfo, 12> patterns{{
     {HeadPattern::induction, "induction", "induction", "induct", "attends to what followed the same token before",
      "mass on what followed the same token before", half},
     {HeadPattern::duplicate_token, "duplicate-token", "duplicate token", "dup",
@@ -30,6 +30,8 @@ constexpr std::array<PatternInfo, 11> patterns{{
     {HeadPattern::uniform, "uniform", "uniform", "uniform", "spreads over all tokens",
      "entropy relative to a uniform row", nearly_uniform},
     {HeadPattern::local, "local", "local", "local", "attends to nearby tokens", "mass within 3 tokens", mostly_near},
+    {HeadPattern::semantic, "semantic", "semantic", "sem", "attends to tokens with similar embeddings",
+     "correlation with the similarity of embeddings", half},
     {HeadPattern::mixed, "mixed", "mixed", "mixed", "none of these", "no rule holds", 0},
 }};
 
@@ -60,7 +62,8 @@ HeadPattern pattern_of(const HeadStatistics& head) {
     for (const auto& [kind, share] : {std::pair{HeadPattern::separator, head.separators},
                                       {HeadPattern::broadcast, max_received},
                                       {HeadPattern::uniform, head.relative_entropy},
-                                      {HeadPattern::local, head.near}})
+                                      {HeadPattern::local, head.near},
+                                      {HeadPattern::semantic, head.similarity}})
         if (share >= info_of(kind).minimum) return {kind, share};  // NaN (not defined) fails every rule
     return pattern;
 }

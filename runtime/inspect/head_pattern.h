@@ -18,7 +18,8 @@ namespace vantage::internal {
 ///      half of all queries see it.
 ///   4. uniform: the entropy is 0.85 of that of a uniform row.
 ///   5. local: 0.6 of the attention is within 3 tokens.
-///   6. mixed: none of these.
+///   6. semantic: the weights have a correlation of 0.5 with the similarity of the embeddings.
+///   7. mixed: none of these.
 struct HeadPattern {
     enum Kind : std::uint8_t {
         induction,
@@ -31,10 +32,12 @@ struct HeadPattern {
         broadcast,
         uniform,
         local,
+        semantic,
         mixed
     };
     Kind kind = mixed;
-    /// Value of the statistic that decided: a mass, or for `uniform` the relative entropy. 0 for `mixed`.
+    /// Value of the statistic that decided: a mass, for `uniform` the relative entropy, for `semantic` a correlation. 0
+    /// for `mixed`.
     double share = 0;
 
     /// "previous-token": the id, in JSON, CSV and tables.

@@ -81,12 +81,26 @@ void find_distances(HeadStatistics& result, const HeadView& view, bool image) {
     for (double* sum : {&result.near, &result.distance}) *sum /= counted;
 }
 
+/// The Gaussian with the mean and the second moment of the distances. Of a row with a sink, what is on keys counts.
+void fit_gaussian(HeadStatistics& result, const HeadView& view) {
+    double squared = 0;
+    for (int query = result.first_query; query < result.tokens; ++query) {
+        const double total = std::max(view.row(query, ROW_TOTAL), 1e-30);
+        result.offset += view.row(query, ROW_OFFSET) / total;
+        squared += view.row(query, ROW_SQUARED) / total;
+    }
+    const int counted = std::max(1, result.tokens - result.first_query);
+    result.offset /= counted;
+    const double variance = squared / counted - result.offset * result.offset;
+    result.sigma = std::isnan(variance) ? not_defined : std::sqrt(std::max(variance, 0.0));
+}
+
 /// Sets to NaN what this attention kind or this text does not define.
 void drop_undefined(HeadStatistics& result, const HeadTexts& texts, bool repeats) {
     const auto drop = [](std::initializer_list<double*> numbers) {
         for (double* number : numbers) *number = not_defined;
     };
-    if (!texts.in_line()) drop({&result.previous, &result.next, &result.previous_score});
+    if (!texts.in_line()) drop({&result.previous, &result.next, &result.previous_score, &result.offset, &result.sigma});
     if (texts.queries) drop({&result.self, &result.distance, &result.near});
     if (texts.keys.separators.empty()) drop({&result.separators});
     if (!repeats || !texts.in_line()) drop({&result.duplicate_score, &result.induction_score});
@@ -155,6 +169,7 @@ HeadStatistics numbers_of(const HeadView& view, const std::vector<bool>& repeats
         *sum /= std::max(1, s.tokens - s.first_query);
     for (double* sum : {&s.induction, &s.duplicate}) *sum /= std::max(1, s.repeats);
     find_distances(s, view, image);
+    fit_gaussian(s, view);
     find_outstanding(s, view);
     find_received(s, view);
     return s;

@@ -17,8 +17,8 @@ struct Read {
 
 /// Means over queries. In a decoder they start at `first_query`, because a query with two or three visible keys looks
 /// sharp whatever the head does. Encoders and cross-attention use all queries. Masses are shares of a row's weight, 0
-/// to 1. Statistics that are not defined are NaN: positional ones in cross-attention, previous and next in images,
-/// scores of repetitions in a text without repetitions, and the mass on separators if these are unknown.
+/// to 1. Statistics that are not defined are NaN: positional ones in cross-attention; previous, next, offset and sigma
+/// in images; scores of repetitions in a text without repetitions; and the mass on separators if these are unknown.
 struct HeadStatistics {
     int tokens = 0, first_query = 0;  ///< queries
     double entropy = 0;               ///< −Σ p ln p, in nats
@@ -27,6 +27,12 @@ struct HeadStatistics {
     double largest = 0;               ///< the row's largest weight
     /// Σ p |i − j|, in tokens. For an image, in patches: Σ p ‖pos_i − pos_j‖ / Σ p, where i and j are patches.
     double distance = 0;
+    /// The Gaussian with the same moments, A_ij ∝ exp(−(j − i − offset)² / 2 sigma²): offset = mean of Σ p (j − i),
+    /// sigma² = mean of Σ p (j − i − offset)². These are the parameters of maximum likelihood.
+    double offset = 0, sigma = 0;
+    /// Correlation of the weights with the similarity of the tokens' embeddings, −1 to 1: embedding_similarity.h. NaN
+    /// where it was not measured.
+    double similarity = std::nan("");
     double first = 0, previous = 0, self = 0, next = 0;  ///< mass on token 0, i − 1, i, i + 1
     double near = 0;                                     ///< mass within 3 tokens (or patches)
     double separators = 0;                               ///< mass on separators

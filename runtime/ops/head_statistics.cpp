@@ -109,6 +109,8 @@ void add_to_sums(double* sums, const Text& text, std::int64_t i, std::int64_t j,
     sums[ROW_VISIBLE] += 1;
     sums[ROW_ENTROPY] -= p == 0 ? 0 : p * std::log(p);
     sums[ROW_DISTANCE] += p * distance.value_or(0);
+    sums[ROW_SQUARED] += p * distance.value_or(0) * distance.value_or(0);
+    if (in_line) sums[ROW_OFFSET] -= p * static_cast<double>(back);
     for (const auto& [number, counts] : {std::pair{ROW_NEAR, distance && *distance <= NEAR_KEYS},
                                          {ROW_SELF, distance && *distance == 0},
                                          {ROW_PREVIOUS, in_line && back == 1},

@@ -16,7 +16,7 @@ constexpr int chart_width = 1240, min_panel = 44, max_panel = 168, bars_height =
 constexpr TextStyle panel_note{11, style::ink, TextWeight::regular};
 
 /// Distinct in hue and similar in lightness on the dark background (Okabe & Ito 2008, lightened). By id of the pattern.
-constexpr std::array<std::pair<const char*, Rgb>, 11> pattern_colours{{{"induction", {255, 176, 59}},
+constexpr std::array<std::pair<const char*, Rgb>, 12> pattern_colours{{{"induction", {255, 176, 59}},
                                                                        {"duplicate-token", {240, 228, 120}},
                                                                        {"previous-token", {86, 180, 233}},
                                                                        {"next-token", {120, 150, 255}},
@@ -25,6 +25,7 @@ constexpr std::array<std::pair<const char*, Rgb>, 11> pattern_colours{{{"inducti
                                                                        {"attention-sink", {213, 94, 94}},
                                                                        {"separator", {200, 140, 90}},
                                                                        {"broadcast", {226, 130, 190}},
+                                                                       {"semantic", {160, 215, 80}},
                                                                        {"uniform", {142, 149, 168}},
                                                                        {"mixed", {96, 103, 122}}}};
 

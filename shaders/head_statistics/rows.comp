@@ -53,7 +53,11 @@ void take(uint row, uint key, float weight) {
     add(ROW_TOTAL, weight);
     add(ROW_VISIBLE, 1.0);
     add(ROW_ENTROPY, weight < negligible ? 0.0 : -weight * log(weight));
-    if (distance < NOWHERE) add(ROW_DISTANCE, weight * distance);
+    if (distance < NOWHERE) {
+        add(ROW_DISTANCE, weight * distance);
+        add(ROW_SQUARED, weight * distance * distance);
+    }
+    if (in_line()) add(ROW_OFFSET, weight * (float(key) - float(row)));
     if (distance <= float(NEAR_KEYS)) add(ROW_NEAR, weight);
     if (distance == 0.0) add(ROW_SELF, weight);
     if (key == 0u) add(ROW_FIRST, weight);

@@ -24,7 +24,7 @@ VANTAGE_CONSTANTS(HeadStatisticsConstants, ATTENTION_RULE_CONSTANTS, HEAD_STATIS
 // There are three cases. One text: query i is token i. Another text (`apart`, cross attention): the tokens of the
 // queries follow those of the keys. An image: token 0 is the class token, which has no position, then the patches row
 // by row; distances are between the centres of patches. Numbers that a case does not define are 0: for an image
-// PREVIOUS, NEXT and DUPLICATE to COPIED, for another text every number by position. A row that sees no key is 0
+// PREVIOUS, NEXT and DUPLICATE to OFFSET, for another text every number by position. A row that sees no key is 0
 // throughout, its largest weights (0, -1). NaN stays: a row with a score that is NaN has NaN sums, and none of its
 // weights is the largest.
 //
@@ -43,14 +43,16 @@ VANTAGE_CONSTANTS(HeadStatisticsConstants, ATTENTION_RULE_CONSTANTS, HEAD_STATIS
 #define ROW_INDUCTION 11  // … on keys up to the query whose token before is the query's
 #define ROW_REPEATED 12   // as DUPLICATE, of keys further back than 2: neither self, nor previous, nor what they copy
 #define ROW_COPIED 13     // as INDUCTION, of keys further back than 1
-#define ROW_SUMS 14
+#define ROW_OFFSET 14     // of weight times key - query, signed
+#define ROW_SQUARED 15    // of weight times squared distance
+#define ROW_SUMS 16
 // … then weights, each followed by its key, -1 for none: the largest, the largest that COPIED counts, and for a word
 // the largest on other words that are far: not key 0, the query or its neighbours (for another text: not key 0).
-#define ROW_LARGEST 14
-#define ROW_COPY 16
-#define ROW_LINKS 18
+#define ROW_LARGEST 16
+#define ROW_COPY 18
+#define ROW_LINKS 20
 #define ROW_LINK_COUNT 4
-#define ROW_NUMBERS 26
+#define ROW_NUMBERS 28
 // The numbers of each key of a head: weights received and queries that see it; the same for queries for which it is
 // far.
 #define KEY_RECEIVED 0

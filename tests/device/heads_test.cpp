@@ -50,12 +50,14 @@ struct Scene {
 std::vector<std::pair<int, double>> row_of(std::span<const float> p, std::size_t i, const Scene& scene) {
     const std::span<const std::int32_t> ids = scene.ids;
     const bool in_line = scene.kind != AttentionKind::cross && scene.columns == 0;
-    double total = 0, entropy = 0, distance = 0, same = 0, follows = 0, largest = 0;
+    double total = 0, entropy = 0, distance = 0, offset = 0, squared = 0, same = 0, follows = 0, largest = 0;
     for (std::size_t j = 0; j < p.size(); ++j) {
         const auto weight = static_cast<double>(p[j]);
         total += weight;
         entropy -= weight > 0 ? weight * std::log(weight) : 0;
         distance += weight * scene.apart(i, j);
+        squared += weight * scene.apart(i, j) * scene.apart(i, j);
+        if (in_line) offset += weight * (static_cast<double>(j) - static_cast<double>(i));
         if (in_line && j < i && ids[j] == ids[i]) same += weight;
         if (in_line && j > 0 && j <= i && ids[j - 1] == ids[i]) follows += weight;
         largest = std::max(largest, weight);
@@ -64,6 +66,8 @@ std::vector<std::pair<int, double>> row_of(std::span<const float> p, std::size_t
     return {{ROW_TOTAL, total},
             {ROW_ENTROPY, entropy},
             {ROW_DISTANCE, distance},
+            {ROW_OFFSET, offset},
+            {ROW_SQUARED, squared},
             {ROW_DUPLICATE, same},
             {ROW_INDUCTION, follows},
             {ROW_LARGEST, largest},
@@ -86,8 +90,10 @@ void check_table(const HeadTable& table, std::span<const float> weights, std::si
             const float* row = &table.rows[(i * heads + head) * ROW_NUMBERS];
             for (const auto& [number, want] : row_of(p, i, scene)) {
                 INFO("head " << head << " row " << i << " number " << number);
-                CHECK(static_cast<double>(row[number]) ==
-                      Approx(want).epsilon(1e-5).margin(number == ROW_DISTANCE ? 10 * allowed : allowed));
+                const double farthest = number == ROW_DISTANCE || number == ROW_OFFSET ? 10
+                                        : number == ROW_SQUARED                        ? 100
+                                                                                       : 1;
+                CHECK(static_cast<double>(row[number]) == Approx(want).epsilon(1e-5).margin(farthest * allowed));
             }
             CHECK(p[static_cast<std::size_t>(row[ROW_LARGEST + 1])] == Approx(row[ROW_LARGEST]).margin(allowed));
             for (std::size_t j = 0; j < keys; ++j) received[j] += static_cast<double>(p[j]);

@@ -318,6 +318,18 @@ TEST_CASE("the mean distance in an image is that of the weights between patches"
     HeadSums text;
     text.add(row, {});
     CHECK(text.numbers()[HeadStatistic::distance] == 0.5);
+    CHECK(std::isnan(sums.numbers()[HeadStatistic::sigma]));
+}
+
+TEST_CASE("the width in the window is that of the moments of all rows", "[view]") {
+    HeadSums sums;
+    std::vector<float> row(ROW_NUMBERS, 0.0f);
+    for (const float distance : {1.0f, 3.0f}) {  // each row on one key; a sink takes half of the second
+        const float total = distance > 2 ? 0.5f : 1.0f;
+        row[ROW_TOTAL] = total, row[ROW_OFFSET] = -distance * total, row[ROW_SQUARED] = distance * distance * total;
+        sums.add(row, {.has_sink = true});
+    }
+    CHECK(sums.numbers()[HeadStatistic::sigma] == 1);
 }
 
 TEST_CASE("rows that came one by one are those of one run, and cells made meanwhile are not stale", "[view]") {

@@ -335,6 +335,37 @@ TEST_CASE("links of punctuation and word pieces do not stand out") {
     CHECK(of(text, [](int q, int k) { return one_link(q, k, 9, 4, 0.9); }).standing_out == Approx(0.9));
 }
 
+TEST_CASE("a Gaussian around an offset is fitted with its width") {
+    const TokenSequence text = different_tokens(80);
+    const auto gaussian = [&](double offset, double sigma) {
+        return of_weights(
+                   [&] {  // both sides, so that nothing is cut off but at the ends of the text
+                       std::vector<float> p(80 * 80);
+                       for (int i = 0; i < 80; ++i) {
+                           double sum = 0;
+                           const auto weight = [&](int j) {
+                               return std::exp(-std::pow(j - i - offset, 2) / (2 * sigma * sigma));
+                           };
+                           for (int j = 0; j < 80; ++j) sum += weight(j);
+                           for (int j = 0; j < 80; ++j) at(p, i * 80 + j) = static_cast<float>(weight(j) / sum);
+                       }
+                       return p;
+                   }(),
+                   text, false)
+            .front();
+    };
+    CHECK(gaussian(0, 2).sigma == Approx(2).epsilon(0.03));
+    CHECK(gaussian(0, 2).offset == Approx(0).margin(0.01));
+    CHECK(gaussian(-3, 1).sigma == Approx(1).epsilon(0.2));  // the first rows have no key so far back
+    CHECK(gaussian(-3, 1).offset == Approx(-3).epsilon(0.05));
+    // moments by hand: half on the token before, half on the one three before that
+    const HeadStatistics two =
+        of(text, [](int q, int k) { return q < 4 ? itself(q, k) : one_if(k == q - 1 || k == q - 4); });
+    const double rows = 77, offset = -2.5 * 76 / rows, squared = 8.5 * 76 / rows;  // row 3 attends to itself
+    CHECK(two.offset == Approx(offset));
+    CHECK(two.sigma == Approx(std::sqrt(squared - offset * offset)));
+}
+
 TEST_CASE("no head tells anything in a text without far keys") {
     const std::vector<HeadStatistics> heads{of(different_tokens(3), uniform), of(different_tokens(3), itself)};
     CHECK_FALSE(most_salient_head(heads, 2));

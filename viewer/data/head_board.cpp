@@ -60,7 +60,12 @@ void HeadSums::add(std::span<const float> row, const RowKind& kind) {
     const double placed = kind.image ? std::max(number(ROW_TOTAL) - number(ROW_FIRST), 1e-30) : 1;
     if (!kind.apart && !class_token) take(HeadStatistic::distance, number(ROW_DISTANCE) / placed);
     if (!kind.apart) take(HeadStatistic::self, number(ROW_SELF));
-    if (!kind.apart && !kind.image) take(HeadStatistic::previous, number(ROW_PREVIOUS));
+    if (!kind.apart && !kind.image) {
+        take(HeadStatistic::previous, number(ROW_PREVIOUS));
+        const double total = std::max(number(ROW_TOTAL), 1e-30);
+        take(HeadStatistic::sigma, number(ROW_SQUARED) / total);  // numbers() makes the width of it
+        offset_ += number(ROW_OFFSET) / total;
+    }
     if (!kind.repeats) return;
     take(HeadStatistic::induction, number(ROW_COPIED));
     take(HeadStatistic::duplicate, number(ROW_REPEATED));
@@ -70,6 +75,10 @@ HeadMeans HeadSums::numbers() const {
     HeadMeans now = numbers_;
     for (std::size_t i = 0; i < now.mean.size(); ++i)
         now.mean[i] = counts_[i] > 0 ? sums_[i] / static_cast<double>(counts_[i]) : not_defined;
+    if (const auto count = static_cast<double>(at(counts_, HeadStatistic::sigma)); count > 0) {
+        const double offset = offset_ / count, variance = at(now.mean, HeadStatistic::sigma) - offset * offset;
+        at(now.mean, HeadStatistic::sigma) = std::isnan(variance) ? variance : std::sqrt(std::max(variance, 0.0));
+    }
     return now;
 }
 

@@ -34,6 +34,7 @@ private:
     HeadMeans numbers_;
     std::array<double, head_statistic_count> sums_{};
     std::array<std::int64_t, head_statistic_count> counts_{};
+    double offset_ = 0;  ///< sum of the rows' mean offsets
     std::vector<OffRow> off_rows_;
 };
 

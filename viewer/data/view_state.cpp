@@ -39,6 +39,7 @@ const Word<HeadStatistic> statistic_words[] = {{HeadStatistic::entropy, "entropy
                                                {HeadStatistic::induction, info_of(HeadPattern::induction).id},
                                                {HeadStatistic::duplicate, info_of(HeadPattern::duplicate_token).id},
                                                {HeadStatistic::distance, "distance"},
+                                               {HeadStatistic::sigma, "sigma"},
                                                {HeadStatistic::difference, "difference"},
                                                {HeadStatistic::first, "first"},
                                                {HeadStatistic::previous, "previous"},
@@ -373,6 +374,7 @@ const char* name_of(HeadStatistic statistic) {
                                   info_of(HeadPattern::induction).name,
                                   info_of(HeadPattern::duplicate_token).name,
                                   "mean distance (tokens)",
+                                  "fitted width σ (tokens)",
                                   "difference of A and B"};
     return at(names, statistic);
 }

@@ -32,9 +32,10 @@ enum class HeadStatistic : std::uint8_t {
     induction,
     duplicate,
     distance,
+    sigma,      ///< fitted width (HeadStatistics::sigma)
     difference  ///< of two runs: half the sum of |p_B − p_A| over the keys (HeadDistances)
 };
-inline constexpr int head_statistic_count = 10;
+inline constexpr int head_statistic_count = 11;
 enum class HeadOrder : std::uint8_t { index, value };
 /// What is shown of two runs: both side by side, one of them, or the difference B − A.
 enum class ShownRuns : std::uint8_t { both, a, b, difference };

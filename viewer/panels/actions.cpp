@@ -234,6 +234,7 @@ const std::array action_table = std::to_array<Action>({
     colour_heads<HeadStatistic::induction>("colour-induct"),
     colour_heads<HeadStatistic::duplicate>("colour-dup"),
     colour_heads<HeadStatistic::distance>("colour-dist"),
+    colour_heads<HeadStatistic::sigma>("colour-sigma"),
     unless(one_run, colour_heads<HeadStatistic::difference>("colour-diff")),
 
     {"fit", "Fit", Menu::map, character(U'f'), [](Viewer& v) { v.state().part.reset(); },

@@ -44,6 +44,8 @@ constexpr auto explanations = std::to_array<Explanation>({
      "The weight on earlier occurrences of the query's own token. Mean over the queries that repeat one."},
     {"mean distance (tokens)", "How far back the head looks: the mean distance from query to key, by weight."},
     {"mean distance (patches)", "How far the head looks: the mean distance from patch to patch, by weight."},
+    {"fitted width σ (tokens)",
+     "How wide the head looks: the width of the Gaussian around one distance that fits its weights best."},
     {"difference of A and B",
      "Half the sum of |p in B − p in A| over the keys: 0 if both runs attend alike, 1 if to "
      "other tokens altogether."},
