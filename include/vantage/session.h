@@ -84,6 +84,8 @@ struct HeadRow {
     float induction = 0;   ///< weight on keys up to the query whose previous token is the query's
     float repeated = 0;    ///< as duplicate, of keys more than 2 back
     float copied = 0;      ///< as induction, of keys more than 1 back
+    float offset = 0;      ///< sum of weight times key - query
+    float squared = 0;     ///< sum of weight times squared distance
     WeightOfKey largest;   ///< the largest weight
     WeightOfKey copy;      ///< the largest of those that `copied` sums
     /// Of a token marked word_mark: the largest weights on other words that are neither key 0 nor adjacent.
@@ -98,7 +100,7 @@ struct HeadKey {
 };
 
 /// Attention of all heads of a layer, summarized by query and by key. The vectors are the device's result, row-major:
-/// rows [queries, heads, 26] and keys [4, heads, keys]; `row` and `key` name the numbers.
+/// rows [queries, heads, 28] and keys [4, heads, keys]; `row` and `key` name the numbers.
 struct HeadTable {
     std::vector<float> rows, keys;
     std::int64_t heads = 0;
@@ -111,6 +113,13 @@ struct HeadTable {
 struct TokenProbability {
     std::int32_t id = 0;
     double probability = 0;
+};
+
+/// What is added to the output of a head at one position, before the output projection.
+struct HeadShift {
+    HeadId head;
+    std::int64_t position = 0;
+    std::vector<float> values = {};  ///< one for each feature of the head's output; empty: nothing is added
 };
 
 struct SessionOptions {
@@ -151,6 +160,10 @@ struct SessionOptions {
     /// Heads whose output is multiplied by 0. Throws usage for a head that the model does not have. Where there is a
     /// list, even an empty one, mask_heads can change it.
     std::optional<std::vector<HeadId>> masked_heads = {};
+    /// Where there is one, even one without values, shift_head can change it. Throws usage for a head or a position
+    /// that is not there, another number of values and values that are not finite, unsupported for heads of the
+    /// encoder of an encoder–decoder.
+    std::optional<HeadShift> head_shift = {};
     /// A new or empty folder, which gets the node whose result is not finite if that ends a run (Divergence::dump).
     std::string dump = {};
     /// How tokens are drawn; `restart` without an argument keeps it.
@@ -214,8 +227,8 @@ public:
     const std::vector<std::int32_t>& source_tokens() const;
     /// Tokens that have run: their keys and values are in the cache.
     std::int64_t processed() const;
-    /// Increases whenever results are forgotten: by restart, rewind, mask_heads, by an encoder's next run, and in a
-    /// stable session by tokens that are appended to generated tokens or to a partial chunk.
+    /// Increases whenever results are forgotten: by restart, rewind, mask_heads, shift_head, by an encoder's next run,
+    /// and in a stable session by tokens that are appended to generated tokens or to a partial chunk.
     std::uint64_t forgotten() const;
     /// Tokens that fit.
     std::int64_t context() const;
@@ -307,6 +320,9 @@ public:
     /// its text where its own heads change. Throws usage for heads that are not there, and without
     /// SessionOptions::masked_heads.
     void mask_heads(std::span<const HeadId> heads);
+    /// Adds these values instead of those before. Results from the earlier of the two positions on are forgotten (an
+    /// encoder's all): `run` runs these tokens again. Throws as SessionOptions::head_shift, and usage without it.
+    void shift_head(const HeadShift& shift);
 
     /// Exact attention weights of all heads of a layer after a run, [heads, queries, keys]; masked ones are 0. Where
     /// the layer was not recorded the sequence is replayed once, with a warning; the replay and its memory are kept for

@@ -23,6 +23,7 @@ std::string visible_keys(std::int64_t window) { return "visible_keys." + std::to
 std::string recorded_queries(std::int64_t layer, AttentionKind kind) { return of_layer("watch.q.", layer, kind); }
 std::string recorded_lse(std::int64_t layer, AttentionKind kind) { return of_layer("watch.lse.", layer, kind); }
 std::string head_mask(std::int64_t layer, AttentionKind kind) { return of_layer("head_mask.", layer, kind); }
+std::string head_shift(std::int64_t layer, AttentionKind kind) { return of_layer("head_shift.", layer, kind); }
 std::string router(std::int64_t layer) { return "router." + std::to_string(layer); }
 std::string hidden(std::int64_t index) { return "hidden." + std::to_string(index); }
 }  // namespace model_names
@@ -71,7 +72,8 @@ Tensor ModelBuilder::positions(Tensor table, std::int64_t offset) {
 }
 
 Tensor ModelBuilder::by_token(const char* name, Tensor table) {
-    const Tensor numbers = graph.state(name, {options.sequences, options.context}, DType::i32, true);
+    Tensor& numbers = integers_[name];
+    if (!numbers) numbers = graph.state(name, {options.sequences, options.context}, DType::i32, true);
     return embedding(numbers, table, {}, {.rows = options.sequences * options.rows, .step = step});
 }
 
@@ -186,12 +188,16 @@ Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, At
         q = replaced(q, first.q);
     }
     record_attention(layer, own(), q, seen.lse);
-    return masked(layer, own(), graph.reshape(seen.o, {q.shape()[0], q.shape()[1] * v.shape()[2]}));
+    return changed(layer, own(), graph.reshape(seen.o, {q.shape()[0], q.shape()[1] * v.shape()[2]}));
 }
 
-Tensor ModelBuilder::masked(std::int64_t layer, AttentionKind kind, Tensor heads) {
-    if (!options.head_mask) return heads;
-    return heads * graph.state(model_names::head_mask(layer, kind), {heads.shape()[-1]}, DType::f32, true);
+Tensor ModelBuilder::changed(std::int64_t layer, AttentionKind kind, Tensor heads) {
+    const std::int64_t features = heads.shape()[-1];
+    if (options.head_mask)
+        heads = heads * graph.state(model_names::head_mask(layer, kind), {features}, DType::f32, true);
+    if (!options.head_shift || options.encoder) return heads;
+    return heads + by_token(model_names::shifted_rows,
+                            graph.state(model_names::head_shift(layer, kind), {2, features}, DType::f32, true));
 }
 
 void ModelBuilder::write_cross_kv(std::int64_t layer, Tensor k, Tensor v) {
@@ -211,8 +217,8 @@ Tensor ModelBuilder::cross_attend(std::int64_t layer, Tensor q) {
                     offered(model_names::values(layer, AttentionKind::cross)),
                     {.scale = config.attention(layer).scale, .step = step, .kv_len = source_length_});
     record_attention(layer, AttentionKind::cross, q, result.lse);
-    return masked(layer, AttentionKind::cross,
-                  graph.reshape(result.o, {q.shape()[0], config.heads * config.head_width}));
+    return changed(layer, AttentionKind::cross,
+                   graph.reshape(result.o, {q.shape()[0], config.heads * config.head_width}));
 }
 
 bool ModelBuilder::has(const std::string& weight) const { return std::ranges::count(config.absent, weight) == 0; }

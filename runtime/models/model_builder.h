@@ -31,6 +31,8 @@ struct BuildOptions {
     bool all_logits = false;  ///< the logits of all rows are an output, instead of a drawn token
     bool hidden = false;      ///< the residual stream after each block is an output: "hidden.0" …
     bool head_mask = false;   ///< the output of every head is multiplied by a state's number: 0 silences it
+    /// A row of a state's table is added to the outputs of the heads; not in the graph of `encoder`.
+    bool head_shift = false;
     std::int64_t source_context = 0;  ///< of a decoder: rows of what its encoder offers; 0 = as many as `context`
     std::int64_t rope_context = 0;    ///< as SessionOptions has it: LongRoPE's factors are for so long a context
     std::optional<std::int64_t> global_tokens = {};  ///< as SessionOptions has it
@@ -70,6 +72,10 @@ std::string recorded_lse(std::int64_t layer, AttentionKind kind = AttentionKind:
 std::string hidden(std::int64_t index);
 /// f32 [heads Dv], 1 or 0 for each feature of a head; host-visible.
 std::string head_mask(std::int64_t layer, AttentionKind kind = AttentionKind::self);
+/// f32 [2, heads Dv]: what is added at positions where `shifted_rows`, i32 [sequences, context], is 0 and 1;
+/// host-visible.
+std::string head_shift(std::int64_t layer, AttentionKind kind = AttentionKind::self);
+inline constexpr const char* shifted_rows = "shifted_rows";
 std::string router(std::int64_t layer);
 enum : int { body = 0, head = 1 };  ///< segments: everything up to the last block; the output head and the draw
 }  // namespace model_names
@@ -159,8 +165,8 @@ private:
     AttentionResult attend_rows(Tensor q, Tensor keys, Tensor values, const AttentionOptions& how);
     /// Keeps what the tap makes a layer's weights from.
     void record_attention(std::int64_t layer, AttentionKind kind, Tensor q, Tensor lse);
-    /// The heads' outputs [n, H Dv], those of heads that the state says times 0.
-    Tensor masked(std::int64_t layer, AttentionKind kind, Tensor heads);
+    /// The heads' outputs [n, H Dv]: those of heads that a state says times 0, and with the row of another one added.
+    Tensor changed(std::int64_t layer, AttentionKind kind, Tensor heads);
     Tensor source_length_;
     std::map<std::string, Tensor> integers_;
 };

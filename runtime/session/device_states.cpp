@@ -146,6 +146,33 @@ void DeviceStates::write_head_mask(std::span<const Graph> graphs, std::span<cons
         }
 }
 
+std::int64_t DeviceStates::head_features(const Graph& graph, const HeadId& head) const {
+    const std::string name = model_names::head_shift(head.layer, head.kind);
+    const Value& value = *std::ranges::find(graph.values(), name, &Value::name);
+    return value.type.shape[1] / model_.info().heads_of(head.kind);
+}
+
+void DeviceStates::write_head_shift(const Graph& graph, const HeadShift& shift) {
+    const auto zeros = [&](const std::string& name) -> std::byte* {
+        const gpu::Buffer& all = buffer(name);
+        const Value& value = *std::ranges::find(graph.values(), name, &Value::name);
+        auto* bytes = static_cast<std::byte*>(all.mapped());
+        std::fill_n(bytes, value.type.bytes(), std::byte());
+        return bytes;
+    };
+    for (const AttentionKind kind : {AttentionKind::self, AttentionKind::cross})
+        for (std::int64_t layer = 0; layer < model_.info().layers_of(kind); ++layer) {
+            auto* table = reinterpret_cast<float*>(zeros(model_names::head_shift(layer, kind)));
+            if (shift.head.layer != layer || shift.head.kind != kind || shift.values.empty()) continue;
+            const std::int64_t width = head_features(graph, shift.head);
+            std::ranges::copy(shift.values, table + (model_.info().heads_of(kind) + shift.head.head) * width);
+        }
+    auto* rows = reinterpret_cast<std::int32_t*>(zeros(model_names::shifted_rows));
+    const Value& value = *std::ranges::find(graph.values(), model_names::shifted_rows, &Value::name);
+    for (std::int64_t sequence = 0; sequence < value.type.shape[0]; ++sequence)
+        rows[sequence * context_ + shift.position] = 1;
+}
+
 std::uint32_t DeviceStates::known_tokens(std::size_t slot) const {
     return static_cast<const volatile std::uint32_t*>(step(StepOf::own, slot))[STEP_END];
 }

@@ -55,6 +55,9 @@ public:
     void write_seen(std::size_t slot, const SequenceState& s);
     /// Writes 1 and 0 for every feature of every head.
     void write_head_mask(std::span<const Graph> graphs, std::span<const HeadId> masked);
+    /// Features of a head's output, of a graph with head_shift.
+    std::int64_t head_features(const Graph& graph, const HeadId& head) const;
+    void write_head_shift(const Graph& graph, const HeadShift& shift);
 
     // At any time:
     /// Tokens that the device knows of a sequence, drawn ones included; and one of them.

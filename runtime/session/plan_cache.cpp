@@ -30,6 +30,7 @@ Graph session_graph(const Model& model, const SessionOptions& options, std::int6
                             .all_logits = options.inspect,
                             .hidden = options.inspect,
                             .head_mask = options.masked_heads.has_value(),
+                            .head_shift = options.head_shift.has_value(),
                             .rope_context = options.rope_context,
                             .global_tokens = global.first,
                             .global_positions = global.scattered});

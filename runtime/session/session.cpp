@@ -40,6 +40,7 @@ Session& Session::operator=(Session&& other) noexcept {
 
 void Session::set_image(std::span<const float> pixels) { use()->set_image(pixels); }
 void Session::mask_heads(std::span<const HeadId> heads) { use()->mask_heads(heads); }
+void Session::shift_head(const HeadShift& shift) { use()->shift_head(shift); }
 
 void Session::recover(const std::function<Model()>& reload) {
     const SessionUse call(core_, true);

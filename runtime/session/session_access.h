@@ -1,4 +1,4 @@
-// What viewers need of a Session, and its public header does not show.
+// What viewers and commands need of a Session, and its public header does not show.
 #pragma once
 
 #include "runtime/session/session_core.h"
@@ -15,6 +15,9 @@ struct SessionAccess {
     /// life. Rows that have run are not written again before the sequence is rewound. Throws usage for a layer that is
     /// not recorded or not there.
     static TapSource tap_source(const Session& session, std::int64_t layer, AttentionKind kind = AttentionKind::self);
+    /// The values of a layer [keys, key heads, Dv], as the cache has them. Throws usage for a layer that is not there,
+    /// unsupported where global tokens read values of their own.
+    static HostTensor values(const Session& session, std::int64_t layer, AttentionKind kind = AttentionKind::self);
 };
 
 }  // namespace vantage::internal

@@ -83,6 +83,7 @@ SessionCore::SessionCore(const Model& m, const SessionOptions& o, std::int64_t c
       runs(model, options, sequences, states, plans, context) {
     for (std::size_t i = 0; i < sequences.size(); ++i) restart(i, options.sampling);
     write_head_mask();
+    write_head_shift();
     write_visible_keys();
 }
 
@@ -302,7 +303,7 @@ void SessionCore::set_image(std::span<const float> pixels) {
 void SessionCore::mask_heads(std::span<const HeadId> heads) {
     if (!options.masked_heads)
         throw usage_error("heads can be masked in a session that was made with SessionOptions::masked_heads");
-    for (const HeadId& head : heads) check_masked_head(head);
+    for (const HeadId& head : heads) check_head(head, "masked");
     runs.settle();
     for (std::size_t i = 0; i < sequences.size(); ++i) runs.changed(i);
     replay.reset();
@@ -319,6 +320,31 @@ void SessionCore::mask_heads(std::span<const HeadId> heads) {
         if (s.source.empty() || !encoder_changed) continue;
         s.source_waits = true;
         s.forget_source_results();
+    }
+}
+
+void SessionCore::shift_head(const HeadShift& shift) {
+    if (!options.head_shift)
+        throw usage_error("heads can be shifted in a session that was made with SessionOptions::head_shift");
+    check_head_shift(shift);
+    runs.settle();
+    replay.reset();
+    const HeadShift before = std::exchange(*options.head_shift, shift);
+    write_head_shift();
+    const auto first = [](const HeadShift& one) {
+        return one.values.empty() ? std::numeric_limits<std::int64_t>::max() : one.position;
+    };
+    const std::int64_t changed = std::min(first(before), first(shift));
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        SequenceState& s = sequences[i];
+        if (changed >= s.processed) continue;
+        runs.changed(i);
+        runs.forget_unfinished(i, changed);
+        if (is_encoder())
+            s.forget_results();
+        else
+            s.forget_from(changed);
+        s.ended = false;
     }
 }
 
@@ -378,21 +404,43 @@ void SessionCore::require_source() const {
                               "): it writes about a text, which set_source() gives it first");
 }
 
-void SessionCore::check_masked_head(const HeadId& head) const {
+void SessionCore::check_head(const HeadId& head, const char* what) const {
     const ModelInfo& info = model.info();
     const std::int64_t layers = info.layers_of(head.kind), heads = info.heads_of(head.kind);
     if (layers == 0)
-        throw usage_error("head " + name_of(head) + " cannot be masked: " + described(info) +
-                          " is no encoder–decoder: its heads are layer.head");
+        throw usage_error("head {} cannot be {}: {} is no encoder–decoder: its heads are layer.head", name_of(head),
+                          what, described(info));
     if (head.layer >= 0 && head.layer < layers && head.head >= 0 && head.head < heads) return;
-    throw usage_error("head {} cannot be masked: {}{} has layers 0 … {} with heads 0 … {}", name_of(head), info.name,
+    throw usage_error("head {} cannot be {}: {}{} has layers 0 … {} with heads 0 … {}", name_of(head), what, info.name,
                       head.kind == AttentionKind::encoder ? "'s encoder" : "", layers - 1, heads - 1);
 }
 
 void SessionCore::write_head_mask() {
     if (!options.masked_heads) return;
-    for (const HeadId& head : *options.masked_heads) check_masked_head(head);
+    for (const HeadId& head : *options.masked_heads) check_head(head, "masked");
     states.write_head_mask(graphs, *options.masked_heads);
+}
+
+void SessionCore::check_head_shift(const HeadShift& shift) const {
+    check_head(shift.head, "shifted");
+    if (shift.head.kind == AttentionKind::encoder)
+        throw unsupported_error("head {} cannot be shifted: it belongs to the encoder of {}", name_of(shift.head),
+                                model.info().name);
+    if (shift.position < 0 || shift.position >= context)
+        throw usage_error("a head cannot be shifted at position {}: the context has {} tokens", shift.position,
+                          context);
+    const std::int64_t wanted = states.head_features(graphs.front(), shift.head);
+    if (!shift.values.empty() && std::ssize(shift.values) != wanted)
+        throw usage_error("head {} has {} features, but {} values are to be added", name_of(shift.head), wanted,
+                          shift.values.size());
+    if (!std::ranges::all_of(shift.values, [](float value) { return std::isfinite(value); }))
+        throw usage_error("values to be added to head {} are not finite", name_of(shift.head));
+}
+
+void SessionCore::write_head_shift() {
+    if (!options.head_shift) return;
+    check_head_shift(*options.head_shift);
+    states.write_head_shift(graphs.front(), *options.head_shift);
 }
 
 }  // namespace vantage::internal

@@ -54,6 +54,7 @@ public:
     void set_source(std::size_t index, std::span<const std::int32_t> ids);
     void set_image(std::span<const float> pixels);
     void mask_heads(std::span<const HeadId> heads);
+    void shift_head(const HeadShift& shift);
     void run();
     const std::vector<std::optional<std::int32_t>>& next();
     std::vector<float> next_logits(std::size_t index);
@@ -72,9 +73,13 @@ private:
     void require_global_tokens() const;
     /// Throws usage unless all of them are there, and writes the mask of SessionOptions::masked_heads.
     void write_head_mask();
+    /// Throws usage unless it is there, and writes SessionOptions::head_shift.
+    void write_head_shift();
     /// Writes which keys each query sees, of sessions whose global tokens are not the first ones.
     void write_visible_keys();
-    void check_masked_head(const HeadId& head) const;
+    /// `what`: "masked".
+    void check_head(const HeadId& head, const char* what) const;
+    void check_head_shift(const HeadShift& shift) const;
     void check_ids(std::span<const std::int32_t> ids) const;
     void check_room(std::size_t there, std::size_t more) const;
     void require_decoder() const;
