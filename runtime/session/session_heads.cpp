@@ -6,9 +6,8 @@
 #include "runtime/base/errors.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/graph/fuse.h"
-#include "runtime/ops/attention.h"
-#include "runtime/ops/elementwise.h"
-#include "runtime/ops/matmul.h"
+#include "runtime/session/head_weights.h"
+#include "runtime/session/session_access.h"
 #include "runtime/session/session_state.h"
 #include "shaders/params/head_statistics.h"
 
@@ -40,6 +39,8 @@ HeadRow HeadTable::row(std::int64_t query, std::int64_t head) const {
             .induction = n[ROW_INDUCTION],
             .repeated = n[ROW_REPEATED],
             .copied = n[ROW_COPIED],
+            .offset = n[ROW_OFFSET],
+            .squared = n[ROW_SQUARED],
             .largest = weight(ROW_LARGEST),
             .copy = weight(ROW_COPY),
             .links = {weight(ROW_LINKS), weight(ROW_LINKS + 2), weight(ROW_LINKS + 4), weight(ROW_LINKS + 6)}};
@@ -56,36 +57,10 @@ static_assert(delimiter_mark == MARK_DELIMITER && word_mark == MARK_WORD && ROW_
 
 // W_O of a layer as rows [features of the heads, width of the model]: the matrix that the attention's output is
 // multiplied with.
-std::vector<float> Session::State::output_projection(std::int64_t layer, std::int64_t features,
-                                                     AttentionKind kind) const {
-    Graph transposed = core.graph_of(kind).copy();
-    transpose_weights(transposed);  // as the weights were loaded
-    int joined = -1;                // the heads' outputs, masked or not
-    for (const Node& node : transposed.nodes()) {
-        const auto reads_heads = [&](std::size_t operand) {
-            return transposed.storage(node.inputs[operand]) == joined;
-        };
-        if (node.op == &attention_op && transposed.value(transposed.storage(node.inputs[ops::attention::k_])).name ==
-                                            model_names::keys(layer, kind))
-            joined = node.outputs[ops::attention::o_];
-        if (node.op == &mul_op && reads_heads(ops::elementwise::a_)) joined = node.outputs[0];
-        if (node.op != &matmul_op || !reads_heads(ops::matmul::a_)) continue;
-        const int matrix_id = node.inputs[ops::matmul::b_];
-        const Value& weight = transposed.value(transposed.storage(matrix_id));
-        const TensorType type = transposed.value(matrix_id).type;
-        std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
-        gpu::download(core.states.device(), core.states.buffer(weight.name), 0, bytes);
-        const HostTensor matrix = widen(type, bytes);
-        const bool turned = node.attrs.flag("transpose_b");
-        const std::int64_t width = type.shape[turned ? 0 : 1];
-        std::vector<float> rows(static_cast<std::size_t>(features * width));
-        for (std::int64_t i = 0; i < features; ++i)
-            for (std::int64_t o = 0; o < width; ++o)
-                at(rows, i * width + o) = static_cast<float>(matrix[turned ? o * features + i : i * width + o]);
-        return rows;
-    }
-    throw unsupported_error("{}: the attention of layer {} has no output projection that is a matrix",
-                            core.model.info().name, layer);
+std::vector<float> Session::State::output_projection(std::int64_t layer, AttentionKind kind) const {
+    Graph graph = core.graph_of(kind).copy();
+    transpose_weights(graph);  // as the weights were loaded
+    return read_features(core.model, graph, internal::output_projection(graph, layer, kind));
 }
 
 namespace {
@@ -107,25 +82,34 @@ std::vector<double> gram(std::span<const float> rows, std::size_t dv) {
 
 }  // namespace
 
+// The values that the keys of a layer have so far, [keys, key heads, Dv].
+HostTensor Session::State::values(std::int64_t layer, AttentionKind kind) const {
+    check_head({.layer = layer, .kind = kind});
+    if (has_global_rows(layer))
+        throw unsupported_error(core.model.info().name +
+                                ": global tokens read values of their own, which are not told apart");
+    core.runs.settle();
+    const Value& value =
+        *std::ranges::find(core.graph_of(kind).values(), model_names::values(layer, kind), &Value::name);
+    const TensorType type{Shape{keys_of(kind), value.type.shape[1], value.type.shape[2]}, value.type.dtype};
+    std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
+    gpu::download(core.states.device(), core.states.buffer(value.name), 0, bytes);
+    return widen(type, bytes);
+}
+
+HostTensor SessionAccess::values(const Session& session, std::int64_t layer, AttentionKind kind) {
+    const auto core = session.use();
+    return session.state_->values(layer, kind);
+}
+
 Array Session::value_norms(std::int64_t layer, bool projected, AttentionKind kind) {
     const auto core = use();
     State& s = *state_;
-    s.check_head({.layer = layer, .kind = kind});
-    if (s.has_global_rows(layer))
-        throw unsupported_error(core->model.info().name +
-                                ": global tokens read values of their own, whose lengths are not told apart");
-    core->runs.settle();
-    const Value& value =
-        *std::ranges::find(core->graph_of(kind).values(), model_names::values(layer, kind), &Value::name);
-    const TensorType type{Shape{s.keys_of(kind), value.type.shape[1], value.type.shape[2]}, value.type.dtype};
-    std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
-    gpu::download(core->states.device(), core->states.buffer(value.name), 0, bytes);
-    const HostTensor v = widen(type, bytes);
+    const HostTensor v = s.values(layer, kind);
     const auto tokens = static_cast<std::size_t>(s.keys_of(kind)),
                heads = static_cast<std::size_t>(core->model.info().heads_of(kind)),
-               kv_heads = static_cast<std::size_t>(type.shape[1]), dv = static_cast<std::size_t>(type.shape[2]);
-    const std::vector<float> w =
-        projected ? s.output_projection(layer, static_cast<std::int64_t>(heads * dv), kind) : std::vector<float>();
+               kv_heads = static_cast<std::size_t>(v.type.shape[1]), dv = static_cast<std::size_t>(v.type.shape[2]);
+    const std::vector<float> w = projected ? s.output_projection(layer, kind) : std::vector<float>();
     std::vector<float> norms(tokens * heads);
     for (std::size_t head = 0; head < heads; ++head) {
         const std::vector<double> metric =

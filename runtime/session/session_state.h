@@ -35,7 +35,8 @@ struct Session::State {
     std::vector<float> weights(HeadId head, Range queries, Range keys);
     std::vector<std::int32_t> marked_tokens(TapSource& tapped, std::span<const std::int32_t> marks,
                                             AttentionKind kind) const;
-    std::vector<float> output_projection(std::int64_t layer, std::int64_t features, AttentionKind kind) const;
+    std::vector<float> output_projection(std::int64_t layer, AttentionKind kind) const;
+    HostTensor values(std::int64_t layer, AttentionKind kind) const;
     /// All that has run, once more in a session that records `layer`.
     Session& replay_recording(std::int64_t layer);
     void check_head(const HeadId& head) const;
