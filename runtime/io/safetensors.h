@@ -70,6 +70,7 @@ public:
     /// Throws bad_file if neither exists, a shard is missing, or a tensor is not in the shard that the index names.
     explicit WeightFiles(const std::string& directory);
 
+    const std::vector<std::unique_ptr<SafeTensors>>& files() const { return files_; }
     /// nullptr if there is no such tensor.
     const TensorEntry* find(std::string_view name) const;
     /// All names, sorted. Includes tensors that are in a shard but not in the index.
