@@ -44,11 +44,11 @@ std::vector<AttentionKind> attention_kinds(const Model& model) {
     return {AttentionKind::encoder, AttentionKind::self, AttentionKind::cross};
 }
 
-void require_loss(const Model& model) {
+void require_loss(const Model& model, const char* option) {
     if (config_of(model).kind == ModelKind::encoder && !predicts_label(model))
         throw usage_error(
-            "heads: --ablate measures the loss of the next token or of a label, but {} is an encoder without either",
-            model.info().name);
+            "heads: {} needs a model that predicts the next token or one label, but {} is an encoder without either",
+            option, model.info().name);
 }
 
 void require_next_token(const Model& model, const ModelInput& input) {
@@ -56,30 +56,84 @@ void require_next_token(const Model& model, const ModelInput& input) {
         throw usage_error("heads: --ablate needs at least two tokens, to predict the second");
 }
 
-Ablation ablate(const Model& model, const ModelInput& input, const SessionOptions& options) {
+std::vector<HeadId> all_heads(const Model& model) {
+    std::vector<HeadId> heads;
+    for (const AttentionKind kind : attention_kinds(model))
+        for (std::int64_t layer = 0; layer < model.info().layers_of(kind); ++layer)
+            for (std::int64_t head = 0; head < model.info().heads_of(kind); ++head)
+                heads.push_back({layer, head, kind});
+    return heads;
+}
+
+namespace {
+
+/// Inputs in a session whose heads can be masked, and the loss of each.
+class Losses {
+public:
+    Losses(const Model& model, std::span<const ModelInput> inputs, const SessionOptions& options)
+        : session_(model, options), inputs_(inputs) {}
+    /// Of the complete model. The labels that it predicts are those of the others, too.
+    std::vector<double> baseline() {
+        return each_loss([&](std::size_t) {
+            const Array logits = session_.logits();
+            answers_.push_back(static_cast<std::size_t>(std::ranges::max_element(logits) - logits.begin()));
+        });
+    }
+    std::vector<double> without(const std::vector<HeadId>& heads) {
+        session_.mask_heads(heads);
+        return each_loss([](std::size_t) {});
+    }
+
+private:
+    template <class Look>
+    std::vector<double> each_loss(const Look& look) {
+        std::vector<double> losses;
+        for (std::size_t i = 0; i < inputs_.size(); ++i) {
+            if (inputs_.size() > 1 || session_.tokens().empty()) {
+                session_.restart();
+                begin(session_, inputs_[i]);
+            }
+            session_.run();
+            look(i);
+            losses.push_back(loss_of(session_, answers_[i]));
+        }
+        return losses;
+    }
+
+    Session session_;
+    std::span<const ModelInput> inputs_;
+    std::vector<std::size_t> answers_;
+};
+
+/// The mean, and its standard error.
+std::pair<double, double> mean_of(const std::vector<double>& values) {
+    const auto count = static_cast<double>(values.size());
+    double sum = 0, squares = 0;
+    for (const double value : values) sum += value;
+    for (const double value : values) squares += (value - sum / count) * (value - sum / count);
+    return {sum / count, values.size() > 1 ? std::sqrt(squares / (count - 1) / count) : 0};
+}
+
+}  // namespace
+
+Ablation ablate(const Model& model, std::span<const ModelInput> inputs, const SessionOptions& options) {
     SessionOptions all_logits = options;
     all_logits.record_attention = {}, all_logits.inspect = true, all_logits.profile = false;
     std::vector<HeadId> masked = options.masked_heads.value_or(std::vector<HeadId>());
     all_logits.masked_heads = masked;
-    Session session(model, all_logits);
-    begin(session, input);
-    session.run();
-    const Array logits = session.logits();
-    const auto answer = static_cast<std::size_t>(std::ranges::max_element(logits) - logits.begin());
-    Ablation result{.baseline = loss_of(session, answer), .losses = {}};
-    std::vector<HeadId> places;
-    for (const AttentionKind kind : attention_kinds(model))
-        for (std::int64_t layer = 0; layer < model.info().layers_of(kind); ++layer)
-            for (std::int64_t head = 0; head < model.info().heads_of(kind); ++head)
-                places.push_back({layer, head, kind});
+    Losses losses(model, inputs, all_logits);
+    const std::vector<double> complete = losses.baseline();
+    Ablation result{.baseline = mean_of(complete).first, .heads = {}};
+    const std::vector<HeadId> heads = all_heads(model);
     Progress progress("ablating heads");
-    for (const HeadId& place : places) {
-        progress.show(std::ssize(result.losses), std::ssize(places));
-        masked.push_back(place);
-        session.mask_heads(masked);
-        session.run();
+    for (const HeadId& head : heads) {
+        progress.show(std::ssize(result.heads), std::ssize(heads));
+        masked.push_back(head);
+        std::vector<double> changes = losses.without(masked);
         masked.pop_back();
-        result.losses.push_back(loss_of(session, answer));
+        for (std::size_t i = 0; i < changes.size(); ++i) changes[i] -= complete[i];
+        const auto [change, error] = mean_of(changes);
+        result.heads.push_back({head, change, error});
     }
     return result;
 }

@@ -1,7 +1,8 @@
-// Head ablation: the loss of an input with each head removed, one at a time.
+// Head ablation: the loss of inputs with each head removed, one at a time.
 // Michel, Levy & Neubig, "Are Sixteen Heads Really Better than One?" (2019); Voita et al. (2019).
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "cli/shared/model_input.h"
@@ -15,15 +16,22 @@ std::vector<AttentionKind> attention_kinds(const Model& model);
 /// Losses in nats. Models that generate: the mean of −ln p(next token) over the tokens (encoder–decoder: over the
 /// decoder's). Models that predict one label: −ln p of the label that the complete model predicts.
 struct Ablation {
-    double baseline = 0;         ///< without ablation; heads of --mask-heads stay removed
-    std::vector<double> losses;  ///< with one more head removed; ordered by kind, layer, head
+    double baseline = 0;  ///< without ablation, the mean over the inputs; heads of --mask-heads stay removed
+    struct Head {
+        HeadId place;
+        double change = 0;  ///< of the loss with this head removed, too: the mean over the inputs
+        double error = 0;   ///< its standard error; 0 for one input
+    };
+    std::vector<Head> heads;  ///< ordered by kind, layer, head
 };
 
-/// Throws usage for an encoder that has no such loss.
-void require_loss(const Model& model);
+/// Throws usage, naming the option, for an encoder that has no such loss.
+void require_loss(const Model& model, const char* option);
 /// Throws usage if a model that generates has fewer than two tokens.
 void require_next_token(const Model& model, const ModelInput& input);
-/// Runs the input once per head.
-Ablation ablate(const Model& model, const ModelInput& input, const SessionOptions& options);
+/// All heads, ordered by kind, layer, head.
+std::vector<HeadId> all_heads(const Model& model);
+/// Runs every input once per head.
+Ablation ablate(const Model& model, std::span<const ModelInput> inputs, const SessionOptions& options);
 
 }  // namespace vantage::cli

@@ -1,13 +1,18 @@
-// vantage heads: statistics and patterns of all attention heads of a model on one text or image, and their ablation.
+// vantage heads: statistics and patterns of all attention heads of a model on one text or image, their ablation, the
+// syntactic relations that they find in annotated sentences, and the composition of their weights.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
+#include "cli/heads/composition.h"
 #include "cli/heads/head_ablation.h"
 #include "cli/heads/heads_json.h"
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_table.h"
+#include "cli/heads/importance.h"
 #include "cli/heads/pattern_pictures.h"
+#include "cli/heads/relations.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/head_pictures.h"
@@ -22,12 +27,16 @@ namespace vantage::cli {
 
 namespace {
 
-constexpr int max_rollout = 512, max_flow = 64;  // tokens: n² weights per layer; n² maximum flows
+// tokens: n² weights per layer; n² maximum flows; singular values of n × n weights per head
+constexpr int max_rollout = 512, max_flow = 64, max_rank = 256;
 
 struct HeadsOptions {
     InputOptions input;
-    std::string pictures, sort = "salience";
-    bool json = false, csv = false, values = false, ablate = false, rollout = false, flow = false;
+    std::string pictures, sort = "salience", relations, prompts;
+    std::int64_t permutations = 0;
+    std::uint64_t seed = 0;
+    bool json = false, csv = false, values = false, ablate = false, rollout = false, flow = false, rank = false,
+         composition = false;
 };
 
 // ---- input checks, before anything runs -----------------------------------------------------------------------------
@@ -39,21 +48,27 @@ void check_lengths(const HeadsOptions& o, const ModelInput& input) {
                               input.longest());
     };
     limit(o.rollout, "--rollout", max_rollout, "because it keeps all weights");
+    limit(o.rank, "--rank", max_rank, "because it computes singular values on the host");
     limit(o.flow, "--flow", max_flow, "because it solves one maximum flow per pair");
 }
 
 void check_values(const HeadsOptions& o, const Model& model) {
     const Attrs& own = config_of(model).own;
-    if (!o.values || !own.has("global_tokens")) return;
-    if (o.input.global_positions || o.input.global_tokens.value_or(own.integer("global_tokens")) > 0)
-        throw usage_error(
-            "heads: --values does not support global tokens, which have value projections of their own; turn them off "
-            "with --global-tokens 0");
+    if (!own.has("global_tokens")) return;
+    if (!o.input.global_positions && o.input.global_tokens.value_or(own.integer("global_tokens")) == 0) return;
+    for (const auto& [asked, option] :
+         {std::pair{o.values, "--values"}, {o.rank, "--rank"}, {o.permutations > 0, "--permute"}})
+        if (asked)
+            throw usage_error(
+                "heads: {} does not support global tokens, which have value projections of their own; turn them off "
+                "with --global-tokens 0",
+                option);
 }
 
 /// The input. Without --decoder-ids, an encoder–decoder generates its text first.
 ModelInput checked_input(const HeadsOptions& o, const Model& model, const SessionOptions& options) {
-    if (o.ablate) require_loss(model);
+    if (o.ablate) require_loss(model, "--ablate");
+    if (o.permutations > 0) require_loss(model, "--permute");
     check_values(o, model);
     ModelInput input = read_input("heads", o.input, model);
     check_lengths(o, input);
@@ -95,16 +110,28 @@ void add_paths(const HeadsOptions& o, HeadsPart& part) {
 }
 
 void add_losses(HeadsReport& report, const ModelInput& input, const SessionOptions& options) {
-    const Ablation ablation = ablate(report.model, input, options);
+    const Ablation ablation = ablate(report.model, std::span(&input, 1), options);
     report.loss = ablation.baseline;
-    auto loss = ablation.losses.begin();
+    auto head = ablation.heads.begin();
     for (HeadsPart& part : report.parts)
-        for (HeadRow& row : part.rows) row.loss_change = *loss++ - ablation.baseline;
+        for (HeadRow& row : part.rows) row.loss_change = (head++)->change;
 }
 
-void run(const HeadsOptions& o) {
+void add_permutations(const HeadsOptions& o, HeadsReport& report, const ModelInput& input,
+                      const SessionOptions& options) {
+    for (const Permutation& one : permute_heads(report.model, input, options, o.permutations, o.seed))
+        for (HeadsPart& part : report.parts)
+            for (HeadRow& row : part.rows)
+                if (row.place == one.place) row.permuted = one;
+    for (HeadsPart& part : report.parts)  // heads of the encoder of an encoder–decoder
+        for (HeadRow& row : part.rows)
+            if (!row.permuted) row.permuted = {row.place, std::nan(""), std::nan("")};
+}
+
+/// What is asked about one text or image.
+void run_input(const HeadsOptions& o) {
     const KeyNames sort = names_of_key(o.sort);
-    check_sort_key(sort.data, o.ablate, o.values);
+    check_sort_key(sort.data, {.ablate = o.ablate, .values = o.values, .rank = o.rank, .permute = o.permutations > 0});
     SessionOptions options = session_options(o.input);
     options.record_attention = RecordAttention::all(), options.profile = profiling();
     const Model model = load_model(open_device());
@@ -124,14 +151,55 @@ void run(const HeadsOptions& o) {
     for (const AttentionKind kind : attention_kinds(model))
         report.parts.push_back(heads_part(session, input.ids.size(), kind));
     if (o.ablate) add_losses(report, input, options);
+    if (o.permutations > 0) add_permutations(o, report, input, options);
     for (HeadsPart& part : report.parts) {
         if (o.values) add_value_reads(part);
+        if (o.rank) add_ranks(part);
         add_paths(o, part);
         sort_rows(part.rows, sort.data);
     }
     report.image = std::move(input.image);
     if (!o.pictures.empty()) report.files = write_heads_pictures(report, o.pictures);
     (o.json ? print_heads_json : o.csv ? print_heads_csv : print_heads_table)(report);
+}
+
+void run(const HeadsOptions& o) {
+    const bool needs_input = !o.composition && o.relations.empty() && o.prompts.empty();
+    if (needs_input) {
+        require_input("heads", o.input);
+        return run_input(o);
+    }
+    const Model model = load_model(open_device());
+    if (o.composition) return print_composition(model, o.pictures, o.json);
+    SessionOptions options = session_options(o.input);
+    if (!o.prompts.empty()) return print_importance(model, o.prompts, options, o.json);
+    options.record_attention = RecordAttention::all();
+    print_relations(model, o.relations, options, o.json);
+}
+
+/// Options that take the place of an input: a file of texts, or the weights alone.
+void add_other_inputs(CLI::App& command, HeadsOptions& o) {
+    std::vector<CLI::Option*> modes;
+    modes.push_back(add_option(command, "--prompts", o.prompts,
+                               "With --ablate: the mean over the texts of this file, one per line; - reads stdin",
+                               "FILE")
+                        ->needs("--ablate"));
+    modes.push_back(add_option(command, "--relations", o.relations,
+                               "Which heads find the syntactic relations of the sentences of this CoNLL-U file", "FILE")
+                        ->excludes("--ablate"));
+    modes.push_back(command
+                        .add_flag("--composition", o.composition,
+                                  "How much heads read what heads of earlier layers write: Q-, K- and V-composition of "
+                                  "their weights; needs no input")
+                        ->excludes("--ablate"));
+    for (CLI::Option* mode : modes) {
+        for (const char* other : {"--prompt", "--ids", "--image", "--decoder-ids", "--values", "--rank", "--permute",
+                                  "--rollout", "--flow", "--sort", "--csv"})
+            mode->excludes(other);
+        for (CLI::Option* other : modes)
+            if (other != mode) mode->excludes(other);
+    }
+    for (CLI::Option* without_pictures : {modes[0], modes[1]}) without_pictures->excludes("--png");
 }
 
 void add_choices(CLI::App& command, HeadsOptions& o) {
@@ -144,12 +212,24 @@ void add_choices(CLI::App& command, HeadsOptions& o) {
     command.add_flag("--values", o.values, "Also weight attention by the norms of the values, ‖v‖ and ‖W_O v‖");
     command.add_flag("--ablate", o.ablate,
                      "Remove each head, one at a time, and report the increase of the loss in nats (one run per head)");
+    command.add_flag(
+        "--rank", o.rank,
+        format("Effective rank of the attention and of the output of each head (at most {} tokens)", max_rank));
+    CLI::Option* permute =
+        add_option(
+            command, "--permute", o.permutations,
+            "Shuffle the weights that the prediction is made with this many times, one head at a time, and report "
+            "the change of the prediction (heads × N runs)",
+            "N")
+            ->check(CLI::Range(1, 100000));
+    add_setting(command, "--seed", o.seed, "Random seed of --permute")->needs(permute);
     command.add_flag("--rollout", o.rollout,
                      format("Attention rollout through all layers (at most {} tokens)", max_rollout));
     command.add_flag("--flow", o.flow, format("Attention flow through all layers (at most {} tokens)", max_flow));
     add_option(command, "--png", o.pictures,
                "Write patterns.png, and with --rollout and --flow rollout.png and flow.png, to this folder; "
-               "encoder–decoders get one of each per part, images also rollout-cls.png",
+               "encoder–decoders get one of each per part, images also rollout-cls.png. With --composition: "
+               "composition-q.png, -k and -v",
                "DIR");
     add_recording_options(command, o.input);
     CLI::Option* as_json = command.add_flag("--json", o.json, "Print all statistics of all heads as one JSON object");
@@ -168,13 +248,16 @@ void add_heads(CLI::App& app) {
                     "  vantage heads -p \"The red boat is small. The red\" --ablate --png heads\n"
                     "  vantage heads -m models/bert --values --csv -p \"The dog chased the birds.\" > heads.csv\n"
                     "  vantage heads -m models/bart -p \"The dog chased the birds.\" --mask-heads x1.3\n"
-                    "  vantage heads -m models/vit --image cat.jpg --rollout --png heads");
+                    "  vantage heads -m models/vit --image cat.jpg --rollout --png heads\n"
+                    "  vantage heads -m models/bert --relations en_ewt-ud-dev.conllu\n"
+                    "  vantage heads --ablate --prompts texts.txt --json\n"
+                    "  vantage heads --composition --png heads");
     add_model_option(command);
     add_input_options(command, o->input);
     add_choices(command, *o);
+    add_other_inputs(command, *o);
     CLI::Option* sort = command.get_option("--sort");
     command.callback([o, sort] {
-        require_input("heads", o->input);
         if (o->ablate && sort->count() == 0) o->sort = "loss_change";
         run(*o);
     });

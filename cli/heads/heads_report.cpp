@@ -69,6 +69,7 @@ std::vector<Column> columns_of(const HeadsReport& report, const HeadsPart& part)
     all.push_back({"entropy", 13, true, entropy_text});
     all.push_back(number("tokens", 1, [](const HeadRow& row) { return row.numbers->effective; }));
     all.push_back(number("distance", 1, [](const HeadRow& row) { return row.numbers->distance; }));
+    all.push_back(number("σ", 1, [](const HeadRow& row) { return row.numbers->sigma; }));
     all.push_back(pattern_column(HeadPattern::self, &HeadStatistics::self));
     all.push_back(pattern_column(HeadPattern::previous_token, &HeadStatistics::previous));
     if (!part.survey.causal()) all.push_back(pattern_column(HeadPattern::next_token, &HeadStatistics::next));
@@ -76,6 +77,16 @@ std::vector<Column> columns_of(const HeadsReport& report, const HeadsPart& part)
     all.push_back(pattern_column(HeadPattern::separator, &HeadStatistics::separators));
     all.push_back(pattern_column(HeadPattern::induction, &HeadStatistics::induction_mass));
     all.push_back(pattern_column(HeadPattern::duplicate_token, &HeadStatistics::duplicate_mass));
+    all.push_back(
+        number(info_of(HeadPattern::semantic).column, 2, [](const HeadRow& row) { return row.numbers->similarity; }));
+    if (any.ranks) {
+        all.push_back(number("rank A", 1, [](const HeadRow& row) { return row.ranks->attention; }));
+        all.push_back(number("rank AV", 1, [](const HeadRow& row) { return row.ranks->output; }));
+    }
+    if (any.permuted) {
+        all.push_back(number("Δ perm", 3, [](const HeadRow& row) { return row.permuted->change; }));
+        all.push_back(share_column("max", [](const HeadRow& row) { return row.permuted->largest; }));
+    }
     if (any.values) all.push_back(share_column("first‖Wv‖", [](const HeadRow& row) { return row.values->first; }));
     all.push_back({any.values ? " largest weight × ‖Wv‖" : " largest weight", 0, false,
                    [&part](const HeadRow& row) { return link_text(part.survey, row); }});
@@ -85,6 +96,8 @@ std::vector<Column> columns_of(const HeadsReport& report, const HeadsPart& part)
 /// Columns that a narrow terminal has no room for, least important first.
 const std::vector<std::string>& spare_columns() {
     static const std::vector<std::string> headings{info_of(HeadPattern::self).column,
+                                                   "σ",
+                                                   info_of(HeadPattern::semantic).column,
                                                    "tokens",
                                                    info_of(HeadPattern::separator).column,
                                                    info_of(HeadPattern::next_token).column,

@@ -4,8 +4,11 @@
 
 #include "cli/shared/progress.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/interrupt.h"
+#include "runtime/inspect/effective_rank.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
+#include "runtime/session/session_access.h"
 
 namespace vantage::cli {
 
@@ -14,11 +17,13 @@ constexpr std::size_t max_salient_heads = 5;
 const KeyNames renamed_keys[] = {{"telling", "salience"}, {"delimiters", "separators"}};
 }  // namespace
 
-const char* HeadsPart::name() const {
-    if (survey.kind() == AttentionKind::cross) return "cross";
-    const bool is_encoder = config_of(survey.session().model()).kind == ModelKind::encoder;
-    return is_encoder || survey.kind() == AttentionKind::encoder ? "encoder" : "decoder";
+const char* part_name(const Model& model, AttentionKind kind) {
+    if (kind == AttentionKind::cross) return "cross";
+    const bool is_encoder = config_of(model).kind == ModelKind::encoder;
+    return is_encoder || kind == AttentionKind::encoder ? "encoder" : "decoder";
 }
+
+const char* HeadsPart::name() const { return part_name(survey.session().model(), survey.kind()); }
 
 std::string HeadsReport::head_name(const HeadId& place) const {
     return (parts.size() > 1 && place.kind == AttentionKind::self ? "d" : "") + name_of(place);
@@ -70,6 +75,34 @@ void add_value_reads(HeadsPart& part) {
     }
 }
 
+void add_ranks(HeadsPart& part) {
+    const HeadSurvey& survey = part.survey;
+    HostTensor values;
+    for_each_head("computing ranks", survey.layers(), survey.heads(), [&](int layer, int head) {
+        if (head == 0) values = SessionAccess::values(survey.session(), layer, survey.kind());
+        const std::vector<float> weights = survey.weights(layer, head);
+        const auto queries = static_cast<std::size_t>(survey.queries()),
+                   keys = static_cast<std::size_t>(survey.tokens());
+        const auto kv_heads = static_cast<std::size_t>(values.type.shape[1]),
+                   width = static_cast<std::size_t>(values.type.shape[2]),
+                   kv_head = static_cast<std::size_t>(head) / (static_cast<std::size_t>(survey.heads()) / kv_heads);
+        std::vector<float> output(queries * width);
+        for (std::size_t i = 0; i < queries; ++i)
+            for (std::size_t d = 0; d < width; ++d) {
+                double sum = 0;
+                for (std::size_t j = 0; j < keys; ++j)
+                    sum +=
+                        static_cast<double>(weights[i * keys + j]) * values.data[(j * kv_heads + kv_head) * width + d];
+                output[i * width + d] = static_cast<float>(sum);
+            }
+        const auto rank = [](std::span<const float> matrix, std::size_t rows, std::size_t columns) {
+            return effective_rank(singular_values(matrix, rows, columns, throw_if_interrupted));
+        };
+        at(part.rows, layer * survey.heads() + head).ranks = {.attention = rank(weights, queries, keys),
+                                                              .output = rank(output, queries, width)};
+    });
+}
+
 std::vector<std::pair<const char*, double>> numbers_of(const HeadRow& row) {
     const HeadStatistics& n = *row.numbers;
     std::vector<std::pair<const char*, double>> all = {{"telling", row.salience},
@@ -78,6 +111,8 @@ std::vector<std::pair<const char*, double>> numbers_of(const HeadRow& row) {
                                                        {"effective_tokens", n.effective},
                                                        {"largest", n.largest},
                                                        {"distance", n.distance},
+                                                       {"offset", n.offset},
+                                                       {"sigma", n.sigma},
                                                        {"self", n.self},
                                                        {"previous", n.previous},
                                                        {"next", n.next},
@@ -89,17 +124,27 @@ std::vector<std::pair<const char*, double>> numbers_of(const HeadRow& row) {
                                                        {"repeats", n.duplicate_mass()},
                                                        {"previous_score", n.previous_score},
                                                        {"duplicate_score", n.duplicate_score},
-                                                       {"induction_score", n.induction_score}};
+                                                       {"induction_score", n.induction_score},
+                                                       {"similarity", n.similarity}};
     if (row.loss_change) all.emplace_back("loss_change", *row.loss_change);
     if (row.values) all.emplace_back("first_by_values", row.values->first);
+    if (row.ranks) all.emplace_back("attention_rank", row.ranks->attention);
+    if (row.ranks) all.emplace_back("output_rank", row.ranks->output);
+    if (row.permuted) all.emplace_back("permuted_change", row.permuted->change);
+    if (row.permuted) all.emplace_back("last_largest", row.permuted->largest);
     return all;
 }
 
 std::vector<std::string> sort_keys() {
     const HeadStatistics none;
     std::vector<std::string> keys{"head"};
-    for (const auto& [name, value] :
-         numbers_of({.place = {}, .numbers = &none, .pattern = {}, .loss_change = 0.0, .values = ValueReads{}}))
+    for (const auto& [name, value] : numbers_of({.place = {},
+                                     .numbers = &none,
+                                     .pattern = {},
+                                     .loss_change = 0.0,
+                                     .values = ValueReads{},
+                                     .ranks = HeadRanks{},
+                                     .permuted = Permutation{}}))
         keys.push_back(names_of_key(name).shown);
     return keys;
 }
@@ -110,12 +155,16 @@ KeyNames names_of_key(const std::string& key) {
     return {key, key};
 }
 
-void check_sort_key(const std::string& key, bool ablated, bool with_values) {
+void check_sort_key(const std::string& key, const Measured& measured) {
     const auto require = [&](const char* number, bool there, const char* option) {
         if (key == number && !there) throw usage_error("heads: --sort {} needs {}, which measures it", key, option);
     };
-    require("loss_change", ablated, "--ablate");
-    require("first_by_values", with_values, "--values");
+    require("loss_change", measured.ablate, "--ablate");
+    require("first_by_values", measured.values, "--values");
+    require("attention_rank", measured.rank, "--rank");
+    require("output_rank", measured.rank, "--rank");
+    require("permuted_change", measured.permute, "--permute");
+    require("last_largest", measured.permute, "--permute");
 }
 
 void sort_rows(std::vector<HeadRow>& rows, const std::string& key) {

@@ -1,7 +1,8 @@
-// The rows of `vantage heads`: the statistics of each head by name, and what --ablate, --values, --rollout and --flow
-// add.
+// The rows of `vantage heads`: the statistics of each head by name, and what --ablate, --values, --rank, --permute,
+// --rollout and --flow add.
 #pragma once
 
+#include "cli/heads/head_permutation.h"
 #include "cli/shared/head_survey.h"
 #include "cli/shared/model_images.h"
 #include "runtime/inspect/attention_flow.h"
@@ -15,13 +16,21 @@ struct ValueReads {
     Read strongest_unprojected;  ///< the largest p ‖v‖
 };
 
+/// Effective ranks (effective_rank.h).
+struct HeadRanks {
+    double attention = 0;  ///< of the weights A [queries, keys]
+    double output = 0;     ///< of the head's output A V [queries, width of the head]
+};
+
 struct HeadRow {
     HeadId place;
     const HeadStatistics* numbers = nullptr;
     HeadPattern pattern;
-    double salience = 0;                ///< see salient_head.h
-    std::optional<double> loss_change;  ///< with --ablate
-    std::optional<ValueReads> values;   ///< with --values
+    double salience = 0;                       ///< see salient_head.h
+    std::optional<double> loss_change;         ///< with --ablate
+    std::optional<ValueReads> values;          ///< with --values
+    std::optional<HeadRanks> ranks = {};       ///< with --rank
+    std::optional<Permutation> permuted = {};  ///< with --permute
 };
 
 /// The name of a statistic in JSON and CSV, and in tables, documents and --sort.
@@ -29,12 +38,15 @@ struct KeyNames {
     std::string data, shown;
 };
 
+/// "encoder", "decoder", "cross".
+const char* part_name(const Model& model, AttentionKind kind);
+
 /// The heads of one attention kind.
 struct HeadsPart {
     HeadSurvey survey;
     std::vector<HeadRow> rows;  ///< sorted
     std::optional<SquareMatrix> rollout = {}, flow = {};
-    const char* name() const;  ///< "encoder", "decoder", "cross"
+    const char* name() const;
 };
 
 /// The results of `heads` for one input.
@@ -57,6 +69,8 @@ struct HeadsReport {
 HeadsPart heads_part(Session& session, std::size_t tokens, AttentionKind kind);
 /// Computes the value norms on the device and sets `values` of each row.
 void add_value_reads(HeadsPart& part);
+/// Computes singular values on the host and sets `ranks` of each row.
+void add_ranks(HeadsPart& part);
 
 /// The statistics of a head with their keys in CSV, JSON and --sort. NaN: not defined.
 std::vector<std::pair<const char*, double>> numbers_of(const HeadRow& row);
@@ -64,8 +78,12 @@ std::vector<std::pair<const char*, double>> numbers_of(const HeadRow& row);
 std::vector<std::string> sort_keys();
 /// Both names of a key, which may be given by either. Only "salience" and "separators" differ in JSON and CSV.
 KeyNames names_of_key(const std::string& key);
+/// Which statistics are measured that need an option.
+struct Measured {
+    bool ablate = false, values = false, rank = false, permute = false;
+};
 /// Throws usage for a statistic that is not computed ("loss_change" without --ablate).
-void check_sort_key(const std::string& key, bool ablated, bool with_values);
+void check_sort_key(const std::string& key, const Measured& measured);
 /// Descending; rows without a defined value come last.
 void sort_rows(std::vector<HeadRow>& rows, const std::string& key);
 

@@ -15,6 +15,7 @@ void add_run(CLI::App& app);
 void add_chat(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_heads(CLI::App& app);
+void add_prune(CLI::App& app);
 void add_embed(CLI::App& app);
 void add_classify(CLI::App& app);
 void add_tokenize(CLI::App& app);

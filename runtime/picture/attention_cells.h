@@ -27,6 +27,7 @@ PooledAttention pool_by_mass(std::span<const float> values, int rows, int cols, 
 struct AttentionLook {
     int rows = 0, cols = 0;  ///< queries, keys; before pooling
     float value_max = 1.0f;  ///< maximum of the colour bar
+    const char* value_name = "attention weight";
     /// Query i sees keys up to i + cols − rows; other cells are drawn as empty, not as zero.
     bool causal = false;
     AttentionScale scale = AttentionScale::square_root;

@@ -266,7 +266,7 @@ private:
     void paint_axis_titles(Image& image) {
         const TextRaster& raster = TextRaster::shared();
         const Rect& map = layout_.map;
-        const std::string across = "key (attended to)", down = "query (attends)";
+        const std::string across = picture_.across, down = picture_.down;
         const TextExtent extent = raster.measure(across, style::axis);
         const int baseline = map.y - style::gap - extent.descent - col_labels_height();
         const int x = std::clamp(map.x + (map.width - extent.width) / 2, style::margin, layout_.width - extent.width);

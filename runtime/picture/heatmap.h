@@ -8,11 +8,12 @@ namespace vantage::internal {
 
 /// Attention weights A[query, key] and labels. Keeps a reference to the weights.
 struct HeatmapPicture : AttentionLook {
-    std::span<const float> values;                    ///< rows × cols, row-major
-    std::vector<std::string> row_labels, col_labels;  ///< decoded texts of the tokens; may be empty
-    std::string title;                                ///< "layer 1 · head 0"
-    std::string caption;                              ///< model, prompt, …; '\n' breaks lines
-    bool numbers = true;                              ///< print weights in the cells if they are large enough
+    std::span<const float> values;                                        ///< rows × cols, row-major
+    std::vector<std::string> row_labels, col_labels;                      ///< decoded texts of the tokens; may be empty
+    const char *across = "key (attended to)", *down = "query (attends)";  ///< titles of the axes
+    std::string title;                                                    ///< "layer 1 · head 0"
+    std::string caption;                                                  ///< model, prompt, …; '\n' breaks lines
+    bool numbers = true;  ///< print weights in the cells if they are large enough
 };
 
 /// Positions in the picture.

@@ -32,10 +32,9 @@ std::vector<std::string> lines_of(const std::vector<std::string>& notes, int wid
     return lines;
 }
 
-std::string bar_name(AttentionScale scale, int height) {
-    const std::string full = std::string("attention weight  (") + name_of(scale) + " scale)";
-    return TextRaster::shared().measure(full, axis).width <= height ? full
-                                                                    : std::string("weight (") + name_of(scale) + ")";
+std::string bar_name(const AttentionLook& look, int height) {
+    const std::string scale = name_of(look.scale), full = std::string(look.value_name) + "  (" + scale + " scale)";
+    return TextRaster::shared().measure(full, axis).width <= height ? full : "weight (" + scale + ")";
 }
 
 std::vector<ScaleTick> ticks_of(const AttentionLook& look, bool exceeded) {
@@ -127,7 +126,7 @@ void draw_colour_bar(Image& image, Point at, int height, const AttentionLook& lo
         last_top = where.y - letters.ascent;
     }
 
-    const std::string name = bar_name(look.scale, height);
+    const std::string name = bar_name(look, height);
     const TextExtent extent = raster.measure(name, axis);
     const int right = at.x + colour_bar_width(look, exceeded);
     placed.push_back(

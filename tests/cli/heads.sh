@@ -105,6 +105,87 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next }
 "$program" run -m "$models/gpt2" -p "The red boat" -n 4 --temp 0 --mask-heads 0.0,1.1 >run 2>err || fail "run --mask-heads: $(<err)"
 "$program" embed -m "$models/bert" -p "the" --mask-heads 0.0 >vector 2>err || fail "embed --mask-heads: $(<err)"
 
+# ---- ranks and permuted weights: columns and keys of their own -------------------------------------------------------
+
+"$program" heads -p "$prompt" --rank --permute 3 --seed 7 --sort permuted_change >table 2>err || fail "rank: $(<err)"
+holds table "rank A" "rank AV" "Δ perm" "σ" " sem "
+"$program" heads -p "$prompt" --rank --permute 3 --seed 7 --csv >csv 2>err || fail "rank: $(<err)"
+"$program" heads -p "$prompt" --permute 3 --seed 7 --csv --sort head >alone 2>err || fail "permute: $(<err)"
+"$program" heads -p "$prompt" --permute 3 --seed 8 --csv --sort head >other 2>err || fail "permute: $(<err)"
+# a rank is at most that of the 13 tokens, or of the 16 features; a change is a distance between distributions
+awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next }
+    !($at["attention_rank"] >= 1 && $at["attention_rank"] <= 13 && $at["output_rank"] >= 1 && $at["output_rank"] <= 13) { bad = 1 }
+    !($at["permuted_change"] > 0 && $at["permuted_change"] < 1 && $at["last_largest"] > 0 && $at["last_largest"] <= 1) { bad = 1 }
+    !($at["sigma"] > 0 && $at["similarity"] >= -1 && $at["similarity"] <= 1) { bad = 1 } END { exit bad }' csv || fail "ranks: $(<csv)"
+changes() { awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next } { print $2 "." $3, $at["permuted_change"] }' "$1" | sort; }
+cmp -s <(changes csv) <(changes alone) || fail "the same seed gives other changes"
+cmp -s <(changes alone) <(changes other) && fail "another seed gives the same changes"
+"$program" heads "${pair[@]}" --rank --permute 2 --json >json 2>err || fail "bart: $(<err)"
+holds json '"permuted_change": null' '"attention_rank":'
+"$program" heads -m "$models/bert_classification" --ids 5,6,7 --permute 2 --csv >csv 2>err || fail "labels: $(<err)"
+
+# ---- composition: the weights alone ----------------------------------------------------------------------------------
+
+"$program" heads --composition --png maps >table 2>err || fail "composition: $(<err)"
+holds table "384 pairs of heads" "independent heads: 0.088" "composition-v.png"
+for kind in q k v; do [[ -s maps/composition-$kind.png ]] || fail "composition-$kind.png"; done
+"$program" heads -m "$models/bart" --composition --json >json 2>err || fail "composition: $(<err)"
+holds json '"attention": "encoder"' '"from": "e0.0"' '"to": "d1.3"' '"independent":'
+"$program" heads -m "$models/llama" --composition --json >json 2>err || fail "composition: $(<err)"
+[[ $(grep -c '"from"' json) == 36 ]] || fail "pairs: $(<json)"
+
+# ---- syntactic relations ---------------------------------------------------------------------------------------------
+
+word() { printf '%s\t%s\t_\t_\t_\t_\t%s\t%s\t_\t%s\n' "$@"; }
+{
+    word 1 The 2 det _ && word 2 dog 3 nsubj _ && word 3 chased 0 root _ && word 4 the 5 det _
+    word 5 bird 3 obj SpaceAfter=No && word 6 . 3 punct _ && echo
+    word 1 A 2 det _ && word 2 girl 3 nsubj _ && word 3 runs 0 root _
+} >some.conllu
+"$program" heads --relations some.conllu >table 2>err || fail "relations: $(<err)"
+holds table "2 sentences" "all but punct" "nsubj" "dependent → head" "+1"
+# head 0.0 attends to the previous token: from the noun to its article, from the verb to its subject
+"$program" heads --relations some.conllu --json >json 2>err || fail "relations: $(<err)"
+holds json '"relation": "det"' '"count": 3' '"sentences": 2'
+tr -d ' \n' <json | grep -qF '{"dependent_to_head":0.0,"head":0,"head_to_dependent":1.0,"layer":0}],"offset":{"accuracy":1.0,"words":1},"relation":"det"' &&
+    fail "heads are in no order"
+tr -d ' \n' <json | grep -qF '"heads":[{"dependent_to_head":0.0,"head":0,"head_to_dependent":1.0,"layer":0}' || fail "head 0.0: $(head -c 600 json)"
+"$program" heads -m "$models/bert" --relations some.conllu >table 2>err || fail "an encoder's relations: $(<err)"
+
+# ---- importance over texts, and models without heads -----------------------------------------------------------------
+
+printf 'The red boat is small.\nThe dog runs home.\n' >texts
+"$program" heads -m "$models/gpt2" --ablate --prompts texts --json >json 2>err || fail "prompts: $(<err)"
+holds json '"texts": 2' '"standard_error":'
+# the mean of the texts, each alone
+change_of() { tr -d ' \n' <"$1" | grep -oE '"head":2,"layer":1,"loss_change":[0-9.e+-]+' | sed 's/.*://'; }
+while read -r text; do
+    "$program" heads -m "$models/gpt2" --ablate -p "$text" --sort head --json >one.json 2>err || fail "one text: $(<err)"
+    change one.json 5
+done <texts >changes
+awk -v mean="$(change_of json)" '{ sum += $1 } END { d = sum / NR - mean; exit !(NR == 2 && d < 1e-6 && d > -1e-6) }' changes ||
+    fail "the mean is $(change_of json), not that of $(<changes)"
+"$program" heads -m "$models/gpt2" --ablate --prompts texts >table 2>err || fail "prompts: $(<err)"
+holds table "2 texts" "Δ loss" "± error"
+
+"$program" prune -m "$models/gpt2" --heads 0.1,1.2,0.1 -o pruned >out 2>err || fail "prune: $(<err)"
+holds out "0.1 1.2" "same size" "wrote pruned"
+ids() { "$program" inspect "$@" --ids 5,6,7,8,9 --json 2>err | grep -A40 '"next"'; }
+cmp -s <(ids -m pruned) <(ids -m "$models/gpt2" --mask-heads 0.1,1.2) || fail "prune is not --mask-heads"
+"$program" prune -m "$models/llama" --keep-fraction 0.66 --even --prompts texts -o small --json >out 2>err || fail "prune: $(<err)"
+holds out '"smaller": true' '"output": "small"'
+grep -q '"num_attention_heads": 4' small/config.json || fail "config: $(<small/config.json)"
+"$program" run -m small -p "The" -n 3 --temp 0 >out 2>err || fail "the smaller model: $(<err)"
+ends 6 "it exists" prune -m "$models/gpt2" --heads 0.1 -o pruned
+ends 2 "head 9.0 is not there" prune -m "$models/gpt2" --heads 9.0 -o never
+ends 2 "is not a head" prune -m "$models/gpt2" --heads 0 -o never
+ends 2 "give --heads" prune -m "$models/gpt2" -o never
+ends 2 "removes none" prune -m "$models/gpt2" --keep-fraction 0.99 --prompts texts -o never
+ends 2 "above 0 and below 1" prune -m "$models/gpt2" --keep-fraction 1 --prompts texts -o never
+ends 2 "requires" prune -m "$models/gpt2" --prompts texts -o never
+ends 2 "--output is required" prune -m "$models/gpt2" --heads 0.1
+[[ ! -e never ]] || fail "a refused model was written"
+
 # ---- bad input -------------------------------------------------------------------------------------------------------
 
 ends 2 "no input; give -p TEXT" heads
@@ -133,6 +214,19 @@ gives "longformer" heads -m "$models/longformer" --ids 5,6,7,8 --global-at 1,3
 ends 2 "excludes" heads -m "$models/longformer" --ids 5,6 --global-tokens 1 --global-at 0
 ends 2 "value projections of their own" heads -m "$models/longformer" --ids 5,6 --values --global-at 0
 ends 2 "--sort" heads -p a --sort beauty
+ends 2 "needs --rank" heads -p a --sort output_rank
+ends 2 "needs --permute" heads -p a --sort permuted_change
+ends 2 "--permute needs a model" heads -m "$models/bert" --ids 5,6 --permute 2
+ends 2 "--rank supports at most 256 tokens" heads -m "$models/t5" --rank --ids "$(seq -s, 1 97),$(seq -s, 1 97),$(seq -s, 1 97)"
+ends 2 "value projections of their own" heads -m "$models/longformer" --ids 5,6 --rank --global-tokens 1
+ends 2 "excludes" heads -p a --composition
+ends 2 "excludes" heads --relations some.conllu --composition
+ends 2 "requires" heads --prompts texts
+ends 2 "expected at least two" heads --ablate --prompts <(printf 'a b\na\n')
+ends 6 "some.txt" heads --relations some.txt
+printf '1\tThe\n' >bad.conllu
+ends 6 "bad.conllu:1: the line has 2 columns" heads --relations bad.conllu
+ends 6 "tokenizer.json" heads -m "$models/bart" --relations some.conllu
 ends 2 "excludes" heads -p a --json --csv
 
 if ((failures)); then
