@@ -75,8 +75,9 @@ struct AttentionOptions {
     /// Relative positions (Shaw, Uszkoreit & Vaswani 2018), tables f32 [2 w + 1, D] of all heads with row r =
     /// clamp(j - i, -w, w) + w: keys become k_j + relative_keys[r], that is + scale q_i·relative_keys[r], which softcap
     /// does not see; with relative_queries + scale k_j·relative_queries[r] (both the same table: BERT's
-    /// relative_key_query; apart: Huang et al. 2020). Not with heads_first; relative_queries not with a step. Of
-    /// slopes, biases and relative keys one at most.
+    /// relative_key_query; apart: Huang et al. 2020), which multiply all rows of k. Not with heads_first;
+    /// relative_queries with a step only where each lane is the sequence of its number. Of slopes, biases and relative
+    /// keys one at most.
     Tensor relative_keys = {}, relative_queries = {};
     /// f32 [2 w + 1, Dv]: values become v_j + relative_values[r], a second pass over the keys (distance_weights). Of
     /// one sequence without a batch, step, kv_len or heads_first; not with `hard`.

@@ -245,8 +245,8 @@ public:
     std::vector<TokenProbability> top(std::int64_t n);
 
     /// Logits of the tokens that have run, [tokens, vocab]; an encoder's are [tokens, vocab], [labels],
-    /// [tokens, labels], [tokens, 2] (where an answer begins and ends) or empty, by its output layer. Throws usage for a
-    /// decoder without SessionOptions::inspect.
+    /// [tokens, labels], [tokens, 2] (where an answer begins and ends) or empty, by its output layer. Throws usage for
+    /// a decoder without SessionOptions::inspect.
     Array logits() const;
     /// The residual stream [layers + 1, tokens, width]: embedding, each block, the last one after the final norm.
     /// Throws usage without SessionOptions::inspect.

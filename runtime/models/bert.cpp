@@ -1,5 +1,7 @@
 // BERT: an encoder with post-norm.
 //   x = ln(word[token] + position[i] + type[t]);  per block  x = ln(x + attention(x)),  x = ln(x + mlp(x))
+//   "relative_key" instead of position[i]: query i meets the keys k_j + distance[i - j], and with "relative_key_query" key j
+//   the queries q_i + distance[i - j] (Shaw et al. 2018; Huang et al. 2020)
 //   pooler: tanh(W x_0 + b);  masked tokens: ln(gelu(W x + b)) wordᵀ + b
 // Devlin, Chang, Lee, Toutanova, "BERT: Pre-training of Deep Bidirectional Transformers" (2018).
 #include "runtime/models/bert.h"
@@ -13,10 +15,14 @@ void read_bert_fields(const JsonFields& fields, ModelConfig& c) {
     read_head(fields, c);
     c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-12);
     c.activation = read_activation(fields, "hidden_act", "gelu");
+    c.own.set("max_positions", c.context);
     c.token_types = fields.optional_integer("type_vocab_size", 1, max_vocab).value_or(2);
     c.tied = read_tied(fields, true);
-    if (fields.optional_text("position_embedding_type").value_or("absolute") != "absolute")
-        fields.fail("position_embedding_type", "\"absolute\"");
+    const std::string positions = fields.optional_text("position_embedding_type").value_or("absolute");
+    if (positions != "absolute" && positions != "relative_key" && positions != "relative_key_query")
+        fields.fail("position_embedding_type", "\"absolute\", \"relative_key\" or \"relative_key_query\"");
+    c.own.set("relative_keys", positions != "absolute");
+    c.own.set("relative_queries", positions == "relative_key_query");
     if (fields.optional_flag("is_decoder").value_or(false)) fields.fail("is_decoder", "false: an encoder");
 }
 
@@ -25,11 +31,31 @@ Tensor bert_table(ModelBuilder& d, const char* name, std::int64_t rows) {
 }
 Tensor word_embeddings(ModelBuilder& d) { return bert_table(d, "word_embeddings", d.config.vocab); }
 
+namespace {
+
+// The distances of a context from the table [2 max_positions - 1, head width], in the order of j - i: the checkpoint has
+// them in that of i - j.
+Tensor distance_table(ModelBuilder& d) {
+    const std::int64_t reach = d.options.context - 1, middle = d.config.own.integer("max_positions") - 1;
+    const Tensor table =
+        d.graph.weight("attention.self.distance_embedding.weight", {2 * middle + 1, d.config.head_width});
+    std::vector<std::int32_t> rows;
+    for (std::int64_t distance = reach; distance >= -reach; --distance)
+        rows.push_back(static_cast<std::int32_t>(middle + distance));
+    return embedding(d.integers("distances", rows), table);
+}
+
+}  // namespace
+
 Tensor bert_attention(ModelBuilder& d, std::int64_t layer, Tensor x) {
     const auto heads = [&](const char* name) {
         return d.heads(d.dense(name, x, d.config.width, true), d.config.heads);
     };
-    return d.attend(layer, heads("attention.self.query"), heads("attention.self.key"), heads("attention.self.value"));
+    AttentionOptions how;
+    if (d.config.own.flag("relative_keys")) how.relative_keys = distance_table(d);
+    if (d.config.own.flag("relative_queries")) how.relative_queries = how.relative_keys;
+    return d.attend(layer, heads("attention.self.query"), heads("attention.self.key"), heads("attention.self.value"),
+                    how);
 }
 
 Tensor bert_encoder(ModelBuilder& d, Tensor words, const SelfAttention& attention) {
@@ -71,7 +97,9 @@ void read_bert(const JsonFields& fields, ModelConfig& c) {
 
 void build_bert(ModelBuilder& d) {
     const ModelConfig& c = d.config;
-    const Tensor words = d.embed(word_embeddings(d), bert_table(d, "position_embeddings", c.context));
+    const bool relative = c.own.flag("relative_keys");
+    const Tensor words =
+        d.embed(word_embeddings(d), relative ? Tensor() : bert_table(d, "position_embeddings", c.context));
     const Tensor x =
         bert_encoder(d, words, [&](std::int64_t layer, Tensor rows) { return bert_attention(d, layer, rows); });
     const bool needs_pooler = c.head == Head::classification || c.own.flag("relation");
@@ -94,6 +122,7 @@ const Architecture bert("bert", "Bert", {"bert."}, read_bert, build_bert,
                          // the first four belong to heads that a file may contain although its class does not use them
                          .ignored = {"pooler.dense.weight", "pooler.dense.bias", "cls.seq_relationship.weight",
                                      "cls.seq_relationship.bias", "embeddings.position_ids",
+                                     "embeddings.position_embeddings.weight",  // of models with relative positions
                                      "cls.predictions.decoder.weight", "cls.predictions.decoder.bias",
                                      "cls.predictions.bias"},
                          .optional = {"cls.predictions.decoder.bias", pooler_weight}});

@@ -14,8 +14,8 @@ namespace vantage::internal {
 /// What a model is for: text that goes on, vectors and answers about a text that is there, or a text that answers
 /// another.
 enum class ModelKind : std::uint8_t { decoder, encoder, encoder_decoder };
-/// What an encoder's last layer is: none, the tokens that were masked, one answer for all of the input, a label for each
-/// token, or for each token whether an answer begins or ends there.
+/// What an encoder's last layer is: none, the tokens that were masked, one answer for all of the input, a label for
+/// each token, or for each token whether an answer begins or ends there.
 enum class Head : std::uint8_t { none, masked_lm, classification, token_classification, question_answering };
 
 /// What a classification's logits mean: one label of several (softmax), each label by itself (σ), or numbers as they
@@ -82,6 +82,8 @@ struct ModelConfig {
     bool operator==(const ModelConfig&) const = default;
     /// Columns of the logits.
     std::int64_t logit_columns() const { return labels.empty() ? vocab : std::ssize(labels); }
+    /// No two sequences share a run: what relative queries add is made of all rows of the cache, in its order.
+    bool runs_alone() const { return own.flag("relative_queries"); }
     /// Takes images in place of tokens.
     bool is_vision() const { return image.channels > 0; }
     /// How a layer attends: causal or not, scale, soft-cap, window. Tensors (slopes, sinks) are the builder's.

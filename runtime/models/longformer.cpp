@@ -16,6 +16,7 @@ namespace {
 
 void read_longformer(const JsonFields& fields, ModelConfig& c) {
     read_roberta_fields(fields, c);
+    if (c.own.flag("relative_keys")) fields.fail("position_embedding_type", "\"absolute\"");
     const bool listed = fields.has("attention_window") && fields.json().at("attention_window").is_array();
     std::vector<std::int64_t> windows = fields.integers("attention_window", 2, max_context);
     if (!listed) windows.assign(static_cast<std::size_t>(c.layers), windows.empty() ? 512 : windows.front());

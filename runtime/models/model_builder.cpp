@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "runtime/base/at.h"
+#include "runtime/ops/attention_rules.h"
 #include "shaders/params/step.h"
 
 namespace vantage::internal {
@@ -22,6 +23,7 @@ std::string global_values(std::int64_t layer) { return "cache.global_v." + std::
 std::string visible_keys(std::int64_t window) { return "visible_keys." + std::to_string(window); }
 std::string recorded_queries(std::int64_t layer, AttentionKind kind) { return of_layer("watch.q.", layer, kind); }
 std::string recorded_lse(std::int64_t layer, AttentionKind kind) { return of_layer("watch.lse.", layer, kind); }
+std::string recorded_bias(std::int64_t layer, AttentionKind kind) { return of_layer("watch.bias.", layer, kind); }
 std::string head_mask(std::int64_t layer, AttentionKind kind) { return of_layer("head_mask.", layer, kind); }
 std::string head_shift(std::int64_t layer, AttentionKind kind) { return of_layer("head_shift.", layer, kind); }
 std::string router(std::int64_t layer) { return "router." + std::to_string(layer); }
@@ -148,14 +150,16 @@ Tensor ModelBuilder::cached(const std::string& name, Tensor rows) {
     return write(graph.state(name, {options.sequences * options.context, row[1], row[2]}, options.cache), rows, step);
 }
 
-void ModelBuilder::record_attention(std::int64_t layer, AttentionKind kind, Tensor q, Tensor lse) {
-    if (const auto i = static_cast<std::size_t>(layer);
-        i >= options.record_attention.size() || !options.record_attention[i])
-        return;
+bool ModelBuilder::records(std::int64_t layer) const {
+    const auto i = static_cast<std::size_t>(layer);
+    return i < options.record_attention.size() && options.record_attention[i];
+}
+
+Tensor ModelBuilder::record_attention(std::int64_t layer, AttentionKind kind, Tensor q, Tensor lse) {
     const Shape row = q.shape();
     const std::int64_t rows = options.sequences * options.context;
-    write(graph.state(model_names::recorded_queries(layer, kind), {rows, row[1], row[2]}, DType::f32), q, step);
     write(graph.state(model_names::recorded_lse(layer, kind), {rows, row[1]}, DType::f32), lse, step);
+    return write(graph.state(model_names::recorded_queries(layer, kind), {rows, row[1], row[2]}, DType::f32), q, step);
 }
 
 AttentionResult ModelBuilder::attend_rows(Tensor q, Tensor keys, Tensor values, const AttentionOptions& how) {
@@ -187,7 +191,13 @@ Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, At
         seen = {.o = replaced(seen.o, global.o), .lse = replaced(seen.lse, global.lse)};
         q = replaced(q, first.q);
     }
-    record_attention(layer, own(), q, seen.lse);
+    if (records(layer)) {
+        const Tensor queries = record_attention(layer, own(), q, seen.lse);
+        if (how.relative_keys) {  // of the whole context, as the tap's queries are
+            const Tensor bias = position_bias_of(how, queries, keys, SourceLocation::here());
+            write(graph.state(model_names::recorded_bias(layer, own()), bias.shape(), DType::f32), bias);
+        }
+    }
     return changed(layer, own(), graph.reshape(seen.o, {q.shape()[0], q.shape()[1] * v.shape()[2]}));
 }
 
@@ -216,7 +226,7 @@ Tensor ModelBuilder::cross_attend(std::int64_t layer, Tensor q) {
         attend_rows(q, offered(model_names::keys(layer, AttentionKind::cross)),
                     offered(model_names::values(layer, AttentionKind::cross)),
                     {.scale = config.attention(layer).scale, .step = step, .kv_len = source_length_});
-    record_attention(layer, AttentionKind::cross, q, result.lse);
+    if (records(layer)) record_attention(layer, AttentionKind::cross, q, result.lse);
     return changed(layer, AttentionKind::cross,
                    graph.reshape(result.o, {q.shape()[0], config.heads * config.head_width}));
 }

@@ -69,6 +69,8 @@ std::string global_values(std::int64_t layer);
 std::string visible_keys(std::int64_t window);
 std::string recorded_queries(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 std::string recorded_lse(std::int64_t layer, AttentionKind kind = AttentionKind::self);
+/// f32: what relative keys add to the scores, by query (and key) and distance, see AttentionRules.
+std::string recorded_bias(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 std::string hidden(std::int64_t index);
 /// f32 [heads Dv], 1 or 0 for each feature of a head; host-visible.
 std::string head_mask(std::int64_t layer, AttentionKind kind = AttentionKind::self);
@@ -163,8 +165,9 @@ private:
     std::string sized(const std::string& name, std::int64_t rows) const;
     /// Attention of each sequence's queries to its own keys.
     AttentionResult attend_rows(Tensor q, Tensor keys, Tensor values, const AttentionOptions& how);
-    /// Keeps what the tap makes a layer's weights from.
-    void record_attention(std::int64_t layer, AttentionKind kind, Tensor q, Tensor lse);
+    bool records(std::int64_t layer) const;
+    /// Keeps what the tap makes a layer's weights from. Returns the recorded queries of the whole context.
+    Tensor record_attention(std::int64_t layer, AttentionKind kind, Tensor q, Tensor lse);
     /// The heads' outputs [n, H Dv]: those of heads that a state says times 0, and with the row of another one added.
     Tensor changed(std::int64_t layer, AttentionKind kind, Tensor heads);
     Tensor source_length_;

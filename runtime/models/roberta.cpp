@@ -25,8 +25,9 @@ std::vector<std::int32_t> roberta_positions(const ModelConfig& c, std::span<cons
 void build_roberta_with(ModelBuilder& d, const SelfAttention& attention) {
     const ModelConfig& c = d.config;
     const std::int64_t positions = c.context + c.own.integer("padding_token") + 1;
-    const Tensor words =
-        d.embed(word_embeddings(d)) + d.position_embedding(bert_table(d, "position_embeddings", positions));
+    Tensor words = d.embed(word_embeddings(d));
+    if (!c.own.flag("relative_keys"))
+        words = words + d.position_embedding(bert_table(d, "position_embeddings", positions));
     const Tensor x = bert_encoder(d, words, attention);
     if (has_bare_pooler(d)) bert_pooler(d, x);
     if (c.head == Head::classification) {

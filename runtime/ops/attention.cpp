@@ -99,8 +99,6 @@ std::vector<TensorType> infer(const OpCall& call) {
                  "with a step the keys are a cache, whose rows have no mask and no segments");
     const AttentionRules rules(call.attrs);
     call.require(!rules.is_relative() || !s.heads_first, "relative keys want tokens first: leave out heads_first");
-    call.require(rules.bias != PositionBias::relative_both || !call.has(step_),
-                 "relative queries are of all keys: leave out the step");
     call.require(!call.attrs.flag("hard") || !call.has(sinks_), "sinks share a softmax, and hard attention has none");
     require_type(call, sinks_, {Shape{s.heads}, DType::f32});
     Shape o = q.shape, lse(q.shape.sizes().first(static_cast<std::size_t>(rank - 1)));

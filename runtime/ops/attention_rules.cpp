@@ -128,7 +128,6 @@ void check_relative_keys(const AttentionOptions& o, const Tensor& q, const Tenso
             fail(name + table.type().text() + format(", but must be f32 [2 w + 1, {}], both alike", width));
     }
     if (o.heads_first || q.shape().rank() != k.shape().rank()) fail("keys want q and k as [(batch,) n, heads, D]");
-    if (o.relative_queries && o.step) fail("queries want all keys: leave out the step");
 }
 
 // x [(batch,) n, heads, D] times table [2 w + 1, D], as a list of [(batch,) n, heads, 2 w + 1] in f32.

@@ -17,6 +17,10 @@ Batch::Batch(const Model& model, std::int64_t sequences, const SessionOptions& o
     if (config_of(model).is_vision())
         throw usage_error(described(model.info()) +
                           " takes images: a batch takes texts; a session takes images, one by one");
+    if (sequences > 1 && config_of(model).runs_alone())
+        throw usage_error(described(model.info()) +
+                          " has relative queries (position_embedding_type \"relative_key_query\"): a batch has one "
+                          "sequence");
     if (options.record_attention.every || !options.record_attention.layers.empty())
         throw usage_error("a batch records no attention; a session does");
     core_ = std::make_shared<SessionOwner>(std::make_unique<SessionCore>(model, options, sequences, false));

@@ -69,7 +69,8 @@ void embed_size(const Model& model, std::span<const Text> texts, const EmbedOpti
     // Rows of a run; a masked language model computes logits over the whole vocabulary for each of them.
     const std::int64_t max_rows = config_of(model).head == Head::masked_lm ? 512 : 4096, max_texts = 32;
     const std::int64_t rows = std::min(model.info().context, static_cast<std::int64_t>(padded_size(texts.front()))),
-                       most = std::clamp<std::int64_t>(max_rows / rows, 1, max_texts),
+                       most =
+                           config_of(model).runs_alone() ? 1 : std::clamp<std::int64_t>(max_rows / rows, 1, max_texts),
                        parts = (std::ssize(texts) + most - 1) / most,
                        together = (std::ssize(texts) + parts - 1) / parts;
     SessionOptions session = options.session;

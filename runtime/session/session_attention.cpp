@@ -22,6 +22,7 @@ TapSource Session::State::source_of(std::int64_t layer, AttentionKind kind, cons
         if (value.kind != ValueKind::state) continue;
         if (value.name == model_names::recorded_queries(layer, kind)) tapped.q = tensor(value);
         if (value.name == model_names::recorded_lse(layer, kind)) tapped.lse = tensor(value);
+        if (value.name == model_names::recorded_bias(layer, kind)) tapped.position_bias = tensor(value);
         if (value.name == keys) tapped.k = tensor(value);
         if (value.name == model_names::values(layer, kind)) tapped.v = tensor(value);
     }
@@ -30,7 +31,7 @@ TapSource Session::State::source_of(std::int64_t layer, AttentionKind kind, cons
         if (graph.value(graph.storage(node.inputs[ops::attention::k_])).name != keys) continue;
         tapped.attrs = node.attrs;
         tapped.sinks = node.inputs[ops::attention::sinks_] >= 0;
-        if (const int bias = node.inputs[ops::attention::position_bias_]; bias >= 0)
+        if (const int bias = node.inputs[ops::attention::position_bias_]; bias >= 0 && !tapped.position_bias.type)
             tapped.position_bias = tensor(graph.value(graph.storage(bias)));
         if (const int mask = node.inputs[ops::attention::block_mask_]; mask >= 0)
             tapped.block_mask = tensor(graph.value(graph.storage(mask)));

@@ -24,8 +24,8 @@ struct TextAnswer {
 std::vector<TextAnswer> entities(std::span<const std::string> labels, std::span<const float> logits, std::size_t first,
                                  std::size_t last);
 
-/// The `count` most probable answers of …ForQuestionAnswering, best first. `logits` [tokens, 2] are those of the answer's
-/// first and last token, which are among [first, last), at most `max_tokens` apart. The probability is
+/// The `count` most probable answers of …ForQuestionAnswering, best first. `logits` [tokens, 2] are those of the
+/// answer's first and last token, which are among [first, last), at most `max_tokens` apart. The probability is
 /// softmax(first)_i softmax(last)_j over these tokens and token 0; that of i = j = 0, which has no tokens here, is that
 /// there is no answer (Devlin et al. 2018).
 std::vector<TextAnswer> best_answers(std::span<const float> logits, std::size_t first, std::size_t last,

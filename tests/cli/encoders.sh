@@ -40,6 +40,33 @@ ends 2 "write [MASK] where" classify -m "$models/bert" -p "the dog"
 ends 2 "no classification head" classify -p x
 ends 6 "tokenizer.json: no such file" classify -m "$models/bert_classification" -p x
 
+# labels of tokens and answers to questions; transformers gives the same with these files
+cp -r "$models/bert_tokens" "$models/bert_answers" .
+cat >tokenizer.json <<'END'
+{"added_tokens": [{"id": 1, "content": "[CLS]", "special": true},
+  {"id": 2, "content": "[SEP]", "special": true}],
+ "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "lowercase": true},
+ "pre_tokenizer": {"type": "BertPreTokenizer"},
+ "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 2], "cls": ["[CLS]", 1]},
+ "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+  "max_input_chars_per_word": 100, "vocab": {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "ada": 3, "lived": 4,
+  "in": 5, "london": 6, "where": 7, "did": 8, "live": 9, "?": 10, ".": 11}}}
+END
+cp tokenizer.json bert_tokens && cp tokenizer.json bert_answers
+text="Ada lived in London."
+gives "no entities" classify -m bert_tokens -p "$text"
+gives '"begin": 13' classify -m bert_tokens -p "$text" --json
+sed -i 's/"O"/"I-PLACE"/' bert_tokens/config.json
+gives "0.435  Ada lived in London.  PLACE" classify -m bert_tokens -p "$text"
+ends 2 "leave out --pair" classify -m bert_tokens -p "$text" --pair x
+gives "0.043  lived in London" classify -m bert_answers -p "Where did Ada live?" --pair "$text"
+gives "0.038  Ada" classify -m bert_answers -p "Where did Ada live?" --pair "$text" --max-answer 1
+gives '"answers"' classify -m bert_answers -p "Where did Ada live?" --pair "$text" --json
+ends 2 "give -p QUESTION and --pair TEXT" classify -m bert_answers -p "Where did Ada live?"
+ends 2 "the text of --pair has no tokens" classify -m bert_answers -p "Where did Ada live?" --pair " "
+sed 's/"relative_key_query"/"relative"/' "$models/bert_relative_key_query/config.json" >bert_tokens/config.json
+ends 6 'relative_key_query' classify -m bert_tokens -p "$text"
+
 # the pass
 gives "LABEL_" inspect -m "$models/bert_classification" --ids 2,3,4 --type-ids 0,0,1 --save pass.safetensors
 for name in last_hidden mean_pooled pooler_output logits hidden attn; do

@@ -10,6 +10,7 @@
 #include "runtime/base/files.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/temporary_directory.h"
+#include "vantage/batch.h"
 
 using namespace vantage;
 using namespace vantage::test;
@@ -50,7 +51,8 @@ void check_if_there(const SafeTensors& file, const std::string& name, std::span<
 TEST_CASE("the oracle's encoders come out as PyTorch computed them", "[models][oracle]") {
     const std::string name =
         GENERATE("bert", "bert_classification", "roberta", "roberta_classification", "longformer", "distilbert",
-                 "distilbert_classification", "bert_tokens", "bert_answers", "roberta_answers", "distilbert_tokens");
+                 "distilbert_classification", "bert_tokens", "bert_answers", "roberta_answers", "distilbert_tokens",
+                 "bert_relative_key", "bert_relative_key_query");
     const Precision precision = GENERATE(Precision::f32, Precision::f16);
     INFO(name << (precision == Precision::f32 ? " in f32" : " with f16 keys"));
     const std::string folder = oracle_models + name;
@@ -74,6 +76,24 @@ TEST_CASE("the oracle's encoders come out as PyTorch computed them", "[models][o
                      allowed);
         check_attention(session, file.at(prompt + ".attn"), allowed);
     }
+}
+
+TEST_CASE("texts of models with relative positions run together, but not with relative queries", "[models]") {
+    const std::vector<std::vector<std::int32_t>> texts = {{5, 17, 40, 9, 77, 3}, {8, 60}};
+    const Model keys = Model::load(test_device(), oracle_models + "bert_relative_key"),
+                both = Model::load(test_device(), oracle_models + "bert_relative_key_query");
+    Batch batch(keys, 2, {.context = 6, .precision = Precision::f32});
+    for (std::int64_t i : {0, 1}) batch[i].append(at(texts, i));
+    batch.run();
+    for (std::int64_t i : {0, 1}) {
+        Session alone(keys, {.context = 6, .precision = Precision::f32});
+        alone.append(at(texts, i));
+        alone.run();
+        CHECK(difference(batch[i].last_hidden().values(), alone.last_hidden().values()).first <= 1e-5);
+    }
+    expect_error(ErrorKind::usage, {"relative queries", "a batch has one sequence"},
+                 [&] { const Batch two(both, 2, {.context = 6}); });
+    const Batch one(both, 1, {.context = 6});
 }
 
 TEST_CASE("a replay of an encoder has its token types", "[models]") {

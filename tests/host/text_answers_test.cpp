@@ -42,7 +42,7 @@ TEST_CASE("The best answers are the most probable pairs of places", "[encoders]"
     const auto e = [&](std::size_t i, std::size_t column) {
         return std::exp(static_cast<double>(logits[2 * i + column]));
     };
-    for (const std::size_t column : {std::size_t{0}, std::size_t{1}}) {
+    for (std::size_t column = 0; column < 2; ++column) {
         sums[column] = e(0, column);
         for (std::size_t i = first; i < last; ++i) sums[column] += e(i, column);
     }

@@ -169,6 +169,11 @@ MODELS = {
     "roberta_answers": entry("RobertaForQuestionAnswering", 234,
                              dict(BERT, hidden_size=32, num_attention_heads=2, type_vocab_size=1,
                                   layer_norm_eps=1e-5), kind="encoder"),
+    "bert_relative_key": entry("BertForMaskedLM", 236, dict(BERT, hidden_size=32, num_attention_heads=2,
+                                                            position_embedding_type="relative_key"), kind="encoder"),
+    "bert_relative_key_query": entry("BertForTokenClassification", 237,
+                                     dict(BERT, num_labels=3, position_embedding_type="relative_key_query"),
+                                     kind="encoder"),
     "distilbert_tokens": entry("DistilBertForTokenClassification", 235,
                                dict(vocab_size=101, dim=32, hidden_dim=64, n_layers=2, n_heads=2,
                                     max_position_embeddings=64, num_labels=3), kind="encoder"),
@@ -222,6 +227,49 @@ def alibi_once():
         return original(self, hidden_states, alibi=alibi, **kwargs)
 
     attention.forward = forward
+
+
+def relative_bert():
+    """transformers 5 no longer computes BERT's position_embedding_type "relative_key" and "relative_key_query". This is
+    what transformers 4 did: a table of distances in each layer, and no positions in the embeddings."""
+    bert = transformers.models.bert.modeling_bert
+    made, embedded, eager = bert.BertSelfAttention.__init__, bert.BertEmbeddings.__init__, bert.eager_attention_forward
+
+    class Unused(torch.nn.Embedding):
+        def forward(self, ids):
+            return torch.zeros(*ids.shape, self.embedding_dim, dtype=self.weight.dtype)
+
+    def make_attention(self, config, *args, **kwargs):
+        made(self, config, *args, **kwargs)
+        if relative(config):
+            self.distance_embedding = torch.nn.Embedding(2 * config.max_position_embeddings - 1,
+                                                         self.attention_head_size)
+
+    def make_embeddings(self, config):
+        embedded(self, config)
+        if relative(config):
+            self.position_embeddings = Unused(config.max_position_embeddings, config.hidden_size)
+
+    def attend(module, query, key, value, attention_mask, scaling=None, **kwargs):
+        if not relative(module.config):
+            return eager(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
+        rows, keys = torch.arange(query.shape[2])[:, None], torch.arange(key.shape[2])[None]
+        table = module.distance_embedding(rows - keys + module.config.max_position_embeddings - 1)
+        scores = query @ key.transpose(2, 3) + torch.einsum("bhld,lrd->bhlr", query, table)
+        if module.config.position_embedding_type == "relative_key_query":
+            scores = scores + torch.einsum("bhrd,lrd->bhlr", key, table)
+        scores = scores / math.sqrt(query.shape[-1])
+        if attention_mask is not None:
+            scores = scores + attention_mask
+        p = scores.softmax(-1)
+        return (p @ value).transpose(1, 2).contiguous(), p
+
+    bert.BertSelfAttention.__init__, bert.BertEmbeddings.__init__ = make_attention, make_embeddings
+    bert.eager_attention_forward = attend
+
+
+def relative(config):
+    return getattr(config, "position_embedding_type", "absolute") != "absolute"
 
 
 def load(cls, folder, dtype=torch.float32, attention="eager"):
@@ -511,7 +559,7 @@ def fill(folder, name, spec):
     run = KINDS[spec["kind"]](model, spec, e, meta)
     reference = run(model)
     meta["noise_p2_logits"] = noise(cls, folder, run, reference)
-    if model._supports_sdpa and not getattr(model.config, "attn_logit_softcapping", None):
+    if model._supports_sdpa and not getattr(model.config, "attn_logit_softcapping", None) and not relative(model.config):
         assert (run(load(cls, folder, attention="sdpa")) - reference).abs().max() < 1e-4, "sdpa"
 
     with open(os.path.join(folder, "config.json")) as f:
@@ -540,7 +588,10 @@ def table():
         folder = os.path.join(HERE, "models", name)
         read = lambda f: json.load(open(os.path.join(folder, f)))
         size = lambda match: sum(os.path.getsize(os.path.join(folder, f)) for f in os.listdir(folder) if match(f))
-        meta, c = read("meta.json"), transformers.AutoConfig.from_pretrained(folder).get_text_config()
+        meta = read("meta.json")
+        if not hasattr(transformers, meta.get("class", "")):  # made by another script
+            continue
+        c = transformers.AutoConfig.from_pretrained(folder).get_text_config()
         shards = sum(bool(re.match(r"model.*\.safetensors$", f)) for f in os.listdir(folder))
         kv = getattr(c, "num_key_value_heads", None) or getattr(c, "num_kv_heads", None) or c.num_attention_heads
         if c.model_type == "falcon" and c.multi_query and not c.new_decoder_architecture:
@@ -577,6 +628,7 @@ if __name__ == "__main__":
     torch.use_deterministic_algorithms(True)
     torch.set_grad_enabled(False)
     alibi_once()
+    relative_bert()
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()
     if "--table" not in sys.argv:
