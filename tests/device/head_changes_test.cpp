@@ -141,9 +141,20 @@ TEST_CASE("the weights of heads are those of the file, with the linear part of t
     const std::string falcon = test::oracle_models + "falcon";
     const Model packed_by_head = Model::load(test_device(), falcon);
     const std::vector<HeadWeights> grouped = head_weights(packed_by_head, 0, AttentionKind::self);
-    CHECK(grouped[2].k == grouped[3].k);
-    CHECK(grouped[1].k != grouped[2].k);
-    CHECK(grouped[0].q != grouped[1].q);
+    const std::vector<float> rows = tensor_of(falcon, "transformer.h.0.self_attention.query_key_value.weight"),
+                             scale = tensor_of(falcon, "transformer.h.0.ln_attn.weight");
+    const auto row = [&](std::size_t slot) {  // the first feature of a slot
+        std::vector<double> values;
+        double sum = 0;
+        for (std::size_t c = 0; c < width; ++c)
+            sum += values.emplace_back(static_cast<double>(rows[slot * 12 * width + c] * scale[c]));
+        for (double& value : values) value -= sum / width;
+        return values;
+    };
+    for (const auto& [found, slot] :
+         {std::pair{&grouped[3].q, 5}, {&grouped[3].k, 6}, {&grouped[2].v, 7}, {&grouped[1].k, 2}})
+        for (std::size_t c = 0; c < width; ++c)
+            CHECK(static_cast<double>((*found)[c]) == Approx(row(static_cast<std::size_t>(slot))[c]).margin(1e-6));
     test::expect_error(ErrorKind::unsupported, {"cross-attention"}, [&] {
         head_weights(Model::load(test_device(), test::oracle_models + "bart"), 0, AttentionKind::cross);
     });

@@ -374,7 +374,7 @@ const char* name_of(HeadStatistic statistic) {
                                   info_of(HeadPattern::induction).name,
                                   info_of(HeadPattern::duplicate_token).name,
                                   "mean distance (tokens)",
-                                  "fitted width σ (tokens)",
+                                  "fitted width (tokens)",
                                   "difference of A and B"};
     return at(names, statistic);
 }

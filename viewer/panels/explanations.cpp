@@ -44,7 +44,7 @@ constexpr auto explanations = std::to_array<Explanation>({
      "The weight on earlier occurrences of the query's own token. Mean over the queries that repeat one."},
     {"mean distance (tokens)", "How far back the head looks: the mean distance from query to key, by weight."},
     {"mean distance (patches)", "How far the head looks: the mean distance from patch to patch, by weight."},
-    {"fitted width σ (tokens)",
+    {"fitted width (tokens)",
      "How wide the head looks: the width of the Gaussian around one distance that fits its weights best."},
     {"difference of A and B",
      "Half the sum of |p in B − p in A| over the keys: 0 if both runs attend alike, 1 if to "
@@ -102,9 +102,9 @@ std::string glossary() {
 
 const char* meaning_of_large(HeadStatistic statistic) {
     static constexpr std::array meanings{
-        "spread over more tokens",    "attends to more tokens",   "more on a single token", "more on the first token",
-        "more on the previous token", "more on the token itself", "more induction",         "more on the same token",
-        "attends from farther away",  "A and B differ more"};
+        "spread over more tokens",    "attends to more tokens",     "more on a single token", "more on the first token",
+        "more on the previous token", "more on the token itself",   "more induction",         "more on the same token",
+        "attends from farther away",  "attends over a wider range", "A and B differ more"};
     return at(meanings, statistic);
 }
 
