@@ -77,7 +77,7 @@ TEST_CASE("invalid fields are named, for every architecture", "[config][bad]") {
         {"gpt_oss", "swiglu_alpha", "2", {"swiglu_alpha", "is 2", "1.702"}},
         {"gpt_oss", "quantization_config", R"({"quant_method": "mxfp4"})", {"quantised", "quantization_config"}},
         {"distilbert", "n_heads", "5", {"dim", "n_heads", "5"}},
-        {"bert", "architectures", R"(["BertForQuestionAnswering"])", {"BertForQuestionAnswering", "ForMaskedLM"}},
+        {"bert", "architectures", R"(["BertForMultipleChoice"])", {"BertForMultipleChoice", "ForMaskedLM"}},
         {"bert", "type_vocab_size", "0", {"type_vocab_size", "is 0"}},
         {"bert", "is_decoder", "true", {"is_decoder"}},
         {"bert_classification", "id2label", "{}", {"id2label"}},
