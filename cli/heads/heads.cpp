@@ -226,11 +226,12 @@ void add_choices(CLI::App& command, HeadsOptions& o) {
     command.add_flag("--rollout", o.rollout,
                      format("Attention rollout through all layers (at most {} tokens)", max_rollout));
     command.add_flag("--flow", o.flow, format("Attention flow through all layers (at most {} tokens)", max_flow));
-    add_option(command, "--png", o.pictures,
-               "Write patterns.png, and with --rollout and --flow rollout.png and flow.png, to this folder; "
-               "encoder–decoders get one of each per part, images also rollout-cls.png. With --composition: "
-               "composition-q.png, -k and -v",
-               "DIR");
+    add_option(
+        command, "--png", o.pictures,
+        "Write patterns.png and layers.png, and with --rollout and --flow rollout.png and flow.png, to this folder; "
+        "encoder–decoders get one of each per part, images also rollout-cls.png. With --composition: "
+        "composition-q.png, -k and -v",
+        "DIR");
     add_recording_options(command, o.input);
     CLI::Option* as_json = command.add_flag("--json", o.json, "Print all statistics of all heads as one JSON object");
     command.add_flag("--csv", o.csv, "Print CSV: one line per head")->excludes(as_json);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cli/heads/layer_means.h"
 #include "cli/shared/output.h"
 
 namespace vantage::cli {
@@ -64,9 +65,11 @@ Json tokens_of_part(const std::vector<std::int32_t>& ids, const std::vector<std:
 }  // namespace
 
 void print_heads_json(const HeadsReport& report) {
-    Json heads = Json::array();
-    for (const HeadsPart& part : report.parts)
+    Json heads = Json::array(), layers = Json::array();
+    for (const HeadsPart& part : report.parts) {
         for (const HeadRow& row : part.rows) heads.push_back(row_json(part, row));
+        for (const Json& layer : layer_means_json(part)) layers.push_back(layer);
+    }
     const Json salient = json_list(report.salient_heads(), [](const auto& one) {
         const auto& [part, t] = one;
         return Json{{"attention", part->name()}, {"layer", t.layer},        {"head", t.head},
@@ -81,6 +84,7 @@ void print_heads_json(const HeadsReport& report) {
                 {"tokens", tokens_of_part(last.input().reading().ids, last.query_texts(), report.image.has_value())},
                 {"sorted_by", report.sorted_by.data},
                 {"heads", heads},
+                {"layers", layers},
                 {"most_telling", salient},
                 {"files", report.files}};
     if (report.parts.size() > 1) all["source"] = tokens_of_part(first.input().keys.ids, first.texts(), false);

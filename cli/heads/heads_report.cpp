@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "cli/heads/layer_means.h"
 #include "cli/shared/terminal_page.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
@@ -196,6 +197,7 @@ void print_part(const HeadsReport& report, const HeadsPart& part, const Page& pa
     for (const HeadRow& row : part.rows) print_line("{}", table_line(columns, row, page, room));
     if (!removed.empty())
         print_line("{}", page.dim(shortened("  in a wider terminal also: " + join(removed, ", "), room)));
+    print_layer_means(part, page);
     print_patterns(part, page);
     print_sources(part.survey, "rollout", part.rollout, page);
     print_sources(part.survey, "flow", part.flow, page);

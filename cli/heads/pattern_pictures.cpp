@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cli/heads/layer_means.h"
 #include "cli/shared/head_pictures.h"
 #include "cli/shared/image_overlay.h"
 #include "runtime/base/format.h"
@@ -66,6 +67,7 @@ std::vector<std::string> write_heads_pictures(const HeadsReport& report, const s
             return files.back();
         };
         write_patterns(report, part, next_file("patterns"));
+        write_layer_means(part, title_of(report, part), next_file("layers"));
         if (part.rollout)
             write_matrix(report, part, *part.rollout, "attention rollout",
                          "share of each input token (column) in the last state of each token (row)",

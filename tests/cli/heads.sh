@@ -15,7 +15,7 @@ holds() {
 
 "$program" heads -p "$prompt" --values --rollout --flow --png pictures >table 2>err || fail "table: $(<err)"
 holds table "“it” → “animal” (0.61)" "most salient" "patterns" "rollout" "flow" "first‖Wv‖" "sorted by salience" " sink " " sep " " dup "
-for picture in patterns rollout flow; do [[ $(head -c 4 "pictures/$picture.png" | tail -c 3) == PNG ]] || fail "$picture.png"; done
+for picture in patterns layers rollout flow; do [[ $(head -c 4 "pictures/$picture.png" | tail -c 3) == PNG ]] || fail "$picture.png"; done
 
 "$program" heads -p "$prompt" --csv --sort entropy >csv 2>err || fail "csv: $(<err)"
 holds csv "attention,layer,head,pattern,share,telling,entropy"
@@ -30,6 +30,10 @@ done
 [[ $(tail -n +2 csv | cut -d, -f4 | sort -u | wc -l) -gt 3 ]] || fail "patterns: $(cut -d, -f4 csv | sort | uniq -c)"
 "$program" heads -p "$prompt" --csv --sort telling >old 2>err && "$program" heads -p "$prompt" --csv --sort salience >new 2>err || fail "--sort: $(<err)"
 cmp -s old new || fail "--sort salience is not --sort telling"
+# by layer: the mean of the heads' entropies, in the table's digits and in JSON
+mean=$(awk -F, 'NR > 1 && $2 == 1 { s += $7; ++n } END { printf "%.2f", s / n }' csv)
+sed -n '/^layers/,/^patterns/p' table | grep -q "^  1 .* $mean (" || fail "the mean entropy of layer 1 is not $mean: $(<table)"
+holds json '"layers":' '"heads": 8' '"uniform": 7'
 "$program" heads --help >help
 holds help "salience" "separators"
 grep -q "telling\|delimiters" help && fail "heads --help lists older keys"
@@ -75,7 +79,7 @@ done
 holds all.json '"attention": "encoder"' '"attention": "decoder"' '"attention": "cross"' '"source":' '"distance": null'
 "$program" heads "${pair[@]}" --values --rollout --flow --png parts --mask-heads e0.0 >table 2>err || fail "bart's table: $(<err)"
 holds table "5 source tokens, 4 decoder tokens" "of the encoder's text" "which attend to the encoder's text" " e1.1 " " d1.3 " " x0.2 " "–"
-for picture in patterns-encoder patterns-decoder patterns-cross rollout-encoder rollout-decoder flow-encoder; do
+for picture in patterns-encoder patterns-decoder patterns-cross layers-encoder layers-cross rollout-encoder rollout-decoder flow-encoder; do
     [[ -s parts/$picture.png ]] || fail "$picture.png"
 done
 [[ ! -e parts/rollout-cross.png ]] || fail "cross attention has no rollout"
