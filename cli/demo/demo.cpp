@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/demo/steps_page.h"
 #include "cli/demo/worked_example_page.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
@@ -26,7 +27,8 @@ struct DemoOptions {
     std::int64_t tokens = 40;
     double temperature = 0.7;
     std::uint64_t seed = 10;
-    bool json = false;
+    bool json = false, steps = false;
+    StepsOptions of_steps;
 };
 
 /// Prints text piece by piece with word wrap.
@@ -151,9 +153,9 @@ void print_what_next(const Page& page, const std::vector<std::string>& files) {
     suggest("vantage inspect -p \"The keys to the cabinet\" --png heads", "all heads, with their statistics");
 }
 
-std::vector<std::string> draw(const HeadSurvey& survey, const std::string& folder) {
+std::vector<std::string> draw(const WorkedExamplePage& example, const HeadSurvey& survey, const std::string& folder) {
     make_folder(folder);
-    std::vector<std::string> files{write_head_grid(survey, folder)};
+    std::vector<std::string> files{example.write_heads(folder), write_head_grid(survey, folder)};
     if (const auto salient = survey.salient())
         files.push_back(write_head(survey, salient->layer, salient->head, folder));
     return files;
@@ -178,6 +180,11 @@ void print_json(const DemoOptions& o, const Device& device, const WorkedExampleP
     write_json(all);
 }
 
+void run_steps(DemoOptions& o) {
+    o.of_steps.prompt = o.prompt, o.of_steps.masked = o.masked, o.of_steps.json = o.json;
+    show_steps(load_model(open_device()), o.of_steps);
+}
+
 void run(const DemoOptions& o) {
     const Device device = open_device();
     const Page page;
@@ -194,9 +201,27 @@ void run(const DemoOptions& o) {
     const HeadSurvey survey =
         timed("read heads", [&] { return HeadSurvey(generator.session(), tokens_to_draw(o, generator.session())); });
     if (!o.json) print_head(page, survey);
-    const std::vector<std::string> files = timed("draw", [&] { return draw(survey, o.folder); });
+    const std::vector<std::string> files = timed("draw", [&] { return draw(example, survey, o.folder); });
     o.json ? print_json(o, device, example, text, survey, files) : print_what_next(page, files);
     note_dispatches(device, generator.session().take_timings());
+}
+
+void add_steps_options(CLI::App& command, DemoOptions& o) {
+    CLI::Option* steps = command.add_flag(
+        "--steps", o.steps,
+        format(
+            "Show one head on the text with all its matrices instead: tokens, x, Q, K, V, scores, weights and output "
+            "(at most {} tokens)",
+            max_steps_tokens));
+    CLI::Option *layer = add_option(command, "--layer", o.of_steps.layer,
+                                    "With --steps and --head: the layer, from 0. Default: the most salient head", "N"),
+                *head = add_option(command, "--head", o.of_steps.head, "With --layer: the head, from 0", "N");
+    layer->check(zero_or_more)->needs(steps)->needs(head);
+    head->check(zero_or_more)->needs(layer);
+    add_option(command, "--part", o.of_steps.part,
+               "With --steps and an encoder–decoder: whose attention. Default: encoder", "PART")
+        ->check(CLI::IsMember({"encoder", "decoder", "cross"}))
+        ->needs(steps);
 }
 
 }  // namespace
@@ -205,7 +230,8 @@ void add_demo(CLI::App& app) {
     auto o = std::make_shared<DemoOptions>();
     CLI::App& command =
         add_command(app, "demo", "Attention worked by hand, text from a small trained model, and its most salient head",
-                    "Example:\n  vantage demo -p \"The dog chased the birds. They\"");
+                    "Examples:\n  vantage demo -p \"The dog chased the birds. They\"\n"
+                    "  vantage demo --steps -p \"The dog chased the birds. They\"");
     add_model_option(command);
     add_option(command, "-p,--prompt", o->prompt, "Text to continue; its attention is drawn", "TEXT")
         ->capture_default_str();
@@ -218,8 +244,9 @@ void add_demo(CLI::App& app) {
                 "Sampling temperature; 0: greedy, which makes so small a model repeat itself");
     add_setting(command, "-s,--seed", o->seed, "Random seed; the same seed gives the same text");
     add_head_mask_option(command, o->masked);
+    add_steps_options(command, *o);
     command.add_flag("--json", o->json, "Print one JSON object");
-    command.callback([o] { run(*o); });
+    command.callback([o] { o->steps ? run_steps(*o) : run(*o); });
 }
 
 }  // namespace vantage::cli

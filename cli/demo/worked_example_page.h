@@ -11,11 +11,13 @@
 
 namespace vantage::cli {
 
-/// Runs the example. Matrices by name: Q, K, V, S, A, Z, Z_fused, each [4, 4].
+/// Runs the example. Matrices by name: Q, K, V, S, A, Z, Z_fused, and of two heads S_1, A_1, S_2, A_2, each [4, 4].
 class WorkedExamplePage {
 public:
     explicit WorkedExamplePage(const Device& device);
     void print(const Page& page) const;
+    /// The heat maps of the two heads, side by side. Returns the path.
+    std::string write_heads(const std::string& folder) const;
     const std::map<std::string, std::vector<float>>& matrices() const { return matrices_; }
 
 private:

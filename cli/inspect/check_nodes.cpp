@@ -9,17 +9,10 @@
 #include "runtime/base/json.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/graph/schedule.h"
-#include "runtime/session/replay.h"
 
 namespace vantage::cli {
 
 namespace {
-
-ReplayInput replayed(const ModelInput& input) {
-    ReplayInput given{.ids = input.ids, .types = input.types, .source = input.source};
-    if (input.image) given.pixels = input.image->pixels;
-    return given;
-}
 
 /// A node's name, and which of the nodes with this name.
 struct ChosenNode {
@@ -47,7 +40,7 @@ NodeCheck check_nodes(const Model& model, const ModelInput& input, SessionOption
     Progress progress("checking");
     const std::int64_t tokens = std::ssize(input.ids);
     std::int64_t done = 0;
-    replay(model, options, replayed(input), [&](Plan& plan, std::int64_t rows) {
+    replay(model, options, replay_input(input), [&](Plan& plan, std::int64_t rows) {
         progress.show(std::min(done, tokens), tokens + 1);
         done += rows;
         result.rows = rows;
@@ -64,7 +57,7 @@ NodeDump run_chosen_node(const Model& model, const ModelInput& input, SessionOpt
     const ChosenNode wanted(name);
     std::optional<NodeDump> found;
     std::map<std::string, std::size_t> known;  // how many nodes of each name, over all plans
-    replay(model, options, replayed(input), [&](Plan& plan, std::int64_t) {
+    replay(model, options, replay_input(input), [&](Plan& plan, std::int64_t) {
         const Graph& graph = plan.graph();
         std::size_t number = 0;
         for (const int node : live_nodes(graph)) {

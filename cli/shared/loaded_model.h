@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/shared/cli11.h"
+#include "runtime/base/internal.h"
 #include "vantage/model.h"
 
 namespace vantage::cli {

@@ -144,6 +144,12 @@ ModelInput read_input(const std::string& command, const InputOptions& o, const M
     return input;
 }
 
+ReplayInput replay_input(const ModelInput& input) {
+    ReplayInput given{.ids = input.ids, .types = input.types, .source = input.source};
+    if (input.image) given.pixels = input.image->pixels;
+    return given;
+}
+
 void begin(Session& session, const ModelInput& input) {
     if (input.image) return session.set_image(input.image->pixels);
     if (!input.source.empty()) {

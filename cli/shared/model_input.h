@@ -9,6 +9,7 @@
 
 #include "cli/shared/cli11.h"
 #include "cli/shared/model_images.h"
+#include "runtime/session/replay.h"
 #include "vantage/session.h"
 
 namespace vantage::cli {
@@ -44,6 +45,8 @@ std::optional<ModelImage> image_of(const std::string& command, const InputOption
 /// Reads the input; runs nothing. Throws usage (the message begins with `command`) if it does not match the model;
 /// bad_file.
 ModelInput read_input(const std::string& command, const InputOptions& options, const Model& model);
+/// The input for a run in plans of its own. It refers to `input`.
+ReplayInput replay_input(const ModelInput& input);
 /// Passes the input to a session.
 void begin(Session& session, const ModelInput& input);
 

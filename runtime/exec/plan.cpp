@@ -218,6 +218,18 @@ NodeDump PlanAccess::run_up_to(Plan& plan, int node) {
     throw usage_error("plan: nothing that runs needs {}", name_of(s.graph, at(s.graph.nodes(), node)));
 }
 
+std::vector<NodeDump> PlanAccess::run_keeping(Plan& plan, std::span<const int> nodes) {
+    Plan::State& s = plan.state();
+    s.require_written(s.all_segments());
+    std::vector<NodeDump> kept;
+    for (const int node : s.scheduled_nodes())
+        if (std::ranges::count(nodes, node) > 0)
+            kept.push_back(s.run_node(node));
+        else
+            s.recorder->run_node(node);
+    return kept;
+}
+
 void PlanAccess::use_modules(Plan& plan, int node, std::span<const SpirvModule* const> modules) {
     Plan::State& s = plan.state();
     std::size_t launch = 0;

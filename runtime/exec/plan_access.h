@@ -22,6 +22,8 @@ struct PlanAccess {
     static NodeDump describe(const Plan& plan, int node);
     /// Runs everything node by node up to this node, and returns what it was given and what it left.
     static NodeDump run_up_to(Plan& plan, int node);
+    /// Runs everything node by node, and returns what these nodes were given and left, in the order in which they ran.
+    static std::vector<NodeDump> run_keeping(Plan& plan, std::span<const int> nodes);
     /// Lets the launches of a node run these modules, one for each.
     static void use_modules(Plan& plan, int node, std::span<const SpirvModule* const> modules);
 };

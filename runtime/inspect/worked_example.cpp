@@ -1,6 +1,7 @@
 #include "runtime/inspect/worked_example.h"
 
 #include <array>
+#include <numbers>
 
 #include "vantage/ops.h"
 
@@ -40,6 +41,9 @@ WorkedExample worked_example() {
     const std::pair<const char*, Tensor> outputs[] = {{"Q", q}, {"K", k}, {"V", v},          {"S", s},
                                                       {"A", a}, {"Z", z}, {"Z_fused", fused}};
     for (const auto& [name, tensor] : outputs) g.output(name, tensor);
+    const Tensor s_heads = matmul(split_heads(q, 2), split_heads(k, 2), {.transpose_b = true});
+    g.output("S_heads", s_heads);
+    g.output("A_heads", softmax(s_heads, -1, std::numbers::sqrt2 / 2));
     return {{"AAPL", "revenue", "beat", "expectations"}, std::move(g)};
 }
 

@@ -13,6 +13,8 @@ has out "The animal didn't cross the street because it was too tired."
 has out "Its most salient head: layer 2 · head 3"
 says out "“it” gives 61 % of its attention to “animal”"
 has out "vantage-demo/heads.png"
+has out "expectations  0.22 0.22 0.45 0.11   0.09 0.17 0.02 0.72"
+[[ -s vantage-demo/worked-example.png ]] || fail "the two heads were not drawn"
 [[ $(head -c 8 vantage-demo/heads.png | od -An -t x1 | tr -d ' ') == 89504e470d0a1a0a ]] || fail "heads.png is no PNG"
 [[ -s vantage-demo/layer-2-head-3.png ]] || fail "the head was not drawn"
 grep -q $'\033' out err && fail "escape codes in a file"
@@ -37,6 +39,33 @@ touch file
 [[ $? == 6 && $(<err) == *file* ]] || fail "an --out that is a file: $(<err)"
 "$program" demo -p "" >out 2>err
 [[ $? == 2 ]] || fail "an empty prompt: $(<err)"
+
+# ---- one head, step by step ------------------------------------------------------------------------------------------
+
+"$program" demo --steps -p "The animal didn't cross the street because it was too tired." >out 2>err || fail "demo --steps: $(<err)"
+for text in "head 2.3 of 4 layers × 8 heads, width 16" "  The 270, animal 1536, didn 848" "x [13, 128]" "Q = x W_Q [13, 16]" "S = Q Kᵀ [13, 13]" \
+    "S / √16, masked [13, 13]" "A = softmax, row by row [13, 13]" "Y = A V [13, 16]" "Four stages of attention  weights of “it”"; do
+    has out "$text"
+done
+grep -q "^it  *.17   .61   .07" out || fail "row of it in A: $(grep "^it" out)"
+[[ ! -e vantage-demo-steps && ! -s err ]] || fail "demo --steps: $(<err)"
+"$program" demo --steps -p "The red boat" --layer 1 --head 2 --json >json 2>err || fail "demo --steps --json: $(<err)"
+for text in '"head": "1.2"' '"masked_scores"' '"weights"' '"stages"' '"rotated": false' '"scale": 0.25'; do has json "$text"; done
+"$program" demo --steps -m "$models/llama" -p "the dog" --layer 0 --head 1 >out 2>err || fail "demo --steps -m llama: $(<err)"
+has out "rotated by position"
+"$program" demo --steps -m "$models/bert" -p "the dog" --layer 0 --head 1 >out 2>err || fail "demo --steps -m bert: $(<err)"
+has out "every query sees every key"
+"$program" demo --steps -m "$models/gemma2" -p "the dog" >out 2>err && has out "with the model's soft-cap, biases or sinks"
+"$program" demo --steps -p "$(printf 'a %.0s' {1..40})" >out 2>err
+[[ $? == 2 && $(<err) == *"at most 32 tokens"* ]] || fail "a long text: $(<err)"
+"$program" demo --steps -p "the dog" --layer 9 --head 0 >out 2>err
+[[ $? == 2 && $(<err) == *"has no head 9.0"* ]] || fail "a layer that is not there: $(<err)"
+"$program" demo --steps -p "the dog" --part cross >out 2>err
+[[ $? == 2 && $(<err) == *"is no encoder–decoder"* ]] || fail "--part of a decoder: $(<err)"
+"$program" demo --layer 1 --head 0 >out 2>err
+[[ $? == 2 ]] || fail "--layer without --steps: $(<err)"
+"$program" demo --steps -p "the dog" --layer 1 >out 2>err
+[[ $? == 2 ]] || fail "--layer without --head: $(<err)"
 
 interrupted 0.2 "$program" demo
 

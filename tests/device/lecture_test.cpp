@@ -57,6 +57,11 @@ TEST_CASE("lecture: AAPL revenue beat expectations, from X to Z", "[lecture]") {
     const std::vector<double> z{1, 1, 1, 1, 1.12, 0.88, 1.12, 0.88, 1.44, 0.56, 1.44, 0.56, 0.65, 1.35, 0.65, 1.35};
     check_printed("Z", plan.read("Z").vector(), z);
     check_printed("Z by the fused kernel", plan.read("Z_fused").vector(), z);
+    check_equal("S of two heads", plan.read("S_heads").vector(),
+                {2, 2, 4, 0, 2, 2, 4, 0, 3, 3, 6, 0, 1, 1, 2, 0, 3, 5, 2, 6, 2, 3, 1, 4, 2, 4, 2, 4, 3, 4, 1, 6});
+    check_printed("A of two heads", plan.read("A_heads").vector(),
+                  {.16, .16, .65, .04, .16, .16, .65, .04, .10, .10, .80, .01, .22, .22, .45, .11,
+                   .07, .29, .04, .60, .13, .27, .06, .54, .10, .40, .10, .40, .09, .17, .02, .72});
     const Matrix exact = plan.read("Z").vector(), fused = plan.read("Z_fused").vector();
     for (std::size_t i = 0; i < exact.size(); ++i) CHECK(std::abs(exact[i] - fused[i]) < 2e-6f);
 }
