@@ -1,6 +1,7 @@
 // vantage embed: vectors of texts or images, by an encoder.
 #include <CLI/CLI.hpp>
 
+#include "cli/encode/word_in_context.h"
 #include "cli/generate/prompt_batch.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
@@ -20,8 +21,8 @@ namespace {
 
 struct EmbedCommand {
     std::vector<std::string> prompts, images;
-    std::string pooling = "mean", save, precision = "f16", masked;
-    bool normalise = false, stable = false;
+    std::string pooling = "mean", save, precision = "f16", masked, word, chart;
+    bool normalise = false, stable = false, json = false;
 };
 
 /// The texts of -p, or the lines of stdin.
@@ -73,6 +74,13 @@ std::vector<float> embed_texts(const Model& model, const EmbedCommand& o, std::s
 void run(const EmbedCommand& o) {
     const std::vector<std::string> texts = o.images.empty() ? texts_of(o) : std::vector<std::string>();
     const Model model = load_model(open_device());
+    if (!o.word.empty())
+        return compare_word(model, {.word = o.word,
+                                    .texts = texts,
+                                    .save = o.save,
+                                    .chart = o.chart,
+                                    .json = o.json,
+                                    .session = library_options(o, model).session});
     if (config_of(model).kind != ModelKind::encoder)
         throw usage_error("embed: {} is {}; embed needs an encoder (bert, roberta, longformer, distilbert, vit)",
                           model.info().name, model.info().architecture);
@@ -88,6 +96,17 @@ void run(const EmbedCommand& o) {
                       {{"model", model.info().name}, {"pooling", o.pooling}});
 }
 
+void add_word_options(CLI::App& command, EmbedCommand& o) {
+    CLI::Option* word = add_option(command, "--word", o.word,
+                                   "Compare the vectors of this word in the texts instead, layer by layer: cosine "
+                                   "similarity of text 1 and each other text. Any model of texts",
+                                   "WORD");
+    add_option(command, "--chart", o.chart, "With --word: write a chart to this file (.png or .svg)", "FILE")
+        ->needs(word);
+    command.add_flag("--json", o.json, "With --word: print one JSON object, with the vectors")->needs(word);
+    word->excludes(command.get_option("--image"))->excludes(command.get_option("--normalise"));
+}
+
 }  // namespace
 
 void add_embed(CLI::App& app) {
@@ -99,6 +118,7 @@ void add_embed(CLI::App& app) {
         "Examples:\n"
         "  vantage embed -m models/all-MiniLM-L6-v2 -p \"a red key\" -p \"a box\" --normalise\n"
         "  vantage embed -m models/bert --pooling cls --save out.safetensors < lines.txt\n"
+        "  vantage embed --word boat -p \"The red boat is small.\" -p \"Mia saw a boat.\"\n"
         "  vantage embed -m models/vit --pooling cls --image cat.jpg dog.png");
     add_model_option(command);
     CLI::Option* prompt =
@@ -111,6 +131,7 @@ void add_embed(CLI::App& app) {
     command.add_flag("--normalise,--normalize", o->normalise,
                      "Scale vectors to length 1, so that dot products are cosine similarities");
     add_option(command, "--save", o->save, "Write the vectors to this file (safetensors) instead of stdout", "FILE");
+    add_word_options(command, *o);
     add_precision_option(command, o->precision);
     add_stable_option(command, o->stable);
     add_head_mask_option(command, o->masked);

@@ -33,6 +33,17 @@ ends 2 "needs an encoder" embed -p x
 ends 2 "no input" embed -m "$models/bert"
 ends 6 "cannot write" embed -m "$models/bert" -p x --save nowhere/out.safetensors
 
+# one word in several texts
+"$program" embed -m "$models/bert" --word dog -p "the dog chased the birds" -p "a red key and a dog" -p "dog" --save word.safetensors --chart word.png >word || fail "embed --word"
+grep -q "^  static  *1.000  *1.000" word || fail "embed --word: the static vectors differ: $(<word)"
+grep -q "^  0 " word && grep -q "^  2 " word || fail "embed --word: layers: $(<word)"
+[[ $(head -c 4 word.png | tail -c 3) == PNG ]] && grep -aq '"word"' word.safetensors || fail "embed --word: files"
+gives '"other_words"' embed --word boat -p "The red boat is small." -p "Mia saw a boat." --json
+ends 2 "text 2 has no word “dog”" embed -m "$models/bert" --word dog -p "the dog" -p "the dogs"
+ends 2 "at least twice" embed -m "$models/bert" --word dog -p "the dog"
+ends 2 "must end in .png or .svg" embed -m "$models/bert" --word dog -p "the dog" -p "a dog" --chart word.jpg
+ends 2 "needs an encoder" embed -p "the dog"
+
 # answers
 gives "gap 2" classify -m "$models/bert" -p "the [MASK] and the [MASK]" --top 3
 gives '"probability"' classify -m "$models/bert" -p "the [MASK]" --json

@@ -19,6 +19,11 @@ gives '"generated_tokens": 4' run -m words -p "abc" -n 4 --temp 0 --json
 ends 2 "do not fit the context of 4" run -m words -p "abcdef" --ctx 4
 ends 2 "has no tokens" run -m words -p ""
 
+# one word in two texts, and one head step by step: the encoder's, and the decoder's to it
+gives "1 and 2" embed -m words --word ab -p "ab c" -p "c ab"
+gives "every query sees every key" demo --steps -m words -p "abc" --layer 0 --head 1
+gives "keys, the encoder's text:" demo --steps -m words -p "abc" --part cross --layer 0 --head 1
+
 # what it writes is what inspect looks at
 gives "cross-attention" inspect -m words -p "abc"
 gives "nodes agree" inspect -m "$models/t5" --ids 5,6,7 --decoder-ids 0,8 --check
