@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/explain/block_diagram.h"
 #include "cli/explain/explain_json.h"
 #include "cli/explain/explain_text.h"
+#include "cli/explain/position_picture.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
+#include "cli/shared/output.h"
 #include "runtime/base/errors.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
@@ -20,10 +23,27 @@ struct ExplainOptions {
     std::int64_t tokens = 0;  // 0: 64, or the context if it is shorter
     std::string precision = "f16";
     SessionOptions session;
+    std::string diagram, positions, formula;
+    std::int64_t width = 512, heads = 8;  // of a formula
     bool json = false;
 };
 
+constexpr std::int64_t drawn_positions = 256, formula_positions = 128;
+
+/// Positions by a formula, without a model.
+void run_formula(const ExplainOptions& o) {
+    const std::int64_t tokens = o.tokens > 0 ? o.tokens : formula_positions;
+    if (tokens > 1000) throw usage_error("explain: --kind draws at most 1000 positions, not {}", tokens);
+    const std::vector<PositionScheme> schemes{position_formula(o.formula, tokens, o.width, o.heads)};
+    write_positions(o.positions, o.formula + " positions", schemes);
+    o.json ? write_json({{"schema_version", 2}, {"positions", positions_json(schemes)}}) : print_positions(schemes);
+}
+
 void run(ExplainOptions& o) {
+    if (!o.diagram.empty()) require_picture_name(o.diagram);
+    if (!o.positions.empty() && !o.positions.ends_with(".png"))
+        throw usage_error("explain: {}: the picture of positions must end in .png", o.positions);
+    if (!o.formula.empty()) return run_formula(o);
     const Model model = load_model(open_device());
     o.session.precision = precision_named(o.precision);
     Session session(model, o.session);
@@ -35,10 +55,39 @@ void run(ExplainOptions& o) {
                           decoder ? " and the token after it do" : " does", session.context());
     if (config_of(model).is_vision()) o.tokens = max_tokens;  // an image has a fixed length
     const std::int64_t tokens = o.tokens > 0 ? o.tokens : std::min<std::int64_t>(64, max_tokens);
-    const Explanation e = explanation(model, session, tokens, o.session.precision);
+    Explanation e = explanation(model, session, tokens, o.session.precision);
     if (e.source) session.encoder_plan(tokens);
     for (const std::int64_t rows : e.plans) session.plan(rows);
+    if (!o.diagram.empty()) {
+        const FlowChart chart = block_diagram(model);
+        write_drawing(o.diagram, draw_flow_chart(chart), chart.title);
+    }
+    if (!o.positions.empty()) {
+        e.positions = position_schemes(model, session, std::min(session.context(), drawn_positions));
+        if (!e.positions->empty()) write_positions(o.positions, model.info().name + ": positions", *e.positions);
+    }
     o.json ? print_json(e) : print_text(e);
+}
+
+void add_position_options(CLI::App& command, ExplainOptions& o) {
+    CLI::Option* positions =
+        add_option(command, "--positions", o.positions,
+                   "Also draw how the model tells positions apart, and say it in words: sinusoids, a learned table, "
+                   "rotation, ALiBi, distance biases (.png)",
+                   "FILE");
+    CLI::Option* kind = add_option(command, "--kind", o.formula,
+                                   "With --positions: draw this formula instead, without a model; --tokens, default "
+                                   "128, are its positions",
+                                   "KIND");
+    kind->check(CLI::IsMember({"sinusoidal", "rope", "alibi", "t5"}))->needs(positions);
+    command.add_option("--width", o.width, "With --kind: features of sinusoids, or of a rotated head; an even number")
+        ->capture_default_str()
+        ->check(CLI::Range(2, 2048))
+        ->needs(kind);
+    command.add_option("--heads", o.heads, "With --kind alibi: heads")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1024))
+        ->needs(kind);
 }
 
 }  // namespace
@@ -48,7 +97,9 @@ void add_explain(CLI::App& app) {
     CLI::App& command = add_command(
         app, "explain", "Show the parameters, costs, memory and execution plan of a model",
         "Costs are those of the fused operations. Bytes are the minimum that each must read and write. The first "
-        "lines define the symbols of the formulas.\nExample:\n  vantage explain --tokens 100 --ctx 512");
+        "lines define the symbols of the formulas.\nExamples:\n  vantage explain --tokens 100 --ctx 512\n  vantage "
+        "explain -m models/bart --svg bart.svg\n  vantage explain --positions sinusoids.png --kind sinusoidal --width "
+        "512");
     add_model_option(command);
     add_setting(command, "--tokens", o->tokens,
                 "Length of the prompt in tokens; 0: 64, or the context if it is shorter")
@@ -57,6 +108,9 @@ void add_explain(CLI::App& app) {
                 "Context length in tokens; 0: the model's maximum, or less if memory is short")
         ->check(zero_or_more);
     add_precision_option(command, o->precision);
+    add_option(command, "--svg,--diagram", o->diagram,
+               "Also draw the model's blocks with the shapes of their tensors: .svg, or .png", "FILE");
+    add_position_options(command, *o);
     command.add_flag("--json", o->json, "Print one JSON object");
     command.callback([o] { run(*o); });
 }

@@ -37,6 +37,14 @@ Explanation explanation(const Model& model, Session& session, std::int64_t token
     return e;
 }
 
+std::string count_text(double value) {
+    const char* units[] = {"", " k", " M", " G", " T", " P"};
+    int unit = 0;
+    for (; value >= 1000 && unit < 5; ++unit) value /= 1000;
+    const int decimals = unit == 0 ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0;
+    return format("{:.{}f}{}", value, decimals, units[unit]);
+}
+
 std::string name_of(const RoleWeights& weights) {
     return std::string(weights.encoder ? "encoder " : "") + name_of(weights.role);
 }
@@ -89,6 +97,28 @@ std::map<std::string, std::uint64_t> weight_bytes(const Model& model) {
     return bytes;
 }
 
+namespace {
+SymbolValues values_for(const Explanation& e, std::int64_t tokens) {
+    SymbolValues values = e.cost.values();
+    const std::vector<std::int64_t>& windows = config_of(e.model).windows;
+    values['n'] = values['m'] = tokens, values['w'] = windows.empty() ? 0 : std::ranges::max(windows);
+    return values;
+}
+}  // namespace
+
+double attention_weight_bytes(const Explanation& e, std::int64_t tokens) {
+    return (e.cost.attention_weights() * Formula::of("b")).value(values_for(e, tokens));
+}
+
+std::vector<std::pair<TokenMixing, double>> compared_layers(const Explanation& e, std::int64_t tokens) {
+    std::vector<std::pair<TokenMixing, double>> all;
+    for (TokenMixing& layer : token_mixing(config_of(e.model), tokens)) {
+        const double flops = layer.flops.value(values_for(e, tokens));
+        all.emplace_back(std::move(layer), flops);
+    }
+    return all;
+}
+
 std::uint64_t recording_bytes(const Explanation& e) {
     const ModelConfig& config = config_of(e.model);
     const auto layers = static_cast<std::size_t>(std::max(config.layers, config.encoder.layers));
@@ -101,11 +131,6 @@ std::uint64_t recording_bytes(const Explanation& e) {
     return bytes;
 }
 
-// ---- the plan -------------------------------------------------------------------------------------------------------
-
-namespace {
-
-/// "encoder.layer.3." of "encoder.layer.3.output.dense.weight"; empty if the name has no layer.
 std::string layer_of(const std::string& name) {
     const auto digit = [&](std::size_t at) {
         return at < name.size() && std::isdigit(static_cast<unsigned char>(name[at])) != 0;
@@ -116,6 +141,10 @@ std::string layer_of(const std::string& name) {
                 return name.substr(0, end + 1);
     return {};
 }
+
+// ---- the plan -------------------------------------------------------------------------------------------------------
+
+namespace {
 
 std::string without(const std::string& layer, const std::string& name) {
     return name.starts_with(layer) ? name.substr(layer.size()) : name;

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cost/cost.h"
+#include "cli/explain/position_picture.h"
+#include "runtime/cost/token_mixing.h"
 #include "vantage/session.h"
 
 namespace vantage::cli {
@@ -24,9 +25,12 @@ struct Explanation {
     RunCost prompt;
     std::optional<RunCost> token;     ///< the token after the prompt; not for encoders
     std::vector<std::int64_t> plans;  ///< rows of each plan: the prompt's, then the generated token's
+    std::optional<std::vector<PositionScheme>> positions = {};  ///< with --positions
 };
 Explanation explanation(const Model& model, Session& session, std::int64_t tokens, Precision precision);
 
+/// "1.09 M".
+std::string count_text(double value);
 /// "mlp", "encoder mlp".
 std::string name_of(const RoleWeights& weights);
 /// Formula of all parameters, and the number of parameters that are used for one token.
@@ -37,8 +41,16 @@ std::vector<std::int64_t> shown_contexts(std::int64_t max_tokens);
 /// Bytes of the weights by storage type.
 std::map<std::string, std::uint64_t> weight_bytes(const Model& model);
 
+/// Bytes of all attention weights of a text of `tokens` tokens, in the precision of the cache: they are never stored.
+double attention_weight_bytes(const Explanation& e, std::int64_t tokens);
+/// How layers of three kinds mix so many tokens, and the FLOP of each.
+std::vector<std::pair<TokenMixing, double>> compared_layers(const Explanation& e, std::int64_t tokens);
+
 /// Bytes of the states that a session like this one has in addition while it records attention.
 std::uint64_t recording_bytes(const Explanation& e);
+
+/// "encoder.layer.3." of "encoder.layer.3.output.dense.weight"; empty if the name has no layer.
+std::string layer_of(const std::string& name);
 
 /// One dispatch of a plan.
 struct DispatchLine {

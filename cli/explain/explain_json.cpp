@@ -57,6 +57,28 @@ Json cache_json(const Explanation& e) {
             {"contexts", json_list(shown_contexts(config_of(e.model).context), context)}};
 }
 
+Json weights_json(const Explanation& e) {
+    const auto context = [&](std::int64_t tokens) {
+        return Json{{"tokens", tokens}, {"bytes", attention_weight_bytes(e, tokens)}};
+    };
+    return {{"formula", (e.cost.attention_weights() * Formula::of("b")).text()},
+            {"contexts", json_list(shown_contexts(config_of(e.model).context), context)}};
+}
+
+Json comparison_json(const Explanation& e) {
+    const auto length = [&](std::int64_t tokens) {
+        const auto layer = [](const auto& one) {
+            return Json{{"layer", one.first.id},
+                        {"formula", one.first.flops.text()},
+                        {"flops", one.second},
+                        {"sequential_steps", one.first.sequential},
+                        {"path_length", one.first.path}};
+        };
+        return Json{{"tokens", tokens}, {"layers", json_list(compared_layers(e, tokens), layer)}};
+    };
+    return json_list(std::vector{e.tokens, e.session.context()}, length);
+}
+
 Json memory_json(const Explanation& e) {
     const SessionMemory m = e.session.memory();
     return {{"weights", weight_bytes(e.model)},
@@ -102,7 +124,7 @@ void print_json(const Explanation& e) {
     prompt["tokens"] = e.tokens;
     if (e.source) source = run_json(e, *e.source), source["tokens"] = e.tokens;
     if (e.token) token = run_json(e, *e.token), token["position"] = e.tokens;
-    write_json({{"schema_version", 2},
+    Json all = {{"schema_version", 2},
                 {"model", info.name},
                 {"architecture", info.architecture},
                 {"device", e.model.device().caps().name},
@@ -115,8 +137,12 @@ void print_json(const Explanation& e) {
                 {"prompt", prompt},
                 {"generated_token", token},  // null for an encoder
                 {"cache", cache_json(e)},
+                {"attention_weights_never_stored", weights_json(e)},
+                {"layers_compared", comparison_json(e)},
                 {"memory", memory_json(e)},
-                {"plans", plans}});
+                {"plans", plans}};
+    if (e.positions) all["positions"] = positions_json(*e.positions);
+    write_json(all);
 }
 
 }  // namespace vantage::cli

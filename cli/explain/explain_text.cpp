@@ -14,13 +14,6 @@ namespace vantage::cli {
 
 namespace {
 
-std::string count_text(double value) {
-    const char* units[] = {"", " k", " M", " G", " T", " P"};
-    int unit = 0;
-    for (; value >= 1000 && unit < 5; ++unit) value /= 1000;
-    const int decimals = unit == 0 ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0;
-    return format("{:.{}f}{}", value, decimals, units[unit]);
-}
 // "124 439 808"
 std::string exact_text(std::uint64_t value) {
     std::string digits = std::to_string(value);
@@ -136,6 +129,46 @@ void print_cache(const Explanation& e) {
                    c.kv_heads == 1 ? "" : "s", c.heads, c.heads / c.kv_heads);
 }
 
+void print_weights_not_stored(const Explanation& e) {
+    TextTable table("rrrr");
+    table.row({"tokens", "attention weights", "of one layer", "keys and values"});
+    for (const std::int64_t tokens : shown_contexts(config_of(e.model).context)) {
+        const double bytes = attention_weight_bytes(e, tokens);
+        const std::int64_t layers = config_of(e.model).layers + config_of(e.model).encoder.layers;
+        table.row({std::to_string(tokens), memory_text(bytes), memory_text(bytes / static_cast<double>(layers)),
+                   bytes_text(e.cost.cache_bytes(tokens))});
+    }
+    print("Attention weights, never stored: " + (e.cost.attention_weights() * Formula::of("b")).text() +
+              " bytes; stored instead: keys and values",
+          table);
+    print_line("  commands that show weights recompute them from queries, keys and one number per query and head");
+}
+
+void print_comparison(const Explanation& e) {
+    const std::int64_t context = e.session.context();
+    std::vector<std::int64_t> lengths{e.tokens};
+    if (context != e.tokens) lengths.push_back(context);
+    TextTable table(lengths.size() > 1 ? "llrrrrrr" : "llrrr");
+    std::vector<std::string> over{"", ""}, heading{"", "FLOP of a layer"};
+    for (const std::int64_t tokens : lengths) {
+        over.insert(over.end(), {format("n = {}", tokens), "", ""});
+        heading.insert(heading.end(), {"FLOP", "steps", "path"});
+    }
+    table.row(over), table.row(heading);
+    const auto first = compared_layers(e, lengths.front()), last = compared_layers(e, lengths.back());
+    for (std::size_t i = 0; i < first.size(); ++i) {
+        std::vector<std::string> row{first[i].first.layer, first[i].first.flops.text()};
+        for (const auto* all : lengths.size() > 1 ? std::vector{&first, &last} : std::vector{&first}) {
+            const auto& [layer, flops] = (*all)[i];
+            row.insert(row.end(), {count_text(flops), std::to_string(layer.sequential), std::to_string(layer.path)});
+        }
+        table.row(row);
+    }
+    print("Layers that mix n tokens of width d, without projections of single tokens", table);
+    print_line("  steps: one after the other within a layer; path: steps between the first token and the last");
+    print_line("  convolution: kernel {}, dilated; recurrent: one matrix [d, d]", convolution_kernel);
+}
+
 void print_memory(const Explanation& e) {
     TextTable table("lrl");
     const auto row = [&](const std::string& part, std::uint64_t bytes, const std::string& note) {
@@ -216,7 +249,10 @@ void print_text(const Explanation& e) {
     print_parameters(e);
     print_runs(e);
     print_cache(e);
+    print_weights_not_stored(e);
+    print_comparison(e);
     print_memory(e);
+    if (e.positions) print_positions(*e.positions);
     if (e.source) print_plan("the encoder", e.session.encoder_plan(e.tokens));
     for (const std::int64_t rows : e.plans) print_plan(rows_text(rows), e.session.plan(rows));
 }

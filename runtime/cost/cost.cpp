@@ -4,6 +4,7 @@
 #include <set>
 
 #include "runtime/cost/symbols.h"
+#include "runtime/ops/attention.h"
 
 namespace vantage::internal {
 
@@ -130,6 +131,27 @@ Formula CostModel::cache_per_token(AttentionKind kind) const {
             sum.in_layers += size_formula(values, value.type.shape[1] * value.type.shape[2], "dKH") * Formula::of("b");
     }
     return closed_form(config_, encoder, ModelRole::attention, sum);
+}
+
+Formula CostModel::attention_weights() const {
+    const std::int64_t rows = config_.is_vision() ? config_.context : 7;  // unlike the number of global tokens
+    Formula all;
+    for (const bool encoder : {false, true}) {
+        if (encoder && !is_encoder_decoder()) continue;
+        const Graph model = graph(rows, rows, encoder, rows);
+        const ModelRoles roles(model, config_);
+        ByLayer sum;
+        for (std::size_t i = 0; i < model.nodes().size(); ++i) {
+            const Node& node = model.nodes()[i];
+            if (node.op != &attention_op) continue;
+            const Shape& q = model.value(node.inputs[ops::attention::q_]).type.shape;
+            const Formula queries = q[-3] == rows ? Formula::of("n") : Formula(q[-3]),
+                          keys = Formula::of(roles.of(i) == ModelRole::cross_attention ? "m" : "n");
+            sum.in_layers += size_formula(values_, q[-2], "h") * queries * keys;
+        }
+        all += closed_form(config_, encoder, ModelRole::attention, sum);
+    }
+    return all;
 }
 
 std::uint64_t CostModel::cache_bytes(std::int64_t context) const {

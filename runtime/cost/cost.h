@@ -67,6 +67,9 @@ public:
     Formula cache_per_token(AttentionKind kind = AttentionKind::self) const;
     /// Bytes of all kinds, for texts of `context` tokens.
     std::uint64_t cache_bytes(std::int64_t context) const;
+    /// Attention weights of one run of n tokens, over all layers and heads: L·H·n² for a decoder. For an
+    /// encoder–decoder also those of the m encoder tokens, and of the n for the m. Masked weights are counted.
+    Formula attention_weights() const;
     bool is_encoder_decoder() const { return config_.kind == ModelKind::encoder_decoder; }
     const SymbolValues& values() const { return values_; }
     /// The form that papers use: d for H·D and K·D, and multiples of d for f and g, if the sizes allow.

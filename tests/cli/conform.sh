@@ -78,6 +78,25 @@ expect 0 "A text of n = 64 tokens"*"4·L·d·n²"*"encoder.layer.0 … encoder.l
 expect 1 "" grep "The next token" "$scratch/explained"  # an encoder has none
 expect 0 '"generated_token": null' "$program" explain -m "$data/models/bert" --json
 expect 2 "a text of 97 tokens does not fit the context of 96" "$program" explain -m "$data/models/bert" --tokens 97
-expect 0 "Example:" "$program" explain --help
+expect 0 "Examples:" "$program" explain --help
+expect 0 "Attention weights, never stored: L·H·n²·b bytes"*"self-attention  4·d·n²"*"recurrent       2·d²·n"*"convolution     6·d²·n" \
+    "$program" explain -m "$model" --tokens 20
+expect 0 '"attention_weights_never_stored"'*'"layers_compared"'*'"sequential_steps": 20' "$program" explain -m "$model" --tokens 20 --json
+# the block diagram names shapes, and equal layers once
+"$program" explain -m "$data/models/gpt2" --svg "$scratch/blocks.svg" >/dev/null || failures=$((failures + 1))
+expect 0 "<svg"*"LayerNorm"*"[[]n, 48]"*"Attention"*"3 heads × 16, causal"*"× 2"*"logits"*"</svg>" cat "$scratch/blocks.svg"
+"$program" explain -m "$data/models/bart" --diagram "$scratch/blocks.svg" >/dev/null || failures=$((failures + 1))
+expect 0 "encoder"*"decoder"*"keys of the encoder" cat "$scratch/blocks.svg"
+expect 2 "must end in .png or .svg" "$program" explain --svg "$scratch/blocks.txt"
+# positions
+expect 0 "learned table wpe.weight" "$program" explain -m "$model" --positions "$scratch/positions.png"
+expect 0 "rotation of "*"wavelengths from 6.28" "$program" explain -m "$data/models/llama" --positions "$scratch/positions.png"
+expect 0 "ALiBi: −slope" "$program" explain -m "$data/models/bloom" --positions "$scratch/positions.png"
+expect 0 "distance biases of the encoder"*"distance biases of the decoder" "$program" explain -m "$data/models/t5" --positions "$scratch/positions.png"
+expect 0 "sinusoids [[]positions, 512]"*"wavelengths from 6.28 to 61 k" "$program" explain --positions "$scratch/positions.png" --kind sinusoidal
+expect 0 '"slopes"'*'0.5' "$program" explain --positions "$scratch/positions.png" --kind alibi --json
+expect 2 "must end in .png" "$program" explain --positions "$scratch/positions.svg"
+expect 2 "--kind" "$program" explain --positions "$scratch/positions.png" --kind none
+expect 0 "attention, window  4·d·n·w" "$program" explain -m "$data/models/mistral"
 
 exit $((failures > 0))

@@ -20,6 +20,12 @@ for columns in 60 80; do
         [[ $(widest <rows) -le $columns ]] || fail "$command: $(widest <rows) columns in a terminal of $columns"
     done
 done
+for columns in 50 60 80; do
+    shown $columns heads -p "$prompt" | sed -n '/^layers/,/^patterns/p' >page
+    [[ $(wc -l <page) -ge 7 && $(widest <page) -le $columns ]] || fail "heads, layers at $columns: $(<page)"
+    shown $columns demo --steps -p "the dog ate the red bone" | sed -n '/^Q/,/^Four/p' >page
+    [[ $(wc -l <page) -ge 40 && $(widest <page) -le $columns ]] || fail "demo --steps at $columns: $(awk -v c=$columns 'length > c' page)"
+done
 shown 60 heads -p "$prompt" >page
 grep -q 'in a wider terminal also: ' page || fail "heads does not say what it leaves out: $(<page)"
 "$program" heads -p "$prompt" >all 2>err || fail "heads: $(<err)"

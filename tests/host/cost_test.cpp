@@ -11,7 +11,7 @@
 #include <string>
 
 #include "known_configs.h"
-#include "runtime/cost/cost.h"
+#include "runtime/cost/token_mixing.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/architecture.h"
@@ -471,4 +471,49 @@ TEST_CASE("formulas are sums of products", "[cost]") {
     CHECK((-1 * d).text() == "-d");
     CHECK((100 * d * d + d + n).larger_terms(0.01, {{'d', 9}, {'n', 500}}).text() == "100·d² + n");
     CHECK((d * (n + 1)).value({{'d', 3}, {'n', 4}}) == 15);
+}
+
+// n² weights for each head and layer: 32 heads of 4096 tokens in f16 take a GiB a layer.
+TEST_CASE("attention weights that are never stored", "[cost]") {
+    const CostModel gpt(parsed(gpt2_small));
+    CHECK(gpt.attention_weights().text() == "L·H·n²");
+    SymbolValues values = gpt.values();
+    values['n'] = 1024;
+    CHECK(gpt.attention_weights().value(values) == 12.0 * 12 * 1024 * 1024);
+    const CostModel llama(parsed(llama3_8b));
+    values = llama.values();
+    values['n'] = 4096;
+    CHECK((llama.attention_weights() * Formula::of("b")).value(values) / 32 == 1073741824.0);
+    CHECK(CostModel(parsed(transformer_base)).attention_weights().text() == "L·H·n² + L·H·n·m + l·H·m²");
+    CHECK(CostModel(loaded_config("longformer")).attention_weights().text().find("L·H·n²") != std::string::npos);
+    CHECK(CostModel(loaded_config("vit")).attention_weights().text() == "L·H·n²");
+}
+
+TEST_CASE("layers that mix tokens cost and wait as table 1 of the transformer's paper says", "[cost]") {
+    const auto find = [](const std::vector<TokenMixing>& all, const std::string& id) {
+        const auto found = std::ranges::find(all, id, [](const TokenMixing& one) { return std::string(one.id); });
+        REQUIRE(found != all.end());
+        return *found;
+    };
+    const std::vector<TokenMixing> bert = token_mixing(parsed(bert_base), 512);
+    CHECK(bert.size() == 3);
+    SymbolValues values = CostModel(parsed(bert_base)).values();
+    values['n'] = 512;
+    CHECK(find(bert, "self_attention").flops.value(values) == 4.0 * 512 * 512 * 768);
+    CHECK(find(bert, "recurrent").flops.value(values) == 2.0 * 512 * 768 * 768);
+    CHECK(find(bert, "convolution").flops.value(values) == 3 * find(bert, "recurrent").flops.value(values));
+    CHECK(find(bert, "self_attention").sequential == 1);
+    CHECK(find(bert, "self_attention").path == 1);
+    CHECK(find(bert, "recurrent").sequential == 512);
+    CHECK(find(bert, "recurrent").path == 511);
+    CHECK(find(bert, "convolution").sequential == 1);
+    CHECK(find(bert, "convolution").path == 6);  // 3^6 = 729
+    // what the model's own graph counts: q·k and A·V of a layer
+    const CostModel cost(parsed(bert_base));
+    CHECK(flops_of(cost.prompt(512), ModelRole::attention) >= 12 * find(bert, "self_attention").flops.value(values));
+    const std::vector<TokenMixing> mistral = token_mixing(parsed(mistral_7b), 32768);
+    CHECK(find(mistral, "window").flops.text() == "4·d·n·w");
+    CHECK(find(mistral, "window").path == 9);  // 4095 tokens a layer
+    CHECK(find(token_mixing(parsed(bert_base), 1), "convolution").path == 0);
+    CHECK(find(token_mixing(parsed(bert_base), 1), "self_attention").path == 0);
 }
