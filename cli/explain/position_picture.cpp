@@ -129,7 +129,7 @@ PositionScheme learned(const std::string& name, const Array& table, std::int64_t
         .text = format("learned table {} [{}, {}], added to the embeddings", name, rows, table.shape()[-1]),
         .numbers = {},
         .panel = panel_of("learned table " + name, "row of the table", "feature",
-                          table.shape().elements() / table.shape()[-1], columns)};
+                          std::min<std::int64_t>(table.shape().elements() / table.shape()[-1], 2048), columns)};
     made.panel.maximum = usual_size(table);
     made.panel.value = [table, width = table.shape()[-1]](int row, int column) {
         return static_cast<double>(at(table.values(), row * width + column));
@@ -181,6 +181,7 @@ private:
         if (kind == "alibi") found_.push_back(slopes(tokens_, plan.read(value.name).vector()));
         if (kind == "key") add_key_bias(value.name, plan.read(value.name));
         if (kind == "distance") add_distances(graph, encoder, plan);
+        if (kind.starts_with("relative")) add_relative(graph, plan);
     }
 
     void add_key_bias(const std::string& name, const Array& table) {
@@ -194,6 +195,25 @@ private:
         made.panel.value = [table, heads](int head, int key) {
             return static_cast<double>(at(table.values(), key * heads + head));
         };
+        found_.push_back(std::move(made));
+    }
+
+    /// Relative keys: of the tables [distances, head width], one per layer, the first.
+    void add_relative(const Graph& graph, Plan& plan) {
+        const auto node =
+            std::ranges::find_if(graph.nodes(), [&](const Node& one) { return is_distances(graph, one); });
+        if (node == graph.nodes().end()) return;
+        const std::string& name = graph.value(graph.storage(node->inputs[ops::embedding::w_])).name;
+        const Shape& shape = graph.value(graph.storage(node->inputs[ops::embedding::w_])).type.shape;
+        const std::int64_t distances = shape[0], reach = std::min(distances / 2, tokens_);
+        const Array table = plan.read(name, {distances / 2 - reach, 2 * reach + 1});
+        PositionScheme made = learned(name, table, distances);
+        made.id = "relative";
+        made.text = format(
+            "relative keys: a learned vector for each distance, added to keys; of the tables of all layers {} [{}, {}]",
+            name, distances, table.shape()[1]);
+        made.panel.rows_name = "query's position − key's";
+        made.panel.row_marks = round_marks(static_cast<int>(2 * reach + 1), 8, static_cast<int>(-reach));
         found_.push_back(std::move(made));
     }
 

@@ -95,6 +95,7 @@ expect 0 "learned table wpe.weight" "$program" explain -m "$model" --positions "
 expect 0 "rotation of "*"wavelengths from 6.28" "$program" explain -m "$data/models/llama" --positions "$scratch/positions.png"
 expect 0 "ALiBi: −slope" "$program" explain -m "$data/models/bloom" --positions "$scratch/positions.png"
 expect 0 "distance biases of the encoder"*"distance biases of the decoder" "$program" explain -m "$data/models/t5" --positions "$scratch/positions.png"
+expect 0 "relative keys: "*"distance_embedding.weight [[]" "$program" explain -m "$data/models/bert_relative_key" --positions "$scratch/positions.png"
 expect 0 "sinusoids [[]positions, 512]"*"wavelengths from 6.28 to 61 k" "$program" explain --positions "$scratch/positions.png" --kind sinusoidal
 expect 0 '"slopes"'*'0.5' "$program" explain --positions "$scratch/positions.png" --kind alibi --json
 expect 2 "must end in .png" "$program" explain --positions "$scratch/positions.svg"
