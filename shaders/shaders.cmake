@@ -43,6 +43,13 @@ vantage_shader(NAME linear_attention_sums SOURCE linear_attention/sums.comp)
 vantage_shader(NAME linear_attention_scan SOURCE linear_attention/scan.comp)
 vantage_shader(NAME linear_attention_rows SOURCE linear_attention/rows.comp)
 vantage_shader(NAME linear_attention_rows_subgroup SOURCE linear_attention/rows.comp DEFINES USE_SUBGROUP=1 FEATURE subgroup)
+vantage_shader(NAME state_space_sums SOURCE state_space/sums.comp)
+vantage_shader(NAME state_space_sums_complex SOURCE state_space/sums.comp DEFINES COMPLEX=1)
+vantage_shader(NAME state_space_scan SOURCE state_space/scan.comp)
+vantage_shader(NAME state_space_scan_complex SOURCE state_space/scan.comp DEFINES COMPLEX=1)
+vantage_shader(NAME state_space_rows SOURCE state_space/rows.comp)
+vantage_shader(NAME state_space_rows_complex SOURCE state_space/rows.comp DEFINES COMPLEX=1)
+vantage_shader(NAME causal_conv1d SOURCE causal_conv1d.comp)
 
 # experts
 vantage_shader(NAME route SOURCE experts/route.comp)
@@ -87,6 +94,7 @@ vantage_shader(NAME split_qkv SOURCE split_qkv.comp)
 vantage_shader(NAME grid SOURCE grid.comp)
 vantage_shader(NAME patches SOURCE patches.comp)
 vantage_shader(NAME concat SOURCE concat.comp)
+vantage_shader(NAME columns SOURCE columns.comp)
 
 # tests of the device layer
 vantage_shader(NAME selftest SOURCE selftest.comp)

@@ -209,6 +209,57 @@ PerformerFeatures performer_features(Tensor q, Tensor k, PerformerOptions option
 /// orthogonal. Counted random numbers: the same seed gives the same vectors.
 std::vector<float> performer_projection(std::int64_t features, std::int64_t width, std::uint64_t seed);
 
+// ---- state spaces ---------------------------------------------------------------------------------------------------
+
+/// A diagonal state space of each channel, a linear recurrence over the tokens:
+///   h_t = exp(Δ_t A) ∘ h_{t-1} + Δ_t B_t x_t,  y_t = Re(C_t · h_t) + D x_t
+/// Δ, B and C by token are Mamba's selective form (Gu & Dao 2023), constant ones S4D's (Gu, Gupta, Goel & Ré 2022).
+/// Complex numbers are pairs of floats (re, im), as torch.view_as_real has them: of conjugate pairs give one of each
+/// and 2 C. B is multiplied by Δ alone (Euler); of constants a zero-order hold is B (exp(Δ A) - 1) / (Δ A) in its place.
+/// y has x's storage type; a call without rows gives the state that it began with.
+struct StateSpaceWeights {
+    Tensor delta = {};          ///< like x, or [channels] where constant
+    Tensor a = {};              ///< [channels, N], or complex [channels, N, 2]; N at most 1024
+    Tensor b = {}, c = {};      ///< [.., n, N], or [channels, N] where delta is constant; with a 2 behind if a has one
+    Tensor d = {};              ///< [channels], may be absent (0)
+};
+struct StateSpaceOptions {
+    bool log_a = false;     ///< A = -exp(a); of a complex one -exp(re) + i im
+    bool softplus = false;  ///< Δ = ln(1 + exp(delta))
+    /// f32 [channels, N], or [B, channels, N] of a batch, complex ones with a 2 behind: what the first token begins
+    /// with; absent: zeros. With a step the table [sequences * rows, channels, N] of kept states, see kept_states().
+    Tensor state = {};
+    Tensor step = {};
+};
+/// `state` is the one after the last token, or the table's next version.
+struct StateSpaceResult {
+    Tensor y = {}, state = {};
+};
+/// x [n, channels], or [B, n, channels] without a step.
+StateSpaceResult state_space(Tensor x, const StateSpaceWeights& weights, const StateSpaceOptions& options = {},
+                             SourceLocation where = SourceLocation::here());
+/// A causal convolution of each channel by itself (depthwise): y_t = activation(bias + Σ_k w_k x_{t - width + 1 + k}),
+/// weight [channels, width] or [channels, 1, width], a width from 2 to 32, bias [channels] or absent. The state is what
+/// stands in front of the first row: the last width - 1 inputs f32 [width - 1, channels], the oldest first. It, the
+/// step and x are as in state_space.
+struct CausalConv1dOptions {
+    Activation activation = Activation::none;
+    Tensor state = {}, step = {};
+};
+struct CausalConv1dResult {
+    Tensor y = {}, state = {};
+};
+CausalConv1dResult causal_conv1d(Tensor x, Tensor weight, Tensor bias = {}, const CausalConv1dOptions& options = {},
+                                 SourceLocation where = SourceLocation::here());
+/// Rows that a table of kept states has for each sequence of so many tokens: the states before positions 128, 256 … and
+/// those before the last 4 positions that ran. A run begins with the state before its position, whichever ran before
+/// it; the state before position 0 is zero.
+std::int64_t kept_states(std::int64_t context);
+/// y = x[.., first : first + count], the columns of every row.
+Tensor columns(Tensor x, std::int64_t first, std::int64_t count, SourceLocation where = SourceLocation::here());
+
+// ---- attention before the Transformer -------------------------------------------------------------------------------
+
 /// The attentions before the Transformer. q [(batch,) n, Dq], k [(batch,) m, Dk], v [(batch,) m, Dv]; the scores are
 /// [(batch,) n, m] (f32 where additive, else q's storage type), p = softmax(scores) over keys, context = p v.
 struct ContextResult {

@@ -66,6 +66,15 @@ float swish(float x, float beta) {
     return z < vanished ? 0.0 : x * sigmoid(z);
 }
 
+// max(x, 0) + ln(1 + u), u = exp(-|x|); ln(1 + u) as the series of 2 artanh(u / (2 + u)): log is coarse near 1, and a
+// small softplus would keep few digits.
+float softplus(float x) {
+    float u = exp(max(-abs(x), vanished)), s = u / (2.0 + u), square = s * s;
+    float series = 0.11111111 + square * (0.090909091 + square * (0.076923077 + square * 0.066666667));
+    series = 1.0 + square * (0.33333333 + square * (0.2 + square * (0.14285714 + square * series)));
+    return max(x, 0.0) + 2.0 * s * series;
+}
+
 // `parameter`: elu's alpha, softcap's cap, swish's beta; the others have none.
 float activate(uint kind, float x, float parameter) {
     switch (kind) {
@@ -78,7 +87,7 @@ float activate(uint kind, float x, float parameter) {
         case ACTIVATION_SIGMOID: return sigmoid(x);
         case ACTIVATION_TANH: return stable_tanh(x);
         case ACTIVATION_ELU: return x > 0.0 ? x : parameter * expm1_negative(x);
-        case ACTIVATION_SOFTPLUS: return max(x, 0.0) + log(1.0 + exp(max(-abs(x), vanished)));
+        case ACTIVATION_SOFTPLUS: return softplus(x);
         case ACTIVATION_SOFTCAP: return parameter * stable_tanh(x / parameter);
         case ACTIVATION_SWISH: return swish(x, parameter);
         default: return x;

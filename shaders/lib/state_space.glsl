@@ -1,0 +1,61 @@
+// What the kernels of state_space share: numbers that are real, or complex with COMPLEX; A, the step sizes, the places
+// of states and sums. `p` is declared by then.
+#include "lib/activation.glsl"
+#include "lib/kept_states.glsl"
+
+#ifdef COMPLEX
+#define NUMBER vec2
+#define PARTS 2u
+NUMBER number(uvec2 address, uint type, uint i) { return vec2(load(address, type, 2u * i), load(address, type, 2u * i + 1u)); }
+NUMBER product(NUMBER a, NUMBER b) { return vec2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
+float real_product(NUMBER a, NUMBER b) { return a.x * b.x - a.y * b.y; }
+// cos and sin of x. Vulkan's own need only be good to 2^-11: x is turned into the quarter around 0, in three parts of
+// pi / 2, and the rest is a polynomial.
+vec2 turned(float x) {
+    float quarters = roundEven(x * 0.63661977);
+    precise float rest = fma(-quarters, -1.7151245e-15, fma(-quarters, 7.5497901e-08, fma(-quarters, 1.5707962513, x)));
+    float square = rest * rest;
+    float sine = rest * (1.0 + square * (-0.16666667 + square * (0.0083333333 + square * (-0.00019841270 + square * 2.7557319e-06))));
+    float cosine = 1.0 + square * (-0.5 + square * (0.041666667 + square * (-0.0013888889 + square * 2.4801587e-05)));
+    uint quarter = uint(int(quarters)) & 3u;
+    vec2 turn = (quarter & 1u) != 0u ? vec2(-sine, cosine) : vec2(cosine, sine);
+    return (quarter & 2u) != 0u ? -turn : turn;
+}
+NUMBER exponential(NUMBER x) { return exp(x.x) * turned(x.y); }
+NUMBER rate(NUMBER a) { return LOGARITHM ? vec2(-exp(a.x), a.y) : a; }
+#else
+#define NUMBER float
+#define PARTS 1u
+NUMBER number(uvec2 address, uint type, uint i) { return load(address, type, i); }
+NUMBER product(NUMBER a, NUMBER b) { return a * b; }
+float real_product(NUMBER a, NUMBER b) { return a * b; }
+NUMBER exponential(NUMBER x) { return exp(x); }
+NUMBER rate(NUMBER a) { return LOGARITHM ? -exp(a) : a; }
+#endif
+
+void put(uvec2 address, uint i, NUMBER value) {
+#ifdef COMPLEX
+    Words(address).at[2u * i] = floatBitsToUint(value.x), Words(address).at[2u * i + 1u] = floatBitsToUint(value.y);
+#else
+    Words(address).at[i] = floatBitsToUint(value);
+#endif
+}
+NUMBER kept_number(uvec2 address, uint i) {
+#ifdef COMPLEX
+    return vec2(uintBitsToFloat(Words(address).at[2u * i]), uintBitsToFloat(Words(address).at[2u * i + 1u]));
+#else
+    return uintBitsToFloat(Words(address).at[i]);
+#endif
+}
+
+float step_size(uint row, uint channel) {
+    float delta = load(p.delta, DELTA_TYPE, BY_TOKEN ? row * p.channels + channel : channel);
+    return SOFTPLUS ? softplus(delta) : delta;
+}
+// A row of states; the number of a channel's first state in it is channel * STATES.
+uvec2 state_row(uvec2 table, uint row) { return row_address(table, F32, row, p.channels * STATES * PARTS); }
+// The states that a run begins with.
+NUMBER first_number(uint row, uint i) { return row != no_row && present(p.state) ? kept_number(state_row(p.state, row), i) : NUMBER(0.0); }
+// The sums of a chunk: (channels, states) numbers, then (channels) floats.
+uvec2 sums_of(uint lane, uint chunk) { return row_address(p.sums, F32, lane * p.chunks + chunk, p.channels * (STATES * PARTS + 1u)); }
+uint step_sum_of(uint channel) { return p.channels * STATES * PARTS + channel; }
