@@ -58,6 +58,7 @@ struct ModelConfig {
     bool qkv_bias = false, attention_out_bias = false, mlp_bias = false;
     bool head_norms = false;  ///< queries and keys are normalised by head
     bool parallel = false;    ///< attention and MLP read the same residual stream
+    bool recurrent = false;   ///< layers keep states (kept_states) in place of keys and values: no heads
 
     std::int64_t rotary_width = 0;  ///< features of a head that are turned, from the first on
     bool rope_interleaved = false;  ///< pairs (2i, 2i + 1) instead of (i, i + rotary_width / 2)

@@ -21,6 +21,8 @@ std::string values(std::int64_t layer, AttentionKind kind) { return of_layer("ca
 std::string global_keys(std::int64_t layer) { return "cache.global_k." + std::to_string(layer); }
 std::string global_values(std::int64_t layer) { return "cache.global_v." + std::to_string(layer); }
 std::string visible_keys(std::int64_t window) { return "visible_keys." + std::to_string(window); }
+std::string conv_inputs(std::int64_t layer) { return "cache.conv." + std::to_string(layer); }
+std::string state_space(std::int64_t layer) { return "cache.state." + std::to_string(layer); }
 std::string recorded_queries(std::int64_t layer, AttentionKind kind) { return of_layer("watch.q.", layer, kind); }
 std::string recorded_lse(std::int64_t layer, AttentionKind kind) { return of_layer("watch.lse.", layer, kind); }
 std::string recorded_bias(std::int64_t layer, AttentionKind kind) { return of_layer("watch.bias.", layer, kind); }
@@ -148,6 +150,12 @@ Tensor ModelBuilder::rotate(Tensor x) {
 Tensor ModelBuilder::cached(const std::string& name, Tensor rows) {
     const Shape row = rows.shape();
     return write(graph.state(name, {options.sequences * options.context, row[1], row[2]}, options.cache), rows, step);
+}
+
+Tensor ModelBuilder::kept(const std::string& name, const Shape& row) {
+    std::vector<std::int64_t> sizes{options.sequences * kept_states(options.context)};
+    sizes.insert(sizes.end(), row.sizes().begin(), row.sizes().end());
+    return graph.state(name, Shape(sizes), DType::f32);
 }
 
 bool ModelBuilder::records(std::int64_t layer) const {

@@ -67,6 +67,9 @@ std::string global_keys(std::int64_t layer);  ///< of the first rows' own attent
 std::string global_values(std::int64_t layer);
 /// i32 [context, context]: whether a query sees a key, of layers that see so many keys before and after a query.
 std::string visible_keys(std::int64_t window);
+/// f32 [sequences * kept_states(context), …], of recurrent layers: the inputs of the convolution, and the state.
+std::string conv_inputs(std::int64_t layer);
+std::string state_space(std::int64_t layer);
 std::string recorded_queries(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 std::string recorded_lse(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 /// f32: what relative keys add to the scores, by query (and key) and distance, see AttentionRules.
@@ -120,6 +123,8 @@ public:
     Tensor cross_attend(std::int64_t layer, Tensor q);
     /// In the encoder's graph: keys and values [n, Hk, D] of its last hidden state, for the decoder's `layer`.
     void write_cross_kv(std::int64_t layer, Tensor k, Tensor v);
+    /// The table of a recurrent layer's kept states, `row` the shape of one.
+    Tensor kept(const std::string& name, const Shape& row);
     /// Whether the checkpoint has an optional weight (ArchitectureDetails::optional).
     bool has(const std::string& weight) const;
     /// Notes what the router of a layer says, [n, experts].

@@ -182,6 +182,11 @@ std::int32_t DeviceStates::token(std::size_t slot, std::size_t position) const {
     return tokens[slot * static_cast<std::size_t>(context_) + position];
 }
 
+std::int64_t DeviceStates::reached(std::size_t slot) const {
+    const std::uint32_t* words = step(StepOf::own, slot);
+    return std::int64_t{words[STEP_POSITION]} + words[STEP_VALID];
+}
+
 bool DeviceStates::no_answer(std::size_t slot) const {
     return static_cast<const volatile std::uint32_t*>(step(StepOf::own, slot))[STEP_DONE] == STEP_NO_ANSWER;
 }

@@ -65,6 +65,8 @@ public:
     /// Whether the sequence ended because its logits were not finite.
     bool no_answer(std::size_t slot) const;
     std::int32_t token(std::size_t slot, std::size_t position) const;
+    /// The position behind the rows that have run of it.
+    std::int64_t reached(std::size_t slot) const;
     /// The sequence draws no more.
     void end(std::size_t slot);
 

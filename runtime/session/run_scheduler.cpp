@@ -113,6 +113,7 @@ void RunScheduler::forget_unfinished(std::size_t slot, std::int64_t count) {
 std::int64_t RunScheduler::take_waiting(std::size_t slot) {
     SequenceState& s = sequences_[slot];
     if (options_.is_stable() && s.processed < s.prompt) s.go_back(chunk_begin(s.processed));
+    if (config_.recurrent) run_lost(std::span(&slot, 1));
     return s.waiting();
 }
 
@@ -280,8 +281,13 @@ void RunScheduler::run_waiting(const std::vector<std::int64_t>& left, const RunS
     run_prompts(runs, false);
 }
 
-// In runs of as many rows as before: the caches are the same to the last bit.
+// In runs of as many rows as before: the caches are the same to the last bit. A recurrent model's tokens that have run
+// since the last state that is kept are lost, too.
 void RunScheduler::run_lost(std::span<const std::size_t> slots) {
+    if (config_.recurrent) {
+        settle();
+        for (const std::size_t slot : slots) sequences_[slot].begin_at_state(states_.reached(slot));
+    }
     while (true) {
         ChunkRun longest{.rows = 0};
         for (const std::size_t slot : slots)

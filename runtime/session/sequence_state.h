@@ -26,7 +26,9 @@ public:
     std::int64_t prompt = 0;       ///< tokens that were given; those after them were drawn
     std::int64_t processed = 0;    ///< tokens whose keys are in the cache
     std::int64_t redraw_from = 0;  ///< where the run begins that has to run again to draw, when no token waits
-    std::int64_t lost = 0;         ///< tokens that had run on a device that was lost, until they have run again
+    /// Tokens that had run on a device that was lost, or past a state that is no longer kept, until they have run
+    /// again.
+    std::int64_t lost = 0;
     std::int64_t counted = 0;      ///< tokens whose run as part of a prompt is in the statistics
     std::uint64_t forgotten = 0;   ///< Sequence::forgotten
     bool ended = false;
@@ -43,6 +45,9 @@ public:
     std::int64_t waiting() const { return size() - processed; }
     /// Tokens have run, from `processed` on. With `draw` they run again to draw, when no token waits.
     void note_run(std::int64_t count, std::int64_t rows, bool draw);
+    /// Of a recurrent model, before a run: the device has run up to position `reached`. Where it does not keep the state
+    /// that the run would begin with, what has run since the last state that it keeps becomes `lost`.
+    void begin_at_state(std::int64_t reached);
     /// Its memory on the device is lost: what has run waits, to run as it did before.
     void lose();
     /// What runs next of the `lost` tokens: a chunk, or tokens that ran one by one. Its count is 0 if there are none.
@@ -63,9 +68,12 @@ public:
 
 private:
     void forget_chunks(std::int64_t from);
+    void trim_results();
+    void note_states(std::int64_t reached);
 
     std::int64_t vocab_, width_, experts_;
     bool in_one_run_;               ///< all tokens together, as an encoder does
+    std::int64_t states_from_ = 0, states_to_ = 0;  ///< the last positions that ran, whose states are kept
     std::vector<ChunkRun> chunks_;  ///< how tokens have run; those in none of them ran one by one
 };
 

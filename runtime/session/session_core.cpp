@@ -12,6 +12,7 @@
 #include "runtime/gpu/queue.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/session/model_access.h"
+#include "shaders/params/kept_states.h"
 
 namespace vantage::internal {
 
@@ -180,7 +181,8 @@ std::vector<Graph> SessionCore::all_graphs(std::int64_t count, std::int64_t toke
     return all;
 }
 
-// Bytes on the device for one token of every sequence: caches, recorded rows, tables, the token.
+// Bytes on the device for one token of every sequence: caches, recorded rows, tables, the token. States are kept for
+// every so many.
 std::uint64_t SessionCore::bytes_per_token(std::int64_t count) const {
     const auto kept = [&](std::int64_t tokens) {
         std::map<std::string, std::uint64_t> bytes;  // by name: two graphs share some
@@ -192,7 +194,8 @@ std::uint64_t SessionCore::bytes_per_token(std::int64_t count) const {
         for (const auto& [name, size] : bytes) sum += size;
         return sum;
     };
-    return kept(2) - kept(1);
+    const std::int64_t tokens = config.recurrent ? STATE_EVERY : 1;
+    return (kept(1 + tokens) - kept(1)) / static_cast<std::uint64_t>(tokens);
 }
 
 // The context that was asked for; else what the model allows, as far as the memory holds it.

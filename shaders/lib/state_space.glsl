@@ -3,6 +3,9 @@
 #include "lib/activation.glsl"
 #include "lib/kept_states.glsl"
 
+// Compilers may multiply it by log2(e) first, and infinity times a step of 0 is no number. A NaN stays.
+float bounded(float a) { return a < -1e30 ? -1e30 : a; }
+
 #ifdef COMPLEX
 #define NUMBER vec2
 #define PARTS 2u
@@ -22,7 +25,7 @@ vec2 turned(float x) {
     return (quarter & 2u) != 0u ? -turn : turn;
 }
 NUMBER exponential(NUMBER x) { return exp(x.x) * turned(x.y); }
-NUMBER rate(NUMBER a) { return LOGARITHM ? vec2(-exp(a.x), a.y) : a; }
+NUMBER rate(NUMBER a) { return vec2(bounded(LOGARITHM ? -exp(a.x) : a.x), a.y); }
 #else
 #define NUMBER float
 #define PARTS 1u
@@ -30,7 +33,7 @@ NUMBER number(uvec2 address, uint type, uint i) { return load(address, type, i);
 NUMBER product(NUMBER a, NUMBER b) { return a * b; }
 float real_product(NUMBER a, NUMBER b) { return a * b; }
 NUMBER exponential(NUMBER x) { return exp(x); }
-NUMBER rate(NUMBER a) { return LOGARITHM ? -exp(a) : a; }
+NUMBER rate(NUMBER a) { return bounded(LOGARITHM ? -exp(a) : a); }
 #endif
 
 void put(uvec2 address, uint i, NUMBER value) {

@@ -10,11 +10,6 @@ struct StateSpaceParams {
     uvec2 sums, step;
     uint n, lanes, channels, chunks, kept;
 };
-// Of the scan over chunks.
-struct StateSpaceScanParams {
-    uvec2 delta, a, state, sums, step;
-    uint lanes, channels, chunks, kept;
-};
 VANTAGE_PARAMS_END
 
 #define STATE_SPACE_CONSTANTS(C)                                                \

@@ -8,7 +8,7 @@ layout(local_size_x = 64, local_size_x_id = 0) in;
 #include "lib/index.glsl"
 #include "params/state_space.h"
 STATE_SPACE_CONSTANTS(VANTAGE_CONSTANT)
-layout(push_constant) uniform Push { StateSpaceScanParams p; };
+layout(push_constant) uniform Push { StateSpaceParams p; };
 #include "lib/state_space.glsl"
 
 void main() {

@@ -1,0 +1,82 @@
+// Mamba: no attention, but a state of fixed size that each token changes by step sizes, B and C of its own.
+//   x = embed[token];  per block  x += out(y ∘ silu(z)),  [u | z] = in(rms(x)),  c = silu(conv(u)),
+//   [Δ' | B | C] = proj(c),  Δ = softplus(dt Δ'),  h = exp(Δ A) ∘ h + Δ B c,  y = C·h + D c;
+//   logits = rms(x) headᵀ
+// Gu & Dao, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces" (2023).
+#include "runtime/models/mamba.h"
+
+namespace vantage::internal {
+
+namespace {
+
+// A state holds any length. The default context is the length of the texts in training.
+constexpr std::int64_t longest_mamba_text = 1 << 20, mamba_training_context = 2048;
+
+// A number, or "auto": a sixteenth of the width.
+std::int64_t read_step_rank(const JsonFields& fields, const ModelConfig& c) {
+    const char* key = "time_step_rank";
+    const bool automatic = !fields.has(key) || (fields.json().at(key).is_string() && fields.text(key) == "auto");
+    return automatic ? (c.width + 15) / 16 : fields.integer(key, 1, max_width);
+}
+
+}  // namespace
+
+void read_mamba(const JsonFields& fields, ModelConfig& c) {
+    c.layers = one_integer(fields, {"n_layer", "num_hidden_layers"}, max_layers);
+    c.width = one_integer(fields, {"d_model", "hidden_size"}, max_width);
+    c.vocab = fields.integer("vocab_size", 1, max_vocab);
+    c.inner = fields.optional_integer("expand", 1, 64).value_or(2) * c.width;
+    if (const auto inner = fields.optional_integer("intermediate_size", 1, max_width); inner && *inner != c.inner)
+        fields.fail("intermediate_size", "\"expand\" times \"hidden_size\"");
+    c.recurrent = true;
+    c.context = longest_mamba_text;
+    c.default_context = mamba_training_context;
+    c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-5);
+    c.activation = read_activation(fields, "hidden_act", "silu");
+    c.tied = read_tied(fields, true);
+    c.mlp_bias = fields.optional_flag("use_bias").value_or(false);
+    c.own.set("states", fields.optional_integer("state_size", 1, 1024).value_or(16));
+    c.own.set("conv_width", fields.optional_integer("conv_kernel", 2, 32).value_or(4));
+    c.own.set("conv_bias", fields.optional_flag("use_conv_bias").value_or(true));
+    c.own.set("step_rank", read_step_rank(fields, c));
+}
+
+void build_mamba_with(ModelBuilder& d, Tensor (*select)(const ModelBuilder& builder, Tensor part)) {
+    const ModelConfig& c = d.config;
+    const std::int64_t states = c.own.integer("states"), conv_width = c.own.integer("conv_width"),
+                       rank = c.own.integer("step_rank");
+    const Tensor embed = d.graph.weight("embeddings.weight", {c.vocab, c.width});
+    const Tensor last = d.blocks("layers", d.embed(embed), [&](std::int64_t layer, Tensor x) {
+        const Tensor projected = d.dense("mixer.in_proj", d.rms_norm("norm", x), 2 * c.inner, c.mlp_bias),  // [n, u | z]
+            gate = columns(projected, c.inner, c.inner);
+        const Tensor u = causal_conv1d(
+            columns(projected, 0, c.inner), d.graph.weight("mixer.conv1d.weight", {c.inner, 1, conv_width}),
+            c.own.flag("conv_bias") ? d.graph.weight("mixer.conv1d.bias", {c.inner}) : Tensor(),
+            {.activation = c.activation,
+             .state = d.kept(model_names::conv_inputs(layer), {conv_width - 1, c.inner}),
+             .step = d.step}).y;
+        const Tensor parts = d.dense("mixer.x_proj", u, rank + 2 * states, false);  // [n, delta | B | C]
+        const auto part = [&](std::int64_t first, std::int64_t count) {
+            const Tensor some = columns(parts, first, count);
+            return select != nullptr ? select(d, some) : some;
+        };
+        const Tensor y = state_space(u,
+                                     {.delta = d.dense("mixer.dt_proj", part(0, rank), c.inner, true),
+                                      .a = d.graph.weight("mixer.A_log", {c.inner, states}),
+                                      .b = part(rank, states),
+                                      .c = part(rank + states, states),
+                                      .d = d.graph.weight("mixer.D", {c.inner})},
+                                     {.log_a = true,
+                                      .softplus = true,
+                                      .state = d.kept(model_names::state_space(layer), {c.inner, states}),
+                                      .step = d.step}).y;
+        return x + d.dense("mixer.out_proj", swiglu(gate, y, {.activation = c.activation}), c.width, c.mlp_bias);
+    });
+    d.finish(
+        last, [&](Tensor x) { return d.rms_norm("norm_f", x); }, [&](Tensor x) { return d.output(x, embed); });
+}
+
+const Architecture mamba("mamba", "Mamba", {"backbone."}, read_mamba,
+                         [](ModelBuilder& d) { build_mamba_with(d, nullptr); });
+
+}  // namespace vantage::internal
