@@ -9,6 +9,7 @@
 #include "runtime/exec/plan_access.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/session/model_access.h"
+#include "shaders/params/kept_states.h"
 
 namespace vantage::cli {
 
@@ -99,6 +100,9 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
         percent_text(run.flops().value(run.values), all.flops));
     print_line("  read: {} of weights, each once: {} in matrices", memory_text(run.weight_bytes),
                sum_text(e.cost.simplified(run.matrices), run.values));
+    if (config_of(e.model).recurrent)
+        return print_line("        {} between operations and of states",
+                          memory_text(all.bytes_read - run.weight_bytes));
     print_line("        {} of keys and values: {} bytes{}; {} between operations", memory_text(run.cache_bytes),
                cache.text(), config_of(e.model).windows.empty() ? "" : " (a window reads less)",
                memory_text(all.bytes_read - run.weight_bytes - run.cache_bytes));
@@ -106,8 +110,21 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
+// States do not grow with the text: copies of them are kept, to go back to.
+void print_kept_states(const Explanation& e) {
+    TextTable table("rr");
+    table.row({"tokens", "f32"});
+    for (const std::int64_t tokens : shown_contexts(config_of(e.model).context))
+        table.row({std::to_string(tokens), memory_text(static_cast<double>(e.cost.kept_state_bytes(tokens)))});
+    const std::uint64_t one = e.cost.kept_state_bytes(1) / STATE_RECENT;
+    print(format("States: {} bytes, whatever the length; kept for the last {} tokens and every {}th", one, STATE_RECENT,
+                 STATE_EVERY),
+          table);
+}
+
 void print_cache(const Explanation& e) {
     const ModelConfig& c = config_of(e.model);
+    if (c.recurrent) return print_kept_states(e);
     const auto bytes = [&](std::int64_t tokens, DType type) {
         const double each = static_cast<double>(e.cost.cache_bytes(1)) /
                             info(e.precision == Precision::f32 ? DType::f32 : DType::f16).bytes;
@@ -176,8 +193,9 @@ void print_memory(const Explanation& e) {
     };
     for (const auto& [type, bytes] : weight_bytes(e.model)) row("weights " + type, bytes, "shared by all sessions");
     const SessionMemory m = e.session.memory();
-    row("keys and values " + std::string(e.precision == Precision::f32 ? "f32" : "f16"), m.cache,
-        format("{} tokens of context", e.session.context()));
+    row(config_of(e.model).recurrent ? "states f32"
+                                     : "keys and values " + std::string(e.precision == Precision::f32 ? "f32" : "f16"),
+        m.cache, format("{} tokens of context", e.session.context()));
     row("other states", m.states, "tokens, step, tables");
     const auto intermediates = [&](const std::string& of, const Plan& plan) {
         const Schedule& s = PlanAccess::schedule(plan);
@@ -189,8 +207,9 @@ void print_memory(const Explanation& e) {
     for (const std::int64_t rows : e.plans) intermediates(rows_text(rows), e.session.plan(rows));
     row("total", e.model.info().weight_bytes + m.cache + m.recorded + m.states + m.intermediates, "");
     print("Memory on the device", table);
-    print_line("  and {} of queries and log-sum-exp while attention is recorded (inspect, heads, demo, view)",
-               bytes_text(recording_bytes(e)));
+    if (!config_of(e.model).recurrent)
+        print_line("  and {} of queries and log-sum-exp while attention is recorded (inspect, heads, demo, view)",
+                   bytes_text(recording_bytes(e)));
 }
 
 // ---- the plan -------------------------------------------------------------------------------------------------------

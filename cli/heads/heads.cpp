@@ -135,6 +135,7 @@ void run_input(const HeadsOptions& o) {
     SessionOptions options = session_options(o.input);
     options.record_attention = RecordAttention::all(), options.profile = profiling();
     const Model model = load_model(open_device());
+    require_attention(model.info(), "heads");
     ModelInput input = checked_input(o, model, options);
     options.context = input.longest();
     Session session(model, options);

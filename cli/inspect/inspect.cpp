@@ -117,6 +117,7 @@ std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model,
 
 void run(const InspectOptions& o) {
     const Model model = load_model(open_device());
+    if (!o.pictures.empty()) require_attention(model.info(), "inspect: --png");
     const SessionOptions plain = session_options(o.input);
     const ModelInput input = input_of(o, model, plain);
     check_memory(o, model.info(), input);

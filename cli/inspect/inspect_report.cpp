@@ -90,6 +90,8 @@ std::vector<ShareColumn> share_columns(int room) {
 }
 
 void print_heads(const HeadSurvey& survey, const Page& page) {
+    if (survey.layers() == 0) return;  // no attention
+    print_line("");
     print_line("{}{}", page.bold("heads"),
                page.dim(format("  means over tokens {} to {}", survey.of(0, 0).first_query, survey.tokens() - 1)));
     const std::vector<ShareColumn> shares = share_columns(Page::columns());
@@ -190,7 +192,6 @@ void print_summary(const InspectReport& report) {
         print_line("\n{}\n  {}", page.bold("greedy continuation"), without_controls(text));
     }
     print_reads(report, page);
-    print_line("");
     print_heads(survey, page);
     if (const auto salient = survey.salient())
         print_line("\n{} layer {}, head {}: {}", page.bold("most salient"), salient->layer, salient->head,

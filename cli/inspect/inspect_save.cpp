@@ -24,6 +24,7 @@ struct NamedArrays {
 Array all_weights(Session& session, AttentionKind kind) {
     const ModelInfo& info = session.model().info();
     const std::int64_t layers = info.layers_of(kind), heads = info.heads_of(kind);
+    if (layers == 0) return {};
     Array one;
     std::vector<float> all;
     for_each_head("collecting attention", layers, heads, [&](std::int64_t layer, std::int64_t head) {

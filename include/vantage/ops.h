@@ -218,10 +218,10 @@ std::vector<float> performer_projection(std::int64_t features, std::int64_t widt
 /// and 2 C. B is multiplied by Δ alone (Euler); of constants a zero-order hold is B (exp(Δ A) - 1) / (Δ A) in its place.
 /// y has x's storage type; a call without rows gives the state that it began with.
 struct StateSpaceWeights {
-    Tensor delta = {};          ///< like x, or [channels] where constant
-    Tensor a = {};              ///< [channels, N], or complex [channels, N, 2]; N at most 1024
-    Tensor b = {}, c = {};      ///< [.., n, N], or [channels, N] where delta is constant; with a 2 behind if a has one
-    Tensor d = {};              ///< [channels], may be absent (0)
+    Tensor delta = {};      ///< like x, or [channels] where constant
+    Tensor a = {};          ///< [channels, N], or complex [channels, N, 2]; N at most 1024
+    Tensor b = {}, c = {};  ///< [.., n, N], or [channels, N] where delta is constant; with a 2 behind if a has one
+    Tensor d = {};          ///< [channels], may be absent (0)
 };
 struct StateSpaceOptions {
     bool log_a = false;     ///< A = -exp(a); of a complex one -exp(re) + i im

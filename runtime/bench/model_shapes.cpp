@@ -43,6 +43,7 @@ const std::vector<MeasuredShape>& measured_shapes() {
         {"gpt2-small", DType::f32, {{128, 128, true}, {512, 512}, {512, 1024}, {1, 128}, {1, 1024, true}}},
         {"llama-1b", DType::f16, long_runs},
         {"llama-8b", DType::f16, long_runs},
+        {"mamba-130m", DType::f32, {{512, 512}, {1, 128}}},
         {"bert-base", DType::f32, {{128, 128}, {512, 512}}}};
     return shapes;
 }

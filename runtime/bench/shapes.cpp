@@ -81,6 +81,7 @@ public:
         quick("repetition_penalty", "a vocabulary", {logits, {{Shape{(vocabulary + 31) / 32}, u32}}},
               {{"penalty", 1.2}});
         quick("concat", "512+512 rows", {rows, rows});
+        quick("columns", "half of 512x4096", {rows}, {{"first", 2048}, {"count", 2048}});
         add("split_heads", "512 rows, 32 heads", {rows}, {{"heads", 32}}, true);
         quick("merge_heads", "512 rows, 32 heads", {{{Shape{32, 512, 128}, f32}}});
         quick("split_qkv", "512 rows, 32 heads", {{{Shape{512, 3 * 4096}, f32}}},
@@ -93,6 +94,14 @@ public:
         const TensorType channels{Shape{256}, f32};
         quick("batch_norm", "8x256x28x28", {{{Shape{8, 256, 28, 28}, f32}}, channels, channels, channels, channels});
         const TensorType head{Shape{2048, 8, 64}, f32};
+        const TensorType tokens{Shape{2048, 1536}, f32}, channels_of{Shape{1536, 16}, f32}, parts{Shape{2048, 16}, f32},
+            one_each{Shape{1536}, f32};
+        quick("state_space", "1536 channels n2048", {tokens, tokens, channels_of, parts, parts, one_each},
+              {{"log_a", true}, {"softplus", true}});
+        add("state_space", "1536 complex channels n2048, constant",
+            {tokens, one_each, {{Shape{1536, 32, 2}, f32}}, {{Shape{1536, 32, 2}, f32}}, {{Shape{1536, 32, 2}, f32}}});
+        quick("causal_conv1d", "1536 channels n2048", {tokens, {{Shape{1536, 4}, f32}}, one_each},
+              {{"kind", std::string("silu")}});
         quick("linear_attention", "8 heads d64 n2048", {head, head, head});
         add("linear_attention", "8 heads d64 n2048 causal", {head, head, head}, {{"causal", true}});
         add("linear_attention", "8 heads d64 n2048 causal, not normalised", {head, head, head},

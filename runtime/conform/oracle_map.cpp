@@ -88,6 +88,29 @@ Calls map_patch_embed(OracleReader& r) {
     return {cut, call};
 }
 
+// ---- state spaces ---------------------------------------------------------------------------------------------------
+
+Calls map_state_space(OracleReader& r) {
+    Attrs attrs;
+    for (const char* flag : {"log_a", "softplus"})
+        if (r.flag(flag, false)) attrs.set(flag, true);
+    const HostTensor state = r.has("state") ? r.exact("state") : HostTensor();
+    return one(r,
+               call_of("state_space",
+                       {r.floats("x"), r.floats("delta"), r.floats("a"), r.floats("b"), r.floats("c"),
+                        r.optional_floats("d"), state},
+                       attrs),
+               "y", {"new_state"});
+}
+
+Calls map_causal_conv1d(OracleReader& r) {
+    return one(
+        r,
+        call_of("causal_conv1d", {r.floats("x"), r.floats("weight"), r.optional_floats("bias"), r.exact("state")},
+                {{"kind", r.text("activation", "none")}}),
+        "y", {"new_state"});
+}
+
 // ---- experts --------------------------------------------------------------------------------------------------------
 
 /// The steps of a mixture of experts: router, choice, experts, weighted sum, each from the file's results of the
@@ -200,6 +223,8 @@ OracleMap oracle_map(const std::string& op) {
         {"batch_norm", map_batch_norm},
         {"attention_entropy", map_entropy},
         {"patch_embed", map_patch_embed},
+        {"state_space", map_state_space},
+        {"causal_conv1d", map_causal_conv1d},
         {"moe", map_moe},
         {"switch_route", map_switch_route},
         {"swiglu", map_gated},

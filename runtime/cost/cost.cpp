@@ -120,7 +120,7 @@ std::vector<RoleWeights> CostModel::weights() const {
 
 Formula CostModel::cache_per_token(AttentionKind kind) const {
     const bool encoder = kind == AttentionKind::encoder;
-    if (kind != AttentionKind::self && !is_encoder_decoder()) return {};
+    if (config_.recurrent || (kind != AttentionKind::self && !is_encoder_decoder())) return {};
     const Graph model = graph(1, 1, encoder);
     const SymbolValues values = encoder ? encoder_values(config_, cache_) : values_;
     ByLayer sum;
@@ -154,7 +154,17 @@ Formula CostModel::attention_weights() const {
     return all;
 }
 
+std::uint64_t CostModel::kept_state_bytes(std::int64_t context) const {
+    if (!config_.recurrent) return 0;
+    std::uint64_t sum = 0;
+    const Graph model = graph(1, context);
+    for (const Value& value : model.values())
+        if (value.kind == ValueKind::state && value.name.starts_with("cache.")) sum += value.type.bytes();
+    return sum;
+}
+
 std::uint64_t CostModel::cache_bytes(std::int64_t context) const {
+    if (config_.recurrent) return kept_state_bytes(context);
     std::uint64_t each = 0;
     for (const AttentionKind kind : {AttentionKind::self, AttentionKind::cross, AttentionKind::encoder})
         each += static_cast<std::uint64_t>(cache_per_token(kind).value(values_));

@@ -65,6 +65,8 @@ public:
     /// Bytes of keys and values per token. For an encoder–decoder: self: per decoder token; encoder and cross: per
     /// encoder token, for the encoder itself and for cross-attention.
     Formula cache_per_token(AttentionKind kind = AttentionKind::self) const;
+    /// Bytes of the states that a recurrent model keeps of a text of `context` tokens; 0 of others.
+    std::uint64_t kept_state_bytes(std::int64_t context) const;
     /// Bytes of all kinds, for texts of `context` tokens.
     std::uint64_t cache_bytes(std::int64_t context) const;
     /// Attention weights of one run of n tokens, over all layers and heads: L·H·n² for a decoder. For an

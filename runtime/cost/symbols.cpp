@@ -13,6 +13,8 @@ const std::vector<ModelSymbol>& model_symbols() {
         {'D', "head width", [](Config c) { return c.head_width; }},
         {'f', "inner width", [](Config c) { return c.inner; }},
         {'g', "inner width of the encoder", [](Config c) { return c.encoder.inner; }},
+        {'N', "states of a channel", [](Config c) { return c.own.integer("states"); }},
+        {'R', "rank of step sizes", [](Config c) { return c.own.integer("step_rank"); }},
         {'E', "experts", [](Config c) { return c.experts; }},
         {'k', "experts of a token", [](Config c) { return c.experts_per_token; }},
         {'V', "vocabulary", [](Config c) { return c.vocab; }},
@@ -72,6 +74,7 @@ std::string_view symbols_of(ModelRole role) {
         case ModelRole::cross_out:
         case ModelRole::attention_out: return "dH";
         case ModelRole::router: return "dE";
+        case ModelRole::recurrence: return "dfNR";
         case ModelRole::norms: return "dD";
         default: return "df";
     }

@@ -8,6 +8,7 @@
 #include "runtime/base/at.h"
 #include "runtime/ops/registry.h"
 #include "runtime/ops/step.h"
+#include "shaders/params/kept_states.h"
 
 namespace vantage::internal {
 
@@ -34,6 +35,9 @@ struct Rows {
     std::int64_t run = 1, held = unlimited;
 };
 
+// Tokens that a table of kept states is enough for.
+std::int64_t positions_kept(std::int64_t rows) { return (rows - STATE_RECENT) * STATE_EVERY + STATE_EVERY - 1; }
+
 Rows known_rows(const OpCall& call) {
     using namespace ops;
     const OpDef* op = call.op;
@@ -54,6 +58,10 @@ Rows known_rows(const OpCall& call) {
     if (op == &write_op) return {each(write::rows_), each(write::state_)};
     if (op == &split_qkv_write_op)
         return {call.in(split_qkv_write::x_).shape.rows() / sequences, each(split_qkv_write::k_state_)};
+    if (op == &state_space_cached_op)
+        return {each(state_space_cached::x_), positions_kept(each(state_space_cached::state_))};
+    if (op == &causal_conv1d_cached_op)
+        return {each(causal_conv1d_cached::x_), positions_kept(each(causal_conv1d_cached::state_))};
     if (op == &route_op) return {.run = each(route::logits_)};
     if (op == &sample_op) return {each(sample::logits_), last(sample::tokens_)};
     if (op == &mark_seen_op) return {.held = last(mark_seen::tokens_)};
@@ -149,6 +157,10 @@ HostTensor float_operand(const OpCall& call, int i, std::mt19937& random) {
                                  {&entropy_op, entropy::p_},
                                  {&load_balance_op, load_balance::probs_}}))
         low = 0.1, high = 1;
+    if (call.op == &state_space_op || call.op == &state_space_cached_op) {  // steps above 0, decays below 1
+        if (i == state_space::delta_ && !call.attrs.flag("softplus")) low = 0.01, high = 0.5;
+        if (i == state_space::a_ && !call.attrs.flag("log_a")) low = -1, high = -0.1;
+    }
     std::uniform_real_distribution<double> any(low, high);
     for (double& value : tensor.data) value = any(random);
     return tensor;

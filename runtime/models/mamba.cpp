@@ -47,14 +47,17 @@ void build_mamba_with(ModelBuilder& d, Tensor (*select)(const ModelBuilder& buil
                        rank = c.own.integer("step_rank");
     const Tensor embed = d.graph.weight("embeddings.weight", {c.vocab, c.width});
     const Tensor last = d.blocks("layers", d.embed(embed), [&](std::int64_t layer, Tensor x) {
-        const Tensor projected = d.dense("mixer.in_proj", d.rms_norm("norm", x), 2 * c.inner, c.mlp_bias),  // [n, u | z]
+        const Tensor projected =
+                         d.dense("mixer.in_proj", d.rms_norm("norm", x), 2 * c.inner, c.mlp_bias),  // [n, u | z]
             gate = columns(projected, c.inner, c.inner);
-        const Tensor u = causal_conv1d(
-            columns(projected, 0, c.inner), d.graph.weight("mixer.conv1d.weight", {c.inner, 1, conv_width}),
-            c.own.flag("conv_bias") ? d.graph.weight("mixer.conv1d.bias", {c.inner}) : Tensor(),
-            {.activation = c.activation,
-             .state = d.kept(model_names::conv_inputs(layer), {conv_width - 1, c.inner}),
-             .step = d.step}).y;
+        const Tensor u =
+            causal_conv1d(columns(projected, 0, c.inner),
+                          d.graph.weight("mixer.conv1d.weight", {c.inner, 1, conv_width}),
+                          c.own.flag("conv_bias") ? d.graph.weight("mixer.conv1d.bias", {c.inner}) : Tensor(),
+                          {.activation = c.activation,
+                           .state = d.kept(model_names::conv_inputs(layer), {conv_width - 1, c.inner}),
+                           .step = d.step})
+                .y;
         const Tensor parts = d.dense("mixer.x_proj", u, rank + 2 * states, false);  // [n, delta | B | C]
         const auto part = [&](std::int64_t first, std::int64_t count) {
             const Tensor some = columns(parts, first, count);
@@ -69,7 +72,8 @@ void build_mamba_with(ModelBuilder& d, Tensor (*select)(const ModelBuilder& buil
                                      {.log_a = true,
                                       .softplus = true,
                                       .state = d.kept(model_names::state_space(layer), {c.inner, states}),
-                                      .step = d.step}).y;
+                                      .step = d.step})
+                             .y;
         return x + d.dense("mixer.out_proj", swiglu(gate, y, {.activation = c.activation}), c.width, c.mlp_bias);
     });
     d.finish(

@@ -51,6 +51,7 @@ const char* name_of(ModelRole role) {
         case ModelRole::cross_out: return "cross-attention o";
         case ModelRole::unused: return "attention, global (unused)";
         case ModelRole::mlp: return "mlp";
+        case ModelRole::recurrence: return "state space";
         case ModelRole::router: return "router";
         case ModelRole::experts: return "experts";
         case ModelRole::norms: return "norms";
@@ -144,6 +145,7 @@ const Node* ModelRoles::attention_behind(int value) const {
 ModelRole ModelRoles::role_of(std::size_t index) const {
     const Node& node = graph_.nodes()[index];
     if (is_norm(node)) return ModelRole::norms;
+    if (config_.recurrent && in_layer(index)) return ModelRole::recurrence;
     if (node.op == &attention_op) return is_cross(node) ? ModelRole::cross_attention : ModelRole::attention;
     if (node.op == &expert_linear_op) return ModelRole::experts;
     if (node.op == &embedding_op) {

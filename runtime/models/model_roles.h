@@ -31,6 +31,7 @@ enum class ModelRole : std::uint8_t {
     /// Not used by a run, such as Longformer's projections for global tokens when there are none.
     unused,
     mlp,
+    recurrence,  ///< state-space layers: all but their norms
     router,
     experts,
     norms,

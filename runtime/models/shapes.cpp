@@ -28,6 +28,10 @@ constexpr NamedShape shapes[] = {
         "rms_norm_eps": 1e-05, "rope_theta": 500000.0, "rope_scaling": {"rope_type": "llama3", "factor": 8.0,
         "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192},
         "tie_word_embeddings": false, "eos_token_id": 128001})"},
+    // state-spaces/mamba-130m-hf, 129 M parameters
+    {"mamba-130m", R"({"model_type": "mamba", "architectures": ["MambaForCausalLM"], "hidden_act": "silu",
+        "num_hidden_layers": 24, "hidden_size": 768, "intermediate_size": 1536, "state_size": 16, "conv_kernel": 4,
+        "time_step_rank": 48, "vocab_size": 50280, "layer_norm_epsilon": 1e-05, "eos_token_id": 0})"},
     // google-bert/bert-base-uncased without its output layer, 109 M parameters
     {"bert-base", R"({"model_type": "bert", "architectures": ["BertModel"], "hidden_act": "gelu",
         "num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072,

@@ -30,7 +30,9 @@ struct Sizes {
 };
 Sizes sizes_of(const OpCall& call) {
     const Shape& x = call.in(x_).shape;
-    return {.lanes = call.has(step_) ? sequences_of(call, step_) : x.rank() == 3 ? x[0] : 1,
+    return {.lanes = call.has(step_) ? sequences_of(call, step_)
+                     : x.rank() == 3 ? x[0]
+                                     : 1,
             .n = call.has(step_) ? rows_of_each(call, x_, step_) : x[-2],
             .channels = x[-1],
             .width = call.in(weight_).shape[-1]};
@@ -43,10 +45,10 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(x.shape.rank() == 2 || (x.shape.rank() == 3 && !call.has(step_)),
                  operand_is(call, x_) + ", but must be [n, channels]" +
                      (call.has(step_) ? "" : ", or of a batch [B, n, channels]"));
-    call.require(weight.shape.rank() >= 2 && weight.shape[0] == x.shape[-1] &&
-                     weight.shape.elements() == weight.shape[0] * weight.shape[-1],
-                 operand_is(call, weight_) + ", but must be [channels, width] or [channels, 1, width]; x is " +
-                     x.text());
+    call.require(
+        weight.shape.rank() >= 2 && weight.shape[0] == x.shape[-1] &&
+            weight.shape.elements() == weight.shape[0] * weight.shape[-1],
+        operand_is(call, weight_) + ", but must be [channels, width] or [channels, 1, width]; x is " + x.text());
     call.require(weight.shape[-1] >= 2 && weight.shape[-1] <= max_width,
                  operand_is(call, weight_) + format(", but a width from 2 to {} is supported", max_width));
     call.require(x.shape.elements() < std::int64_t{1} << 31 && x.shape[-1] >= 1,
@@ -86,8 +88,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
             for (std::int64_t done = 0; done <= valid; ++done)
                 if (const std::int64_t row = kept.after(in, lane, done, valid); row >= 0)
                     for (std::int64_t k = 0; k < before; ++k)
-                        out[new_state_][row * row_size + k * s.channels + channel] =
-                            input(done - before + k, channel);
+                        out[new_state_][row * row_size + k * s.channels + channel] = input(done - before + k, channel);
         }
     }
 }

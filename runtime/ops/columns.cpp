@@ -38,12 +38,13 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Shape &x = call.in(x_).shape, &y = call.out(0).shape;
     const std::int64_t first = call.attrs.integer("first");
     const std::uint32_t step = first % 4 == 0 && x[-1] % 4 == 0 ? step_of(y[-1]) : 1;
-    Launch l{.shader = "columns",
-             .spec = params::ColumnsConstants{
-                 .lanes = workgroup_size(caps), .X_TYPE = storage_of(call, x_), .STEP = step},
-             .operands = {in(x_), out(0)},
-             .groups = element_grid(y.elements(), step, caps)};
-    call.require(x.elements() < std::int64_t{1} << 32, operand_is(call, x_) + ", but must have less than 2^32 elements");
+    Launch l{
+        .shader = "columns",
+        .spec = params::ColumnsConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(call, x_), .STEP = step},
+        .operands = {in(x_), out(0)},
+        .groups = element_grid(y.elements(), step, caps)};
+    call.require(x.elements() < std::int64_t{1} << 32,
+                 operand_is(call, x_) + ", but must have less than 2^32 elements");
     return l.with(params::ColumnsParams{
         .count = u32(y.elements()), .cols = u32(x[-1]), .first = u32(first), .width = u32(y[-1])});
 }
@@ -53,8 +54,7 @@ std::vector<Case> cases() {
         return Case{.name = name, .attrs = {{"first", first}, {"count", count}}, .inputs = {floats(x)}};
     };
     return {of("the second half of 7x48", {7, 48}, 24, 24), of("3 of 2x5x11", {2, 5, 11}, 7, 3),
-            of("whole steps from an odd column", {5, 16}, 3, 8), of("one row", {9}, 0, 2),
-            of("no rows", {0, 8}, 4, 4)};
+            of("whole steps from an odd column", {5, 16}, 3, 8), of("one row", {9}, 0, 2), of("no rows", {0, 8}, 4, 4)};
 }
 
 }  // namespace

@@ -36,8 +36,7 @@ public:
 private:
     std::int64_t row(std::span<const HostTensor> in, std::int64_t lane, std::int64_t position) const {
         const bool regular = position % STATE_EVERY == 0;
-        const std::int64_t own =
-            regular ? position / STATE_EVERY - 1 : kept_ - STATE_RECENT + position % STATE_RECENT;
+        const std::int64_t own = regular ? position / STATE_EVERY - 1 : kept_ - STATE_RECENT + position % STATE_RECENT;
         return regular && own >= kept_ - STATE_RECENT ? -1 : sequence_of(at(in, step_), lane) * kept_ + own;
     }
 

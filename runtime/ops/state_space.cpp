@@ -179,10 +179,9 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     if (!scanned) return rows;
     LaunchPlan plan;
     plan.scratch = {static_cast<std::uint64_t>(s.sums()) * 4};
-    plan.launches = {of("state_space_sums", "state_space_sums_complex", groups),
-                     of("state_space_scan", "state_space_scan_complex",
-                        ceil_div(s.lanes * s.channels * s.states, lanes)),
-                     rows};
+    plan.launches = {
+        of("state_space_sums", "state_space_sums_complex", groups),
+        of("state_space_scan", "state_space_scan_complex", ceil_div(s.lanes * s.channels * s.states, lanes)), rows};
     return plan;
 }
 
@@ -269,10 +268,10 @@ const OpDef state_space_op = define_op(
     "al. 2022)",
     operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
 
-const OpDef state_space_cached_op = define_op(
-    "state_space_cached", "state_space from and into a sequence's kept states (Gu, Dao 2023)",
-    state_space_cached::operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}},
-    cases_cached, {.step = step_, .context_rows = {state_}, .alias = {-1, state_}});
+const OpDef state_space_cached_op =
+    define_op("state_space_cached", "state_space from and into a sequence's kept states (Gu, Dao 2023)",
+              state_space_cached::operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}},
+              cases_cached, {.step = step_, .context_rows = {state_}, .alias = {-1, state_}});
 
 }  // namespace internal::ops::state_space
 

@@ -63,12 +63,21 @@ bool exists(const std::string& path) {
 
 std::int64_t ModelInfo::layers_of(AttentionKind kind) const {
     if (kind == AttentionKind::encoder) return encoder_layers;
+    if (heads == 0) return 0;  // state-space models
     return kind == AttentionKind::self || encoder_layers > 0 ? layers : 0;
 }
 
 std::int64_t ModelInfo::heads_of(AttentionKind kind) const {
     if (layers_of(kind) == 0) return 0;
     return kind == AttentionKind::encoder ? encoder_heads : heads;
+}
+
+void internal::require_attention(const ModelInfo& info, const std::string& what) {
+    if (info.heads == 0)
+        throw usage_error(
+            "{}: {} has no attention; its layers are recurrent. run, chat, bench model, explain and "
+            "inspect take it",
+            what, described(info));
 }
 
 struct Model::State {

@@ -13,6 +13,8 @@ struct Bindings;
 
 /// "my-llama (llama)": a model's name and architecture, for messages.
 inline std::string described(const ModelInfo& info) { return info.name + " (" + info.architecture + ")"; }
+/// Throws usage where the model has no attention, which `what` needs.
+void require_attention(const ModelInfo& info, const std::string& what);
 /// What config.json says.
 const ModelConfig& config_of(const Model& model);
 /// The model's graph, whose weights are in weights_of(model).

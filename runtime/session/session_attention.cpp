@@ -87,6 +87,7 @@ Session& Session::State::replay_recording(std::int64_t layer) {
 
 void Session::State::check_head(const HeadId& head) const {
     const ModelInfo& info = core.model.info();
+    require_attention(info, "attention");
     const std::int64_t layers = info.layers_of(head.kind), heads = info.heads_of(head.kind);
     if (layers == 0)
         throw usage_error("attention: " + described(info) + " is no encoder–decoder: its attention is its own");

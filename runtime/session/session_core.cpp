@@ -409,6 +409,7 @@ void SessionCore::require_source() const {
 
 void SessionCore::check_head(const HeadId& head, const char* what) const {
     const ModelInfo& info = model.info();
+    require_attention(info, "head " + name_of(head) + " cannot be masked");
     const std::int64_t layers = info.layers_of(head.kind), heads = info.heads_of(head.kind);
     if (layers == 0)
         throw usage_error("head {} cannot be {}: {} is no encoder–decoder: its heads are layer.head", name_of(head),

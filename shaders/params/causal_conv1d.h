@@ -9,10 +9,10 @@ struct CausalConv1dParams {
 };
 VANTAGE_PARAMS_END
 
-#define CAUSAL_CONV1D_CONSTANTS(C)         \
-    C(1, uint, X_TYPE, 0)      /* x, y */  \
-    C(2, uint, WEIGHT_TYPE, 0)             \
-    C(3, uint, BIAS_TYPE, 0)               \
-    C(4, uint, WIDTH, 4)                   \
-    C(5, uint, CHUNK, 32)      /* rows of a chunk; WIDTH at least */
+#define CAUSAL_CONV1D_CONSTANTS(C)   \
+    C(1, uint, X_TYPE, 0) /* x, y */ \
+    C(2, uint, WEIGHT_TYPE, 0)       \
+    C(3, uint, BIAS_TYPE, 0)         \
+    C(4, uint, WIDTH, 4)             \
+    C(5, uint, CHUNK, 32) /* rows of a chunk; WIDTH at least */
 VANTAGE_CONSTANTS(CausalConv1dConstants, VANTAGE_NO_CONSTANTS, CAUSAL_CONV1D_CONSTANTS)

@@ -13,16 +13,16 @@ struct StateSpaceParams {
 VANTAGE_PARAMS_END
 
 #define STATE_SPACE_CONSTANTS(C)                                                \
-    C(1, uint, X_TYPE, 0)         /* x, y */                                    \
+    C(1, uint, X_TYPE, 0) /* x, y */                                            \
     C(2, uint, DELTA_TYPE, 0)                                                   \
     C(3, uint, A_TYPE, 0)                                                       \
-    C(4, uint, B_TYPE, 0)         /* b, c */                                    \
+    C(4, uint, B_TYPE, 0) /* b, c */                                            \
     C(5, uint, D_TYPE, 0)                                                       \
-    C(6, uint, STATES, 16)        /* of a channel */                            \
-    C(7, uint, CHUNK, 32)         /* rows of a chunk */                         \
-    C(8, bool, BY_TOKEN, true)    /* delta, b and c have a row for each token */ \
-    C(9, bool, LOGARITHM, false)  /* a is ln(-A) */                             \
-    C(10, bool, SOFTPLUS, false)  /* of delta */                                \
-    C(11, bool, SCANNED, false)   /* chunks begin with what the scan left in `sums` */
+    C(6, uint, STATES, 16)       /* of a channel */                             \
+    C(7, uint, CHUNK, 32)        /* rows of a chunk */                          \
+    C(8, bool, BY_TOKEN, true)   /* delta, b and c have a row for each token */ \
+    C(9, bool, LOGARITHM, false) /* a is ln(-A) */                              \
+    C(10, bool, SOFTPLUS, false) /* of delta */                                 \
+    C(11, bool, SCANNED, false)  /* chunks begin with what the scan left in `sums` */
 VANTAGE_CONSTANTS(StateSpaceConstants, VANTAGE_NO_CONSTANTS, STATE_SPACE_CONSTANTS)
 #endif

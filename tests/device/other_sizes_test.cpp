@@ -42,6 +42,10 @@ const char* const falcon_24 =
     R"({"model_type":"falcon","num_hidden_layers":1,"hidden_size":120,"num_attention_heads":5,"vocab_size":997,"alibi":true,
     "multi_query":true,"parallel_attn":false,"bias":true,"max_position_embeddings":300})";
 
+const char* const mamba_20 =
+    R"({"model_type":"mamba","num_hidden_layers":2,"hidden_size":50,"state_size":20,"conv_kernel":7,"time_step_rank":3,
+    "vocab_size":997,"use_bias":true,"use_conv_bias":false,"tie_word_embeddings":false})";
+
 struct RandomModel {
     test::TemporaryDirectory folder;
     Model model;
@@ -53,8 +57,8 @@ struct RandomModel {
 
 TEST_CASE("models of other sizes and types run as their references say", "[models]") {
     const std::pair<const char*, DType> models[] = {
-        {llama_24, DType::f16},   {llama_80, DType::bf16},  {gpt2_17, DType::f16},  {gpt_oss_80, DType::bf16},
-        {mixtral_24, DType::f16}, {gemma2_24, DType::bf16}, {falcon_24, DType::f16}};
+        {llama_24, DType::f16},   {llama_80, DType::bf16},  {gpt2_17, DType::f16},   {gpt_oss_80, DType::bf16},
+        {mixtral_24, DType::f16}, {gemma2_24, DType::bf16}, {falcon_24, DType::f16}, {mamba_20, DType::bf16}};
     for (const auto& [config, type] : models) {
         INFO(config << " " << name_of(type));
         const RandomModel random(config, type);

@@ -103,8 +103,10 @@ std::pair<std::vector<std::int32_t>, std::vector<float>> two_turns(Reloaded& on,
 }  // namespace
 
 TEST_CASE("a generator goes on to the bit wherever its device is lost", "[recover][once]") {
+    const std::string name = GENERATE("gpt2", "mamba");
     const Precision precision = GENERATE(Precision::f32, Precision::f16);
-    Reloaded on(folder_of("gpt2"));
+    INFO(name);
+    Reloaded on(folder_of(name));
     lose_at_each_submission(on, [&] { return two_turns(on, precision); });
 }
 

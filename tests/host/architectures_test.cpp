@@ -50,6 +50,15 @@ TEST_CASE("invalid fields are named, for every architecture", "[config][bad]") {
          R"({"rope_type": "longrope", "short_factor": [1], "long_factor": [1]})",
          {"short_factor", "numbers"}},
         {"phi3_longrope", "rope_parameters", R"({"rope_type": "longrope"})", {"short_factor", "missing"}},
+        {"mamba", "state_size", "0", {"state_size", "is 0"}},
+        {"mamba", "state_size", "4096", {"state_size", "4096", "1024"}},
+        {"mamba", "conv_kernel", "1", {"conv_kernel", "is 1"}},
+        {"mamba", "intermediate_size", "70", {"intermediate_size", "70", "expand"}},
+        {"mamba", "time_step_rank", "\"all\"", {"time_step_rank"}},
+        {"mamba", "expand", "-2", {"expand", "-2"}},
+        {"mamba", "hidden_act", "\"mish\"", {"hidden_act", "mish"}},
+        {"mamba", "architectures", R"(["MambaForSequenceClassification"])", {"MambaForSequenceClassification"}},
+        {"falcon_mamba", "mixer_rms_eps", "-1", {"mixer_rms_eps", "-1"}},
         {"mistral", "sliding_window", "0", {"sliding_window", "is 0"}},
         {"mixtral", "num_experts_per_tok", "5", {"num_experts_per_tok", "5", "4 experts"}},
         {"mixtral", "num_local_experts", "0", {"num_local_experts", "is 0"}},
@@ -147,9 +156,9 @@ TEST_CASE("a field of the file overrides the default of its class", "[config]") 
 
 TEST_CASE("every architecture loads a config with the required fields only", "[config]") {
     // transformers writes only what differs from the class's defaults
-    for (const char* folder :
-         {"gptj", "gpt_neox", "opt", "bloom", "falcon", "phi", "phi3", "mixtral", "qwen2", "gemma2", "gpt_oss", "bert",
-          "roberta", "longformer", "distilbert", "bart", "t5", "transformer"}) {
+    for (const char* folder : {"gptj",    "gpt_neox",   "opt",        "bloom",   "falcon", "phi",          "phi3",
+                               "mixtral", "qwen2",      "gemma2",     "gpt_oss", "mamba",  "falcon_mamba", "bert",
+                               "roberta", "longformer", "distilbert", "bart",    "t5",     "transformer"}) {
         INFO(folder);
         const ModelConfig config = parse_model_config(json_of(folder).dump(), folder);
         const Graph graph = build_model(config, {.rows = 3, .context = 16, .all_logits = true, .hidden = true});

@@ -34,7 +34,8 @@ const char* status_of(const Version& version) {
 
 namespace {
 
-SessionOptions session_options(const LiveOptions& o) {
+SessionOptions session_options(const Model& model, const LiveOptions& o) {
+    require_attention(model.info(), "view");
     return {.context = o.context,
             .max_context = o.max_default_context,
             .precision = o.precision,
@@ -115,7 +116,7 @@ struct LiveModel::State {
 
     State(const Model& m, LiveOptions o, Session* followed)
         : options(std::move(o)),
-          own(followed == nullptr ? std::make_unique<Session>(m, session_options(options)) : nullptr),
+          own(followed == nullptr ? std::make_unique<Session>(m, session_options(m, options)) : nullptr),
           session(own ? *own : *followed),
           heads(heads_of(m.info())) {
         find_sources();

@@ -177,6 +177,10 @@ MODELS = {
     "distilbert_tokens": entry("DistilBertForTokenClassification", 235,
                                dict(vocab_size=101, dim=32, hidden_dim=64, n_layers=2, n_heads=2,
                                     max_position_embeddings=64, num_labels=3), kind="encoder"),
+    "mamba": entry("MambaForCausalLM", 236, dict(vocab_size=101, hidden_size=36, state_size=8, num_hidden_layers=3)),
+    "falcon_mamba": entry("FalconMambaForCausalLM", 237,
+                          dict(vocab_size=107, hidden_size=32, state_size=5, num_hidden_layers=2, conv_kernel=3,
+                               expand=3, time_step_rank=7, use_bias=True, tie_word_embeddings=False)),
 }
 
 
@@ -196,6 +200,10 @@ def initialise(model, seed, gains):
             x = torch.randn(p.shape, generator=g)
             if kind.endswith("Norm") and leaf == "weight":
                 x = 0.2 * x + float(not kind.startswith("Gemma"))  # Gemma multiplies by 1 + w
+            elif leaf == "A_log":  # decays of all speeds
+                x = torch.arange(1, p.shape[1] + 1).log() + 0.2 * x
+            elif name.endswith("dt_proj.bias"):  # steps around 0.1
+                x = 0.5 * x - 2.5
             elif leaf.endswith("bias") and "relative" not in name:
                 x = 0.2 * x + 0.05 * x.sign()
             elif isinstance(module, torch.nn.Embedding) or kind == "ViTEmbeddings":
@@ -308,7 +316,7 @@ def decode(model, forward, ids, cache=False):
     tokens, margins, past, step = [], [], None, ids
     for _ in range(STEPS):
         out = forward(step if cache else ids, past) if cache else forward(ids, None)
-        past = out.past_key_values if cache else None
+        past = (out.cache_params if "cache_params" in out else out.past_key_values) if cache else None
         top = out.logits[:, -1].topk(2)
         tokens.append(top.indices[:, 0])
         margins.append(top.values[:, 0] - top.values[:, 1])
@@ -370,13 +378,17 @@ def noise(cls, folder, run, reference):
 
 def decoder(model, spec, e, meta):
     vocab, seed = model.config.vocab_size, spec["seed"]
-    cached = lambda ids, past: model(input_ids=ids, past_key_values=past, use_cache=True)
+    recurrent = model.config.model_type in ("mamba", "falcon_mamba")  # no attention
+    cached = lambda ids, past: model(input_ids=ids, use_cache=True,
+                                     **{"cache_params" if recurrent else "past_key_values": past})
     long = random_ids(seed + 1, 256 if hasattr(model, "num_experts_per_tok") else 1, LENGTHS[2], vocab=vocab)
     best = routing_gap(model, long).argmax()
     prompts = [random_ids(seed, 1, 1, vocab=vocab), find_prompt(model, seed, vocab, lambda ids: (cached, ids)),
                long[best : best + 1]]
     for i, ids in enumerate(prompts):
-        options = dict(output_hidden_states=True, output_attentions=True) if i == 2 else {}
+        options = dict(output_hidden_states=True) if i == 2 else {}
+        if i == 2 and not recurrent:
+            options["output_attentions"] = True
         if i == 2 and hasattr(model, "num_experts_per_tok"):
             options["output_router_logits"] = True
         with LastBlock(model) as last:
@@ -385,7 +397,10 @@ def decoder(model, spec, e, meta):
     hidden = list(out.hidden_states)
     if hidden[-1].shape != hidden[0].shape:  # OPT projects to another width
         hidden[-1] = last.output
-    e["p2.hidden"], e["p2.attn"] = torch.cat(hidden), torch.cat(out.attentions)
+    e["p2.hidden"] = torch.cat(hidden)
+    if not recurrent:
+        e["p2.attn"] = torch.cat(out.attentions)
+        meta["attention_entropy"] = {"p2.attn": entropy(e["p2.attn"])}
     e["p2.loss"] = torch.nn.functional.cross_entropy(out.logits[0, :-1], ids[0, 1:])[None]
     if "output_router_logits" in options:
         e["p2.router_logits"] = torch.stack(out.router_logits)
@@ -393,7 +408,6 @@ def decoder(model, spec, e, meta):
     greedy(e, "greedy", model, prompts[1], cached)
     greedy(e, "greedy0", model, prompts[0], cached)
     e["greedy.prompt_ids"], e["greedy0.prompt_ids"] = prompts[1][0], prompts[0][0]
-    meta["attention_entropy"] = {"p2.attn": entropy(e["p2.attn"])}
     return lambda m: m(input_ids=ids, use_cache=False).logits[0]
 
 
@@ -593,18 +607,19 @@ def table():
             continue
         c = transformers.AutoConfig.from_pretrained(folder).get_text_config()
         shards = sum(bool(re.match(r"model.*\.safetensors$", f)) for f in os.listdir(folder))
-        kv = getattr(c, "num_key_value_heads", None) or getattr(c, "num_kv_heads", None) or c.num_attention_heads
+        heads = getattr(c, "num_attention_heads", 0)  # 0: no attention
+        kv = getattr(c, "num_key_value_heads", None) or getattr(c, "num_kv_heads", None) or heads
         if c.model_type == "falcon" and c.multi_query and not c.new_decoder_architecture:
             kv = 1
-        width = getattr(c, "head_dim", None) or getattr(c, "d_kv", None) or c.hidden_size // c.num_attention_heads
+        width = getattr(c, "head_dim", None) or getattr(c, "d_kv", None) or c.hidden_size // max(heads, 1)
         e = load_file(os.path.join(folder, "expected.safetensors"))
         n = meta["noise_p2_logits"]
-        h = "/".join(f"{v['mean_entropy_over_log_n']:.2f}" for v in meta["attention_entropy"].values())
+        h = "/".join(f"{v['mean_entropy_over_log_n']:.2f}" for v in meta.get("attention_entropy", {}).values()) or "-"
         margin = f"{e['greedy.margin'].min().item():.3f}" if "greedy.margin" in e else "-"
         total += size(lambda f: True)
         rows.append([name, meta["class"], meta["weights_dtype"] + (f", {shards} shards" if shards > 1 else ""),
                      meta["tokenizer"] or "-",
-                     f"{c.num_hidden_layers}/{c.hidden_size}/{c.num_attention_heads}/{kv}/{width}",
+                     f"{c.num_hidden_layers}/{c.hidden_size}" + (f"/{heads}/{kv}/{width}" if heads else ""),
                      getattr(c, "vocab_size", "-"), meta["n_params"],
                      size(lambda f: re.match(r"model.*\.safetensors$", f)) // 1024,
                      size(lambda f: f == "expected.safetensors") // 1024, n["logits_std"], n["f64"]["max"],

@@ -9,6 +9,7 @@ Inputs are rounded to f32 before anything is computed from them. Random numbers 
 seed, so that the files come out the same everywhere.
 """
 
+import cmath
 import json
 import math
 import os
@@ -178,6 +179,79 @@ def relative_attention(name, n, m, heads, kv_heads, width, value_width, reach, c
 relative_attention("relative_attention", 33, 33, 2, 2, 16, 16, 4, False, False)
 relative_attention("relative_attention_causal", 20, 37, 4, 2, 8, 12, 7, True, False)
 relative_attention("relative_attention_both", 12, 40, 2, 1, 12, 12, 39, False, True)
+
+
+# ---- state spaces ---------------------------------------------------------------------------------------------------
+
+
+def selective_state_space(name, n, channels, states):
+    """Mamba's selective scan (Gu, Dao 2023, algorithm 2), token by token: A = -exp(a), delta = softplus."""
+    x, delta = normal(n * channels), normal(n * channels, 0.7, -2.0)
+    a, b, c = normal(channels * states, 0.8), normal(n * states), normal(n * states)
+    d, first = normal(channels), normal(channels * states)
+    h, y = list(first), []
+    for t in range(n):
+        for e in range(channels):
+            step, u = math.log1p(math.exp(delta[t * channels + e])), x[t * channels + e]
+            for s in range(states):
+                i = e * states + s
+                h[i] = math.exp(-math.exp(a[i]) * step) * h[i] + step * b[t * states + s] * u
+            y.append(dot(h[e * states :][:states], c[t * states :][:states]) + d[e] * u)
+    case(name, "state_space", {"log_a": True, "softplus": True},
+         {"x": ([n, channels], x), "delta": ([n, channels], delta), "a": ([channels, states], a),
+          "b": ([n, states], b), "c": ([n, states], c), "d": ([channels], d), "state": ([channels, states], first)},
+         {"y": ([n, channels], y), "new_state": ([channels, states], h)}, "the selective scan from a state")
+
+
+def pairs(values):
+    return [f32(part) for value in values for part in (value.real, value.imag)]
+
+
+def complexes(values):
+    return [complex(*values[i : i + 2]) for i in range(0, len(values), 2)]
+
+
+def s4d_lin(name, n, channels, states):
+    """S4D-Lin (Gu, Gupta, Goel, Re 2022) as a convolution: A = -1/2 + i pi s, B = 1 held by zero order, K_l =
+    2 Re sum C B' exp(l delta A), y = K * x + D x."""
+    x, d = normal(n * channels), normal(channels)
+    delta = [f32(0.01 * 20 ** random.random()) for _ in range(channels)]
+    a = complexes(pairs([complex(-0.5, math.pi * s) for s in range(states)] * channels))
+    held = [(cmath.exp(delta[i // states] * a[i]) - 1) / (delta[i // states] * a[i]) for i in range(len(a))]
+    b = complexes(pairs(held))
+    c = complexes([2 * part for part in normal(2 * channels * states)])
+    y = [0.0] * (n * channels)
+    for e in range(channels):
+        mine = range(e * states, (e + 1) * states)
+        kernel = [sum(c[i] * delta[e] * b[i] * cmath.exp(lag * delta[e] * a[i]) for i in mine).real for lag in range(n)]
+        for t in range(n):
+            past = math.fsum(kernel[lag] * x[(t - lag) * channels + e] for lag in range(t + 1))
+            y[t * channels + e] = past + d[e] * x[t * channels + e]
+    shape = [channels, states, 2]
+    case(name, "state_space", {}, {"x": ([n, channels], x), "delta": ([channels], delta), "a": (shape, pairs(a)),
+                                   "b": (shape, pairs(b)), "c": (shape, pairs(c)), "d": ([channels], d)},
+         {"y": ([n, channels], y)}, "S4D-Lin by its convolution; c has the 2 of conjugate pairs")
+
+
+def causal_conv1d(name, n, channels, width):
+    x, first = normal(n * channels), normal((width - 1) * channels)
+    weight, bias = normal(channels * width, 0.5), normal(channels)
+    all_rows, y = first + x, []
+    for t in range(n):
+        for e in range(channels):
+            taken = [all_rows[(t + k) * channels + e] for k in range(width)]
+            y.append(swish(dot(taken, weight[e * width :][:width]) + bias[e], 1))
+    case(name, "causal_conv1d", {"activation": "silu"},
+         {"x": ([n, channels], x), "weight": ([channels, width], weight), "bias": ([channels], bias),
+          "state": ([width - 1, channels], first)},
+         {"y": ([n, channels], y), "new_state": ([width - 1, channels], all_rows[-(width - 1) * channels :])},
+         "a depthwise convolution of what was before and is here")
+
+
+selective_state_space("state_space_selective", 75, 5, 6)
+selective_state_space("state_space_selective_short", 3, 9, 17)
+s4d_lin("state_space_s4d_lin", 70, 3, 9)
+causal_conv1d("causal_conv1d", 40, 7, 4)
 
 
 def save():
