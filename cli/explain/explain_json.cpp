@@ -50,7 +50,8 @@ Json cache_json(const Explanation& e) {
     const auto context = [&](std::int64_t tokens) {
         return Json{{"tokens", tokens}, {"bytes", e.cost.cache_bytes(tokens)}};
     };
-    return {{"bytes_per_token", e.cost.cache_bytes(1)},
+    const bool recurrent = config_of(e.model).recurrent;  // states, not a row for each token
+    return {{"bytes_per_token", recurrent ? 0 : e.cost.cache_bytes(1)},
             {"formula", e.cost.cache_per_token().text()},
             {"cross_formula", e.cost.cache_per_token(AttentionKind::cross).text()},
             {"encoder_formula", e.cost.cache_per_token(AttentionKind::encoder).text()},

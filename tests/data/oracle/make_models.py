@@ -397,6 +397,8 @@ def decoder(model, spec, e, meta):
     hidden = list(out.hidden_states)
     if hidden[-1].shape != hidden[0].shape:  # OPT projects to another width
         hidden[-1] = last.output
+    if recurrent:  # there each is what leaves a block; here, as of other models, what enters it
+        hidden = [model.get_input_embeddings()(ids)] + hidden[:-2] + hidden[-1:]
     e["p2.hidden"] = torch.cat(hidden)
     if not recurrent:
         e["p2.attn"] = torch.cat(out.attentions)
