@@ -215,7 +215,8 @@ std::vector<float> performer_projection(std::int64_t features, std::int64_t widt
 ///   h_t = exp(Δ_t A) ∘ h_{t-1} + Δ_t B_t x_t,  y_t = Re(C_t · h_t) + D x_t
 /// Δ, B and C by token are Mamba's selective form (Gu & Dao 2023), constant ones S4D's (Gu, Gupta, Goel & Ré 2022).
 /// Complex numbers are pairs of floats (re, im), as torch.view_as_real has them: of conjugate pairs give one of each
-/// and 2 C. B is multiplied by Δ alone (Euler); of constants a zero-order hold is B (exp(Δ A) - 1) / (Δ A) in its place.
+/// and 2 C. B is multiplied by Δ alone (Euler); of constants a zero-order hold is B (exp(Δ A) - 1) / (Δ A) in its
+/// place.
 /// y has x's storage type; a call without rows gives the state that it began with.
 struct StateSpaceWeights {
     Tensor delta = {};      ///< like x, or [channels] where constant

@@ -166,15 +166,18 @@ std::string with_operands(const OpCall& call) {
 }
 
 // A layer calls some ops several times. The first operand and the result distinguish these calls, else optional
-// operands.
+// operands, else options.
 void make_names_unique(std::vector<BenchCase>& cases) {
-    for (const bool sizes : {true, false}) {
+    using Suffix = std::string (*)(const OpCall&);
+    const Suffix sizes = [](const OpCall& call) {
+        return " " + compact(call.in(0).shape) + " to " + compact(call.out(0).shape);
+    };
+    const Suffix options = [](const OpCall& call) { return " " + call.attrs.print(); };
+    for (const Suffix suffix : {sizes, Suffix(with_operands), options}) {
         std::map<std::pair<const OpDef*, std::string>, int> uses;
         for (const BenchCase& one : cases) ++uses[{one.call.op, one.name}];
         for (BenchCase& one : cases)
-            if (uses[{one.call.op, one.name}] > 1)
-                one.name += sizes ? " " + compact(one.call.in(0).shape) + " to " + compact(one.call.out(0).shape)
-                                  : with_operands(one.call);
+            if (uses[{one.call.op, one.name}] > 1) one.name += suffix(one.call);
     }
 }
 

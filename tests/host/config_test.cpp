@@ -149,15 +149,15 @@ TEST_CASE("the architecture is named by model_type, or by the class", "[config]"
     CHECK(parse_model_config(with(small_llama, {{"model_type", "null"}, {"architectures", R"(["LlamaForCausalLM"])"}}),
                              "c")
               .architecture == "llama");
-    expect_error(ErrorKind::bad_file, {"c: ", "MambaForCausalLM", "gpt2", "llama"},
-                 [&] { by_class(R"(["MambaForCausalLM"])"); });
+    expect_error(ErrorKind::bad_file, {"c: ", "RwkvForCausalLM", "gpt2", "llama"},
+                 [&] { by_class(R"(["RwkvForCausalLM"])"); });
     expect_error(ErrorKind::bad_file, {"c: ", "model_type"}, [&] { by_class("[]"); });
     expect_error(ErrorKind::bad_file, {"c: ", "model_type"}, [&] { by_class("[3]"); });
 }
 
 TEST_CASE("invalid configs are rejected with field, value and what is expected", "[config][bad]") {
     const std::vector<BadConfig> all = {
-        {small_gpt2, {{"model_type", "\"mamba\""}}, {"mamba", "gpt2", "llama"}},
+        {small_gpt2, {{"model_type", "\"rwkv\""}}, {"rwkv", "gpt2", "llama"}},
         {small_gpt2, {{"model_type", "7"}}, {"model_type", "7", "a text"}},
         {small_gpt2, {{"n_layer", "0"}}, {"n_layer", "is 0", "from 1"}},
         {small_gpt2, {{"n_layer", "-3"}}, {"n_layer", "is -3"}},
