@@ -9,9 +9,9 @@ namespace vantage::internal {
 
 std::span<const Architecture* const> all_architectures() {
     static constexpr std::array list = {
-        &gpt2,    &gptj,  &gpt_neox, &opt,     &bloom, &falcon,       &phi,  &phi3,    &llama,      &mistral,    &mixtral,
-        &qwen2,   &qwen3, &gemma2,   &gpt_oss, &mamba, &falcon_mamba, &bert, &roberta, &longformer, &distilbert, &vit,
-        &bart,    &t5,    &transformer};
+        &gpt2,    &gptj,       &gpt_neox,   &opt,   &bloom,  &falcon,  &phi,        &phi3,         &llama,
+        &mistral, &mixtral,    &qwen2,      &qwen3, &gemma2, &gpt_oss, &mamba,      &falcon_mamba, &bert,
+        &roberta, &longformer, &distilbert, &vit,   &bart,   &t5,      &transformer};
     return list;
 }
 

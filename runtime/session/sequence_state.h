@@ -29,8 +29,8 @@ public:
     /// Tokens that had run on a device that was lost, or past a state that is no longer kept, until they have run
     /// again.
     std::int64_t lost = 0;
-    std::int64_t counted = 0;      ///< tokens whose run as part of a prompt is in the statistics
-    std::uint64_t forgotten = 0;   ///< Sequence::forgotten
+    std::int64_t counted = 0;     ///< tokens whose run as part of a prompt is in the statistics
+    std::uint64_t forgotten = 0;  ///< Sequence::forgotten
     bool ended = false;
     std::vector<std::int32_t> source;  ///< what the encoder of an encoder–decoder reads
     bool source_waits = false;         ///< it has not run yet
@@ -72,9 +72,9 @@ private:
     void note_states(std::int64_t reached);
 
     std::int64_t vocab_, width_, experts_;
-    bool in_one_run_;               ///< all tokens together, as an encoder does
+    bool in_one_run_;                               ///< all tokens together, as an encoder does
     std::int64_t states_from_ = 0, states_to_ = 0;  ///< the last positions that ran, whose states are kept
-    std::vector<ChunkRun> chunks_;  ///< how tokens have run; those in none of them ran one by one
+    std::vector<ChunkRun> chunks_;                  ///< how tokens have run; those in none of them ran one by one
 };
 
 }  // namespace vantage::internal
