@@ -214,9 +214,11 @@ LoadOptions load_options() {
     return {.weights = weight_types.at(common().weights)};
 }
 
-Model load_model(const Device& device) {
+Model load_model(const Device& device, Tower tower) {
     const std::string directory = common().model.empty() ? built_in_model() : common().model;
-    Model model = timed("load model", [&] { return Model::load(device, directory, load_options()); });
+    LoadOptions options = load_options();
+    options.tower = tower;
+    Model model = timed("load model", [&] { return Model::load(device, directory, options); });
     log(LogLevel::info, "model: {}, {:.2f} M parameters in {}", model.info().name,
         static_cast<double>(model.info().parameters) / 1e6, model.info().weight_types);
     return model;

@@ -1,6 +1,7 @@
-// vantage classify: labels of a text, of its tokens or of images, answers to a question, or predictions of masked tokens,
+// vantage classify: labels of a text, of its tokens or of images (also labels that the user names), answers to a question, or predictions of masked tokens,
 // by an encoder.
 #include <CLI/CLI.hpp>
+#include <numeric>
 
 #include "cli/encode/token_answers.h"
 #include "cli/shared/command_options.h"
@@ -15,6 +16,7 @@
 #include "runtime/models/config.h"
 #include "runtime/session/encode_text.h"
 #include "runtime/session/model_access.h"
+#include "vantage/batch.h"
 
 namespace vantage::cli {
 
@@ -22,7 +24,7 @@ namespace {
 
 struct ClassifyOptions {
     std::string prompt, pair, precision = "f16", masked;
-    std::vector<std::string> images;
+    std::vector<std::string> images, labels;
     std::size_t top = 5, max_answer = 15;
     bool json = false;
 };
@@ -98,15 +100,49 @@ void print(const std::vector<Question>& all, const Model& model, bool json) {
     }
 }
 
-std::vector<Question> about_images(const ClassifyOptions& o, Session& session) {
+/// Calls `answer(name)` for each image, which the session has seen.
+std::vector<Question> about_images(const ClassifyOptions& o, Session& session, const auto& answer) {
     std::vector<Question> all;
     for (const std::string& file : o.images)
         for (const ModelImage& image : read_model_images(session.model(), file)) {
             session.set_image(image.pixels);
             session.run();
-            all.push_back(label_of(image.name, session, o.top));
+            all.push_back(answer(image.name));
         }
     return all;
+}
+
+/// Zero-shot classification (Radford et al. 2021): of each image the softmax over the labels of scale · cosine, where a
+/// model of texts and one of images make the vectors.
+void about_labels(const ClassifyOptions& o) {
+    const Device device = open_device();
+    const Model seeing = load_model(device, Tower::image);
+    const double scale = seeing.info().pair_scale;
+    if (scale == 0)
+        throw usage_error("classify: --labels compares images with texts, but {} is {}; use a model of both (clip)",
+                          seeing.info().name, seeing.info().architecture);
+    const Model reading = load_model(device, Tower::text);
+    EmbedOptions options{.pooling = Pooling::pooler,
+                         .normalise = true,
+                         .session = {.precision = precision_named(o.precision), .profile = profiling()},
+                         .on_timings = [&](const auto& timings) { note_dispatches(device, timings); }};
+    const Array labels = embed(reading, o.labels, options);
+    options.session.masked_heads = masked_heads(o.masked);
+    Session session(seeing, options.session);
+    print(about_images(
+              o, session,
+              [&](const std::string& name) {
+                  const Array vector = embedding(session, options);
+                  std::vector<float> logits;
+                  for (std::int64_t i = 0; i < std::ssize(o.labels); ++i) {
+                      const double cosine =
+                          std::inner_product(vector.begin(), vector.end(), labels.row(i).begin(), 0.0);
+                      logits.push_back(static_cast<float>(scale * cosine));
+                  }
+                  return Question{name, best(probabilities(logits), o.top, [&](std::size_t i) { return o.labels[i]; })};
+              }),
+          seeing, o.json);
+    note_dispatches(device, session.take_timings());
 }
 
 Tokenizer::Encoding text_of(ClassifyOptions& o, const Model& model) {
@@ -140,8 +176,12 @@ void check_pair(const ClassifyOptions& o, const Model& model) {
 }
 
 void run(ClassifyOptions& o) {
-    const Model model = load_model(open_device());
+    if (!o.labels.empty()) return about_labels(o);
+    const Model model = load_model(open_device(), tower_for(!o.images.empty()));
     const ModelConfig& config = config_of(model);
+    if (config.own.has(pair_scale))
+        throw usage_error("classify: {} compares images with texts; give --image FILE and --labels TEXT TEXT …",
+                          model.info().name);
     if (config.kind != ModelKind::encoder || config.head == Head::none)
         throw usage_error(
             "classify: {} ({}) has no classification head; use a model for sequence, token or image classification, "
@@ -159,7 +199,8 @@ void run(ClassifyOptions& o) {
     if (o.images.empty())
         about_text(o, text, session);
     else
-        print(about_images(o, session), model, o.json);
+        print(about_images(o, session, [&](const std::string& name) { return label_of(name, session, o.top); }), model,
+              o.json);
     note_dispatches(model.device(), session.take_timings());
 }
 
@@ -171,16 +212,22 @@ void add_classify(CLI::App& app) {
         app, "classify", "Label texts, tokens or images, answer questions, or predict masked tokens",
         "An encoder's output layer decides what it does: sequence classification labels a text or a pair, "
         "token classification finds entities, question answering finds the parts of --pair that answer -p "
-        "(or that none does), a masked language model fills gaps, and an image classifier labels images.\n\n"
+        "(or that none does), a masked language model fills gaps, and an image classifier labels images. With "
+        "--labels, "
+        "a model of texts and images (CLIP) tells which of these texts fits an image.\n\n"
         "Examples:\n"
         "  vantage classify -m models/distilbert-sst2 -p \"What a fine day.\"\n"
         "  vantage classify -m models/bert -p \"The dog chased the [MASK].\"\n"
         "  vantage classify -m models/bert-ner -p \"Ada Lovelace lived in London.\"\n"
         "  vantage classify -m models/bert-squad -p \"Where did Ada live?\" --pair \"Ada lived in London.\"\n"
-        "  vantage classify -m models/vit --image cat.jpg dog.png --top 3");
+        "  vantage classify -m models/vit --image cat.jpg dog.png --top 3\n"
+        "  vantage classify -m models/clip --image cat.jpg --labels \"a photo of a cat\" \"a photo of a dog\"");
     add_model_option(command);
     CLI::Option* prompt = add_option(command, "-p,--prompt", o->prompt, "Input text; - reads stdin", "TEXT");
     CLI::Option* images = add_images_option(command, o->images)->excludes(prompt);
+    add_option(command, "--labels", o->labels,
+               "Models of texts and images (CLIP): texts, of which the one that fits an image best is wanted", "TEXT")
+        ->needs(images);
     add_option(command, "--pair", o->pair, "Second text, for models that take pairs: the one with the answer", "TEXT");
     add_setting(command, "--top", o->top, "Number of labels, tokens or answers to print")->check(above_zero);
     add_setting(command, "--max-answer", o->max_answer, "Question answering: maximum number of tokens of an answer")

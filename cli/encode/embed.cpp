@@ -21,7 +21,7 @@ namespace {
 
 struct EmbedCommand {
     std::vector<std::string> prompts, images;
-    std::string pooling = "mean", save, precision = "f16", masked, word, chart;
+    std::string pooling, save, precision = "f16", masked, word, chart;
     bool normalise = false, stable = false, json = false;
 };
 
@@ -45,12 +45,13 @@ vantage::EmbedOptions library_options(const EmbedCommand& o, const Model& model)
             .on_timings = [&model](const auto& timings) { note_dispatches(model.device(), timings); }};
 }
 
-/// A vector for each image, in the order of the files.
-std::vector<float> embed_images(const Model& model, const EmbedCommand& o) {
+/// A vector for each image, in the order of the files: [images, width].
+Array embed_images(const Model& model, const EmbedCommand& o) {
     const vantage::EmbedOptions options = library_options(o, model);
     Session session(model, options.session);
     Progress progress("embedding");
     std::vector<float> all;
+    std::int64_t count = 0;
     for (std::size_t file = 0; file < o.images.size(); ++file) {
         progress.show(static_cast<std::int64_t>(file), std::ssize(o.images));
         for (const ModelImage& image : read_model_images(model, o.images[file])) {
@@ -58,22 +59,23 @@ std::vector<float> embed_images(const Model& model, const EmbedCommand& o) {
             session.run();
             const Array vector = embedding(session, options);
             all.insert(all.end(), vector.begin(), vector.end());
+            ++count;
         }
     }
     options.on_timings(session.take_timings());
-    return all;
+    return {Shape{count, std::ssize(all) / count}, std::move(all)};
 }
 
-std::vector<float> embed_texts(const Model& model, const EmbedCommand& o, std::span<const std::string> texts) {
+Array embed_texts(const Model& model, const EmbedCommand& o, std::span<const std::string> texts) {
     vantage::EmbedOptions options = library_options(o, model);
     Progress progress("embedding");
     options.on_progress = [&progress](std::int64_t done, std::int64_t count) { progress.show(done, count); };
-    return embed(model, texts, options).vector();
+    return embed(model, texts, options);
 }
 
-void run(const EmbedCommand& o) {
+void run(EmbedCommand& o) {
     const std::vector<std::string> texts = o.images.empty() ? texts_of(o) : std::vector<std::string>();
-    const Model model = load_model(open_device());
+    const Model model = load_model(open_device(), tower_for(!o.images.empty()));
     if (!o.word.empty())
         return compare_word(model, {.word = o.word,
                                     .texts = texts,
@@ -82,17 +84,17 @@ void run(const EmbedCommand& o) {
                                     .json = o.json,
                                     .session = library_options(o, model).session});
     if (config_of(model).kind != ModelKind::encoder)
-        throw usage_error("embed: {} is {}; embed needs an encoder (bert, roberta, longformer, distilbert, vit)",
+        throw usage_error("embed: {} is {}; embed needs an encoder (bert, roberta, longformer, distilbert, vit, clip)",
                           model.info().name, model.info().architecture);
     require_image("embed", model, !o.images.empty());
-    const std::vector<float> all = o.images.empty() ? embed_texts(model, o, texts) : embed_images(model, o);
-    const std::int64_t width = model.info().width, count = std::ssize(all) / width;
+    if (o.pooling.empty()) o.pooling = config_of(model).own.has(pair_scale) ? "pooler" : "mean";
+    const Array all = o.images.empty() ? embed_texts(model, o, texts) : embed_images(model, o);
+    const std::int64_t count = all.shape()[0], width = all.shape()[1];
     if (o.save.empty()) {
-        for (auto vector = all.begin(); vector != all.end(); vector += width)
-            write_out(Json(std::span(vector, vector + width)).dump() + "\n");
+        for (std::int64_t i = 0; i < count; ++i) write_out(Json(all.row(i).vector()).dump() + "\n");
         return;
     }
-    write_safetensors(o.save, {{"embeddings", "F32", {count, width}, std::as_bytes(std::span(all))}},
+    write_safetensors(o.save, {{"embeddings", "F32", {count, width}, std::as_bytes(all.values())}},
                       {{"model", model.info().name}, {"pooling", o.pooling}});
 }
 
@@ -119,14 +121,17 @@ void add_embed(CLI::App& app) {
         "  vantage embed -m models/all-MiniLM-L6-v2 -p \"a red key\" -p \"a box\" --normalise\n"
         "  vantage embed -m models/bert --pooling cls --save out.safetensors < lines.txt\n"
         "  vantage embed --word boat -p \"The red boat is small.\" -p \"Mia saw a boat.\"\n"
-        "  vantage embed -m models/vit --pooling cls --image cat.jpg dog.png");
+        "  vantage embed -m models/vit --pooling cls --image cat.jpg dog.png\n"
+        "  vantage embed -m models/clip --image cat.jpg --normalise");
     add_model_option(command);
     CLI::Option* prompt =
         add_option(command, "-p,--prompt", o->prompts,
                    "Input text; can be given several times. Default: one text per line of stdin", "TEXT");
     add_images_option(command, o->images)->excludes(prompt);
-    add_setting(command, "--pooling", o->pooling,
-                "mean: mean of all tokens or patches; cls: the first token; pooler: the output of the model's pooler")
+    add_option(command, "--pooling", o->pooling,
+               "mean: mean of all tokens or patches; cls: the first token; pooler: the output of the model's pooler. "
+               "Default: mean; of CLIP pooler, which makes vectors of texts and images that can be compared",
+               "POOLING")
         ->check(CLI::IsMember({"mean", "cls", "pooler"}));
     command.add_flag("--normalise,--normalize", o->normalise,
                      "Scale vectors to length 1, so that dot products are cosine similarities");

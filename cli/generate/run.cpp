@@ -1,4 +1,4 @@
-// vantage run: continues a prompt and streams the text, or continues several prompts in a batch.
+// vantage run: continues a prompt and streams the text, continues several prompts in a batch, or writes about images.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -7,18 +7,21 @@
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/loaded_model.h"
+#include "cli/shared/model_images.h"
 #include "cli/shared/output.h"
 #include "cli/shared/profile.h"
+#include "cli/shared/terminal_page.h"
 #include "runtime/base/log.h"
 #include "runtime/base/terminal.h"
 #include "runtime/base/trace_span.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 
 namespace {
 
 struct RunOptions {
-    std::vector<std::string> prompts;
+    std::vector<std::string> prompts, images;
     std::string file;
     std::int64_t together = 16;
     GenerationOptions generation;
@@ -63,7 +66,7 @@ Json completion_json(const Model& model, const std::string& prompt, const std::s
     return {{"schema_version", 1},
             {"model", model.info().name},
             {"device", model.device().caps().name},
-            {"prompt", prompt},
+            {config_of(model).sees() ? "image" : "prompt", prompt},
             {"text", text},
             {"ids", std::span(tokens).subspan(static_cast<std::size_t>(before))},
             {"ending", name_of(ending)},
@@ -73,28 +76,47 @@ Json completion_json(const Model& model, const std::string& prompt, const std::s
             {"generated_tokens_per_second", generating_rate(s)}};
 }
 
-void run_one(const CLI::App& command, LoadedModel& model, const std::string& prompt, const RunOptions& o) {
-    Generator generator = model.make([&](const Model& m) { return make_generator(command, m, o.generation); });
+/// `generate(on_token)` continues a prompt, or writes about an image; `what` is the prompt or the image's file.
+void write_one(const Model& model, Generator& generator, const std::string& what, const RunOptions& o,
+               const std::function<Ending(const std::function<bool(const Token&)>&)>& generate) {
     std::string text;
     const Ending ending = timed("generate", [&] {
-        return generator.generate(prompt, [&](const Token& token) {
+        return generate([&](const Token& token) {
             text += token.text;
             if (!o.json) write_out(token.text);
             return true;
         });
     });
-    write_out((o.json ? json_text(completion_json(*model, prompt, text, generator.session(), ending)) : "") + "\n");
+    write_out((o.json ? json_text(completion_json(model, what, text, generator.session(), ending)) : "") + "\n");
     if (ending == Ending::context_full)
         log(LogLevel::warning, "the context of {} tokens is full", generator.session().context());
     print_rates(generator.session().stats());
-    note_dispatches(model->device(), generator.session().take_timings());
+    note_dispatches(model.device(), generator.session().take_timings());
+}
+
+void run_one(const CLI::App& command, LoadedModel& model, const std::string& prompt, const RunOptions& o) {
+    Generator generator = model.make([&](const Model& m) { return make_generator(command, m, o.generation); });
+    write_one(*model, generator, prompt, o, [&](const auto& on_token) { return generator.generate(prompt, on_token); });
+}
+
+/// One after the other: a batch takes texts.
+void describe_images(const CLI::App& command, LoadedModel& model, const RunOptions& o) {
+    Generator generator = model.make([&](const Model& m) { return make_generator(command, m, o.generation); });
+    for (const std::string& file : o.images)
+        for (const ModelImage& image : read_model_images(*model, file)) {
+            if (o.images.size() > 1 && !o.json) print_line("{}", Page().bold(image.name));
+            write_one(*model, generator, image.name, o,
+                      [&](const auto& on_token) { return generator.describe(image.pixels, on_token); });
+        }
 }
 
 void run(const CLI::App& command, RunOptions& o) {
-    const std::vector<std::string> prompts = prompts_of(o);
-    LoadedModel model(o.generation.recover);
+    const std::vector<std::string> prompts = o.images.empty() ? prompts_of(o) : std::vector<std::string>();
+    LoadedModel model(o.generation.recover, tower_for(!o.images.empty()));
+    require_image("run", *model, !o.images.empty());
     o.generation.generator.session.profile = profiling();
     o.generation.generator.reload = model.reloader();
+    if (!o.images.empty()) return describe_images(command, model, o);
     if (o.file.empty() && prompts.size() == 1) return run_one(command, model, prompts.front(), o);
     PromptBatch batch = model.make(
         [&](const Model& m) { return PromptBatch(m, prompts, completed(command, m, o.generation), o.together); });
@@ -107,18 +129,22 @@ void run(const CLI::App& command, RunOptions& o) {
 void add_run(CLI::App& app) {
     auto o = std::make_shared<RunOptions>();
     CLI::App& command = add_command(
-        app, "run", "Continue a prompt; encoder–decoders: generate the output for it",
+        app, "run", "Continue a prompt; encoder–decoders: generate the output for it, or for an image",
         "Several prompts run in a batch. With --stable or --precision f32 each gets the text that it gets alone; "
         "without, kernels round differently in batches, and some texts differ (docs/models.md). Texts are printed "
         "below their prompts, with --json one object per line.\n\n"
         "Examples:\n  vantage run -p \"Mia put the red key in the box.\" -n 40 --temp 0.7\n"
         "  vantage run -p \"The dog\" -p \"Once upon a time\" -n 20\n"
-        "  vantage run --prompts lines.txt --json > texts.jsonl");
+        "  vantage run --prompts lines.txt --json > texts.jsonl\n"
+        "  vantage run -m models/vit-gpt2 --image cat.jpg");
     add_model_option(command);
-    add_option(command, "-p,--prompt", o->prompts,
-               "Prompt (encoder–decoders: the encoder's text); - reads stdin. Can be given several times", "TEXT")
-        ->allow_extra_args(false);
-    add_option(command, "--prompts", o->file, "File with one prompt per line; - reads stdin", "FILE");
+    CLI::Option* prompt =
+        add_option(command, "-p,--prompt", o->prompts,
+                   "Prompt (encoder–decoders: the encoder's text); - reads stdin. Can be given several times", "TEXT")
+            ->allow_extra_args(false);
+    CLI::Option* file =
+        add_option(command, "--prompts", o->file, "File with one prompt per line; - reads stdin", "FILE");
+    add_images_option(command, o->images)->excludes(prompt)->excludes(file);
     add_setting(command, "--batch", o->together, "Maximum number of prompts that run together")
         ->check(CLI::Range(1, 4096));
     add_generation_options(command, o->generation);

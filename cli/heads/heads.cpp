@@ -43,9 +43,10 @@ struct HeadsOptions {
 
 void check_lengths(const HeadsOptions& o, const ModelInput& input) {
     const auto limit = [&](bool asked, const char* option, int max_tokens, const char* why) {
-        if (asked && input.longest() > max_tokens)
+        const std::int64_t tokens = std::max(input.longest(), std::ssize(input.source));
+        if (asked && tokens > max_tokens)
             throw usage_error("heads: {} supports at most {} tokens, {}, but there are {}", option, max_tokens, why,
-                              input.longest());
+                              tokens);
     };
     limit(o.rollout, "--rollout", max_rollout, "because it keeps all weights");
     limit(o.rank, "--rank", max_rank, "because it computes singular values on the host");
@@ -75,7 +76,7 @@ ModelInput checked_input(const HeadsOptions& o, const Model& model, const Sessio
     if (!input.source.empty() && input.ids.empty()) {
         SessionOptions writing = options;
         writing.record_attention = {};
-        input.ids = generated_for(model, input.source, max_written, writing);
+        input.ids = generated_for(model, input, max_written, writing);
     }
     if (o.ablate) require_next_token(model, input);
     if (!o.pictures.empty()) make_folder(o.pictures);
@@ -134,7 +135,7 @@ void run_input(const HeadsOptions& o) {
     check_sort_key(sort.data, {.ablate = o.ablate, .values = o.values, .rank = o.rank, .permute = o.permutations > 0});
     SessionOptions options = session_options(o.input);
     options.record_attention = RecordAttention::all(), options.profile = profiling();
-    const Model model = load_model(open_device());
+    const Model model = load_model(open_device(), tower_for(!o.input.image.empty()));
     require_attention(model.info(), "heads");
     ModelInput input = checked_input(o, model, options);
     options.context = input.longest();

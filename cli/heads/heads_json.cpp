@@ -81,13 +81,15 @@ void print_heads_json(const HeadsReport& report) {
                 {"device", report.model.device().caps().name},
                 {"precision", report.precision},
                 {"stable", report.stable},
-                {"tokens", tokens_of_part(last.input().reading().ids, last.query_texts(), report.image.has_value())},
+                {"tokens", tokens_of_part(last.input().reading().ids, last.query_texts(),
+                                          report.image.has_value() && report.parts.size() == 1)},
                 {"sorted_by", report.sorted_by.data},
                 {"heads", heads},
                 {"layers", layers},
                 {"most_telling", salient},
                 {"files", report.files}};
-    if (report.parts.size() > 1) all["source"] = tokens_of_part(first.input().keys.ids, first.texts(), false);
+    if (report.parts.size() > 1)
+        all["source"] = tokens_of_part(first.input().keys.ids, first.texts(), report.image.has_value());
     if (report.loss) all["loss"] = *report.loss;
     if (report.parts.front().rollout) all["rollout"] = paths_json(report, &HeadsPart::rollout);
     if (report.parts.front().flow) all["flow"] = paths_json(report, &HeadsPart::flow);

@@ -176,12 +176,16 @@ std::string column_of(const std::string& key) { return key == "loss_change" ? lo
 /// "heads" or the part's name, the queries that the means are over, and the sort key.
 std::string part_heading(const HeadsReport& report, const HeadsPart& part, const Page& page) {
     const HeadSurvey& survey = part.survey;
-    std::string about = report.image
+    const bool several = report.parts.size() > 1;
+    const char* source = report.image ? "image" : "text";
+    std::string about = report.image && (!several || survey.kind() == AttentionKind::encoder)
                             ? format("  means over [CLS] and {} patches", survey.queries() - 1)
                             : format("  means over tokens {} to {}", survey.of(0, 0).first_query, survey.queries() - 1);
-    const bool several = report.parts.size() > 1;
-    if (several) about += survey.kind() == AttentionKind::encoder ? " of the encoder's text" : " of the decoder's text";
-    if (survey.kind() == AttentionKind::cross) about += ", which attend to the encoder's text";
+    if (several && survey.kind() == AttentionKind::encoder)
+        about += format(" of the encoder's {}", source);
+    else if (several)
+        about += " of the decoder's text";
+    if (survey.kind() == AttentionKind::cross) about += format(", which attend to the encoder's {}", source);
     return page.bold(several ? part.name() : "heads") +
            page.dim(about + " · sorted by " + column_of(report.sorted_by.shown));
 }
@@ -206,8 +210,9 @@ void print_part(const HeadsReport& report, const HeadsPart& part, const Page& pa
 /// "13 tokens", "7 source tokens, 5 decoder tokens", "16 patches".
 std::string lengths_text(const HeadsReport& report) {
     const HeadSurvey& first = report.parts.front().survey;
-    if (report.image) return format("{} patches", first.tokens() - 1);
-    if (report.parts.size() == 1) return format("{} tokens", first.tokens());
+    const std::string patches = format("{} patches", first.tokens() - 1);
+    if (report.parts.size() == 1) return report.image ? patches : format("{} tokens", first.tokens());
+    if (report.image) return patches + format(", {} decoder tokens", report.parts.back().survey.queries());
     return format("{} source tokens, {} decoder tokens", first.tokens(), report.parts.back().survey.queries());
 }
 

@@ -76,7 +76,8 @@ std::vector<std::string> write_heads_pictures(const HeadsReport& report, const s
             write_matrix(report, part, *part.flow, "attention flow",
                          "maximum flow from each input token (column) to the last state of each token (row)",
                          next_file("flow"));
-        if (part.rollout && report.image && report.image->seen.width > 0)
+        const bool of_image = report.parts.size() == 1 || part.survey.kind() == AttentionKind::encoder;
+        if (part.rollout && of_image && report.image && report.image->seen.width > 0)
             write_class_sources(report, *part.rollout, next_file("rollout-cls"));
     }
     return files;

@@ -40,10 +40,10 @@ ModelInput input_of(const InspectOptions& o, const Model& model, const SessionOp
         if (o.greedy > 0)
             input.ids = {static_cast<std::int32_t>(config_of(model).start_token)};
         else
-            input.ids = generated_for(model, input.source, max_written, options);
+            input.ids = generated_for(model, input, max_written, options);
     }
     const std::int64_t count = std::ssize(input.ids), context = model.info().context;
-    if (!input.image && count + o.greedy > context)
+    if (count + o.greedy > context)
         throw usage_error("inspect: {} tokens and {} more with --greedy are {}, but {} supports at most {}", count,
                           o.greedy, count + o.greedy, model.info().name, context);
     return input;
@@ -98,7 +98,9 @@ std::vector<std::string> draw(const InspectOptions& o, const HeadSurvey& survey,
                               const std::optional<ModelImage>& image) {
     std::vector<std::string> files = write_head_pictures(survey, o.pictures);
     if (image && image->seen.width > 0) {
-        const std::vector<std::string> overlays = write_image_overlays(survey, image->seen, o.pictures);
+        const bool writes = config_of(survey.session().model()).kind == ModelKind::encoder_decoder;
+        const std::vector<std::string> overlays =
+            (writes ? write_word_overlays : write_image_overlays)(survey, image->seen, o.pictures);
         files.insert(files.end(), overlays.begin(), overlays.end());
     }
     return files;
@@ -108,7 +110,7 @@ std::vector<std::string> draw(const InspectOptions& o, const HeadSurvey& survey,
 std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model, const ModelInput& input,
                                     SessionOptions options) {
     if (o.greedy == 0) return {};
-    options.context = std::max(std::ssize(input.ids) + o.greedy, std::ssize(input.source));
+    options.context = std::max(std::ssize(input.ids) + o.greedy, input.longest());
     Session session(model, options);
     session.restart({.ignore_end = true});
     begin(session, input);
@@ -116,7 +118,7 @@ std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model,
 }
 
 void run(const InspectOptions& o) {
-    const Model model = load_model(open_device());
+    const Model model = load_model(open_device(), tower_for(!o.input.image.empty()));
     if (!o.pictures.empty()) require_attention(model.info(), "inspect: --png");
     const SessionOptions plain = session_options(o.input);
     const ModelInput input = input_of(o, model, plain);

@@ -4,6 +4,7 @@
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/at.h"
 #include "runtime/models/config.h"
+#include "runtime/models/image_processor.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage::cli {
@@ -114,16 +115,24 @@ void print_heads(const HeadSurvey& survey, const Page& page) {
         }
 }
 
+/// The encoder's tokens: words, or the places of an image.
+std::vector<std::string> source_texts(const Session& session) {
+    const ModelConfig& config = config_of(session.model());
+    if (config.sees()) return place_names(config.image);
+    std::vector<std::string> texts;
+    for (const std::int32_t id : session.source_tokens()) texts.push_back(token_text(session.model(), id));
+    return texts;
+}
+
 /// The source token with the largest mean cross-attention weight, per decoder token.
 void print_reads(const InspectReport& report, const Page& page) {
     if (report.reads.empty()) return;
-    const Session& session = report.survey.session();
-    print_line(
-        "\n{}{}", page.bold("cross-attention"),
-        page.dim(format("  largest mean weight over all heads, {} source tokens", session.source_tokens().size())));
+    const std::vector<std::string> sources = source_texts(report.survey.session());
+    print_line("\n{}{}", page.bold("cross-attention"),
+               page.dim(format("  largest mean weight over all heads, {} source tokens", sources.size())));
     for (std::size_t row = 0; row < report.reads.size(); ++row) {
         const SourceRead& read = report.reads[row];
-        const std::string source = token_label(token_text(session.model(), at(session.source_tokens(), read.key)));
+        const std::string source = token_label(at(sources, read.key));
         print_line("  {} {} {}", align_left(shortened(report.survey.quoted(static_cast<int>(row)), max_word), max_word),
                    share_cell(page, read.weight), shortened(source, max_word));
     }
@@ -174,8 +183,8 @@ std::string length_text(const HeadSurvey& survey) {
     return format("{} {}{}", count, image ? "patch" : "token", count == 1 ? "" : image ? "es" : "s");
 }
 
-Json places_json(const HeadSurvey& survey) {
-    return json_list(survey.texts(), [](const std::string& text) { return Json{{"text", text}}; });
+Json places_json(const ModelConfig& config) {
+    return json_list(place_names(config.image), [](const std::string& text) { return Json{{"text", text}}; });
 }
 
 }  // namespace
@@ -210,21 +219,22 @@ void print_json(const InspectReport& report) {
     const Json list = json_list(answers(survey.session()), [&](const Answer& answer) {
         return Json{{"id", answer.id}, {labels ? "label" : "text", answer.name}, {"probability", answer.probability}};
     });
-    Json all = {
-        {"schema_version", 2},
-        {"model", model.info().name},
-        {"device", model.device().caps().name},
-        {"precision", report.precision},
-        {"stable", report.stable},
-        {"tokens", config_of(model).is_vision() ? places_json(survey) : tokens_json(model, survey.session().tokens())},
-        {labels ? "labels" : "next", list},
-        {"layers", survey.layers()},
-        {"heads_per_layer", survey.heads()},
-        {"heads", survey_json(survey)},
-        {"most_telling", salient_json(survey.salient())},
-        {"files", report.files}};
+    Json all = {{"schema_version", 2},
+                {"model", model.info().name},
+                {"device", model.device().caps().name},
+                {"precision", report.precision},
+                {"stable", report.stable},
+                {"tokens", config_of(model).is_vision() ? places_json(config_of(model))
+                                                        : tokens_json(model, survey.session().tokens())},
+                {labels ? "labels" : "next", list},
+                {"layers", survey.layers()},
+                {"heads_per_layer", survey.heads()},
+                {"heads", survey_json(survey)},
+                {"most_telling", salient_json(survey.salient())},
+                {"files", report.files}};
     if (!report.reads.empty()) {
-        all["source"] = tokens_json(model, survey.session().source_tokens());
+        all["source"] = config_of(model).sees() ? places_json(config_of(model))
+                                                : tokens_json(model, survey.session().source_tokens());
         all["source_reads"] = json_list(report.reads, [](const SourceRead& read) {
             return Json{{"key", read.key}, {"weight", read.weight}};
         });

@@ -45,14 +45,17 @@ Array mean_of_rows(const Array& rows) {
     return {Shape{width}, std::move(mean)};
 }
 
+Array pixels_of(const ModelConfig& config, const std::optional<ModelImage>& image) {
+    if (!image) return {};
+    return {Shape{config.image.channels, config.image.height, config.image.width}, image->pixels};
+}
+
 NamedArrays arrays_of_pass(Session& session, const std::optional<ModelImage>& image) {
     const ModelConfig& config = config_of(session.model());
     NamedArrays arrays;
     arrays.add("hidden", session.hidden());
     arrays.add("attn", all_weights(session, AttentionKind::self));
-    if (image)
-        arrays.add("pixel_values",
-                   {Shape{config.image.channels, config.image.height, config.image.width}, image->pixels});
+    arrays.add("pixel_values", pixels_of(config, image));
     arrays.add("logits", session.logits());
     arrays.add("router_logits", session.router_logits());
     if (config.kind == ModelKind::encoder) {
@@ -65,8 +68,9 @@ NamedArrays arrays_of_pass(Session& session, const std::optional<ModelImage>& im
     return arrays;
 }
 
-NamedArrays arrays_of_translation(Session& session) {
+NamedArrays arrays_of_translation(Session& session, const std::optional<ModelImage>& image) {
     NamedArrays arrays;
+    arrays.add("pixel_values", pixels_of(config_of(session.model()), image));
     arrays.add("logits", session.logits());
     arrays.add("encoder_last_hidden", session.encoder_last_hidden());
     arrays.add("encoder_hidden", session.encoder_hidden());
@@ -83,13 +87,13 @@ void save_pass(const std::string& file, const InspectReport& report, const std::
     Session& session = report.survey.session();
     const Model& model = session.model();
     const bool translates = config_of(model).kind == ModelKind::encoder_decoder;
-    const NamedArrays arrays = translates ? arrays_of_translation(session) : arrays_of_pass(session, image);
+    const NamedArrays arrays = translates ? arrays_of_translation(session, image) : arrays_of_pass(session, image);
     std::vector<TensorToWrite> tensors;
     const auto add_ids = [&](const char* name, const std::vector<std::int32_t>& ids) {
         tensors.push_back({name, "I32", {std::ssize(ids)}, std::as_bytes(std::span(ids))});
     };
-    if (translates) add_ids("input_ids", session.source_tokens());
-    if (!image) add_ids(translates ? "decoder_input_ids" : "input_ids", session.tokens());
+    if (translates && !image) add_ids("input_ids", session.source_tokens());
+    if (translates || !image) add_ids(translates ? "decoder_input_ids" : "input_ids", session.tokens());
     for (const auto& [name, values] : arrays.all) {
         const std::span<const std::int64_t> sizes = values.shape().sizes();
         tensors.push_back({name, "F32", {sizes.begin(), sizes.end()}, std::as_bytes(values.values())});

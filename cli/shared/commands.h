@@ -47,8 +47,11 @@ void add_model_option(CLI::App& command);
 Device open_device();
 /// The options that --weights sets.
 LoadOptions load_options();
-/// Loads the model of -m (default: the built-in one) with load_options(); logs it with -v.
-Model load_model(const Device& device);
+/// Loads the model of -m (default: the built-in one) with load_options(); logs it with -v. Of a folder with two models
+/// the one that `tower` names.
+Model load_model(const Device& device, Tower tower = Tower::text);
+/// What reads this input: the image tower where there are images.
+inline Tower tower_for(bool images) { return images ? Tower::image : Tower::text; }
 
 /// Sets the exit code of the program for a subcommand that returns normally (7 in `conform`).
 void set_exit_code(int code);

@@ -22,7 +22,9 @@ std::string folder_path(const std::string& folder, const std::string& file) {
 }
 
 std::string prompt_quoted(const HeadSurvey& survey) {
-    if (const ImageInput& image = config_of(survey.session().model()).image; image.channels > 0)
+    const ModelConfig& config = config_of(survey.session().model());
+    const bool of_text = config.kind == ModelKind::encoder_decoder && survey.kind() == AttentionKind::self;
+    if (const ImageInput& image = config.image; config.sees() && !of_text)
         return format("an image in {} × {} patches", image.rows(), image.columns());
     constexpr int max_caption = 120;  // columns; pictures wrap captions
     return "“" + shortened(without_controls(join(survey.texts(), "")), max_caption) + "”";

@@ -46,16 +46,18 @@ HeadSurvey::HeadSurvey(Session& session, std::size_t tokens, AttentionKind kind)
     const Model& model = session.model();
     const std::vector<std::int32_t> written(session.tokens().begin(),
                                             session.tokens().begin() + static_cast<std::ptrdiff_t>(tokens));
-    if (config_of(model).is_vision()) {
-        input_.keys.ids.resize(tokens);
+    const ModelConfig& config = config_of(model);
+    const bool writes = config.kind == ModelKind::encoder_decoder;
+    if (config.sees() && !(writes && kind == AttentionKind::self)) {
+        input_.keys.ids.resize(static_cast<std::size_t>(config.image.places()));
         std::iota(input_.keys.ids.begin(), input_.keys.ids.end(), 0);  // no two patches are the same token
-        input_.columns = static_cast<int>(config_of(model).image.columns());
-        texts_ = place_names(config_of(model).image);
+        if (kind != AttentionKind::cross) input_.columns = static_cast<int>(config.image.columns());
+        texts_ = place_names(config.image);
     } else {
         const std::vector<std::int32_t>& ids = kind == AttentionKind::self ? written : session.source_tokens();
         texts_ = token_texts(model, ids);
         input_.keys = sequence_of(model, ids, texts_);
-        input_.causal = kind == AttentionKind::self && config_of(model).kind != ModelKind::encoder;
+        input_.causal = kind == AttentionKind::self && config.attention(0).causal;
     }
     if (kind == AttentionKind::cross) {
         query_texts_ = token_texts(model, written);

@@ -76,4 +76,26 @@ std::vector<std::string> write_image_overlays(const HeadSurvey& survey, const Im
     return files;
 }
 
+std::vector<std::string> write_word_overlays(const HeadSurvey& survey, const Image& seen, const std::string& folder) {
+    Session& session = survey.session();
+    const ModelInfo& info = session.model().info();
+    const ImageInput& image = config_of(session.model()).image;
+    const std::int64_t patches = image.places() - 1, heads = info.layers * info.heads;
+    std::vector<std::string> files;
+    for (int token = 0; token < survey.tokens(); ++token) {
+        std::vector<float> mean(static_cast<std::size_t>(patches));
+        for (std::int64_t i = 0; i < heads; ++i) {
+            const HeadId head{i / info.heads, i % info.heads, AttentionKind::cross};
+            const Array row = session.attention(head, {token, 1}, {1, patches});
+            for (std::size_t p = 0; p < mean.size(); ++p) mean[p] += row.values()[p] / static_cast<float>(heads);
+        }
+        files.push_back(folder_path(folder, format("token-{}-cross.png", token)));
+        write_png(files.back(), overlaid(seen, mean, image),
+                  {{"Title", "cross-attention of " + survey.quoted(token) + format(", mean of {} heads", heads)},
+                   {"Vantage-Model", info.name},
+                   {"Vantage-Token", std::to_string(token)}});
+    }
+    return files;
+}
+
 }  // namespace vantage::cli

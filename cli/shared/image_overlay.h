@@ -18,4 +18,8 @@ Image overlaid(const Image& seen, const std::vector<float>& shares, const ImageI
 /// existing folder and returns the paths.
 std::vector<std::string> write_image_overlays(const HeadSurvey& survey, const Image& seen, const std::string& folder);
 
+/// Of an encoder–decoder, one picture per decoder token, token-N-cross.png: its cross-attention to each patch, mean of
+/// all layers and heads.
+std::vector<std::string> write_word_overlays(const HeadSurvey& survey, const Image& seen, const std::string& folder);
+
 }  // namespace vantage::cli

@@ -28,7 +28,8 @@ void add_recover_option(CLI::App& command, bool& recovers) {
                          std::string(recovers ? "on" : "off"));
 }
 
-LoadedModel::LoadedModel(bool recovers, Open open) : recovers_(recovers), open_(std::move(open)) {
+LoadedModel::LoadedModel(bool recovers, Tower tower, Open open)
+    : recovers_(recovers), tower_(tower), open_(std::move(open)) {
     try {
         load(open_(common().device));
         return;
@@ -41,7 +42,7 @@ LoadedModel::LoadedModel(bool recovers, Open open) : recovers_(recovers), open_(
 void LoadedModel::load(const Device& device) {
     device_ = device.caps();
     log(LogLevel::info, "device: {} ({} {})", device_.name, device_.driver, device_.driver_version);
-    model_.emplace(load_model(device));
+    model_.emplace(load_model(device, tower_));
 }
 
 void LoadedModel::note_loss(const Error& error) const {

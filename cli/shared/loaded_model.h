@@ -17,9 +17,10 @@ void add_recover_option(CLI::App& command, bool& recovers);
 class LoadedModel : NotCopied {
 public:
     using Open = std::function<Device(const std::string& wish)>;
-    /// Opens the device of --device by `open`, and loads the model of -m; with `recovers` once more after a loss.
+    /// Opens the device of --device by `open`, and loads the model of -m (`tower`, see load_model); with `recovers` once more after a loss.
     explicit LoadedModel(
-        bool recovers, Open open = [](const std::string& wish) { return Device::open(wish); });
+        bool recovers, Tower tower = Tower::text,
+        Open open = [](const std::string& wish) { return Device::open(wish); });
 
     const Model& operator*() const { return *model_; }
     const Model* operator->() const { return &*model_; }
@@ -48,6 +49,7 @@ private:
     Device device_again() const;
 
     bool recovers_;
+    Tower tower_;
     Open open_;
     Caps device_;  ///< what is known of the last one
     std::optional<Model> model_;

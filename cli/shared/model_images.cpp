@@ -50,7 +50,7 @@ ImageProcessor processor_of(const Model& model) {
 
 std::vector<ModelImage> read_model_images(const Model& model, const std::string& path) {
     const ModelConfig& config = config_of(model);
-    if (!config.is_vision())
+    if (!config.sees())
         throw usage_error("--image needs a vision model, but {} is a text model ({})", model.info().name,
                           model.info().architecture);
     if (path.ends_with(".safetensors")) return images_of_numbers(config.image, path);
@@ -68,7 +68,7 @@ CLI::Option* add_images_option(CLI::App& command, std::vector<std::string>& file
 }
 
 void require_image(const std::string& command, const Model& model, bool has_image) {
-    if (config_of(model).is_vision() && !has_image)
+    if (config_of(model).sees() && !has_image)
         throw usage_error("{}: {} is a vision model; give --image FILE", command, model.info().name);
 }
 

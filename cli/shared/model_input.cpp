@@ -132,8 +132,8 @@ ModelInput read_input(const std::string& command, const InputOptions& o, const M
         throw usage_error("{}: --decoder-ids needs an encoder–decoder, but {} is {}", command, model.info().name,
                           model.info().architecture);
     ModelInput input{.image = image_of(command, o, model)};
-    input.ids = input.image ? std::vector<std::int32_t>(static_cast<std::size_t>(model.info().context))
-                            : text_of(command, o, model);
+    const std::int64_t places = config_of(model).image.places();
+    input.ids = input.image ? std::vector<std::int32_t>(static_cast<std::size_t>(places)) : text_of(command, o, model);
     input.types = types_of(command, o, model, input.ids.size());
     if (!is_encoder_decoder) return input;
     input.source = std::exchange(input.ids, {});
@@ -151,9 +151,10 @@ ReplayInput replay_input(const ModelInput& input) {
 }
 
 void begin(Session& session, const ModelInput& input) {
-    if (input.image) return session.set_image(input.image->pixels);
+    if (input.image) session.set_image(input.image->pixels);
+    if (input.image && input.source.empty()) return;
     if (!input.source.empty()) {
-        session.set_source(input.source);
+        if (!input.image) session.set_source(input.source);
         session.rewind(0);
     }
     session.append(input.ids, input.types);

@@ -33,11 +33,12 @@ void require_input(const std::string& command, const InputOptions& options);
 
 struct ModelInput {
     std::optional<ModelImage> image = {};
-    std::vector<std::int32_t> source = {};  ///< the encoder's tokens of an encoder–decoder
+    std::vector<std::int32_t> source = {};  ///< the encoder's tokens of an encoder–decoder; zeros for an image's places
     /// For an encoder–decoder the decoder's tokens; empty without --decoder-ids.
     std::vector<std::int32_t> ids = {};
     std::vector<std::int32_t> types = {};
-    std::int64_t longest() const { return std::max(std::ssize(ids), std::ssize(source)); }
+    /// The context that it needs. The places of an encoder's image are apart.
+    std::int64_t longest() const { return std::max(std::ssize(ids), image ? 0 : std::ssize(source)); }
 };
 /// The input image of a vision model; nothing for other models. Throws usage if the input does not match the model,
 /// bad_file.

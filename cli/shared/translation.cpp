@@ -8,11 +8,14 @@
 
 namespace vantage::cli {
 
-std::vector<std::int32_t> generated_for(const Model& model, const std::vector<std::int32_t>& source,
-                                        std::int64_t max_tokens, SessionOptions options) {
-    options.context = std::min(model.info().context, std::max<std::int64_t>(std::ssize(source), max_tokens + 2));
+std::vector<std::int32_t> generated_for(const Model& model, const ModelInput& input, std::int64_t max_tokens,
+                                        SessionOptions options) {
+    options.context = std::min(model.info().context, std::max<std::int64_t>(input.longest(), max_tokens + 2));
     Session session(model, options);
-    session.set_source(source);
+    if (input.image)
+        session.set_image(input.image->pixels);
+    else
+        session.set_source(input.source);
     if (const auto first = static_cast<std::int32_t>(config_of(model).forced_first_token); first >= 0)
         session.append(std::span(&first, 1));
     generate(session, max_tokens);

@@ -3,14 +3,15 @@
 
 #include <vector>
 
+#include "cli/shared/model_input.h"
 #include "vantage/session.h"
 
 namespace vantage::cli {
 
-/// The text that the model generates greedily for `source`, beginning with the start token: at most `max_tokens`
-/// tokens.
-std::vector<std::int32_t> generated_for(const Model& model, const std::vector<std::int32_t>& source,
-                                        std::int64_t max_tokens, SessionOptions options);
+/// The text that the model generates greedily for the source or the image of `input`, beginning with the start token: at
+/// most `max_tokens` tokens.
+std::vector<std::int32_t> generated_for(const Model& model, const ModelInput& input, std::int64_t max_tokens,
+                                        SessionOptions options);
 /// The generated tokens, at most `max_tokens`, with a progress line.
 std::vector<std::int32_t> generate(Session& session, std::int64_t max_tokens);
 /// The source token with the largest cross-attention weight of a decoder token; weights are means over all layers and

@@ -97,7 +97,7 @@ SecondRun second_run(const Model& first, const view::ViewState& state, view::Liv
     } else {
         second.model.emplace(first);
     }
-    if (config_of(first).is_vision() || config_of(*second.model).is_vision())
+    if (config_of(first).sees() || config_of(*second.model).sees())
         throw usage_error("view: --compare supports text models only, and one of these is a vision model");
     options.precision = checked_precision(other.precision.value_or(options.precision));
     second.live = std::make_unique<view::LiveModel>(*second.model, options);
@@ -184,7 +184,7 @@ void draw_headless(const ViewOptions& o, const view::ViewState& state) {
     if (!o.writes())
         throw usage_error("view --headless: no output; give --png FILE, --frames DIR, --apng FILE or --save FILE");
     const Size size = size_of(o.size);
-    LoadedModel model(o.recover);
+    LoadedModel model(o.recover, tower_for(!state.image.empty()));
     const std::unique_ptr<view::LiveModel> live = live_model(model, live_options(o));
     start(*live, state);
     show_and_recover(model, *live, [&] {
@@ -203,7 +203,7 @@ void show_window(const ViewOptions& o, view::ViewState state) {
     Size size = size_of(o.size);
     const view::KeyBindings keys = view::own_keys();
     const view::WindowSystem system;
-    LoadedModel model(o.recover,
+    LoadedModel model(o.recover, tower_for(!state.image.empty()),
                       [&](const std::string& wish) { return open_for_windows(wish, system.instance_extensions()); });
     view::LiveOptions options = live_options(o);
     options.on_version = view::WindowSystem::wake;

@@ -1,4 +1,4 @@
-// Attention heads: what kind of attention, which head, and which layers a session records.
+// Attention heads: what kind of attention, which head, and which layers a session records. Parts of a model.
 //
 // Threads: values and pure functions: any thread.
 // Errors: nothing here throws.
@@ -13,6 +13,9 @@ namespace vantage {
 /// Whose attention it is: a model's own; of encoder–decoders the decoder's own, the encoder's, or what the decoder pays
 /// to the encoder's tokens.
 enum class AttentionKind : std::uint8_t { self, encoder, cross };
+
+/// Which model is loaded of a folder with two (CLIP): the one that reads texts, or the one that looks at images.
+enum class Tower : std::uint8_t { text, image };
 
 /// The layers whose Q and log-sum-exp rows a session keeps. For these, attention() is exact without a replay.
 /// {} = none, RecordAttention::all(), or {.layers = {0, 5}}.

@@ -34,6 +34,9 @@ struct ModelInfo {
     std::string architecture;
     std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_width = 0, inner = 0, vocab = 0, context = 0;
     std::int64_t encoder_layers = 0, encoder_heads = 0;  ///< of an encoder–decoder
+    /// Of one of two models whose vectors are compared (CLIP): the factor of the cosine of a text and an image, before a
+    /// softmax over texts or images; else 0.
+    double pair_scale = 0;
     /// Layers, and heads of a layer, that attend this way; 0 where the model does not.
     std::int64_t layers_of(AttentionKind kind) const;
     std::int64_t heads_of(AttentionKind kind) const;
@@ -47,6 +50,8 @@ struct LoadOptions {
     /// bf16, q8_0 or q4_0. Norms, biases, positions and routers stay as they are, and so do matrices whose rows do not
     /// divide into blocks of 32, with a line that says so (an error with --strict).
     std::optional<DType> weights = {};
+    /// Of a folder with two models (CLIP), the one to load: its text tower or its image tower. Other folders have one.
+    Tower tower = Tower::text;
 };
 
 /// Weights are shared by all copies and all sessions; the last one frees them. The files must not change while they are

@@ -478,7 +478,8 @@ Tensor concat(Tensor a, Tensor b, SourceLocation where = SourceLocation::here())
 /// [.., n, H D] → [.., H, n, D] and back.
 Tensor split_heads(Tensor x, std::int64_t heads, SourceLocation where = SourceLocation::here());
 Tensor merge_heads(Tensor x, SourceLocation where = SourceLocation::here());
-/// GPT-2's packed projection: x [.., n, (Hq + 2 Hk) D] → q [.., n, Hq, D], k [.., n, Hk, D], v [.., n, Hk, D].
+/// GPT-2's packed projection: x [.., n, (Hq + 2 Hk) D] → q [.., n, Hq, D], k [.., n, Hk, D], v [.., n, Hk, D]. Hq may be
+/// 0: the keys and values of cross-attention.
 /// per_head: the last axis is [head][q | k | v][D] (BLOOM, GPT-NeoX) instead of [q | k | v] of all heads.
 struct QKV {
     Tensor q = {}, k = {}, v = {};

@@ -261,7 +261,8 @@ public:
     /// Logits of the routers of a mixture of experts [layers, tokens, experts], before the softmax; empty for other
     /// models. Throws usage without SessionOptions::inspect.
     Array router_logits() const;
-    /// The output of an encoder's pooler [width]; empty without one.
+    /// The output of an encoder's pooler [width]; of CLIP's towers the projected vector of the text or image, by which
+    /// they are compared. Empty without one.
     Array pooled() const;
     /// BERT with both its heads: whether the second text follows, logits [2]; else empty.
     Array relation() const;
@@ -296,10 +297,11 @@ public:
     Session(Session&&) noexcept;
     Session& operator=(Session&&) noexcept;
 
-    /// Takes an image [channels, height, width] as the model's preprocessor leaves it, instead of the one before; it
-    /// runs with the next call of `run`. Its positions count as tokens, all 0: the class token first, then the patches
-    /// row by row. Throws usage for another number of pixels, for one that is not finite, and for a model that reads
-    /// text.
+    /// Takes an image [channels, height, width] as the model's preprocessor leaves it, instead of the one before. Of an
+    /// encoder it runs with the next call of `run`; its positions count as tokens, all 0: the class token first, then
+    /// the patches row by row. Of an encoder–decoder it is what set_source() is for texts: it runs at once, and its
+    /// positions are the source's tokens. Throws usage for another number of pixels, for one that is not finite, and
+    /// for a model that takes no images.
     void set_image(std::span<const float> pixels);
     /// Runs all tokens that wait and draws none; an encoder runs the whole sequence in one piece. Throws as Plan::run.
     void run();
@@ -401,6 +403,9 @@ public:
     /// Continues `ids`. The beginning that the session already has is kept and only the rest runs, so that a
     /// conversation costs its new tokens only. An encoder–decoder reads all of them again.
     Ending generate(std::span<const std::int32_t> ids, const std::function<bool(const Token&)>& on_token);
+    /// Writes about an image, as Session::set_image takes it: encoder–decoders whose encoder looks at images. Throws
+    /// usage for other models.
+    Ending describe(std::span<const float> pixels, const std::function<bool(const Token&)>& on_token);
     /// The whole continuation.
     std::string complete(const std::string& prompt);
 

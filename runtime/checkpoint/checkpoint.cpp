@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/errors.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/models/architecture.h"
 
 namespace vantage::internal {
@@ -44,6 +45,16 @@ std::vector<std::string> Checkpoint::absent() const {
 
 DType Checkpoint::dtype(const std::string& weight) const {
     return dtype_of(entry(weight), files_.file_of(name_of(weight)) + ": " + name_of(weight));
+}
+
+double Checkpoint::number(const std::string& weight) const {
+    const TensorEntry& found = entry(weight);
+    constexpr double most = 100;
+    if (std::ranges::all_of(found.shape, [](std::int64_t size) { return size == 1; }))
+        if (const double value = widen({Shape{1}, dtype(weight)}, found.data.all())[0]; value >= -most && value <= most)
+            return value;
+    throw bad_file_error("{}: {} is {}, wanted one number from -{:g} to {:g}", files_.file_of(name_of(weight)),
+                         name_of(weight), found.text(), most, most);
 }
 
 void Checkpoint::check_shape(const Value& value) const {

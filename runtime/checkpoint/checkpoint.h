@@ -25,6 +25,8 @@ public:
     /// Optional weights of the architecture that the files do not have.
     std::vector<std::string> absent() const;
     DType dtype(const std::string& weight) const;
+    /// A tensor of one number from -100 to 100.
+    double number(const std::string& weight) const;
 
     /// Throws bad_file where shape or type in the files is not what the graph wants.
     void check_shape(const Value& value) const;

@@ -51,9 +51,10 @@ Formula size_formula(const SymbolValues& values, std::int64_t size, std::string_
 
 SymbolValues encoder_values(const ModelConfig& c, DType cache) {
     ModelConfig encoder = c;
+    encoder.width = c.encoder_width();
     encoder.layers = c.encoder.layers, encoder.heads = encoder.kv_heads = c.encoder.heads,
     encoder.inner = c.encoder.inner;
-    encoder.head_width = c.heads * c.head_width / c.encoder.heads;
+    encoder.head_width = (c.encoder.width > 0 ? c.encoder.width : c.heads * c.head_width) / c.encoder.heads;
     return symbol_values(encoder, cache);
 }
 

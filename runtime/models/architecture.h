@@ -1,6 +1,7 @@
 // The description of one model architecture. Each is in its own file of runtime/models and listed in architectures.cpp.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,10 +21,14 @@ struct ArchitectureDetails {
     std::vector<const char*> bare = {"lm_head."};
     /// Endings of checkpoint tensors that are not weights, such as masks and frequencies. They are ignored.
     std::vector<const char*> ignored = {};
+    /// Beginnings of the names of another model in the same checkpoint. They are ignored.
+    std::vector<const char*> elsewhere = {};
     /// Weights that a checkpoint may omit. Builders call `has` before they read one.
     std::vector<const char*> optional = {};
     /// For models whose positions depend on the token ids: the row of the position table for each token of a sequence.
     std::vector<std::int32_t> (*positions)(const ModelConfig& config, std::span<const std::int32_t> tokens) = nullptr;
+    /// For encoders whose pooler has a row for each token: the row that stands for the sequence.
+    std::int64_t (*pooled_row)(const ModelConfig& config, std::span<const std::int32_t> tokens) = nullptr;
 };
 
 struct Architecture {
@@ -40,8 +45,8 @@ struct Architecture {
 };
 
 extern const Architecture gpt2, gptj, gpt_neox, opt, bloom, falcon, phi, phi3;
-extern const Architecture bert, roberta, longformer, distilbert, vit;
-extern const Architecture bart, t5, transformer;
+extern const Architecture bert, roberta, longformer, distilbert, vit, clip, clip_text_model, clip_vision_model;
+extern const Architecture bart, t5, transformer, vision_encoder_decoder;
 extern const Architecture llama, mistral, mixtral, qwen2, qwen3, gemma2, gpt_oss;
 extern const Architecture mamba, falcon_mamba;
 std::span<const Architecture* const> all_architectures();
@@ -50,6 +55,8 @@ const Architecture& architecture_named(std::string_view name, std::string_view f
 
 /// Calls ArchitectureDetails::positions, which the model must have.
 std::vector<std::int32_t> token_positions(const ModelConfig& config, std::span<const std::int32_t> tokens);
+/// Calls ArchitectureDetails::pooled_row; nothing where the pooler has one row for each sequence.
+std::optional<std::int64_t> pooled_row(const ModelConfig& config, std::span<const std::int32_t> tokens);
 /// True for weights of the output layers, which base models (LlamaModel) are saved without.
 bool is_of_output_layer(const ModelConfig& config, const std::string& weight);
 /// True for weights that a checkpoint of this architecture may omit.

@@ -8,10 +8,35 @@
 namespace vantage::internal {
 
 std::span<const Architecture* const> all_architectures() {
-    static constexpr std::array list = {
-        &gpt2,    &gptj,       &gpt_neox,   &opt,   &bloom,  &falcon,  &phi,        &phi3,         &llama,
-        &mistral, &mixtral,    &qwen2,      &qwen3, &gemma2, &gpt_oss, &mamba,      &falcon_mamba, &bert,
-        &roberta, &longformer, &distilbert, &vit,   &bart,   &t5,      &transformer};
+    static constexpr std::array list = {&gpt2,
+                                        &gptj,
+                                        &gpt_neox,
+                                        &opt,
+                                        &bloom,
+                                        &falcon,
+                                        &phi,
+                                        &phi3,
+                                        &llama,
+                                        &mistral,
+                                        &mixtral,
+                                        &qwen2,
+                                        &qwen3,
+                                        &gemma2,
+                                        &gpt_oss,
+                                        &mamba,
+                                        &falcon_mamba,
+                                        &bert,
+                                        &roberta,
+                                        &longformer,
+                                        &distilbert,
+                                        &vit,
+                                        &clip,
+                                        &clip_text_model,
+                                        &clip_vision_model,
+                                        &bart,
+                                        &t5,
+                                        &transformer,
+                                        &vision_encoder_decoder};
     return list;
 }
 
@@ -27,8 +52,10 @@ const Architecture& architecture_named(std::string_view name, std::string_view f
 Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types) {
     Graph graph(std::move(types));
     BuildOptions adjusted = options;
-    if (config.is_vision())
-        adjusted.rows = adjusted.context = config.context;  // an image is always processed in one run
+    if (config.is_vision() || (config.sees() && options.encoder))
+        adjusted.rows = adjusted.context = config.image.places();  // an image is always processed in one run
+    else if (config.sees())
+        adjusted.source_context = config.image.places();
     ModelBuilder builder(graph, config, adjusted);
     const Architecture& architecture = architecture_named(config.architecture, "the model");
     (options.encoder ? architecture.details.build_encoder : architecture.build)(builder);
@@ -37,6 +64,11 @@ Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph:
 
 std::vector<std::int32_t> token_positions(const ModelConfig& config, std::span<const std::int32_t> tokens) {
     return architecture_named(config.architecture, "the model").details.positions(config, tokens);
+}
+
+std::optional<std::int64_t> pooled_row(const ModelConfig& config, std::span<const std::int32_t> tokens) {
+    const auto row_of = architecture_named(config.architecture, "the model").details.pooled_row;
+    return row_of != nullptr ? std::optional(row_of(config, tokens)) : std::nullopt;
 }
 
 bool is_of_output_layer(const ModelConfig& config, const std::string& weight) {
@@ -56,8 +88,11 @@ std::span<const char* const> optional_weights(const ModelConfig& config) {
 }
 
 bool is_ignored_tensor(const ModelConfig& config, const std::string& name) {
-    for (const char* end : architecture_named(config.architecture, "the model").details.ignored)
+    const ArchitectureDetails& details = architecture_named(config.architecture, "the model").details;
+    for (const char* end : details.ignored)
         if (name.ends_with(end)) return true;
+    for (const char* begin : details.elsewhere)
+        if (name.starts_with(begin)) return true;
     return config.tied && (name == "lm_head.weight" || name == "embed_out.weight");
 }
 

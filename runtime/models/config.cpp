@@ -33,7 +33,7 @@ std::string architecture_of(const JsonFields& fields) {
 }  // namespace
 
 AttentionOptions ModelConfig::attention(std::int64_t layer) const {
-    AttentionOptions options{.causal = kind != ModelKind::encoder};
+    AttentionOptions options{.causal = kind != ModelKind::encoder || causal_encoder};
     if (attention_scale > 0) options.scale = attention_scale;
     if (scale_by_layer)
         options.scale =
@@ -47,7 +47,7 @@ AttentionOptions ModelConfig::attention(std::int64_t layer) const {
     return options;
 }
 
-ModelConfig parse_model_config(std::string_view json, const std::string& name) {
+ModelConfig parse_model_config(std::string_view json, const std::string& name, Tower tower) {
     const Json tree = parse_json(json, name);
     const JsonFields fields(tree, name);
     const Architecture& architecture = architecture_named(architecture_of(fields), name);
@@ -56,6 +56,7 @@ ModelConfig parse_model_config(std::string_view json, const std::string& name) {
             name + ": the weights are quantised (\"quantization_config\"), but supported are f32, f16 and bf16");
     ModelConfig config;
     config.architecture = architecture.name;
+    config.tower = tower;
     architecture.read(fields, config);
     if (const std::string of = class_of(fields);
         config.kind == ModelKind::decoder && (of.ends_with("Classification") || of.ends_with("QuestionAnswering")))

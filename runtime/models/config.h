@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/base/internal.h"
+#include "vantage/heads.h"
 #include "vantage/ops.h"
 
 namespace vantage::internal {
@@ -33,8 +34,12 @@ struct ImageInput {
     bool operator==(const ImageInput&) const = default;
 };
 
+/// Name in ModelConfig::own, of one of two models whose vectors are compared: the logarithm of the cosines' factor.
+inline constexpr const char* pair_scale = "logit_scale";
+
 struct ModelConfig {
-    std::string architecture;  ///< as config.json's model_type: "gpt2", "llama"
+    std::string architecture;   ///< as config.json's model_type: "gpt2", "llama"
+    Tower tower = Tower::text;  ///< of a folder with two models: which one this is
     ModelKind kind = ModelKind::decoder;
     Head head = Head::none;
     std::vector<std::string> labels;  ///< of a classification, by number; of answers: begins, ends
@@ -46,19 +51,21 @@ struct ModelConfig {
     /// The encoder of an encoder–decoder, whose decoder is what the sizes above say.
     struct Encoder {
         std::int64_t layers = 0, heads = 0, inner = 0;
+        std::int64_t width = 0;  ///< 0 = the decoder's
         bool operator==(const Encoder&) const = default;
     } encoder;
     std::int64_t start_token = 0;          ///< of an encoder–decoder: the decoder begins with it
     std::int64_t forced_first_token = -1;  ///< and every text that it writes with this one; -1 = any
     std::vector<std::string> absent = {};  ///< optional weights that the checkpoint does not have
-    ImageInput image;                      ///< of models that see
+    ImageInput image;                      ///< of models that see: an encoder, or an encoder–decoder's encoder
     double norm_eps = 1e-5;
     Activation activation = Activation::gelu_tanh;
     bool tied = true;  ///< the output layer is the embedding
     bool qkv_bias = false, attention_out_bias = false, mlp_bias = false;
-    bool head_norms = false;  ///< queries and keys are normalised by head
-    bool parallel = false;    ///< attention and MLP read the same residual stream
-    bool recurrent = false;   ///< layers keep states (kept_states) in place of keys and values: no heads
+    bool head_norms = false;      ///< queries and keys are normalised by head
+    bool causal_encoder = false;  ///< an encoder's tokens see none behind them
+    bool parallel = false;        ///< attention and MLP read the same residual stream
+    bool recurrent = false;       ///< layers keep states (kept_states) in place of keys and values: no heads
 
     std::int64_t rotary_width = 0;  ///< features of a head that are turned, from the first on
     bool rope_interleaved = false;  ///< pairs (2i, 2i + 1) instead of (i, i + rotary_width / 2)
@@ -85,15 +92,20 @@ struct ModelConfig {
     std::int64_t logit_columns() const { return labels.empty() ? vocab : std::ssize(labels); }
     /// No two sequences share a run: what relative queries add is made of all rows of the cache, in its order.
     bool runs_alone() const { return own.flag("relative_queries"); }
+    /// Looks at images: in place of tokens, or an encoder–decoder that writes about them.
+    bool sees() const { return image.channels > 0; }
     /// Takes images in place of tokens.
-    bool is_vision() const { return image.channels > 0; }
+    bool is_vision() const { return sees() && kind == ModelKind::encoder; }
+    /// Columns of an encoder–decoder's encoder's states.
+    std::int64_t encoder_width() const { return encoder.width > 0 ? encoder.width : width; }
     /// How a layer attends: causal or not, scale, soft-cap, window. Tensors (slopes, sinks) are the builder's.
     AttentionOptions attention(std::int64_t layer) const;
 };
 
 /// Reads config.json as transformers 4 or 5 write it. Throws bad_file naming the field: sizes that make no model (zero,
 /// negative, huge, heads that do not divide), and architectures and options that are not supported.
-ModelConfig parse_model_config(std::string_view json, const std::string& name);
+/// Of a folder with two models the one that `tower` names.
+ModelConfig parse_model_config(std::string_view json, const std::string& name, Tower tower = Tower::text);
 /// Adds what generation_config.json says: end tokens and sampling defaults.
 void apply_generation_config(ModelConfig& config, std::string_view json, const std::string& name);
 

@@ -1,15 +1,14 @@
 // GPT-2: learned positions, pre-norm, one packed projection to queries, keys and values, GELU.
 //   x = wte[token] + wpe[position];  per block  x += attention(ln_1(x)),  x += mlp(ln_2(x));  logits = ln_f(x) wteᵀ
+//   as the decoder of an encoder–decoder, between them  x += attention(ln_cross_attn(x), encoder)
 // Radford, Wu, Child, Luan, Amodei, Sutskever, "Language Models are Unsupervised Multitask Learners" (2019).
+#include "runtime/models/gpt2.h"
+
 #include "runtime/base/errors.h"
-#include "runtime/models/architecture.h"
-#include "runtime/models/config_fields.h"
 
 namespace vantage::internal {
 
-namespace {
-
-void read_gpt2(const JsonFields& fields, ModelConfig& c) {
+void read_gpt2_fields(const JsonFields& fields, ModelConfig& c) {
     read_block_sizes(fields, c, {"n_layer"}, {"n_embd"}, {"n_head"});
     c.vocab = fields.integer("vocab_size", 1, max_vocab);
     c.context = one_integer(fields, {"n_positions", "n_ctx"}, max_context);
@@ -19,23 +18,48 @@ void read_gpt2(const JsonFields& fields, ModelConfig& c) {
     c.tied = read_tied(fields, true);
     c.attention_scale = fields.optional_flag("scale_attn_weights").value_or(true) ? 0 : 1;
     c.scale_by_layer = fields.optional_flag("scale_attn_by_inverse_layer_idx").value_or(false);
-    if (fields.optional_flag("add_cross_attention").value_or(false))
-        throw bad_file_error(fields.name() +
-                             ": \"add_cross_attention\" is true, but GPT-2 is only supported without cross-attention");
 }
 
-void build_gpt2(ModelBuilder& d) {
+Tensor gpt2_words(ModelBuilder& d) { return d.graph.weight("wte.weight", {d.config.vocab, d.config.width}); }
+
+Tensor gpt2_blocks(ModelBuilder& d, Tensor wte) {
     const ModelConfig& c = d.config;
-    const Tensor wte = d.graph.weight("wte.weight", {c.vocab, c.width}),
-                 wpe = d.graph.weight("wpe.weight", {c.context, c.width});
-    const Tensor last = d.blocks("h", d.embed(wte, wpe), [&](std::int64_t layer, Tensor x) {
+    const Tensor wpe = d.graph.weight("wpe.weight", {c.context, c.width});
+    return d.blocks("h", d.embed(wte, wpe), [&](std::int64_t layer, Tensor x) {
         const QKV heads = split_qkv(d.conv1d("attn.c_attn", d.layer_norm("ln_1", x), 3 * c.width), c.heads,
                                     c.heads);  // [n, H, D] each
         x = x + d.conv1d("attn.c_proj", d.attend(layer, heads.q, heads.k, heads.v), c.width);
+        if (c.kind == ModelKind::encoder_decoder) {
+            const Tensor q = d.conv1d("crossattention.q_attn", d.layer_norm("ln_cross_attn", x), c.width);
+            x = x + d.conv1d("crossattention.c_proj", d.cross_attend(layer, d.heads(q, c.heads)), c.width);
+        }
         const Tensor inner = activate(d.conv1d("mlp.c_fc", d.layer_norm("ln_2", x), c.inner), c.activation);
         return x + d.conv1d("mlp.c_proj", inner, c.width);
     });
-    d.finish(last, "ln_f", wte);
+}
+
+void write_gpt2_cross_kv(ModelBuilder& d, Tensor source) {
+    const ModelConfig& c = d.config;
+    for (int layer = 0; layer < c.layers; ++layer) {
+        const Graph::Scope block = d.graph.scope("h", layer);
+        const QKV heads = split_qkv(d.conv1d("crossattention.c_attn", source, 2 * c.width), 0, c.heads);
+        d.write_cross_kv(layer, heads.k, heads.v);
+    }
+}
+
+namespace {
+
+void read_gpt2(const JsonFields& fields, ModelConfig& c) {
+    read_gpt2_fields(fields, c);
+    if (fields.optional_flag("add_cross_attention").value_or(false))
+        throw bad_file_error(fields.name() +
+                             ": \"add_cross_attention\" is true, but GPT-2 has cross-attention only as the decoder of "
+                             "a vision-encoder-decoder");
+}
+
+void build_gpt2(ModelBuilder& d) {
+    const Tensor wte = gpt2_words(d);
+    d.finish(gpt2_blocks(d, wte), "ln_f", wte);
 }
 
 }  // namespace

@@ -56,7 +56,8 @@ inline constexpr const char* positions = "position_ids";
 inline constexpr const char* pixels = "pixels";  ///< f32 [1, channels, height, width], of models that see; host-visible
 /// f32 [all rows, vocab], [sequences, vocab] of the tokens that are drawn, or [sequences, labels].
 inline constexpr const char* logits = "logits";
-inline constexpr const char* pooled = "pooled";  ///< f32 [sequences, width], of encoders that have a pooler
+/// f32 [sequences, width], of encoders that have a pooler; [all rows, width] with ArchitectureDetails::pooled_row.
+inline constexpr const char* pooled = "pooled";
 /// f32 [all rows, width], of encoders with a norm behind the last block.
 inline constexpr const char* last_hidden = "last_hidden";
 inline constexpr const char* relation =
@@ -91,6 +92,9 @@ enum : int { body = 0, head = 1 };  ///< segments: everything up to the last blo
 class ModelBuilder {
 public:
     ModelBuilder(Graph& graph, const ModelConfig& config, const BuildOptions& options);
+    /// For a part of `whole` that has a config of its own.
+    ModelBuilder(const ModelBuilder& whole, const ModelConfig& part)
+        : graph(whole.graph), config(part), options(whole.options), tokens(whole.tokens), step(whole.step) {}
 
     Graph& graph;
     const ModelConfig& config;

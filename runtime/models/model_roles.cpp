@@ -16,6 +16,7 @@
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/rms_norm.h"
 #include "runtime/ops/route.h"
+#include "runtime/ops/split_qkv.h"
 #include "runtime/ops/write.h"
 
 namespace vantage::internal {
@@ -66,6 +67,7 @@ ModelRoles::ModelRoles(const Graph& graph, const ModelConfig& config) : graph_(g
     for (const Node& node : graph.nodes()) {
         if (node.op == &route_op) trace(node.inputs[ops::route::logits_], {ModelRole::router, config.experts, 1});
         if (node.op == &attention_op) trace_attention(node);
+        if (node.op == &split_qkv_write_op) trace_cross_kv(node);
         if (node.op != &write_op) continue;  // cross keys and values: the encoder writes them to these states
         const std::string& state = graph.value(graph.storage(node.inputs[ops::write::state_])).name;
         const int written = node.inputs[ops::write::rows_];
@@ -74,6 +76,16 @@ ModelRoles::ModelRoles(const Graph& graph, const ModelConfig& config) : graph_(g
         if (state.starts_with("cache.v.cross.")) trace(written, {ModelRole::cross_value, rows[-2], rows[-1]});
     }
     for (std::size_t i = 0; i < graph.nodes().size(); ++i) roles_.push_back(role_of(i));
+}
+
+// Keys and values from one projection, which fusion writes at once.
+void ModelRoles::trace_cross_kv(const Node& node) {
+    using namespace ops::split_qkv_write;
+    for (const auto& [state, role] : {std::pair{k_state_, ModelRole::cross_key}, {v_state_, ModelRole::cross_value}}) {
+        const Value& cache = graph_.value(graph_.storage(node.inputs[static_cast<std::size_t>(state)]));
+        if (cache.name.find(".cross.") != std::string::npos)
+            trace(node.inputs[x_], {role, cache.type.shape[-2], cache.type.shape[-1]});
+    }
 }
 
 void ModelRoles::trace_attention(const Node& node) {

@@ -69,6 +69,7 @@ private:
     /// caches.
     void trace(int value, const Columns& made);
     void trace_attention(const Node& node);
+    void trace_cross_kv(const Node& node);
     /// True if the keys come from an encoder: this graph reads them, but does not write them.
     bool is_cross(const Node& attention) const;
     /// The attention that produced this value, or null.

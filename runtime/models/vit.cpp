@@ -2,9 +2,11 @@
 //   x = [class; W patch + b] + position;  per block  x += attention(ln_1(x)),  x += mlp(ln_2(x));  then ln(x)
 //   classification: W x_0 + b;  pooler of the bare model: tanh(W x_0 + b)
 // Dosovitskiy et al., "An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale" (2020).
+#include "runtime/models/vit.h"
+
+#include <tuple>
+
 #include "runtime/base/errors.h"
-#include "runtime/models/architecture.h"
-#include "runtime/models/config_fields.h"
 
 namespace vantage::internal {
 
@@ -22,52 +24,51 @@ std::pair<std::int64_t, std::int64_t> height_and_width(const JsonFields& fields,
     return {sides.front(), sides.back()};
 }
 
-void read_vit(const JsonFields& fields, ModelConfig& c) {
+}  // namespace
+
+ImageInput read_image_input(const JsonFields& fields, std::int64_t patch) {
+    ImageInput i;
+    i.channels = fields.optional_integer("num_channels", 1, 1024).value_or(3);
+    std::tie(i.height, i.width) = height_and_width(fields, "image_size", 224);
+    std::tie(i.patch_height, i.patch_width) = height_and_width(fields, "patch_size", patch);
+    if (i.height % i.patch_height != 0 || i.width % i.patch_width != 0)
+        throw bad_file_error(
+            "{}: \"image_size\" is {} × {}, which does not divide into patches of {} × {} (\"patch_size\")",
+            fields.name(), i.height, i.width, i.patch_height, i.patch_width);
+    return i;
+}
+
+void read_vit_blocks(const JsonFields& fields, ModelConfig& c) {
     read_block_sizes(fields, c, {"num_hidden_layers"}, {"hidden_size"}, {"num_attention_heads"});
     c.inner = fields.integer("intermediate_size", 1, max_width);
     c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-12);
     c.activation = read_activation(fields, "hidden_act", "gelu");
     c.qkv_bias = fields.optional_flag("qkv_bias").value_or(true);
     c.tied = false;
-    read_head(fields, c);
-    if (c.head != Head::none && c.head != Head::classification)
-        fields.fail("architectures", "ViTModel or ViTForImageClassification");
-
-    ImageInput& i = c.image;
-    i.channels = fields.optional_integer("num_channels", 1, 1024).value_or(3);
-    std::tie(i.height, i.width) = height_and_width(fields, "image_size", 224);
-    std::tie(i.patch_height, i.patch_width) = height_and_width(fields, "patch_size", 16);
-    if (i.height % i.patch_height != 0 || i.width % i.patch_width != 0)
-        throw bad_file_error(
-            "{}: \"image_size\" is {} × {}, which does not divide into patches of {} × {} (\"patch_size\")",
-            fields.name(), i.height, i.width, i.patch_height, i.patch_width);
-    c.context = i.places();
-    if (c.head == Head::none) {
-        const std::string act = fields.optional_text("pooler_act").value_or("tanh");
-        if (act != "tanh") fields.fail("pooler_act", "\"tanh\"");
-        c.own.set("pooler_output_size", fields.optional_integer("pooler_output_size", 1, max_width).value_or(c.width));
-    }
+    c.image = read_image_input(fields, 16);
+    c.context = c.image.places();
 }
 
-/// The class token and the embedded patches, with their positions: [1 + patches, width].
-Tensor embed_image(ModelBuilder& d) {
-    const ModelConfig& c = d.config;
-    const ImageInput& i = c.image;
-    const Graph::Scope scope = d.graph.scope("embeddings");
+Tensor embed_image(ModelBuilder& d, const std::string& projection, bool bias, Tensor first, Tensor positions) {
+    const std::int64_t width = d.config.width;
+    const ImageInput& i = d.config.image;
     const Tensor image = d.graph.state(model_names::pixels, {1, i.channels, i.height, i.width}, DType::f32, true);
-    const std::string projection = "patch_embeddings.projection.";
     const Tensor patches =
-        patch_embed(image, d.graph.weight(projection + "weight", {c.width, i.channels, i.patch_height, i.patch_width}),
-                    d.graph.weight(projection + "bias", {c.width}));
-    const auto rows = [&](Tensor x, std::int64_t count) { return d.graph.reshape(x, {count, c.width}); };
-    const Tensor x =
-        concat(rows(d.graph.weight("cls_token", {1, 1, c.width}), 1), rows(patches, i.rows() * i.columns()));
-    return x + rows(d.graph.weight("position_embeddings", {1, i.places(), c.width}), i.places());
+        patch_embed(image, d.graph.weight(projection + ".weight", {width, i.channels, i.patch_height, i.patch_width}),
+                    bias ? d.graph.weight(projection + ".bias", {width}) : Tensor());
+    const auto rows = [&](Tensor x, std::int64_t count) { return d.graph.reshape(x, {count, width}); };
+    return concat(rows(first, 1), rows(patches, i.rows() * i.columns())) + rows(positions, i.places());
 }
 
-void build_vit(ModelBuilder& d) {
+Tensor vit_blocks(ModelBuilder& d) {
     const ModelConfig& c = d.config;
-    const Tensor last = d.blocks("encoder.layer", embed_image(d), [&](std::int64_t layer, Tensor x) {
+    Tensor first;
+    {
+        const Graph::Scope scope = d.graph.scope("embeddings");
+        first = embed_image(d, "patch_embeddings.projection", true, d.graph.weight("cls_token", {1, 1, c.width}),
+                            d.graph.weight("position_embeddings", {1, c.image.places(), c.width}));
+    }
+    return d.blocks("encoder.layer", first, [&](std::int64_t layer, Tensor x) {
         const Tensor y = d.layer_norm("layernorm_before", x);
         const auto heads = [&](const char* name) { return d.heads(d.dense(name, y, c.width, c.qkv_bias), c.heads); };
         const Tensor seen = d.attend(layer, heads("attention.attention.query"), heads("attention.attention.key"),
@@ -77,6 +78,25 @@ void build_vit(ModelBuilder& d) {
         const Tensor inner = activate(d.dense("intermediate.dense", z, c.inner, true), c.activation);
         return x + d.dense("output.dense", inner, c.width, true);
     });
+}
+
+namespace {
+
+void read_vit(const JsonFields& fields, ModelConfig& c) {
+    read_vit_blocks(fields, c);
+    read_head(fields, c);
+    if (c.head != Head::none && c.head != Head::classification)
+        fields.fail("architectures", "ViTModel or ViTForImageClassification");
+    if (c.head == Head::none) {
+        const std::string act = fields.optional_text("pooler_act").value_or("tanh");
+        if (act != "tanh") fields.fail("pooler_act", "\"tanh\"");
+        c.own.set("pooler_output_size", fields.optional_integer("pooler_output_size", 1, max_width).value_or(c.width));
+    }
+}
+
+void build_vit(ModelBuilder& d) {
+    const ModelConfig& c = d.config;
+    const Tensor last = vit_blocks(d);
     d.finish_encoder(last);
     const Tensor normed = d.layer_norm("layernorm", last), answer = d.first_row(normed);
     d.graph.output(model_names::last_hidden, normed);

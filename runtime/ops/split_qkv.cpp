@@ -1,6 +1,7 @@
 // Takes a packed projection apart: x [.., n, (Hq + 2 Hk) D] -> q [.., n, Hq, D], k [.., n, Hk, D], v [.., n, Hk, D], or
 // with `heads_first` [.., Hq, n, D] and so on. `layout` says how rows of x are packed:
 //   concat    [all of q | all of k | all of v]            GPT-2
+//             without query heads also [all of k | all of v]: a projection for cross-attention
 //   per_head  [key head][its query heads | k | v][D]      BLOOM, GPT-NeoX (one query head each), Falcon (several)
 // split_qkv_write is the same with k and v going into the cache, as `write` would put them there
 // (runtime/graph/fuse.cpp).
@@ -47,7 +48,7 @@ std::vector<TensorType> infer(const OpCall& call) {
                  "layout is " + layout + ", but must be concat or per_head");
     call.require(x.shape.rank() >= 2 && x.shape.rank() < Shape::max_rank,
                  operand_is(call, x_) + ", but must be [.., n, features]");
-    call.require(heads > 0 && kv_heads > 0 && heads % kv_heads == 0, counts + " do not form groups");
+    call.require(heads >= 0 && kv_heads > 0 && heads % kv_heads == 0, counts + " do not form groups");
     call.require(x.shape[-1] % (heads + 2 * kv_heads) == 0,
                  operand_is(call, x_) + ", whose rows do not divide into " + counts + " and as many value heads");
     const auto result = [&](std::int64_t count) {
@@ -171,6 +172,7 @@ std::vector<Case> cases() {
     add({7, 64}, 4, 2, "per_head", false);
     add({2, 5, 40}, 6, 1, "concat", true);
     add({2, 3, 72}, 2, 2, "per_head", false);
+    add({5, 24}, 0, 3, "concat", false);
     add({0, 12}, 1, 1, "concat", false);
     return list;
 }

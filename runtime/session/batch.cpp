@@ -14,7 +14,7 @@ namespace vantage {
 Batch::Batch(const Model& model, std::int64_t sequences, const SessionOptions& options) {
     if (sequences < 1 || sequences > 65535)
         throw usage_error("a batch of {} sequences was asked for; it has 1 to 65535", sequences);
-    if (config_of(model).is_vision())
+    if (config_of(model).sees())
         throw usage_error(described(model.info()) +
                           " takes images: a batch takes texts; a session takes images, one by one");
     if (sequences > 1 && config_of(model).runs_alone())

@@ -91,10 +91,12 @@ void DeviceStates::write_tokens(std::size_t slot, const SequenceState& s) {
 }
 
 void DeviceStates::write_source(std::size_t slot, const SequenceState& s) {
-    put_step(step(StepOf::source, slot), {.end = std::ssize(s.source), .limit = context_});
+    const bool image = config_of(model_).sees();
+    put_step(step(StepOf::source, slot),
+             {.end = std::ssize(s.source), .limit = image ? std::ssize(s.source) : context_});
     reinterpret_cast<std::int32_t*>(buffer(model_names::source_length).mapped())[slot] =
         static_cast<std::int32_t>(s.source.size());
-    copy_integers(integers(model_names::source_tokens, slot), s.source);
+    if (!image) copy_integers(integers(model_names::source_tokens, slot), s.source);
 }
 
 void DeviceStates::skip_source(std::size_t slot) { put_step(step(StepOf::source, slot), {.limit = context_}); }

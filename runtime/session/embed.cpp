@@ -94,7 +94,7 @@ Array embedding(const Sequence& sequence, const EmbedOptions& options) {
     const Model& model = sequence.model();
     if (config_of(model).kind != ModelKind::encoder)
         throw usage_error("embed: " + described(model.info()) +
-                          " is not an encoder (bert, roberta, longformer, distilbert, vit)");
+                          " is not an encoder (bert, roberta, longformer, distilbert, vit, clip)");
     std::vector<float> vector = pool(sequence, options.pooling);
     if (options.normalise) normalise(vector);
     const Shape shape{std::ssize(vector)};
@@ -105,12 +105,13 @@ Array embed(const Model& model, std::span<const std::string> texts, const EmbedO
     const ModelConfig& config = config_of(model);
     if (config.kind != ModelKind::encoder || config.is_vision())
         throw usage_error("embed: " + described(model.info()) +
-                          " is not a text encoder (bert, roberta, longformer, distilbert)");
+                          " is not a text encoder (bert, roberta, longformer, distilbert, clip)");
     const std::vector<Text> sorted = by_length(model, texts);
-    const std::int64_t width = model.info().width;
-    std::vector<float> all(texts.size() * static_cast<std::size_t>(width));
-    std::int64_t done = 0;
+    std::vector<float> all;
+    std::int64_t width = model.info().width, done = 0;
     const auto note = [&](const Text& text, const Array& vector) {
+        width = std::ssize(vector);
+        all.resize(texts.size() * vector.size());
         std::ranges::copy(vector, all.begin() + text.number * width);
         if (options.on_progress) options.on_progress(++done, std::ssize(texts));
     };

@@ -57,6 +57,15 @@ struct Generator::State {
         text.emplace(session.model().tokenizer(), options);
     }
 
+    void begin_about(std::span<const float> pixels) {
+        surviving_a_loss(session, options.reload, [&] {
+            session.restart(sampling);
+            session.set_image(pixels);
+            append_forced_first(session);
+        });
+        text.emplace(session.model().tokenizer(), options);
+    }
+
     std::optional<Token> advance() {
         if (!text || text->done()) return std::nullopt;
         throw_if_interrupted();
@@ -93,6 +102,12 @@ Ending Generator::generate(const std::string& prompt, const std::function<bool(c
 Ending Generator::generate(std::span<const std::int32_t> ids, const std::function<bool(const Token&)>& on_token) {
     const SessionUse whole_call = state().session.use();
     state_->begin(ids);
+    return state_->go_on(on_token);
+}
+
+Ending Generator::describe(std::span<const float> pixels, const std::function<bool(const Token&)>& on_token) {
+    const SessionUse whole_call = state().session.use();
+    state_->begin_about(pixels);
     return state_->go_on(on_token);
 }
 

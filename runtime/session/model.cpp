@@ -1,6 +1,7 @@
 #include "vantage/model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -141,6 +142,7 @@ void Model::State::load_weights(const std::string& directory, const LoadOptions&
     const TraceSpan span("read checkpoint");
     const auto checkpoint = std::make_shared<const Checkpoint>(directory, config);
     config.absent = checkpoint->absent();
+    if (config.own.has(pair_scale)) config.own.set(pair_scale, checkpoint->number(pair_scale));
     const std::vector<Value> wanted =
         wanted_weights([&](const std::string& name) { return checkpoint->dtype(name); }, options);
     std::set<std::string> used;
@@ -176,6 +178,7 @@ void Model::State::describe() {
     info.head_width = config.head_width, info.inner = config.inner, info.vocab = config.vocab,
     info.context = config.context;
     info.encoder_layers = config.encoder.layers, info.encoder_heads = config.encoder.heads;
+    if (config.own.has(pair_scale)) info.pair_scale = std::exp(config.own.number(pair_scale));
     std::set<std::string> names;
     for (const auto& [name, type] : types) names.insert(name_of(type));
     info.weight_types = join(names, " ");
@@ -191,7 +194,7 @@ Model Model::load(const Device& device, const std::string& directory, const Load
     const std::string config = path_in(directory, "config.json"),
                       generation = path_in(directory, "generation_config.json"),
                       tokenizer = path_in(directory, "tokenizer.json");
-    state->config = parse_model_config(read_file(config, 16 << 20), config);
+    state->config = parse_model_config(read_file(config, 16 << 20), config, options.tower);
     if (exists(generation)) apply_generation_config(state->config, read_file(generation, 16 << 20), generation);
     if (exists(tokenizer)) state->tokenizer = timed("read tokenizer", [&] { return Tokenizer::load(tokenizer); });
     try {

@@ -31,16 +31,28 @@ public:
         integers(plan, tokens, of);
         plan.write(step, Step{.end = std::ssize(of), .limit = context_}.words());
     }
+    /// The image, as the tokens of a model or of its encoder.
+    static void image(Plan& plan, const char* step, const ReplayInput& input, std::int64_t places) {
+        plan.write(model_names::pixels, input.pixels);
+        plan.write(step, Step{.end = places, .limit = places}.words());
+    }
     void prompt(Plan& plan, const Model& model, const ReplayInput& input) const {
-        if (!input.pixels.empty()) {
-            plan.write(model_names::pixels, input.pixels);
-            plan.write(model_names::step, Step{.end = std::ssize(input.ids), .limit = context_}.words());
-            return;
-        }
+        const ModelConfig& config = config_of(model);
+        if (config.is_vision()) return image(plan, model_names::step, input, config.image.places());
         sequence(plan, model_names::tokens, model_names::step, input.ids);
         if (has(plan, model_names::types)) integers(plan, model_names::types, input.types);
         if (has(plan, model_names::positions))
-            integers(plan, model_names::positions, token_positions(config_of(model), input.ids));
+            integers(plan, model_names::positions, token_positions(config, input.ids));
+    }
+    /// Of an encoder–decoder.
+    void source(Plan& encoder, Plan& decoder, const Model& model, const ReplayInput& input) const {
+        const ModelConfig& config = config_of(model);
+        if (config.sees())
+            image(encoder, model_names::source_step, input, config.image.places());
+        else
+            sequence(encoder, model_names::source_tokens, model_names::source_step, input.source);
+        const std::int32_t length[] = {static_cast<std::int32_t>(input.source.size())};
+        decoder.write(model_names::source_length, std::span<const std::int32_t>(length));
     }
 
 private:
@@ -58,9 +70,7 @@ void replay(const Model& model, SessionOptions options, const ReplayInput& input
     Plan& first = session.plan(session.chunk(tokens));
     if (!input.source.empty()) {
         Plan& encoder = session.encoder_plan(std::ssize(input.source));
-        write.sequence(encoder, model_names::source_tokens, model_names::source_step, input.source);
-        const std::int32_t length[] = {static_cast<std::int32_t>(input.source.size())};
-        first.write(model_names::source_length, std::span<const std::int32_t>(length));
+        write.source(encoder, first, model, input);
         if (!run(encoder, std::ssize(input.source))) return;
     }
     write.prompt(first, model, input);

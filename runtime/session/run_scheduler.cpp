@@ -10,6 +10,7 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/gpu/queue.h"
+#include "runtime/models/architecture.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/replay.h"
 
@@ -36,6 +37,12 @@ std::int64_t lane_of(const PromptRun& run, std::size_t slot) {
     return std::ranges::find(run.lanes, slot) - run.lanes.begin();
 }
 
+std::int64_t encoder_rows_for(std::int64_t tokens) {
+    std::int64_t size = chunk_sizes[1];
+    while (size < tokens && size <= std::numeric_limits<std::int64_t>::max() / 2) size *= 2;
+    return size;
+}
+
 std::vector<std::size_t> first_slots(std::size_t count) {
     std::vector<std::size_t> all(count);
     std::iota(all.begin(), all.end(), std::size_t{0});
@@ -58,10 +65,8 @@ RunScheduler::RunScheduler(const Model& model, const SessionOptions& options, st
       all_slots_(first_slots(sequences.size())),
       none_(sequences.size()) {}
 
-std::int64_t RunScheduler::encoder_rows_for(std::int64_t tokens) {
-    std::int64_t size = chunk_sizes[1];
-    while (size < tokens && size <= std::numeric_limits<std::int64_t>::max() / 2) size *= 2;
-    return size;
+std::int64_t RunScheduler::source_rows_for(std::int64_t tokens) const {
+    return config_.sees() ? config_.image.places() : encoder_rows_for(tokens);
 }
 
 // The smallest size that holds all that waits, unless most of it would be padding. The runs of a stable session begin
@@ -223,7 +228,8 @@ void RunScheduler::collect(const Plan& plan, const PromptRun& run) {
         SequenceState::Results& to = sequences_[slot].results;
         const std::int64_t lane = lane_of(run, slot), first = lane * run.rows, count = run.counts[i];
         append(to.logits, model_names::logits, labels ? lane : first, labels ? 1 : count);
-        append(to.pooled, model_names::pooled, lane, 1);
+        const std::optional<std::int64_t> row = pooled_row(config_, sequences_[slot].tokens);
+        append(to.pooled, model_names::pooled, row ? first + *row : lane, 1);
         append(to.relation, model_names::relation, lane, 1);
         append(to.last_hidden, model_names::last_hidden, first, count);
         for (std::size_t layer = 0; layer < to.hidden.size(); ++layer)
@@ -487,13 +493,14 @@ void RunScheduler::run_source(const PromptRun& run) {
     const Stopwatch running(stats_.prompt_seconds);
     settle();
     std::int64_t longest = 0;
+    if (config_.sees()) states_.write_pixels(pixels_);
     for (const std::size_t slot : run.lanes) states_.skip_source(slot);
     for (const std::size_t slot : run.slots) {
         states_.write_source(slot, sequences_[slot]);
         longest = std::max(longest, std::ssize(sequences_[slot].source));
     }
     states_.map_lanes(StepOf::source, run.lanes);
-    submit(plan, both_segments, static_cast<double>(longest) / static_cast<double>(context_));
+    submit(plan, both_segments, std::min(1.0, static_cast<double>(longest) / static_cast<double>(context_)));
     plan.wait(last_);
     note_timings(plan);
     for (const std::size_t slot : run.slots) {
@@ -521,7 +528,7 @@ void RunScheduler::run_sources() {
 
 // In one run each: an encoder's first tokens see the last.
 void RunScheduler::run_sources_of(const std::vector<std::int64_t>& left) {
-    const RunShapes shapes{.rows = [](std::size_t, std::int64_t tokens) { return encoder_rows_for(tokens); },
+    const RunShapes shapes{.rows = [this](std::size_t, std::int64_t tokens) { return source_rows_for(tokens); },
                            .lanes = [this](std::int64_t rows, std::int64_t) { return lanes_for(rows); }};
     for (const PromptRun& run : prompt_runs(left, shapes)) {
         throw_if_interrupted();

@@ -26,7 +26,8 @@ public:
     bool can_continue(const SequenceState& s) const { return !s.tokens.empty() && !s.ended && s.size() < context_; }
     /// Rows of the first run when so many tokens wait.
     std::int64_t rows_for(std::int64_t waiting) const;
-    static std::int64_t encoder_rows_for(std::int64_t tokens);
+    /// Rows of the encoder's run for a source of so many tokens.
+    std::int64_t source_rows_for(std::int64_t tokens) const;
 
     /// Runs the encoder of an encoder–decoder over the texts that wait.
     void run_sources();

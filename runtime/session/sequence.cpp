@@ -129,13 +129,13 @@ Array Sequence::last_hidden() const {
 Array Sequence::encoder_hidden() const {
     const auto core = use();
     if (core->is_encoder_decoder()) require_inspect(core, "hidden states");
-    return stack(core->sequences[index_].results.source_hidden, core->config.width);
+    return stack(core->sequences[index_].results.source_hidden, core->config.encoder_width());
 }
 
 Array Sequence::encoder_last_hidden() const {
     const auto core = use();
     const std::vector<std::vector<float>>& hidden = core->sequences[index_].results.source_hidden;
-    return hidden.empty() ? Array() : table(hidden.back(), core->config.width);
+    return hidden.empty() ? Array() : table(hidden.back(), core->config.encoder_width());
 }
 
 Array Sequence::router_logits() const {

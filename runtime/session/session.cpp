@@ -38,7 +38,11 @@ Session& Session::operator=(Session&& other) noexcept {
     return *this;
 }
 
-void Session::set_image(std::span<const float> pixels) { use()->set_image(pixels); }
+void Session::set_image(std::span<const float> pixels) {
+    const auto core = use();
+    core->set_image(pixels);
+    core->runs.run_sources();
+}
 void Session::mask_heads(std::span<const HeadId> heads) { use()->mask_heads(heads); }
 void Session::shift_head(const HeadShift& shift) { use()->shift_head(shift); }
 
@@ -78,9 +82,10 @@ Plan& Session::encoder_plan(std::int64_t tokens) {
     if (!core->is_encoder_decoder())
         throw usage_error("a plan of an encoder was asked for, but {} is no encoder–decoder: use plan()",
                           model().info().name);
-    if (tokens < 1 || tokens > core->context)
-        throw usage_error("a plan for a text of {} tokens was asked for; it has 1 to {}", tokens, core->context);
-    return core->plans.get({.rows = RunScheduler::encoder_rows_for(tokens), .encoder = true});
+    const std::int64_t most = core->config.sees() ? core->config.image.places() : core->context;
+    if (tokens < 1 || tokens > most)
+        throw usage_error("a plan for a text of {} tokens was asked for; it has 1 to {}", tokens, most);
+    return core->plans.get({.rows = core->runs.source_rows_for(tokens), .encoder = true});
 }
 std::vector<DispatchTiming> Session::take_timings() { return use()->runs.take_timings(); }
 

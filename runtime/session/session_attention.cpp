@@ -69,18 +69,17 @@ Session& Session::State::replay_recording(std::int64_t layer) {
     recording.record_attention = {.layers = {layer}}, recording.inspect = recording.profile = false;
     recording.rope_context = std::max(core.context, core.options.rope_context);
     // a context that was chosen to fill the memory would not fit twice
-    recording.context = std::max(sequence.processed, std::ssize(sequence.source));
+    recording.context =
+        core.config.sees() ? sequence.processed : std::max(sequence.processed, std::ssize(sequence.source));
     core.replay.reset();  // its memory first
     core.replay = std::make_unique<Session>(core.model, recording);
     Session& replay = *core.replay;
-    if (core.is_encoder_decoder()) {
-        replay.set_source(sequence.source);
-        replay.rewind(0);
-    }
-    if (core.config.is_vision())
+    if (core.config.sees())
         replay.set_image(core.runs.pixels());
-    else
-        replay.append(ran, std::span(sequence.types).first(ran.size()));
+    else if (core.is_encoder_decoder())
+        replay.set_source(sequence.source);
+    if (core.is_encoder_decoder()) replay.rewind(0);
+    if (!core.config.is_vision()) replay.append(ran, std::span(sequence.types).first(ran.size()));
     replay.run();
     return replay;
 }
@@ -188,13 +187,14 @@ std::vector<std::int32_t> Session::State::marked_tokens(TapSource& tapped, std::
                keys = static_cast<std::size_t>(keys_of(kind));
     const bool apart = kind == AttentionKind::cross;
     if (apart) tapped.attrs.set("apart", true);
-    if (core.config.is_vision()) tapped.attrs.set("columns", core.config.image.columns());
+    const bool patches = core.config.is_vision() || (core.config.sees() && kind == AttentionKind::encoder);
+    if (patches) tapped.attrs.set("columns", core.config.image.columns());
     std::vector<std::int32_t> all(2 * (positions + (apart ? static_cast<std::size_t>(tapped.q.type->shape[0]) : 0)));
     for (std::size_t i = 0; i < marks.size(); ++i) {
         const bool of_query = apart && i >= keys;
         const std::size_t at = of_query ? positions + i - keys : i;
         all[2 * at + 1] = marks[i];
-        if (!core.config.is_vision())
+        if (!patches)
             all[2 * at] = kind == AttentionKind::self ? sequence.tokens[i]
                           : of_query                  ? sequence.tokens[i - keys]
                                                       : sequence.source[i];

@@ -274,12 +274,17 @@ void SessionCore::set_source(std::size_t index, std::span<const std::int32_t> id
     if (!is_encoder_decoder())
         throw usage_error(described(model.info()) +
                           " is no encoder–decoder: it has no encoder that reads another text");
+    if (config.sees()) throw usage_error(described(model.info()) + " writes about images: set_image() gives it one");
     if (ids.empty()) throw usage_error("there is nothing to read: the text has no tokens");
     check_ids(ids);
     check_room(0, ids.size());
+    begin_answer_to(index, {ids.begin(), ids.end()});
+}
+
+void SessionCore::begin_answer_to(std::size_t index, std::vector<std::int32_t> source) {
     SequenceState& s = sequences[index];
     restart(index, s.sampling);
-    s.source.assign(ids.begin(), ids.end());
+    s.source = std::move(source);
     s.source_waits = true, s.source_again = false;
     const auto start = static_cast<std::int32_t>(config.start_token);
     append(index, std::span(&start, 1), {});
@@ -287,7 +292,7 @@ void SessionCore::set_source(std::size_t index, std::span<const std::int32_t> id
 
 void SessionCore::set_image(std::span<const float> pixels) {
     const ImageInput& image = config.image;
-    if (!config.is_vision()) throw usage_error(described(model.info()) + " reads text: it takes no image");
+    if (!config.sees()) throw usage_error(described(model.info()) + " reads text: it takes no image");
     if (std::ssize(pixels) != image.pixels())
         throw usage_error("an image of {} numbers was given, but {} takes [{}, {}, {}]: {}", pixels.size(),
                           model.info().name, image.channels, image.height, image.width, image.pixels());
@@ -296,6 +301,8 @@ void SessionCore::set_image(std::span<const float> pixels) {
     runs.changed(0);
     replay.reset();
     runs.set_pixels(pixels);
+    if (is_encoder_decoder())
+        return begin_answer_to(0, std::vector<std::int32_t>(static_cast<std::size_t>(image.places())));
     SequenceState& s = sequences.front();
     s.forget_results();
     s.tokens.assign(static_cast<std::size_t>(context), 0);
@@ -403,8 +410,9 @@ void SessionCore::require_source() const {
     if (!is_encoder_decoder()) return;
     for (const SequenceState& s : sequences)
         if (s.source.empty() && (alone || !s.tokens.empty()))
-            throw usage_error(model.info().name + " is an encoder–decoder (" + model.info().architecture +
-                              "): it writes about a text, which set_source() gives it first");
+            throw usage_error(
+                model.info().name + " is an encoder–decoder (" + model.info().architecture + "): it writes about " +
+                (config.sees() ? "an image, which set_image()" : "a text, which set_source()") + " gives it first");
 }
 
 void SessionCore::check_head(const HeadId& head, const char* what) const {

@@ -52,6 +52,7 @@ public:
     void append(std::size_t index, std::span<const std::int32_t> ids, std::span<const std::int32_t> types);
     void rewind(std::size_t index, std::int64_t count);
     void set_source(std::size_t index, std::span<const std::int32_t> ids);
+    /// Of an encoder–decoder the source, which waits; of an encoder its tokens.
     void set_image(std::span<const float> pixels);
     void mask_heads(std::span<const HeadId> heads);
     void shift_head(const HeadShift& shift);
@@ -63,6 +64,7 @@ public:
     void run_lost();
 
 private:
+    void begin_answer_to(std::size_t index, std::vector<std::int32_t> source);
     std::int64_t checked_context(std::int64_t count) const;
     std::vector<Graph> all_graphs(std::int64_t count, std::int64_t tokens) const;
     std::uint64_t bytes_per_token(std::int64_t count) const;

@@ -9,6 +9,10 @@ namespace vantage::internal {
 
 void begin_answer(Sequence& s, std::span<const std::int32_t> source) {
     s.set_source(source);
+    append_forced_first(s);
+}
+
+void append_forced_first(Sequence& s) {
     const auto first = static_cast<std::int32_t>(config_of(s.model()).forced_first_token);
     if (first >= 0) s.append(std::span(&first, 1));
 }

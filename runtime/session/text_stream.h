@@ -16,6 +16,8 @@ inline Ending reason_to_end(const Sequence& s) {
 
 /// Gives an encoder–decoder the text that it answers; the sequence begins with the tokens that its answers begin with.
 void begin_answer(Sequence& s, std::span<const std::int32_t> source);
+/// Behind the start token, the token that every text of the model begins with, if there is one.
+void append_forced_first(Sequence& s);
 
 /// What `call` returns. Where it loses the device, `sessions` recover by `reload` (GeneratorOptions::reload) and it is
 /// called again; a second loss is thrown.

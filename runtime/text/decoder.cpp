@@ -286,7 +286,16 @@ Decoder::Make make_replace_decoder(const JsonFields& fields, const std::optional
 
 Decoder::Decoder() { stages_.push_back(plain<Spaced>()); }
 
-Decoder::Decoder(const JsonFields& fields) { add(fields); }
+Decoder::Decoder(const JsonFields& fields, const std::string& word_end) {
+    if (!word_end.empty() && fields.optional_text("type") == "ByteLevel") {
+        std::string space;
+        append_utf8(space, letter_of(' '));
+        const Json replace{{"pattern", {{"String", word_end}}}, {"content", space}};
+        stages_.push_back(make_replace_decoder({replace, fields.name()}, word_end));
+        add_rule(word_end, space, fields.name());
+    }
+    add(fields);
+}
 
 void Decoder::add(const JsonFields& fields) {
     const std::string kind = fields.one_of(

@@ -43,7 +43,8 @@ public:
     /// Without a decoder: tokens with spaces between them.
     Decoder();
     /// Reads the field "decoder". Throws bad_file with the list of supported kinds for an unknown kind.
-    explicit Decoder(const JsonFields& fields);
+    /// A ByteLevel decoder writes a space for `word_end`, which CLIP's words end with, as transformers does.
+    explicit Decoder(const JsonFields& fields, const std::string& word_end = {});
 
     /// The bytes of one token inside a text. Throws bad_file if replacements make it too long.
     std::string token_bytes(std::string_view token) const;

@@ -61,7 +61,8 @@ TokenizerState::TokenizerState(const JsonFields& file)
       model(make_model(file.object("model"))),
       added(file, model->vocabulary(), normalizer),
       post_processor(made_of(file.optional_object("post_processor"), make_post_processor)) {
-    if (const std::optional<JsonFields> fields = file.optional_object("decoder")) decoder = Decoder(*fields);
+    const std::string word_end = file.object("model").optional_text("end_of_word_suffix").value_or("");
+    if (const std::optional<JsonFields> fields = file.optional_object("decoder")) decoder = Decoder(*fields, word_end);
 }
 
 Tokenizer::Encoding TokenizerState::encode(std::string_view original, std::int32_t type_id) const {

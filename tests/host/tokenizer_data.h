@@ -37,6 +37,7 @@ inline constexpr const char* tokenizer_folders[] = {
     "tokenizers/t5",
     "tokenizers/unigram_bytes",
     "tokenizers/llama3",
+    "tokenizers/clip",
 };
 
 inline std::string in_test_data(const std::string& path) { return std::string(VANTAGE_TEST_DATA) + "/data/" + path; }

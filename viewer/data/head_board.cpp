@@ -85,7 +85,8 @@ HeadMeans HeadSums::numbers() const {
 HeadBoard::HeadBoard(gpu::DeviceState& device, const LiveModel& live, const ViewSources& sources)
     : device_(device),
       result_(gpu::allocate(device, result_bytes, gpu::MemoryKind::readback, "view.statistics")),
-      columns_(config_of(live.model()).is_vision() ? config_of(live.model()).image.columns() : 0) {
+      columns_(config_of(live.model()).sees() ? config_of(live.model()).image.columns() : 0),
+      patches_(config_of(live.model()).is_vision() ? AttentionKind::self : AttentionKind::encoder) {
     std::size_t head = 0;
     std::vector<gpu::PipelineKey> keys;
     for (const ViewSources::Layer& layer : sources.layers()) {
@@ -144,7 +145,7 @@ void HeadBoard::write_tokens(const LiveTokens& tokens, const Version& version) {
     if (known == 0) write(source_tokens_, 0, tokens.source_ids), write(cross_tokens_, 0, tokens.source_ids);
     for (std::size_t i = known; i < rows; ++i) {
         const std::size_t before = first_place_.try_emplace(tokens.ids[i], i).first->second;
-        repeats_.push_back(columns_ == 0 && before + 2 < i);
+        repeats_.push_back(columns_of(AttentionKind::self) == 0 && before + 2 < i);
     }
 }
 
@@ -160,7 +161,7 @@ bool HeadBoard::collect() {
         const RowKind kind{.counted = !layer.causal || static_cast<std::int64_t>(row) >= rows_skipped,
                            .repeats = layer.kind == AttentionKind::self && repeats_[row],  // never in an image
                            .apart = layer.kind == AttentionKind::cross,
-                           .image = columns_ > 0,
+                           .image = columns_of(layer.kind) > 0,
                            .has_sink = layer.tapped->sinks};
         for (std::size_t head = 0; head < heads; ++head)
             done->sums[head].add(std::span(numbers).subspan((r * heads + head) * ROW_NUMBERS, ROW_NUMBERS), kind);
@@ -209,7 +210,7 @@ Launch HeadBoard::launch_of(const ViewSources::Layer& layer, std::int64_t first_
     for (const auto& [name, value] : {std::pair{"first_row", first_row}, {"rows", rows}, {"keys", keys}})
         attrs.set(name, value);
     if (layer.kind == AttentionKind::cross) attrs.set("apart", true);
-    if (columns_ > 0) attrs.set("columns", columns_);
+    if (const std::int64_t columns = columns_of(layer.kind); columns > 0) attrs.set("columns", columns);
     const std::int64_t marked = layer.sizes.m + (layer.kind == AttentionKind::cross ? layer.sizes.n : 0);
     const TensorType tokens{Shape{marked, 2}, DType::i32};
     OpCall call{.op = &head_statistics_op, .attrs = std::move(attrs), .inputs = {}, .outputs = {}};

@@ -78,7 +78,10 @@ private:
     std::unordered_map<std::int32_t, std::size_t> first_place_;  // of a token in it
     std::size_t cross_keys_ = 0;                                 // rows of the keys' tokens before those of the queries
     gpu::Buffer result_, tokens_, source_tokens_, cross_tokens_;
-    std::int64_t columns_;  // patches in a row of an image
+    /// Patches in a row of the image that the layer's queries and keys are; 0: they are none.
+    std::int64_t columns_of(AttentionKind kind) const { return kind == patches_ ? columns_ : 0; }
+    std::int64_t columns_;
+    AttentionKind patches_;
     std::uint64_t run_ = 0, rows_summed_ = 0;
     // what is on its way
     LayerState* pending_ = nullptr;

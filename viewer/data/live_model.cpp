@@ -59,8 +59,9 @@ struct Text {
     std::vector<std::string> texts;
     std::optional<StreamDecoder> decoder;
 
-    void add(const Model& model, std::span<const std::int32_t> more) {
-        if (config_of(model).is_vision()) return add_places(config_of(model).image, more);
+    /// `places`: the tokens of an image.
+    void add(const Model& model, std::span<const std::int32_t> more, bool places) {
+        if (places) return add_places(config_of(model).image, more);
         if (!decoder && model.has_tokenizer()) decoder.emplace(model.tokenizer(), false);
         for (const std::int32_t id : more) {
             ids.push_back(id);
@@ -185,7 +186,7 @@ void LiveModel::State::publish(Activity now, std::optional<std::int64_t> rows) {
     const std::vector<std::int32_t>& tokens = session.tokens();
     {
         const std::lock_guard lock(mutex);
-        text.add(model(), std::span(tokens).subspan(text.ids.size()));
+        text.add(model(), std::span(tokens).subspan(text.ids.size()), config().is_vision());
         ++version.number;
         version.stopping = ending && is_busy(now);
         version.rows = rows.value_or(version.rows);
@@ -208,7 +209,7 @@ void LiveModel::State::follow() {
             ++version.run;
             version.rows = 0;
         }
-        source_text.add(model(), std::span(session.source_tokens()).subspan(source_text.ids.size()));
+        source_text.add(model(), std::span(session.source_tokens()).subspan(source_text.ids.size()), config().sees());
         const SessionStats& now = session.stats();
         version.prompt_tokens = is_encoder_decoder() ? decoder_begins_with() : now.prompt_tokens;
         seconds_per_token =
@@ -223,7 +224,7 @@ Activity LiveModel::State::activity() const {
 }
 
 std::vector<std::int32_t> LiveModel::State::ids_of(const LivePrompt& prompt) const {
-    if (config().is_vision() || !prompt.ids.empty() || prompt.text.empty()) return prompt.ids;
+    if (config().sees() || !prompt.ids.empty() || prompt.text.empty()) return prompt.ids;
     return encode_for(model().info().context, model(), prompt.text).ids;
 }
 
@@ -242,10 +243,13 @@ void LiveModel::State::begin(const LivePrompt& prompt, const Sampling& sampling,
     if (config().is_vision()) set_image(prompt);
     publish(Activity::reading);
     if (!is_encoder_decoder()) return;
-    session.set_source(unread);
+    if (config().sees())
+        set_image(prompt);
+    else
+        session.set_source(unread);
     {
         const std::lock_guard lock(mutex);
-        source_text.add(model(), unread);
+        source_text.add(model(), session.source_tokens(), config().sees());
     }
     if (const auto first = static_cast<std::int32_t>(config().forced_first_token); first >= 0)
         session.append(std::span(&first, 1));
@@ -255,9 +259,9 @@ void LiveModel::State::begin(const LivePrompt& prompt, const Sampling& sampling,
 
 void LiveModel::State::set_image(const LivePrompt& prompt) {
     session.set_image(prompt.pixels);
-    unread = session.tokens();
+    if (is_encoder()) unread = session.tokens();
     const std::lock_guard lock(mutex);
-    version.prompt_tokens = std::ssize(unread);
+    if (is_encoder()) version.prompt_tokens = std::ssize(unread);
     seen =
         std::make_shared<const Image>(prompt.seen.width > 0 ? prompt.seen : picture_of(prompt.pixels, config().image));
 }

@@ -54,8 +54,15 @@ struct LiveTokens {
     std::vector<std::string> texts;        ///< pieces of text; a character belongs to the token that completes it
     std::vector<std::int32_t> source_ids;  ///< read by the encoder of an encoder–decoder
     std::vector<std::string> source_texts;
-    /// The image of an image model. Its tokens are [CLS] and then the patches, row by row.
+    /// The image of an image model. Its tokens are [CLS] and then the patches, row by row; of an encoder–decoder these
+    /// are the source's.
     std::shared_ptr<const Image> seen;
+    bool patches_in_rows(AttentionKind kind) const {
+        return seen && (source_ids.empty() || kind == AttentionKind::encoder);
+    }
+    bool patches_in_keys(AttentionKind kind) const {
+        return seen && (source_ids.empty() || kind != AttentionKind::self);
+    }
 };
 
 struct LiveError {

@@ -88,8 +88,9 @@ void draw_row_labels(const PaneUi& ui) {
                    const auto middle = ui.map.y_of(row) + static_cast<float>(pixels / 2);
                    if (middle < box.y || middle > box.bottom()) return;
                    const bool marked = cell && cell->first == row;
-                   const auto position =
-                       thinned && !ui.run.tokens.seen ? position_of(ui.focus, Pin::Kind::query, row) : std::nullopt;
+                   const auto position = thinned && !ui.run.tokens.patches_in_rows(ui.focus.head.kind)
+                                             ? position_of(ui.focus, Pin::Kind::query, row)
+                                             : std::nullopt;
                    put_right(face, box.right(), middle - face.size / 2, label_colour(ui, marked, Pin::Kind::query, row),
                              axis_label(face, label_of(ui.focus.row_labels, row), position, box.wide));
                });
@@ -105,7 +106,7 @@ void draw_column_labels(const PaneUi& ui) {
                    const auto middle = ui.map.x_of(column) + static_cast<float>(pixels / 2);
                    if (middle < box.x || middle > box.right()) return;
                    const bool marked = cell && cell->second == column, key = ui.state.axis == KeyAxis::absolute;
-                   const auto position = thinned && key && !ui.run.tokens.seen
+                   const auto position = thinned && key && !ui.run.tokens.patches_in_keys(ui.focus.head.kind)
                                              ? position_of(ui.focus, Pin::Kind::key, column)
                                              : std::nullopt;
                    put_upwards(face, middle, box.bottom(), label_colour(ui, marked, Pin::Kind::key, column),

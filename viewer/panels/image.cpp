@@ -1,4 +1,5 @@
-// The image of an image model in grey, with the attention of the current query over its patches.
+// The image that a model sees in grey, with the attention of the current query over its patches: of a patch, or in
+// cross-attention of a token of the text.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -51,12 +52,15 @@ void mark(const Ui& ui, const Box& box, ImU32 colour) {
     outline(box, colour, ui.px(1.5f));
 }
 
-/// Mouse input on a token's box.
+bool has_patch_queries(const Ui& ui) { return ui.run.tokens.patches_in_rows(ui.focus.head.kind); }
+
+/// Mouse input on a token's box. In cross-attention patches are keys only.
 void handle(const Ui& ui, const Box& box, std::int64_t token) {
     if (!is_pointed_at(box)) return;
-    ui.at.token = token;
+    const bool queries = has_patch_queries(ui);
+    if (queries) ui.at.token = token;
     if (ImGui::IsMouseClicked(0))
-        ui.state.pins = {{ImGui::GetIO().KeyShift ? Pin::Kind::key : Pin::Kind::query, token}};
+        ui.state.pins = {{!queries || ImGui::GetIO().KeyShift ? Pin::Kind::key : Pin::Kind::query, token}};
 }
 
 /// Lines from the query to the tokens that it attends to most.
@@ -82,7 +86,7 @@ void draw_class(const Ui& ui, const Box& chip, float right, float weight, bool q
     const Rgb colour = colour_at(ui.state.colours, std::isnan(weight) ? 0 : ui.position(weight), ui.palette.dark);
     fill(chip, packed(colour), ui.px(3));
     put_middle(small(ui), chip.x + chip.wide / 2, chip.y + (chip.high - ui.fonts.small.size) / 2, ink_on(colour),
-               label_of(ui.focus.row_labels, 0));
+               label_of(ui.focus.key_labels, 0));
     const std::string text = "[CLS] token" + (std::isnan(weight) ? "" : ": " + value_text(weight, ui.state.modifiers));
     put(small(ui), chip.right() + ui.px(8), chip.y + (chip.high - ui.fonts.small.size) / 2, ui.palette.faint,
         fitted(small(ui), text, right - chip.right() - ui.px(8)));
@@ -115,16 +119,18 @@ void draw_image(const Ui& ui) {
                  packed(colour_at(ui.state.colours, ui.position(read_there), ui.palette.dark), over_the_picture));
     if (const auto [right, down] = std::exchange(ui.at.text_step, {}); right != 0 || down != 0)
         ui.at.picked_token = std::clamp<std::int64_t>(
-            ui.at.query(ui.state, ui.run.frame->rows) + right + down * patches.columns, 0, patches.count());
+            ui.at.query(ui.state, ui.run.frame->rows) + right + down * (has_patch_queries(ui) ? patches.columns : 1), 0,
+            std::max<std::int64_t>(ui.run.frame->rows - 1, 0));
     ui.at.token.reset();
     for (std::int64_t token = 1; token <= patches.count(); ++token) handle(ui, patches.of(token), token);
-    if (query > 0) mark(ui, patches.of(query), bright_accent);
+    const bool of_patch = has_patch_queries(ui);
+    if (of_patch && query > 0) mark(ui, patches.of(query), bright_accent);
     if (const auto cell = ui.at.cell(); cell && ui.state.axis == KeyAxis::absolute && cell->second > 0)
         mark(ui, patches.of(cell->second), IM_COL32(255, 255, 255, 255));
     const float left = std::clamp(picture.x, box.x + ui.px(12), std::max(box.x + ui.px(12), box.right() - ui.px(236)));
     const Box chip{left, picture.bottom() + ui.px(8), ui.px(40), ui.px(22)};
-    draw_class(ui, chip, box.right() - ui.px(12), weight(0), query == 0);
-    if (ui.state.lines) draw_lines_over(ui, patches, chip, query);
+    draw_class(ui, chip, box.right() - ui.px(12), weight(0), of_patch && query == 0);
+    if (of_patch && ui.state.lines) draw_lines_over(ui, patches, chip, query);
 }
 
 }  // namespace vantage::view

@@ -129,8 +129,8 @@ void list_keys(const Ui& ui, Lines& lines, const RunView& run, std::int64_t quer
                                         lengths = line_strengths(*run.frame, ui.state.modifiers, query);
     for (std::size_t i = 0; i < std::min(top.size(), count) && top[i].weight > 0; ++i) {
         const std::string label = label_of(run.key_labels(ui.focus.head.kind), top[i].key);
-        lines.bar(run.tokens.seen ? label : with_position(label, top[i].key), top[i].weight, lengths[i].weight,
-                  ui.palette.accent);
+        lines.bar(run.tokens.patches_in_keys(ui.focus.head.kind) ? label : with_position(label, top[i].key),
+                  top[i].weight, lengths[i].weight, ui.palette.accent);
     }
 }
 

@@ -99,7 +99,7 @@ void draw_prompt(const Ui& ui, Viewer& view) {
     if (ui.at.focus_prompt) ImGui::SetKeyboardFocusHere();
     ui.at.focus_prompt = false;
     const bool entered = ImGui::InputTextWithHint("##prompt",
-                                                  config.is_vision() ? "Image file: PNG, JPEG or safetensors"
+                                                  config.sees() ? "Image file: PNG, JPEG or safetensors"
                                                   : !ui.run.live.model().has_tokenizer() ? "Token ids: 1, 2, 3"
                                                   : writes ? "Prompt for the model to continue"
                                                            : "Text for the model to read",

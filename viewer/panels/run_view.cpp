@@ -26,9 +26,11 @@ void RunView::read(Fonts& fonts) {
 }
 
 void RunView::update_labels(const Fonts& fonts) {
-    if (tokens.seen && places_.size() != tokens.texts.size()) places_ = place_labels(tokens.texts);
-    labels.update({tokens.run, tokens.seen ? places_ : tokens.texts}, fonts);
-    source_labels.update({tokens.run, tokens.source_texts}, fonts);
+    const bool writes = !tokens.source_ids.empty();
+    const std::vector<std::string>& image = writes ? tokens.source_texts : tokens.texts;
+    if (tokens.seen && places_.size() != image.size()) places_ = place_labels(image);
+    labels.update({tokens.run, tokens.seen && !writes ? places_ : tokens.texts}, fonts);
+    source_labels.update({tokens.run, tokens.seen && writes ? places_ : tokens.source_texts}, fonts);
 }
 
 // Readings arrive one or two frames after the request.

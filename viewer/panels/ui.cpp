@@ -19,7 +19,7 @@ std::int64_t Interaction::query(const ViewState& state, std::int64_t rows) const
     if (picked_token && *picked_token < rows) return *picked_token;
     for (auto pin = state.pins.rbegin(); pin != state.pins.rend(); ++pin)
         if (pin->kind == Pin::Kind::query && pin->token < rows) return pin->token;
-    return state.image.empty() ? rows - 1 : 0;  // [CLS], which collects the patches
+    return first_query ? 0 : rows - 1;
 }
 
 std::string shown_name(HeadStatistic statistic, const LiveModel& live) {

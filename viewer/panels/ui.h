@@ -78,6 +78,7 @@ struct Interaction {
     // ---- the keyboard
     std::optional<Area> area;                  ///< that arrows and Enter act in; nothing: they are actions
     std::optional<std::int64_t> picked_token;  ///< by the arrow keys, in the text
+    bool first_query = false;                  ///< the rows are an image's: [CLS], the first, collects the patches
     std::array<int, 2> text_step{};            ///< tokens right and lines down to move it by
     Box area_box;                              ///< of the field that has the keys
     bool leave_field = false;

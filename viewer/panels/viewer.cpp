@@ -48,7 +48,7 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
                       .paste = [this] { return fonts_.in_field(options_.paste()); }};
         use_clipboard(clipboard_);
     }
-    given_prompt_ = config_of(live.model()).is_vision() ? state_.image : state_.prompt;
+    given_prompt_ = config_of(live.model()).sees() ? state_.image : state_.prompt;
     fonts_.need(*given_prompt_);
     at_.sampling = state_.sampling, at_.max_tokens = state_.max_tokens;
     const Caps& caps = live.model().device().caps();
@@ -181,7 +181,7 @@ void Viewer::run_prompt() {
     if (!commanded()) return;
     LiveModel& live = runs_.a().live;
     ViewState wanted = state_;
-    (config_of(live.model()).is_vision() ? wanted.image : wanted.prompt) = fonts_.of_field(at_.prompt);
+    (config_of(live.model()).sees() ? wanted.image : wanted.prompt) = fonts_.of_field(at_.prompt);
     wanted.sampling = at_.sampling, wanted.max_tokens = at_.max_tokens;
     const std::uint64_t run = live.version().run + 1;
     try {
@@ -288,12 +288,17 @@ void Viewer::read_models() {
     asked_.reset();
 }
 
+// The keys of the head in focus are an image's patches.
+bool Viewer::shows_image() const {
+    const ModelConfig& config = config_of(runs_.a().live.model());
+    return config.is_vision() || (config.sees() && runs_.head().kind != AttentionKind::self);
+}
+
 const char* Viewer::why_not_relative() const {
     if (runs_.head().kind == AttentionKind::cross)
         return "cross-attention has no relative positions: its keys are another text";
-    return config_of(runs_.a().live.model()).is_vision()
-               ? "image patches have no relative positions: they are a 2D grid"
-               : nullptr;
+    const bool patches = config_of(runs_.a().live.model()).sees() && shows_image();
+    return patches ? "image patches have no relative positions: they are a 2D grid" : nullptr;
 }
 
 /// Another head may have no distances: the axis goes back to keys.
@@ -316,12 +321,14 @@ void Viewer::arrange(float width, float height) {
     // A prompt that is edited is visible, however small the window.
     const bool prompted = at_.focus_prompt || (at_.typing && !at_.find) || (at_.area && *at_.area >= Area::prompt);
     const LiveModel& live = runs_.a().live;
+    const ModelConfig& config = config_of(live.model());
+    at_.first_query = config.is_vision() || (config.sees() && runs_.head().kind == AttentionKind::encoder);
     const Layout before = layout_;
     figures_.error = runs_.error();
     layout_ = lay_out(
         width, height, options_.scale,
         {.heads = head_grid(live),
-         .image = config_of(live.model()).is_vision(),
+         .image = shows_image(),
          .two_texts = live.model().info().layers_of(AttentionKind::cross) > 0,
          .prompt = prompted,
          .large_heads = state_.large_heads,
@@ -453,7 +460,7 @@ void Viewer::draw_panels() {
     draw_focus(ui, of_cell, panes_);
     draw_numbers(ui);
     draw_inspector(of_cell);
-    front.tokens.seen ? draw_image(ui) : draw_tokens(ui);
+    front.tokens.patches_in_keys(runs_.head().kind) ? draw_image(ui) : draw_tokens(ui);
     draw_timeline(ui);
     draw_prompt(ui, *this);
     if (at_.help) draw_help(ui);

@@ -106,6 +106,7 @@ public:
     /// Selects what is shown of two runs. There are two. While it is the difference, heads are coloured by it, too.
     void show(ShownRuns what);
     /// Why the head in focus has no distances; null if it has.
+    bool shows_image() const;
     const char* why_not_relative() const;
     void toggle_blinking();
     /// Thumbnails in the head map, or not. Says so if they are too small to show anything.

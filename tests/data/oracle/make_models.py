@@ -43,11 +43,12 @@ BERT = dict(vocab_size=103, hidden_size=48, intermediate_size=64, num_hidden_lay
             max_position_embeddings=80)
 
 
-def entry(cls, seed, config, v4=None, drop=(), dtype="float32", shard="5GB", gains=None, kind="decoder"):
+def entry(cls, seed, config, v4=None, drop=(), dtype="float32", shard="5GB", gains=None, kind="decoder",
+          tokenizer=None):
     """v4: keys to add to config.v4.json, drop: keys to leave out of it, shard: largest shard, gains: {pattern: factor}
-    for the initial values of parameters with such names."""
+    for the initial values of parameters with such names, tokenizer: a folder of tests/data/tokenizers."""
     return dict(cls=cls, seed=seed, config=config, v4=v4 or {}, drop=drop, dtype=dtype, shard=shard,
-                gains=gains or {}, kind=kind)
+                gains=gains or {}, kind=kind, tokenizer=tokenizer)
 
 
 MODELS = {
@@ -181,6 +182,24 @@ MODELS = {
     "falcon_mamba": entry("FalconMambaForCausalLM", 237,
                           dict(vocab_size=107, hidden_size=32, state_size=5, num_hidden_layers=2, conv_kernel=3,
                                expand=3, time_step_rank=7, use_bias=True, tie_word_embeddings=False)),
+    # 420 and 421 are the tokenizer's start and end
+    "clip": entry("CLIPModel", 236,
+                  dict(projection_dim=20,
+                       text_config=dict(vocab_size=422, hidden_size=24, intermediate_size=40, num_hidden_layers=2,
+                                        num_attention_heads=2, max_position_embeddings=24, bos_token_id=420,
+                                        eos_token_id=421, pad_token_id=421, projection_dim=20),
+                       vision_config=dict(hidden_size=36, intermediate_size=44, num_hidden_layers=2,
+                                          num_attention_heads=3, image_size=24, patch_size=8, projection_dim=20)),
+                  kind="pair", tokenizer="clip"),
+    # the decoder is wider than the encoder, and the patches are not square
+    "vit_gpt2": entry("VisionEncoderDecoderModel", 237,
+                      dict(encoder=dict(model_type="vit", hidden_size=24, intermediate_size=40, num_hidden_layers=2,
+                                        num_attention_heads=3, image_size=[16, 24], patch_size=[4, 8]),
+                           decoder=dict(model_type="gpt2", vocab_size=400, n_positions=40, n_embd=28, n_layer=2,
+                                        n_head=2, add_cross_attention=True, is_decoder=True, bos_token_id=0,
+                                        eos_token_id=1),
+                           decoder_start_token_id=0, eos_token_id=1, pad_token_id=1),
+                      kind="captions", tokenizer="llama3", gains={"wte": 0.7, "crossattention.c_proj": 2}),
 }
 
 
@@ -198,6 +217,8 @@ def initialise(model, seed, gains):
                 continue
             done.add(p)
             x = torch.randn(p.shape, generator=g)
+            if p.ndim == 0:  # CLIP's scale
+                x = p + 0.1 * x
             if kind.endswith("Norm") and leaf == "weight":
                 x = 0.2 * x + float(not kind.startswith("Gemma"))  # Gemma multiplies by 1 + w
             elif leaf == "A_log":  # decays of all speeds
@@ -290,9 +311,10 @@ def config_v4(config, spec):
     c = {k: v for k, v in config.items() if k not in spec["drop"]}
     c["transformers_version"] = "4.44.0"
     c["torch_dtype"] = c.pop("dtype")
-    default = getattr(transformers, spec["cls"]).config_class()
-    if c.get("tie_word_embeddings") and getattr(default, "tie_word_embeddings", False):
-        del c["tie_word_embeddings"]
+    if c.get("tie_word_embeddings"):
+        default = getattr(transformers, spec["cls"]).config_class()
+        if getattr(default, "tie_word_embeddings", False):
+            del c["tie_word_embeddings"]
     rope = c.pop("rope_parameters", None)
     if rope:
         theta, partial = rope.pop("rope_theta"), rope.pop("partial_rotary_factor", None)
@@ -527,6 +549,78 @@ def image(model, spec, e, meta):
     return lambda m: m(pixel_values=pixels.to(m.dtype)).logits
 
 
+def random_pixels(config, count, seed):
+    size = config.image_size if isinstance(config.image_size, (list, tuple)) else [config.image_size] * 2
+    return torch.randn(count, config.num_channels, *size, generator=torch.Generator().manual_seed(seed))
+
+
+def pair(model, spec, e, meta):
+    """Two towers. The embeds are the projected vectors before they are divided by their lengths."""
+    text, seed = model.config.text_config, spec["seed"]
+    pixels = random_pixels(model.config.vision_config, 3, seed)
+    see = dict(output_hidden_states=True, output_attentions=True)
+    project = lambda ids: model.text_projection(model.text_model(input_ids=ids).pooler_output)[0]
+    padded = torch.full((3, text.max_position_embeddings), text.pad_token_id)
+    for i, n in enumerate((2, 9, text.max_position_embeddings)):
+        words = random_ids(seed + i, 1, n - 2, vocab=text.bos_token_id)
+        ids = torch.cat([torch.tensor([[text.bos_token_id]]), words, torch.tensor([[text.eos_token_id]])], 1)
+        out = model.text_model(input_ids=ids, **see)
+        e[f"p{i}.input_ids"], e[f"p{i}.last_hidden"] = ids[0], out.last_hidden_state[0]
+        e[f"p{i}.text_embeds"] = project(ids)
+        padded[i, :n] = ids[0]
+    e["p2.hidden"], e["p2.attn"] = torch.cat(out.hidden_states), torch.cat(out.attentions)
+    # texts without an end token: the first row, and with the end token of old configs that of the largest id
+    e["endless.input_ids"] = words[0]
+    e["endless.text_embeds"] = project(words)
+    model.text_model.eos_token_id = 2
+    e["endless.text_embeds_v4"] = project(words)
+    model.text_model.eos_token_id = text.eos_token_id
+    out = model.vision_model(pixel_values=pixels, **see)
+    e["pixel_values"], e["last_hidden"] = pixels, out.last_hidden_state
+    e["image_embeds"] = model.visual_projection(out.pooler_output)
+    e["i0.hidden"] = torch.stack([h[0] for h in out.hidden_states])
+    e["i0.attn"] = torch.stack([a[0] for a in out.attentions])
+    run = lambda m: m(input_ids=padded, pixel_values=pixels.to(m.dtype)).logits_per_image
+    e["logits_per_image"] = run(model)
+    meta["attention_entropy"] = {k: entropy(e[k]) for k in ("p2.attn", "i0.attn")}
+    return run
+
+
+def captions(model, spec, e, meta):
+    c, seed = model.config, spec["seed"]
+    first = torch.tensor([[c.decoder_start_token_id]])
+
+    def forward_for(pixels):
+        encoded = model.encoder(pixel_values=pixels)
+        forward = lambda new, past: model(encoder_outputs=encoded, decoder_input_ids=new, past_key_values=past,
+                                          use_cache=True)
+        return forward, first.expand(len(pixels), 1)
+
+    for batch in range(40):  # an image whose greedy text is well separated
+        pixels = random_pixels(c.encoder, 32, seed * 1000 + batch)
+        new, margin = decode(model, *forward_for(pixels))
+        fine = [i for i in range(len(pixels)) if good(new[i], margin[i])]
+        if fine:
+            break
+    pixels = torch.cat([pixels[fine[0]][None], random_pixels(c.encoder, 2, seed)])
+    for i, m in enumerate((1, 9, 14)):
+        new = torch.cat([first, random_ids(seed + 2 + i, 1, m - 1, vocab=c.decoder.vocab_size)], 1)
+        given = dict(decoder_input_ids=new, use_cache=False, output_hidden_states=True, output_attentions=True)
+        out = model(pixel_values=pixels[i : i + 1], **given)
+        e[f"p{i}.decoder_input_ids"], e[f"p{i}.logits"] = new[0], out.logits[0]
+        e[f"p{i}.encoder_last_hidden"] = out.encoder_last_hidden_state[0]
+    seen = out.encoder_hidden_states[:-1] + (out.encoder_last_hidden_state,)  # the last one after the norm
+    for part, states, attentions in (("encoder", seen, out.encoder_attentions),
+                                     ("decoder", out.decoder_hidden_states, out.decoder_attentions)):
+        e[f"p2.{part}_hidden"], e[f"p2.{part}_attn"] = torch.cat(states), torch.cat(attentions)
+    e["p2.cross_attn"] = torch.cat(out.cross_attentions)
+    meta["attention_entropy"] = {k: entropy(v) for k, v in e.items() if k.endswith("attn")}
+    forward, start = forward_for(pixels[:1])
+    greedy(e, "greedy", model, start, forward)
+    e["pixel_values"] = pixels
+    return lambda m: m(pixel_values=pixels[2:].to(m.dtype), decoder_input_ids=new, use_cache=False).logits[0]
+
+
 class LastBlock:
     """Keeps what the last block of the (last) stack of blocks returns."""
 
@@ -569,7 +663,7 @@ def fill(folder, name, spec):
         assert torch.equal(p, stored[key].float()), key
 
     e, meta = {}, {"name": name, "class": spec["cls"], "model_type": model.config.model_type, "kind": spec["kind"],
-                   "seed": spec["seed"], "weights_dtype": spec["dtype"], "compute_dtype": "float32", "tokenizer": None,
+                   "seed": spec["seed"], "weights_dtype": spec["dtype"], "compute_dtype": "float32", "tokenizer": spec["tokenizer"],
                    "n_params": sum(p.numel() for p in set(model.parameters())),
                    "transformers": transformers.__version__, "torch": torch.__version__}
     run = KINDS[spec["kind"]](model, spec, e, meta)
@@ -578,6 +672,8 @@ def fill(folder, name, spec):
     if model._supports_sdpa and not getattr(model.config, "attn_logit_softcapping", None) and not relative(model.config):
         assert (run(load(cls, folder, attention="sdpa")) - reference).abs().max() < 1e-4, "sdpa"
 
+    if spec["tokenizer"]:
+        shutil.copy(os.path.join(HERE, "../tokenizers", spec["tokenizer"], "tokenizer.json"), folder)
     with open(os.path.join(folder, "config.json")) as f:
         v4 = config_v4(json.load(f), spec)
     with tempfile.TemporaryDirectory() as copy:
@@ -638,7 +734,8 @@ def table():
         f.write(f"\nSum of the model folders: {total // 1024} K.\n")
 
 
-KINDS = {"decoder": decoder, "encoder": encoder, "encoder-decoder": encoder_decoder, "image": image}
+KINDS = {"decoder": decoder, "encoder": encoder, "encoder-decoder": encoder_decoder, "image": image, "pair": pair,
+         "captions": captions}
 
 if __name__ == "__main__":
     torch.set_num_threads(1)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes the tokenizers beside this file, and what the libraries say about them.
 
-    python3 tests/data/tokenizers/make.py
+    python3 tests/data/tokenizers/make.py          # all of them
+    python3 tests/data/tokenizers/make.py clip     # only this
 
 Needs Hugging Face `tokenizers` (these files: 0.23.1) and `sentencepiece` (0.2.2), which compiles the character map.
 Each folder gets a tokenizer.json of a kind that is in use and a tokenizer_expected.json in the format of
@@ -12,8 +13,8 @@ import io
 import json
 import os
 import random
+import sys
 
-import sentencepiece
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -41,6 +42,8 @@ RULES = [("Ａ", "A"), ("Ｂ", "B"), ("①", "1"), ("②", "(2)"), ("ﬁ", "fi")
 
 def character_map():
     """A precompiled_charsmap, out of the model that sentencepiece writes."""
+    import sentencepiece
+
     path = os.path.join(HERE, "rules.tsv")
     with open(path, "w") as f:
         for a, b in RULES:
@@ -142,18 +145,44 @@ def llama3():
     return tokenizer
 
 
+def clip():
+    # as transformers' CLIPTokenizer makes it: a word's last letters have a suffix of their own
+    words = (r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+")
+    tokenizer = Tokenizer(models.BPE(unk_token="<|endoftext|>", continuing_subword_prefix="", end_of_word_suffix="</w>", fuse_unk=False))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(words), "removed", invert=True),
+                                                       pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=420, end_of_word_suffix="</w>", show_progress=False,
+                                                              initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    special = ["<|startoftext|>", "<|endoftext|>"]  # the last of the vocabulary
+    data = json.loads(tokenizer.to_str())
+    data["model"]["vocab"].update({token: len(data["model"]["vocab"]) + i for i, token in enumerate(special)})
+    tokenizer = Tokenizer.from_str(json.dumps(data))
+    tokenizer.add_special_tokens(special)
+    begin, end = (tokenizer.token_to_id(f"<|{name}oftext|>") for name in ("start", "end"))
+    tokenizer.post_processor = processors.RobertaProcessing(("<|endoftext|>", end), ("<|startoftext|>", begin), trim_offsets=False,
+                                                            add_prefix_space=False)
+    return tokenizer
+
+
 def expected(tokenizer, texts):
+    def text_of(ids, skip):  # a space for the suffix, as CLIPTokenizer.decode, which also strips the ends
+        suffix = getattr(tokenizer.model, "end_of_word_suffix", None)
+        text = tokenizer.decode(ids, skip_special_tokens=skip)
+        return text.replace(suffix, " ") if suffix else text
+
     def case(text):
         plain, special = tokenizer.encode(text, add_special_tokens=False), tokenizer.encode(text)
         return {"text": text, "ids": plain.ids, "tokens": plain.tokens, "offsets": plain.offsets, "ids_with_special": special.ids,
-                "decoded": tokenizer.decode(plain.ids, skip_special_tokens=False), "decoded_skip_special": tokenizer.decode(special.ids)}
+                "decoded": text_of(plain.ids, False), "decoded_skip_special": text_of(special.ids, True)}
 
     def pair(a, b):
         both = tokenizer.encode(a, b)
         return {"a": a, "b": b, "ids": both.ids, "type_ids": both.type_ids}
 
     def decode(ids):
-        return {"ids": ids, "decoded": tokenizer.decode(ids, skip_special_tokens=False), "decoded_skip_special": tokenizer.decode(ids)}
+        return {"ids": ids, "decoded": text_of(ids, False), "decoded_skip_special": text_of(ids, True)}
 
     pick = random.Random(7)
     size = tokenizer.get_vocab_size()
@@ -163,7 +192,7 @@ def expected(tokenizer, texts):
 
 
 def main():
-    for make in bert_cased, roberta, t5, unigram_bytes, llama3:
+    for make in [globals()[name] for name in sys.argv[1:]] or (bert_cased, roberta, t5, unigram_bytes, llama3, clip):
         folder = os.path.join(HERE, make.__name__)
         os.makedirs(folder, exist_ok=True)
         tokenizer = make()

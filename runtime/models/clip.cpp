@@ -1,0 +1,149 @@
+// CLIP: a text and an image each become a vector, by an encoder each (its towers); their cosine tells how well they fit.
+//   both towers, per block:  x += attention(ln_1(x)),  x += mlp(ln_2(x))
+//   text:   x = token + position; causal;  P ln(x_e), e the first end token (or the largest id, in older configs)
+//   image:  x = ln([class; W patch] + position);  P ln(x_0)
+//   logits of texts for an image: exp(logit_scale) · cosine
+// Radford et al., "Learning Transferable Visual Models From Natural Language Supervision" (2021).
+#include <algorithm>
+
+#include "runtime/base/at.h"
+#include "runtime/base/errors.h"
+#include "runtime/models/vit.h"
+
+namespace vantage::internal {
+
+namespace {
+
+constexpr std::int64_t older_end_token = 2;  // written by old configs, whatever the end token is
+constexpr const char *projection = "projection", *end_token = "end_token";
+
+// Sizes that a config omits are those of ViT-B/32.
+struct TowerDefaults {
+    std::int64_t width, inner, heads;
+};
+
+void read_tower(const JsonFields& fields, ModelConfig& c, const TowerDefaults& sizes) {
+    const auto size = [&](const char* key, std::int64_t most, std::int64_t absent) {
+        return fields.optional_integer(key, 1, most).value_or(absent);
+    };
+    c.kind = ModelKind::encoder;
+    c.layers = size("num_hidden_layers", max_layers, 12);
+    c.width = size("hidden_size", max_width, sizes.width);
+    c.heads = c.kv_heads = size("num_attention_heads", max_heads, sizes.heads);
+    divide_heads(fields, c, "hidden_size", "num_attention_heads");
+    c.inner = size("intermediate_size", max_width, sizes.inner);
+    c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-5);
+    c.activation = read_activation(fields, "hidden_act", "quick_gelu");
+    c.tied = false;
+}
+
+void read_text_tower(const JsonFields& fields, ModelConfig& c) {
+    read_tower(fields, c, {.width = 512, .inner = 2048, .heads = 8});
+    c.causal_encoder = true;
+    c.vocab = fields.optional_integer("vocab_size", 1, max_vocab).value_or(49408);
+    c.context = fields.optional_integer("max_position_embeddings", 1, max_context).value_or(77);
+    c.own.set(end_token, fields.optional_integer("eos_token_id", 0, max_vocab).value_or(49407));
+}
+
+void read_image_tower(const JsonFields& fields, ModelConfig& c) {
+    read_tower(fields, c, {.width = 768, .inner = 3072, .heads = 12});
+    c.image = read_image_input(fields, 32);
+    c.context = c.image.places();
+}
+
+void read_projection(const JsonFields& fields, ModelConfig& c) {
+    c.own.set(projection, fields.optional_integer("projection_dim", 1, max_width).value_or(512));
+}
+
+// A tower in a file of its own: CLIPTextModel, CLIPTextModelWithProjection and the same of Vision.
+void read_own_projection(const JsonFields& fields, ModelConfig& c, const std::string& bare) {
+    const std::string of = class_of(fields);
+    if (of == bare + "WithProjection") return read_projection(fields, c);
+    if (!of.empty() && of != bare) fields.fail("architectures", bare + " or " + bare + "WithProjection");
+}
+
+void read_clip(const JsonFields& fields, ModelConfig& c) {
+    if (const std::string of = class_of(fields); !of.empty() && of != "CLIPModel")
+        fields.fail("architectures", "[\"CLIPModel\"]");
+    const bool sees = c.tower == Tower::image;
+    const JsonFields tower = fields.object(sees ? "vision_config" : "text_config");
+    (sees ? read_image_tower : read_text_tower)(tower, c);
+    read_projection(fields, c);
+    c.own.set(pair_scale, fields.optional_number("logit_scale_init_value", -100, 100).value_or(2.6592));
+    c.architecture = (sees ? clip_vision_model : clip_text_model).name;
+}
+
+Tensor clip_blocks(ModelBuilder& d, Tensor first) {
+    const ModelConfig& c = d.config;
+    return d.blocks("encoder.layers", first, [&](std::int64_t layer, Tensor x) {
+        const Tensor y = d.layer_norm("layer_norm1", x);
+        const auto heads = [&](const char* name) { return d.heads(d.dense(name, y, c.width, true), c.heads); };
+        const Tensor seen =
+            d.attend(layer, heads("self_attn.q_proj"), heads("self_attn.k_proj"), heads("self_attn.v_proj"));
+        x = x + d.dense("self_attn.out_proj", seen, c.width, true);
+        const Tensor inner = activate(d.dense("mlp.fc1", d.layer_norm("layer_norm2", x), c.inner, true), c.activation);
+        return x + d.dense("mlp.fc2", inner, c.width, true);
+    });
+}
+
+void output_pooled(ModelBuilder& d, const char* name, Tensor rows) {
+    const bool projected = d.config.own.has(projection);
+    d.graph.output(model_names::pooled,
+                   projected ? d.dense(name, rows, d.config.own.integer(projection), false) : rows);
+}
+
+void build_text_tower(ModelBuilder& d) {
+    const ModelConfig& c = d.config;
+    const Tensor last =
+        clip_blocks(d, d.embed(d.graph.weight("embeddings.token_embedding.weight", {c.vocab, c.width}),
+                               d.graph.weight("embeddings.position_embedding.weight", {c.context, c.width})));
+    d.finish_encoder(last);
+    const Tensor normed = d.layer_norm("final_layer_norm", last);
+    d.graph.output(model_names::last_hidden, normed);
+    output_pooled(d, "text_projection", normed);  // of every token: where the text ends is known to the host
+}
+
+void build_image_tower(ModelBuilder& d) {
+    const ModelConfig& c = d.config;
+    const Tensor embedded =
+        embed_image(d, "embeddings.patch_embedding", false, d.graph.weight("embeddings.class_embedding", {c.width}),
+                    d.graph.weight("embeddings.position_embedding.weight", {c.image.places(), c.width}));
+    const Tensor last = clip_blocks(d, d.layer_norm("pre_layrnorm", embedded));
+    d.finish_encoder(last);
+    output_pooled(d, "visual_projection", d.layer_norm("post_layernorm", d.first_row(last)));
+}
+
+// As transformers has it: without an end token the first row.
+std::int64_t end_of_text(const ModelConfig& c, std::span<const std::int32_t> tokens) {
+    const std::int64_t end = c.own.integer(end_token);
+    const auto found = end == older_end_token ? std::ranges::max_element(tokens)
+                                              : std::ranges::find(tokens, static_cast<std::int32_t>(end));
+    return found == tokens.end() ? 0 : found - tokens.begin();
+}
+
+}  // namespace
+
+const Architecture clip("clip", "CLIPModel", {}, read_clip, nullptr);  // its config is that of one of its towers
+
+const Architecture clip_text_model("clip_text_model", "CLIPText", {"text_model."},
+                                   [](const JsonFields& fields, ModelConfig& c) {
+                                       read_text_tower(fields, c);
+                                       read_own_projection(fields, c, "CLIPTextModel");
+                                   },
+                                   build_text_tower,
+                                   {.bare = {"text_projection."},
+                                    .ignored = {"embeddings.position_ids"},
+                                    .elsewhere = {"vision_model.", "visual_projection.", "logit_scale"},
+                                    .pooled_row = end_of_text});
+
+const Architecture clip_vision_model("clip_vision_model", "CLIPVision", {"vision_model."},
+                                     [](const JsonFields& fields, ModelConfig& c) {
+                                         read_image_tower(fields, c);
+                                         read_own_projection(fields, c, "CLIPVisionModel");
+                                     },
+                                     build_image_tower,
+                                     {.bare = {"visual_projection."},
+                                      .ignored = {"embeddings.position_ids"},
+                                      .elsewhere = {"text_model.", "text_projection.", "logit_scale"}});
+
+}  // namespace vantage::internal
