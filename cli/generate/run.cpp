@@ -87,7 +87,8 @@ void write_one(const Model& model, Generator& generator, const std::string& what
             return true;
         });
     });
-    write_out((o.json ? json_text(completion_json(model, what, text, generator.session(), ending)) : "") + "\n");
+    const auto json = [&] { return completion_json(model, what, text, generator.session(), ending); };
+    write_out((!o.json ? "" : o.images.empty() ? json_text(json()) : json().dump()) + "\n");
     if (ending == Ending::context_full)
         log(LogLevel::warning, "the context of {} tokens is full", generator.session().context());
     print_rates(generator.session().stats());

@@ -165,10 +165,13 @@ std::uint64_t CostModel::kept_state_bytes(std::int64_t context) const {
 
 std::uint64_t CostModel::cache_bytes(std::int64_t context) const {
     if (config_.recurrent) return kept_state_bytes(context);
-    std::uint64_t each = 0;
-    for (const AttentionKind kind : {AttentionKind::self, AttentionKind::cross, AttentionKind::encoder})
-        each += static_cast<std::uint64_t>(cache_per_token(kind).value(values_));
-    return each * static_cast<std::uint64_t>(context);
+    std::uint64_t sum = 0;
+    for (const AttentionKind kind : {AttentionKind::self, AttentionKind::cross, AttentionKind::encoder}) {
+        const bool image = config_.sees() && kind != AttentionKind::self;  // the source has as many places as it has
+        sum += static_cast<std::uint64_t>(cache_per_token(kind).value(values_)) *
+               static_cast<std::uint64_t>(image ? config_.image.places() : context);
+    }
+    return sum;
 }
 
 }  // namespace vantage::internal

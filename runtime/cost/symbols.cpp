@@ -62,7 +62,12 @@ Formula closed_form(const ModelConfig& c, bool encoder, ModelRole role, const By
     if (!encoder) return sum.sum(c.layers);
     const Formula m = Formula::of("m");
     if (is_cross_kv(role)) return sum.sum(c.layers).with('n', m);
-    return sum.sum(c.encoder.layers).with('L', Formula::of("l")).with('f', Formula::of("g")).with('n', m);
+    const Formula width = c.encoder_width() == c.width ? Formula::of("d") : Formula(c.encoder_width());
+    return sum.sum(c.encoder.layers)
+        .with('L', Formula::of("l"))
+        .with('f', Formula::of("g"))
+        .with('d', width)
+        .with('n', m);
 }
 
 std::string_view symbols_of(ModelRole role) {

@@ -44,26 +44,38 @@ void read_size(const JsonFields& fields, ImageProcessor& p) {
     }
 }
 
-std::vector<double> read_by_channel(const JsonFields& fields, const char* key, double minimum, double default_value) {
-    if (!fields.has(key)) return {default_value};
-    if (!fields.json()[key].is_array()) return {fields.number(key, minimum, 1e6)};
-    std::vector<double> numbers;
+void read_by_channel(const JsonFields& fields, const char* key, double minimum, std::vector<double>& numbers) {
+    if (!fields.has(key)) return;
+    numbers.clear();
+    if (!fields.json()[key].is_array()) return numbers.push_back(fields.number(key, minimum, 1e6));
     for (const Json& one : fields.list(key)) {
         if (!one.is_number() || !(one.get<double>() >= minimum && one.get<double>() <= 1e6))
             fields.fail_element(key, numbers.size(), format("a number from {:g} to 1e+06", minimum));
         numbers.push_back(one.get<double>());
     }
     if (numbers.empty()) fields.fail(key, "a number for each channel");
-    return numbers;
 }
 
-// Other classes use the same keys with other defaults.
-void check_class(const JsonFields& fields) {
+// Whether it is CLIP's class, which has the same keys as ViT's with other defaults. Others are not supported.
+bool is_of_clip(const JsonFields& fields) {
+    bool clip = false;
     for (const char* key : {"image_processor_type", "feature_extractor_type"}) {
-        const std::string name = fields.optional_text(key).value_or("ViTImageProcessor");
-        if (name != "ViTImageProcessor" && name != "ViTImageProcessorFast" && name != "ViTFeatureExtractor")
-            fields.fail(key, "ViTImageProcessor");
+        std::string name = fields.optional_text(key).value_or("");
+        for (const char* end : {"ImageProcessorFast", "ImageProcessor", "FeatureExtractor"})
+            if (name.ends_with(end)) name.resize(name.size() - std::string(end).size());
+        if (fields.has(key) && name != "ViT" && name != "CLIP")
+            fields.fail(key, "ViTImageProcessor or CLIPImageProcessor");
+        clip = clip || name == "CLIP";
     }
+    return clip;
+}
+
+// The centre of an image whose shorter side is resized; in older files both sizes are one number.
+void take_clip_defaults(const JsonFields& fields, ImageProcessor& p) {
+    p.crop = true, p.resampling = Resampling::bicubic;
+    if (!fields.has("size") || fields.json()["size"].is_number())
+        p.shortest_edge = static_cast<int>(fields.optional_integer("size", 1, max_side).value_or(224));
+    p.mean = {0.48145466, 0.4578275, 0.40821073}, p.deviation = {0.26862954, 0.26130258, 0.27577711};
 }
 
 /// The centre of `image`, padded with black where it is smaller.
@@ -87,21 +99,23 @@ std::uint8_t luma(Rgb colour) {
 ImageProcessor parse_image_processor(std::string_view json, const std::string& name) {
     const Json tree = parse_json(json, name);
     const JsonFields fields(tree, name);
-    check_class(fields);
     ImageProcessor p{.file = name};
+    const bool clip = is_of_clip(fields);
+    if (clip) take_clip_defaults(fields, p);
     const auto flag = [&](const char* key, bool default_value) {
         return fields.optional_flag(key).value_or(default_value);
     };
-    p.resize = flag("do_resize", true), p.crop = flag("do_center_crop", false);
+    p.resize = flag("do_resize", true), p.crop = flag("do_center_crop", p.crop);
     p.rescale = flag("do_rescale", true), p.normalise = flag("do_normalize", true);
     if (flag("do_pad", false)) fields.fail("do_pad", "false");
     read_size(fields, p);
     read_sides(fields, "crop_size", p.crop_height, p.crop_width);
-    if (p.crop && !fields.has("crop_size")) fields.fail("crop_size", "a size, which \"do_center_crop\" asks for");
-    p.resampling = static_cast<Resampling>(fields.optional_integer("resample", 0, 5).value_or(2));
+    if (p.crop && !clip && !fields.has("crop_size"))
+        fields.fail("crop_size", "a size, which \"do_center_crop\" asks for");
+    if (const auto filter = fields.optional_integer("resample", 0, 5)) p.resampling = static_cast<Resampling>(*filter);
     p.factor = fields.optional_number("rescale_factor", 1e-9, 1e6).value_or(1.0 / 255);
-    p.mean = read_by_channel(fields, "image_mean", -1e6, 0.5);
-    p.deviation = read_by_channel(fields, "image_std", 1e-9, 0.5);
+    read_by_channel(fields, "image_mean", -1e6, p.mean);
+    read_by_channel(fields, "image_std", 1e-9, p.deviation);
     return p;
 }
 

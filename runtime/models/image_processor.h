@@ -11,7 +11,7 @@
 
 namespace vantage::internal {
 
-/// transformers' ViTImageProcessor: optional resize, centre crop, rescale and normalisation.
+/// transformers' ViTImageProcessor and CLIPImageProcessor: optional resize, centre crop, rescale and normalisation.
 struct ImageProcessor {
     bool resize = true, crop = false, rescale = true, normalise = true;
     Resampling resampling = Resampling::bilinear;

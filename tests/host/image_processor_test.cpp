@@ -68,7 +68,7 @@ TEST_CASE("a preprocessor_config.json that is unsupported, or does not fit the m
         expect_error(ErrorKind::bad_file, {"p.json: ", field, why}, [&] { parse_image_processor(text, "p.json"); });
     };
     refused("[]", "the file", "an object");
-    refused(R"({"image_processor_type": "CLIPImageProcessor"})", "image_processor_type", "ViTImageProcessor");
+    refused(R"({"image_processor_type": "BeitImageProcessor"})", "image_processor_type", "CLIPImageProcessor");
     refused(R"({"size": 0})", "size", "is 0");
     refused(R"({"size": {"height": 32}})", "size.width", "missing");
     refused(R"({"size": {"height": 32, "width": 1e9}})", "size.width", "8192");

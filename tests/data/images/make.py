@@ -15,6 +15,7 @@ import os
 import numpy as np
 from PIL import Image
 from safetensors.numpy import save_file
+from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
 os.chdir(os.path.dirname(os.path.abspath(__file__)))
@@ -77,12 +78,20 @@ cases = {
 }
 processed = {name: ViTImageProcessorPil(**options)(picture, return_tensors="np")["pixel_values"][0].astype(np.float32)
              for name, options in cases.items()}
+clip = {
+    "clip": dict(size={"shortest_edge": 30}, crop_size={"height": 24, "width": 24}),
+    "clip_number": dict(size=21, crop_size=20),
+    "clip_tall_crop": dict(size=28, crop_size={"height": 33, "width": 20}, resample=2),  # padded with black
+}
+processed.update({name: CLIPImageProcessorPil(**options)(picture, return_tensors="np")["pixel_values"][0].astype(np.float32)
+                  for name, options in clip.items()})
 grey = small.convert("L")  # of kinds/grey.png
 cases["grey"] = dict(size={"height": 24, "width": 40}, image_mean=[0.5], image_std=[0.25])
 processed["grey"] = ViTImageProcessorPil(**cases["grey"])(Image.merge("RGB", [grey] * 3), return_tensors="np",
                                                           image_mean=0.5, image_std=0.25)["pixel_values"][0][:1].copy()
 save_file(processed, "processed.safetensors")
 with open("processors.json", "w") as file:
-    json.dump({name: {"image_processor_type": "ViTImageProcessor", **options} for name, options in cases.items()},
+    kinds = [("ViTImageProcessor", cases), ("CLIPImageProcessor", clip)]
+    json.dump({name: {"image_processor_type": kind, **options} for kind, some in kinds for name, options in some.items()},
               file, indent=1)
     file.write("\n")
