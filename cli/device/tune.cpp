@@ -67,7 +67,7 @@ Subject subject_of(const TuneCommand& o, const Device& device) {
 
 // Rows of the plans of a session, the most important ones first: 1, the largest chunk, the others.
 std::vector<std::int64_t> plan_rows(const ModelConfig& config, bool is_encoder, bool quick) {
-    if (config.is_vision()) return {config.context};
+    if (config.sees() && is_encoder) return {config.image.places()};
     std::vector<std::int64_t> rows;
     for (const std::int64_t size : chunk_sizes)
         if (size <= config.context && !(is_encoder && size == 1)) rows.insert(rows.begin(), size);

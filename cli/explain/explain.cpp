@@ -56,7 +56,7 @@ void run(ExplainOptions& o) {
     if (config_of(model).is_vision()) o.tokens = max_tokens;  // an image has a fixed length
     const std::int64_t tokens = o.tokens > 0 ? o.tokens : std::min<std::int64_t>(64, max_tokens);
     Explanation e = explanation(model, session, tokens, o.session.precision);
-    if (e.source) session.encoder_plan(tokens);
+    if (e.source) session.encoder_plan(e.source_tokens);
     for (const std::int64_t rows : e.plans) session.plan(rows);
     if (!o.diagram.empty()) {
         const FlowChart chart = block_diagram(model);

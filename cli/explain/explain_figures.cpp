@@ -23,15 +23,18 @@ Explanation explanation(const Model& model, Session& session, std::int64_t token
     const bool decoder = config_of(model).kind != ModelKind::encoder;
     const CostModel cost(config_of(model), precision == Precision::f32 ? DType::f32 : DType::f16,
                          [&model](const BuildOptions& options) { return graph_of(model, options); });
+    const ModelConfig& config = config_of(model);
+    const std::int64_t source = config.sees() ? config.image.places() : tokens;
     Explanation e{.model = model,
                   .session = session,
                   .tokens = tokens,
+                  .source_tokens = source,
                   .precision = precision,
                   .cost = cost,
                   .weights = cost.weights(),
-                  .source = cost.is_encoder_decoder() ? std::optional(cost.source(tokens)) : std::nullopt,
-                  .prompt = cost.prompt(tokens),
-                  .token = decoder ? std::optional(cost.token(tokens + 1, tokens)) : std::nullopt,
+                  .source = cost.is_encoder_decoder() ? std::optional(cost.source(source)) : std::nullopt,
+                  .prompt = cost.prompt(tokens, source),
+                  .token = decoder ? std::optional(cost.token(tokens + 1, source)) : std::nullopt,
                   .plans = {session.chunk(tokens)}};
     if (decoder && e.plans.front() != 1) e.plans.push_back(1);
     return e;

@@ -17,11 +17,12 @@ namespace vantage::cli {
 struct Explanation {
     const Model& model;
     Session& session;
-    std::int64_t tokens;  ///< of the prompt
+    std::int64_t tokens;         ///< of the prompt
+    std::int64_t source_tokens;  ///< of an encoder–decoder's source: as many, or an image's places
     Precision precision;
     CostModel cost;
     std::vector<RoleWeights> weights;
-    std::optional<RunCost> source;  ///< encoder–decoder: the encoder on a text as long as the prompt
+    std::optional<RunCost> source;  ///< encoder–decoder: the encoder on its source
     RunCost prompt;
     std::optional<RunCost> token;     ///< the token after the prompt; not for encoders
     std::vector<std::int64_t> plans;  ///< rows of each plan: the prompt's, then the generated token's

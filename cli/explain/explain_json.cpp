@@ -119,11 +119,11 @@ void print_json(const Explanation& e) {
     Json symbols, plans = Json::array();
     for (const auto& [symbol, meaning, of_config] : model_symbols())
         symbols[std::string(1, symbol)] = {{"value", e.cost.values().at(symbol)}, {"meaning", meaning}};
-    if (e.source) plans.push_back(plan_json(e.session.encoder_plan(e.tokens), e.tokens, true));
+    if (e.source) plans.push_back(plan_json(e.session.encoder_plan(e.source_tokens), e.source_tokens, true));
     for (const std::int64_t rows : e.plans) plans.push_back(plan_json(e.session.plan(rows), rows, false));
     Json prompt = run_json(e, e.prompt), token, source;
     prompt["tokens"] = e.tokens;
-    if (e.source) source = run_json(e, *e.source), source["tokens"] = e.tokens;
+    if (e.source) source = run_json(e, *e.source), source["tokens"] = e.source_tokens;
     if (e.token) token = run_json(e, *e.token), token["position"] = e.tokens;
     Json all = {{"schema_version", 2},
                 {"model", info.name},

@@ -203,7 +203,7 @@ void print_memory(const Explanation& e) {
             "lower bound " + bytes_text(s.live_bytes) + " (most bytes live at once); " + bytes_text(s.naive_bytes) +
                 " without sharing");
     };
-    if (e.source) intermediates("encoder", e.session.encoder_plan(e.tokens));
+    if (e.source) intermediates("encoder", e.session.encoder_plan(e.source_tokens));
     for (const std::int64_t rows : e.plans) intermediates(rows_text(rows), e.session.plan(rows));
     row("total", e.model.info().weight_bytes + m.cache + m.recorded + m.states + m.intermediates, "");
     print("Memory on the device", table);
@@ -252,8 +252,10 @@ void print_runs(const Explanation& e) {
         return;
     }
     const Formula keys = cache(AttentionKind::self) * n + cache(AttentionKind::cross) * m;
-    print_work(e, format("The encoder: a text of m = {} tokens, once", e.tokens), *e.source, e.tokens,
-               cache(AttentionKind::encoder) * m);
+    print_work(e,
+               format("The encoder: {} of m = {} tokens, once", config_of(e.model).sees() ? "an image" : "a text",
+                      e.source_tokens),
+               *e.source, e.source_tokens, cache(AttentionKind::encoder) * m);
     print_work(e, format("The decoder: n = {} tokens, in one run", e.tokens), e.prompt, e.tokens, keys);
     print_work(e,
                format("The decoder: one token, with n = {} keys of the decoder and m = {} of the encoder", e.tokens + 1,
@@ -272,7 +274,7 @@ void print_text(const Explanation& e) {
     print_comparison(e);
     print_memory(e);
     if (e.positions) print_positions(*e.positions);
-    if (e.source) print_plan("the encoder", e.session.encoder_plan(e.tokens));
+    if (e.source) print_plan("the encoder", e.session.encoder_plan(e.source_tokens));
     for (const std::int64_t rows : e.plans) print_plan(rows_text(rows), e.session.plan(rows));
 }
 

@@ -40,7 +40,7 @@ std::vector<ModelInput> read_prompts(const std::string& command, const std::stri
         InputOptions one{.prompt = line, .from_prompt = true};
         const std::string where = format("{}: line {} of {}", command, inputs.size() + 1, file);
         ModelInput input = read_input(where, one, model);
-        if (!input.source.empty()) input.ids = generated_for(model, input.source, max_written, options);
+        if (!input.source.empty()) input.ids = generated_for(model, input, max_written, options);
         if (input.ids.size() < 2 && config_of(model).head != Head::classification)
             throw usage_error("{} has {} token{}; expected at least two, to predict the second", where,
                               input.ids.size(), input.ids.size() == 1 ? "" : "s");

@@ -86,7 +86,7 @@ double ModelTimes::median() const { return tokens / measurement_of(seconds).medi
 void require_possible(const Model& model, const ModelTest& test) {
     const ModelKind kind = config_of(model).kind;
     const std::string who = model.info().name + " (" + model.info().architecture + ")";
-    if (config_of(model).is_vision()) throw usage_error(who + " is a vision model: there are no tokens to count");
+    if (config_of(model).sees()) throw usage_error(who + " is a vision model: there are no tokens to count");
     if (kind == ModelKind::encoder && !test.prompt)
         throw usage_error(test.name() + ": " + who + " is an encoder, which does not generate tokens");
     if (kind != ModelKind::decoder && test.depth > 0)

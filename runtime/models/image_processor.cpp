@@ -58,16 +58,16 @@ void read_by_channel(const JsonFields& fields, const char* key, double minimum, 
 
 // Whether it is CLIP's class, which has the same keys as ViT's with other defaults. Others are not supported.
 bool is_of_clip(const JsonFields& fields) {
-    bool clip = false;
+    bool found = false;
     for (const char* key : {"image_processor_type", "feature_extractor_type"}) {
         std::string name = fields.optional_text(key).value_or("");
         for (const char* end : {"ImageProcessorFast", "ImageProcessor", "FeatureExtractor"})
             if (name.ends_with(end)) name.resize(name.size() - std::string(end).size());
         if (fields.has(key) && name != "ViT" && name != "CLIP")
             fields.fail(key, "ViTImageProcessor or CLIPImageProcessor");
-        clip = clip || name == "CLIP";
+        found = found || name == "CLIP";
     }
-    return clip;
+    return found;
 }
 
 // The centre of an image whose shorter side is resized; in older files both sizes are one number.
@@ -100,8 +100,8 @@ ImageProcessor parse_image_processor(std::string_view json, const std::string& n
     const Json tree = parse_json(json, name);
     const JsonFields fields(tree, name);
     ImageProcessor p{.file = name};
-    const bool clip = is_of_clip(fields);
-    if (clip) take_clip_defaults(fields, p);
+    const bool of_clip = is_of_clip(fields);
+    if (of_clip) take_clip_defaults(fields, p);
     const auto flag = [&](const char* key, bool default_value) {
         return fields.optional_flag(key).value_or(default_value);
     };
@@ -110,7 +110,7 @@ ImageProcessor parse_image_processor(std::string_view json, const std::string& n
     if (flag("do_pad", false)) fields.fail("do_pad", "false");
     read_size(fields, p);
     read_sides(fields, "crop_size", p.crop_height, p.crop_width);
-    if (p.crop && !clip && !fields.has("crop_size"))
+    if (p.crop && !of_clip && !fields.has("crop_size"))
         fields.fail("crop_size", "a size, which \"do_center_crop\" asks for");
     if (const auto filter = fields.optional_integer("resample", 0, 5)) p.resampling = static_cast<Resampling>(*filter);
     p.factor = fields.optional_number("rescale_factor", 1e-9, 1e6).value_or(1.0 / 255);

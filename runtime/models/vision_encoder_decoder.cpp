@@ -27,14 +27,14 @@ void read_vision_encoder_decoder(const JsonFields& fields, ModelConfig& c) {
     if (decoder.has("cross_attention_hidden_size")) decoder.fail("cross_attention_hidden_size", "null");
     c.kind = ModelKind::encoder_decoder;
     read_gpt2_fields(decoder, c);
-    ModelConfig vit;
-    read_vit_blocks(encoder, vit);
-    if (vit.head_width > 256) encoder.fail("num_attention_heads", "heads of at most 256 features");
-    c.encoder = {.layers = vit.layers, .heads = vit.heads, .inner = vit.inner, .width = vit.width};
-    c.image = vit.image;
-    c.own.set(encoder_eps, vit.norm_eps);
-    c.own.set(encoder_act, static_cast<std::int64_t>(vit.activation));
-    c.own.set(encoder_bias, vit.qkv_bias);
+    ModelConfig part;
+    read_vit_blocks(encoder, part);
+    if (part.head_width > 256) encoder.fail("num_attention_heads", "heads of at most 256 features");
+    c.encoder = {.layers = part.layers, .heads = part.heads, .inner = part.inner, .width = part.width};
+    c.image = part.image;
+    c.own.set(encoder_eps, part.norm_eps);
+    c.own.set(encoder_act, static_cast<std::int64_t>(part.activation));
+    c.own.set(encoder_bias, part.qkv_bias);
     if (const std::string of = class_of(fields); !of.empty() && of != "VisionEncoderDecoderModel")
         fields.fail("architectures", "[\"VisionEncoderDecoderModel\"]");
     const auto token = [&](const char* key) {
@@ -47,24 +47,24 @@ void read_vision_encoder_decoder(const JsonFields& fields, ModelConfig& c) {
 }
 
 ModelConfig encoder_config(const ModelConfig& c) {
-    ModelConfig vit = c;
-    vit.kind = ModelKind::encoder;
-    vit.width = c.encoder_width(), vit.heads = vit.kv_heads = c.encoder.heads, vit.inner = c.encoder.inner;
-    vit.head_width = vit.width / vit.heads;
-    vit.attention_scale = 0, vit.scale_by_layer = false;
-    vit.norm_eps = c.own.number(encoder_eps);
-    vit.activation = static_cast<Activation>(c.own.integer(encoder_act));
-    vit.qkv_bias = c.own.flag(encoder_bias);
-    return vit;
+    ModelConfig part = c;
+    part.kind = ModelKind::encoder;
+    part.width = c.encoder_width(), part.heads = part.kv_heads = c.encoder.heads, part.inner = c.encoder.inner;
+    part.head_width = part.width / part.heads;
+    part.attention_scale = 0, part.scale_by_layer = false;
+    part.norm_eps = c.own.number(encoder_eps);
+    part.activation = static_cast<Activation>(c.own.integer(encoder_act));
+    part.qkv_bias = c.own.flag(encoder_bias);
+    return part;
 }
 
 void build_encoder(ModelBuilder& d) {
     const ModelConfig config = encoder_config(d.config);
-    ModelBuilder vit(d, config);
+    ModelBuilder part(d, config);
     Tensor seen;
     {
         const Graph::Scope encoder = d.graph.scope("encoder");
-        seen = vit.layer_norm("layernorm", vit_blocks(vit));
+        seen = part.layer_norm("layernorm", vit_blocks(part));
     }
     const bool projected = config.width != d.config.width;
     const Tensor source = projected ? d.dense("enc_to_dec_proj", seen, d.config.width, true) : seen;

@@ -44,7 +44,49 @@ gives "nodes agree" inspect -m vit_rectangle --image photo.jpg --check
 gives "wrote" inspect -m vit --image photo.jpg --png pictures
 [[ -s pictures/heads.png && -s pictures/layer-1-head-3.png && -s pictures/layer-1-cls.png ]] || fail "inspect --png: $(ls pictures)"
 
+# CLIP: labels for images by its two towers, as transformers' logits_per_image say
+cp -r "$models/clip" "$models/vit_gpt2" .
+echo '{"image_processor_type": "CLIPImageProcessor", "size": 24, "crop_size": 24}' >clip/preprocessor_config.json
+echo '{"image_processor_type": "ViTImageProcessor", "size": {"height": 16, "width": 24}}' >vit_gpt2/preprocessor_config.json
+"$program" classify -m clip --image clip/expected.safetensors --labels "the dog" "a bird" --precision f32 >out || fail "classify --labels"
+diff - out <<'END' || fail "classify --labels: other probabilities"
+clip/expected.safetensors[0]
+  0.899  a bird
+  0.101  the dog
+clip/expected.safetensors[1]
+  0.899  a bird
+  0.101  the dog
+clip/expected.safetensors[2]
+  0.769  a bird
+  0.231  the dog
+END
+gives '"text": "a bird"' classify -m clip --image photo.png --labels "the dog" "a bird" --json
+"$program" embed -m clip --image photo.png --save vectors.safetensors || fail "embed of the image tower"
+grep -aq '"embeddings":{"dtype":"F32","shape":\[1,20\]' vectors.safetensors || fail "embed: an image has no vector of the projection"
+"$program" embed -m clip -p "the dog" -p "a bird" --save vectors.safetensors || fail "embed of the text tower"
+grep -aq '"embeddings":{"dtype":"F32","shape":\[2,20\]' vectors.safetensors || fail "embed: texts have no vectors of the projection"
+gives "means over tokens" heads -m clip -p "the dog chased the birds"
+gives "9 patches" heads -m clip --image photo.png
+gives "nodes agree" inspect -m clip -p "the dog" --check
+
+# a writer about images: a text, the map of each token on the image, the three attentions
+gives '"image":"photo.png"' run -m vit_gpt2 --image photo.png -n 5 --json --precision f32
+gives "12 patches, 4 decoder tokens" heads -m vit_gpt2 --image photo.png --decoder-ids 0,7,30,8
+gives "nodes agree" inspect -m vit_gpt2 --image photo.png --decoder-ids 0,7,30 --check --png words --save pass.safetensors
+[[ -s words/token-2-cross.png && ! -e words/token-3-cross.png ]] || fail "inspect --png: $(ls words)"
+header=$(head -c 1500 pass.safetensors | tr -d '\0')
+for entry in 'pixel_values [3,16,24]' 'encoder_hidden [3,13,24]' 'decoder_hidden [3,3,28]' 'cross_attn [2,2,3,13]' 'encoder_attn [2,3,13,13]'; do
+    [[ $header == *"\"${entry% *}\":{\"dtype\":\"F32\",\"shape\":${entry#* }"* ]] || fail "inspect --save: no $entry in $header"
+done
+[[ $header == *decoder_input_ids* && $header != *'"input_ids'* ]] || fail "inspect --save: ids of an image in $header"
+
 # refused
+ends 2 "is a vision model; give --image FILE" run -m vit_gpt2 -p "a cat"
+ends 2 "is a text model" run --image photo.png
+ends 2 "is an encoder" run -m vit --image photo.png
+ends 2 "give --image FILE and --labels" classify -m clip -p "a cat"
+ends 2 "use a model of both (clip)" classify -m vit --image photo.png --labels "a cat"
+ends 2 "embed needs an encoder" embed -m vit_gpt2 --image photo.png
 ends 2 "give --image FILE" classify -m vit -p "a cat"
 ends 2 "give --image FILE" embed -m vit -p "a cat"
 ends 2 "has no pooler" embed -m vit --image photo.png --pooling pooler

@@ -145,13 +145,13 @@ std::vector<float> pixels_of(const internal::ModelConfig& config, const std::str
 void run_session(const Model& model, const std::string& folder) {
     const internal::ModelConfig& config = internal::config_of(model);
     constexpr std::int64_t most_pixels = 1 << 16;
-    if (config.is_vision() && config.image.pixels() > most_pixels) return;
+    if (config.sees() && config.image.pixels() > most_pixels) return;
     Session session(model, {.max_context = 128});
-    if (config.is_vision()) {
-        session.set_image(pixels_of(config, folder));
-        return session.run();
-    }
-    if (config.kind == internal::ModelKind::encoder_decoder) {
+    if (config.sees()) session.set_image(pixels_of(config, folder));
+    if (config.is_vision()) return session.run();
+    if (config.sees()) {
+        session.run();  // it has its image
+    } else if (config.kind == internal::ModelKind::encoder_decoder) {
         session.set_source(prompt_of(model));
     } else {
         session.append(prompt_of(model));

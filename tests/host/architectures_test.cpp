@@ -122,6 +122,16 @@ TEST_CASE("invalid fields are named, for every architecture", "[config][bad]") {
         {"vit", "architectures", R"(["ViTForMaskedImageModeling"])", {"ViTForMaskedImageModeling", "ForImage"}},
         {"vit", "architectures", R"(["ViTForMaskedLM"])", {"architectures", "ViTForImageClassification"}},
         {"vit_rectangle", "image_size", "[24, 42]", {"24 × 42", "8 × 4"}},
+        {"clip", "text_config", "7", {"text_config", "is 7", "an object"}},
+        {"clip", "text_config", R"({"num_attention_heads": 7})", {"hidden_size", "512", "num_attention_heads", "7"}},
+        {"clip", "text_config", R"({"vocab_size": 0})", {"text_config.vocab_size", "is 0"}},
+        {"clip", "projection_dim", "0", {"projection_dim", "is 0"}},
+        {"clip", "architectures", R"(["CLIPForImageClassification"])", {"CLIPForImageClassification", "CLIPModel"}},
+        {"clip", "logit_scale_init_value", "1e9", {"logit_scale_init_value", "1"}},
+        {"vit_gpt2", "encoder", "null", {"encoder", "is null", "an object"}},
+        {"vit_gpt2", "decoder", R"({"model_type": "bert"})", {"decoder.model_type", "bert", "gpt2"}},
+        {"vit_gpt2", "decoder", R"({"model_type": "gpt2"})", {"decoder.add_cross_attention", "missing"}},
+        {"vit_gpt2", "architectures", R"(["GPT2LMHeadModel"])", {"VisionEncoderDecoderModel"}},
     };
     for (const BadField& one : all) {
         Json tree = json_of(one.folder);

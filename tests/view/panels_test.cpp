@@ -1,6 +1,7 @@
 // The panels by mouse and keyboard: the colour bar, numbers in cells, sums of rows, menus and areas, and models of
 // other kinds.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -222,6 +223,58 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
     CHECK_FALSE(viewer.at().area.has_value());
     s.user.press(GLFW_KEY_L, GLFW_MOD_CONTROL);
     CHECK(viewer.state().theme == Theme::light);
+}
+
+TEST_CASE("a writer about images shows where each word looks in the picture, and what the encoder does",
+          "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened(oracle + "vit_gpt2");
+    const ImageInput& input = config_of(opened.model).image;
+    const SafeTensors file(oracle + "vit_gpt2/expected.safetensors");
+    LivePrompt prompt;
+    prompt.pixels.resize(static_cast<std::size_t>(input.pixels()));
+    file.at("pixel_values").data.read(0, std::as_writable_bytes(std::span(prompt.pixels)));
+    const Image seen = picture_of(prompt.pixels, input);
+    ViewState state;
+    state.max_tokens = 6, state.sampling.temperature = 0, state.sampling.ignore_end = true;
+    state.head = GENERATE(HeadId{1, 1, AttentionKind::cross}, HeadId{1, 2, AttentionKind::encoder});
+    const bool cross = state.head->kind == AttentionKind::cross;
+    state.pins = {{Pin::Kind::query, 4}};
+    PanelsShown s(opened, state, prompt);
+    LiveTokens tokens;
+    s.live.read_tokens(tokens);
+    REQUIRE(tokens.source_texts.size() == static_cast<std::size_t>(input.places()));
+    CHECK(tokens.source_texts[0] == "cls");
+    CHECK(tokens.texts.size() < tokens.source_texts.size());
+    const std::int64_t rows = s.viewer.runs().rows();
+    REQUIRE(rows == (cross ? s.live.version().rows : input.places()));
+    const auto n = static_cast<std::size_t>(input.places());
+    const std::vector<float> weights = attention_of(s.live, *state.head, rows, input.places());
+    CHECK(has_text(texts_of(s.window), "[CLS] token: " + value_text(weights[4 * n], {})));
+    const Image image = s.window.screenshot();
+    keep(image, cross ? "words on an image" : "the encoder of an image");
+    CHECK(worst_of_map(image, s.viewer, weights, false) <= 1);
+    const Box picture = image_place(s.viewer.layout().tokens, seen.width, seen.height, 1);
+    const float columns = static_cast<float>(input.columns()), high = static_cast<float>(input.rows());
+    const auto patch = [&](std::size_t token) {  // a place in it
+        const auto at = static_cast<float>(token - 1);
+        return std::pair{picture.x + (std::fmod(at, columns) + 0.4f) * picture.wide / columns,
+                         picture.y + (std::floor(at / columns) + 0.4f) * picture.high / high};
+    };
+    for (std::size_t token = 1; token < n; ++token) {
+        const auto [x, y] = patch(token);
+        const Rgb pixel = image.at(static_cast<int>(x), static_cast<int>(y)),
+                  colour =
+                      colour_at(ColourMap::magma, position_of(weights[4 * n + token], 1, AttentionScale::square_root));
+        CAPTURE(token);
+        CHECK(std::abs((pixel.r - pixel.g) - 0.6 * (colour.r - colour.g)) <= 3);
+        CHECK(std::abs((pixel.b - pixel.g) - 0.6 * (colour.b - colour.g)) <= 3);
+    }
+    const auto [x, y] = patch(5);
+    s.user.move(static_cast<double>(x), static_cast<double>(y));
+    CHECK(s.viewer.at().token.has_value() == !cross);  // in cross-attention patches are keys only
+    s.user.click();
+    CHECK(s.viewer.state().pins == std::vector<Pin>{{cross ? Pin::Kind::key : Pin::Kind::query, 5}});
 }
 
 TEST_CASE("an image model shows its picture, and what a query reads over it", "[view][window][once]") {
