@@ -259,7 +259,7 @@ ModelInput input_of(const StepsOptions& o, const Model& model, const SessionOpti
     if (config_of(model).is_vision())
         throw usage_error("demo: --steps needs a model that reads text, but {} reads images", model.info().name);
     ModelInput input = read_input("demo", {.prompt = o.prompt, .from_prompt = true}, model);
-    if (!input.source.empty()) input.ids = generated_for(model, input.source, max_written, options);
+    if (!input.source.empty()) input.ids = generated_for(model, input, max_written, options);
     input.ids.resize(
         std::min<std::size_t>(input.ids.size(), input.source.empty() ? input.ids.size() : max_steps_tokens));
     if (input.longest() > max_steps_tokens)
