@@ -58,6 +58,9 @@ struct Generator::State {
     }
 
     void begin_about(std::span<const float> pixels) {
+        const Model& model = session.model();
+        if (config_of(model).is_vision())
+            throw usage_error(described(model.info()) + " is an encoder: it writes nothing about an image");
         surviving_a_loss(session, options.reload, [&] {
             session.restart(sampling);
             session.set_image(pixels);
