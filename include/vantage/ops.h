@@ -85,11 +85,16 @@ struct AttentionOptions {
     Tensor mask = {};   ///< f32 [n, m], [Hq or 1, n, m] or [batch or 1, Hq or 1, n, m]; not with a step
     Tensor sinks = {};  ///< f32 [Hq]: one more logit in the softmax's denominator, without a value; in lse, too
 
-    // Query i sees key j where all of these allow it; i counts on the keys' axis.
+    // Query i sees key j where all of these allow it; i counts on the keys' axis. Tiles of keys that they hide from all
+    // of a workgroup's queries are not visited.
     std::optional<std::int64_t> window_left = {}, window_right = {};  ///< i - j ≤ left; j - i ≤ right
-    std::int64_t dilation = 1;                                        ///< (i - j) divisible by it (Child et al. 2019)
+    std::int64_t dilation = 1;       ///< (i - j) divisible by it (Yu & Koltun 2016; Beltagy et al. 2020)
     std::int64_t global_tokens = 0;  ///< the first tokens see all and are seen by all, whatever window and dilation say
                                      ///< (Longformer, Beltagy et al. 2020)
+    /// Sparse Transformer (Child et al. 2019): besides the window's keys those with (i - j) divisible by it, however far
+    /// ("strided"). With summary_keys c > 0 in place of a window ("fixed"): the keys of i's own block of `stride`, and
+    /// the last c keys of each block. A key of both counts once.
+    std::int64_t stride = 0, summary_keys = 0;
     std::int64_t prefix_len = 0;     ///< the first keys are seen by all, although causal (Raffel et al. 2020)
     Tensor block_mask = {};  ///< i32 [⌈m / block_size⌉, ⌈m / block_size⌉], 0 = hidden (BigBird, Zaheer et al. 2020)
     std::int64_t block_size = 0;

@@ -13,6 +13,7 @@ const char* option_by_key(const AttentionOptions& o) {
     if (o.causal) return "causal";
     if (o.window_left || o.window_right) return "a window";
     if (o.dilation != 1) return "dilation";
+    if (o.stride != 0) return "a stride";
     if (o.global_tokens != 0) return "global_tokens";
     if (o.prefix_len != 0) return "prefix_len";
     if (o.block_mask || o.block_size != 0) return "block_mask";

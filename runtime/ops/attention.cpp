@@ -44,10 +44,31 @@ static std::uint32_t key_step(const Sizes& s, const Caps& caps, std::uint32_t ro
     return s.d % 4 == 0 ? 4 : 1;
 }
 
-Launch attention_launch(const OpCall& call, const Caps& caps, const char* shader, std::vector<std::uint32_t> constants,
-                        std::uint32_t rows, std::uint32_t split) {
+bool is_union(const OpCall& call) { return AttentionRules(call.attrs).stride > 0 && !call.attrs.flag("hard"); }
+
+std::int64_t classes_of(const OpCall& call, Part part) {
+    const AttentionRules rules(call.attrs);
+    const std::int64_t step = part == Part::far ? (rules.summary_keys > 0 ? 1 : rules.stride)
+                              : part == Part::all && rules.stride > 0 ? 1
+                                                                      : rules.dilation;
+    return std::clamp<std::int64_t>(step, 1, std::max<std::int64_t>(sizes_of(call).n, 1));
+}
+
+std::int64_t rows_of_class(const OpCall& call, Part part) {
     const Sizes s = sizes_of(call);
-    const std::uint32_t blocks = std::max(1u, ceil_div(s.n * s.group(), rows));
+    return ceil_div(s.n, classes_of(call, part)) * s.group();
+}
+
+std::int64_t fewest_rows_of_class(const OpCall& call) {
+    return is_union(call) ? std::min(rows_of_class(call, Part::near), rows_of_class(call, Part::far))
+                          : rows_of_class(call, Part::all);
+}
+
+Launch attention_launch(const OpCall& call, const Caps& caps, const char* shader, std::vector<std::uint32_t> constants,
+                        std::uint32_t rows, Part part, std::uint32_t split) {
+    const Sizes s = sizes_of(call);
+    const std::uint32_t blocks =
+        u32(classes_of(call, part)) * std::max(1u, ceil_div(rows_of_class(call, part), std::int64_t{rows}));
     Launch l{.shader = shader,
              .spec = std::move(constants),
              .operands = {in(q_), in(k_), in(v_), in(step_), in(kv_len_), in(mask_), in(position_bias_),
@@ -62,6 +83,48 @@ Launch attention_launch(const OpCall& call, const Caps& caps, const char* shader
                                           .causal = call.attrs.flag("causal"),
                                           .heads_first = s.heads_first,
                                           .scale = static_cast<float>(scale_of(call, q_))});
+}
+
+LaunchPlan attention_plan(const OpCall& call, const Caps& caps, const std::function<Launch(Part)>& launch_part,
+                          std::uint32_t split) {
+    if (split == 0 && !is_union(call)) return launch_part(Part::all);
+    const Sizes s = sizes_of(call);
+    constexpr std::uint32_t all_keys = 1u << 30;
+    const bool statistics = call.attrs.flag("statistics"),
+               follows_step = split > 0 && call.has(step_) && !call.has(kv_len_);  // else all splits run
+    const std::uint32_t keys = split > 0 ? split : all_keys;
+    std::vector<Part> parts{Part::all};
+    if (is_union(call)) parts = {Part::near, Part::far};
+    const std::uint64_t slots = std::max(1u, ceil_div(s.m, keys)) * parts.size();
+    LaunchPlan plan;
+    plan.scratch = {slots * static_cast<std::uint64_t>(s.rows() * s.dv) * 4,
+                    slots * static_cast<std::uint64_t>(s.rows()) * (statistics ? 12 : 8)};
+    for (const Part part : parts) {
+        Launch partial = launch_part(part);
+        partial.replace(out(o_), scratch_out(0)).replace(out(lse_), scratch_out(1));
+        if (follows_step) {
+            partial.keys_per_group = split;
+            partial.step = step_;  // a launch begins with all inputs in their order
+        }
+        plan.launches.push_back(std::move(partial));
+    }
+    Launch join{.shader = "attention_reduce_splits",
+                .spec = params::AttentionReduceSplitsConstants{.lanes = workgroup_size(caps, 64),
+                                                               .Q_TYPE = storage_of(call.in(q_).dtype),
+                                                               .SPLIT = keys,
+                                                               .STATISTICS = statistics,
+                                                               .PARTS = u32(std::ssize(parts))},
+                .operands = {scratch_in(0), scratch_in(1), in(step_), out(o_), out(lse_), in(sinks_)},
+                .groups = flat_grid(s.rows(), caps)};
+    if (statistics) join.operands.insert(join.operands.end(), {out(entropy_), out(largest_)});
+    plan.launches.push_back(join.with(params::AttentionReduceSplitsParams{.m = u32(s.m),
+                                                                          .rows = u32(s.rows()),
+                                                                          .dv = u32(s.dv),
+                                                                          .n = u32(s.n),
+                                                                          .heads = u32(s.heads),
+                                                                          .heads_first = s.heads_first,
+                                                                          .all_splits = !follows_step}));
+    return plan;
 }
 
 namespace {
@@ -186,74 +249,44 @@ Cost cost(const OpCall& call) {
 // 1, 4 or 8 rows, as many as the registers hold: a row takes the lane's features of v and three more registers. GPUs
 // with narrow subgroups take one row: they have 64 registers a lane, and two rows of 64 features spill
 // (bench/devices.py, Mali-G610).
-std::uint32_t rows_for(const Sizes& s, std::uint32_t lanes, const Caps& caps) {
+std::uint32_t rows_for(const OpCall& call, Part part, std::uint32_t lanes, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    const std::int64_t there = rows_of_class(call, part);
     if (caps.max_subgroup_size <= 16 && !caps.is_cpu()) return 1;
     const std::uint32_t by_registers = std::max(1u, 32u / ceil_div(s.dv, lanes));
     const std::uint32_t by_memory = std::max(1u, (caps.max_shared_memory / 4 - lanes) / (u32(s.d) + lanes));
-    const std::uint32_t wanted = s.n * s.group() == 1 ? 1 : s.n * s.group() <= 4 ? 4 : 8;
+    const std::uint32_t wanted = there == 1 ? 1 : there <= 4 ? 4 : 8;
     return std::min(wanted, std::bit_floor(std::min(by_registers, by_memory)));
 }
 
 std::uint32_t lanes_for(const Caps& caps) { return std::clamp(caps.subgroup_size, 16u, 64u); }
 
-// One launch of attention/flash.comp.
-Launch flash_launch(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t rows,
-                    std::uint32_t split) {
+// Launches of attention/flash.comp.
+LaunchPlan flash_plan(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t split) {
     const Sizes s = sizes_of(call);
-    return attention_launch(
-        call, caps, shader,
-        attention_constants<params::AttentionConstants>(call, lanes,
-                                                        {.ROWS = rows,
-                                                         .SPLIT = split,
-                                                         .WIDE = key_step(s, caps, rows, split),
-                                                         .EACH = ceil_div(s.dv, lanes),
-                                                         .STATISTICS = call.attrs.flag("statistics"),
-                                                         .COUNTS = call.attrs.flag("counts")}),
-        rows, split);
+    const std::uint32_t lanes = lanes_for(caps);
+    const auto launch_part = [&](Part part) {
+        const std::uint32_t rows = rows_for(call, part, lanes, caps);
+        return attention_launch(
+            call, caps, shader,
+            attention_constants<params::AttentionConstants>(call, lanes, part,
+                                                            {.ROWS = rows,
+                                                             .SPLIT = split,
+                                                             .WIDE = key_step(s, caps, rows, split),
+                                                             .EACH = ceil_div(s.dv, lanes),
+                                                             .STATISTICS = call.attrs.flag("statistics"),
+                                                             .COUNTS = call.attrs.flag("counts")}),
+            rows, part, split);
+    };
+    return attention_plan(call, caps, launch_part, split);
 }
 
 LaunchPlan launch_hard(const OpCall& call, const Caps& caps, const char* shader) {
     const Sizes s = sizes_of(call);
     const std::uint32_t lanes = workgroup_size(caps, 64);
     require_loops(call, caps, ceil_div(s.m, lanes) * (s.d + 2));
-    Launch l =
-        attention_launch(call, caps, shader, attention_constants<params::AttentionHardConstants>(call, lanes), 1);
-    l.groups = flat_grid(s.rows(), caps);
-    return l;
-}
-
-// A workgroup takes `split` keys.
-LaunchPlan split_launch(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t split) {
-    const Sizes s = sizes_of(call);
-    const std::uint32_t lanes = lanes_for(caps), splits = std::max(1u, ceil_div(s.m, split));
-    LaunchPlan plan;
-    plan.scratch = {splits * static_cast<std::uint64_t>(s.rows() * s.dv) * 4,
-                    splits * static_cast<std::uint64_t>(s.rows()) * (call.attrs.flag("statistics") ? 12 : 8)};
-    Launch partial = flash_launch(call, caps, shader, lanes, rows_for(s, lanes, caps), split);
-    partial.replace(out(o_), scratch_out(0)).replace(out(lse_), scratch_out(1));
-    const bool follows_step = call.has(step_) && !call.has(kv_len_);  // else all splits run
-    if (follows_step) {
-        partial.keys_per_group = split;
-        partial.step = step_;  // a launch begins with all inputs in their order
-    }
-    const bool statistics = call.attrs.flag("statistics");
-    Launch reduce{.shader = "attention_reduce_splits",
-                  .spec = params::AttentionReduceSplitsConstants{.lanes = workgroup_size(caps, 64),
-                                                                 .Q_TYPE = storage_of(call.in(q_).dtype),
-                                                                 .SPLIT = split,
-                                                                 .STATISTICS = statistics},
-                  .operands = {scratch_in(0), scratch_in(1), in(step_), out(o_), out(lse_), in(sinks_)},
-                  .groups = flat_grid(s.rows(), caps)};
-    if (statistics) reduce.operands.insert(reduce.operands.end(), {out(entropy_), out(largest_)});
-    reduce.with(params::AttentionReduceSplitsParams{.m = u32(s.m),
-                                                    .rows = u32(s.rows()),
-                                                    .dv = u32(s.dv),
-                                                    .n = u32(s.n),
-                                                    .heads = u32(s.heads),
-                                                    .heads_first = s.heads_first,
-                                                    .all_splits = !follows_step});
-    plan.launches = {partial, reduce};
-    return plan;
+    return attention_launch(call, caps, shader,
+                            attention_constants<params::AttentionHardConstants>(call, lanes, Part::all), 1, Part::all);
 }
 
 // Iterations of one invocation for 16 keys: measured up to 170, one more for each feature that is read alone, and 1400
@@ -275,12 +308,11 @@ LaunchPlan launch_flash(const OpCall& call, const Caps& caps) {
     if (call.attrs.flag("hard")) return launch_hard(call, caps, hard);
     const Sizes s = sizes_of(call);
     if (caps.ends_long_loops() && (s.m > keys_at_most(s) || call.attrs.flag("any_cache"))) {
-        if (!call.attrs.flag("counts")) return split_launch(call, caps, shader, keys_at_most(s));
+        if (!call.attrs.flag("counts")) return flash_plan(call, caps, shader, keys_at_most(s));
         require_loops(call, caps, ceil_div(s.m, std::int64_t{16}) * 2 * iterations_per_tile(s));
     }
-    const std::uint32_t lanes = lanes_for(caps);
-    LaunchPlan plan = flash_launch(call, caps, shader, lanes, rows_for(s, lanes, caps), 0);
-    if (!call.attrs.flag("statistics")) return plan;
+    LaunchPlan plan = flash_plan(call, caps, shader, 0);
+    if (!call.attrs.flag("statistics") || is_union(call)) return plan;
     plan.scratch = {static_cast<std::uint64_t>(s.rows()) * 12};
     plan.launches.front().replace(out(lse_), scratch_out(0));
     const std::uint32_t size = workgroup_size(caps, 64);
@@ -310,13 +342,17 @@ bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
 LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     const std::uint32_t lanes = 32, keys = std::max(s.d, s.dv) <= 128 ? 8 : 4;
-    return attention_launch(call, caps, "attention_cpu_simd",
-                            attention_constants<params::AttentionCpuSimdConstants>(call, lanes, {.KEYS = keys}), lanes);
+    return attention_plan(call, caps, [&](Part part) {
+        return attention_launch(call, caps, "attention_cpu_simd",
+                                attention_constants<params::AttentionCpuSimdConstants>(
+                                    call, lanes, part, {.KEYS = keys, .COUNTS = call.attrs.flag("counts")}),
+                                lanes, part);
+    });
 }
 
 template <ShaderName shader>
 LaunchPlan launch_split(const OpCall& call, const Caps& caps) {
-    return split_launch(call, caps, shader, keys_per_split);
+    return flash_plan(call, caps, shader, keys_per_split);
 }
 
 // With few queries most of a device is idle unless the keys are split among workgroups. With the attribute `any_cache`
@@ -359,6 +395,29 @@ std::vector<Case> ruled_cases() {
         {{"causal", true}, {"window_left", 4}, {"window_right", 4}, {"global_tokens", 2}});
     add("two-sided window, global tokens", 70, 70, {{"window_left", 4}, {"window_right", 4}, {"global_tokens", 2}});
     add("dilated", 40, 70, {{"causal", true}, {"window_left", 12}, {"dilation", 3}});
+    add("dilated both ways, global tokens", 40, 70, {{"window_right", 20}, {"dilation", 3}, {"global_tokens", 4}});
+    add("dilated, split", 3, 700, {{"causal", true}, {"dilation", 5}, {"global_tokens", 1}});
+    add("dilated, more classes than queries", 5, 70, {{"dilation", 9}});
+    add("dilated, more queries than keys", 40, 20, {{"dilation", 3}, {"global_tokens", 2}});
+    add("window and stride, causal", 70, 70, {{"causal", true}, {"window_left", 6}, {"stride", 7}});
+    add("window and stride, both ways, sinks", 40, 70,
+        {{"window_left", 5}, {"window_right", 3}, {"stride", 4}, {"global_tokens", 3}}, {{sinks_, floats({3})}});
+    add("window and stride, split", 2, 700, {{"causal", true}, {"window_left", 9}, {"stride", 16}});
+    add("dilated and stride, entropy", 70, 70,
+        {{"causal", true}, {"window_left", 11}, {"dilation", 2}, {"stride", 5}, {"statistics", true}});
+    add("stride, cache, bias", 4, 70,
+        {{"causal", true}, {"window_left", 3}, {"stride", 8}, {"position_bias", "distance"}},
+        {{step_, cache}, {position_bias_, floats({33, 3})}});
+    add("stride of a long text, entropy", 12, 4500,
+        {{"causal", true}, {"window_left", 60}, {"stride", 64}, {"softcap", 30.0}, {"statistics", true}});
+    add("summaries, causal", 70, 70, {{"causal", true}, {"stride", 8}, {"summary_keys", 2}});
+    add("summaries both ways, global tokens, blocks", 40, 70,
+        {{"stride", 9}, {"summary_keys", 3}, {"global_tokens", 2}, {"block_size", 8}},
+        {{block_mask_, integers_below({9, 9}, 2)}});
+    add("stride, more queries than keys", 40, 20, {{"window_left", 4}, {"stride", 6}});
+    add("summaries, more queries than keys", 40, 20, {{"stride", 6}, {"summary_keys", 1}});
+    add("hard, window and stride", 30, 70, {{"hard", true}, {"causal", true}, {"window_left", 3}, {"stride", 8}});
+    add("hard, dilated", 30, 70, {{"hard", true}, {"dilation", 4}, {"global_tokens", 2}});
     add("prefix", 70, 70, {{"causal", true}, {"prefix_len", 6}});
     add("block mask", 70, 70, {{"causal", true}, {"block_size", 8}}, {{block_mask_, integers_below({9, 9}, 2)}});
     add("segments", 70, 70, {}, {{segments_, integers_below({70}, 3)}});

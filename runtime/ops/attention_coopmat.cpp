@@ -45,8 +45,8 @@ Workgroup workgroup_for(const OpCall& call, const CooperativeMatrix& shape, cons
 // masks are left to the other kernels.
 bool fits(const OpCall& call, const Caps& caps, const Workgroup& w) {
     const Sizes s = sizes_of(call);
-    return caps.subgroup_shuffle && call.attrs.flag("f16_operands") && s.n > 8 && wants_sums_only(call) &&
-           !call.has(block_mask_) && w.subgroup * w.shares >= w.m && w.shared_bytes(s) <= caps.max_shared_memory &&
+    return caps.subgroup_shuffle && call.attrs.flag("f16_operands") && s.n > 8 && fewest_rows_of_class(call) > 8 &&
+           wants_sums_only(call) && !call.attrs.flag("counts") && !call.has(block_mask_) && w.subgroup * w.shares >= w.m && w.shared_bytes(s) <= caps.max_shared_memory &&
            w.lanes() <= std::min(caps.max_workgroup_invocations, caps.max_workgroup_size[0]);
 }
 
@@ -54,14 +54,16 @@ template <class Constants>
 LaunchPlan launch_by(const OpCall& call, const Caps& caps, const char* shader, const Workgroup& w) {
     const Sizes s = sizes_of(call);
     const auto vectors = [](std::int64_t width) { return width % 8 == 0 ? 8u : 1u; };
-    auto constants = attention_constants<Constants>(call, w.lanes());
-    constants.STRIPES = w.stripes, constants.KEYS = w.keys;
-    if constexpr (requires { constants.SHARES; }) constants.SHARES = w.shares;
-    constants.M = w.m, constants.N = w.n, constants.K = w.k;
-    constants.STEP_D = vectors(s.d), constants.STEP_DV = vectors(s.dv);
-    Launch l = attention_launch(call, caps, shader, constants, w.rows());
-    l.subgroup_size = w.subgroup;
-    return l;
+    return attention_plan(call, caps, [&](Part part) {
+        auto constants = attention_constants<Constants>(call, w.lanes(), part);
+        constants.STRIPES = w.stripes, constants.KEYS = w.keys;
+        if constexpr (requires { constants.SHARES; }) constants.SHARES = w.shares;
+        constants.M = w.m, constants.N = w.n, constants.K = w.k;
+        constants.STEP_D = vectors(s.d), constants.STEP_DV = vectors(s.dv);
+        Launch l = attention_launch(call, caps, shader, constants, w.rows(), part);
+        l.subgroup_size = w.subgroup;
+        return l;
+    });
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // The kernels of attention (runtime/ops/attention.cpp): sizes of a call, and launches that several files make.
 #pragma once
 
+#include <functional>
+
 #include "runtime/ops/attention.h"
 #include "runtime/ops/attention_rules.h"
 
@@ -26,12 +28,22 @@ struct Sizes {
 Sizes sizes_of(const OpCall& call);
 /// Whether the call is soft attention whose results are o and lse alone.
 inline bool wants_sums_only(const OpCall& call) {
-    return !call.attrs.flag("hard") && !call.attrs.flag("statistics") && !call.attrs.flag("counts");
+    return !call.attrs.flag("hard") && !call.attrs.flag("statistics");
 }
+
+/// The keys that a launch takes: all, or of a union (AttentionOptions::stride) the near ones or the far ones.
+enum class Part : std::uint32_t { all = PART_ALL, near = PART_NEAR, far = PART_FAR };
+bool is_union(const OpCall& call);
+/// Residue classes of queries that walk keys of their own class alone: as many as there are, one if all keys are walked.
+std::int64_t classes_of(const OpCall& call, Part part);
+/// Rows of the largest class, of all heads that share a key head.
+std::int64_t rows_of_class(const OpCall& call, Part part);
+/// The fewest of them of any part.
+std::int64_t fewest_rows_of_class(const OpCall& call);
 
 /// Fills in what all kernels of attention have among their specialization constants.
 template <class Constants>
-Constants attention_constants(const OpCall& call, std::uint32_t lanes, Constants own = {}) {
+Constants attention_constants(const OpCall& call, std::uint32_t lanes, Part part, Constants own = {}) {
     const Sizes s = sizes_of(call);
     own.lanes = lanes;
     own.Q_TYPE = storage_of(call.in(q_).dtype);
@@ -39,12 +51,17 @@ Constants attention_constants(const OpCall& call, std::uint32_t lanes, Constants
     own.D = u32(s.d);
     own.DV = u32(s.dv);
     set_rules(own, call, rule_operands);
+    own.PART = static_cast<std::uint32_t>(part);
     return own;
 }
 
 /// A launch of a kernel with AttentionParams. `rows` queries a workgroup, `split` keys a workgroup (0 = all).
 Launch attention_launch(const OpCall& call, const Caps& caps, const char* shader, std::vector<std::uint32_t> constants,
-                        std::uint32_t rows, std::uint32_t split = 0);
+                        std::uint32_t rows, Part part, std::uint32_t split = 0);
+/// The launches that a kernel makes of a call: one for all keys, or one for each part of a union and a last one that
+/// joins them. With a split each of them leaves partial sums of `split` keys a workgroup.
+LaunchPlan attention_plan(const OpCall& call, const Caps& caps, const std::function<Launch(Part)>& launch_part,
+                          std::uint32_t split = 0);
 
 bool fits_coopmat2(const OpCall& call, const Caps& caps);
 LaunchPlan launch_coopmat2(const OpCall& call, const Caps& caps);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "runtime/base/errors.h"
 #include "runtime/base/format.h"
@@ -43,6 +44,12 @@ double bias_of(const AttentionRules& rules, const HostTensor& table, const RuleS
     return 0;
 }
 
+std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+/// Keys of [from, to) whose distances from i `step` divides.
+std::int64_t multiples(std::int64_t step, std::int64_t i, std::int64_t from, std::int64_t to) {
+    return floor_div(to - 1 - i, step) - floor_div(from - 1 - i, step);
+}
+
 std::optional<std::int64_t> optional_integer(const Attrs& attrs, const char* name) {
     return attrs.has(name) ? std::optional(attrs.integer(name)) : std::nullopt;
 }
@@ -55,6 +62,8 @@ AttentionRules::AttentionRules(const Attrs& attrs)
       left(optional_integer(attrs, "window_left")),
       right(optional_integer(attrs, "window_right")),
       dilation(attrs.integer("dilation", 1)),
+      stride(attrs.integer("stride")),
+      summary_keys(attrs.integer("summary_keys")),
       prefix(attrs.integer("prefix_len")),
       global(attrs.integer("global_tokens")),
       block(attrs.integer("block_size")),
@@ -72,24 +81,57 @@ void AttentionRules::check(const OpCall& call) const {
     if (left) count("window_left", *left, 0);
     if (right) count("window_right", *right, 0);
     count("dilation", dilation, 1);
+    count("stride", stride, 0);
+    count("summary_keys", summary_keys, 0);
+    call.require(summary_keys <= stride, format("summary_keys is {}, but the stride is {}: they are the last keys of a "
+                                                "block of `stride`",
+                                                summary_keys, stride));
+    const bool has_window = left || right || dilation > 1;
+    call.require(summary_keys == 0 || !has_window,
+                 "summary_keys come with blocks of `stride`: leave out windows and dilation");
+    call.require(stride == 0 || summary_keys > 0 || has_window,
+                 format("stride is {}, but without a window all keys are seen: give window_left or window_right", stride));
     count("prefix_len", prefix, 0);
     count("global_tokens", global, 0);
     count("block_size", block, 0);
     count("reach", reach, 0);
 }
 
-bool AttentionRules::sees(std::int64_t i, std::int64_t j) const {
-    if (causal && j > i && j >= prefix) return false;
+bool AttentionRules::is_near(std::int64_t i, std::int64_t j) const {
     if (j < global || (i >= 0 && i < global)) return true;
+    if (summary_keys > 0) return i >= 0 && i / stride == j / stride;
     return (!left || i - j <= *left) && (!right || j - i <= *right) && (i - j) % dilation == 0;
+}
+
+bool AttentionRules::is_far(std::int64_t i, std::int64_t j) const {
+    if (stride == 0) return false;
+    return summary_keys > 0 ? j % stride >= stride - summary_keys : (i - j) % stride == 0;
+}
+
+bool AttentionRules::sees(std::int64_t i, std::int64_t j) const {
+    return (!causal || j <= i || j < prefix) && (is_near(i, j) || is_far(i, j));
 }
 
 double AttentionRules::keys_seen(std::int64_t i, std::int64_t m) const {
     const std::int64_t end = std::clamp<std::int64_t>(causal ? std::max(i + 1, prefix) : m, 0, m);
     if (i >= 0 && i < global) return static_cast<double>(end);
-    const std::int64_t from = left ? std::clamp<std::int64_t>(i - *left, 0, end) : 0,
-                       to = right ? std::clamp<std::int64_t>(i + *right + 1, from, end) : end;
-    return static_cast<double>(to - from) + static_cast<double>(std::min(std::min(global, end), from));
+    const std::int64_t first = std::min(global, end);  // those before it are seen by all
+    if (summary_keys > 0) {
+        const std::int64_t block_of = floor_div(i, stride) * stride, from = std::clamp(block_of, first, end),
+                           to = std::clamp(block_of + stride, from, end);
+        const auto summaries = [&](std::int64_t before) {
+            return before / stride * summary_keys + std::max<std::int64_t>(before % stride - (stride - summary_keys), 0);
+        };
+        return static_cast<double>(first + (to - from) + summaries(end) - summaries(first) -
+                                   (summaries(to) - summaries(from)));
+    }
+    const std::int64_t from = left ? std::clamp(i - *left, first, end) : first,
+                       to = right ? std::clamp(i + *right + 1, from, end) : end;
+    double seen = static_cast<double>(first + multiples(dilation, i, from, to));
+    if (stride > 0)
+        seen += static_cast<double>(multiples(stride, i, first, end) -
+                                    multiples(std::lcm(stride, dilation), i, from, to));
+    return seen;
 }
 
 Attrs rule_attrs(const AttentionOptions& options) {
@@ -100,6 +142,8 @@ Attrs rule_attrs(const AttentionOptions& options) {
     if (options.window_left) attrs.set("window_left", *options.window_left);
     if (options.window_right) attrs.set("window_right", *options.window_right);
     if (options.dilation != 1) attrs.set("dilation", options.dilation);
+    if (options.stride != 0) attrs.set("stride", options.stride);
+    if (options.summary_keys != 0) attrs.set("summary_keys", options.summary_keys);
     if (options.prefix_len != 0) attrs.set("prefix_len", options.prefix_len);
     if (options.global_tokens != 0) attrs.set("global_tokens", options.global_tokens);
     if (options.block_size != 0) attrs.set("block_size", options.block_size);
@@ -220,8 +264,8 @@ bool mask_by_batch(const OpCall& call, const RuleOperands& at) {
 }
 
 bool has_rules(const OpCall& call, const RuleOperands& at, const AttentionRules& rules) {
-    return rules.softcap > 0 || rules.left || rules.right || rules.dilation > 1 || rules.block > 0 ||
-           call.has(at.mask) || call.has(at.position_bias) || call.has(at.segments);
+    return rules.softcap > 0 || rules.left || rules.right || rules.dilation > 1 || rules.stride > 0 ||
+           rules.block > 0 || call.has(at.mask) || call.has(at.position_bias) || call.has(at.segments);
 }
 
 std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,

@@ -13,9 +13,10 @@
 namespace vantage::internal {
 
 /// Query i sits at a position of the keys' axis (i + m - n, or the step's), and sees key j where all of these hold:
-///   causal: j ≤ i, or j < prefix;   window: -right ≤ i - j ≤ left and (i - j) divisible by `dilation`,
-///   or j < global, or
-///   i < global;   block mask: block_mask[i / block, j / block] ≠ 0;   segments: segment[i] = segment[j].
+///   causal: j ≤ i, or j < prefix;   near: -right ≤ i - j ≤ left and (i - j) divisible by `dilation`, or with summary
+///   keys i / stride = j / stride, or j < global, or i < global; or far, with a stride: (i - j) divisible by it, or with
+///   summary keys j mod stride ≥ stride - summary keys;   block mask: block_mask[i / block, j / block] ≠ 0;   segments:
+///   segment[i] = segment[j].
 /// Its score is softcap tanh(scale q·k / softcap) + bias_h(i, j) + mask, the bias by position one of
 ///   alibi: slope_h (j - i), or -slope_h |i - j| where not causal;   distance: table[clamp(j - i, -w, w) + w, h];
 ///   key: table[j, h];   relative: products[b, row, h, r] of the queries and a table of relative keys, with r =
@@ -25,15 +26,17 @@ struct AttentionRules {
     bool causal = false;
     double softcap = 0;                       ///< 0 = none
     std::optional<std::int64_t> left, right;  ///< keys before and after the query's own
-    std::int64_t dilation = 1, prefix = 0, global = 0, block = 0;
+    std::int64_t dilation = 1, stride = 0, summary_keys = 0, prefix = 0, global = 0, block = 0;
     PositionBias bias = PositionBias::alibi;  ///< what an operand position_bias is
     std::int64_t reach = 0;                   ///< w of a relative one
 
     explicit AttentionRules(const Attrs& attrs);
     /// Throws through `call` for numbers that make no sense.
     void check(const OpCall& call) const;
+    bool is_near(std::int64_t i, std::int64_t j) const;
+    bool is_far(std::int64_t i, std::int64_t j) const;
     bool sees(std::int64_t i, std::int64_t j) const;
-    /// Keys of [0, m) that query i looks at, those that dilation, block masks, masks and segments hide among them.
+    /// Keys of [0, m) that query i looks at, those that block masks, masks and segments hide among them.
     double keys_seen(std::int64_t i, std::int64_t m) const;
     bool is_relative() const { return bias == PositionBias::relative || bias == PositionBias::relative_both; }
 };
@@ -76,6 +79,8 @@ void set_rules(Constants& constants, const OpCall& call, const RuleOperands& at)
     constants.WINDOW_LEFT = rules.left ? u32(*rules.left) : NO_LIMIT;
     constants.WINDOW_RIGHT = rules.right ? u32(*rules.right) : NO_LIMIT;
     constants.DILATION = u32(rules.dilation);
+    constants.STRIDE = u32(rules.stride);
+    constants.SUMMARY_KEYS = u32(rules.summary_keys);
     constants.PREFIX = u32(rules.prefix);
     constants.GLOBAL = u32(rules.global);
     constants.BLOCK = u32(rules.block);

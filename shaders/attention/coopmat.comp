@@ -34,14 +34,15 @@ void weigh(uint first, uint sees, inout float maximum, inout float denominator) 
     uint own = lane % LANES_OF_ROW;
     vec4 s[OCTETS * 2u];
     float peak = maximum;
-    int position = query_position(own_step, query_of(row), p.n, p.m);
+    int position = position_of(row);
     [[unroll]] for (uint i = 0u; i < OCTETS * 2u; ++i) {
         uint quad = (own + i / 2u * LANES_OF_ROW) * 2u + i % 2u;
         s[i] = p.scale * uintBitsToFloat(scores[row * SCORE_STRIDE + quad]);
         [[unroll]] for (uint e = 0u; e < 4u; ++e) {
-            uint key = first + quad * 4u + e;
-            bool seen = key < sees;
+            uint place = first + quad * 4u + e;
+            bool seen = place < sees;
             if (RULES && seen) {
+                uint key = key_at(place);
                 s[i][e] = ruled_score(s[i][e], batch, head_of(row), query_of(row), position, key);
                 seen = rules_allow(batch, position, key) && !(s[i][e] <= LOWEST);  // NaN stays
             }

@@ -22,11 +22,12 @@ float below(const in uint r, const in uint c, const in float a, const in float p
 
 // The score of a row of this stripe and column c of the matrix of keys from `first` on.
 float score(const in uint r, const in uint c, const in float product, const in uint first) {
-    uint own = stripe * M + r, key = first + c;
+    uint own = stripe * M + r, place = first + c;
     float s = p.scale * product;
-    bool seen = key < keys_of_rows[own];
+    bool seen = place < keys_of_rows[own];
     if (RULES && seen) {
-        int position = query_position(own_step, query_of(own), p.n, p.m);
+        int position = position_of(own);
+        uint key = key_at(place);
         s = ruled_score(s, batch, head_of(own), query_of(own), position, key);
         seen = rules_allow(batch, position, key) && !(s <= LOWEST);  // NaN stays
     }

@@ -5,7 +5,9 @@
 // values are the same for all lanes, so each number of them is read once and broadcast into an fma; a tile of KEYS keys
 // at a time, since m, l and the sum move once for each tile. Nothing is shared and nothing is summed up over lanes.
 // Dependent fma are kept in chains of at most eight, so that several run in parallel. Maxima start from a finite
-// minimum; a row that sees nothing gives o = 0 and lse = -inf. Rules: lib/attention_rules.glsl.
+// minimum; a row that sees nothing gives o = 0 and lse = -inf. Rules: lib/attention_rules.glsl. Tiles that a causal mask,
+// a window or a block mask hides from all rows are not visited, nor are keys of other residue classes. Of a union this
+// is one part, which leaves its sums, maxima and denominators to attention/reduce_splits.comp.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
@@ -41,32 +43,36 @@ vec4 four_scores(uvec2 k0, uvec2 k1, uvec2 k2, uvec2 k3) {
 }
 
 void main() {
-    uint rows_valid = valid_rows(own_step, p.n), keys_valid = keys_there();
+    uint rows_valid = valid_rows(own_step, p.n), keys_valid = keys_there(), there = rows_among(p.n);
+    if (there == 0u) return;  // the class has fewer queries than others
     uint i = query_of(lane), head = head_of(lane), sees = visible(lane, rows_valid, keys_valid);
-    int position = query_position(own_step, i, p.n, p.m);
+    int position = position_of(lane);
     // what the first and the last real row of the workgroup see is the same for all lanes
-    uint real = rows_valid * group, last = real > flat_row(0u) ? min(ROWS, real - flat_row(0u)) - 1u : 0u;
+    uint last = max(rows_among(rows_valid), 1u) - 1u;
     uint end = max(visible(0u, rows_valid, keys_valid), visible(last, rows_valid, keys_valid));
-    uint last_key = max(end, 1u) - 1u;  // keys are loaded also where no lane wants them: there is one
-    uint begin = RULES ? window_begin(query_position(own_step, query_of(0u), p.n, p.m)) : 0u;
+    uint last_place = max(end, 1u) - 1u;  // keys are loaded also where no lane wants them: there is one
+    uint begin = RULES ? place_of(window_begin(position_of(0u))) : 0u, scored = 0u;
 
     vec4 sums[DV / 4u];
-    uint row = result_row(min(lane, p.n * group - 1u - flat_row(0u)));
+    uint row = result_row(min(lane, there - 1u));
     [[unroll]] for (uint d = 0u; d < D / 4u; ++d) query[d] = p.scale * load4(row_address(p.q, Q_TYPE, row, D), Q_TYPE, 4u * d);
     [[unroll]] for (uint d = 0u; d < DV / 4u; ++d) sums[d] = vec4(0.0);
     float maximum = LOWEST, denominator = 0.0;
     for (uint tile = 0u; tile < end; tile += KEYS) {
         if (RULES && tile >= GLOBAL && tile + KEYS <= begin) tile += (begin - tile) / KEYS * KEYS;  // to the window
+        if (RULES && tile >= end) break;
+        if (RULES && !blocks_allow(tile, min(tile + KEYS, end), last)) continue;
+        if (COUNTS) scored += min(KEYS, end - tile);
         float s[KEYS], peak = maximum;
         bool seen[KEYS];
         uvec2 rows[KEYS];
-        [[unroll]] for (uint j = 0u; j < KEYS; ++j) rows[j] = row_address(p.k, KV_TYPE, key_row(min(tile + j, last_key)), D);
+        [[unroll]] for (uint j = 0u; j < KEYS; ++j) rows[j] = row_address(p.k, KV_TYPE, key_row(key_at(min(tile + j, last_place))), D);
         [[unroll]] for (uint j = 0u; j < KEYS; j += 4u) {
             vec4 four = four_scores(rows[j], rows[j + 1u], rows[j + 2u], rows[j + 3u]);
             [[unroll]] for (uint i = 0u; i < 4u; ++i) s[j + i] = four[i];
         }
         [[unroll]] for (uint j = 0u; j < KEYS; ++j) {
-            uint key = min(tile + j, last_key);
+            uint key = key_at(min(tile + j, last_place));
             seen[j] = tile + j < sees;
             if (RULES && seen[j]) {
                 s[j] = ruled_score(s[j], batch, head, i, position, key);
@@ -81,7 +87,7 @@ void main() {
         }
         denominator = denominator * shrink + total;
         maximum = peak;
-        [[unroll]] for (uint j = 0u; j < KEYS; ++j) rows[j] = row_address(p.v, KV_TYPE, key_row(min(tile + j, last_key)), DV);
+        [[unroll]] for (uint j = 0u; j < KEYS; ++j) rows[j] = row_address(p.v, KV_TYPE, key_row(key_at(min(tile + j, last_place))), DV);
         [[unroll]] for (uint line = 0u; line < DV / 4u; line += 4u) {  // 64 bytes of all values after each other
             [[unroll]] for (uint d = line; d < min(line + 4u, DV / 4u); ++d) sums[d] *= shrink;
             [[unroll]] for (uint j = 0u; j < KEYS; ++j)
@@ -90,6 +96,17 @@ void main() {
         }
     }
     if (i >= p.n) return;
+    if (COUNTS) {
+        maximum = 0.0;
+        denominator = float(scored);
+    }
+    if (PARTIAL) {
+        uint slot = partial_slot(row);
+        Floats(p.lse).at[slot * 2u] = maximum;
+        Floats(p.lse).at[slot * 2u + 1u] = denominator;
+        [[unroll]] for (uint d = 0u; d < DV; d += 4u) store4(p.o, F32, slot * DV + d, sums[d / 4u]);
+        return;
+    }
     float shrink = with_sink(maximum, denominator, p.sinks, head), over = denominator > 0.0 ? shrink / denominator : 0.0;
     uvec2 o = row_address(p.o, Q_TYPE, row, DV);
     [[unroll]] for (uint d = 0u; d < DV / 4u; ++d) store4(o, Q_TYPE, 4u * d, sums[d] * over);

@@ -8,7 +8,8 @@
 // attention/reduce_splits.comp. Maxima start from a finite minimum, so that no inf - inf arises; a row that sees
 // nothing gives o = 0 and lse = -inf. With STATISTICS it leaves what entropies are made from, too
 // (lib/row_statistics.glsl), in place of the log-sum-exps. Windows, masks, biases and sinks: lib/attention_rules.glsl.
-// Tiles of keys that a causal mask, a window or a block mask hides from all rows of the workgroup are not visited.
+// Tiles of keys that a causal mask, a window or a block mask hides from all rows of the workgroup are not visited, nor
+// are keys of other residue classes (lib/attention_rows.glsl). Of a union this is one part, which leaves sums, too.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
@@ -28,20 +29,12 @@ shared float weights[ROWS * LANES];
 const uint VALUES = WIDE == 8u ? 4u : 1u;  // on their way at the same time
 
 uint lane = gl_LocalInvocationID.x;
-// The first key beyond the global ones that a row of this workgroup sees, and whether any sees one of a tile by the
-// block mask.
+// The place of the first key beyond the global ones that a row of this workgroup sees.
 uint first_seen(uint sees[ROWS]) {
     uint begin = NO_LIMIT;
     for (uint r = 0u; r < ROWS; ++r)
-        if (sees[r] > 0u) begin = min(begin, window_begin(query_position(own_step, query_of(r), p.n, p.m)));
+        if (sees[r] > 0u) begin = min(begin, place_of(window_begin(position_of(r))));
     return begin;
-}
-bool tile_allowed(uint tile, uint end, uint sees[ROWS]) {
-    if (BLOCK == 0u) return true;
-    for (uint r = 0u; r < ROWS; ++r)
-        for (uint key = tile / BLOCK * BLOCK; key < min(end, sees[r]); key += BLOCK)
-            if (block_allows(query_position(own_step, query_of(r), p.n, p.m), key)) return true;
-    return false;
 }
 
 vec4 query4(uint i) { return vec4(queries[i], queries[i + 1u], queries[i + 2u], queries[i + 3u]); }
@@ -76,8 +69,8 @@ void main() {
         sees[r] = visible(r, rows_valid, keys_valid);
         last = max(last, sees[r]);
     }
-    uint first = SPLIT > 0u ? gl_WorkGroupID.x * SPLIT : 0u;
-    if (SPLIT > 0u) last = min(last, first + SPLIT);
+    uint first = SPLIT > 0u ? place_of(gl_WorkGroupID.x * SPLIT) : 0u, real = rows_among(rows_valid);
+    if (SPLIT > 0u) last = min(last, place_of(gl_WorkGroupID.x * SPLIT + SPLIT));
 
     for (uint i = lane; i < ROWS * D; i += LANES) {
         uint r = i / D;
@@ -95,15 +88,15 @@ void main() {
     for (uint tile = first; tile < last; tile += LANES) {
         if (RULES && tile >= GLOBAL && tile + LANES <= begin) tile += (begin - tile) / LANES * LANES;  // to the window
         if (tile >= last) break;
-        uint key = tile + lane, count = min(LANES, last - tile);
-        if (RULES && !tile_allowed(tile, tile + count, sees)) continue;
+        uint place = tile + lane, key = key_at(min(place, last - 1u)), count = min(LANES, last - tile);
+        if (RULES && !blocks_allow(tile, tile + count, max(real, 1u) - 1u)) continue;
         scored += count;
         float s[ROWS];
-        scores(min(key, last - 1u), s);
+        scores(key, s);
         for (uint r = 0u; r < ROWS; ++r) {
-            bool seen = key < min(sees[r], last);
+            bool seen = place < min(sees[r], last);
             if (RULES && seen) {
-                int i = query_position(own_step, query_of(r), p.n, p.m);
+                int i = position_of(r);
                 s[r] = ruled_score(s[r], batch, head_of(r), query_of(r), i, key);
                 seen = rules_allow(batch, i, key) && !(s[r] <= LOWEST);  // NaN stays
             }
@@ -125,7 +118,7 @@ void main() {
                 uint d = lane + e * LANES;
                 if (d >= DV) break;
                 float v[VALUES];
-                [[unroll]] for (uint u = 0u; u < VALUES; ++u) v[u] = load(p.v, KV_TYPE, key_row(min(tile + j + u, last - 1u)) * DV + d);
+                [[unroll]] for (uint u = 0u; u < VALUES; ++u) v[u] = load(p.v, KV_TYPE, key_row(key_at(min(tile + j + u, last - 1u))) * DV + d);
                 for (uint r = 0u; r < ROWS; ++r)
                     [[unroll]] for (uint u = 0u; u < VALUES; ++u) sums[r][e] += weights[r * LANES + j + u] * v[u];
             }
@@ -134,14 +127,18 @@ void main() {
     }
     for (uint r = 0u; r < ROWS; ++r) {
         if (query_of(r) >= p.n) break;
-        uint row = result_row(r), slot = (SPLIT > 0u ? gl_WorkGroupID.x * (p.batch * p.n * p.heads) : 0u) + row;
-        if (lane == 0u && (SPLIT > 0u || STATISTICS)) {
+        uint row = result_row(r), slot = partial_slot(row);
+        if (COUNTS) {
+            maximum[r] = 0.0;
+            denominator[r] = float(scored);
+        }
+        if (lane == 0u && (PARTIAL || STATISTICS)) {
             const uint each = STATISTICS ? 3u : 2u;
             Floats(p.lse).at[slot * each] = maximum[r];
             Floats(p.lse).at[slot * each + 1u] = denominator[r];
             if (STATISTICS) Floats(p.lse).at[slot * each + 2u] = drop[r];
         }
-        if (SPLIT > 0u) {
+        if (PARTIAL) {
             for (uint e = 0u; e < EACH; ++e)
                 if (lane + e * LANES < DV) Floats(p.o).at[slot * DV + lane + e * LANES] = sums[r][e];
         } else {
@@ -151,7 +148,6 @@ void main() {
                 if (lane + e * LANES < DV) store(p.o, Q_TYPE, row * DV + lane + e * LANES, sums[r][e] * over);
             if (lane > 0u || STATISTICS) continue;
             Floats(p.lse).at[row] = denominator[r] == 0.0 ? uintBitsToFloat(0xff800000u) : maximum[r] + log(denominator[r]);
-            if (COUNTS) Floats(p.lse).at[row] = float(scored);
         }
     }
 }

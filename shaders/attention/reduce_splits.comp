@@ -1,4 +1,4 @@
-// Joins the parts of a split attention: with m = max_s m_s,
+// Joins the parts of a split attention, or the near and the far part of a union: with m = max_s m_s,
 //   l = sum_s l_s exp(m_s - m),  o = sum_s sums_s exp(m_s - m) / l,  lse = m + ln l.
 //
 // One workgroup per row; every lane walks the few splits, then lanes take the features. Exact up to rounding, and the
@@ -15,16 +15,19 @@ ATTENTION_REDUCE_SPLITS_CONSTANTS(VANTAGE_CONSTANT)
 layout(push_constant) uniform Push { AttentionReduceSplitsParams p; };
 
 const uint EACH = STATISTICS ? 3u : 2u;
-float partial(uint split, uint row, uint i) { return ReadFloats(p.partials).at[(split * p.rows + row) * EACH + i]; }
+// Splits of each part, and the slots of all: those of the second part begin where the first one has room for all keys.
+uint splits;
+uint slot(uint s, uint row) { return (s < splits ? s : s - splits + (p.m + SPLIT - 1u) / SPLIT) * p.rows + row; }
+float partial(uint s, uint row, uint i) { return ReadFloats(p.partials).at[slot(s, row) * EACH + i]; }
 
 void main() {
     uint row = workgroup_index();
     if (row >= p.rows) return;
     uvec2 step = step_of(p.step, row / (p.n * p.heads));
-    uint splits = ((p.all_splits != 0u ? p.m : valid_keys(step, p.m)) + SPLIT - 1u) / SPLIT;
+    splits = ((p.all_splits != 0u ? p.m : valid_keys(step, p.m)) + SPLIT - 1u) / SPLIT;
     float maximum = -3.0e38, denominator = 0.0, drop = 0.0;
-    for (uint s = 0u; s < splits; ++s) maximum = max(maximum, partial(s, row, 0u));
-    for (uint s = 0u; s < splits; ++s) {
+    for (uint s = 0u; s < PARTS * splits; ++s) maximum = max(maximum, partial(s, row, 0u));
+    for (uint s = 0u; s < PARTS * splits; ++s) {
         float shrink = exp(partial(s, row, 0u) - maximum);
         denominator += partial(s, row, 1u) * shrink;
         if (STATISTICS) drop += drop_moved(partial(s, row, 2u), partial(s, row, 1u), partial(s, row, 0u), maximum) * shrink;
@@ -36,9 +39,9 @@ void main() {
     float over = denominator > 0.0 ? 1.0 / denominator : 0.0;
     for (uint d = gl_LocalInvocationID.x; d < p.dv; d += gl_WorkGroupSize.x) {
         float sum = 0.0;
-        for (uint s = 0u; s < splits; ++s) {
+        for (uint s = 0u; s < PARTS * splits; ++s) {
             if (partial(s, row, 1u) == 0.0) continue;  // nothing seen there
-            sum += ReadFloats(p.sums).at[(s * p.rows + row) * p.dv + d] * exp(partial(s, row, 0u) - maximum);
+            sum += ReadFloats(p.sums).at[slot(s, row) * p.dv + d] * exp(partial(s, row, 0u) - maximum);
         }
         store(p.o, Q_TYPE, row * p.dv + d, sum * over);
     }

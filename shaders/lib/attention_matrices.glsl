@@ -33,18 +33,19 @@ const float UNSEEN = -3.4e38;  // so far below LOWEST that its exponential is 0,
 uint lane = gl_LocalInvocationID.x, row = lane / LANES_OF_ROW;
 uint stripe = gl_SubgroupID / SHARES, share = gl_SubgroupID % SHARES;
 uint rows_valid = valid_rows(own_step, p.n), keys_valid = keys_there();
-uint real = min(ROWS, rows_valid * group - min(rows_valid * group, block * ROWS));  // rows of queries that there are
-// End of the keys that this workgroup sees. Later queries see more keys, but the first rows may be global and see all.
+uint real = rows_among(rows_valid);  // rows of queries that there are
+// End of the places that this workgroup sees. Later queries see more keys, but the first rows may be global and see all.
 uint last = real > 0u ? max(visible(0u, rows_valid, keys_valid), visible(real - 1u, rows_valid, keys_valid)) : 0u;
-uint begin = RULES ? window_begin(query_position(own_step, query_of(0u), p.n, p.m)) : 0u;
+uint begin = RULES ? place_of(window_begin(position_of(0u))) : 0u;
 
 uint keys_of_row(uint r) { return r < real ? min(visible(r, rows_valid, keys_valid), last) : 0u; }
 
 void fetch_tile(uvec2 address, uint first, uint width, uint all, uint step) {
     [[unroll]] for (uint f = 0u; f < FETCH; ++f) {
-        uint i = lane + f * LANES, key = first + i / (all / 8u), at = i % (all / 8u) * 8u;
+        uint i = lane + f * LANES, place = first + i / (all / 8u), at = i % (all / 8u) * 8u;
         next[f] = uvec4(0u);
-        if (key < min(last, first + KEYS)) next[f] = load_line(row_address(address, KV_TYPE, key_row(key), width), KV_TYPE, 0u, at, width, step);
+        if (place < min(last, first + KEYS))
+            next[f] = load_line(row_address(address, KV_TYPE, key_row(key_at(place)), width), KV_TYPE, 0u, at, width, step);
     }
 }
 void put_tile(uint all) {
@@ -68,13 +69,17 @@ void load_queries() {
     }
 }
 
-// `sums` of rows with these maxima and denominators become results; a row's lanes know its own.
+// `sums` of rows with these maxima and denominators become results, or those of a part; a row's lanes know its own.
 void store_rows(float maximum, float denominator) {
-    float shrink = with_sink(maximum, denominator, p.sinks, head_of(row));
+    float shrink = PARTIAL ? 1.0 : with_sink(maximum, denominator, p.sinks, head_of(row));
     if (lane % LANES_OF_ROW == 0u) {
-        float over = denominator > 0.0 ? shrink / denominator : 0.0;
+        float over = PARTIAL ? 1.0 : denominator > 0.0 ? shrink / denominator : 0.0;
         factors[row * FACTOR_STRIDE] = floatBitsToUint(vec4(over));
-        if (query_of(row) < p.n)
+        uint slot = 2u * partial_slot(result_row(row));
+        if (query_of(row) < p.n && PARTIAL) {
+            Floats(p.lse).at[slot] = maximum;
+            Floats(p.lse).at[slot + 1u] = denominator;
+        } else if (query_of(row) < p.n)
             Floats(p.lse).at[result_row(row)] = denominator == 0.0 ? uintBitsToFloat(0xff800000u) : maximum + log(denominator);
     }
     // One matrix of each subgroup at a time.
@@ -87,11 +92,11 @@ void store_rows(float maximum, float denominator) {
             uint r = i / QUADS, quad = i % QUADS, at = (quad / (N / 4u) * VALUE_MATRICES + j) * N + quad % (N / 4u) * 4u;
             if (query_of(r) >= p.n || at >= DV) continue;
             vec4 value = uintBitsToFloat(scores[r * SCORE_STRIDE + quad]) * uintBitsToFloat(factors[r * FACTOR_STRIDE].x);
-            uint first_of_row = result_row(r) * DV + at;
+            uint type = PARTIAL ? F32 : Q_TYPE, first_of_row = (PARTIAL ? partial_slot(result_row(r)) : result_row(r)) * DV + at;
             if (DV % 4u == 0u)
-                store4(p.o, Q_TYPE, first_of_row, value);
+                store4(p.o, type, first_of_row, value);
             else
-                for (uint e = 0u; e < min(4u, DV - at); ++e) store(p.o, Q_TYPE, first_of_row + e, value[e]);
+                for (uint e = 0u; e < min(4u, DV - at); ++e) store(p.o, type, first_of_row + e, value[e]);
         }
         barrier();
     }

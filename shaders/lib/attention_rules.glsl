@@ -10,11 +10,39 @@ ATTENTION_RULE_CONSTANTS(VANTAGE_CONSTANT)
 
 const float LOWEST = -3.0e38;  // a mask that moves a score below it hides the key
 
+// A query sees near keys: those of the window at distances that DILATION divides, or with SUMMARY_KEYS those of its own
+// block of STRIDE keys, and in each case the GLOBAL ones. With a STRIDE it also sees far keys: those at distances that
+// STRIDE divides, or the last SUMMARY_KEYS of each block. A launch may take one PART of them: near ones, or those that
+// are far and not near.
+const bool ONLY_NEAR = STRIDE == 0u || PART == PART_NEAR;
+
 // Keys [begin, end) beyond the first GLOBAL ones that the query at position i may see, as far as windows say it.
-uint window_begin(int i) { return WINDOW_LEFT == NO_LIMIT || uint(i) < GLOBAL ? 0u : uint(max(i - int(WINDOW_LEFT), 0)); }
+uint window_begin(int i) {
+    if (!ONLY_NEAR || uint(i) < GLOBAL) return 0u;
+    if (SUMMARY_KEYS > 0u) return uint(max(i, 0)) / STRIDE * STRIDE;
+    return WINDOW_LEFT == NO_LIMIT ? 0u : uint(max(i - int(WINDOW_LEFT), 0));
+}
 uint window_end(int i, uint end) {
-    if (WINDOW_RIGHT == NO_LIMIT || uint(i) < GLOBAL) return end;
-    return min(end, max(uint(max(i + int(WINDOW_RIGHT) + 1, 0)), GLOBAL));
+    if (!ONLY_NEAR || uint(i) < GLOBAL) return end;
+    if (SUMMARY_KEYS > 0u) return min(end, max(i < 0 ? 0u : uint(i) / STRIDE * STRIDE + STRIDE, GLOBAL));
+    return WINDOW_RIGHT == NO_LIMIT ? end : min(end, max(uint(max(i + int(WINDOW_RIGHT) + 1, 0)), GLOBAL));
+}
+
+bool is_near(int i, uint key) {
+    if (key < GLOBAL || uint(i) < GLOBAL) return true;
+    if (SUMMARY_KEYS > 0u) return uint(i) / STRIDE == key / STRIDE;
+    int distance = i - int(key);
+    if (WINDOW_LEFT != NO_LIMIT && distance > int(WINDOW_LEFT) || WINDOW_RIGHT != NO_LIMIT && -distance > int(WINDOW_RIGHT)) return false;
+    return DILATION <= 1u || uint(abs(distance)) % DILATION == 0u;
+}
+bool is_far(int i, uint key) {
+    if (SUMMARY_KEYS > 0u) return key % STRIDE >= STRIDE - SUMMARY_KEYS;
+    return uint(abs(i - int(key))) % STRIDE == 0u;
+}
+bool is_in_part(int i, uint key) {
+    bool near = is_near(i, key);
+    if (ONLY_NEAR) return near;
+    return PART == PART_FAR ? !near && is_far(i, key) : near || is_far(i, key);
 }
 
 // A query before the first key or after the last (more queries than keys) has no block and no segment.
@@ -28,10 +56,7 @@ bool block_allows(int i, uint key) {
 
 // Whether the query at position i sees a key, apart from the causal mask and the end of the keys.
 bool rules_allow(uint batch, int i, uint key) {
-    int distance = i - int(key);
-    bool near = (WINDOW_LEFT == NO_LIMIT || distance <= int(WINDOW_LEFT)) && (WINDOW_RIGHT == NO_LIMIT || -distance <= int(WINDOW_RIGHT));
-    if (DILATION > 1u) near = near && uint(abs(distance)) % DILATION == 0u;
-    if (!near && key >= GLOBAL && uint(i) >= GLOBAL) return false;
+    if (!is_in_part(i, key)) return false;
     if (BLOCK > 0u && !block_allows(i, key)) return false;
     if (present(p.segments)) {
         if (!has_place(i)) return false;

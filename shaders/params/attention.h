@@ -2,6 +2,9 @@
 #ifndef VANTAGE_ATTENTION_H
 #define VANTAGE_ATTENTION_H
 #define NO_LIMIT 0xffffffffu  // of a window
+#define PART_ALL 0u
+#define PART_NEAR 1u
+#define PART_FAR 2u
 VANTAGE_PARAMS_BEGIN
 // Tokens-first layout: q (batch, n, heads, D), k (batch, m, kv_heads, D), v (batch, m, kv_heads, Dv), o (batch, n,
 // heads, Dv), lse (batch, n, heads). Heads-first: (batch, heads, n, D) and so on.
@@ -11,8 +14,9 @@ struct AttentionParams {
     uvec2 mask, position_bias;   // (batch or 1, heads or 1, n, m) f32 or 0; see lib/attention_rules.glsl
     uvec2 block_mask, segments;  // (blocks, blocks) i32 or 0; (batch, m) i32 or 0
     uvec2 sinks;                 // (heads) f32 or 0
-    // One pass: results. Split: partial sums (splits, rows, Dv) and (splits, rows, 2) = maximum, denominator. With
-    // statistics lse is (splits, rows, 3), see lib/row_statistics.glsl; also in one pass, with 1 split.
+    // One pass: results. Split, or a part of a union: partial sums (splits, rows, Dv) and (splits, rows, 2) = maximum,
+    // denominator, those of the far part after those of the near one. With statistics lse is (splits, rows, 3), see
+    // lib/row_statistics.glsl; also in one pass, with 1 split.
     uvec2 o, lse;
     uint n, m;  // queries; keys, or rows of the cache
     uint batch, heads, kv_heads;
@@ -56,7 +60,10 @@ VANTAGE_PARAMS_END
     C(18, bool, MASK_BY_BATCH, false)                                                                                  \
     C(19, uint, BIAS, 0) /* by position: 0 slopes (heads), 1 by distance (2 REACH + 1, heads), 2 by key (m, heads), */ \
     /* relative: 3 to queries, 4 to keys, too */                                                                       \
-    C(20, uint, REACH, 0)
+    C(20, uint, REACH, 0)                                                                                              \
+    C(25, uint, STRIDE, 0)       /* not 0: far keys besides the near ones, see lib/attention_rules.glsl */             \
+    C(26, uint, SUMMARY_KEYS, 0) /* of a block of STRIDE keys the last ones, which are far keys then */                \
+    C(27, uint, PART, 0)         /* of a union: PART_NEAR or PART_FAR, whose sums are joined after it */
 
 /// Of every kernel: storage of q and o, of k and v; widths of queries and keys, and of values (cpu_simd: multiples of
 /// 4).
@@ -69,12 +76,13 @@ VANTAGE_PARAMS_END
     C(7, uint, WIDE, 1)  /* elements of a key that are read at a time, 8, 4 or 1: D is a multiple */ \
     C(8, uint, EACH, 1)  /* features of v per lane: ceil(DV / lanes) */                              \
     C(21, bool, STATISTICS, false)                                                                   \
-    C(22, bool, COUNTS, false) /* for tests: lse is the number of keys that were scored for the row */
+    C(22, bool, COUNTS, false) /* for tests: a row's maximum is 0 and its denominator the keys that were scored for it */
 VANTAGE_CONSTANTS(AttentionConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_CONSTANTS)
 
 VANTAGE_CONSTANTS(AttentionHardConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_OPERAND_CONSTANTS)
 
-#define ATTENTION_CPU_SIMD_CONSTANTS(C) ATTENTION_OPERAND_CONSTANTS(C) C(5, uint, KEYS, 8)
+#define ATTENTION_CPU_SIMD_CONSTANTS(C) \
+    ATTENTION_OPERAND_CONSTANTS(C) C(5, uint, KEYS, 8) C(22, bool, COUNTS, false)
 VANTAGE_CONSTANTS(AttentionCpuSimdConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_CPU_SIMD_CONSTANTS)
 
 #define ATTENTION_COOPMAT2_CONSTANTS(C)                       \
@@ -94,7 +102,8 @@ VANTAGE_CONSTANTS(AttentionCoopmatConstants, ATTENTION_RULE_CONSTANTS, ATTENTION
 #define ATTENTION_REDUCE_SPLITS_CONSTANTS(C) \
     C(1, uint, Q_TYPE, 0) /* o */            \
     C(2, uint, SPLIT, 256)                   \
-    C(3, bool, STATISTICS, false)
+    C(3, bool, STATISTICS, false)            \
+    C(4, uint, PARTS, 1) /* 2 of a union */
 VANTAGE_CONSTANTS(AttentionReduceSplitsConstants, VANTAGE_NO_CONSTANTS, ATTENTION_REDUCE_SPLITS_CONSTANTS)
 
 #define ATTENTION_WEIGHTS_CONSTANTS(C)                                                     \
