@@ -12,6 +12,7 @@
 #include "runtime/base/at.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/ops/attention.h"
+#include "runtime/ops/attention_rules.h"
 #include "runtime/ops/linear_attention.h"
 #include "sheet.h"
 
@@ -259,8 +260,10 @@ TEST_CASE("Performer's features are what their definition says, but for what fal
 
 namespace {
 
-// Keys that the kernel scored, over all rows: counted by the kernel itself, tile by tile, as it visits them.
-double keys_scored(std::int64_t n, Attrs attrs, std::int64_t block = 0, bool masked = false) {
+// Keys that the kernel scored, over all rows: counted by the kernel itself, tile by tile, as it visits them. Its
+// log-sum-exps are then logarithms of those numbers.
+double keys_scored(std::int64_t n, Attrs attrs, std::int64_t block = 0, bool masked = false,
+                   const std::string& kernel = {}) {
     Sheet sheet;
     const auto part = [&](const char* name) { return sheet.input(name, {n, 1, width}, normal(n * width, 1)); };
     std::vector<Tensor> operands = {part("q"), part("k"), part("v"), {}, {}, {}, {}, {}, {}, {}};
@@ -277,8 +280,9 @@ double keys_scored(std::int64_t n, Attrs attrs, std::int64_t block = 0, bool mas
     }
     attrs.set("counts", true);
     sheet.graph.output("counts", add_call(sheet.graph, attention_op, operands, attrs, SourceLocation::here())[1]);
-    const Values counts = sheet.run().at("counts");
-    return std::accumulate(counts.begin(), counts.end(), 0.0);
+    const Values counts = sheet.run(kernel).at("counts");
+    return std::accumulate(counts.begin(), counts.end(), 0.0,
+                           [](double sum, float x) { return sum + std::round(std::exp(x)); });
 }
 
 }  // namespace
@@ -299,6 +303,65 @@ TEST_CASE("the keys that the kernel scores grow with n under a window or a block
     CHECK(keys_scored(2 * n, {}) == 4 * n * n);
     CHECK(keys_scored(n, window) < 0.5 * keys_scored(n, {}));
     CHECK(keys_scored(n, {}, 0, true) == n * n);  // what only masks is found out
+}
+
+TEST_CASE("dilation and strides walk the keys that are seen, and no others", "[attention][cost]") {
+    using I = std::int64_t;
+    constexpr I n = 256;
+    const std::string kernel = GENERATE("plain", "cpu_simd");  // where it does not fit, another one is taken
+    const auto growth = [&](const auto& attrs) {
+        return keys_scored(4 * n, attrs(4 * n), 0, false, kernel) / keys_scored(n, attrs(n), 0, false, kernel);
+    };
+    const auto root = [](I rows) { return static_cast<I>(std::sqrt(static_cast<double>(rows))); };
+    // of 4 n keys each query sees twice as many as of n: 8 times the work; tiles are whole
+    CHECK(growth([&](I rows) {
+              return Attrs{{"causal", true}, {"window_left", root(rows)}, {"stride", root(rows)}};
+          }) < 10);
+    CHECK(growth([&](I rows) { return Attrs{{"causal", true}, {"stride", root(rows)}, {"summary_keys", I{1}}}; }) < 10);
+    CHECK(growth([&](I rows) { return Attrs{{"dilation", root(rows)}}; }) < 10);
+    CHECK(std::abs(growth([](I) { return Attrs{{"window_left", I{31}}, {"window_right", I{31}}, {"dilation", I{4}}}; }) -
+                   4) < 0.6);
+    CHECK(keys_scored(n, {{"dilation", I{8}}}, 0, false, kernel) == n * n / 8);
+    CHECK(keys_scored(n, {{"dilation", I{8}}, {"global_tokens", I{8}}}, 0, false, kernel) < n * n / 2);
+}
+
+TEST_CASE("keys of other residue classes are not even read", "[attention]") {
+    // A NaN that is read, if only to be multiplied with a weight of 0, is in the result.
+    constexpr std::int64_t n = 90, step = 6, others = 1;
+    const std::string kernel = GENERATE("", "split", "plain", "cpu_simd");
+    Values k = normal(n * width, 1), v = normal(n * width, 2);
+    for (std::int64_t j = 0; j < n; ++j)
+        for (std::int64_t d = 0; d < width && j % step == others; ++d)
+            at(k, j * width + d) = at(v, j * width + d) = std::nanf("");
+    Sheet sheet;
+    const Tensor q = sheet.input("q", {n, 1, width}, normal(n * width, 3)), keys = sheet.input("k", {n, 1, width}, k),
+                 values = sheet.input("v", {n, 1, width}, v);
+    sheet.graph.output("dilated", attention(q, keys, values, {.causal = true, .dilation = step}).o);
+    sheet.graph.output(
+        "fixed", attention(q, keys, values, {.causal = true, .stride = step, .summary_keys = step - others - 1}).o);
+    const auto got = sheet.run(kernel);
+    for (std::int64_t i = 0; i < n; ++i)
+        CHECK(std::isnan(at(got.at("dilated"), i * width)) == (i % step == others));
+    // the last keys of each block are seen by all, and the key in front of them by its own block
+    for (std::int64_t i = 0; i < n; ++i) CHECK(std::isnan(at(got.at("fixed"), i * width)) == (i % step >= others));
+}
+
+TEST_CASE("the keys that attention's cost counts are those that its rules show", "[attention][cost]") {
+    using I = std::int64_t;
+    for (const Attrs& attrs :
+         {Attrs{{"causal", true}, {"window_left", I{5}}}, Attrs{{"dilation", I{3}}, {"global_tokens", I{4}}},
+          Attrs{{"window_left", I{9}}, {"window_right", I{4}}, {"dilation", I{2}}, {"stride", I{3}}},
+          Attrs{{"causal", true}, {"window_left", I{6}}, {"stride", I{7}}, {"prefix_len", I{5}}},
+          Attrs{{"stride", I{8}}, {"summary_keys", I{3}}, {"global_tokens", I{11}}},
+          Attrs{{"causal", true}, {"stride", I{8}}, {"summary_keys", I{8}}}}) {
+        const AttentionRules rules(attrs);
+        for (I i = -4; i < 40; ++i)
+            for (I m : {0, 1, 23, 40}) {
+                double seen = 0;
+                for (I j = 0; j < m; ++j) seen += rules.sees(i, j) ? 1 : 0;
+                CHECK(rules.keys_seen(i, m) == seen);
+            }
+    }
 }
 
 TEST_CASE("the keys that linear attention looks at grow with n", "[attention][cost]") {
