@@ -95,7 +95,7 @@ struct AttentionOptions {
     /// ("strided"). With summary_keys c > 0 in place of a window ("fixed"): the keys of i's own block of `stride`, and
     /// the last c keys of each block. A key of both counts once.
     std::int64_t stride = 0, summary_keys = 0;
-    std::int64_t prefix_len = 0;     ///< the first keys are seen by all, although causal (Raffel et al. 2020)
+    std::int64_t prefix_len = 0;  ///< the first keys are seen by all, although causal (Raffel et al. 2020)
     Tensor block_mask = {};  ///< i32 [⌈m / block_size⌉, ⌈m / block_size⌉], 0 = hidden (BigBird, Zaheer et al. 2020)
     std::int64_t block_size = 0;
     /// i32 [batch, m], or [m] without a batch: only within a segment (packed sequences); not with a step. A query in

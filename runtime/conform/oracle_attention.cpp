@@ -51,7 +51,8 @@ Calls map_attention(OracleReader& r) {
     Attrs attrs{{"heads_first", true}, {"causal", r.flag("causal", false)}};
     if (const double scale = r.number("scale", 0); scale != 0) attrs.set("scale", scale);
     if (const double cap = r.number("softcap", 0); cap != 0) attrs.set("softcap", cap);
-    for (const char* name : {"window_left", "window_right", "dilation", "prefix_len", "global_tokens", "block_size"})
+    for (const char* name : {"window_left", "window_right", "dilation", "stride", "summary_keys", "prefix_len",
+                             "global_tokens", "block_size"})
         if (const std::int64_t value = r.integer(name, -1); value >= 0) attrs.set(name, value);
     std::vector<HostTensor> inputs{q, k, r.floats("v"), {}};
     for (const char* name : {"kv_len", "mask", "alibi_slopes", "block_mask", "segment_ids", "sinks"})

@@ -48,7 +48,7 @@ bool is_union(const OpCall& call) { return AttentionRules(call.attrs).stride > 0
 
 std::int64_t classes_of(const OpCall& call, Part part) {
     const AttentionRules rules(call.attrs);
-    const std::int64_t step = part == Part::far ? (rules.summary_keys > 0 ? 1 : rules.stride)
+    const std::int64_t step = part == Part::far                       ? (rules.summary_keys > 0 ? 1 : rules.stride)
                               : part == Part::all && rules.stride > 0 ? 1
                                                                       : rules.dilation;
     return std::clamp<std::int64_t>(step, 1, std::max<std::int64_t>(sizes_of(call).n, 1));

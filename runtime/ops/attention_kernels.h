@@ -27,9 +27,7 @@ struct Sizes {
 
 Sizes sizes_of(const OpCall& call);
 /// Whether the call is soft attention whose results are o and lse alone.
-inline bool wants_sums_only(const OpCall& call) {
-    return !call.attrs.flag("hard") && !call.attrs.flag("statistics");
-}
+inline bool wants_sums_only(const OpCall& call) { return !call.attrs.flag("hard") && !call.attrs.flag("statistics"); }
 
 /// The keys that a launch takes: all, or of a union (AttentionOptions::stride) the near ones or the far ones.
 enum class Part : std::uint32_t { all = PART_ALL, near = PART_NEAR, far = PART_FAR };

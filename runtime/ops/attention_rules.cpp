@@ -89,8 +89,9 @@ void AttentionRules::check(const OpCall& call) const {
     const bool has_window = left || right || dilation > 1;
     call.require(summary_keys == 0 || !has_window,
                  "summary_keys come with blocks of `stride`: leave out windows and dilation");
-    call.require(stride == 0 || summary_keys > 0 || has_window,
-                 format("stride is {}, but without a window all keys are seen: give window_left or window_right", stride));
+    call.require(
+        stride == 0 || summary_keys > 0 || has_window,
+        format("stride is {}, but without a window all keys are seen: give window_left or window_right", stride));
     count("prefix_len", prefix, 0);
     count("global_tokens", global, 0);
     count("block_size", block, 0);
@@ -120,7 +121,8 @@ double AttentionRules::keys_seen(std::int64_t i, std::int64_t m) const {
         const std::int64_t block_of = floor_div(i, stride) * stride, from = std::clamp(block_of, first, end),
                            to = std::clamp(block_of + stride, from, end);
         const auto summaries = [&](std::int64_t before) {
-            return before / stride * summary_keys + std::max<std::int64_t>(before % stride - (stride - summary_keys), 0);
+            return before / stride * summary_keys +
+                   std::max<std::int64_t>(before % stride - (stride - summary_keys), 0);
         };
         return static_cast<double>(first + (to - from) + summaries(end) - summaries(first) -
                                    (summaries(to) - summaries(from)));
@@ -129,8 +131,8 @@ double AttentionRules::keys_seen(std::int64_t i, std::int64_t m) const {
                        to = right ? std::clamp(i + *right + 1, from, end) : end;
     double seen = static_cast<double>(first + multiples(dilation, i, from, to));
     if (stride > 0)
-        seen += static_cast<double>(multiples(stride, i, first, end) -
-                                    multiples(std::lcm(stride, dilation), i, from, to));
+        seen +=
+            static_cast<double>(multiples(stride, i, first, end) - multiples(std::lcm(stride, dilation), i, from, to));
     return seen;
 }
 

@@ -76,13 +76,13 @@ VANTAGE_PARAMS_END
     C(7, uint, WIDE, 1)  /* elements of a key that are read at a time, 8, 4 or 1: D is a multiple */ \
     C(8, uint, EACH, 1)  /* features of v per lane: ceil(DV / lanes) */                              \
     C(21, bool, STATISTICS, false)                                                                   \
-    C(22, bool, COUNTS, false) /* for tests: a row's maximum is 0 and its denominator the keys that were scored for it */
+    C(22, bool, COUNTS,                                                                              \
+      false) /* for tests: a row's maximum is 0 and its denominator the keys that were scored for it */
 VANTAGE_CONSTANTS(AttentionConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_CONSTANTS)
 
 VANTAGE_CONSTANTS(AttentionHardConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_OPERAND_CONSTANTS)
 
-#define ATTENTION_CPU_SIMD_CONSTANTS(C) \
-    ATTENTION_OPERAND_CONSTANTS(C) C(5, uint, KEYS, 8) C(22, bool, COUNTS, false)
+#define ATTENTION_CPU_SIMD_CONSTANTS(C) ATTENTION_OPERAND_CONSTANTS(C) C(5, uint, KEYS, 8) C(22, bool, COUNTS, false)
 VANTAGE_CONSTANTS(AttentionCpuSimdConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_CPU_SIMD_CONSTANTS)
 
 #define ATTENTION_COOPMAT2_CONSTANTS(C)                       \

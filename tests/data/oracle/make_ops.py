@@ -254,6 +254,38 @@ s4d_lin("state_space_s4d_lin", 70, 3, 9)
 causal_conv1d("causal_conv1d", 40, 7, 4)
 
 
+def sparse_attention(name, heads, causal, near, far, attrs):
+    """Child, Gray, Radford, Sutskever 2019, section 4.2: a softmax over the union of two sets of keys, each given by a
+    rule for i and j."""
+    o, lse, p = [], [], []
+    for b in range(heads.batch):
+        for h in range(heads.heads):
+            v = [heads.row(heads.v, b, h, j, heads.value_width) for j in range(heads.n)]
+            for i in range(heads.n):
+                mine = heads.row(heads.q, b, h, i, heads.width)
+                keys = sorted({j for j in range(heads.n) if near(i, j)} | {j for j in range(heads.n) if far(i, j)})
+                keys = [j for j in keys if j <= i or not causal]
+                scores = [dot(mine, heads.row(heads.k, b, h, j, heads.width)) / math.sqrt(heads.width) for j in keys]
+                lse.append(math.log(math.fsum(math.exp(s) for s in scores)))
+                weights = dict(zip(keys, (math.exp(s - lse[-1]) for s in scores)))
+                p += [weights.get(j, 0.0) for j in range(heads.n)]
+                o += weighted(weights.values(), [v[j] for j in keys], heads.value_width)
+    shape = [heads.batch, heads.heads, heads.n]
+    case(name, "attention", {"causal": causal, **attrs}, heads.inputs(),
+         {"o": (shape + [heads.value_width], o), "lse": (shape, lse), "p": (shape + [heads.n], p)},
+         "Child et al. 2019: strided and fixed patterns, the union of their two sets")
+
+
+sparse_attention("attn_strided_causal", Heads(1, 2, 53, 16, 12), True, lambda i, j: i - 7 <= j <= i,
+                 lambda i, j: (i - j) % 7 == 0, {"window_left": 7, "stride": 7})
+sparse_attention("attn_strided", Heads(2, 1, 30, 8, 8), False, lambda i, j: abs(i - j) <= 3,
+                 lambda i, j: (i - j) % 5 == 0, {"window_left": 3, "window_right": 3, "stride": 5})
+sparse_attention("attn_fixed_causal", Heads(1, 2, 41, 16, 16), True, lambda i, j: i // 9 == j // 9,
+                 lambda i, j: j % 9 >= 7, {"stride": 9, "summary_keys": 2})
+sparse_attention("attn_dilated_both_ways", Heads(1, 2, 37, 16, 16), False, lambda i, j: (i - j) % 4 == 0,
+                 lambda i, j: False, {"dilation": 4})
+
+
 def save():
     header, data = {}, b""
     for key, (shape, values) in tensors.items():
