@@ -91,9 +91,9 @@ struct AttentionOptions {
     std::int64_t dilation = 1;       ///< (i - j) divisible by it (Yu & Koltun 2016; Beltagy et al. 2020)
     std::int64_t global_tokens = 0;  ///< the first tokens see all and are seen by all, whatever window and dilation say
                                      ///< (Longformer, Beltagy et al. 2020)
-    /// Sparse Transformer (Child et al. 2019): besides the window's keys those with (i - j) divisible by it, however far
-    /// ("strided"). With summary_keys c > 0 in place of a window ("fixed"): the keys of i's own block of `stride`, and
-    /// the last c keys of each block. A key of both counts once.
+    /// Sparse Transformer (Child et al. 2019): besides the window's keys those with (i - j) divisible by it, however
+    /// far ("strided"). With summary_keys c > 0 in place of a window ("fixed"): the keys of i's own block of `stride`,
+    /// and the last c keys of each block. A key of both counts once.
     std::int64_t stride = 0, summary_keys = 0;
     std::int64_t prefix_len = 0;  ///< the first keys are seen by all, although causal (Raffel et al. 2020)
     Tensor block_mask = {};  ///< i32 [⌈m / block_size⌉, ⌈m / block_size⌉], 0 = hidden (BigBird, Zaheer et al. 2020)
@@ -483,8 +483,8 @@ Tensor concat(Tensor a, Tensor b, SourceLocation where = SourceLocation::here())
 /// [.., n, H D] → [.., H, n, D] and back.
 Tensor split_heads(Tensor x, std::int64_t heads, SourceLocation where = SourceLocation::here());
 Tensor merge_heads(Tensor x, SourceLocation where = SourceLocation::here());
-/// GPT-2's packed projection: x [.., n, (Hq + 2 Hk) D] → q [.., n, Hq, D], k [.., n, Hk, D], v [.., n, Hk, D]. Hq may be
-/// 0: the keys and values of cross-attention.
+/// GPT-2's packed projection: x [.., n, (Hq + 2 Hk) D] → q [.., n, Hq, D], k [.., n, Hk, D], v [.., n, Hk, D]. Hq may
+/// be 0: the keys and values of cross-attention.
 /// per_head: the last axis is [head][q | k | v][D] (BLOOM, GPT-NeoX) instead of [q | k | v] of all heads.
 struct QKV {
     Tensor q = {}, k = {}, v = {};

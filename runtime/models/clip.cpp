@@ -64,7 +64,8 @@ void read_own_projection(const JsonFields& fields, ModelConfig& c, const std::st
 
 void read_clip(const JsonFields& fields, ModelConfig& c) {
     if (const std::string of = class_of(fields); !of.empty() && of != "CLIPModel")
-        fields.fail("architectures", "[\"CLIPModel\"]");
+        throw bad_file_error(fields.name() + ": \"architectures\" is " + in_quotes(of) +
+                             ", but supported is CLIPModel");
     const bool sees = c.tower == Tower::image;
     const JsonFields tower = fields.object(sees ? "vision_config" : "text_config");
     (sees ? read_image_tower : read_text_tower)(tower, c);

@@ -32,7 +32,8 @@ inline bool wants_sums_only(const OpCall& call) { return !call.attrs.flag("hard"
 /// The keys that a launch takes: all, or of a union (AttentionOptions::stride) the near ones or the far ones.
 enum class Part : std::uint32_t { all = PART_ALL, near = PART_NEAR, far = PART_FAR };
 bool is_union(const OpCall& call);
-/// Residue classes of queries that walk keys of their own class alone: as many as there are, one if all keys are walked.
+/// Residue classes of queries that walk keys of their own class alone: as many as there are, one if all keys are
+/// walked.
 std::int64_t classes_of(const OpCall& call, Part part);
 /// Rows of the largest class, of all heads that share a key head.
 std::int64_t rows_of_class(const OpCall& call, Part part);

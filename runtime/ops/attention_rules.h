@@ -14,9 +14,9 @@ namespace vantage::internal {
 
 /// Query i sits at a position of the keys' axis (i + m - n, or the step's), and sees key j where all of these hold:
 ///   causal: j ≤ i, or j < prefix;   near: -right ≤ i - j ≤ left and (i - j) divisible by `dilation`, or with summary
-///   keys i / stride = j / stride, or j < global, or i < global; or far, with a stride: (i - j) divisible by it, or with
-///   summary keys j mod stride ≥ stride - summary keys;   block mask: block_mask[i / block, j / block] ≠ 0;   segments:
-///   segment[i] = segment[j].
+///   keys i / stride = j / stride, or j < global, or i < global; or far, with a stride: (i - j) divisible by it, or
+///   with summary keys j mod stride ≥ stride - summary keys;   block mask: block_mask[i / block, j / block] ≠ 0;
+///   segments: segment[i] = segment[j].
 /// Its score is softcap tanh(scale q·k / softcap) + bias_h(i, j) + mask, the bias by position one of
 ///   alibi: slope_h (j - i), or -slope_h |i - j| where not causal;   distance: table[clamp(j - i, -w, w) + w, h];
 ///   key: table[j, h];   relative: products[b, row, h, r] of the queries and a table of relative keys, with r =
