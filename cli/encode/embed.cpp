@@ -63,7 +63,8 @@ Array embed_images(const Model& model, const EmbedCommand& o) {
         }
     }
     options.on_timings(session.take_timings());
-    return {Shape{count, std::ssize(all) / count}, std::move(all)};
+    const Shape shape{count, std::ssize(all) / count};
+    return {shape, std::move(all)};
 }
 
 Array embed_texts(const Model& model, const EmbedCommand& o, std::span<const std::string> texts) {

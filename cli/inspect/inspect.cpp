@@ -142,7 +142,10 @@ void run(const InspectOptions& o) {
     if (!o.save.empty()) report.files.insert(report.files.begin(), o.save);
     if (!o.input.dump.empty())
         for (const std::string& folder : dump(o, model, input, plain, report.check)) report.files.push_back(folder);
-    (o.json ? print_json : print_summary)(report);
+    if (o.json)
+        print_json(report);
+    else
+        print_summary(report);
     note_dispatches(model.device(), session.take_timings());
     if (report.check && report.check->diverged) throw Error(ErrorKind::accuracy, report.check->text());
 }

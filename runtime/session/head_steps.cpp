@@ -20,8 +20,6 @@ namespace vantage::internal {
 
 namespace {
 
-using namespace ops::attention;
-
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double allowed_difference = 1e-4;  // of the largest value
 
@@ -30,7 +28,7 @@ std::optional<int> attention_node(const Graph& graph, const HeadId& head) {
     const std::string keys = model_names::keys(head.layer, head.kind);
     for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
         const Node& node = graph.nodes()[i];
-        if (node.op == &attention_op && graph.value(graph.storage(node.inputs[k_])).name == keys)
+        if (node.op == &attention_op && graph.value(graph.storage(node.inputs[ops::attention::k_])).name == keys)
             return static_cast<int>(i);
     }
     return std::nullopt;
@@ -43,7 +41,7 @@ struct Projection {
 };
 Projection projection_of(const Graph& graph, const Node& attention) {
     Projection found;
-    for (int value = attention.inputs[q_]; value >= 0;) {
+    for (int value = attention.inputs[ops::attention::q_]; value >= 0;) {
         const Value& from = graph.value(value);
         if (from.kind == ValueKind::view) {
             value = from.alias;
@@ -74,10 +72,12 @@ Piece run_piece(Plan& plan, int node, const Projection& projection) {
                 .in = inputs_of(attention),
                 .out = results_of(attention),
                 .x = inputs_of(linear).front()};
-    const HostTensor& step = piece.in[step_];
+    const HostTensor& step = piece.in[ops::attention::step_];
     piece.first = word(step, STEP_POSITION);
     piece.rows = word(step, STEP_VALID);
-    piece.keys = piece.call.has(kv_len_) ? static_cast<std::int64_t>(piece.in[kv_len_][0]) : word(step, STEP_KEYS);
+    piece.keys = piece.call.has(ops::attention::kv_len_)
+                     ? static_cast<std::int64_t>(piece.in[ops::attention::kv_len_][0])
+                     : word(step, STEP_KEYS);
     return piece;
 }
 
@@ -126,18 +126,18 @@ Array softmax_rows(const Array& scores, double sink = -infinity) {
 }
 
 void add_rows(HeadSteps& steps, const std::vector<Piece>& pieces, std::int64_t head, Rows& device) {
-    const Sizes sizes = sizes_of(pieces.front().call);
+    const ops::attention::Sizes sizes = ops::attention::sizes_of(pieces.front().call);
     Rows x, q, k, v;
     for (const Piece& piece : pieces)
         for (std::int64_t i = 0; i < piece.rows; ++i) {
             x.add(piece.x, i, piece.x.type.shape[-1]);
-            q.add(piece.in[q_], i * sizes.heads + head, sizes.d);
-            device.add(piece.out[o_], i * sizes.heads + head, sizes.dv);
+            q.add(piece.in[ops::attention::q_], i * sizes.heads + head, sizes.d);
+            device.add(piece.out[ops::attention::o_], i * sizes.heads + head, sizes.dv);
         }
     const Piece& last = pieces.back();  // its cache holds all keys
     for (std::int64_t j = 0; j < last.keys; ++j) {
-        k.add(last.in[k_], j * sizes.kv_heads + head / sizes.group(), sizes.d);
-        v.add(last.in[v_], j * sizes.kv_heads + head / sizes.group(), sizes.dv);
+        k.add(last.in[ops::attention::k_], j * sizes.kv_heads + head / sizes.group(), sizes.d);
+        v.add(last.in[ops::attention::v_], j * sizes.kv_heads + head / sizes.group(), sizes.dv);
     }
     steps.x = std::move(x).array(), steps.q = std::move(q).array();
     steps.k = std::move(k).array(), steps.v = std::move(v).array();
@@ -151,10 +151,10 @@ Array ruled_scores(const HeadSteps& steps, const std::vector<Piece>& pieces, std
         for (std::int64_t i = 0; i < piece.rows; ++i)
             for (std::int64_t j = 0; j < m; ++j) {
                 const double scaled = dot(steps.q, piece.first + i, steps.k, j) * steps.scale;
-                const auto score = j < piece.keys
-                                       ? ruled_score(piece.call, piece.in, rule_operands, sizes_of(piece.call).rules(),
-                                                     rules, scaled, 0, head, i, piece.first + i, j)
-                                       : std::nullopt;
+                const auto score = j < piece.keys ? ruled_score(piece.call, piece.in, ops::attention::rule_operands,
+                                                                ops::attention::sizes_of(piece.call).rules(), rules,
+                                                                scaled, 0, head, i, piece.first + i, j)
+                                                  : std::nullopt;
                 all.values.push_back(static_cast<float>(score.value_or(-infinity)));
             }
     }
@@ -213,12 +213,14 @@ HeadSteps head_steps(const Model& model, SessionOptions options, const ReplayInp
     const OpCall& call = pieces.front().call;
     Rows device;
     add_rows(steps, pieces, head.head, device);
-    steps.scale = scale_of(call, q_);
-    steps.plain_rules =
-        !call.has(position_bias_) && !call.has(mask_) && !call.has(sinks_) && AttentionRules(call.attrs).softcap == 0;
+    steps.scale = scale_of(call, ops::attention::q_);
+    steps.plain_rules = !call.has(ops::attention::position_bias_) && !call.has(ops::attention::mask_) &&
+                        !call.has(ops::attention::sinks_) && AttentionRules(call.attrs).softcap == 0;
     steps.scores = products(steps.q, steps.k);
     steps.ruled = ruled_scores(steps, pieces, head.head);
-    steps.weights = softmax_rows(steps.ruled, call.has(sinks_) ? pieces.front().in[sinks_][head.head] : -infinity);
+    steps.weights = softmax_rows(steps.ruled, call.has(ops::attention::sinks_)
+                                                  ? pieces.front().in[ops::attention::sinks_][head.head]
+                                                  : -infinity);
     Rows output{.width = steps.v.shape()[1], .values = {}};
     for (std::int64_t i = 0; i < steps.q.shape()[0]; ++i)
         for (std::int64_t d = 0; d < output.width; ++d) {

@@ -96,8 +96,8 @@ TEST_CASE("folders that are not models", "[bad]") {
         expect_bad(folder, {"tokenizer.json", "not JSON"});
     }
     SECTION("another architecture") {
-        folder.change_config("model_type", "mamba");
-        expect_bad(folder, {"config.json", "mamba", "gpt2", "llama"});
+        folder.change_config("model_type", "hyena");
+        expect_bad(folder, {"config.json", "hyena", "gpt2", "llama"});
     }
     SECTION("no weights") {
         folder.remove("model.safetensors");
