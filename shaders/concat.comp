@@ -1,6 +1,6 @@
-// concat: y = [a; b], the rows of a and then those of b.
+// concat: y = [a; b], each block of a and then that of b: along the first axis all is one block.
 //
-// STEP elements per invocation: they are all a's or all b's, since rows of a are whole.
+// STEP elements per invocation: they are all a's or all b's, since blocks are a multiple of STEP long.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 
@@ -15,6 +15,11 @@ layout(push_constant) uniform Push { ConcatParams p; };
 void main() {
     uint i = invocation_index() * STEP;
     if (i >= p.count) return;
-    vec4 value = i < p.a_count ? load_step(p.a, A_TYPE, i) : load_step(p.b, B_TYPE, i - p.a_count);
+    uint block = i / (p.a_block + p.b_block), place = i % (p.a_block + p.b_block);
+    vec4 value = vec4(0.0);
+    if (place < p.a_block)
+        value = load_step(p.a, A_TYPE, block * p.a_block + place);
+    else
+        value = load_step(p.b, B_TYPE, block * p.b_block + place - p.a_block);
     store_step(p.y, B_TYPE, i, value);
 }

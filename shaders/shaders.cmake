@@ -50,6 +50,16 @@ vantage_shader(NAME state_space_scan_complex SOURCE state_space/scan.comp DEFINE
 vantage_shader(NAME state_space_rows SOURCE state_space/rows.comp)
 vantage_shader(NAME state_space_rows_complex SOURCE state_space/rows.comp DEFINES COMPLEX=1)
 vantage_shader(NAME causal_conv1d SOURCE causal_conv1d.comp)
+vantage_shader(NAME alignment_scores SOURCE alignment/scores.comp)
+vantage_shader(NAME alignment_scores_subgroup SOURCE alignment/scores.comp DEFINES USE_SUBGROUP=1 FEATURE subgroup)
+vantage_shader(NAME alignment_contexts SOURCE alignment/contexts.comp)
+vantage_shader(NAME alignment_contexts_subgroup SOURCE alignment/contexts.comp DEFINES USE_SUBGROUP=1 FEATURE subgroup)
+
+# recurrent layers
+vantage_shader(NAME recurrent_scan SOURCE recurrent/scan.comp)
+vantage_shader(NAME recurrent_scan_subgroup SOURCE recurrent/scan.comp DEFINES USE_SUBGROUP=1 FEATURE subgroup)
+vantage_shader(NAME recurrent_row SOURCE recurrent/row.comp)
+vantage_shader(NAME recurrent_row_subgroup SOURCE recurrent/row.comp DEFINES USE_SUBGROUP=1 FEATURE subgroup)
 
 # experts
 vantage_shader(NAME route SOURCE experts/route.comp)
@@ -105,6 +115,7 @@ vantage_shader(NAME rope SOURCE rope.comp)
 vantage_shader(NAME begin_step SOURCE begin_step.comp)
 vantage_shader(NAME write SOURCE write.comp)
 vantage_shader(NAME last_row SOURCE last_row.comp)
+vantage_shader(NAME row_before SOURCE row_before.comp)
 vantage_shader(NAME mark_seen SOURCE mark_seen.comp)
 vantage_shader(NAME argmax SOURCE argmax.comp)
 vantage_shader(NAME argmax_subgroup SOURCE argmax.comp DEFINES USE_SUBGROUP=1 FEATURE subgroup)

@@ -287,6 +287,40 @@ Tensor additive_scores(Tensor q, Tensor k, Tensor w, SourceLocation where = Sour
 ContextResult luong_attention(Tensor q, Tensor k, Tensor v, Tensor weight = {},
                               SourceLocation where = SourceLocation::here());
 
+/// One step of such an attention for the decoder of a recurrent model, with states of a run: s_ij = q_i·k_j, or with w
+/// [A] w·tanh(q_i + k_j); lse_i = ln Σ_j exp s_ij over the sequence's keys; context_i = Σ_j exp(s_ij - lse_i) v_j.
+/// Projections are made before; nothing is scaled; widths have no limit. q [n, A], k [m, A], v [m, E] → context [n, E],
+/// scores [n, m] (-inf beyond kv_len), lse [n], all f32; 0 and -inf for a query without keys.
+struct AlignmentOptions {
+    Tensor step = {};    ///< u32 [Step::size], or [S, Step::size]: q, k and v are then S parts of one size
+    Tensor kv_len = {};  ///< i32 [S]: keys from here on are not seen
+};
+struct AlignmentResult {
+    Tensor context = {}, scores = {}, lse = {};
+};
+AlignmentResult alignment(Tensor q, Tensor k, Tensor v, Tensor w = {}, AlignmentOptions options = {},
+                          SourceLocation where = SourceLocation::here());
+
+// ---- recurrent layers -----------------------------------------------------------------------------------------------
+
+/// Row by row as torch.nn.RNN (tanh), LSTM and GRU: h_t = cell(x_t, h_{t-1}). x [(batch,) n, gates H] are the rows'
+/// products with the input weights and their bias, linear_transposed(rows, w_ih, b_ih); w [gates H, H] and b [gates H]
+/// are w_hh and b_hh; gates: 1, 4 (i, f, g, o), 3 (r, z, n). h0 and c0 [batch, H] f32 are the states before the first
+/// row, zeros where absent. → h [(batch,) n, H] f32, and of an LSTM c like it. `reverse`: from the last row to the
+/// first. With a step of S sequences x is [S n, gates H]; rows that are not valid give 0 and do not count.
+enum class RecurrentCell : std::uint8_t { rnn, lstm, gru };
+const char* name_of(RecurrentCell cell);
+struct RecurrentOptions {
+    RecurrentCell cell = RecurrentCell::lstm;
+    bool reverse = false;
+    Tensor h0 = {}, c0 = {}, step = {};
+};
+struct RecurrentResult {
+    Tensor h = {}, c = {};
+};
+RecurrentResult recurrent(Tensor x, Tensor w, Tensor b, RecurrentOptions options = {},
+                          SourceLocation where = SourceLocation::here());
+
 // ---- normalisation --------------------------------------------------------------------------------------------------
 
 /// y = (x - mean) / sqrt(var + eps) gamma + beta over the last axis (Ba, Kiros & Hinton 2016); var is that of the row,
@@ -477,8 +511,10 @@ Tensor patches(Tensor x, std::int64_t height, std::int64_t width, SourceLocation
 /// Their embedding, a convolution whose stride is its size: patches(x, h, w) Wᵀ + b with weight [D, C, h, w], bias [D]
 /// → [B, H/h W/w, D].
 Tensor patch_embed(Tensor x, Tensor weight, Tensor bias = {}, SourceLocation where = SourceLocation::here());
-/// The rows of a and then those of b: a [n, ..], b [m, ..] → [n + m, ..], in b's storage type.
+/// The rows of a and then those of b: a [n, ..], b [m, ..] → [n + m, ..], in b's storage type; or the same along
+/// another axis (-1: the last).
 Tensor concat(Tensor a, Tensor b, SourceLocation where = SourceLocation::here());
+Tensor concat(Tensor a, Tensor b, int axis, SourceLocation where = SourceLocation::here());
 
 /// [.., n, H D] → [.., H, n, D] and back.
 Tensor split_heads(Tensor x, std::int64_t heads, SourceLocation where = SourceLocation::here());
@@ -523,6 +559,9 @@ Tensor begin_step(Tensor step, std::int64_t rows, SourceLocation where = SourceL
 /// converts to the state's storage type. Without a step all rows go to the first ones. Returns the state as it is
 /// afterwards.
 Tensor write(Tensor state, Tensor rows, Tensor step = {}, SourceLocation where = SourceLocation::here());
+/// Row position - 1 of the state [ctx, cols], or of each sequence of [S ctx, cols] → f32 [1, cols] or [S, cols]: where a
+/// recurrent layer goes on. At position 0 the rows of `initial`, f32 like the result, or zeros.
+Tensor row_before(Tensor state, Tensor initial, Tensor step, SourceLocation where = SourceLocation::here());
 /// Row valid - 1 of x [n, cols] → [1, cols], or of each sequence [S, cols]: what the next token is computed from.
 Tensor last_row(Tensor x, Tensor step, SourceLocation where = SourceLocation::here());
 /// Sets the bits of the run's tokens in `seen` [ceil(vocab / 32)] u32; the repetition penalty reads them.

@@ -8,6 +8,7 @@
 #include "runtime/base/format.h"
 #include "runtime/bench/model_shapes.h"
 #include "runtime/ops/head_statistics.h"
+#include "shaders/params/step.h"
 
 namespace vantage::internal {
 
@@ -109,10 +110,27 @@ public:
         const TensorType scored{Shape{128, 256}, f32};
         quick("additive_scores", "128 by 128 of 256", {scored, scored, {{Shape{256}, f32}}});
         add_experts();
+        add_recurrent();
         add_taps();
     }
 
 private:
+    // Layers of 512 units, and a decoder that aligns itself with 64 source tokens.
+    void add_recurrent() {
+        const TensorType state{Shape{1, 512}, f32}, step{Shape{STEP_WORDS}, u32};
+        for (const std::int64_t n : {1, 128})
+            for (const bool small : {true, false}) {
+                const std::int64_t units = small ? 128 : 512;
+                add("recurrent", format("LSTM of {}, n={}", units, n),
+                    {{{Shape{n, 4 * units}, f32}}, {{Shape{4 * units, units}, f32}}, {{Shape{4 * units}, f32}}},
+                    {{"cell", std::string("lstm")}}, n == 1);
+            }
+        quick("alignment", "1 by 64 of 512, additive",
+              {state, {{Shape{64, 512}, f32}}, {{Shape{64, 512}, f32}}, {{Shape{512}, f32}}});
+        quick("row_before", "a row of 512", {{{Shape{1024, 512}, f32}}, {}, step});
+        quick("concat", "features of 512 rows", {{{Shape{512, 512}, f32}}, {{Shape{512, 1024}, f32}}}, {{"axis", 1}});
+    }
+
     // A mixture-of-experts layer like Mixtral's at an eighth of its width, and its routing.
     void add_experts() {
         const std::int64_t experts = 8, chosen = 2, width = 512, inner = 1792;

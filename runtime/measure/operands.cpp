@@ -65,6 +65,9 @@ Rows known_rows(const OpCall& call) {
     if (op == &route_op) return {.run = each(route::logits_)};
     if (op == &sample_op) return {each(sample::logits_), last(sample::tokens_)};
     if (op == &mark_seen_op) return {.held = last(mark_seen::tokens_)};
+    if (op == &alignment_op) return {.run = each(alignment::q_)};
+    if (op == &recurrent_op) return {.run = call.out(0).shape.rows() / sequences};
+    if (op == &row_before_op) return {.held = each(row_before::state_)};
     if (op == &last_row_op) return {.run = each(last_row::x_)};
     return {.run = call.attrs.integer("rows", 1)};  // begin_step
 }
@@ -130,6 +133,8 @@ HostTensor integer_operand(const OpCall& call, int i, std::int64_t keys, std::mt
         return random_integers(count, call.in(rope::table_).shape[0], random);
     if (is_one_of({call.op, i}, {{&attention_op, attention::kv_len_}}))
         return all_equal(type, static_cast<double>(call.in(attention::k_).shape[-3]));
+    if (is_one_of({call.op, i}, {{&alignment_op, alignment::kv_len_}}))
+        return all_equal(type, static_cast<double>(call.in(alignment::k_).shape[0] / sequences_of(call, call.op->step)));
     if (is_one_of({call.op, i}, {{&attention_op, attention::block_mask_},
                                  {&attention_weights_op, attention_weights::block_mask_},
                                  {&head_statistics_op, head_statistics::block_mask_}}))

@@ -1,7 +1,9 @@
-// Two tensors one after the other along their first axis: a vision transformer's class token before its patches.
-//   y = [a; b], a [n, ..], b [m, ..] -> y [n + m, ..]
+// Two tensors one after the other along an axis: a vision transformer's class token before its patches, or the features
+// of two vectors.
+//   y = [a; b], a [.., n, ..], b [.., m, ..] -> y [.., n + m, ..]
 #include "runtime/ops/concat.h"
 
+#include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/concat.h"
 #include "vantage/ops.h"
@@ -11,27 +13,49 @@ namespace vantage {
 namespace internal::ops::concat {
 namespace {
 
+int axis_of(const OpCall& call) {
+    const int rank = call.in(b_).shape.rank();
+    const std::int64_t axis = call.attrs.integer("axis", 0), counted = axis < 0 ? axis + rank : axis;
+    call.require(counted >= 0 && counted < rank, operand_is(call, b_) + format(", but the axis is {}", axis));
+    return static_cast<int>(counted);
+}
+// Elements from one place of the axes before to the next.
+std::int64_t block_of(const Shape& shape, int axis) {
+    std::int64_t size = 1;
+    for (int i = axis; i < shape.rank(); ++i) size *= shape[i];
+    return size;
+}
+
 std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
     Shape y = call.in(b_).shape, rest = call.in(a_).shape;
     call.require(y.rank() >= 1 && y.rank() == rest.rank(), operand_is(call, a_) + ", but " + operand_is(call, b_));
-    const std::int64_t rows = rest[0] + y[0];
-    rest[0] = y[0];
-    call.require(rest == y, operand_is(call, a_) + ", but " + operand_is(call, b_) + ": only the first may differ");
-    y[0] = rows;
+    const int axis = axis_of(call);
+    const std::int64_t both = rest[axis] + y[axis];
+    rest[axis] = y[axis];
+    call.require(rest == y, operand_is(call, a_) + ", but " + operand_is(call, b_) +
+                                (axis == 0 ? ": only the first may differ" : format(": only axis {} may differ", axis)));
+    y[axis] = both;
     return {{y, call.in(b_).dtype}};
 }
 
-void reference(const OpCall&, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    out[0].data = in[a_].data;
-    out[0].data.insert(out[0].data.end(), in[b_].data.begin(), in[b_].data.end());
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const int axis = axis_of(call);
+    const std::int64_t a = block_of(call.in(a_).shape, axis), b = block_of(call.in(b_).shape, axis);
+    for (std::int64_t i = 0; i < call.out(0).shape.elements(); ++i)
+        if (const std::int64_t block = i / (a + b), place = i % (a + b); place < a)
+            out[0][i] = in[a_][block * a + place];
+        else
+            out[0][i] = in[b_][block * b + place - a];
 }
 
 Cost cost(const OpCall& call) { return streaming_cost(call, 0); }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Shape& y = call.out(0).shape;
-    const std::uint32_t step = step_of(row_size(y));
+    const int axis = axis_of(call);
+    const std::int64_t a = block_of(call.in(a_).shape, axis), b = block_of(call.in(b_).shape, axis);
+    const std::uint32_t step = std::min(step_of(a), step_of(b));
     Launch l{.shader = "concat",
              .spec = params::ConcatConstants{.lanes = workgroup_size(caps),
                                              .A_TYPE = storage_of(call, a_),
@@ -39,7 +63,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                              .STEP = step},
              .operands = {in(a_), in(b_), out(0)},
              .groups = element_grid(y.elements(), step, caps)};
-    return l.with(params::ConcatParams{.count = u32(y.elements()), .a_count = u32(call.in(a_).shape.elements())});
+    return l.with(params::ConcatParams{.count = u32(y.elements()), .a_block = u32(a), .b_block = u32(b)});
 }
 
 std::vector<Case> cases() {
@@ -48,16 +72,23 @@ std::vector<Case> cases() {
         {.name = "rows of 3x11", .inputs = {weights({2, 3, 11}), floats({5, 3, 11})}},
         {.name = "nothing first", .inputs = {weights({0, 8}), floats({3, 8})}},
         {.name = "nothing behind", .inputs = {weights({3, 8}), floats({0, 8})}},
+        {.name = "12 and 20 features", .attrs = {{"axis", -1}}, .inputs = {weights({5, 12}), floats({5, 20})}},
+        {.name = "the middle of three axes, odd", .attrs = {{"axis", 1}}, .inputs = {weights({4, 2, 3}), floats({4, 5, 3})}},
     };
 }
 
 }  // namespace
 
-const OpDef concat_op = define_op("concat", "y = [a; b] along the first axis, in b's storage type", operand_names,
+const OpDef concat_op = define_op("concat", "y = [a; b] along an axis, in b's storage type", operand_names,
                                   infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
 
 }  // namespace internal::ops::concat
 
-Tensor concat(Tensor a, Tensor b, SourceLocation where) { return add_call(a.graph(), concat_op, {a, b}, {}, where)[0]; }
+Tensor concat(Tensor a, Tensor b, SourceLocation where) { return concat(a, b, 0, where); }
+Tensor concat(Tensor a, Tensor b, int axis, SourceLocation where) {
+    Attrs attrs;
+    if (axis != 0) attrs.set("axis", axis);
+    return add_call(a.graph(), concat_op, {a, b}, attrs, where)[0];
+}
 
 }  // namespace vantage

@@ -1,0 +1,29 @@
+#include "params/types.h"
+#ifndef VANTAGE_RECURRENT_H
+#define VANTAGE_RECURRENT_H
+// Cells: h' = tanh(x + W h + b); the LSTM's gates are i, f, g, o, the GRU's r, z, n.
+#define CELL_RNN 0
+#define CELL_LSTM 1
+#define CELL_GRU 2
+VANTAGE_PARAMS_BEGIN
+struct RecurrentParams {
+    uvec2 x, w, b;       // (sequences * rows, gates * units), (gates * units, units), (gates * units) or 0
+    uvec2 h0, c0, step;  // (sequences, units) f32 or 0, the same, steps or 0
+    uvec2 h, c;          // (sequences * rows, units) f32; c of LSTMs
+    uint rows, sequences, units;
+    uint reverse;  // from the last valid row to the first
+    uint turn;     // of row.comp: how many rows of each sequence are done
+};
+VANTAGE_PARAMS_END
+
+#define RECURRENT_CONSTANTS(C)                    \
+    C(1, uint, X_TYPE, 0)                         \
+    C(2, uint, W_TYPE, 0)                         \
+    C(3, uint, B_TYPE, 0)                         \
+    C(4, uint, CELL, 0)                           \
+    C(5, uint, STEP, 1) /* 4 where units % 4 == 0 */
+VANTAGE_CONSTANTS(RecurrentConstants, VANTAGE_NO_CONSTANTS, RECURRENT_CONSTANTS)
+
+#define RECURRENT_SCAN_CONSTANTS(C) C(6, uint, UNITS, 64)
+VANTAGE_CONSTANTS(RecurrentScanConstants, RECURRENT_CONSTANTS, RECURRENT_SCAN_CONSTANTS)
+#endif
