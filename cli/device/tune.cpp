@@ -70,7 +70,8 @@ std::vector<std::int64_t> plan_rows(const ModelConfig& config, bool is_encoder, 
     if (config.sees() && is_encoder) return {config.image.places()};
     std::vector<std::int64_t> rows;
     for (const std::int64_t size : chunk_sizes)
-        if (size <= config.context && !(is_encoder && size == 1)) rows.insert(rows.begin(), size);
+        if (size <= config.context && !(is_encoder ? size == 1 : config.row_by_row && size > 1))
+            rows.insert(rows.begin(), size);
     if (!is_encoder) std::rotate(rows.begin(), rows.end() - 1, rows.end());
     if (quick && rows.size() > 2) rows.resize(2);
     return rows;

@@ -169,7 +169,7 @@ std::string what_of(const Graph& graph, const Node& node, const std::string& lay
             residual = " + residual";
         else if (value.kind == ValueKind::weight &&
                  !is_one_of({node.op, i}, {{&layer_norm_op, layer_norm::beta_}, {&batch_norm_op, batch_norm::beta_}}))
-            text += " " + name.substr(0, name.rfind(".weight"));
+            text += " " + (name.ends_with(".weight") ? name.substr(0, name.rfind(".weight")) : name);
         else if (is_one_of({node.op, i}, {{&write_op, write::state_}, {&rope_write_op, rope_write::state_}}))
             text += " " + name.substr(0, name.rfind('.'));
     }

@@ -41,7 +41,8 @@ Json run_json(const Explanation& e, const RunCost& run) {
                 {"n", run.values.at('n')},
                 {"weight_bytes_read", run.weight_bytes},
                 {"matrix_elements_read", e.cost.simplified(run.matrices).text()},
-                {"cache_bytes_read", run.cache_bytes}};
+                {"cache_bytes_read", run.cache_bytes},
+                {"sequential_steps", run.steps}};
     if (e.source) all["m"] = run.values.at('m');
     return all;
 }
@@ -50,8 +51,8 @@ Json cache_json(const Explanation& e) {
     const auto context = [&](std::int64_t tokens) {
         return Json{{"tokens", tokens}, {"bytes", e.cost.cache_bytes(tokens)}};
     };
-    const bool recurrent = config_of(e.model).recurrent;  // states, not a row for each token
-    return {{"bytes_per_token", recurrent ? 0 : e.cost.cache_bytes(1)},
+    const bool kept = config_of(e.model).state_space;  // states, not a row for each token
+    return {{"bytes_per_token", kept ? 0 : e.cost.cache_bytes(1)},
             {"formula", e.cost.cache_per_token().text()},
             {"cross_formula", e.cost.cache_per_token(AttentionKind::cross).text()},
             {"encoder_formula", e.cost.cache_per_token(AttentionKind::encoder).text()},

@@ -98,13 +98,19 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
         "  formulas count matrix products and attention, {} of the FLOP; not rotary embeddings, gates, caches, "
         "sampling",
         percent_text(run.flops().value(run.values), all.flops));
-    print_line("  read: {} of weights, each once: {} in matrices", memory_text(run.weight_bytes),
+    if (run.steps > 0)
+        print_line("  {} sequential step{}: a row of a recurrent layer waits for the row before it", run.steps,
+                   run.steps == 1 ? "" : "s");
+    print_line("  read: {} of weights, each once{}: {} in matrices", memory_text(run.weight_bytes),
+               run.steps > 0 ? " a run, those of recurrent layers once for each row" : "",
                sum_text(e.cost.simplified(run.matrices), run.values));
-    if (config_of(e.model).recurrent)
+    if (config_of(e.model).state_space)
         return print_line("        {} between operations and of states",
                           memory_text(all.bytes_read - run.weight_bytes));
-    print_line("        {} of keys and values: {} bytes{}; {} between operations", memory_text(run.cache_bytes),
-               cache.text(), config_of(e.model).windows.empty() ? "" : " (a window reads less)",
+    const std::string kept = run.steps > 0 ? " and states, of these one row for each run"
+                                           : ": " + cache.text() + " bytes" +
+                                                 (config_of(e.model).windows.empty() ? "" : " (a window reads less)");
+    print_line("        {} of keys and values{}; {} between operations", memory_text(run.cache_bytes), kept,
                memory_text(all.bytes_read - run.weight_bytes - run.cache_bytes));
 }
 
@@ -124,21 +130,21 @@ void print_kept_states(const Explanation& e) {
 
 void print_cache(const Explanation& e) {
     const ModelConfig& c = config_of(e.model);
-    if (c.recurrent) return print_kept_states(e);
+    if (c.state_space) return print_kept_states(e);
     const auto bytes = [&](std::int64_t tokens, DType type) {
-        const double each = static_cast<double>(e.cost.cache_bytes(1)) /
-                            info(e.precision == Precision::f32 ? DType::f32 : DType::f16).bytes;
-        return memory_text(each * info(type).bytes * static_cast<double>(tokens));
+        return memory_text(static_cast<double>(e.cost.cache_bytes(tokens, type)));
     };
     TextTable table("rrr");
     table.row({"tokens", "f16, b = 2", "f32, b = 4"});
     for (const std::int64_t tokens : shown_contexts(c.context))
         table.row({std::to_string(tokens), bytes(tokens, DType::f16), bytes(tokens, DType::f32)});
-    const std::string own = "Keys and values: " + e.cost.cache_per_token().text() + " bytes per token";
+    const std::string own = std::string(c.recurrent ? "States of recurrent layers: " : "Keys and values: ") +
+                            e.cost.cache_per_token().text() + " bytes per token";
     print(is_encoder_decoder(e) ? own + " of the decoder, " + e.cost.cache_per_token(AttentionKind::cross).text() +
                                       " + " + e.cost.cache_per_token(AttentionKind::encoder).text() +
                                       " per source token (for cross-attention + for the encoder); with equal lengths:"
-                                : own + ", " + bytes(1, DType::f16) + " in f16",
+          : c.recurrent ? own + ", always f32"
+                        : own + ", " + bytes(1, DType::f16) + " in f16",
           table);
     if (!c.windows.empty()) print_line("  a window reduces FLOP, not memory: all keys are kept");
     if (c.kv_heads < c.heads)
@@ -256,7 +262,8 @@ void print_runs(const Explanation& e) {
                format("The encoder: {} of m = {} tokens, once", config_of(e.model).sees() ? "an image" : "a text",
                       e.source_tokens),
                *e.source, e.source_tokens, cache(AttentionKind::encoder) * m);
-    print_work(e, format("The decoder: n = {} tokens, in one run", e.tokens), e.prompt, e.tokens, keys);
+    const std::string runs = config_of(e.model).row_by_row ? format("in {} runs", e.tokens) : "in one run";
+    print_work(e, format("The decoder: n = {} tokens, {}", e.tokens, runs), e.prompt, e.tokens, keys);
     print_work(e,
                format("The decoder: one token, with n = {} keys of the decoder and m = {} of the encoder", e.tokens + 1,
                       e.tokens),

@@ -40,8 +40,10 @@ double loss_of(const Session& session, std::size_t answer) {
 }  // namespace
 
 std::vector<AttentionKind> attention_kinds(const Model& model) {
-    if (config_of(model).kind != ModelKind::encoder_decoder) return {AttentionKind::self};
-    return {AttentionKind::encoder, AttentionKind::self, AttentionKind::cross};
+    std::vector<AttentionKind> kinds;
+    for (const AttentionKind kind : {AttentionKind::encoder, AttentionKind::self, AttentionKind::cross})
+        if (model.info().layers_of(kind) > 0) kinds.push_back(kind);
+    return kinds;
 }
 
 void require_loss(const Model& model, const char* option) {

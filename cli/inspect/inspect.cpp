@@ -131,7 +131,8 @@ void run(const InspectOptions& o) {
         begin(session, input);
         session.run();
     });
-    const HeadSurvey survey = timed("read heads", [&] { return HeadSurvey(session, input.ids.size()); });
+    const HeadSurvey survey =
+        timed("read heads", [&] { return HeadSurvey(session, input.ids.size(), main_attention(model)); });
 
     InspectReport report{.survey = survey, .precision = name_of(plain.precision), .stable = plain.is_stable()};
     report.greedy = timed("continue", [&] { return continued(o, model, input, plain); });

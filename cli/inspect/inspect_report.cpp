@@ -94,7 +94,7 @@ void print_heads(const HeadSurvey& survey, const Page& page) {
     if (survey.layers() == 0) return;  // no attention
     print_line("");
     print_line("{}{}", page.bold("heads"),
-               page.dim(format("  means over tokens {} to {}", survey.of(0, 0).first_query, survey.tokens() - 1)));
+               page.dim(format("  means over tokens {} to {}", survey.of(0, 0).first_query, survey.queries() - 1)));
     const std::vector<ShareColumn> shares = share_columns(Page::columns());
     std::string heading = "  head       entropy    ";
     for (const ShareColumn& column : shares)
@@ -104,7 +104,7 @@ void print_heads(const HeadSurvey& survey, const Page& page) {
     for (int layer = 0; layer < survey.layers(); ++layer)
         for (int head = 0; head < survey.heads(); ++head) {
             const HeadStatistics& h = survey.of(layer, head);
-            const std::string name = align_left(format("  {}.{}", layer, head), 9) +
+            const std::string name = align_left("  " + name_of(HeadId{layer, head, survey.kind()}), 9) +
                                      format("{:5.2f} ({:3.0f} %)  ", h.entropy, 100 * h.relative_entropy);
             const std::string cells =
                 join(shares, "", [&](const ShareColumn& column) { return share_cell(page, column.share(h)); });
@@ -133,7 +133,8 @@ void print_reads(const InspectReport& report, const Page& page) {
     for (std::size_t row = 0; row < report.reads.size(); ++row) {
         const SourceRead& read = report.reads[row];
         const std::string source = token_label(at(sources, read.key));
-        print_line("  {} {} {}", align_left(shortened(report.survey.quoted(static_cast<int>(row)), max_word), max_word),
+        print_line("  {} {} {}",
+                   align_left(shortened(report.survey.quoted_query(static_cast<int>(row)), max_word), max_word),
                    share_cell(page, read.weight), shortened(source, max_word));
     }
 }
@@ -179,7 +180,7 @@ Json tokens_json(const Model& model, std::span<const std::int32_t> ids) {
 /// "7 tokens" or "16 patches".
 std::string length_text(const HeadSurvey& survey) {
     const bool image = config_of(survey.session().model()).is_vision();
-    const int count = survey.tokens() - (image ? 1 : 0);
+    const int count = survey.queries() - (image ? 1 : 0);
     return format("{} {}{}", count, image ? "patch" : "token", count == 1 ? "" : image ? "es" : "s");
 }
 

@@ -45,7 +45,8 @@ HeatmapPicture head_picture(const HeadSurvey& survey, int layer, int head, std::
     picture.values = weights;
     picture.row_labels = survey.query_texts();
     picture.col_labels = survey.texts();
-    picture.title = format("layer {} · head {}", layer, head);
+    picture.title =
+        format("{}layer {} · head {}", survey.kind() == AttentionKind::cross ? "cross attention · " : "", layer, head);
     const std::string pattern = pattern_of(numbers).text() + format(" · entropy {:.2f} nats ({:.0f}\u00a0%)",
                                                                     numbers.entropy, 100 * numbers.relative_entropy);
     picture.caption =
@@ -58,11 +59,12 @@ std::string write_head_grid(const HeadSurvey& survey, const std::string& folder)
     HeadGridPicture picture;
     picture.layers = survey.layers();
     picture.heads = survey.heads();
-    picture.rows = picture.cols = survey.tokens();
+    picture.rows = survey.queries(), picture.cols = survey.tokens();
     picture.weights = [&](int layer, int head) { return survey.weights(layer, head); };
     for (const HeadStatistics& head : survey.numbers()) picture.notes.push_back(pattern_of(head).short_label());
-    picture.title =
-        survey.session().model().info().name + format(": {} layers × {} heads", picture.layers, picture.heads);
+    picture.title = survey.session().model().info().name + format(": {} layer{} × {} head{}", picture.layers,
+                                                                  picture.layers == 1 ? "" : "s", picture.heads,
+                                                                  picture.heads == 1 ? "" : "s");
     picture.caption = prompt_quoted(survey);
     if (const auto salient = survey.salient()) {
         picture.salient_layer = salient->layer;

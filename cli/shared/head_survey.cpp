@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "cli/shared/progress.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/format.h"
 #include "runtime/base/json.h"
 #include "runtime/inspect/embedding_similarity.h"
@@ -87,6 +88,12 @@ void HeadSurvey::measure_similarity() {
             numbers.similarity = embedding_similarity(weights(layer, head), similar, input_, numbers.first_query);
         }
     }
+}
+
+AttentionKind main_attention(const Model& model) {
+    const bool only_cross =
+        model.info().layers_of(AttentionKind::self) == 0 && model.info().layers_of(AttentionKind::cross) > 0;
+    return only_cross ? AttentionKind::cross : AttentionKind::self;
 }
 
 std::vector<float> HeadSurvey::weights(int layer, int head) const {

@@ -63,6 +63,8 @@ private:
     std::vector<SalientHead> salient_;
 };
 
+/// The model's own attention; of recurrent ones that of the decoder to the encoder's text.
+AttentionKind main_attention(const Model& model);
 /// {"query", "key", "weight"}, or null if there is none.
 nlohmann::json json_of(const Read& read);
 /// The text of one token; "#17" if the model has no tokenizer.

@@ -35,7 +35,9 @@ std::vector<SourceRead> source_reads(Session& session) {
     const ModelInfo& info = session.model().info();
     const std::int64_t rows = std::ssize(session.tokens()), keys = std::ssize(session.source_tokens());
     std::vector<double> mean(static_cast<std::size_t>(rows * keys));
-    for_each_head("head statistics", info.layers, info.heads, [&](std::int64_t layer, std::int64_t head) {
+    const std::int64_t layers = info.layers_of(AttentionKind::cross), heads = info.heads_of(AttentionKind::cross);
+    if (layers == 0) return {};
+    for_each_head("head statistics", layers, heads, [&](std::int64_t layer, std::int64_t head) {
         const Array p = session.attention({layer, head, AttentionKind::cross}, {0, rows}, {0, keys});
         std::ranges::transform(mean, p, mean.begin(), [](double sum, float x) { return sum + static_cast<double>(x); });
     });
@@ -43,7 +45,7 @@ std::vector<SourceRead> source_reads(Session& session) {
     for (std::int64_t row = 0; row < rows; ++row) {
         const auto begin = mean.begin() + row * keys;
         const auto best = std::max_element(begin, begin + keys);
-        reads.push_back({static_cast<int>(best - begin), *best / static_cast<double>(info.layers * info.heads)});
+        reads.push_back({static_cast<int>(best - begin), *best / static_cast<double>(layers * heads)});
     }
     return reads;
 }

@@ -111,6 +111,18 @@ Calls map_causal_conv1d(OracleReader& r) {
         "y", {"new_state"});
 }
 
+// ---- recurrent layers -----------------------------------------------------------------------------------------------
+
+Calls map_recurrent(OracleReader& r) {
+    Attrs attrs{{"cell", r.text("cell", "")}};
+    if (r.flag("reverse", false)) attrs.set("reverse", true);
+    const auto state = [&](const char* name) { return r.has(name) ? r.exact(name) : HostTensor(); };
+    return one(
+        r,
+        call_of("recurrent", {r.floats("x"), r.floats("w"), r.optional_floats("b"), state("h0"), state("c0")}, attrs),
+        "h", {"c"});
+}
+
 // ---- experts --------------------------------------------------------------------------------------------------------
 
 /// The steps of a mixture of experts: router, choice, experts, weighted sum, each from the file's results of the
@@ -225,6 +237,7 @@ OracleMap oracle_map(const std::string& op) {
         {"patch_embed", map_patch_embed},
         {"state_space", map_state_space},
         {"causal_conv1d", map_causal_conv1d},
+        {"recurrent", map_recurrent},
         {"moe", map_moe},
         {"switch_route", map_switch_route},
         {"swiglu", map_gated},

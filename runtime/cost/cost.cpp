@@ -5,6 +5,7 @@
 
 #include "runtime/cost/symbols.h"
 #include "runtime/ops/attention.h"
+#include "runtime/ops/checks.h"
 
 namespace vantage::internal {
 
@@ -127,8 +128,12 @@ Formula CostModel::cache_per_token(AttentionKind kind) const {
     for (const Value& value : model.values()) {
         if (value.kind != ValueKind::state || !value.name.starts_with("cache.")) continue;
         const bool cross = value.name.find(".cross.") != std::string::npos;
-        if (cross == (kind == AttentionKind::cross))
-            sum.in_layers += size_formula(values, value.type.shape[1] * value.type.shape[2], "dKH") * Formula::of("b");
+        if (cross != (kind == AttentionKind::cross)) continue;
+        const Formula size = size_formula(values, row_size(value.type.shape), "dKH");
+        if (config_.recurrent)  // a state of one layer, in f32, or what the one alignment reads
+            sum.outside += size * (cross ? Formula::of("b") : Formula(4));
+        else
+            sum.in_layers += size * Formula::of("b");
     }
     return closed_form(config_, encoder, ModelRole::attention, sum);
 }
@@ -155,7 +160,7 @@ Formula CostModel::attention_weights() const {
 }
 
 std::uint64_t CostModel::kept_state_bytes(std::int64_t context) const {
-    if (!config_.recurrent) return 0;
+    if (!config_.state_space) return 0;
     std::uint64_t sum = 0;
     const Graph model = graph(1, context);
     for (const Value& value : model.values())
@@ -163,12 +168,14 @@ std::uint64_t CostModel::kept_state_bytes(std::int64_t context) const {
     return sum;
 }
 
-std::uint64_t CostModel::cache_bytes(std::int64_t context) const {
-    if (config_.recurrent) return kept_state_bytes(context);
+std::uint64_t CostModel::cache_bytes(std::int64_t context, std::optional<DType> cache) const {
+    if (config_.state_space) return kept_state_bytes(context);
+    SymbolValues values = values_;
+    if (cache) values['b'] = info(*cache).bytes;
     std::uint64_t sum = 0;
     for (const AttentionKind kind : {AttentionKind::self, AttentionKind::cross, AttentionKind::encoder}) {
         const bool image = config_.sees() && kind != AttentionKind::self;  // the source has as many places as it has
-        sum += static_cast<std::uint64_t>(cache_per_token(kind).value(values_)) *
+        sum += static_cast<std::uint64_t>(cache_per_token(kind).value(values)) *
                static_cast<std::uint64_t>(image ? config_.image.places() : context);
     }
     return sum;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,10 +40,15 @@ struct RunCost {
     std::vector<OpCost> ops;      ///< in the order of first occurrence
     double weight_bytes = 0;      ///< bytes read of weights
     Formula matrices;             ///< elements of the matrices that are read
-    double cache_bytes = 0;       ///< bytes read of keys and values
-    SymbolValues values;          ///< values of the symbols in the formulas
+    double cache_bytes = 0;       ///< bytes read of keys and values, and of recurrent states
+    /// Steps over tokens that wait for one another: the rows of the recurrent layers, one after the other; 0 without
+    /// any, where all tokens of a run are computed at once.
+    std::int64_t steps = 0;
+    SymbolValues values;  ///< values of the symbols in the formulas
     Cost total() const;
     Formula flops() const;  ///< sum over all roles
+    /// As many runs of one row each, n of them.
+    void repeat(std::int64_t times);
 };
 
 class CostModel {
@@ -62,13 +68,13 @@ public:
     RunCost token(std::int64_t keys, std::int64_t source = 0) const;
     /// The encoder of an encoder–decoder on m tokens, including the keys and values for the decoder's cross-attention.
     RunCost source(std::int64_t tokens) const;
-    /// Bytes of keys and values per token. For an encoder–decoder: self: per decoder token; encoder and cross: per
-    /// encoder token, for the encoder itself and for cross-attention.
+    /// Bytes of keys and values per token, and of the states of recurrent layers. For an encoder–decoder: self: per
+    /// decoder token; encoder and cross: per encoder token, for the encoder itself and for cross-attention.
     Formula cache_per_token(AttentionKind kind = AttentionKind::self) const;
-    /// Bytes of the states that a recurrent model keeps of a text of `context` tokens; 0 of others.
+    /// Bytes of the states that a state-space model keeps of a text of `context` tokens; 0 of others.
     std::uint64_t kept_state_bytes(std::int64_t context) const;
-    /// Bytes of all kinds, for texts of `context` tokens.
-    std::uint64_t cache_bytes(std::int64_t context) const;
+    /// Bytes of all kinds, for texts of `context` tokens, with keys and values of this type or the model's.
+    std::uint64_t cache_bytes(std::int64_t context, std::optional<DType> cache = {}) const;
     /// Attention weights of one run of n tokens, over all layers and heads: L·H·n² for a decoder. For an
     /// encoder–decoder also those of the m encoder tokens, and of the n for the m. Masked weights are counted.
     Formula attention_weights() const;

@@ -7,6 +7,7 @@
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/ops/registry.h"
+#include "runtime/ops/step.h"
 
 namespace vantage::internal {
 
@@ -20,6 +21,22 @@ Formula RunCost::flops() const {
     Formula sum;
     for (const RoleCost& one : roles) sum += one.flops;
     return sum;
+}
+
+void RunCost::repeat(std::int64_t times) {
+    const auto n = static_cast<double>(times);
+    const auto repeated = [&](Cost& cost) { cost.flops *= n, cost.bytes_read *= n, cost.bytes_written *= n; };
+    for (RoleCost& one : roles) {
+        repeated(one.cost);
+        one.flops = one.flops * Formula::of("n");
+    }
+    for (OpCost& one : ops) {
+        repeated(one.cost);
+        one.calls *= static_cast<int>(times);
+    }
+    matrices = matrices * Formula::of("n");
+    weight_bytes *= n, cache_bytes *= n;
+    steps *= times;
 }
 
 namespace {
@@ -40,6 +57,10 @@ public:
             formula = expert_product(node);
         else if (node.op == &attention_op)
             formula = attention(index);
+        else if (node.op == &alignment_op)
+            formula = alignment(node, counted);
+        else if (node.op == &recurrent_op)
+            formula = recurrent(node);
         else
             return {};
         return formula.value(values_) == counted ? formula : Formula(std::llround(counted));
@@ -114,11 +135,31 @@ private:
         return 2 * size_formula(values_, heads * d, "dHK") * twice_seen;
     }
 
+    // Of each row and unit 2 d products for each gate, and 12 operations for its activation.
+    Formula recurrent(const Node& node) const {
+        const Shape& w = shape(node.inputs[ops::recurrent::w_]);
+        const Formula units = size_formula(values_, w[1], "d"), gates = size_formula(values_, w[0], "f");
+        return run_rows(shape(node.outputs[0]).rows()) * gates * (2 * units + 12);
+    }
+    // As much for each pair of a query and one of m source tokens.
+    Formula alignment(const Node& node, double counted) const {
+        const Shape& scores = shape(node.outputs[ops::alignment::s_]);
+        const auto pairs = static_cast<double>(std::max<std::int64_t>(scores.elements(), 1));
+        return run_rows(scores[0]) * Formula::of("m") * std::llround(counted / pairs);
+    }
+
     const Graph& graph_;
     const ModelRoles& roles_;
     std::int64_t rows_;
     SymbolValues& values_;
 };
+
+// Rows that only recurrent layers do one after the other, with all that is before them.
+std::int64_t row_steps(const OpCall& call) {
+    return call.op == &recurrent_op
+               ? std::max<std::int64_t>(call.out(0).shape[-2] / sequences_of(call, call.op->step), 1)
+               : 0;
+}
 
 // Bytes of weights that a node reads: of tables only the rows that are used, of experts only the chosen ones.
 double weight_bytes_of(const Graph& graph, const Node& node) {
@@ -131,17 +172,23 @@ double weight_bytes_of(const Graph& graph, const Node& node) {
         const Shape& shape = value.type.shape;
         const bool chosen = node.op == &expert_linear_op && i == ops::expert_linear::w_;
         const std::int64_t choices = graph.value(node.outputs[0]).type.shape[0];
+        const bool again = node.op == &recurrent_op && i == ops::recurrent::w_;  // for each row
         bytes += static_cast<double>(value.type.bytes()) *
-                 (chosen ? static_cast<double>(std::min(shape[0], choices)) / static_cast<double>(shape[0]) : 1);
+                 (again    ? static_cast<double>(row_steps(call_of(graph, node)))
+                  : chosen ? static_cast<double>(std::min(shape[0], choices)) / static_cast<double>(shape[0])
+                           : 1);
     }
     return bytes;
 }
 
+// Of a recurrent layer the states that it keeps count as read where a run begins with them.
 double cache_bytes_of(const Graph& graph, const Node& node) {
-    if (node.op != &attention_op) return 0;
+    if (node.op == &row_before_op) return static_cast<double>(graph.value(node.outputs[0]).type.bytes());
+    if (node.op != &attention_op && node.op != &alignment_op) return 0;
     const auto bytes = [&](std::size_t operand) {
         return static_cast<double>(graph.value(node.inputs[operand]).type.bytes());
     };
+    if (node.op == &alignment_op) return bytes(ops::alignment::k_) + bytes(ops::alignment::v_);
     return bytes(ops::attention::k_) + bytes(ops::attention::v_);
 }
 
@@ -156,6 +203,7 @@ RunCost CostModel::run(bool encoder, std::int64_t rows, std::int64_t keys, std::
     RunFormulas formulas(model, roles, rows, values);
     RunCost run{.roles = {}, .ops = {}, .values = values_};
     std::map<ModelRole, Cost> costs;
+    std::map<int, std::int64_t> steps;  // by storage: of what it depends on
     std::map<ModelRole, ByLayer> flops, matrices;
     for (const int index : live_nodes(model)) {
         const auto i = static_cast<std::size_t>(index);
@@ -172,6 +220,12 @@ RunCost CostModel::run(bool encoder, std::int64_t rows, std::int64_t keys, std::
         if (op == run.ops.end()) op = run.ops.insert(op, {.op = node.op->name, .cost = {}});
         ++op->calls;
         op->cost += cost;
+        std::int64_t before = 0;
+        for (const int input : node.inputs)
+            if (input >= 0) before = std::max(before, steps[model.storage(input)]);
+        before += row_steps(call_of(model, node));
+        for (const int output : node.outputs) steps[model.storage(output)] = before;
+        run.steps = std::max(run.steps, before);
         run.weight_bytes += weight_bytes_of(model, node);
         run.cache_bytes += cache_bytes_of(model, node);
     }
@@ -184,7 +238,12 @@ RunCost CostModel::run(bool encoder, std::int64_t rows, std::int64_t keys, std::
     return run;
 }
 
-RunCost CostModel::prompt(std::int64_t tokens, std::int64_t source) const { return run(false, tokens, tokens, source); }
+RunCost CostModel::prompt(std::int64_t tokens, std::int64_t source) const {
+    if (!config_.row_by_row) return run(false, tokens, tokens, source);
+    RunCost all = run(false, 1, tokens, source);
+    all.repeat(tokens);
+    return all;
+}
 RunCost CostModel::token(std::int64_t keys, std::int64_t source) const { return run(false, 1, keys, source); }
 RunCost CostModel::source(std::int64_t tokens) const { return run(true, tokens, tokens, 0); }
 

@@ -80,7 +80,7 @@ std::string_view symbols_of(ModelRole role) {
         case ModelRole::cross_out:
         case ModelRole::attention_out: return "dH";
         case ModelRole::router: return "dE";
-        case ModelRole::recurrence: return "dfNR";
+        case ModelRole::state_space: return "dfNR";
         case ModelRole::norms: return "dD";
         default: return "df";
     }

@@ -36,7 +36,9 @@ std::span<const Architecture* const> all_architectures() {
                                         &bart,
                                         &t5,
                                         &transformer,
-                                        &vision_encoder_decoder};
+                                        &vision_encoder_decoder,
+                                        &recurrent_lm,
+                                        &seq2seq};
     return list;
 }
 

@@ -32,6 +32,12 @@ std::string architecture_of(const JsonFields& fields) {
 
 }  // namespace
 
+std::int64_t ModelConfig::attending_layers(AttentionKind attention) const {
+    if (attention == AttentionKind::cross) return recurrent ? cross_layers : encoder.layers > 0 ? layers : 0;
+    if (attention == AttentionKind::self) return recurrent || state_space ? 0 : layers;
+    return recurrent ? 0 : encoder.layers;
+}
+
 AttentionOptions ModelConfig::attention(std::int64_t layer) const {
     AttentionOptions options{.causal = kind != ModelKind::encoder || causal_encoder};
     if (attention_scale > 0) options.scale = attention_scale;

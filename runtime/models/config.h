@@ -51,10 +51,14 @@ struct ModelConfig {
     /// The encoder of an encoder–decoder, whose decoder is what the sizes above say.
     struct Encoder {
         std::int64_t layers = 0, heads = 0, inner = 0;
-        std::int64_t width = 0;  ///< 0 = the decoder's
+        std::int64_t width = 0;  ///< of its hidden states; 0 = the decoder's
         bool operator==(const Encoder&) const = default;
     } encoder;
-    std::int64_t start_token = 0;          ///< of an encoder–decoder: the decoder begins with it
+    /// Layers are recurrent: they do not attend. Of an encoder–decoder `cross_layers` (0 or 1) align with the encoder.
+    bool recurrent = false;
+    std::int64_t cross_layers = 0;
+    bool row_by_row = false;       ///< a run of the decoder has one row of each sequence: it needs the row before
+    std::int64_t start_token = 0;  ///< of an encoder–decoder: the decoder begins with it
     std::int64_t forced_first_token = -1;  ///< and every text that it writes with this one; -1 = any
     std::vector<std::string> absent = {};  ///< optional weights that the checkpoint does not have
     ImageInput image;                      ///< of models that see: an encoder, or an encoder–decoder's encoder
@@ -65,7 +69,7 @@ struct ModelConfig {
     bool head_norms = false;      ///< queries and keys are normalised by head
     bool causal_encoder = false;  ///< an encoder's tokens see none behind them
     bool parallel = false;        ///< attention and MLP read the same residual stream
-    bool recurrent = false;       ///< layers keep states (kept_states) in place of keys and values: no heads
+    bool state_space = false;     ///< layers keep states (kept_states) in place of keys and values: no heads
 
     std::int64_t rotary_width = 0;  ///< features of a head that are turned, from the first on
     bool rope_interleaved = false;  ///< pairs (2i, 2i + 1) instead of (i, i + rotary_width / 2)
@@ -96,7 +100,9 @@ struct ModelConfig {
     bool sees() const { return image.channels > 0; }
     /// Takes images in place of tokens.
     bool is_vision() const { return sees() && kind == ModelKind::encoder; }
-    /// Columns of an encoder–decoder's encoder's states.
+    /// Layers that attend this way.
+    std::int64_t attending_layers(AttentionKind attention) const;
+    /// Features of an encoder–decoder's encoder's hidden states.
     std::int64_t encoder_width() const { return encoder.width > 0 ? encoder.width : width; }
     /// How a layer attends: causal or not, scale, soft-cap, window. Tensors (slopes, sinks) are the builder's.
     AttentionOptions attention(std::int64_t layer) const;

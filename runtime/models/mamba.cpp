@@ -28,7 +28,7 @@ void read_mamba(const JsonFields& fields, ModelConfig& c) {
     c.inner = fields.optional_integer("expand", 1, 64).value_or(2) * c.width;
     if (const auto inner = fields.optional_integer("intermediate_size", 1, max_width); inner && *inner != c.inner)
         fields.fail("intermediate_size", "\"expand\" times \"hidden_size\"");
-    c.recurrent = true;
+    c.state_space = true;
     c.context = longest_mamba_text;
     c.default_context = mamba_training_context;
     c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-5);

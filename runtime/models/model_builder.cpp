@@ -223,20 +223,41 @@ void ModelBuilder::write_cross_kv(std::int64_t layer, Tensor k, Tensor v) {
     cached(model_names::values(layer, AttentionKind::cross), v);
 }
 
-Tensor ModelBuilder::cross_attend(std::int64_t layer, Tensor q) {
-    const auto offered = [&](const std::string& name) {
-        const std::int64_t rows = options.source_context > 0 ? options.source_context : options.context;
-        return graph.state(name, {options.sequences * rows, config.kv_heads, config.head_width}, options.cache);
-    };
+Tensor ModelBuilder::offered(const std::string& name, std::int64_t heads, std::int64_t width) {
+    const std::int64_t rows = options.source_context > 0 ? options.source_context : options.context;
+    return graph.state(name, {options.sequences * rows, heads, width}, options.cache);
+}
+
+Tensor ModelBuilder::source_length() {
     if (!source_length_)
         source_length_ = graph.state(model_names::source_length, {options.sequences}, DType::i32, true);
+    return source_length_;
+}
+
+Tensor ModelBuilder::cross_attend(std::int64_t layer, Tensor q) {
+    const auto of_encoder = [&](const std::string& name) { return offered(name, config.kv_heads, config.head_width); };
     const AttentionResult result =
-        attend_rows(q, offered(model_names::keys(layer, AttentionKind::cross)),
-                    offered(model_names::values(layer, AttentionKind::cross)),
-                    {.scale = config.attention(layer).scale, .step = step, .kv_len = source_length_});
+        attend_rows(q, of_encoder(model_names::keys(layer, AttentionKind::cross)),
+                    of_encoder(model_names::values(layer, AttentionKind::cross)),
+                    {.scale = config.attention(layer).scale, .step = step, .kv_len = source_length()});
     if (records(layer)) record_attention(layer, AttentionKind::cross, q, result.lse);
     return changed(layer, AttentionKind::cross,
                    graph.reshape(result.o, {q.shape()[0], config.heads * config.head_width}));
+}
+
+Tensor ModelBuilder::align(Tensor q, std::int64_t features, Tensor w) {
+    const auto of_encoder = [&](const std::string& name, std::int64_t width) {
+        const Tensor state = offered(name, 1, width);
+        return graph.reshape(state, {state.shape()[0], width});
+    };
+    const AlignmentResult result = alignment(q, of_encoder(model_names::keys(0, AttentionKind::cross), q.shape()[1]),
+                                             of_encoder(model_names::values(0, AttentionKind::cross), features), w,
+                                             {.step = step, .kv_len = source_length()});
+    const std::int64_t rows = q.shape()[0];  // the tap makes weights from scores, whatever they are
+    if (!records(0)) return changed(0, AttentionKind::cross, result.context);
+    record_attention(0, AttentionKind::cross, graph.reshape(result.scores, {rows, 1, result.scores.shape()[1]}),
+                     graph.reshape(result.lse, {rows, 1}));
+    return changed(0, AttentionKind::cross, result.context);
 }
 
 bool ModelBuilder::has(const std::string& weight) const { return std::ranges::count(config.absent, weight) == 0; }

@@ -125,6 +125,11 @@ public:
     /// The queries of an encoder–decoder's decoder, q [n, H, D], attend to what its encoder offered for `layer` → [n, H
     /// D].
     Tensor cross_attend(std::int64_t layer, Tensor q);
+    /// The queries of a recurrent decoder, q [n, A], align with what its encoder offered: keys of A features and values
+    /// of `features` → contexts [n, features]. Scores are products, or with w [A] additive.
+    Tensor align(Tensor q, std::int64_t features, Tensor w = {});
+    /// i32 [sequences]: tokens that the encoder has read.
+    Tensor source_length();
     /// In the encoder's graph: keys and values [n, Hk, D] of its last hidden state, for the decoder's `layer`.
     void write_cross_kv(std::int64_t layer, Tensor k, Tensor v);
     /// The table of a recurrent layer's kept states, `row` the shape of one.
@@ -179,6 +184,8 @@ private:
     Tensor record_attention(std::int64_t layer, AttentionKind kind, Tensor q, Tensor lse);
     /// The heads' outputs [n, H Dv]: those of heads that a state says times 0, and with the row of another one added.
     Tensor changed(std::int64_t layer, AttentionKind kind, Tensor heads);
+    /// A state [sequences * rows, heads, width] that the encoder offers the decoder.
+    Tensor offered(const std::string& name, std::int64_t heads, std::int64_t width);
     Tensor source_length_;
     std::map<std::string, Tensor> integers_;
 };

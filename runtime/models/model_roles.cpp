@@ -6,6 +6,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/models/model_builder.h"
+#include "runtime/ops/alignment.h"
 #include "runtime/ops/attention.h"
 #include "runtime/ops/batch_norm.h"
 #include "runtime/ops/concat.h"
@@ -14,8 +15,10 @@
 #include "runtime/ops/expert_linear.h"
 #include "runtime/ops/layer_norm.h"
 #include "runtime/ops/matmul.h"
+#include "runtime/ops/recurrent.h"
 #include "runtime/ops/rms_norm.h"
 #include "runtime/ops/route.h"
+#include "runtime/ops/row_before.h"
 #include "runtime/ops/split_qkv.h"
 #include "runtime/ops/write.h"
 
@@ -51,8 +54,9 @@ const char* name_of(ModelRole role) {
         case ModelRole::cross_attention: return "cross-attention scores";
         case ModelRole::cross_out: return "cross-attention o";
         case ModelRole::unused: return "attention, global (unused)";
+        case ModelRole::recurrent: return "recurrent layers";
         case ModelRole::mlp: return "mlp";
-        case ModelRole::recurrence: return "state space";
+        case ModelRole::state_space: return "state space";
         case ModelRole::router: return "router";
         case ModelRole::experts: return "experts";
         case ModelRole::norms: return "norms";
@@ -68,6 +72,10 @@ ModelRoles::ModelRoles(const Graph& graph, const ModelConfig& config) : graph_(g
         if (node.op == &route_op) trace(node.inputs[ops::route::logits_], {ModelRole::router, config.experts, 1});
         if (node.op == &attention_op) trace_attention(node);
         if (node.op == &split_qkv_write_op) trace_cross_kv(node);
+        if (node.op == &alignment_op) {
+            const int q = node.inputs[ops::alignment::q_];
+            trace(q, {ModelRole::cross_query, 1, graph.value(q).type.shape[-1]});
+        }
         if (node.op != &write_op) continue;  // cross keys and values: the encoder writes them to these states
         const std::string& state = graph.value(graph.storage(node.inputs[ops::write::state_])).name;
         const int written = node.inputs[ops::write::rows_];
@@ -103,6 +111,12 @@ bool ModelRoles::is_cross(const Node& attention) const {
     return graph_.value(without_views(graph_, attention.inputs[ops::attention::k_])).node < 0;
 }
 
+bool ModelRoles::feeds_recurrent(const Node& node) const {
+    return std::ranges::any_of(graph_.nodes(), [&](const Node& other) {
+        return other.op == &recurrent_op && without_views(graph_, other.inputs[ops::recurrent::x_]) == node.outputs[0];
+    });
+}
+
 bool ModelRoles::is_read(const Node& node) const {
     const int result = node.outputs[0];
     const auto reads = [&](int id) { return id >= 0 && without_views(graph_, id) == result; };
@@ -136,7 +150,8 @@ void ModelRoles::trace(int value, const Columns& made) {
         if (std::ranges::count(known, made) == 0) known.push_back(made);
         return;
     }
-    if (node.op == &add_op || node.op == &embedding_op) return;  // the residual stream is not a projection
+    // the residual stream is not a projection, and neither are states
+    if (is_one_of({node.op, 0}, {{&add_op, 0}, {&embedding_op, 0}, {&recurrent_op, 0}, {&row_before_op, 0}})) return;
     for (const int input : node.inputs)
         if (input >= 0) trace(input, made);
 }
@@ -147,7 +162,7 @@ const Node* ModelRoles::attention_behind(int value) const {
     const Value& from = graph_.value(without_views(graph_, value));
     if (from.kind != ValueKind::node) return nullptr;
     const Node& node = at(graph_.nodes(), from.node);
-    if (node.op == &attention_op) return &node;
+    if (node.op == &attention_op || node.op == &alignment_op) return &node;
     if (is_norm(node) || node.op == &matmul_op || node.op == &expert_linear_op) return nullptr;
     for (const int input : node.inputs)
         if (const Node* found = attention_behind(input)) return found;
@@ -157,7 +172,9 @@ const Node* ModelRoles::attention_behind(int value) const {
 ModelRole ModelRoles::role_of(std::size_t index) const {
     const Node& node = graph_.nodes()[index];
     if (is_norm(node)) return ModelRole::norms;
-    if (config_.recurrent && in_layer(index)) return ModelRole::recurrence;
+    if (config_.state_space && in_layer(index)) return ModelRole::state_space;
+    if (node.op == &recurrent_op) return ModelRole::recurrent;
+    if (node.op == &alignment_op) return ModelRole::cross_attention;
     if (node.op == &attention_op) return is_cross(node) ? ModelRole::cross_attention : ModelRole::attention;
     if (node.op == &expert_linear_op) return ModelRole::experts;
     if (node.op == &embedding_op) {
@@ -174,12 +191,14 @@ ModelRole ModelRoles::role_of(std::size_t index) const {
                    ? ModelRole::projections
                    : first;
     }
+    if (feeds_recurrent(node)) return ModelRole::recurrent;
     if (in_head(index)) {
         const bool words = graph_.value(node.outputs[0]).type.shape[-1] == config_.vocab;
         return words || config_.kind != ModelKind::encoder ? ModelRole::output : ModelRole::heads;
     }
     if (const Node* attention = attention_behind(node.inputs[ops::matmul::a_]))
-        return is_cross(*attention) ? ModelRole::cross_out : ModelRole::attention_out;
+        return attention->op == &alignment_op || is_cross(*attention) ? ModelRole::cross_out : ModelRole::attention_out;
+    if (config_.recurrent) return ModelRole::recurrent;  // first states, made from the encoder's last
     if (!in_layer(index)) return ModelRole::embedding;
     return is_read(node) ? ModelRole::mlp : ModelRole::unused;
 }

@@ -30,8 +30,9 @@ enum class ModelRole : std::uint8_t {
     cross_out,
     /// Not used by a run, such as Longformer's projections for global tokens when there are none.
     unused,
+    recurrent,  ///< recurrent layers, with the products of their inputs
     mlp,
-    recurrence,  ///< state-space layers: all but their norms
+    state_space,  ///< state-space layers: all but their norms
     router,
     experts,
     norms,
@@ -70,10 +71,12 @@ private:
     void trace(int value, const Columns& made);
     void trace_attention(const Node& node);
     void trace_cross_kv(const Node& node);
-    /// True if the keys come from an encoder: this graph reads them, but does not write them.
+    /// True if the keys come from an encoder: this graph reads them, but does not write them. So does every alignment.
     bool is_cross(const Node& attention) const;
     /// The attention that produced this value, or null.
     const Node* attention_behind(int value) const;
+    /// True if a recurrent layer takes its rows from this node.
+    bool feeds_recurrent(const Node& node) const;
     bool is_read(const Node& node) const;
     bool is_weight(int value) const;
     bool in_head(std::size_t node) const;

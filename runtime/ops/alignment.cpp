@@ -1,10 +1,12 @@
 // The attention of a recurrent decoder to its source, which is of any width and has any score.
-//   dot: s_ij = q_i·k_j (Luong, Pham, Manning 2015)      additive: s_ij = w·tanh(q_i + k_j) (Bahdanau, Cho, Bengio 2014)
+//   dot: s_ij = q_i·k_j (Luong, Pham, Manning 2015)
+//   additive: s_ij = w·tanh(q_i + k_j) (Bahdanau, Cho, Bengio 2014)
 //   lse_i = ln Σ_j exp s_ij,  c_i = Σ_j exp(s_ij - lse_i) v_j
 // over the keys that the sequence of the query has: kv_len of them. Projections of queries and keys are made before.
 // Scores are a result: the tap makes weights from them, whatever the score.
 #include "runtime/ops/alignment.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -52,7 +54,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     for (std::int64_t row = 0; row < s.lanes * s.rows; ++row) {
         const std::int64_t sequence = call.has(step_) ? sequence_of(in[step_], row / s.rows) : 0;
         const auto length = call.has(kv_len_) ? static_cast<std::int64_t>(in[kv_len_][sequence]) : s.keys;
-        const std::int64_t visible = std::min(length, s.keys), first = sequence * s.keys;
+        const std::int64_t visible = std::clamp<std::int64_t>(length, 0, s.keys), first = sequence * s.keys;
         double largest = minus_infinity, sum = 0;
         for (std::int64_t j = 0; j < s.keys; ++j) {
             double score = j < visible ? 0 : minus_infinity;
@@ -67,8 +69,8 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
         out[lse_][row] = visible > 0 ? largest + std::log(sum) : minus_infinity;
         for (std::int64_t e = 0; e < s.features; ++e)
             for (std::int64_t j = 0; j < visible; ++j)
-                out[c_][row * s.features + e] += std::exp(out[s_][row * s.keys + j] - out[lse_][row]) *
-                                                 in[v_][(first + j) * s.features + e];
+                out[c_][row * s.features + e] +=
+                    std::exp(out[s_][row * s.keys + j] - out[lse_][row]) * in[v_][(first + j) * s.features + e];
     }
 }
 
@@ -98,7 +100,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                                                        .ADDITIVE = call.has(w_)};
     Launch first{.shader = scores, .spec = spec, .groups = flat_grid(s.lanes * s.rows * s.keys, caps)};
     first.operands = {in(q_), in(k_), in(v_), in(w_), in(step_), in(kv_len_), out(c_), out(s_), out(lse_)};
-    Launch second{.shader = contexts, .spec = spec, .operands = first.operands, .groups = flat_grid(s.lanes * s.rows, caps)};
+    Launch second{
+        .shader = contexts, .spec = spec, .operands = first.operands, .groups = flat_grid(s.lanes * s.rows, caps)};
     second.operands[7] = update(s_);
     LaunchPlan plan;
     plan.launches = {first.with(all), second.with(all)};
@@ -112,8 +115,12 @@ std::vector<Case> cases() {
         const Case::Input w{.type = only_if(additive, TensorType{Shape{width}}), .weight = true},
             kv_len = lengths.empty() ? Case::Input{} : list_of(DType::i32, lengths);
         list.push_back({.name = name,
-                        .inputs = {{.type = TensorType{Shape{n, width}}, .high = 0.5}, floats({keys, width}),
-                                   floats({keys, features}), w, step, kv_len}});
+                        .inputs = {{.type = TensorType{Shape{n, width}}, .high = 0.5},
+                                   floats({keys, width}),
+                                   floats({keys, features}),
+                                   w,
+                                   step,
+                                   kv_len}});
     };
     const Case::Input steps = steps_of_case({step_of_case(4, 2), step_of_case(0, 0), step_of_case(9, 4)});
     add("dot, 3 by 17 of 12", 3, 17, 12, 20, false);

@@ -253,7 +253,8 @@ double scale_of(const OpCall& call, int q) {
 void check_recorded(const OpCall& call, const TensorType& q, const TensorType& k, int lse) {
     call.require(q.shape.rank() == 3 && k.shape.rank() == 3,
                  "q " + q.text() + " and k " + k.text() + " must be [n, heads, D]");
-    call.require(q.shape[2] == k.shape[2] && k.shape[1] > 0 && q.shape[1] % k.shape[1] == 0,
+    const std::int64_t width = call.attrs.text("feature", "") == "scores" ? k.shape[0] : k.shape[2];
+    call.require(q.shape[2] == width && k.shape[1] > 0 && q.shape[1] % k.shape[1] == 0,
                  "k is " + k.text() + ", but q is " + q.text());
     require_type(call, lse, {Shape{q.shape[0], q.shape[1]}, DType::f32});
 }

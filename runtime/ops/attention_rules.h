@@ -61,7 +61,8 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
                          const AttentionRules& rules);
 /// The factor of scores, 1 / sqrt(D) unless the call has one; `q` is the operand of queries.
 double scale_of(const OpCall& call, int q);
-/// Checks what attention recorded: q [n, heads, D], k [m, kv_heads, D] and the operand lse [n, heads].
+/// Checks what attention recorded: q [n, heads, D], or [n, heads, m] with feature "scores", k [m, kv_heads, D] and the
+/// operand lse [n, heads].
 void check_recorded(const OpCall& call, const TensorType& q, const TensorType& k, int lse);
 /// Whether the call has any rule that takes a kernel more than the causal mask and its prefix.
 bool has_rules(const OpCall& call, const RuleOperands& at, const AttentionRules& rules);

@@ -1,6 +1,7 @@
 // The tap: attention weights of one head for a window of rows and keys, from the q, k and lse of the flash kernel.
 //   p_ij = exp(s_ij - lse_i), 0 where masked; s_ij = scale q_i·k_j and the rules (attention_rules.h)
-// Of linear attention with features φ (linear_attention.cpp): p_ij = φ(q_i)·φ(k_j) exp(-lse_i).
+// Of linear attention with features φ (linear_attention.cpp): p_ij = φ(q_i)·φ(k_j) exp(-lse_i). With feature "scores" q
+// [n, heads, m] are the scores s_ij themselves (alignment.cpp).
 // Each weight costs one dot product and is exact. Only the requested window is stored.
 #include "runtime/ops/attention_weights.h"
 
@@ -28,11 +29,13 @@ RuleSizes sizes_of(const OpCall& call) {
 }
 
 /// How queries and keys become weights, as the kernel numbers it.
-enum class Feature : std::uint8_t { softmax, elu_plus_1, none };
+enum class Feature : std::uint8_t { softmax, elu_plus_1, none, scores };
 Feature feature_of(const OpCall& call) {
     const std::string name = call.attrs.text("feature", "softmax");
     if (name == "softmax") return Feature::softmax;
-    call.require(name == "elu+1" || name == "none", "feature is " + name + ", but must be softmax, elu+1 or none");
+    if (name == "scores") return Feature::scores;
+    call.require(name == "elu+1" || name == "none",
+                 "feature is " + name + ", but must be softmax, elu+1, none or scores");
     return name == "elu+1" ? Feature::elu_plus_1 : Feature::none;
 }
 double featured(Feature feature, double x) { return feature != Feature::elu_plus_1 ? x : x > 0 ? x + 1 : std::exp(x); }
@@ -68,16 +71,15 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
         for (std::int64_t c = 0; c < keys; ++c) {
             const std::int64_t row = a.integer("first_row") + r, key = a.integer("first_key") + c;
             const double lse = in[lse_][row * q[1] + head];
-            double dot = 0;
-            for (std::int64_t d = 0; d < width; ++d)
+            double dot = feature == Feature::scores ? in[q_][(row * q[1] + head) * width + key] : 0;
+            for (std::int64_t d = 0; feature != Feature::scores && d < width; ++d)
                 dot += featured(feature, in[q_][(row * q[1] + head) * width + d]) *
                        featured(feature, in[k_][(key * k[1] + kv_head) * width + d]);
             const auto score = ruled_score(call, in, rule_operands, sizes_of(call), rules, scale * dot, 0, head, row,
                                            a.integer("position") + row, key);
             const bool seen = score && lse != -std::numeric_limits<double>::infinity();  // NaN stays
-            out[0][r * keys + c] = !seen                         ? 0
-                                   : feature == Feature::softmax ? std::exp(*score - lse)
-                                                                 : *score * std::exp(-lse);
+            const bool linear = feature == Feature::elu_plus_1 || feature == Feature::none;
+            out[0][r * keys + c] = !seen ? 0 : linear ? *score * std::exp(-lse) : std::exp(*score - lse);
         }
 }
 
@@ -124,18 +126,20 @@ std::vector<Case> cases() {
                                floats({20, kv_heads, width}),
                                {.type = TensorType{Shape{12, heads}}, .low = 4, .high = 0.5, .fixed_type = true}}};
     };
-    return {one("causal window", 4, 2, 24,
-                {{"head", 3},
-                 {"first_row", 2},
-                 {"rows", 9},
-                 {"first_key", 1},
-                 {"keys", 17},
-                 {"causal", true},
-                 {"position", 5}}),
-            one("all keys", 1, 1, 8, {{"head", 0}, {"rows", 12}, {"keys", 20}}),
-            one("linear attention, causal", 2, 1, 8,
-                {{"head", 1}, {"rows", 12}, {"keys", 20}, {"causal", true}, {"feature", "elu+1"}}),
-            one("nothing", 1, 1, 8, {{"head", 0}, {"rows", 0}, {"keys", 20}})};
+    return {
+        one("causal window", 4, 2, 24,
+            {{"head", 3},
+             {"first_row", 2},
+             {"rows", 9},
+             {"first_key", 1},
+             {"keys", 17},
+             {"causal", true},
+             {"position", 5}}),
+        one("all keys", 1, 1, 8, {{"head", 0}, {"rows", 12}, {"keys", 20}}),
+        one("linear attention, causal", 2, 1, 8,
+            {{"head", 1}, {"rows", 12}, {"keys", 20}, {"causal", true}, {"feature", "elu+1"}}),
+        one("scores in place of queries", 2, 2, 20, {{"head", 1}, {"rows", 12}, {"keys", 20}, {"feature", "scores"}}),
+        one("nothing", 1, 1, 8, {{"head", 0}, {"rows", 0}, {"keys", 20}})};
 }
 
 }  // namespace

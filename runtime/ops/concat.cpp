@@ -33,8 +33,9 @@ std::vector<TensorType> infer(const OpCall& call) {
     const int axis = axis_of(call);
     const std::int64_t both = rest[axis] + y[axis];
     rest[axis] = y[axis];
-    call.require(rest == y, operand_is(call, a_) + ", but " + operand_is(call, b_) +
-                                (axis == 0 ? ": only the first may differ" : format(": only axis {} may differ", axis)));
+    call.require(rest == y,
+                 operand_is(call, a_) + ", but " + operand_is(call, b_) +
+                     (axis == 0 ? ": only the first may differ" : format(": only axis {} may differ", axis)));
     y[axis] = both;
     return {{y, call.in(b_).dtype}};
 }
@@ -73,14 +74,16 @@ std::vector<Case> cases() {
         {.name = "nothing first", .inputs = {weights({0, 8}), floats({3, 8})}},
         {.name = "nothing behind", .inputs = {weights({3, 8}), floats({0, 8})}},
         {.name = "12 and 20 features", .attrs = {{"axis", -1}}, .inputs = {weights({5, 12}), floats({5, 20})}},
-        {.name = "the middle of three axes, odd", .attrs = {{"axis", 1}}, .inputs = {weights({4, 2, 3}), floats({4, 5, 3})}},
+        {.name = "the middle of three axes, odd",
+         .attrs = {{"axis", 1}},
+         .inputs = {weights({4, 2, 3}), floats({4, 5, 3})}},
     };
 }
 
 }  // namespace
 
-const OpDef concat_op = define_op("concat", "y = [a; b] along an axis, in b's storage type", operand_names,
-                                  infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+const OpDef concat_op = define_op("concat", "y = [a; b] along an axis, in b's storage type", operand_names, infer,
+                                  reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
 
 }  // namespace internal::ops::concat
 

@@ -43,6 +43,9 @@ struct Sizes {
     RuleSizes rules() const { return {.batch = 1, .heads = heads, .n = n, .m = m, .kv_heads = kv_heads}; }
 };
 
+// In place of queries, as in attention_weights.
+bool has_scores(const OpCall& call) { return call.attrs.text("feature", "") == "scores"; }
+
 std::vector<TensorType> infer(const OpCall& call) {
     check_recorded(call, call.in(q_), call.in(k_), lse_);
     const Sizes s(call);
@@ -67,8 +70,9 @@ std::optional<double> weight_of(const OpCall& call, std::span<const HostTensor> 
                                 std::int64_t head, std::int64_t row, std::int64_t key) {
     const Sizes s(call);
     const std::int64_t kv_head = head / (s.heads / s.kv_heads);
-    double dot = 0;
-    for (std::int64_t d = 0; d < s.width; ++d)
+    const bool scores = has_scores(call);
+    double dot = scores ? in[q_][(row * s.heads + head) * s.width + key] / scale_of(call, q_) : 0;
+    for (std::int64_t d = 0; !scores && d < s.width; ++d)
         dot += in[q_][(row * s.heads + head) * s.width + d] * in[k_][(key * s.kv_heads + kv_head) * s.width + d];
     const auto score =
         ruled_score(call, in, rule_operands, s.rules(), rules, scale_of(call, q_) * dot, 0, head, row, row, key);
@@ -177,7 +181,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     params::HeadStatisticsConstants constants{.lanes = lanes,
                                               .Q_TYPE = storage_of(call.in(q_).dtype),
                                               .K_TYPE = storage_of(call.in(k_).dtype),
-                                              .STEP = step_of(s.width)};
+                                              .STEP = step_of(s.width),
+                                              .SCORES = has_scores(call)};
     set_rules(constants, call, rule_operands);
     const params::HeadStatisticsParams params{.n = u32(s.n),
                                               .m = u32(s.m),
@@ -234,6 +239,8 @@ std::vector<Case> cases() {
     list.push_back(
         sized("many keys", 150, 150, 2, 1, 24, {{"first_row", 100}, {"rows", 50}, {"keys", 150}, {"causal", true}}));
     list.push_back(sized("another text", 30, 12, 2, 1, 24, {{"rows", 30}, {"keys", 11}, {"apart", true}}));
+    list.push_back(sized("scores of another text", 30, 12, 2, 2, 12,
+                         {{"rows", 30}, {"keys", 11}, {"apart", true}, {"feature", "scores"}}));
     list.push_back(sized("an image", 22, 22, 2, 2, 24, {{"rows", 22}, {"keys", 22}, {"columns", 7}}));
     const auto add_ruled = [&](const char* name, Attrs attrs) -> Case& {
         attrs.set("rows", 150), attrs.set("keys", 150);

@@ -58,8 +58,8 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(w.elements() < std::int64_t{1} << 31, operand_is(call, w_) + ": more than 2^31 weights");
     call.require(x.rank() == 2 || !call.has(step_) || sequences_of(call, step_) == s.sequences,
                  operand_is(call, x_) + format(", but the step has {} sequences", sequences_of(call, step_)));
-    call.require(s.cell == CELL_LSTM || !call.has(c0_), std::string("c0 is given, but ") + at(cells, s.cell) +
-                                                            " has no cell state");
+    call.require(s.cell == CELL_LSTM || !call.has(c0_),
+                 std::string("c0 is given, but ") + at(cells, s.cell) + " has no cell state");
     require_shape(call, b_, {w[0]});
     for (const int i : {h0_, c0_}) require_type(call, i, {Shape{s.sequences, s.units}, DType::f32});
     Shape h = x;
@@ -153,17 +153,18 @@ LaunchPlan launch_scan(const OpCall& call, const Caps& caps) {
 // Its state is in shared memory (12 bytes for a unit). On some devices a long loop would end early.
 bool fits_scan(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    const std::int64_t teams = workgroup_size(caps, scan_lanes) / std::max(caps.subgroup_size, 1u);
-    const std::int64_t turns = s.rows * (ceil_div(s.units, std::max<std::int64_t>(teams, 1)) * (s.units + 1) + 1);
-    return s.units <= 1024 && (!caps.ends_long_loops() || turns <= longest_loop);
+    const std::int64_t lanes = workgroup_size(caps, scan_lanes), step = step_of(s.units),
+                       products = ceil_div(s.units, lanes) * (ceil_div(s.units, step) + std::int64_t{1});
+    return s.units <= 1024 && (!caps.ends_long_loops() || s.rows * (products + 1) <= longest_loop);
 }
-// One row is for the whole device, and so are rows with many weights: one workgroup reads about a hundredth of what a
-// GPU reads in the same time.
-bool has_few_weights(const OpCall& call, const Caps& caps) {
+// On a GPU one row is for the whole device, and so are rows with many weights: one workgroup reads about a hundredth of
+// what the device reads in the same time. On CPU devices workgroups are dear: LSTMs of 128 and 512 units take 6.4 and
+// 1.8 times as long by rows.
+bool is_small(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    constexpr std::int64_t many = 1 << 17;
-    return s.rows > 1 && (caps.is_cpu() || s.gates * s.units * s.units <= many);
+    return caps.is_cpu() || (s.rows > 1 && s.gates * s.units * s.units <= 1 << 17);
 }
+bool is_small_on_gpu(const OpCall& call, const Caps& caps) { return !caps.is_cpu() && is_small(call, caps); }
 
 template <ShaderName shader>
 LaunchPlan launch_rows(const OpCall& call, const Caps& caps) {
@@ -180,8 +181,8 @@ LaunchPlan launch_rows(const OpCall& call, const Caps& caps) {
 
 std::vector<Case> cases() {
     std::vector<Case> list;
-    const auto add = [&](const std::string& name, const std::string& cell, Shape x, std::int64_t units, Attrs attrs = {},
-                         bool bare = false, const Case::Input& step = {}) {
+    const auto add = [&](const std::string& name, const std::string& cell, Shape x, std::int64_t units,
+                         Attrs attrs = {}, bool bare = false, const Case::Input& step = {}) {
         const std::int64_t gates = cell == "lstm" ? 4 : cell == "gru" ? 3 : 1;
         x[-1] = gates * units;
         attrs.set("cell", cell);
@@ -195,7 +196,8 @@ std::vector<Case> cases() {
     };
     for (const std::string cell : cells) {
         add(cell + " 9 rows of 12", cell, {9, 0}, 12);
-        add(cell + " 2 sequences in reverse, odd width, no bias, no state", cell, {2, 5, 0}, 33, {{"reverse", true}}, true);
+        add(cell + " 2 sequences in reverse, odd width, no bias, no state", cell, {2, 5, 0}, 33, {{"reverse", true}},
+            true);
         add(cell + " one row of 140", cell, {1, 0}, 140);
     }
     const Case::Input steps = steps_of_case({step_of_case(4, 5), step_of_case(0, 0), step_of_case(9, 8)});
@@ -209,8 +211,8 @@ std::vector<Case> cases() {
 }  // namespace
 
 const std::vector<Kernel> kernels = {
-    {"scan_subgroup", need_subgroup, fits_scan, launch_scan<"recurrent_scan_subgroup">, has_few_weights},
-    {"scan", need_nothing, fits_scan, launch_scan<"recurrent_scan">, has_few_weights},
+    {"scan_subgroup", need_subgroup, fits_scan, launch_scan<"recurrent_scan_subgroup">, is_small_on_gpu},
+    {"scan", need_nothing, fits_scan, launch_scan<"recurrent_scan">, is_small},
     {"row_subgroup", need_subgroup, every_call, launch_rows<"recurrent_row_subgroup">},
     {"row", need_nothing, every_call, launch_rows<"recurrent_row">}};
 

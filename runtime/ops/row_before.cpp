@@ -13,7 +13,8 @@ namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& state = call.in(state_);
-    call.require(state.shape.rank() == 2 && is_float(state.dtype), operand_is(call, state_) + ", but must be floats [rows, cols]");
+    call.require(state.shape.rank() == 2 && is_float(state.dtype),
+                 operand_is(call, state_) + ", but must be floats [rows, cols]");
     require_step(call, step_);
     rows_of_each(call, state_, step_);
     const TensorType y{Shape{sequences_of(call, step_), state.shape[1]}, DType::f32};
@@ -53,7 +54,8 @@ std::vector<Case> cases() {
     const Case::Input steps = steps_of_case({step_of_case(0, 2), step_of_case(5, 1), step_of_case(6, 0)});
     return {
         {.name = "row 6 of 20", .inputs = {floats({20, 12}), {}, step_of_case(7, 1)}},
-        {.name = "the initial row", .inputs = {floats({20, 33}), {.type = TensorType{Shape{1, 33}}, .fixed_type = true}, step_of_case(0, 4)}},
+        {.name = "the initial row",
+         .inputs = {floats({20, 33}), {.type = TensorType{Shape{1, 33}}, .fixed_type = true}, step_of_case(0, 4)}},
         {.name = "zeros", .inputs = {floats({20, 12}), {}, step_of_case(0, 4)}},
         {.name = "3 sequences", .inputs = {floats({18, 33}), initial, steps}},
         {.name = "3 sequences in reverse", .inputs = {floats({18, 33}), initial, reversed_lanes(steps)}},
@@ -63,10 +65,9 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-const OpDef row_before_op =
-    define_op("row_before", "y = state[position - 1], the row before a run's first, or an initial one", operand_names,
-              infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases,
-              {.step = step_, .context_rows = {state_}});
+const OpDef row_before_op = define_op(
+    "row_before", "y = state[position - 1], the row before a run's first, or an initial one", operand_names, infer,
+    reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, {.step = step_, .context_rows = {state_}});
 
 }  // namespace internal::ops::row_before
 

@@ -62,11 +62,7 @@ bool exists(const std::string& path) {
 
 }  // namespace
 
-std::int64_t ModelInfo::layers_of(AttentionKind kind) const {
-    if (kind == AttentionKind::encoder) return encoder_layers;
-    if (heads == 0) return 0;  // state-space models
-    return kind == AttentionKind::self || encoder_layers > 0 ? layers : 0;
-}
+std::int64_t ModelInfo::layers_of(AttentionKind kind) const { return at(attending, kind); }
 
 std::int64_t ModelInfo::heads_of(AttentionKind kind) const {
     if (layers_of(kind) == 0) return 0;
@@ -74,7 +70,7 @@ std::int64_t ModelInfo::heads_of(AttentionKind kind) const {
 }
 
 void internal::require_attention(const ModelInfo& info, const std::string& what) {
-    if (info.heads == 0)
+    if (info.attending == decltype(info.attending){})
         throw usage_error(
             "{}: {} has no attention; its layers are recurrent. run, chat, bench model, explain and "
             "inspect take it",
@@ -177,6 +173,8 @@ void Model::State::describe() {
     info.layers = config.layers, info.width = config.width, info.heads = config.heads, info.kv_heads = config.kv_heads;
     info.head_width = config.head_width, info.inner = config.inner, info.vocab = config.vocab,
     info.context = config.context;
+    for (const AttentionKind kind : {AttentionKind::self, AttentionKind::encoder, AttentionKind::cross})
+        at(info.attending, kind) = config.attending_layers(kind);
     info.encoder_layers = config.encoder.layers, info.encoder_heads = config.encoder.heads;
     if (config.own.has(pair_scale)) info.pair_scale = std::exp(config.own.number(pair_scale));
     std::set<std::string> names;

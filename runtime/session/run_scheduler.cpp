@@ -75,6 +75,7 @@ std::int64_t RunScheduler::source_rows_for(std::int64_t tokens) const {
 std::int64_t RunScheduler::rows_for(std::int64_t waiting) const {
     if (config_.is_vision()) return context_;
     if (config_.kind == ModelKind::encoder) return encoder_rows_for(waiting);
+    if (config_.row_by_row) return 1;
     const std::int64_t largest =
         options_.is_stable() ? std::min(options_.largest_chunk, stable_chunk) : options_.largest_chunk;
     std::int64_t best = 1;
@@ -118,7 +119,7 @@ void RunScheduler::forget_unfinished(std::size_t slot, std::int64_t count) {
 std::int64_t RunScheduler::take_waiting(std::size_t slot) {
     SequenceState& s = sequences_[slot];
     if (options_.is_stable() && s.processed < s.prompt) s.go_back(chunk_begin(s.processed));
-    if (config_.recurrent) run_lost(std::span(&slot, 1));
+    if (config_.state_space) run_lost(std::span(&slot, 1));
     return s.waiting();
 }
 
@@ -290,7 +291,7 @@ void RunScheduler::run_waiting(const std::vector<std::int64_t>& left, const RunS
 // In runs of as many rows as before: the caches are the same to the last bit. A recurrent model's tokens that have run
 // since the last state that is kept are lost, too.
 void RunScheduler::run_lost(std::span<const std::size_t> slots) {
-    if (config_.recurrent) {
+    if (config_.state_space) {
         settle();
         for (const std::size_t slot : slots) sequences_[slot].begin_at_state(states_.reached(slot));
     }

@@ -21,10 +21,12 @@ Array table(const std::vector<float>& values, std::int64_t columns) {
 
 /// [parts, rows, columns]; empty without values.
 Array stack(const std::vector<std::vector<float>>& parts, std::int64_t columns) {
-    if (parts.empty() || parts.front().empty()) return {};
+    const auto empty = std::ranges::count_if(parts, [](const std::vector<float>& part) { return part.empty(); });
+    const std::int64_t count = std::ssize(parts) - empty;  // recurrent models may have embeddings of another width
+    if (count == 0) return {};
     std::vector<float> all;
     for (const std::vector<float>& part : parts) all.insert(all.end(), part.begin(), part.end());
-    return {Shape{std::ssize(parts), std::ssize(parts.front()) / columns, columns}, std::move(all)};
+    return {Shape{count, std::ssize(parts.back()) / columns, columns}, std::move(all)};
 }
 
 Array row(const std::vector<float>& values) {

@@ -7,6 +7,7 @@
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
 #include "runtime/gpu/transfer.h"
+#include "runtime/ops/alignment.h"
 #include "runtime/ops/attention.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/session_access.h"
@@ -27,6 +28,7 @@ TapSource Session::State::source_of(std::int64_t layer, AttentionKind kind, cons
         if (value.name == model_names::values(layer, kind)) tapped.v = tensor(value);
     }
     for (const Node& node : graph.nodes()) {
+        if (node.op == &alignment_op) tapped.attrs.set("feature", "scores");  // recorded in place of queries
         if (node.op != &attention_op) continue;
         if (graph.value(graph.storage(node.inputs[ops::attention::k_])).name != keys) continue;
         tapped.attrs = node.attrs;
@@ -88,6 +90,8 @@ void Session::State::check_head(const HeadId& head) const {
     const ModelInfo& info = core.model.info();
     require_attention(info, "attention");
     const std::int64_t layers = info.layers_of(head.kind), heads = info.heads_of(head.kind);
+    if (layers == 0 && core.config.recurrent)
+        throw usage_error("attention: {} is recurrent: only its cross-attention is there", described(info));
     if (layers == 0)
         throw usage_error("attention: " + described(info) + " is no encoder–decoder: its attention is its own");
     if (head.layer < 0 || head.layer >= layers)

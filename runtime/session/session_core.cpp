@@ -115,6 +115,8 @@ void SessionCore::check_options() const {
         throw usage_error("largest_chunk is {}; it must be at least 1", options.largest_chunk);
     if (!(options.submission_seconds >= 0))
         throw usage_error("submission_seconds is {:g}; it must not be negative", options.submission_seconds);
+    if (options.head_shift && config.recurrent && config.cross_layers == 0)
+        throw usage_error("{} has no attention: no head of it can be shifted", described(model.info()));
     check_global_tokens();
 }
 
@@ -194,7 +196,7 @@ std::uint64_t SessionCore::bytes_per_token(std::int64_t count) const {
         for (const auto& [name, size] : bytes) sum += size;
         return sum;
     };
-    const std::int64_t tokens = config.recurrent ? STATE_EVERY : 1;
+    const std::int64_t tokens = config.state_space ? STATE_EVERY : 1;
     return (kept(1 + tokens) - kept(1)) / static_cast<std::uint64_t>(tokens);
 }
 

@@ -7,4 +7,6 @@ ALIGNMENT_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/steps.glsl"
 layout(push_constant) uniform Push { AlignmentParams p; };
 
-uint visible_keys(uint sequence) { return present(p.kv_len) ? min(ReadWords(p.kv_len).at[sequence], p.keys) : p.keys; }
+uint visible_keys(uint sequence) {
+    return present(p.kv_len) ? min(p.keys, uint(max(int(ReadWords(p.kv_len).at[sequence]), 0))) : p.keys;
+}

@@ -20,8 +20,8 @@ Weight weight_of(uint head, uint row, uint key) {
     if (!allowed || (RULES && !rules_allow(0u, i, key))) return Weight(false, 0.0);
     uint row_of_q = cache_head_row(0u, p.n, row, head, p.heads);
     uint q0 = row_of_q * p.d, k0 = cache_head_row(0u, p.m, key, head / (p.heads / p.kv_heads), p.kv_heads) * p.d;
-    float score = 0.0;
-    for (uint d = 0u; d < p.d; d += STEP)
+    float score = SCORES ? load(p.q, Q_TYPE, q0 + key) : 0.0;
+    for (uint d = 0u; !SCORES && d < p.d; d += STEP)
         score += p.scale * step_sum(load_step(p.q, Q_TYPE, q0 + d) * load_step(p.k, K_TYPE, k0 + d));
     if (RULES) score = ruled_score(score, 0u, head, row, i, key);
     float lse = ReadFloats(p.lse).at[row_of_q];

@@ -110,7 +110,7 @@ VANTAGE_CONSTANTS(AttentionReduceSplitsConstants, VANTAGE_NO_CONSTANTS, ATTENTIO
     C(1, uint, Q_TYPE, 0)                                                                  \
     C(2, uint, K_TYPE, 0)                                                                  \
     C(3, uint, STEP, 1)     /* elements of a head that are read at once: lib/steps.glsl */ \
-    C(21, uint, FEATURE, 0) /* 0: none, a softmax; 1: elu(x) + 1; 2: x itself */
+    C(21, uint, FEATURE, 0) /* 0: none, a softmax; 1: elu(x) + 1; 2: x itself; 3: q has the scores of all m keys */
 // With the rules: what all kernels declare that include lib/tapped_weight.glsl.
 #define TAP_CONSTANTS(C) ATTENTION_RULE_CONSTANTS(C) ATTENTION_WEIGHTS_CONSTANTS(C)
 VANTAGE_CONSTANTS(AttentionWeightsConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_WEIGHTS_CONSTANTS)

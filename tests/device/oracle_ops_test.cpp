@@ -19,7 +19,8 @@ const std::vector<OracleCase>& cases() {
     static const std::vector<OracleCase> all = [] {
         const std::string folder = std::string(VANTAGE_TEST_DATA) + "/data/oracle/";
         std::vector<OracleCase> both = read_oracle_cases(folder + "ops");
-        std::ranges::move(read_oracle_cases(folder + "more_ops"), std::back_inserter(both));
+        for (const char* more : {"more_ops", "recurrent_ops"})
+            std::ranges::move(read_oracle_cases(folder + more), std::back_inserter(both));
         return both;
     }();
     return all;
@@ -35,7 +36,7 @@ TEST_CASE("the oracle's op cases are all known, and those that are built are nam
         partly.insert(partly.end(), test.partly.begin(), test.partly.end());
     }
     CHECK(partly.empty());
-    CHECK(cases().size() == 182 + 25);
+    CHECK(cases().size() == 182 + 25 + 12);
     // an op that stops being mapped, or a case that is refused, is noticed here
     const std::map<std::string, int> want = {{"matmul", 11},
                                              {"gemm", 1},
@@ -74,6 +75,7 @@ TEST_CASE("the oracle's op cases are all known, and those that are built are nam
                                              {"patch_embed", 1},
                                              {"state_space", 3},
                                              {"causal_conv1d", 1},
+                                             {"recurrent", 12},
                                              {"moe", 1},
                                              {"switch_route", 1},
                                              {"embedding", 1},

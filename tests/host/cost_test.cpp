@@ -168,7 +168,7 @@ TEST_CASE("the parts of every model have as many parameters as its checkpoint", 
                                         ? config.encoder_width() * (config.encoder_width() + 1)  // a pooler
                                         : 0;
         // transformers does not have the architecture "transformer", and counts both towers of CLIP
-        if (config.architecture != "transformer" && name != "clip")
+        if (config.architecture != "transformer" && !config.recurrent && name != "clip")
             CHECK(parameters(cost) + static_cast<std::uint64_t>(unused) ==
                   counted_by_torch(name) + static_cast<std::uint64_t>(buffers));
         CHECK(weights_of(cost, ModelRole::other).parameters == 0);
@@ -467,6 +467,25 @@ TEST_CASE("the cache that is counted is the cache that a session has", "[cost]")
         INFO(name << ": " << cost.cache_per_token().text());
         CHECK(cost.cache_bytes(16) == sum);
     }
+}
+
+TEST_CASE("recurrent layers take a step for each row", "[cost]") {
+    // d = f / 4 = 32: two LSTMs of 2 n (d + d + 6) f, whose second one's inputs are as wide as its state
+    const CostModel lm(config_of("recurrent_lstm"));
+    CHECK(lm.prompt(50).steps == 2 * 50);
+    CHECK(lm.token(50).steps == 2);
+    CHECK(flops_of(lm.prompt(50), ModelRole::recurrent) == 50.0 * 128 * (2 * (24 + 32) + 2 * (32 + 32) + 2 * 12));
+    CHECK(flops_of(lm.prompt(100), ModelRole::recurrent) == 2 * flops_of(lm.prompt(50), ModelRole::recurrent));
+    CHECK(lm.cache_per_token().text() == "16·d");  // h and c of both, four bytes each
+    // both directions of a layer at once; a decoder row by row
+    const CostModel bahdanau(config_of("seq2seq_bahdanau"));
+    CHECK(bahdanau.source(40).steps == 40);
+    CHECK(bahdanau.prompt(30, 40).steps == 30);
+    CHECK(bahdanau.prompt(30, 40).weight_bytes == 30 * bahdanau.prompt(1, 40).weight_bytes);
+    CHECK(flops_of(bahdanau.prompt(30, 40), ModelRole::cross_attention) == 30.0 * 40 * (12 * 20 + 2 * 42 + 4));
+    // self-attention computes all tokens at once, and is quadratic
+    const CostModel attention(config_of("gpt2"));
+    CHECK(attention.prompt(50).steps == 0);
 }
 
 TEST_CASE("formulas are sums of products", "[cost]") {

@@ -72,7 +72,7 @@ ViewSources::Layer layer_of(const TapSource& source, const Caps& caps) {
                    .dv = source.v.type ? u32(source.v.type->shape[2]) : 0,
                    .causal = p.causal,
                    .scale = p.scale};
-    layer.stream = stream_of(p.d, caps);
+    if (!source.attrs.has("feature")) layer.stream = stream_of(p.d, caps);  // that one multiplies queries and keys
     layer.causal = p.causal != 0 && !source.attrs.has("prefix_len");
     return layer;
 }

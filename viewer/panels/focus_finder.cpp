@@ -43,7 +43,7 @@ bool FocusFinder::begin_next(const LiveModel& live, const Version& version) {
     if (run_ != version.run) {
         run_ = version.run, rows_ = std::min(prompt, maximum);  // only of the prompt: the same text gives the same head
         heads_.clear();
-        next_layer_ = 0, layers_ = live.model().info().layers;
+        next_layer_ = 0, layers_ = live.model().info().layers_of(AttentionKind::self);
     }
     return waiting_ = next_layer_ < layers_;
 }

@@ -15,6 +15,7 @@ namespace {
 
 /// "4 layers × 8 heads"; of an encoder–decoder the rows of the grid are named one by one.
 std::string size_text(const ModelInfo& info) {
+    if (info.layers_of(AttentionKind::self) == 0) return "x: cross attention";
     if (info.layers_of(AttentionKind::cross) > 0) return "e: encoder · x: cross attention";
     return format("{} layers × {} heads", info.layers, info.heads);
 }
