@@ -66,7 +66,9 @@ void print_parameters(const Explanation& e) {
                sum_text(parameters_formula(e), e.cost.values())});
     print("Parameters", table);
     if (is_encoder_decoder(e))
-        print_line("  the encoder runs once per text and computes the keys and values of cross-attention");
+        print_line("  the encoder runs once per text{}", e.model.info().layers_of(AttentionKind::cross) > 0
+                                                             ? " and computes the keys and values of cross-attention"
+                                                             : "");
     const bool has_output = std::ranges::count(e.prompt.roles, ModelRole::output, &RunCost::RoleCost::role) > 0;
     if (config_of(e.model).tied && has_output) print_line("  the output layer shares the weights of the embedding");
     if (const ModelConfig& c = config_of(e.model); c.experts > 0)

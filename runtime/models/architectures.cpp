@@ -58,6 +58,7 @@ Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph:
         adjusted.rows = adjusted.context = config.image.places();  // an image is always processed in one run
     else if (config.sees())
         adjusted.source_context = config.image.places();
+    if (config.row_by_row && !options.encoder) adjusted.rows = 1;
     ModelBuilder builder(graph, config, adjusted);
     const Architecture& architecture = architecture_named(config.architecture, "the model");
     (options.encoder ? architecture.details.build_encoder : architecture.build)(builder);

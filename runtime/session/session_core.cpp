@@ -421,6 +421,9 @@ void SessionCore::check_head(const HeadId& head, const char* what) const {
     const ModelInfo& info = model.info();
     require_attention(info, "head " + name_of(head) + " cannot be masked");
     const std::int64_t layers = info.layers_of(head.kind), heads = info.heads_of(head.kind);
+    if (layers == 0 && config.recurrent)
+        throw usage_error("head {} cannot be masked: {} {}", name_of(head), described(info),
+                          config.cross_layers > 0 ? "has no head but x0.0" : "has no attention");
     if (layers == 0)
         throw usage_error("head {} cannot be {}: {} is no encoder–decoder: its heads are layer.head", name_of(head),
                           what, described(info));

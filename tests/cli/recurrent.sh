@@ -43,6 +43,7 @@ gives '"sequential_steps": 20' explain -m "$bahdanau" --tokens 20 --json
 gives "next token" inspect -m "$lm" --ids 5,6,7
 ends 2 "recurrent_lstm (recurrent) has no attention" heads -m "$lm" --ids 5,6,7
 ends 2 "has no attention" inspect -m "$lm" --ids 5,6,7 --png pictures
+ends 2 "has no head but x0.0" heads -m "$bahdanau" --ids 5,6,7 --decoder-ids 1,9 --mask-heads 0.0
 ends 2 "has no attention" heads -m "$models/seq2seq_plain" --ids 5,6,7 --decoder-ids 1,9
 if "$program" view --help >/dev/null 2>&1; then
     ends 2 "has no attention" view -m "$lm" -p "5, 6, 7" --headless --png no.png
