@@ -10,10 +10,10 @@ struct AlignmentParams {
 };
 VANTAGE_PARAMS_END
 
-#define ALIGNMENT_CONSTANTS(C)                                  \
-    C(1, uint, Q_TYPE, 0)                                       \
-    C(2, uint, KV_TYPE, 0)                                      \
-    C(3, uint, W_TYPE, 0)                                       \
+#define ALIGNMENT_CONSTANTS(C)                                   \
+    C(1, uint, Q_TYPE, 0)                                        \
+    C(2, uint, KV_TYPE, 0)                                       \
+    C(3, uint, W_TYPE, 0)                                        \
     C(4, uint, STEP, 1) /* of q and k: 4 where width % 4 == 0 */ \
     C(5, bool, ADDITIVE, false)
 VANTAGE_CONSTANTS(AlignmentConstants, VANTAGE_NO_CONSTANTS, ALIGNMENT_CONSTANTS)

@@ -16,11 +16,11 @@ struct RecurrentParams {
 };
 VANTAGE_PARAMS_END
 
-#define RECURRENT_CONSTANTS(C)                    \
-    C(1, uint, X_TYPE, 0)                         \
-    C(2, uint, W_TYPE, 0)                         \
-    C(3, uint, B_TYPE, 0)                         \
-    C(4, uint, CELL, 0)                           \
+#define RECURRENT_CONSTANTS(C) \
+    C(1, uint, X_TYPE, 0)      \
+    C(2, uint, W_TYPE, 0)      \
+    C(3, uint, B_TYPE, 0)      \
+    C(4, uint, CELL, 0)        \
     C(5, uint, STEP, 1) /* 4 where units % 4 == 0 */
 VANTAGE_CONSTANTS(RecurrentConstants, VANTAGE_NO_CONSTANTS, RECURRENT_CONSTANTS)
 
