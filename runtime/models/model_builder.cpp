@@ -254,9 +254,9 @@ Tensor ModelBuilder::align(Tensor q, std::int64_t features, Tensor w) {
                                              of_encoder(model_names::values(0, AttentionKind::cross), features), w,
                                              {.step = step, .kv_len = source_length()});
     const std::int64_t rows = q.shape()[0];  // the tap makes weights from scores, whatever they are
-    if (!records(0)) return changed(0, AttentionKind::cross, result.context);
-    record_attention(0, AttentionKind::cross, graph.reshape(result.scores, {rows, 1, result.scores.shape()[1]}),
-                     graph.reshape(result.lse, {rows, 1}));
+    if (records(0))
+        record_attention(0, AttentionKind::cross, graph.reshape(result.scores, {rows, 1, result.scores.shape()[1]}),
+                         graph.reshape(result.lse, {rows, 1}));
     return changed(0, AttentionKind::cross, result.context);
 }
 
