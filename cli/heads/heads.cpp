@@ -172,6 +172,9 @@ void run(const HeadsOptions& o) {
         return run_input(o);
     }
     const Model model = load_model(open_device());
+    require_attention("heads", model);
+    if (o.prompts.empty() && model.info().layers_of(AttentionKind::self) == 0)
+        throw usage_error("heads: {} has no attention of a text to itself", described(model.info()));
     if (o.composition) return print_composition(model, o.pictures, o.json);
     SessionOptions options = session_options(o.input);
     if (!o.prompts.empty()) return print_importance(model, o.prompts, options, o.json);

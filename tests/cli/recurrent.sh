@@ -42,6 +42,7 @@ gives '"sequential_steps": 20' explain -m "$bahdanau" --tokens 20 --json
 # what has no attention says so
 gives "next token" inspect -m "$lm" --ids 5,6,7
 ends 2 "recurrent_lstm (recurrent) has no attention" heads -m "$lm" --ids 5,6,7
+ends 2 "no attention of a text to itself" heads -m "$bahdanau" --composition
 ends 2 "has no attention" inspect -m "$lm" --ids 5,6,7 --png pictures
 ends 2 "has no head but x0.0" heads -m "$bahdanau" --ids 5,6,7 --decoder-ids 1,9 --mask-heads 0.0
 ends 2 "has no attention" heads -m "$models/seq2seq_plain" --ids 5,6,7 --decoder-ids 1,9
