@@ -559,8 +559,8 @@ Tensor begin_step(Tensor step, std::int64_t rows, SourceLocation where = SourceL
 /// converts to the state's storage type. Without a step all rows go to the first ones. Returns the state as it is
 /// afterwards.
 Tensor write(Tensor state, Tensor rows, Tensor step = {}, SourceLocation where = SourceLocation::here());
-/// Row position - 1 of the state [ctx, cols], or of each sequence of [S ctx, cols] → f32 [1, cols] or [S, cols], where a
-/// recurrent layer goes on. At position 0 the rows of `initial`, f32 like the result, or zeros.
+/// Row position - 1 of the state [ctx, cols], or of each sequence of [S ctx, cols] → f32 [1, cols] or [S, cols]: where
+/// a recurrent layer goes on. At position 0 the rows of `initial`, f32 like the result, or zeros.
 Tensor row_before(Tensor state, Tensor initial, Tensor step, SourceLocation where = SourceLocation::here());
 /// Row valid - 1 of x [n, cols] → [1, cols], or of each sequence [S, cols]: what the next token is computed from.
 Tensor last_row(Tensor x, Tensor step, SourceLocation where = SourceLocation::here());

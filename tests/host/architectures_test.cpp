@@ -206,8 +206,7 @@ TEST_CASE("every architecture loads a config with the required fields only", "[c
                                "transformer",
                                "recurrent_lstm",
                                "recurrent_gru_tied",
-                               "seq2seq_dot",
-                               "seq2seq_concat"}) {
+                               "seq2seq_dot"}) {
         INFO(folder);
         const ModelConfig config = parse_model_config(json_of(folder).dump(), folder);
         const Graph graph = build_model(config, {.rows = 3, .context = 16, .all_logits = true, .hidden = true});
