@@ -201,8 +201,12 @@ void print_memory(const Explanation& e) {
     };
     for (const auto& [type, bytes] : weight_bytes(e.model)) row("weights " + type, bytes, "shared by all sessions");
     const SessionMemory m = e.session.memory();
-    row(config_of(e.model).recurrent ? "states f32"
-                                     : "keys and values " + std::string(e.precision == Precision::f32 ? "f32" : "f16"),
+    const ModelConfig& c = config_of(e.model);
+    const std::string keys = "keys and values " + std::string(e.precision == Precision::f32 ? "f32" : "f16");
+    const bool only_states = c.state_space || (c.recurrent && c.cross_layers == 0);
+    row(only_states   ? "states f32"
+        : c.recurrent ? "states f32, " + keys
+                      : keys,
         m.cache, format("{} tokens of context", e.session.context()));
     row("other states", m.states, "tokens, step, tables");
     const auto intermediates = [&](const std::string& of, const Plan& plan) {
@@ -215,7 +219,7 @@ void print_memory(const Explanation& e) {
     for (const std::int64_t rows : e.plans) intermediates(rows_text(rows), e.session.plan(rows));
     row("total", e.model.info().weight_bytes + m.cache + m.recorded + m.states + m.intermediates, "");
     print("Memory on the device", table);
-    if (!config_of(e.model).recurrent)
+    if (!only_states)
         print_line("  and {} of queries and log-sum-exp while attention is recorded (inspect, heads, demo, view)",
                    bytes_text(recording_bytes(e)));
 }
@@ -279,7 +283,7 @@ void print_text(const Explanation& e) {
     print_parameters(e);
     print_runs(e);
     print_cache(e);
-    print_weights_not_stored(e);
+    if (!e.cost.attention_weights().zero()) print_weights_not_stored(e);
     print_comparison(e);
     print_memory(e);
     if (e.positions) print_positions(*e.positions);

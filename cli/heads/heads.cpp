@@ -172,7 +172,7 @@ void run(const HeadsOptions& o) {
         return run_input(o);
     }
     const Model model = load_model(open_device());
-    require_attention("heads", model);
+    require_attention(model.info(), "heads");
     if (o.prompts.empty() && model.info().layers_of(AttentionKind::self) == 0)
         throw usage_error("heads: {} has no attention of a text to itself", described(model.info()));
     if (o.composition) return print_composition(model, o.pictures, o.json);

@@ -121,7 +121,7 @@ std::vector<RoleWeights> CostModel::weights() const {
 
 Formula CostModel::cache_per_token(AttentionKind kind) const {
     const bool encoder = kind == AttentionKind::encoder;
-    if (config_.recurrent || (kind != AttentionKind::self && !is_encoder_decoder())) return {};
+    if (config_.state_space || (kind != AttentionKind::self && !is_encoder_decoder())) return {};
     const Graph model = graph(1, 1, encoder);
     const SymbolValues values = encoder ? encoder_values(config_, cache_) : values_;
     ByLayer sum;

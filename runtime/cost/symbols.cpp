@@ -8,6 +8,7 @@ const std::vector<ModelSymbol>& model_symbols() {
         {'L', "layers", [](Config c) { return c.layers; }},
         {'l', "layers of the encoder", [](Config c) { return c.encoder.layers; }},
         {'d', "width", [](Config c) { return c.width; }},
+        {'e', "width of the encoder", [](Config c) { return c.encoder_width() != c.width ? c.encoder_width() : 0; }},
         {'H', "heads", [](Config c) { return c.heads; }},
         {'K', "key heads", [](Config c) { return c.kv_heads; }},
         {'D', "head width", [](Config c) { return c.head_width; }},
@@ -61,8 +62,8 @@ SymbolValues encoder_values(const ModelConfig& c, DType cache) {
 Formula closed_form(const ModelConfig& c, bool encoder, ModelRole role, const ByLayer& sum) {
     if (!encoder) return sum.sum(c.layers);
     const Formula m = Formula::of("m");
-    if (is_cross_kv(role)) return sum.sum(c.layers).with('n', m);
-    const Formula width = c.encoder_width() == c.width ? Formula::of("d") : Formula(c.encoder_width());
+    const Formula width = Formula::of(c.encoder_width() == c.width ? "d" : "e");
+    if (is_cross_kv(role)) return sum.sum(c.layers).with('d', width).with('n', m);
     return sum.sum(c.encoder.layers)
         .with('L', Formula::of("l"))
         .with('f', Formula::of("g"))

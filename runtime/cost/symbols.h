@@ -10,8 +10,8 @@
 namespace vantage::internal {
 
 /// L layers, d width, H heads of width D, K key-value heads, f inner width, V vocabulary, C context, E experts with k
-/// per token; l layers and g inner width of the encoder of an encoder–decoder. Of a run: n tokens of a prompt or
-/// visible keys of a token, m encoder tokens, w window, b bytes per cached number.
+/// per token; l layers, g inner width and, where it is another, e width of the encoder of an encoder–decoder. Of a run:
+/// n tokens of a prompt or visible keys of a token, m encoder tokens, w window, b bytes per cached number.
 struct ModelSymbol {
     char symbol;
     const char* meaning;

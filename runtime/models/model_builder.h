@@ -68,7 +68,7 @@ std::string global_keys(std::int64_t layer);  ///< of the first rows' own attent
 std::string global_values(std::int64_t layer);
 /// i32 [context, context]: whether a query sees a key, of layers that see so many keys before and after a query.
 std::string visible_keys(std::int64_t window);
-/// f32 [sequences * kept_states(context), …], of recurrent layers: the inputs of the convolution, and the state.
+/// f32 [sequences * kept_states(context), …], of state-space layers: the inputs of the convolution, and the state.
 std::string conv_inputs(std::int64_t layer);
 std::string state_space(std::int64_t layer);
 std::string recorded_queries(std::int64_t layer, AttentionKind kind = AttentionKind::self);

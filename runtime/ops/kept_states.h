@@ -1,4 +1,4 @@
-// The states that recurrent layers keep of a sequence, as their references see them: lib/kept_states.glsl.
+// The states that state-space layers keep of a sequence, as their references see them: lib/kept_states.glsl.
 #pragma once
 
 #include "runtime/ops/step.h"

@@ -70,7 +70,7 @@ std::int64_t ModelInfo::heads_of(AttentionKind kind) const {
 }
 
 void internal::require_attention(const ModelInfo& info, const std::string& what) {
-    if (info.attending == decltype(info.attending){})
+    if (std::ranges::count(info.attending, 0) == std::ssize(info.attending))
         throw usage_error(
             "{}: {} has no attention; its layers are recurrent. run, chat, bench model, explain and "
             "inspect take it",

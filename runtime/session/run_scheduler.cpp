@@ -288,8 +288,8 @@ void RunScheduler::run_waiting(const std::vector<std::int64_t>& left, const RunS
     run_prompts(runs, false);
 }
 
-// In runs of as many rows as before: the caches are the same to the last bit. A recurrent model's tokens that have run
-// since the last state that is kept are lost, too.
+// In runs of as many rows as before: the caches are the same to the last bit. A state-space model's tokens that have
+// run since the last state that is kept are lost, too.
 void RunScheduler::run_lost(std::span<const std::size_t> slots) {
     if (config_.state_space) {
         settle();

@@ -45,7 +45,7 @@ public:
     std::int64_t waiting() const { return size() - processed; }
     /// Tokens have run, from `processed` on. With `draw` they run again to draw, when no token waits.
     void note_run(std::int64_t count, std::int64_t rows, bool draw);
-    /// Of a recurrent model, before a run: the device has run up to position `reached`. Where it does not keep the
+    /// Of a state-space model, before a run: the device has run up to position `reached`. Where it does not keep the
     /// state that the run would begin with, what has run since the last state that it keeps becomes `lost`.
     void begin_at_state(std::int64_t reached);
     /// Its memory on the device is lost: what has run waits, to run as it did before.

@@ -115,8 +115,7 @@ void SessionCore::check_options() const {
         throw usage_error("largest_chunk is {}; it must be at least 1", options.largest_chunk);
     if (!(options.submission_seconds >= 0))
         throw usage_error("submission_seconds is {:g}; it must not be negative", options.submission_seconds);
-    if (options.head_shift && config.recurrent && config.cross_layers == 0)
-        throw usage_error("{} has no attention: no head of it can be shifted", described(model.info()));
+    if (options.head_shift) require_attention(model.info(), "no head can be shifted");
     check_global_tokens();
 }
 
@@ -422,8 +421,7 @@ void SessionCore::check_head(const HeadId& head, const char* what) const {
     require_attention(info, "head " + name_of(head) + " cannot be masked");
     const std::int64_t layers = info.layers_of(head.kind), heads = info.heads_of(head.kind);
     if (layers == 0 && config.recurrent)
-        throw usage_error("head {} cannot be masked: {} {}", name_of(head), described(info),
-                          config.cross_layers > 0 ? "has no head but x0.0" : "has no attention");
+        throw usage_error("head {} cannot be {}: {} has no head but x0.0", name_of(head), what, described(info));
     if (layers == 0)
         throw usage_error("head {} cannot be {}: {} is no encoder–decoder: its heads are layer.head", name_of(head),
                           what, described(info));
