@@ -36,8 +36,8 @@ struct ModelInfo {
     std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_width = 0, inner = 0, vocab = 0, context = 0;
     std::int64_t encoder_layers = 0, encoder_heads = 0;  ///< of an encoder–decoder
     std::array<std::int64_t, 3> attending = {};          ///< by AttentionKind: layers_of()
-    /// Of one of two models whose vectors are compared (CLIP): the factor of the cosine of a text and an image, before a
-    /// softmax over texts or images; else 0.
+    /// Of one of two models whose vectors are compared (CLIP): the factor of the cosine of a text and an image, before
+    /// a softmax over texts or images; else 0.
     double pair_scale = 0;
     /// Layers, and heads of a layer, that attend this way; 0 where the model does not.
     std::int64_t layers_of(AttentionKind kind) const;
