@@ -24,7 +24,7 @@ struct CooperativeMatrix {
 struct Caps {
     std::string name, driver, driver_version;  ///< "AMD Radeon RX 7900 XTX (RADV NAVI31)", "radv", "Mesa 25.0.7"
     std::string pci;  ///< PCI address, "0000:03:00.0" (VK_EXT_pci_bus_info); empty where there is none
-    std::array<std::uint8_t, 16> uuid{};       ///< the same for one GPU under two drivers
+    std::array<std::uint8_t, 16> uuid{};  ///< the same for one GPU under two drivers
     std::uint32_t vendor_id = 0, device_id = 0, driver_id = 0, api_version = 0;
     DeviceType type = DeviceType::other;
 

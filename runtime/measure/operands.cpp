@@ -133,9 +133,10 @@ HostTensor integer_operand(const OpCall& call, int i, std::int64_t keys, std::mt
         return random_integers(count, call.in(rope::table_).shape[0], random);
     if (is_one_of({call.op, i}, {{&attention_op, attention::kv_len_}}))
         return all_equal(type, static_cast<double>(call.in(attention::k_).shape[-3]));
-    if (is_one_of({call.op, i}, {{&alignment_op, alignment::kv_len_}}))
-        return all_equal(type,
-                         static_cast<double>(call.in(alignment::k_).shape[0] / sequences_of(call, call.op->step)));
+    if (is_one_of({call.op, i}, {{&alignment_op, alignment::kv_len_}})) {
+        const std::int64_t keys = call.in(alignment::k_).shape[0] / sequences_of(call, call.op->step);
+        return all_equal(type, static_cast<double>(keys));
+    }
     if (is_one_of({call.op, i}, {{&attention_op, attention::block_mask_},
                                  {&attention_weights_op, attention_weights::block_mask_},
                                  {&head_statistics_op, head_statistics::block_mask_}}))
