@@ -54,6 +54,7 @@ struct HeadsReport {
     const Model& model;
     std::string precision;
     bool stable = false;           ///< SessionOptions::is_stable
+    AttentionVariant variant = {};
     std::vector<HeadsPart> parts;  ///< three for an encoder–decoder, else one
     KeyNames sorted_by;
     std::optional<double> loss = {};       ///< with --ablate: before any head is removed

@@ -101,7 +101,8 @@ void save_pass(const std::string& file, const InspectReport& report, const std::
     if (!report.greedy.empty()) add_ids("greedy.ids", report.greedy);
     write_safetensors(
         file, tensors,
-        {{"model", model.info().name}, {"device", model.device().caps().name}, {"precision", report.precision}});
+        {{"model", model.info().name}, {"device", model.device().caps().name}, {"precision", report.precision},
+         {"attention_kind", name_of(report.variant)}});
     log(LogLevel::info, "saved: {}", file);
 }
 

@@ -95,6 +95,7 @@ struct Compared {
     std::optional<std::string> model;  ///< folder
     std::optional<DType> weights;      ///< storage of matrices
     std::optional<Precision> precision;
+    std::optional<AttentionVariant> variant;
     bool operator==(const Compared&) const = default;
 };
 /// "prompt “…”", "model gpt2-medium, weights q4".

@@ -110,7 +110,7 @@ const char* not_running(const Viewer& v) {
 const char* one_run(const Viewer& v) {
     return v.runs().compares()
                ? nullptr
-               : "Nothing to compare yet: start with --compare prompt=TEXT, weights=q4, precision=f32 or model=DIR";
+               : "Nothing to compare yet: start with --compare prompt=TEXT, weights=q4, precision=f32, attention-kind=KIND or model=DIR";
 }
 const char* one_kind(const Viewer& v) {
     const ModelInfo& info = v.runs().a().live.model().info();
