@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "runtime/graph/graph_data.h"
 #include "vantage/graph.h"
 #include "vantage/heads.h"
 
