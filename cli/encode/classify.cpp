@@ -190,9 +190,10 @@ void run(ClassifyOptions& o) {
             model.info().name, model.info().architecture);
     require_image("classify", model, !o.images.empty());
     check_pair(o, model);
-    SessionOptions options{
-        .precision = precision_named(o.precision), .profile = profiling(), .variant = o.variant,
-        .masked_heads = masked_heads(o.masked)};
+    SessionOptions options{.precision = precision_named(o.precision),
+                           .profile = profiling(),
+                           .variant = o.variant,
+                           .masked_heads = masked_heads(o.masked)};
     const Tokenizer::Encoding text = o.images.empty() ? text_of(o, model) : Tokenizer::Encoding();
     // as transformers does: the question's tokens, with the first special one, see all
     if (config.head == Head::question_answering && config.own.has("global_tokens"))

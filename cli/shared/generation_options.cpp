@@ -61,8 +61,10 @@ void add_variant_option(CLI::App& command, AttentionVariant& variant) {
     command
         .add_option_function<std::string>(
             "--attention-kind", [&variant](const std::string& word) { variant = attention_variant_named(word); },
-            "Weigh keys in another way than the model's own: linear, performer:N (features), hard, window:N, dilated:N, "
-            "bigbird:N (tokens of a block), additive, multiplicative or linformer:N; the last three only in models that "
+            "Weigh keys in another way than the model's own: linear, performer:N (features), hard, window:N, "
+            "dilated:N, "
+            "bigbird:N (tokens of a block), additive, multiplicative or linformer:N; the last three only in models "
+            "that "
             "have weights for them (docs/models.md)")
         ->type_name("KIND");
 }

@@ -234,8 +234,7 @@ PerformerFeatures performer_features(Tensor q, Tensor k, PerformerOptions option
 /// The same of queries and keys apart, for a cache of keys: a query's features, and those of a key as shares, which sum
 /// to 1 and fit f16, and the logarithm of what they are times (CachedLinearAttentionOptions::key_log), once for each
 /// share. q [.., D] → [.., m]; k [.., D] → shares and log [.., m].
-Tensor performer_query_features(Tensor q, PerformerOptions options = {},
-                                SourceLocation where = SourceLocation::here());
+Tensor performer_query_features(Tensor q, PerformerOptions options = {}, SourceLocation where = SourceLocation::here());
 struct PerformerKeys {
     Tensor shares = {}, log = {};
 };

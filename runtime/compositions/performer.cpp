@@ -130,8 +130,9 @@ PerformerFeatures performer_features(Tensor q, Tensor k, PerformerOptions option
                         ", but heads of one width are wanted",
                     where);
     const bool first = options.heads_first;
-    return {.q = performer_query_features(q, options, where),
-            .k = softmax_by_head(shaped(key_exponents(k, options, where), k), k.shape()[first ? -3 : -2], first, where)};
+    return {
+        .q = performer_query_features(q, options, where),
+        .k = softmax_by_head(shaped(key_exponents(k, options, where), k), k.shape()[first ? -3 : -2], first, where)};
 }
 
 }  // namespace vantage

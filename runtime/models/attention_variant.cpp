@@ -74,7 +74,8 @@ void require_allowed(const AttentionVariant& variant, const ModelConfig& config,
         throw usage_error("attention kind {}: {} {}", name_of(variant), config.architecture, why);
     if (!has_weights(variant.form) || std::ranges::count(config.variants, variant) > 0) return;
     throw usage_error(
-        "attention kind {}: it has weights of its own, and \"attention_kinds\" in the model's config.json does not name "
+        "attention kind {}: it has weights of its own, and \"attention_kinds\" in the model's config.json does not "
+        "name "
         "{}",
         name_of(variant), name_of(variant));
 }
@@ -93,8 +94,7 @@ AttentionVariant attention_variant_named(const std::string& name) {
     using namespace internal;
     const std::size_t colon = std::min(name.find(':'), name.size());
     const auto* found = std::ranges::find(forms, name.substr(0, colon), &NamedForm::name);
-    if (found == forms.end())
-        throw usage_error("attention kind {}: expected {}", in_quotes(name), known_names());
+    if (found == forms.end()) throw usage_error("attention kind {}: expected {}", in_quotes(name), known_names());
     AttentionVariant variant{.form = found->form, .number = found->default_number};
     if (found->most == 0) {
         if (colon < name.size()) throw usage_error("attention kind {}: {} has no number", in_quotes(name), found->name);

@@ -26,9 +26,8 @@ const Node* producer(const Graph& graph, int id) {
 }
 
 const Node& attention_of(const Graph& graph, std::int64_t layer, AttentionKind kind) {
-    const auto found = std::ranges::find_if(graph.nodes(), [&](const Node& node) {
-        return attends_to(graph, node, model_names::keys(layer, kind));
-    });
+    const auto found = std::ranges::find_if(
+        graph.nodes(), [&](const Node& node) { return attends_to(graph, node, model_names::keys(layer, kind)); });
     if (found == graph.nodes().end())
         throw unsupported_error("layer {} of this model has no attention that keeps its keys", layer);
     return *found;

@@ -176,9 +176,7 @@ Tensor ModelBuilder::record_attention(std::int64_t layer, AttentionKind kind, Te
 
 AttentionResult ModelBuilder::attend_rows(Tensor q, Tensor keys, Tensor values, const AttentionOptions& how) {
     const AttentionResult result = attention(by_sequence(q), by_sequence(keys), by_sequence(values), how);
-    return {.o = all_rows(result.o),
-            .lse = all_rows(result.lse),
-            .key = result.key ? all_rows(result.key) : Tensor()};
+    return {.o = all_rows(result.o), .lse = all_rows(result.lse), .key = result.key ? all_rows(result.key) : Tensor()};
 }
 
 ModelBuilder::Seen ModelBuilder::attend_cached(std::int64_t layer, Tensor q, Tensor k, Tensor v,

@@ -77,7 +77,8 @@ ModelBuilder::Seen ModelBuilder::attend_linformer(Tensor q, Tensor k, Tensor v, 
     return {q, k, {.o = all_rows(result.o), .lse = all_rows(result.lse)}};
 }
 
-ModelBuilder::Seen ModelBuilder::attend_variant(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how) {
+ModelBuilder::Seen ModelBuilder::attend_variant(std::int64_t layer, Tensor q, Tensor k, Tensor v,
+                                                AttentionOptions how) {
     const AttentionVariant& variant = options.variant;
     require_allowed(variant, config, how);
     const VariantWeights own_weights = variant_weights(q.shape()[2]);
@@ -101,11 +102,10 @@ ModelBuilder::Seen ModelBuilder::attend_variant(std::int64_t layer, Tensor q, Te
             how.block_size = variant.number;
             break;
         }
-        case AttentionForm::multiplicative:
-            q = linear_transposed(q, own_weights.multiplicative), how.scale = 1;
-            break;
+        case AttentionForm::multiplicative: q = linear_transposed(q, own_weights.multiplicative), how.scale = 1; break;
         case AttentionForm::additive:
-            q = linear_transposed(q, own_weights.query), k = linear_transposed(k, own_weights.key, own_weights.key_bias);
+            q = linear_transposed(q, own_weights.query),
+            k = linear_transposed(k, own_weights.key, own_weights.key_bias);
             how.additive = own_weights.score;
             break;
     }

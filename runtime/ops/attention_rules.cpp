@@ -209,7 +209,8 @@ Tensor position_bias_of(const AttentionOptions& options, const Tensor& q, const 
     for (const Tensor& bias : {options.alibi_slopes, options.distance_bias, options.key_bias, options.additive}) {
         if (!bias) continue;
         if (found || relative)
-            throw Error(ErrorKind::usage, "attention: more than one bias by position, or one of additive scores", where);
+            throw Error(ErrorKind::usage, "attention: more than one bias by position, or one of additive scores",
+                        where);
         found = bias;
     }
     return relative ? relative_bias(options, q, k, where) : found;
@@ -271,7 +272,8 @@ Feature feature_of(const OpCall& call) {
     const std::string name = call.attrs.text("feature", "softmax");
     if (name == "softmax") return Feature::softmax;
     if (name == "hard") return Feature::hard;
-    call.require(name == "elu+1" || name == "none", "feature is " + name + ", but must be softmax, elu+1, none or hard");
+    call.require(name == "elu+1" || name == "none",
+                 "feature is " + name + ", but must be softmax, elu+1, none or hard");
     return name == "elu+1" ? Feature::elu_plus_1 : Feature::none;
 }
 

@@ -51,9 +51,9 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     for (std::int64_t r = 0; r < a.integer("rows"); ++r)
         for (std::int64_t c = 0; c < keys; ++c) {
             const std::int64_t row = a.integer("first_row") + r, key = a.integer("first_key") + c;
-            out[0][r * keys + c] = recorded_weight(call, in, rule_operands, sizes_of(call), head, row,
-                                                   a.integer("position") + row, key)
-                                       .value_or(0);
+            out[0][r * keys + c] =
+                recorded_weight(call, in, rule_operands, sizes_of(call), head, row, a.integer("position") + row, key)
+                    .value_or(0);
         }
 }
 
@@ -123,7 +123,9 @@ std::vector<Case> cases() {
             one("all keys", 1, 1, 8, {{"head", 0}, {"rows", 12}, {"keys", 20}}),
             one("linear attention, causal", 2, 1, 8,
                 {{"head", 1}, {"rows", 12}, {"keys", 20}, {"causal", true}, {"feature", "elu+1"}}),
-            hard, made, additive,
+            hard,
+            made,
+            additive,
             one("nothing", 1, 1, 8, {{"head", 0}, {"rows", 0}, {"keys", 20}})};
 }
 

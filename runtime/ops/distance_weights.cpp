@@ -52,8 +52,8 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                                    k_row = key * s.kv_heads + head / (s.heads / s.kv_heads);
                 double dot = 0;
                 for (std::int64_t d = 0; d < width; ++d)
-                    dot += score_part(rules, in, rule_operands, d, in[q_][q_row * width + d],
-                                      in[k_][k_row * width + d]);
+                    dot +=
+                        score_part(rules, in, rule_operands, d, in[q_][q_row * width + d], in[k_][k_row * width + d]);
                 const auto score =
                     ruled_score(call, in, rule_operands, s, rules, scale_of(call, q_) * dot, 0, head, row, i, key);
                 const double lse = in[lse_][q_row];

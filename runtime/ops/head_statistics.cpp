@@ -40,7 +40,9 @@ struct Sizes {
           keys(call.attrs.integer("keys")),
           columns(call.attrs.integer("columns")),
           apart(call.attrs.flag("apart")) {}
-    RuleSizes rules() const { return {.batch = 1, .heads = heads, .n = n, .m = m, .kv_heads = kv_heads, .width = width}; }
+    RuleSizes rules() const {
+        return {.batch = 1, .heads = heads, .n = n, .m = m, .kv_heads = kv_heads, .width = width};
+    }
 };
 
 // In place of queries, as in attention_weights.

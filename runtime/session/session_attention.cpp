@@ -190,8 +190,7 @@ Array Session::log_sum_exp(HeadId head, Range queries) {
     if (!s.records(head.layer)) return s.replay_recording(head.layer).log_sum_exp(head, queries);
     const std::int64_t heads = core->model.info().heads_of(head.kind);
     std::vector<float> all(static_cast<std::size_t>(queries.count * heads)), some;
-    gpu::download(core->states.device(),
-                  core->states.buffer(model_names::recorded_lse(head.layer, head.kind)),
+    gpu::download(core->states.device(), core->states.buffer(model_names::recorded_lse(head.layer, head.kind)),
                   static_cast<std::uint64_t>(queries.first * heads) * 4, std::as_writable_bytes(std::span(all)));
     for (std::int64_t row = 0; row < queries.count; ++row) some.push_back(at(all, row * heads + head.head));
     // The weights say whether there was a NaN, some rows at a time: not every device's logarithm keeps it.

@@ -123,7 +123,8 @@ void SessionCore::check_options() const {
     if (options.variant.form == AttentionForm::bigbird &&
         blocks_of(tokens, options.variant.number) > max_scattered_context)
         throw unsupported_error(
-            "attention kind {}: {} tokens are {} blocks, whose table has blocks x blocks numbers; at most {} blocks (64 "
+            "attention kind {}: {} tokens are {} blocks, whose table has blocks x blocks numbers; at most {} blocks "
+            "(64 "
             "MiB) are supported: make blocks larger or the context smaller",
             name_of(options.variant), tokens, blocks_of(tokens, options.variant.number), max_scattered_context);
 }

@@ -58,7 +58,7 @@ VANTAGE_PARAMS_END
     C(17, bool, MASK_BY_HEAD, false)                                                                                   \
     C(18, bool, MASK_BY_BATCH, false)                                                                                  \
     C(19, uint, BIAS, 0) /* by position: 0 slopes (heads), 1 by distance (2 REACH + 1, heads), 2 by key (m, heads), */ \
-    /* relative: 3 to queries, 4 to keys, too; 5 by key and its head (m, kv_heads); 6 none, see ADDITIVE */             \
+    /* relative: 3 to queries, 4 to keys, too; 5 by key and its head (m, kv_heads); 6 none, see ADDITIVE */            \
     C(20, uint, REACH, 0)
 
 /// Of every kernel: storage of q and o, of k and v; widths of queries and keys, and of values (cpu_simd: multiples of

@@ -32,8 +32,10 @@ struct Expected {
     std::vector<float> logits, attention;
 
     Expected(const std::string& folder, const std::string& kind) : file_(folder + "/expected.safetensors") {
-        for (const std::int64_t id : values_of<std::int64_t>(file_.at("input_ids"))) ids.push_back(static_cast<std::int32_t>(id));
-        for (const std::int64_t row : values_of<std::int64_t>(file_.at("rows"))) rows.push_back(static_cast<std::int32_t>(row));
+        for (const std::int64_t id : values_of<std::int64_t>(file_.at("input_ids")))
+            ids.push_back(static_cast<std::int32_t>(id));
+        for (const std::int64_t row : values_of<std::int64_t>(file_.at("rows")))
+            rows.push_back(static_cast<std::int32_t>(row));
         logits = values_of<float>(file_.at(kind + ".logits"));
         if (kind.starts_with("linformer")) return;
         attention = values_of<float>(file_.at(kind + ".attention"));
@@ -82,8 +84,9 @@ TEST_CASE("whole models attend as each variant says", "[kinds][models]") {
     const Expected want(folders + name, kind);
     // in chunks of one row, of eight, and in one
     const std::int64_t chunk = name == "bert" ? 512 : GENERATE(8, 512);
-    Session session = inspected(model, {.precision = Precision::f32, .largest_chunk = chunk,
-                                        .variant = attention_variant_named(kind)}, want.ids);
+    Session session = inspected(
+        model, {.precision = Precision::f32, .largest_chunk = chunk, .variant = attention_variant_named(kind)},
+        want.ids);
     CHECK(difference(rows_of(session.logits(), want.rows), want.logits).first <= 2e-4);
     std::vector<float> weights;
     for (std::int64_t layer = 0; layer < model.info().layers; ++layer) {
@@ -105,8 +108,8 @@ TEST_CASE("whole models attend as each variant says", "[kinds][models]") {
 TEST_CASE("Linformer in a whole encoder", "[kinds][models]") {
     const Model model = model_of("bert");
     const Expected want(folders + "bert", "linformer:12");
-    const SessionOptions options{.precision = Precision::f32, .inspect = true,
-                                 .variant = attention_variant_named("linformer:12")};
+    const SessionOptions options{
+        .precision = Precision::f32, .inspect = true, .variant = attention_variant_named("linformer:12")};
     Session session(model, options);
     session.append(want.ids);
     session.run();
@@ -137,8 +140,8 @@ TEST_CASE("texts of variants do not depend on batch, chunks, context and what ra
     const Precision precision = GENERATE(Precision::f32, Precision::f16);
     INFO(kind << " in " << name_of(precision));
     const Model model = model_of("llama");
-    SessionOptions options{.precision = precision, .stable = true, .largest_chunk = 8,
-                           .variant = attention_variant_named(kind)};
+    SessionOptions options{
+        .precision = precision, .stable = true, .largest_chunk = 8, .variant = attention_variant_named(kind)};
     const Ids prompt = some_ids(59, model.info().vocab);
     const Ids alone = generated(model, options, prompt, 20);  // beyond a chunk of 64
     CHECK(generated(model, options, prompt, 20) == alone);
@@ -201,7 +204,8 @@ TEST_CASE("variants go with windows, soft-caps, slopes and cross attention", "[k
                                                                         {"vit", "performer"}}));
     INFO(name << ", " << kind);
     const Model model = Model::load(test_device(), oracle_models + name);
-    const SessionOptions options{.precision = Precision::f32, .record_attention = RecordAttention::all(),
+    const SessionOptions options{.precision = Precision::f32,
+                                 .record_attention = RecordAttention::all(),
                                  .variant = attention_variant_named(kind)};
     Session session(model, options);
     const Ids ids = some_ids(20, std::max<std::int64_t>(model.info().vocab, 40) - 3);
@@ -220,7 +224,8 @@ TEST_CASE("variants go with windows, soft-caps, slopes and cross attention", "[k
             const float* row = &internal::at(all, (head * n + i) * p.shape()[2]);
             CHECK(std::abs(std::accumulate(row, row + p.shape()[2], 0.0) - 1) <= 1e-4);
             for (std::int64_t j = 0; j < p.shape()[2]; ++j)
-                if ((kind == "dilated:2" && (i - j) % 2 != 0) || (kind.starts_with("window") && i - j >= kind.back() - '0'))
+                if ((kind == "dilated:2" && (i - j) % 2 != 0) ||
+                    (kind.starts_with("window") && i - j >= kind.back() - '0'))
                     CHECK(row[j] == 0);
         }
 }

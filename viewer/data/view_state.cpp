@@ -218,8 +218,7 @@ void take_compared(Compared& compared, const std::string& text) {
         if (member) refuse("--compare", "\"" + text + "\"", "one " + what + ": there is one second run");
         member = std::move(given);
     };
-    if (value.empty())
-        refuse("--compare", "\"" + text + "\"", compared_words);
+    if (value.empty()) refuse("--compare", "\"" + text + "\"", compared_words);
     if (what == "prompt")
         once(compared.prompt, value);
     else if (what == "model")
@@ -234,24 +233,23 @@ void take_compared(Compared& compared, const std::string& text) {
         refuse("--compare", "\"" + text + "\"", compared_words);
 }
 Option compare_option() {
-    return {
-        {"--compare", "WHAT=VALUE",
-         "Compare with a second run that differs in prompt=TEXT, model=DIR, weights=q4, precision=f32 or "
-         "attention-kind=KIND; repeatable"},
-        [](ViewState& s, const std::string& value) {
-            take_compared(s.compared ? *s.compared : s.compared.emplace(), value);
-        },
-        [](const ViewState& s, const ViewState&) {
-            Values values;
-            if (!s.compared) return values;
-            const Compared& c = *s.compared;
-            if (c.prompt) values.push_back("prompt=" + *c.prompt);
-            if (c.model) values.push_back("model=" + *c.model);
-            if (c.weights) values.push_back("weights=" + weight_type_name(*c.weights));
-            if (c.precision) values.push_back(std::string("precision=") + name_of(*c.precision));
-            if (c.variant) values.push_back("attention-kind=" + name_of(*c.variant));
-            return values;
-        }};
+    return {{"--compare", "WHAT=VALUE",
+             "Compare with a second run that differs in prompt=TEXT, model=DIR, weights=q4, precision=f32 or "
+             "attention-kind=KIND; repeatable"},
+            [](ViewState& s, const std::string& value) {
+                take_compared(s.compared ? *s.compared : s.compared.emplace(), value);
+            },
+            [](const ViewState& s, const ViewState&) {
+                Values values;
+                if (!s.compared) return values;
+                const Compared& c = *s.compared;
+                if (c.prompt) values.push_back("prompt=" + *c.prompt);
+                if (c.model) values.push_back("model=" + *c.model);
+                if (c.weights) values.push_back("weights=" + weight_type_name(*c.weights));
+                if (c.precision) values.push_back(std::string("precision=") + name_of(*c.precision));
+                if (c.variant) values.push_back("attention-kind=" + name_of(*c.variant));
+                return values;
+            }};
 }
 Option of_option() {
     return {{"--of", "WORD", "Kind of attention: self, encoder or cross"},
