@@ -24,8 +24,7 @@ namespace {
 
 struct ClassifyOptions {
     std::string prompt, pair, precision = "f16", masked;
-    AttentionVariant variant = {};
-    std::vector<std::string> images;
+    std::vector<std::string> images, labels;
     std::size_t top = 5, max_answer = 15;
     bool json = false;
 };
@@ -190,10 +189,8 @@ void run(ClassifyOptions& o) {
             model.info().name, model.info().architecture);
     require_image("classify", model, !o.images.empty());
     check_pair(o, model);
-    SessionOptions options{.precision = precision_named(o.precision),
-                           .profile = profiling(),
-                           .variant = o.variant,
-                           .masked_heads = masked_heads(o.masked)};
+    SessionOptions options{
+        .precision = precision_named(o.precision), .profile = profiling(), .masked_heads = masked_heads(o.masked)};
     const Tokenizer::Encoding text = o.images.empty() ? text_of(o, model) : Tokenizer::Encoding();
     // as transformers does: the question's tokens, with the first special one, see all
     if (config.head == Head::question_answering && config.own.has("global_tokens"))
@@ -236,7 +233,6 @@ void add_classify(CLI::App& app) {
     add_setting(command, "--max-answer", o->max_answer, "Question answering: maximum number of tokens of an answer")
         ->check(above_zero);
     add_precision_option(command, o->precision);
-    add_variant_option(command, o->variant);
     add_head_mask_option(command, o->masked);
     command.add_flag("--json", o->json, "Print one JSON object");
     command.callback([o, prompt, images] {

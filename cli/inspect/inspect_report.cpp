@@ -1,6 +1,5 @@
 #include "cli/inspect/inspect_report.h"
 
-#include "cli/shared/generation_options.h"
 #include "cli/shared/probabilities.h"
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/at.h"
@@ -196,8 +195,7 @@ void print_summary(const InspectReport& report) {
     const Model& model = survey.session().model();
     const Page page;
     print_line("{} {}\n", page.bold(model.info().name),
-               page.dim(format("on {} · {}{} · {}", model.device().caps().name, report.precision,
-                               variant_text(report.variant), length_text(survey))));
+               page.dim(format("on {} · {} · {}", model.device().caps().name, report.precision, length_text(survey))));
     print_answers(survey, page);
     if (!report.greedy.empty()) {
         const std::string text = join(report.greedy, "", [&](std::int32_t id) { return token_text(model, id); });
@@ -222,20 +220,19 @@ void print_json(const InspectReport& report) {
     const Json list = json_list(answers(survey.session()), [&](const Answer& answer) {
         return Json{{"id", answer.id}, {labels ? "label" : "text", answer.name}, {"probability", answer.probability}};
     });
-    Json all = {
-        {"schema_version", 2},
-        {"model", model.info().name},
-        {"device", model.device().caps().name},
-        {"precision", report.precision},
-        {"attention_kind", name_of(report.variant)},
-        {"stable", report.stable},
-        {"tokens", config_of(model).is_vision() ? places_json(survey) : tokens_json(model, survey.session().tokens())},
-        {labels ? "labels" : "next", list},
-        {"layers", survey.layers()},
-        {"heads_per_layer", survey.heads()},
-        {"heads", survey_json(survey)},
-        {"most_telling", salient_json(survey.salient())},
-        {"files", report.files}};
+    Json all = {{"schema_version", 2},
+                {"model", model.info().name},
+                {"device", model.device().caps().name},
+                {"precision", report.precision},
+                {"stable", report.stable},
+                {"tokens", config_of(model).is_vision() ? places_json(config_of(model))
+                                                        : tokens_json(model, survey.session().tokens())},
+                {labels ? "labels" : "next", list},
+                {"layers", survey.layers()},
+                {"heads_per_layer", survey.heads()},
+                {"heads", survey_json(survey)},
+                {"most_telling", salient_json(survey.salient())},
+                {"files", report.files}};
     if (!report.reads.empty()) {
         all["source"] = config_of(model).sees() ? places_json(config_of(model))
                                                 : tokens_json(model, survey.session().source_tokens());

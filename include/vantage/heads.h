@@ -1,7 +1,7 @@
-// Attention heads: what kind of attention, how keys are weighed, which head, and which layers a session records.
+// Attention heads: what kind of attention, which head, and which layers a session records. Parts of a model.
 //
 // Threads: values and pure functions: any thread.
-// Errors: attention_variant_named throws usage; nothing else throws.
+// Errors: nothing here throws.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,8 @@ namespace vantage {
 /// to the encoder's tokens.
 enum class AttentionKind : std::uint8_t { self, encoder, cross };
 
-/// How the heads of a model's own attention weigh keys, in place of the softmax of its config (SessionOptions::variant).
-/// linear: φ(q)·φ(k), φ(x) = elu(x) + 1, over their sum (Katharopoulos et al. 2020). performer: the same with N random
-/// features (Choromanski et al. 2020). hard: the key with the largest score. window: N keys up to the query's own, and in
-/// an encoder as many behind it. dilated: every N-th key from the query's own on (Child et al. 2019). bigbird: blocks of
-/// N tokens: 2 that all see, 3 around the query's, 3 random ones (Zaheer et al. 2020). Three have weights of their own:
-/// additive: w·tanh(W_q q + W_k k + b) (Bahdanau et al. 2014); multiplicative: (W q)·k (Luong et al. 2015); linformer:
-/// keys and values of N places, E k and F v (Wang et al. 2020).
-enum class AttentionForm : std::uint8_t {
-    own,
-    linear,
-    performer,
-    hard,
-    window,
-    dilated,
-    bigbird,
-    additive,
-    multiplicative,
-    linformer
-};
-struct AttentionVariant {
-    AttentionForm form = AttentionForm::own;
-    std::int64_t number = 0;  ///< N; 0 where the form has none
-    bool operator==(const AttentionVariant&) const = default;
-};
-/// "own", "linear", "performer:256", "hard", "window:N", "dilated:N", "bigbird:64", "additive", "multiplicative" or
-/// "linformer:N"; the numbers of "performer" and "bigbird" may be left out. Throws usage for other names and numbers.
-AttentionVariant attention_variant_named(const std::string& name);
-std::string name_of(const AttentionVariant& variant);
+/// Which model is loaded of a folder with two (CLIP): the one that reads texts, or the one that looks at images.
+enum class Tower : std::uint8_t { text, image };
 
 /// The layers whose Q and log-sum-exp rows a session keeps. For these, attention() is exact without a replay.
 /// {} = none, RecordAttention::all(), or {.layers = {0, 5}}.

@@ -16,9 +16,7 @@ struct Sizes {
     bool heads_first;
     std::int64_t group() const { return heads / kv_heads; }
     std::int64_t rows() const { return batch * n * heads; }
-    RuleSizes rules() const {
-        return {.batch = batch, .heads = heads, .n = n, .m = m, .kv_heads = kv_heads, .width = d};
-    }
+    RuleSizes rules() const { return {.batch = batch, .heads = heads, .n = n, .m = m, .kv_heads = kv_heads}; }
     std::int64_t q_row(std::int64_t b, std::int64_t i, std::int64_t h) const {
         return heads_first ? (b * heads + h) * n + i : (b * n + i) * heads + h;
     }
@@ -28,11 +26,19 @@ struct Sizes {
 };
 
 Sizes sizes_of(const OpCall& call);
-/// Whether the call is soft attention by products whose results are o and lse alone.
-inline bool wants_sums_only(const OpCall& call) {
-    return !call.attrs.flag("hard") && !AttentionRules(call.attrs).is_additive() && !call.attrs.flag("statistics") &&
-           !call.attrs.flag("counts");
-}
+/// Whether the call is soft attention whose results are o and lse alone.
+inline bool wants_sums_only(const OpCall& call) { return !call.attrs.flag("hard") && !call.attrs.flag("statistics"); }
+
+/// The keys that a launch takes: all, or of a union (AttentionOptions::stride) the near ones or the far ones.
+enum class Part : std::uint32_t { all = PART_ALL, near = PART_NEAR, far = PART_FAR };
+bool is_union(const OpCall& call);
+/// Residue classes of queries that walk keys of their own class alone: as many as there are, one if all keys are
+/// walked.
+std::int64_t classes_of(const OpCall& call, Part part);
+/// Rows of the largest class, of all heads that share a key head.
+std::int64_t rows_of_class(const OpCall& call, Part part);
+/// The fewest of them of any part.
+std::int64_t fewest_rows_of_class(const OpCall& call);
 
 /// Fills in what all kernels of attention have among their specialization constants.
 template <class Constants>

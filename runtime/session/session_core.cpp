@@ -11,7 +11,6 @@
 #include "runtime/base/options.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/gpu/transfer.h"
-#include "runtime/models/attention_variant.h"
 #include "runtime/session/model_access.h"
 #include "shaders/params/kept_states.h"
 
@@ -87,7 +86,6 @@ SessionCore::SessionCore(const Model& m, const SessionOptions& o, std::int64_t c
     write_head_mask();
     write_head_shift();
     write_visible_keys();
-    write_visible_blocks();
 }
 
 SessionCore::SessionCore(const Model& m, const SessionRecord& record)
@@ -119,14 +117,6 @@ void SessionCore::check_options() const {
         throw usage_error("submission_seconds is {:g}; it must not be negative", options.submission_seconds);
     if (options.head_shift) require_attention(model.info(), "no head can be shifted");
     check_global_tokens();
-    const std::int64_t tokens = options.context > 0 ? options.context : config.context;
-    if (options.variant.form == AttentionForm::bigbird &&
-        blocks_of(tokens, options.variant.number) > max_scattered_context)
-        throw unsupported_error(
-            "attention kind {}: {} tokens are {} blocks, whose table has blocks x blocks numbers; at most {} blocks "
-            "(64 "
-            "MiB) are supported: make blocks larger or the context smaller",
-            name_of(options.variant), tokens, blocks_of(tokens, options.variant.number), max_scattered_context);
 }
 
 void SessionCore::check_global_tokens() const {
@@ -182,15 +172,6 @@ void SessionCore::write_visible_keys() {
         }
         gpu::upload(states.device(), states.buffer(model_names::visible_keys(window)), 0,
                     std::as_bytes(std::span(visible)));
-    }
-}
-
-void SessionCore::write_visible_blocks() {
-    if (options.variant.form != AttentionForm::bigbird) return;
-    for (const auto& [name, causal] : {std::pair{model_names::blocks, true}, {model_names::encoder_blocks, false}}) {
-        if (!states.has(name)) continue;
-        const std::vector<std::int32_t> table = bigbird_table(context, options.variant.number, causal);
-        gpu::upload(states.device(), states.buffer(name), 0, std::as_bytes(std::span(table)));
     }
 }
 

@@ -319,7 +319,6 @@ std::string run_name(const LiveModel& live, const ViewState& state, bool is_b) {
     if (compared.model) add(info.name);
     if (compared.weights) add((is_b ? weight_type_name(*compared.weights) : info.weight_types) + " weights");
     if (compared.precision) add(std::string(name_of(live.precision())) + " cache");
-    if (compared.variant) add(name_of(live.variant()) + " attention");
     if (compared.prompt) add("“" + (is_b ? *compared.prompt : state.prompt) + "”");
     return name;
 }
