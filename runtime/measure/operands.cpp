@@ -134,8 +134,8 @@ HostTensor integer_operand(const OpCall& call, int i, std::int64_t keys, std::mt
     if (is_one_of({call.op, i}, {{&attention_op, attention::kv_len_}}))
         return all_equal(type, static_cast<double>(call.in(attention::k_).shape[-3]));
     if (is_one_of({call.op, i}, {{&alignment_op, alignment::kv_len_}})) {
-        const std::int64_t keys = call.in(alignment::k_).shape[0] / sequences_of(call, call.op->step);
-        return all_equal(type, static_cast<double>(keys));
+        const std::int64_t rows = call.in(alignment::k_).shape[0] / sequences_of(call, call.op->step);
+        return all_equal(type, static_cast<double>(rows));
     }
     if (is_one_of({call.op, i}, {{&attention_op, attention::block_mask_},
                                  {&attention_weights_op, attention_weights::block_mask_},
