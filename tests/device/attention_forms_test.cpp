@@ -323,8 +323,9 @@ TEST_CASE("dilation and strides walk the keys that are seen, and no others", "[a
                        return Attrs{{"window_left", I{31}}, {"window_right", I{31}}, {"dilation", I{4}}};
                    }) -
                    4) < 0.6);
-    CHECK(keys_scored(n, {{"dilation", I{8}}}, 0, false, kernel) == n * n / 8);
-    CHECK(keys_scored(n, {{"dilation", I{8}}, {"global_tokens", I{8}}}, 0, false, kernel) < n * n / 2);
+    CHECK(keys_scored(n, {{"dilation", I{8}}}, 0, false, kernel) == static_cast<double>(n * n) / 8);
+    CHECK(keys_scored(n, {{"dilation", I{8}}, {"global_tokens", I{8}}}, 0, false, kernel) <
+          static_cast<double>(n * n) / 2);
 }
 
 TEST_CASE("keys of other residue classes are not even read", "[attention]") {

@@ -21,16 +21,16 @@ using Catch::Approx;
 
 namespace {
 
-constexpr std::int64_t tokens_of_text = 9;
+constexpr std::int64_t shifted_tokens = 9;
 
-std::vector<float> logits_of(const Model& model, std::optional<std::vector<HeadId>> masked_heads = {}) {
+std::vector<float> logits_masking(const Model& model, std::optional<std::vector<HeadId>> masked_heads = {}) {
     const bool pair = config_of(model).kind == ModelKind::encoder_decoder;
-    Session session(model, {.context = tokens_of_text,
+    Session session(model, {.context = shifted_tokens,
                             .precision = Precision::f32,
                             .inspect = true,
                             .masked_heads = std::move(masked_heads)});
     if (pair) session.set_source(std::vector<std::int32_t>{5, 9, 70, 9, 33}), session.rewind(0);
-    session.append(some_ids(tokens_of_text, 90));
+    session.append(some_ids(shifted_tokens, 90));
     session.run();
     return session.logits().vector();
 }
@@ -44,7 +44,8 @@ Removed remove(const std::string& folder, const std::vector<HeadId>& heads) {
     const test::TemporaryDirectory without;
     const std::string to = without.path() + "/model";
     const PrunedModel pruned = prune_heads(folder, to, heads);
-    return {pruned, logits_of(Model::load(test_device(), to)), logits_of(Model::load(test_device(), folder), heads)};
+    return {pruned, logits_masking(Model::load(test_device(), to)),
+            logits_masking(Model::load(test_device(), folder), heads)};
 }
 
 std::vector<float> tensor_of(const std::string& folder, const std::string& name) {
@@ -69,7 +70,7 @@ TEST_CASE("heads of any model are removed by zeros in its output projections", "
         CHECK_FALSE(removed.pruned.smaller);
         CHECK(removed.pruned.parameters_after == removed.pruned.parameters_before);
         CHECK(removed.logits == removed.masked);  // zeros add nothing: not a bit
-        CHECK(removed.logits != logits_of(Model::load(test_device(), folder)));
+        CHECK(removed.logits != logits_masking(Model::load(test_device(), folder)));
     }
 }
 
@@ -200,17 +201,17 @@ TEST_CASE("a head that is shifted by the opposite of its output is masked at thi
         INFO(name);
         const Model model = Model::load(test_device(), test::oracle_models + name);
         const bool pair = config_of(model).kind == ModelKind::encoder_decoder;
-        const std::int64_t last = tokens_of_text - 1;
-        Session session(model, {.context = tokens_of_text,
+        const std::int64_t last = shifted_tokens - 1;
+        Session session(model, {.context = shifted_tokens,
                                 .precision = Precision::f32,
                                 .record_attention = RecordAttention::all(),
                                 .inspect = true,
                                 .head_shift = HeadShift{}});
         if (pair) session.set_source(std::vector<std::int32_t>{5, 9, 70, 9, 33}), session.rewind(0);
-        session.append(some_ids(tokens_of_text, 90));
+        session.append(some_ids(shifted_tokens, 90));
         session.run();
         const std::vector<float> plain = session.logits().vector();
-        CHECK(plain == logits_of(model));
+        CHECK(plain == logits_masking(model));
         // in the last layer only the last row of the head reaches the last logits
         std::vector<HeadId> heads{{model.info().layers - 1, 1}};
         if (pair) heads.push_back({model.info().layers - 1, 1, AttentionKind::cross});
@@ -218,11 +219,11 @@ TEST_CASE("a head that is shifted by the opposite of its output is masked at thi
             session.shift_head({head, last, removing_shift(session, head, last)});
             CHECK(session.processed() <= last);
             session.run();
-            const std::vector<float> shifted = session.logits().vector(), masked = logits_of(model, {{head}});
-            CHECK(test::difference(last_row(shifted, tokens_of_text), last_row(masked, tokens_of_text)).first < 1e-5);
-            const auto before = static_cast<std::ptrdiff_t>(plain.size() / tokens_of_text * last);
+            const std::vector<float> shifted = session.logits().vector(), masked = logits_masking(model, {{head}});
+            CHECK(test::difference(last_row(shifted, shifted_tokens), last_row(masked, shifted_tokens)).first < 1e-5);
+            const auto before = static_cast<std::ptrdiff_t>(plain.size() / shifted_tokens * last);
             CHECK(std::equal(plain.begin(), plain.begin() + before, shifted.begin()));  // not a bit
-            CHECK(last_row(shifted, tokens_of_text) != last_row(plain, tokens_of_text));
+            CHECK(last_row(shifted, shifted_tokens) != last_row(plain, shifted_tokens));
             session.shift_head({});
             session.run();
             CHECK(session.logits().vector() == plain);
