@@ -14,7 +14,7 @@ namespace vantage::cli {
 
 namespace {
 
-constexpr int min_side = 480;           // pixels; model inputs are small, such as 224 × 224
+constexpr int min_drawn_side = 480;     // pixels; model inputs are small, such as 224 × 224
 constexpr float map_over_image = 0.6f;  // opacity of the map
 
 /// The attention of [CLS] to each patch: the mean over heads.
@@ -51,7 +51,7 @@ Rgb grey_of(Rgb colour) {
 
 Image overlaid(const Image& seen, const std::vector<float>& shares, const ImageInput& patches) {
     const int times =
-        std::max(1, (min_side + std::max(seen.width, seen.height) - 1) / std::max(seen.width, seen.height));
+        std::max(1, (min_drawn_side + std::max(seen.width, seen.height) - 1) / std::max(seen.width, seen.height));
     Image picture = resized(seen, times * seen.width, times * seen.height, Resampling::bicubic);
     const Image map = map_of(shares, static_cast<int>(patches.rows()), static_cast<int>(patches.columns()),
                              picture.width, picture.height);
