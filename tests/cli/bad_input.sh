@@ -51,8 +51,8 @@ runs 6 "empty/config.json"
 
 spoiled gpt2 && echo '{"model_type": ' >"$folder/config.json"
 runs 6 "config.json: not JSON"
-spoiled gpt2 && config model_type '"mamba"'
-runs 6 "config.json: the architecture is \"mamba\", but supported are gpt2, gptj"
+spoiled gpt2 && config model_type '"hyena"'
+runs 6 "config.json: the architecture is \"hyena\", but supported are gpt2, gptj"
 spoiled gpt2 && config n_layer 0
 runs 6 'config.json: "n_layer" is 0, wanted an integer from 1'
 spoiled gpt2 && config n_embd 99999999999
