@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "cli/shared/output.h"
 #include "cli/shared/profile.h"
@@ -12,10 +11,10 @@
 #include "runtime/base/errors.h"
 #include "runtime/inspect/word_vectors.h"
 #include "runtime/io/safetensors.h"
-#include "runtime/ops/embedding.h"
 #include "runtime/picture/layer_chart.h"
 #include "runtime/session/encode_text.h"
 #include "runtime/session/model_access.h"
+#include "runtime/session/token_embeddings.h"
 
 namespace vantage::cli {
 
@@ -69,44 +68,15 @@ Array hidden_states(Session& session, const Occurrence& text) {
     return session.hidden();
 }
 
-/// Rows of the table of tokens.
-class TokenTable {
-public:
-    explicit TokenTable(Session& session)
-        : plan_(config_of(session.model()).kind == ModelKind::encoder_decoder ? session.encoder_plan(1)
-                                                                              : session.plan(session.chunk(1))) {
-        const Graph& graph = plan_.graph();
-        for (const Node& node : graph.nodes()) {
-            if (node.op != &embedding_op) continue;
-            const std::string& ids = graph.value(graph.storage(node.inputs[ops::embedding::ids_])).name;
-            if (ids == model_names::tokens || ids == model_names::source_tokens)
-                name_ = graph.value(graph.storage(node.inputs[ops::embedding::w_])).name;
-        }
-        if (name_.empty()) throw unsupported_error("embed: {} has no table of tokens", session.model().info().name);
-    }
-    const Vector& row(std::int32_t id) {
-        Vector& known = rows_[id];
-        if (known.empty()) {
-            const Array row = plan_.read(name_, {id, 1});
-            known.assign(row.begin(), row.end());
-        }
-        return known;
-    }
-    Vector mean(std::span<const std::int32_t> ids) {
-        Vector sum;
-        for (const std::int32_t id : ids) {
-            const Vector& one = row(id);
-            sum.resize(one.size());
-            for (std::size_t d = 0; d < one.size(); ++d) sum[d] += one[d] / static_cast<double>(ids.size());
-        }
-        return sum;
-    }
-
-private:
-    Plan& plan_;
-    std::string name_;
-    std::map<std::int32_t, Vector> rows_;
-};
+/// The rows of the text's tokens in the table that the model's first stack reads, [1, tokens, width].
+Array static_vectors(const Model& model, const Occurrence& text) {
+    const bool encoder = config_of(model).kind == ModelKind::encoder_decoder;
+    const std::vector<std::int32_t>& ids = text.encoding.ids;
+    std::vector<float> rows = token_embeddings(model, ids, encoder ? AttentionKind::encoder : AttentionKind::self);
+    if (rows.empty()) throw unsupported_error("embed: {} has no table of tokens", model.info().name);
+    const std::int64_t width = std::ssize(rows) / std::ssize(ids);
+    return {Shape{1, std::ssize(ids), width}, std::move(rows)};
+}
 
 /// Compares what `vector_of(text, first token, last token)` gives.
 template <class VectorOf>
@@ -124,18 +94,21 @@ ContextLayer compared_layer(const std::string& name, const std::vector<Occurrenc
 }
 
 std::vector<ContextLayer> layers_of(Session& session, const std::vector<Occurrence>& texts) {
-    std::vector<Array> states;
-    for (const Occurrence& text : texts) states.push_back(hidden_states(session, text));
-    TokenTable table(session);
-    std::vector<ContextLayer> layers{
-        compared_layer("static", texts, [&](std::size_t text, std::size_t first, std::size_t last) {
-            return table.mean(std::span(texts[text].encoding.ids).subspan(first, last - first));
-        })};
+    std::vector<Array> states, tables;
+    for (const Occurrence& text : texts) {
+        states.push_back(hidden_states(session, text));
+        tables.push_back(static_vectors(session.model(), text));
+    }
+    const auto compared = [&](const std::string& name, const std::vector<Array>& vectors, std::int64_t layer) {
+        return compared_layer(name, texts, [&](std::size_t text, std::size_t first, std::size_t last) {
+            return mean_vector(vectors[text], layer, first, last);
+        });
+    };
+    std::vector<ContextLayer> layers{compared("static", tables, 0)};
+    // embeddings of another width are not among the hidden states: those begin with the first layer's output
+    const std::int64_t first = tables.front().shape()[-1] == states.front().shape()[-1] ? 0 : 1;
     for (std::int64_t layer = 0; layer < states.front().shape()[0]; ++layer)
-        layers.push_back(
-            compared_layer(std::to_string(layer), texts, [&](std::size_t text, std::size_t first, std::size_t last) {
-                return mean_vector(states[text], layer, first, last);
-            }));
+        layers.push_back(compared(std::to_string(layer + first), states, layer));
     return layers;
 }
 
@@ -189,14 +162,17 @@ Json contexts_json(const Model& model, const WordOptions& o, const std::vector<O
 }
 
 void save_vectors(const std::string& path, const WordOptions& o, const std::vector<ContextLayer>& layers) {
+    const std::size_t width = layers.back().vectors.front().size();
+    const std::size_t first = layers.front().vectors.front().size() == width ? 0 : 1;  // without static vectors
     std::vector<float> values;
     for (std::size_t text = 0; text < o.texts.size(); ++text)
-        for (const ContextLayer& layer : layers)
-            for (const double value : layer.vectors[text]) values.push_back(static_cast<float>(value));
+        for (std::size_t layer = first; layer < layers.size(); ++layer)
+            for (const double value : layers[layer].vectors[text]) values.push_back(static_cast<float>(value));
     write_safetensors(path,
                       {{"word",
                         "F32",
-                        {std::ssize(o.texts), std::ssize(layers), std::ssize(layers.front().vectors.front())},
+                        {std::ssize(o.texts), std::ssize(layers) - static_cast<std::int64_t>(first),
+                         static_cast<std::int64_t>(width)},
                         std::as_bytes(std::span(values))}},
                       {{"word", o.word}});
 }
@@ -231,7 +207,7 @@ void write_chart(const Model& model, const WordOptions& o, const std::vector<Con
 }  // namespace
 
 void compare_word(const Model& model, const WordOptions& o) {
-    if (config_of(model).is_vision())
+    if (config_of(model).sees())
         throw usage_error("embed: --word needs a model that reads text, but {} reads images", model.info().name);
     if (o.texts.size() < 2)
         throw usage_error("embed: --word compares one word in several texts; give -p TEXT at least twice");

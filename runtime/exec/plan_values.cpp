@@ -238,22 +238,24 @@ Array Plan::State::read(int id, Range rows) const {
     const std::string label = "plan: " + name(id);
     if (graph.value(graph.storage(id)).kind == ValueKind::node && !ran)
         throw usage_error(label + " is computed by a run, but none has been made");
-    TensorType type = declared(id), before = type;
+    TensorType type = declared(id);
+    std::int64_t first = 0;  // element
     if (rows != Range()) {
         if (type.shape.rank() == 0) throw usage_error(label + " is a scalar and has no rows");
         rows = rows.within(type.shape[0], label);
-        before.shape[0] = rows.first, type.shape[0] = rows.count;
-    } else {
-        before.shape = {0};
+        if (type.shape.elements() > 0) first = rows.first * (type.shape.elements() / type.shape[0]);
+        type.shape[0] = rows.count;
     }
+    const std::int64_t count = type.shape.elements();
     if (!value.transposed) {
-        const HostTensor tensor = widen(type, download(id, type.bytes(), before.bytes()));
-        return {type.shape, std::vector<float>(tensor.data.begin(), tensor.data.end())};
+        const HostTensor part = widen_part(type.dtype, first, count, [&](std::uint64_t from, std::uint64_t bytes) {
+            return download(id, bytes, from);
+        });
+        return {type.shape, std::vector<float>(part.data.begin(), part.data.end())};
     }
     // The graph's rows are columns of what the plan keeps: all of it is read.
     const std::vector<double> whole = turned_back(value.type.shape, host(id).data);
-    const auto first = whole.begin() + static_cast<std::ptrdiff_t>(before.shape.elements());
-    return {type.shape, std::vector<float>(first, first + static_cast<std::ptrdiff_t>(type.shape.elements()))};
+    return {type.shape, std::vector<float>(whole.begin() + first, whole.begin() + first + count)};
 }
 
 Array Plan::read(const std::string& name, Range rows) const { return state().read(state().readable(name), rows); }

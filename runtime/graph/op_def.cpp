@@ -25,6 +25,19 @@ Launch& Launch::replace(const Operand& operand, const Operand& other) {
     return *this;
 }
 
+HostTensor internal::widen_part(DType type, std::int64_t first, std::int64_t count,
+                                const std::function<std::vector<std::byte>(std::uint64_t, std::uint64_t)>& read) {
+    const auto group = static_cast<std::int64_t>(info(type).elements), begin = first / group * group,
+               end = count > 0 ? (first + count + group - 1) / group * group : begin;
+    const TensorType whole{Shape{end - begin}, type};
+    const auto from = static_cast<std::uint64_t>(begin / group) * info(type).bytes;
+    HostTensor part = widen(whole, read(from, whole.bytes()));
+    part.data.erase(part.data.begin(), part.data.begin() + (first - begin));
+    part.data.resize(static_cast<std::size_t>(count));
+    part.type.shape = {count};
+    return part;
+}
+
 HostTensor internal::widen(const TensorType& type, std::span<const std::byte> bytes) {
     HostTensor tensor(type);
     if (is_quantized(type.dtype)) {

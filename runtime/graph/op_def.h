@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -26,6 +27,10 @@ struct KernelState;
 /// Storage bytes to doubles and back; narrowing rounds to nearest even, or as base/quantize.h.
 HostTensor widen(const TensorType& type, std::span<const std::byte> bytes);
 std::vector<std::byte> narrow(const HostTensor& tensor);
+/// `count` elements from number `first` on, [count]. `read(from, bytes)` gives bytes of the tensor's storage: of a
+/// quantized type whole groups, which rows need not begin at.
+HostTensor widen_part(DType type, std::int64_t first, std::int64_t count,
+                      const std::function<std::vector<std::byte>(std::uint64_t, std::uint64_t)>& read);
 
 /// Arithmetic and memory traffic of one call, for `explain` and the roofline.
 struct Cost {

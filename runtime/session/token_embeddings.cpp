@@ -20,16 +20,18 @@ std::vector<float> token_embeddings(const Model& model, std::span<const std::int
     });
     if (node == graph.nodes().end()) return {};
     const Value& table = graph.value(graph.storage(node->inputs[ops::embedding::w_]));
-    const TensorType row{Shape{1, table.type.shape[1]}, table.type.dtype};
+    const std::int64_t width = table.type.shape[1];
     const std::shared_ptr<Bindings>& weights = weights_of(model);
     if (weights->pending_upload) weights->pending_upload->wait();
     std::vector<float> rows;
-    std::vector<std::byte> bytes(static_cast<std::size_t>(row.bytes()));
+    const auto read = [&](std::uint64_t from, std::uint64_t count) {
+        std::vector<std::byte> bytes(static_cast<std::size_t>(count));
+        gpu::download(model.device().state(), weights->buffers.at(table.name), from, bytes);
+        return bytes;
+    };
     for (const std::int32_t id : ids) {
-        gpu::download(model.device().state(), weights->buffers.at(table.name),
-                      static_cast<std::uint64_t>(id) * row.bytes(), bytes);
-        const HostTensor wide = widen(row, bytes);
-        std::ranges::transform(wide.data, std::back_inserter(rows), [](double x) { return static_cast<float>(x); });
+        const HostTensor row = widen_part(table.type.dtype, id * width, width, read);
+        std::ranges::transform(row.data, std::back_inserter(rows), [](double x) { return static_cast<float>(x); });
     }
     return rows;
 }

@@ -1,6 +1,7 @@
 // Heads that are removed from a model, shifted at one position, or read from its weights.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <cmath>
 #include <filesystem>
 
@@ -162,17 +163,25 @@ TEST_CASE("the weights of heads are those of the file, with the linear part of t
 }
 
 TEST_CASE("token embeddings are rows of the file's table", "[similarity]") {
-    const std::string folder = test::oracle_models + "gpt2";
-    const Model model = Model::load(test_device(), folder);
-    const std::vector<std::int32_t> ids{7, 900, 7};
-    const std::vector<float> rows = token_embeddings(model, ids, AttentionKind::self),
-                             table = tensor_of(folder, "transformer.wte.weight");
-    REQUIRE(rows.size() == 3 * 48);
-    for (std::size_t i = 0; i < 48; ++i) {
-        CHECK(rows[i] == table[7 * 48 + i]);
-        CHECK(rows[48 + i] == table[900 * 48 + i]);
-        CHECK(rows[96 + i] == rows[i]);
+    const std::string folder = test::oracle_models + "falcon_mamba";
+    // rows of 32 elements begin within the groups of 256 that quantized tables have
+    const DType stored = GENERATE(DType::f32, DType::f16, DType::q8_0, DType::q4_0);
+    INFO(name_of(stored));
+    const Model model = Model::load(test_device(), folder, {.weights = stored});
+    const std::vector<float> table = tensor_of(folder, "backbone.embeddings.weight");
+    const auto width = static_cast<std::size_t>(model.info().width);
+    const std::vector<std::int32_t> ids{7, static_cast<std::int32_t>(model.info().vocab - 1), 7, 0};
+    const std::vector<float> rows = token_embeddings(model, ids, AttentionKind::self);
+    REQUIRE(rows.size() == ids.size() * width);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const float want = table[static_cast<std::size_t>(ids[i / width]) * width + i % width];
+        // a sixteenth of the largest of a block, or half an f16
+        CHECK(std::abs(rows[i] - want) <= (stored == DType::f32   ? 0
+                                           : is_quantized(stored) ? 0.3F
+                                                                  : 1e-3F * (1 + std::abs(want))));
     }
+    CHECK(std::equal(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(width),
+                     rows.begin() + static_cast<std::ptrdiff_t>(2 * width)));
 }
 
 namespace {
