@@ -5,6 +5,7 @@
 
 #include "cli/heads/head_ablation.h"
 #include "cli/heads/heads_table.h"
+#include "cli/heads/importance.h"
 #include "cli/shared/head_pictures.h"
 #include "cli/shared/progress.h"
 #include "cli/shared/terminal_page.h"
@@ -31,6 +32,7 @@ struct HeadPair {
 struct LayerFactors {
     std::array<std::vector<float>, 3> readers;
     std::vector<float> writers;
+    std::int64_t width = 0;  ///< of the stream between the layers
 };
 
 LayerFactors factors_of(const Model& model, std::int64_t layer, AttentionKind kind) {
@@ -42,6 +44,7 @@ LayerFactors factors_of(const Model& model, std::int64_t layer, AttentionKind ki
         };
         append(all.readers[0], factors.q), append(all.readers[1], factors.k), append(all.readers[2], factors.v);
         append(all.writers, factors.out);
+        all.width = head.width;
     }
     return all;
 }
@@ -80,17 +83,26 @@ private:
     Plan plan_;
 };
 
+/// The heads of one attention kind. Cross-attention reads what another stack writes, and is left out.
+struct Part {
+    AttentionKind kind;
+    const char* name;  ///< "encoder", "decoder"
+    std::vector<HeadPair> pairs;
+    double independent = 0;  ///< score of heads that do not know of one another
+};
+
 /// All pairs of heads of one kind, by the layer of `to`, that of `from`, and heads.
-std::vector<HeadPair> pairs_of(const Model& model, AttentionKind kind) {
+Part part_of(const Model& model, AttentionKind kind) {
     const std::int64_t layers = model.info().layers_of(kind), heads = model.info().heads_of(kind);
-    const std::int64_t width = model.info().width;
+    Part part{.kind = kind, .name = part_name(model, kind), .pairs = {}};
     const auto count = static_cast<std::size_t>(heads);
     std::vector<std::vector<float>> writers;  // of the layers before
     std::array<std::optional<Products>, 3> products;
-    std::vector<HeadPair> pairs;
+    std::vector<HeadPair>& pairs = part.pairs;
     Progress progress("composing heads");
     for (std::int64_t to = 0; to < layers; ++to) {
         LayerFactors factors = factors_of(model, to, kind);
+        part.independent = expected_composition(factors.width);
         for (std::int64_t from = 0; from < to; ++from) {
             progress.show(to * (to - 1) / 2 + from, layers * (layers - 1) / 2);
             const std::size_t first = pairs.size();
@@ -100,27 +112,15 @@ std::vector<HeadPair> pairs_of(const Model& model, AttentionKind kind) {
             for (std::size_t r = 0; r < products.size(); ++r) {
                 const std::vector<float>& readers = factors.readers[r];
                 if (!products[r])
-                    products[r].emplace(model.device(), std::ssize(readers) / width, std::ssize(written) / width,
-                                        width);
+                    products[r].emplace(model.device(), std::ssize(readers) / factors.width,
+                                        std::ssize(written) / factors.width, factors.width);
                 const std::vector<double> norms = products[r]->block_norms(readers, written, count);
                 for (std::size_t i = 0; i < norms.size(); ++i) pairs[first + i].scores[r] = norms[i];
             }
         }
         writers.push_back(std::move(factors.writers));
     }
-    return pairs;
-}
-
-/// The heads of one attention kind. Cross-attention reads what another stack writes, and is left out.
-struct Part {
-    AttentionKind kind;
-    const char* name;  ///< "encoder", "decoder"
-    std::vector<HeadPair> pairs;
-};
-
-std::string name_in(const Part& part, const Model& model, const HeadId& head) {
-    const bool several = attention_kinds(model).size() > 1;
-    return (several && part.kind == AttentionKind::self ? "d" : "") + name_of(head);
+    return part;
 }
 
 struct Strongest {
@@ -134,24 +134,23 @@ void print_part(const Part& part, const Model& model, const Page& page) {
     for (const HeadPair& pair : part.pairs)
         for (std::size_t r = 0; r < pair.scores.size(); ++r) all.push_back({pair.scores[r], r, &pair});
     std::ranges::stable_sort(all, [](const Strongest& a, const Strongest& b) { return a.score > b.score; });
-    const double expected = expected_composition(model.info().width);
-    print_line("\n{}{}", page.bold(part.name),
-               page.dim(format("  {} pairs of heads · independent heads: {:.3f}", part.pairs.size(), expected)));
+    print_line(
+        "\n{}{}", page.bold(part.name),
+        page.dim(format("  {} pairs of heads · independent heads: {:.3f}", part.pairs.size(), part.independent)));
     TextTable table("lllrr");
     table.row({"", "writes", "reads", "score", "× independent"});
     for (std::size_t i = 0; i < std::min(all.size(), max_rows); ++i)
-        table.row({reader_names[all[i].reader], name_in(part, model, all[i].pair->from),
-                   name_in(part, model, all[i].pair->to), format("{:.3f}", all[i].score),
-                   format("{:.2f}", all[i].score / expected)});
+        table.row({reader_names[all[i].reader], head_name(model, all[i].pair->from), head_name(model, all[i].pair->to),
+                   format("{:.3f}", all[i].score), format("{:.2f}", all[i].score / part.independent)});
     write_out(table.text());
 }
 
 Json part_json(const Part& part, const Model& model) {
     return {{"attention", part.name},
-            {"independent", expected_composition(model.info().width)},
+            {"independent", part.independent},
             {"pairs", json_list(part.pairs, [&](const HeadPair& pair) {
-                 return Json{{"from", name_in(part, model, pair.from)},
-                             {"to", name_in(part, model, pair.to)},
+                 return Json{{"from", head_name(model, pair.from)},
+                             {"to", head_name(model, pair.to)},
                              {"q", pair.scores[0]},
                              {"k", pair.scores[1]},
                              {"v", pair.scores[2]}};
@@ -169,8 +168,8 @@ std::string write_map(const Part& part, const Model& model, std::size_t reader, 
         at(values, ((pair.to.layer - 1) * heads + pair.to.head) * picture.cols + pair.from.layer * heads +
                        pair.from.head) = static_cast<float>(pair.scores[reader]);
     for (std::int64_t i = 0; i < picture.rows; ++i) {
-        picture.row_labels.push_back(name_in(part, model, {i / heads + 1, i % heads, part.kind}));
-        picture.col_labels.push_back(name_in(part, model, {i / heads, i % heads, part.kind}));
+        picture.row_labels.push_back(head_name(model, {i / heads + 1, i % heads, part.kind}));
+        picture.col_labels.push_back(head_name(model, {i / heads, i % heads, part.kind}));
     }
     picture.values = values;
     picture.value_max = *std::ranges::max_element(values);
@@ -180,7 +179,7 @@ std::string write_map(const Part& part, const Model& model, std::size_t reader, 
     picture.caption = format(
         "{} · {}: how much a head reads what heads of earlier layers write · independent heads: "
         "{:.3f}",
-        model.info().name, part.name, expected_composition(model.info().width));
+        model.info().name, part.name, part.independent);
     write_png(path, draw_heatmap(picture), texts_of(picture));
     return path;
 }
@@ -206,7 +205,7 @@ void print_composition(const Model& model, const std::string& pictures, bool jso
                           model.info().name);
     std::vector<Part> parts;
     for (const AttentionKind kind : attention_kinds(model))
-        if (kind != AttentionKind::cross) parts.push_back({kind, part_name(model, kind), pairs_of(model, kind)});
+        if (kind != AttentionKind::cross) parts.push_back(part_of(model, kind));
     const std::vector<std::string> files =
         pictures.empty() ? std::vector<std::string>() : write_maps(parts, model, pictures);
     if (json)

@@ -24,6 +24,12 @@ HostTensor read_weight(const Model& model, const Graph& graph, int id) {
     return widen(weight.type, bytes);
 }
 
+/// The width of the stream that a head's matrix reads or writes: an encoder's may be another than the decoder's.
+std::int64_t width_of(const Graph& graph, const HeadMatrix& matrix) {
+    const Shape shape = graph.value(graph.storage(matrix.weight)).type.shape;
+    return matrix.features_first ? shape[1] : shape[0];
+}
+
 /// What a norm does before it divides: rows r of a matrix become r ∘ gain, less their mean in layer_norm.
 void fold_norm(std::vector<float>& rows, const Model& model, const Graph& graph, const HeadMatrix& matrix) {
     if (matrix.norm < 0) return;
@@ -33,7 +39,7 @@ void fold_norm(std::vector<float>& rows, const Model& model, const Graph& graph,
     const int weight = norm.inputs[static_cast<std::size_t>(operand)];
     const double offset = norm.attrs.number("weight_offset", 0);
     const std::vector<double> gain = weight < 0 ? std::vector<double>() : read_weight(model, graph, weight).data;
-    const std::size_t width = gain.empty() ? static_cast<std::size_t>(model.info().width) : gain.size();
+    const auto width = static_cast<std::size_t>(width_of(graph, matrix));
     for (std::size_t first = 0; first < rows.size(); first += width) {
         const std::span<float> row = std::span(rows).subspan(first, width);
         for (std::size_t c = 0; c < gain.size(); ++c) row[c] *= static_cast<float>(offset + gain[c]);
@@ -65,7 +71,7 @@ std::vector<HeadWeights> head_weights(const Model& model, std::int64_t layer, At
     const auto read = [&](const HeadMatrix& matrix, std::vector<float> HeadWeights::*part) {
         std::vector<float> rows = read_features(model, graph, matrix);
         fold_norm(rows, model, graph, matrix);
-        const std::int64_t width = model.info().width;
+        const std::int64_t width = width_of(graph, matrix);
         for (std::size_t head = 0; head < heads.size(); ++head) {
             const auto first = rows.begin() + matrix.first[head] * width;
             heads[head].width = width;
