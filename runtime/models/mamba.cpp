@@ -5,6 +5,8 @@
 // Gu & Dao, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces" (2023).
 #include "runtime/models/mamba.h"
 
+#include "runtime/base/format.h"
+
 namespace vantage::internal {
 
 namespace {
@@ -19,15 +21,21 @@ std::int64_t read_step_rank(const JsonFields& fields, const ModelConfig& c) {
     return automatic ? (c.width + 15) / 16 : fields.integer(key, 1, max_width);
 }
 
+// As in transformers, "intermediate_size" has priority: Falcon Mamba's "expand" is not the one that it has.
+std::int64_t read_inner_width(const JsonFields& fields, const ModelConfig& c) {
+    const std::int64_t inner = fields.optional_integer("expand", 1, 64).value_or(2) * c.width;
+    if (const auto own = fields.optional_integer("intermediate_size", 1, max_width)) return *own;
+    if (inner > max_width) fields.fail("expand", format("a product with the width of at most {}", max_width));
+    return inner;
+}
+
 }  // namespace
 
 void read_mamba(const JsonFields& fields, ModelConfig& c) {
     c.layers = one_integer(fields, {"n_layer", "num_hidden_layers"}, max_layers);
     c.width = one_integer(fields, {"d_model", "hidden_size"}, max_width);
     c.vocab = fields.integer("vocab_size", 1, max_vocab);
-    c.inner = fields.optional_integer("expand", 1, 64).value_or(2) * c.width;
-    if (const auto inner = fields.optional_integer("intermediate_size", 1, max_width); inner && *inner != c.inner)
-        fields.fail("intermediate_size", "\"expand\" times \"hidden_size\"");
+    c.inner = read_inner_width(fields, c);
     c.state_space = true;
     c.context = longest_mamba_text;
     c.default_context = mamba_training_context;

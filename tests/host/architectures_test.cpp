@@ -53,7 +53,7 @@ TEST_CASE("invalid fields are named, for every architecture", "[config][bad]") {
         {"mamba", "state_size", "0", {"state_size", "is 0"}},
         {"mamba", "state_size", "4096", {"state_size", "4096", "1024"}},
         {"mamba", "conv_kernel", "1", {"conv_kernel", "is 1"}},
-        {"mamba", "intermediate_size", "70", {"intermediate_size", "70", "expand"}},
+        {"mamba", "intermediate_size", "0", {"intermediate_size", "0"}},
         {"mamba", "time_step_rank", "\"all\"", {"time_step_rank"}},
         {"mamba", "expand", "-2", {"expand", "-2"}},
         {"mamba", "hidden_act", "\"mish\"", {"hidden_act", "mish"}},
