@@ -13,9 +13,13 @@ std::vector<std::int32_t> roberta_positions(const ModelConfig& config, std::span
 /// Builds the model with its head, with this attention in each block.
 void build_roberta_with(ModelBuilder& builder, const SelfAttention& attention);
 /// Endings of tensors that are not weights, and of heads that the class does not use.
-inline const std::vector<const char*> roberta_ignored = {"pooler.dense.weight",     "pooler.dense.bias",
-                                                         "embeddings.position_ids", "lm_head.decoder.weight",
-                                                         "lm_head.decoder.bias",    "lm_head.bias"};
+inline const std::vector<const char*> roberta_ignored = {"pooler.dense.weight",
+                                                         "pooler.dense.bias",
+                                                         "embeddings.position_ids",
+                                                         "embeddings.position_embeddings.weight",
+                                                         "lm_head.decoder.weight",
+                                                         "lm_head.decoder.bias",
+                                                         "lm_head.bias"};
 inline const std::vector<const char*> roberta_optional = {"lm_head.decoder.bias", pooler_weight};
 
 }  // namespace vantage::internal

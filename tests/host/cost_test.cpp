@@ -163,10 +163,10 @@ TEST_CASE("the parts of every model have as many parameters as its checkpoint", 
         CHECK(parameters(cost) == stored_parameters(config, WeightFiles(folder_of(name))));
         // BART's final_logits_bias is never trained; relative positions leave a table of positions unused
         const std::int64_t buffers = name == "bart" ? config.vocab : 0,
-                           unused = config.own.flag("relative_keys") ? config.context * config.width
-                                    : name == "vit_gpt2"
-                                        ? config.encoder_width() * (config.encoder_width() + 1)  // a pooler
-                                        : 0;
+                           unused =
+                               config.own.flag("relative_keys") ? config.own.integer("max_positions") * config.width
+                               : name == "vit_gpt2" ? config.encoder_width() * (config.encoder_width() + 1)  // a pooler
+                                                    : 0;
         // transformers does not have the architecture "transformer", and counts both towers of CLIP
         if (config.architecture != "transformer" && !config.recurrent && name != "clip")
             CHECK(parameters(cost) + static_cast<std::uint64_t>(unused) ==

@@ -175,13 +175,16 @@ MODELS = {
     "bert_relative_key_query": entry("BertForTokenClassification", 237,
                                      dict(BERT, num_labels=3, position_embedding_type="relative_key_query"),
                                      kind="encoder"),
+    "roberta_relative_key": entry("RobertaForMaskedLM", 238,
+                                  dict(BERT, hidden_size=32, num_attention_heads=2, type_vocab_size=1,
+                                       layer_norm_eps=1e-5, position_embedding_type="relative_key"), kind="encoder"),
     "distilbert_tokens": entry("DistilBertForTokenClassification", 235,
                                dict(vocab_size=101, dim=32, hidden_dim=64, n_layers=2, n_heads=2,
                                     max_position_embeddings=64, num_labels=3), kind="encoder"),
     "mamba": entry("MambaForCausalLM", 236, dict(vocab_size=101, hidden_size=36, state_size=8, num_hidden_layers=3)),
     "falcon_mamba": entry("FalconMambaForCausalLM", 237,
                           dict(vocab_size=107, hidden_size=32, state_size=5, num_hidden_layers=2, conv_kernel=3,
-                               expand=3, time_step_rank=7, use_bias=True, tie_word_embeddings=False)),
+                               expand=16, intermediate_size=96, time_step_rank=7, use_bias=True, tie_word_embeddings=False)),
     # 420 and 421 are the tokenizer's start and end
     "clip": entry("CLIPModel", 236,
                   dict(projection_dim=20,
@@ -258,11 +261,11 @@ def alibi_once():
     attention.forward = forward
 
 
-def relative_bert():
-    """transformers 5 no longer computes BERT's position_embedding_type "relative_key" and "relative_key_query". This is
-    what transformers 4 did: a table of distances in each layer, and no positions in the embeddings."""
-    bert = transformers.models.bert.modeling_bert
-    made, embedded, eager = bert.BertSelfAttention.__init__, bert.BertEmbeddings.__init__, bert.eager_attention_forward
+def relative(module, name):
+    """transformers 5 no longer computes position_embedding_type "relative_key" and "relative_key_query" of BERT and
+    RoBERTa. This is what transformers 4 did: a table of distances in each layer, and no positions in the embeddings."""
+    attention, embeddings = getattr(module, name + "SelfAttention"), getattr(module, name + "Embeddings")
+    made, embedded, eager = attention.__init__, embeddings.__init__, module.eager_attention_forward
 
     class Unused(torch.nn.Embedding):
         def forward(self, ids):
@@ -270,17 +273,17 @@ def relative_bert():
 
     def make_attention(self, config, *args, **kwargs):
         made(self, config, *args, **kwargs)
-        if relative(config):
+        if is_relative(config):
             self.distance_embedding = torch.nn.Embedding(2 * config.max_position_embeddings - 1,
                                                          self.attention_head_size)
 
     def make_embeddings(self, config):
         embedded(self, config)
-        if relative(config):
+        if is_relative(config):
             self.position_embeddings = Unused(config.max_position_embeddings, config.hidden_size)
 
     def attend(module, query, key, value, attention_mask, scaling=None, **kwargs):
-        if not relative(module.config):
+        if not is_relative(module.config):
             return eager(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
         rows, keys = torch.arange(query.shape[2])[:, None], torch.arange(key.shape[2])[None]
         table = module.distance_embedding(rows - keys + module.config.max_position_embeddings - 1)
@@ -293,11 +296,10 @@ def relative_bert():
         p = scores.softmax(-1)
         return (p @ value).transpose(1, 2).contiguous(), p
 
-    bert.BertSelfAttention.__init__, bert.BertEmbeddings.__init__ = make_attention, make_embeddings
-    bert.eager_attention_forward = attend
+    attention.__init__, embeddings.__init__, module.eager_attention_forward = make_attention, make_embeddings, attend
 
 
-def relative(config):
+def is_relative(config):
     return getattr(config, "position_embedding_type", "absolute") != "absolute"
 
 
@@ -669,7 +671,7 @@ def fill(folder, name, spec):
     run = KINDS[spec["kind"]](model, spec, e, meta)
     reference = run(model)
     meta["noise_p2_logits"] = noise(cls, folder, run, reference)
-    if model._supports_sdpa and not getattr(model.config, "attn_logit_softcapping", None) and not relative(model.config):
+    if model._supports_sdpa and not getattr(model.config, "attn_logit_softcapping", None) and not is_relative(model.config):
         assert (run(load(cls, folder, attention="sdpa")) - reference).abs().max() < 1e-4, "sdpa"
 
     if spec["tokenizer"]:
@@ -742,7 +744,8 @@ if __name__ == "__main__":
     torch.use_deterministic_algorithms(True)
     torch.set_grad_enabled(False)
     alibi_once()
-    relative_bert()
+    relative(transformers.models.bert.modeling_bert, "Bert")
+    relative(transformers.models.roberta.modeling_roberta, "Roberta")
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()
     if "--table" not in sys.argv:
