@@ -164,9 +164,11 @@ Array ruled_scores(const HeadSteps& steps, const std::vector<Piece>& pieces, std
 void check_output(HeadSteps& steps, const Array& device) {
     double largest = 0;
     for (const float value : steps.v) largest = std::max(largest, static_cast<double>(std::abs(value)));
-    for (std::size_t i = 0; i < device.size(); ++i)
-        steps.difference =
-            std::fmax(steps.difference, static_cast<double>(std::abs(steps.output.values()[i] - device.values()[i])));
+    for (std::size_t i = 0; i < device.size(); ++i) {
+        const double difference = static_cast<double>(std::abs(steps.output.values()[i] - device.values()[i]));
+        if (!(difference <= steps.difference)) steps.difference = difference;  // NaN stays: nothing is below it
+        if (std::isnan(difference)) break;
+    }
     if (!(steps.difference <= allowed_difference * std::max(largest, 1e-3)))
         throw Error(
             ErrorKind::accuracy,
@@ -177,6 +179,10 @@ void check_output(HeadSteps& steps, const Array& device) {
 
 void check_head(const Model& model, const HeadId& head) {
     const ModelInfo& info = model.info();
+    require_attention(info, "attention steps");
+    if (config_of(model).recurrent)
+        throw unsupported_error("attention steps: {} has an alignment, which is not shown in steps; inspect shows it",
+                                info.name);
     const std::int64_t layers = info.layers_of(head.kind), heads = info.heads_of(head.kind);
     if (head.layer < 0 || head.layer >= layers || head.head < 0 || head.head >= heads)
         throw usage_error("attention steps: {} has no head {}; it has layers 0 to {} of heads 0 to {}", info.name,

@@ -9,16 +9,18 @@
 
 const float vanished = -80.0;  // exp(80) = 5.5e34 < 2^126, and everything below is 0 to float32's eye
 
-float sigmoid(float x) { return 1.0 / (1.0 + exp(min(-x, -vanished))); }
+// Not every device's min, max and exp keep a NaN.
+float sigmoid(float x) { return isnan(x) ? x : 1.0 / (1.0 + exp(min(-x, -vanished))); }
 
 // elu(x) + 1, the feature map of linear attention.
 float elu_plus_1(float x) {
-    if (isnan(x)) return x;  // not every device's max and exp keep it
+    if (isnan(x)) return x;
     return x > 0.0 ? x + 1.0 : exp(max(x, vanished));
 }
 
 // sign(x) (1 - 2 / (exp(2|x|) + 1)), and x's own series near 0, where that cancels.
 float stable_tanh(float x) {
+    if (isnan(x)) return x;
     float z = min(abs(x), 20.0), square = z * z;
     float higher = 0.13333333 + square * (-0.05396825 + square * 0.02186949);
     float series = z * (1.0 + square * (-0.33333333 + square * higher));
@@ -69,6 +71,7 @@ float swish(float x, float beta) {
 // max(x, 0) + ln(1 + u), u = exp(-|x|); ln(1 + u) as the series of 2 artanh(u / (2 + u)): log is coarse near 1, and a
 // small softplus would keep few digits.
 float softplus(float x) {
+    if (isnan(x)) return x;
     float u = exp(max(-abs(x), vanished)), s = u / (2.0 + u), square = s * s;
     float series = 0.11111111 + square * (0.090909091 + square * (0.076923077 + square * 0.066666667));
     series = 1.0 + square * (0.33333333 + square * (0.2 + square * (0.14285714 + square * series)));
