@@ -67,20 +67,20 @@ void SequenceState::forget_chunks(std::int64_t from) {
 
 void SequenceState::note_run(std::int64_t count, std::int64_t rows, bool draw) {
     const std::int64_t first = std::exchange(processed, processed + count);
-    note_states(processed);
+    note_reached(processed);
     if (processed <= lost) return;  // it is known how it ran first
     redraw_from = draw ? first : processed - 1;
     forget_chunks(first);
     if (rows > 1 && !in_one_run_) chunks_.push_back({first, count, rows});
 }
 
-void SequenceState::note_states(std::int64_t reached) {
+void SequenceState::note_reached(std::int64_t reached) {
     states_to_ = std::max(states_to_, reached);
     states_from_ = std::max(states_from_, states_to_ - STATE_RECENT + 1);
 }
 
 void SequenceState::begin_at_state(std::int64_t reached) {
-    note_states(reached);
+    note_reached(reached);
     if (processed < states_from_ || processed > states_to_) {
         const std::int64_t regular = processed - processed % STATE_EVERY;
         if (regular < processed) lost = std::max(lost, processed);

@@ -45,6 +45,8 @@ public:
     std::int64_t waiting() const { return size() - processed; }
     /// Tokens have run, from `processed` on. With `draw` they run again to draw, when no token waits.
     void note_run(std::int64_t count, std::int64_t rows, bool draw);
+    /// Of a state-space model: the device has run up to position `reached`, and keeps the states before it.
+    void note_reached(std::int64_t reached);
     /// Of a state-space model, before a run: the device has run up to position `reached`. Where it does not keep the
     /// state that the run would begin with, what has run since the last state that it keeps becomes `lost`.
     void begin_at_state(std::int64_t reached);
@@ -69,8 +71,6 @@ public:
 private:
     void forget_chunks(std::int64_t from);
     void trim_results();
-    void note_states(std::int64_t reached);
-
     std::int64_t vocab_, width_, experts_;
     bool in_one_run_;                               ///< all tokens together, as an encoder does
     std::int64_t states_from_ = 0, states_to_ = 0;  ///< the last positions that ran, whose states are kept

@@ -247,6 +247,34 @@ TEST_CASE("recurrent sequences of a batch do not lose their states to what other
     CHECK(Written{batch[0].tokens(), batch[0].next_logits().vector()} == alone);
 }
 
+// A full sequence draws nothing while others do. What the device had run ahead of it still counts when it goes back.
+TEST_CASE("a recurrent sequence that was full goes back to the states that are kept", "[stable][batch]") {
+    const Model model = recurrent_model(DType::f32);
+    SessionOptions options = stable_in(Precision::f32);
+    options.context = 64;
+    const Ids text = some_ids(20, 300), other = some_ids(3, 300);
+    for (const std::int64_t back : {1, 2, 3}) {
+        INFO("back by " << back);
+        Batch batch(model, 2, options);
+        batch[0].restart(drawing);
+        batch[0].append(text);
+        batch[1].restart(drawing);
+        batch[1].append(other);
+        batch.generate(6);
+        const Ids drawn = batch[0].tokens();
+        const auto full = static_cast<std::size_t>(options.context) - drawn.size();
+        batch[0].append(some_ids(static_cast<std::int64_t>(full), 300));
+        batch[1].restart(drawing);
+        batch[1].append(other);
+        (void)batch.next();
+        batch[0].rewind(std::ssize(drawn) - back);
+        Session alone(model, options);
+        alone.restart(drawing);
+        alone.append(std::span(drawn).first(drawn.size() - static_cast<std::size_t>(back)));
+        CHECK(batch[0].next_logits().vector() == alone.next_logits().vector());
+    }
+}
+
 TEST_CASE("a stable session says that it runs a partial chunk again", "[stable][once]") {
     const Model model = long_model(DType::f16);
     const Ids text = some_ids(150, 300);
