@@ -7,12 +7,19 @@
 #include "runtime/ops/embedding.h"
 #include "runtime/ops/expert_linear.h"
 #include "runtime/ops/matmul.h"
+#include "runtime/ops/recurrent.h"
 
 namespace vantage::internal {
 
 namespace {
 
+// The matrix of a recurrent layer, which takes floats only.
+bool is_recurrent_use(const Graph& graph, std::size_t index, std::size_t operand) {
+    return graph.nodes()[index].op == &recurrent_op && operand == ops::recurrent::w_;
+}
+
 bool is_matrix_use(const Graph& graph, const ModelRoles& roles, std::size_t index, std::size_t operand) {
+    if (is_recurrent_use(graph, index, operand)) return true;
     const Node& node = graph.nodes()[index];
     if (node.op == &matmul_op)
         return operand == ops::matmul::b_ && node.attrs.flag("transpose_b") && roles.of(index) != ModelRole::router;
@@ -35,6 +42,14 @@ std::vector<bool> matrices_of(const Graph& graph, const ModelConfig& config) {
     return used;
 }
 
+std::vector<bool> recurrent_matrices(const Graph& graph) {
+    std::vector<bool> found(graph.values().size());
+    for (std::size_t node = 0; node < graph.nodes().size(); ++node)
+        for (std::size_t i = 0; i < graph.nodes()[node].inputs.size(); ++i)
+            if (is_recurrent_use(graph, node, i)) at(found, graph.nodes()[node].inputs[i]) = true;
+    return found;
+}
+
 // Rows must divide into blocks of 32; stacked matrices (of experts) also into groups.
 bool divides(const Shape& shape, DType type) {
     const std::int64_t group = info(type).elements;
@@ -44,12 +59,15 @@ bool divides(const Shape& shape, DType type) {
 }  // namespace
 
 std::vector<std::string> store_matrices(Graph& graph, const ModelConfig& config, DType wanted) {
-    const std::vector<bool> matrices = matrices_of(graph, config);
+    const std::vector<bool> matrices = matrices_of(graph, config), recurrent = recurrent_matrices(graph);
     std::vector<std::string> left;
     for (std::size_t id = 0; id < matrices.size(); ++id) {
         Value& value = mutable_values(graph)[id];
         if (!matrices[id] || value.type.dtype == wanted) continue;
-        if (!is_quantized(wanted) || divides(value.type.shape, wanted))
+        if (is_quantized(wanted) && recurrent[id])
+            left.push_back(
+                format("{} stays {}: recurrent layers take f32, f16 and bf16", value.name, value.type.text()));
+        else if (!is_quantized(wanted) || divides(value.type.shape, wanted))
             value.type.dtype = wanted;
         else
             left.push_back(format("{} stays {}: {} takes rows in blocks of 32, and experts in groups of {} elements",

@@ -107,7 +107,7 @@ std::vector<Value> Model::State::wanted_weights(const Graph::WeightTypes& types_
         for (const Value& value : graph.values())
             if (value.kind == ValueKind::weight && names.insert(value.name).second) wanted.push_back(value);
         if (!left.empty())
-            fall_back(left.front() + (left.size() > 1 ? format("; {} others likewise", left.size() - 1) : ""));
+            fall_back(left.front() + (left.size() > 1 ? format("; {} others stay, too", left.size() - 1) : ""));
     };
     add(false);
     if (config.kind == ModelKind::encoder_decoder) add(true);
