@@ -83,6 +83,8 @@ void add_position_options(CLI::App& command, ExplainOptions& o) {
     command.add_option("--width", o.width, "With --kind: features of sinusoids, or of a rotated head; an even number")
         ->capture_default_str()
         ->check(CLI::Range(2, 2048))
+        ->check(
+            CLI::Validator([](const std::string& text) { return text.back() % 2 == 0 ? "" : "must be even"; }, "even"))
         ->needs(kind);
     command.add_option("--heads", o.heads, "With --kind alibi: heads")
         ->capture_default_str()

@@ -52,7 +52,7 @@ Json cache_json(const Explanation& e) {
         return Json{{"tokens", tokens}, {"bytes", e.cost.cache_bytes(tokens)}};
     };
     const bool kept = config_of(e.model).state_space;  // states, not a row for each token
-    return {{"bytes_per_token", kept ? 0 : e.cost.cache_bytes(1)},
+    return {{"bytes_per_token", kept ? 0 : e.cost.cache_bytes(2) - e.cost.cache_bytes(1)},  // an image is there before
             {"formula", e.cost.cache_per_token().text()},
             {"cross_formula", e.cost.cache_per_token(AttentionKind::cross).text()},
             {"encoder_formula", e.cost.cache_per_token(AttentionKind::encoder).text()},

@@ -272,7 +272,7 @@ void print_runs(const Explanation& e) {
     print_work(e, format("The decoder: n = {} tokens, {}", e.tokens, runs), e.prompt, e.tokens, keys);
     print_work(e,
                format("The decoder: one token, with n = {} keys of the decoder and m = {} of the encoder", e.tokens + 1,
-                      e.tokens),
+                      e.source_tokens),
                *e.token, 1, keys);
 }
 

@@ -150,7 +150,8 @@ Formula CostModel::attention_weights() const {
             const Node& node = model.nodes()[i];
             if (node.op != &attention_op) continue;
             const Shape& q = model.value(node.inputs[ops::attention::q_]).type.shape;
-            const Formula queries = q[-3] == rows ? Formula::of("n") : Formula(q[-3]),
+            const bool places = encoder && config_.sees();  // an image's, as many as it has keys
+            const Formula queries = places || q[-3] == rows ? Formula::of("n") : Formula(q[-3]),
                           keys = Formula::of(roles.of(i) == ModelRole::cross_attention ? "m" : "n");
             sum.in_layers += size_formula(values_, q[-2], "h") * queries * keys;
         }

@@ -18,8 +18,9 @@ std::int64_t layers_until(std::int64_t n, std::int64_t base) {
 }  // namespace
 
 std::vector<TokenMixing> token_mixing(const ModelConfig& config, std::int64_t tokens) {
+    const std::int64_t own = config.heads * config.head_width;  // 0 of a model without heads: it would have one of d
     const Formula n = Formula::of("n"), d = Formula::of("d"),
-                  heads = size_formula(symbol_values(config, DType::f16), config.heads * config.head_width, "dH");
+                  heads = own > 0 ? size_formula(symbol_values(config, DType::f16), own, "dH") : d;
     const std::int64_t window = config.windows.empty() ? 0 : std::ranges::max(config.windows),
                        steps = std::max<std::int64_t>(tokens - 1, 0);
     std::vector<TokenMixing> all{
