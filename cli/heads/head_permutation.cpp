@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <random>
 
 #include "cli/heads/head_ablation.h"
+#include "cli/shared/probabilities.h"
 #include "cli/shared/progress.h"
-#include "runtime/base/at.h"
+#include "runtime/inspect/permuted_weights.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/session_access.h"
@@ -15,36 +17,12 @@ namespace vantage::cli {
 
 namespace {
 
-std::vector<double> softmax_of(std::span<const float> logits) {
-    const double largest = static_cast<double>(*std::ranges::max_element(logits));
-    std::vector<double> shares;
-    double sum = 0;
-    for (const float x : logits) sum += shares.emplace_back(std::exp(static_cast<double>(x) - largest));
-    for (double& share : shares) share /= sum;
-    return shares;
-}
-
 /// The weights of the row, and the values that they weigh.
 struct Row {
     HeadId place;
     std::vector<float> weights;
-    std::vector<double> values;  ///< [keys, width]
+    std::shared_ptr<const std::vector<double>> values;  ///< [keys, width], of all heads that share the keys
     std::size_t width = 0;
-
-    /// Σ_j (A_π(j) − A_j) v_j for a random π of the keys with a weight above 0.
-    std::vector<float> permuted_change(std::mt19937_64& random) const {
-        std::vector<std::size_t> keys;
-        for (std::size_t j = 0; j < weights.size(); ++j)
-            if (weights[j] > 0) keys.push_back(j);
-        std::vector<std::size_t> from = keys;
-        for (std::size_t i = from.size(); i > 1; --i) std::swap(from[i - 1], from[random() % i]);
-        std::vector<double> change(width);
-        for (std::size_t k = 0; k < keys.size(); ++k)
-            for (std::size_t d = 0; d < width; ++d)
-                change[d] += (static_cast<double>(weights[from[k]]) - static_cast<double>(weights[keys[k]])) *
-                             values[keys[k] * width + d];
-        return {change.begin(), change.end()};
-    }
 };
 
 class PermutationTest {
@@ -74,9 +52,9 @@ public:
 
 private:
     std::vector<double> prediction() {
-        if (!labels_) return softmax_of(session_.next_logits().values());
+        if (!labels_) return probabilities(session_.next_logits().values());
         session_.run();
-        return softmax_of(session_.logits().values());
+        return probabilities(session_.logits().values());
     }
     void add_rows(std::int64_t layer, AttentionKind kind) {
         const HostTensor all = SessionAccess::values(session_, layer, kind);
@@ -84,14 +62,19 @@ private:
                    kv_heads = static_cast<std::size_t>(all.type.shape[1]),
                    width = static_cast<std::size_t>(all.type.shape[2]);
         const auto heads = static_cast<std::size_t>(session_.model().info().heads_of(kind));
+        std::vector<std::shared_ptr<const std::vector<double>>> values;
+        for (std::size_t kv_head = 0; kv_head < kv_heads; ++kv_head) {
+            std::vector<double> own;
+            for (std::size_t key = 0; key < keys; ++key) {
+                const auto first = all.data.begin() + static_cast<std::ptrdiff_t>((key * kv_heads + kv_head) * width);
+                own.insert(own.end(), first, first + static_cast<std::ptrdiff_t>(width));
+            }
+            values.push_back(std::make_shared<const std::vector<double>>(std::move(own)));
+        }
         for (std::size_t head = 0; head < heads; ++head) {
             Row row{.place = {layer, static_cast<std::int64_t>(head), kind}, .width = width};
             row.weights = session_.attention(row.place, {position_, 1}, {}).vector();
-            const std::size_t kv_head = head / (heads / kv_heads);
-            for (std::size_t key = 0; key < keys; ++key) {
-                const auto first = all.data.begin() + static_cast<std::ptrdiff_t>((key * kv_heads + kv_head) * width);
-                row.values.insert(row.values.end(), first, first + static_cast<std::ptrdiff_t>(width));
-            }
+            row.values = values[head / (heads / kv_heads)];
             rows_.push_back(std::move(row));
         }
     }
@@ -125,7 +108,7 @@ std::vector<Permutation> permute_heads(const Model& model, const ModelInput& inp
         std::vector<double> distances;
         for (std::int64_t i = 0; i < count; ++i) {
             progress.show(std::ssize(results) * count + i, std::ssize(test.rows()) * count);
-            distances.push_back(test.distance(row, row.permuted_change(random)));
+            distances.push_back(test.distance(row, permuted_change(row.weights, *row.values, row.width, random)));
         }
         results.push_back({.place = row.place,
                            .largest = static_cast<double>(*std::ranges::max_element(row.weights)),

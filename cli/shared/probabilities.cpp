@@ -4,17 +4,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "runtime/base/softmax.h"
+
 namespace vantage::cli {
 
-std::vector<double> probabilities(std::span<const float> logits) {
-    std::vector<double> p;
-    if (logits.empty()) return p;
-    const auto peak = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
-    for (const float logit : logits) p.push_back(std::exp(static_cast<double>(logit) - peak));
-    const double sum = std::accumulate(p.begin(), p.end(), 0.0);
-    for (double& x : p) x /= sum;
-    return p;
-}
+std::vector<double> probabilities(std::span<const float> logits) { return softmax_of({logits.begin(), logits.end()}); }
 
 std::vector<double> label_values(const ModelConfig& config, std::span<const float> logits) {
     if (config.labelling == Labelling::one_of) return probabilities(logits);

@@ -4,18 +4,11 @@
 #include <cmath>
 
 #include "runtime/base/at.h"
+#include "runtime/base/softmax.h"
 
 namespace vantage::internal {
 
 namespace {
-
-std::vector<double> softmax_of(std::vector<double> x) {
-    const double largest = *std::ranges::max_element(x);
-    double sum = 0;
-    for (double& one : x) sum += one = std::exp(one - largest);
-    for (double& one : x) one /= sum;
-    return x;
-}
 
 /// Of column `column` of [rows, 2]: row 0, and the rows [first, last).
 std::vector<double> place_probabilities(std::span<const float> logits, std::size_t column, std::size_t first,

@@ -10,6 +10,7 @@
 #include "runtime/inspect/embedding_similarity.h"
 #include "runtime/inspect/head_composition.h"
 #include "runtime/inspect/head_pattern.h"
+#include "runtime/inspect/permuted_weights.h"
 
 using namespace vantage;
 using Catch::Approx;
@@ -201,4 +202,35 @@ TEST_CASE("a head whose weights follow the similarity of embeddings is semantic,
     CHECK(pattern_of(head).rule() == "correlation with the similarity of embeddings 0.60 ≥ 0.50");
     head.near = 0.7;
     CHECK(pattern_of(head).kind == HeadPattern::local);
+}
+
+TEST_CASE("permuted weights change an output by one of the six orders of three keys, each as often", "[inspect]") {
+    // the key without a weight keeps none: its value is in no order's output
+    const std::vector<float> weights = {0.5F, 0, 0.3F, 0.2F};
+    const std::vector<double> values = {1, 0, 1000, 1000, 0, 1, 2, 3};  // v_0 … v_3
+    const auto output = [](double a, double b, double c) { return std::pair{a + 2 * c, b + 3 * c}; };
+    const auto [x, y] = output(0.5, 0.3, 0.2);
+    std::vector<double> order = {0.2, 0.3, 0.5};
+    std::vector<std::pair<double, double>> wanted;
+    do {
+        const auto [px, py] = output(order[0], order[1], order[2]);
+        wanted.emplace_back(px - x, py - y);
+    } while (std::next_permutation(order.begin(), order.end()));
+    REQUIRE(wanted.size() == 6);
+    std::vector<int> drawn(6);
+    std::mt19937_64 random(5);
+    constexpr int draws = 6000;
+    for (int i = 0; i < draws; ++i) {
+        const std::vector<float> change = internal::permuted_change(weights, values, 2, random);
+        const auto found = std::ranges::find_if(wanted, [&](const auto& one) {
+            return std::abs(one.first - static_cast<double>(change[0])) < 1e-6 &&
+                   std::abs(one.second - static_cast<double>(change[1])) < 1e-6;
+        });
+        REQUIRE(found != wanted.end());
+        ++drawn[static_cast<std::size_t>(found - wanted.begin())];
+    }
+    for (const int count : drawn) CHECK(std::abs(count - draws / 6) < 150);  // five standard deviations of 29
+    // equal values: the order does not matter
+    const std::vector<double> equal = {2, 7, 9, 9, 2, 7, 2, 7};
+    for (const float one : internal::permuted_change(weights, equal, 2, random)) CHECK(std::abs(one) < 1e-6F);
 }
