@@ -6,6 +6,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/options.h"
 #include "runtime/bench/energy.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/measure/measure.h"
@@ -109,7 +110,7 @@ ModelTimes time_model(const Model& model, const ModelTest& test, SessionOptions 
     times.tokens = static_cast<double>(test.tokens * test.sequences);
     const SessionStats before = timed.batch().stats();
     const std::clock_t cpu = std::clock();
-    EnergyMeter energy(model.device().caps());
+    EnergyMeter energy(model.device().caps(), environment("VANTAGE_SYSFS").value_or("/sys"));
     for (int i = 0; i < repeats; ++i) times.seconds.push_back(timed.run());
     times.cpu_seconds = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC / repeats;
     times.joules = energy.joules() / repeats;
