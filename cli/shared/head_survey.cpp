@@ -1,5 +1,4 @@
 #include "cli/shared/head_survey.h"
-#include "runtime/session/model_access.h"
 
 #include <numeric>
 
@@ -11,6 +10,7 @@
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"
 #include "runtime/picture/shown_text.h"
+#include "runtime/session/model_access.h"
 #include "runtime/session/token_embeddings.h"
 
 namespace vantage::cli {

@@ -1,10 +1,10 @@
 #include "cli/shared/translation.h"
-#include "runtime/session/model_access.h"
 
 #include <algorithm>
 
 #include "cli/shared/progress.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 

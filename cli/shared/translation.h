@@ -8,8 +8,8 @@
 
 namespace vantage::cli {
 
-/// The text that the model generates greedily for the source or the image of `input`, beginning with the start token: at
-/// most `max_tokens` tokens.
+/// The text that the model generates greedily for the source or the image of `input`, beginning with the start token:
+/// at most `max_tokens` tokens.
 std::vector<std::int32_t> generated_for(const Model& model, const ModelInput& input, std::int64_t max_tokens,
                                         SessionOptions options);
 /// The generated tokens, at most `max_tokens`, with a progress line.

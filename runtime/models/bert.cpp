@@ -1,7 +1,7 @@
 // BERT: an encoder with post-norm.
 //   x = ln(word[token] + position[i] + type[t]);  per block  x = ln(x + attention(x)),  x = ln(x + mlp(x))
-//   "relative_key" instead of position[i]: query i meets the keys k_j + distance[i - j], and with "relative_key_query" key j
-//   the queries q_i + distance[i - j] (Shaw et al. 2018; Huang et al. 2020)
+//   "relative_key" instead of position[i]: query i meets the keys k_j + distance[i - j], and with "relative_key_query"
+//   key j the queries q_i + distance[i - j] (Shaw et al. 2018; Huang et al. 2020)
 //   pooler: tanh(W x_0 + b);  masked tokens: ln(gelu(W x + b)) wordᵀ + b
 // Devlin, Chang, Lee, Toutanova, "BERT: Pre-training of Deep Bidirectional Transformers" (2018).
 #include "runtime/models/bert.h"
@@ -33,8 +33,8 @@ Tensor word_embeddings(ModelBuilder& d) { return bert_table(d, "word_embeddings"
 
 namespace {
 
-// The distances of a context from the table [2 max_positions - 1, head width], in the order of j - i: the checkpoint has
-// them in that of i - j.
+// The distances of a context from the table [2 max_positions - 1, head width], in the order of j - i: the checkpoint
+// has them in that of i - j.
 Tensor distance_table(ModelBuilder& d) {
     const std::int64_t reach = d.options.context - 1, middle = d.config.own.integer("max_positions") - 1;
     const Tensor table =

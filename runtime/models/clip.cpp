@@ -1,4 +1,4 @@
-// CLIP: a text and an image each become a vector, by an encoder each (its towers); their cosine tells how well they fit.
+// CLIP: an encoder of texts and one of images (its towers) each give a vector, whose cosine tells how well they fit.
 //   both towers, per block:  x += attention(ln_1(x)),  x += mlp(ln_2(x))
 //   text:   x = token + position; causal;  P ln(x_e), e the first end token (or the largest id, in older configs)
 //   image:  x = ln([class; W patch] + position);  P ln(x_0)

@@ -1,9 +1,11 @@
 // A recurrent encoder–decoder with attention, with a config.json defined by Vantage (docs/models.md).
-//   encoder  x = embed[token];  layers in one direction or both:  h_j = [→h_j; ←h_j];  s_0 = tanh(W h_last + b) or h_last
+//   encoder  x = embed[token];  layers in one direction or both:  h_j = [→h_j; ←h_j];
+//            s_0 = tanh(W h_last + b) or h_last
 //   bahdanau:  α_t = softmax_j(v·tanh(W_a s_{t-1} + U_a h_j + b)),  c_t = Σ α_tj h_j,
 //              s_t = cell([embed[y_t]; c_t], s_{t-1})
 //   luong:     s_t = cell(embed[y_t], s_{t-1}),  α_t = softmax_j(score(s_t, h_j)),  c_t = Σ α_tj h_j,
-//              score: s·h (dot), s·W_a h (general), v·tanh(W_a [s; h]) (concat);  with input feeding [embed[y_t]; t_{t-1}]
+//              score: s·h (dot), s·W_a h (general), v·tanh(W_a [s; h]) (concat);
+//              with input feeding [embed[y_t]; t_{t-1}]
 //   output     t_t = tanh(W_c [c_t; s_t] + b),  logits = W t_t + b;  without attention t_t = s_t
 // s_t is the state of the highest layer. Attention of Bahdanau and input feeding depend on the row before, so a run has
 // one row of each sequence: the state is then of the cache, and all is as in any other decoder.

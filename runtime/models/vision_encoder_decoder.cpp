@@ -1,7 +1,7 @@
 // An encoder–decoder whose source is an image: ViT as the encoder, GPT-2 with cross-attention as the decoder.
 //   source = ln(ViT(image)), and W source + b where the decoder is wider or narrower;  logits = GPT-2(text, source)
-// As transformers' VisionEncoderDecoderModel; Vaswani et al. 2017 (cross-attention), Dosovitskiy et al. 2020, Radford et
-// al. 2019.
+// As transformers' VisionEncoderDecoderModel; Vaswani et al. 2017 (cross-attention), Dosovitskiy et al. 2020, Radford
+// et al. 2019.
 #include "runtime/base/errors.h"
 #include "runtime/models/gpt2.h"
 #include "runtime/models/vit.h"

@@ -177,6 +177,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const std::int64_t groups = s.lanes * s.chunks() * ceil_div(s.channels, lanes);
     const Launch rows = of("state_space_rows", "state_space_rows_complex", groups);
     if (!scanned) return rows;
+    require_loops(call, caps, s.chunks());
     LaunchPlan plan;
     plan.scratch = {static_cast<std::uint64_t>(s.sums()) * 4};
     plan.launches = {

@@ -11,8 +11,7 @@
 namespace vantage::internal {
 
 /// What a session was given. `types`: token types of an encoder, default 0; `source`: tokens of an encoder–decoder's
-/// encoder (for an image as many zeros as it has places);
-/// `pixels`: the image, for models that see.
+/// encoder (for an image as many zeros as it has places); `pixels`: the image, for models that have an image as input.
 struct ReplayInput {
     std::span<const std::int32_t> ids, types = {}, source = {};
     std::span<const float> pixels = {};

@@ -34,7 +34,7 @@ uint lane = gl_LocalInvocationID.x, row = lane / LANES_OF_ROW;
 uint stripe = gl_SubgroupID / SHARES, share = gl_SubgroupID % SHARES;
 uint rows_valid = valid_rows(own_step, p.n), keys_valid = keys_there();
 uint real = rows_among(rows_valid);  // rows of queries that there are
-// End of the places that this workgroup sees. Later queries see more keys, but the first rows may be global and see all.
+// End of the places that this workgroup sees. Later queries see more keys, but the first rows may be global: see all.
 uint last = real > 0u ? max(visible(0u, rows_valid, keys_valid), visible(real - 1u, rows_valid, keys_valid)) : 0u;
 uint begin = RULES ? place_of(window_begin(position_of(0u))) : 0u;
 

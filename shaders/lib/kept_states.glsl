@@ -1,5 +1,5 @@
 // Where a state-space layer finds its state and where it leaves it: a state of its own for each lane of the run, or
-// with a step a table [sequences * kept, …] (params/kept_states.h). The state before position 0 is zero and is not kept.
+// with a step a table [sequences * kept, …] (params/kept_states.h). The state before position 0 is zero, and not kept.
 #ifndef VANTAGE_KEPT_STATES_GLSL
 #define VANTAGE_KEPT_STATES_GLSL
 #include "lib/cache.glsl"

@@ -105,8 +105,9 @@ public:
     void step();
     /// Selects what is shown of two runs. There are two. While it is the difference, heads are coloured by it, too.
     void show(ShownRuns what);
-    /// Why the head in focus has no distances; null if it has.
+    /// Whether the keys of the head in focus are patches of an image.
     bool shows_image() const;
+    /// Why the head in focus has no distances; null if it has.
     const char* why_not_relative() const;
     void toggle_blinking();
     /// Thumbnails in the head map, or not. Says so if they are too small to show anything.
