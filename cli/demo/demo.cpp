@@ -8,10 +8,14 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/head_pictures.h"
+#include "cli/shared/head_survey.h"
 #include "cli/shared/profile.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/terminal.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/base/utf8.h"
+#include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 
@@ -192,14 +196,18 @@ void run(const DemoOptions& o) {
     const WorkedExamplePage example = timed("worked example", [&] { return WorkedExamplePage(device); });
     if (!o.json) example.print(page);
     const Model model = load_model(device);
+    require_attention(model.info(), "demo");
+    if (config_of(model).sees())
+        throw usage_error("demo: {} reads images, and the demo needs a model that reads text", model.info().name);
     Generator generator(model, {.temperature = o.temperature, .seed = o.seed},
                         {.max_tokens = o.tokens,
                          .session = {.record_attention = RecordAttention::all(),
                                      .profile = profiling(),
                                      .masked_heads = masked_heads(o.masked)}});
     const std::string text = timed("write", [&] { return write_on(o, page, generator); });
-    const HeadSurvey survey =
-        timed("read heads", [&] { return HeadSurvey(generator.session(), tokens_to_draw(o, generator.session())); });
+    const HeadSurvey survey = timed("read heads", [&] {
+        return HeadSurvey(generator.session(), tokens_to_draw(o, generator.session()), main_attention(model));
+    });
     if (!o.json) print_head(page, survey);
     const std::vector<std::string> files = timed("draw", [&] { return draw(example, survey, o.folder); });
     o.json ? print_json(o, device, example, text, survey, files) : print_what_next(page, files);
@@ -216,6 +224,7 @@ void add_steps_options(CLI::App& command, DemoOptions& o) {
     CLI::Option *layer = add_option(command, "--layer", o.of_steps.layer,
                                     "With --steps and --head: the layer, from 0. Default: the most salient head", "N"),
                 *head = add_option(command, "--head", o.of_steps.head, "With --layer: the head, from 0", "N");
+    for (const char* other : {"--out", "--n-predict", "--temp", "--seed"}) steps->excludes(command.get_option(other));
     layer->check(zero_or_more)->needs(steps)->needs(head);
     head->check(zero_or_more)->needs(layer);
     add_option(command, "--part", o.of_steps.part,

@@ -256,7 +256,7 @@ AttentionKind part_named(const std::string& part, const Model& model) {
 
 /// The text's tokens; of an encoder–decoder also the text that it writes.
 ModelInput input_of(const StepsOptions& o, const Model& model, const SessionOptions& options) {
-    if (config_of(model).is_vision())
+    if (config_of(model).sees())
         throw usage_error("demo: --steps needs a model that reads text, but {} reads images", model.info().name);
     ModelInput input = read_input("demo", {.prompt = o.prompt, .from_prompt = true}, model);
     if (!input.source.empty()) input.ids = generated_for(model, input, max_written, options);

@@ -54,6 +54,7 @@ std::vector<HeadId> least_important(const Model& model, Ablation ablation, doubl
 std::vector<HeadId> chosen_heads(const PruneOptions& o) {
     if (!o.heads.empty()) return *masked_heads(o.heads);
     const Model model = load_model(open_device());
+    require_attention(model.info(), "prune");
     const SessionOptions options{.precision = Precision::f32};
     const std::vector<ModelInput> inputs = read_prompts("prune", o.prompts, model, options);
     return least_important(model, ablate(model, inputs, options_for(inputs, options)), o.keep, o.even);

@@ -69,7 +69,7 @@ gives "means over tokens" heads -m clip -p "the dog chased the birds"
 gives "9 patches" heads -m clip --image photo.png
 gives "nodes agree" inspect -m clip -p "the dog" --check
 
-# a writer about images: a text, the map of each token on the image, the three attentions
+# an image captioner: a text, the map of each token on the image, the three attentions
 gives '"image":"photo.png"' run -m vit_gpt2 --image photo.png -n 5 --json --precision f32
 gives "12 patches, 4 decoder tokens" heads -m vit_gpt2 --image photo.png --decoder-ids 0,7,30,8
 gives "nodes agree" inspect -m vit_gpt2 --image photo.png --decoder-ids 0,7,30 --check --png words --save pass.safetensors

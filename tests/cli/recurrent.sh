@@ -31,6 +31,16 @@ gives "nodes agree" inspect -m "$models/seq2seq_luong" --ids 5,6,7 --decoder-ids
 gives "nodes agree" inspect -m "$lm" --ids 5,6,7,8,9,10 --check
 gives "x0.0" heads -m "$models/seq2seq_dot" --ids 5,6,7,8 --decoder-ids 1,9,10
 
+# embeddings of 24 below layers of 32: no layer 0, and nothing of another width in the file
+"$program" embed -m text --word abc -p "abc de" -p "x abc" --save words.safetensors >out 2>err || fail "embed --word: $(<err)"
+grep -q "^  1 " out && ! grep -q "^  0 " out || fail "embed --word: layers of $(<out)"
+gives "static" embed -m words --word abc -p "abc de" -p "x abc"
+
+# matrices that cannot be stored so are named: of recurrent layers all, as they take floats
+"$program" run -m text -p "abc" -n 2 --temp 0 --weights q8 >out 2>err || fail "run --weights q8: $(<err)"
+grep -q "stays f32" err || fail "run --weights q8: $(<err)"
+"$program" run -m text -p "abc" -n 2 --temp 0 --weights f16 -q >out 2>err || fail "run --weights f16: $(<err)"
+
 # of n tokens each layer has n steps; a decoder with Bahdanau's attention has as many runs
 "$program" explain -m "$lm" --tokens 20 >out || fail "explain"
 for text in "recurrent layers" "40 sequential steps" "States of recurrent layers: 16·d"; do
@@ -46,7 +56,15 @@ ends 2 "no attention of a text to itself" heads -m "$bahdanau" --composition
 ends 2 "has no attention" inspect -m "$lm" --ids 5,6,7 --png pictures
 ends 2 "has no head but x0.0" heads -m "$bahdanau" --ids 5,6,7 --decoder-ids 1,9 --mask-heads 0.0
 ends 2 "has no attention" heads -m "$models/seq2seq_plain" --ids 5,6,7 --decoder-ids 1,9
+for model in text "$models/mamba"; do
+    ends 2 "demo: " demo -m "$model" -p "5 6" --json
+    ends 2 "prune: " prune -m "$model" --keep-fraction 0.5 --even --prompts "$0" -o pruned
+done
+ends 2 "has no attention" demo -m text --steps -p "abc"
+ends 1 "has an alignment" demo -m words --steps -p abc --part cross --layer 0 --head 0
 if "$program" view --help >/dev/null 2>&1; then
+    "$program" view -m "$models/seq2seq_luong" -p "5 6 7" --headless --frozen-clock --save alignment.csv 2>err ||
+        fail "view: $(<err)"
     ends 2 "has no attention" view -m "$lm" -p "5, 6, 7" --headless --png no.png
 fi
 

@@ -222,7 +222,7 @@ TEST_CASE("towers refuse what the other one takes, and folders that lack one", "
     expect_error(ErrorKind::bad_file, {"logit_scale is missing"}, [&] { Model::load(test_device(), folder.path()); });
 }
 
-TEST_CASE("a writer about images comes out as PyTorch computed it", "[models][oracle][captions]") {
+TEST_CASE("an image captioner comes out as PyTorch computed it", "[models][oracle][captions]") {
     const Precision precision = GENERATE(Precision::f32, Precision::f16);
     const Model model = Model::load(test_device(), captioner_folder);
     const SafeTensors file(captioner_folder + "/expected.safetensors");
@@ -293,7 +293,7 @@ TEST_CASE("a Generator writes about images", "[models][captions]") {
                  [&] { generator.complete("the dog"); });
 }
 
-TEST_CASE("a writer about images refuses texts, other sizes, and batches", "[models][bad][captions]") {
+TEST_CASE("an image captioner refuses texts, other sizes, and batches", "[models][bad][captions]") {
     const Model model = Model::load(test_device(), captioner_folder);
     Session session(model, {.context = 6});
     expect_error(ErrorKind::usage, {"vit_gpt2", "an image, which set_image() gives it first"}, [&] { session.run(); });

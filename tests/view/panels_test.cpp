@@ -225,7 +225,7 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
     CHECK(viewer.state().theme == Theme::light);
 }
 
-TEST_CASE("a writer about images shows where each word looks in the picture, and what the encoder does",
+TEST_CASE("an image captioner shows where each word looks in the picture, and what the encoder does",
           "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened(oracle + "vit_gpt2");
