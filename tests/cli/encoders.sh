@@ -38,6 +38,26 @@ ends 6 "cannot write" embed -m "$models/bert" -p x --save nowhere/out.safetensor
 grep -q "^  static  *1.000  *1.000" word || fail "embed --word: the static vectors differ: $(<word)"
 grep -q "^  0 " word && grep -q "^  2 " word || fail "embed --word: layers: $(<word)"
 [[ $(head -c 4 word.png | tail -c 3) == PNG ]] && grep -aq '"word"' word.safetensors || fail "embed --word: files"
+# its vectors are those of the stream after each block, means of its two tokens at 2 and 3, and differ between the texts
+texts=("the dog chased the birds" "a dog")
+"$program" embed -m "$models/bert" --word dog -p "${texts[0]}" -p "${texts[1]}" --precision f32 --save word.safetensors \
+    --json >word.json || fail "embed --word --json"
+bytes word.safetensors word | od -An -v -w192 -t f4 >vectors # static and layers 0 to 2 of the first text, then the second
+for i in 0 1; do
+    "$program" inspect -m "$models/bert" -p "${texts[i]}" --save pass.safetensors >out 2>err || fail "inspect: $(<err)"
+    rows=$(bytes pass.safetensors input_ids | wc -c) && rows=$((rows / 4))
+    bytes pass.safetensors hidden | od -An -v -w192 -t f4 | awk -v rows=$rows '(NR - 1) % rows == 2 { split($0, first) }
+        (NR - 1) % rows == 3 { for (d = 1; d <= NF; ++d) printf "%.7g ", ($d + first[d]) / 2; print "" }' >means
+    sed -n "$((4 * i + 2)),$((4 * i + 4))p" vectors | paste -d ' ' - means | awk '{ for (d = 1; d <= 48; ++d) {
+        far = $d - $(d + 48); if (far > 2e-6 || far < -2e-6) bad = 1 } } END { exit bad || NR != 3 || NF != 96 }' ||
+        fail "embed --word: the vectors of text $i are not those of inspect"
+done
+awk '{ for (d = 1; d <= NF; ++d) v[NR, d] = $d } END { for (layer = 1; layer <= 4; ++layer) { xy = xx = yy = 0
+    for (d = 1; d <= 48; ++d) { x = v[layer, d]; y = v[layer + 4, d]; xy += x * y; xx += x * x; yy += y * y }
+    printf "%.3f\n", xy / sqrt(xx * yy) } }' vectors >cosines
+tr -d ' \n' <word.json | grep -oE '"cosines":\[[0-9.-]+' | awk -F'[' '{ printf "%.3f\n", $2 }' >told
+cmp -s cosines told || fail "embed --word: cosines are $(paste -sd' ' cosines), but it says $(paste -sd' ' told)"
+awk 'NR == 1 && $1 != 1 || NR == 4 && $1 > 0.999 { exit 1 }' cosines || fail "embed --word: cosines $(paste -sd' ' cosines)"
 gives '"other_words"' embed --word boat -p "The red boat is small." -p "Mia saw a boat." --json
 ends 2 "text 2 has no word “dog”" embed -m "$models/bert" --word dog -p "the dog" -p "the dogs"
 ends 2 "at least twice" embed -m "$models/bert" --word dog -p "the dog"

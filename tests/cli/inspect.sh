@@ -3,29 +3,6 @@
 # Once: it is about files and texts; what devices compute is compared in tests/device.
 . "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 
-# place FILE TENSOR: first and last byte of a tensor in a safetensors file.
-place() {
-    local header begin end
-    header=$(od -An -t u8 -N 8 "$1" | tr -d ' ')
-    read -r begin end < <(head -c $((header + 8)) "$1" | tail -c "$header" | tr -d ' ' | grep -o "\"$2\":{[^}]*}" | sed 's/.*"data_offsets":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/')
-    [[ -n ${end:-} ]] && echo "$((header + 8 + begin)) $((header + 8 + end))"
-}
-# bytes FILE TENSOR
-bytes() {
-    local begin end
-    read -r begin end < <(place "$1" "$2") || return 1
-    tail -c +$((begin + 1)) "$1" | head -c $((end - begin))
-}
-# ids FILE TENSOR: 1,2,3
-ids() { bytes "$1" "$2" | od -An -v -w4 -t d4 | tr -d ' ' | paste -sd,; }
-# close FILE TENSOR FILE TENSOR ALLOWED: the same number of floats, none further apart.
-close() {
-    bytes "$1" "$2" | od -An -v -w4 -t f4 >got
-    bytes "$3" "$4" | od -An -v -w4 -t f4 >want
-    paste got want | awk -v allowed="$5" '{ d = $1 - $2; if (d < 0) d = -d; if (!(d <= allowed) || NF != 2) bad++; if (d > worst) worst = d }
-        END { if (NR == 0 || bad) { printf "%d of %d differ, the worst by %g\n", bad, NR, worst; exit 1 } }' >difference || fail "$2 of $1: $(<difference)"
-}
-
 # ---- the file --------------------------------------------------------------------------------------------------------
 
 for model in gpt2 llama llama_bf16; do

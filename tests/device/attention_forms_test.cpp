@@ -256,6 +256,33 @@ TEST_CASE("Performer's features are what their definition says, but for what fal
         }
 }
 
+TEST_CASE("hard attention gives the value of the key with the largest score, the first of equal ones",
+          "[properties][attention]") {
+    const bool causal = GENERATE(false, true);
+    const std::int64_t n = 37, m = 70, kv_heads = 1;
+    Sheet sheet;
+    Values k = normal(m * kv_heads * width, 2);
+    std::copy_n(k.begin() + 3 * width, width, k.begin() + 9 * width);  // keys 3 and 9 are equal, their values are not
+    const Values q = normal(n * heads * width, 1), v = normal(m * kv_heads * width, 3);
+    sheet.graph.output("o", attention(sheet.input("q", {n, heads, width}, q), sheet.input("k", {m, kv_heads, width}, k),
+                                      sheet.input("v", {m, kv_heads, width}, v), {.causal = causal, .hard = true})
+                                .o);
+    const Values got = sheet.run().at("o");
+    int ties = 0;
+    for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t h = 0; h < heads; ++h) {
+            std::vector<double> scores;  // queries end at the last key
+            for (std::int64_t j = 0; j < (causal ? i + m - n + 1 : m); ++j)
+                scores.push_back(std::inner_product(&at(q, (i * heads + h) * width),
+                                                    &at(q, (i * heads + h) * width) + width, &at(k, j * width), 0.0));
+            const auto best = std::max_element(scores.begin(), scores.end()) - scores.begin();
+            ties += best == 3;
+            const Values row = part_of(got, got.size(), static_cast<std::size_t>((i * heads + h) * width), width);
+            CHECK(row == part_of(v, v.size(), static_cast<std::size_t>(best * width), width));
+        }
+    CHECK(ties > 0);  // the first of equal keys was chosen somewhere
+}
+
 // ---- work -----------------------------------------------------------------------------------------------------------
 
 namespace {
