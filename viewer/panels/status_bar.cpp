@@ -12,11 +12,6 @@ namespace {
 
 constexpr float error_beside = 12, error_above = 8;  // margins of an error in its panel
 
-std::string speed_text(double tokens_per_second) {
-    return tokens_per_second < 10 ? format("{:.2g} tok/s", tokens_per_second)
-                                  : format("{:.0f} tok/s", tokens_per_second);
-}
-
 ImU32 activity_colour(const Ui& ui, Activity activity) {
     switch (activity) {
         case Activity::reading:

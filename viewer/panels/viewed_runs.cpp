@@ -310,6 +310,11 @@ void ViewedRuns::collect_numbers(const RunView& front) {
         at(numbers_[i].mean, HeadStatistic::difference) = distances_->of(front.live.heads()[i]);
 }
 
+std::string speed_text(double tokens_per_second) {
+    return tokens_per_second < 10 ? format("{:.2g} tok/s", tokens_per_second)
+                                  : format("{:.0f} tok/s", tokens_per_second);
+}
+
 /// In what this run is another than the other one: "A · f16".
 std::string run_name(const LiveModel& live, const ViewState& state, bool is_b) {
     std::string name = is_b ? "B" : "A";
@@ -319,6 +324,7 @@ std::string run_name(const LiveModel& live, const ViewState& state, bool is_b) {
     if (compared.model) add(info.name);
     if (compared.weights) add((is_b ? weight_type_name(*compared.weights) : info.weight_types) + " weights");
     if (compared.precision) add(std::string(name_of(live.precision())) + " cache");
+    if (compared.variant) add(name_of(live.variant()) + " attention");
     if (compared.prompt) add("“" + (is_b ? *compared.prompt : state.prompt) + "”");
     return name;
 }

@@ -144,5 +144,7 @@ private:
 
 /// Name of a run with what differs from the other one: "A · f16 weights".
 std::string run_name(const LiveModel& live, const ViewState& state, bool is_b);
+/// "9.1 tok/s", "213 tok/s".
+std::string speed_text(double tokens_per_second);
 
 }  // namespace vantage::view

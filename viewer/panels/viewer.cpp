@@ -297,8 +297,7 @@ bool Viewer::shows_image() const {
 const char* Viewer::why_not_relative() const {
     if (runs_.head().kind == AttentionKind::cross)
         return "cross-attention has no relative positions: its keys are another text";
-    const bool patches = config_of(runs_.a().live.model()).sees() && shows_image();
-    return patches ? "image patches have no relative positions: they are a 2D grid" : nullptr;
+    return shows_image() ? "image patches have no relative positions: they are a 2D grid" : nullptr;
 }
 
 /// Another head may have no distances: the axis goes back to keys.
@@ -438,11 +437,15 @@ Ui Viewer::ui_of(RunView& run) {
           .heads = runs_.head_numbers(),
           .default_ends = ends_.defaults(),
           .surface = {drawings_, colours_, picture_}};
+    const auto title = [&](const RunView& of, bool is_b) {
+        const double speed = of.version.tokens_per_second;
+        return run_name(of.live, state_, is_b) + (options_.frozen || speed <= 0 ? "" : " · " + speed_text(speed));
+    };
     if (RunView* a = &runs_.a(), *b = runs_.b(); b != nullptr)
         ui.focus.two.emplace(TwoRuns{.comparison = *runs_.comparison(),
                                      .shown = runs_.shown(),
                                      .runs = {a, b},
-                                     .names = {run_name(a->live, state_, false), run_name(b->live, state_, true)}});
+                                     .names = {title(*a, false), title(*b, true)}});
     return ui;
 }
 
