@@ -7,7 +7,9 @@
 #include "cli/shared/generation_options.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
+#include "runtime/base/json.h"
 #include "runtime/bench/model_bench.h"
+#include "runtime/models/attention_variant.h"
 #include "runtime/models/config.h"
 #include "runtime/models/shapes.h"
 #include "runtime/session/model_access.h"
@@ -22,6 +24,7 @@ struct BenchModelOptions {
     std::int64_t sequences = 1;
     int repeats = 5;
     bool no_start = false, start_figures = false, stable = false;
+    AttentionVariant variant = {};
     QualityOptions quality;
     BenchOutput output;
 };
@@ -49,11 +52,14 @@ std::vector<ModelTest> tests_of(const BenchModelOptions& o, const Model& model) 
 Model model_of(const BenchModelOptions& o, const Device& device) {
     if (o.shape.empty()) return load_model(device);
     const NamedShape& shape = shape_named(o.shape);
-    return Model::random(device, shape.name, shape.config, load_options().weights.value_or(DType::f32));
+    Json config = parse_json(shape.config, shape.name);
+    if (has_weights(o.variant.form)) config["attention_kinds"] = {name_of(o.variant)};
+    return Model::random(device, shape.name, config.dump(), load_options().weights.value_or(DType::f32));
 }
 
 SessionOptions session_of(const BenchModelOptions& o) {
-    return {.precision = precision_named(o.precision), .stable = o.stable, .profile = profiling()};
+    return {
+        .precision = precision_named(o.precision), .stable = o.stable, .profile = profiling(), .variant = o.variant};
 }
 
 /// The arguments of the process whose start is measured, with the same model.
@@ -65,6 +71,7 @@ std::vector<std::string> start_arguments(const BenchModelOptions& o) {
     add("--device", common().device), add("--model", common().model), add("--shape", o.shape);
     add("--weights", common().weights);
     if (o.stable) arguments.emplace_back("--stable");
+    if (o.variant.form != AttentionForm::own) add("--attention-kind", name_of(o.variant));
     return arguments;
 }
 
@@ -75,7 +82,10 @@ void add_speed_rows(Report& report, const BenchModelOptions& o, const Model& mod
         "t_per_s: tokens per second, mean ± standard deviation; pp: a prompt and the next token; tg: generation, "
         "token by token. host_us: host time per token without waiting. peak_mib: maximum device memory, including "
         "weights.");
+    if (!o.shape.empty() && has_weights(o.variant.form))
+        report.note("The weights of attention kind " + name_of(o.variant) + " are random, as all of this shape.");
     if (profiling()) report.note("With --profile every run waits for its timestamps, so it is slower.");
+    const bool own = o.variant.form == AttentionForm::own;
     Progress progress;
     std::string energy_source;
     for (const ModelTest& test : tests) {
@@ -89,6 +99,7 @@ void add_speed_rows(Report& report, const BenchModelOptions& o, const Model& mod
             .set("weights", model.info().weight_types)
             .set("precision", o.precision, ShowIn::data_only)
             .set("stable", session_of(o).is_stable(), ShowIn::data_only)
+            .set("attention_kind", name_of(o.variant), own ? ShowIn::data_only : ShowIn::everywhere)
             .set("test", test.name())
             .set("t_per_s", times.tokens_per_second())
             .set("t_per_s_median", times.median(), ShowIn::data_only)
@@ -161,6 +172,7 @@ void add_bench_model(CLI::App& bench) {
     add_list(command, "--depth", o->depths, "Numbers of tokens in the context before")->check(zero_or_more);
     add_precision_option(command, o->precision);
     add_stable_option(command, o->stable);
+    add_variant_option(command, o->variant);
     add_option(command, "-r,--repeats", o->repeats, "Repeats, after one warm-up run", "N")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));

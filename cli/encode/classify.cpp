@@ -1,5 +1,5 @@
-// vantage classify: labels of a text, of its tokens or of images (also labels that the user names), answers to a question, or predictions of masked tokens,
-// by an encoder.
+// vantage classify: labels of a text, of its tokens or of images (also labels that the user names), answers to a
+// question, or predictions of masked tokens, by an encoder.
 #include <CLI/CLI.hpp>
 #include <numeric>
 
@@ -12,6 +12,7 @@
 #include "cli/shared/probabilities.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/terminal_page.h"
+#include "runtime/base/softmax.h"
 #include "runtime/base/terminal.h"
 #include "runtime/models/config.h"
 #include "runtime/session/encode_text.h"
@@ -25,6 +26,7 @@ namespace {
 struct ClassifyOptions {
     std::string prompt, pair, precision = "f16", masked;
     std::vector<std::string> images, labels;
+    AttentionVariant variant = {};
     std::size_t top = 5, max_answer = 15;
     bool json = false;
 };
@@ -129,18 +131,16 @@ void about_labels(const ClassifyOptions& o) {
     const Array labels = embed(reading, o.labels, options);
     options.session.masked_heads = masked_heads(o.masked);
     Session session(seeing, options.session);
-    print(about_images(
-              o, session,
-              [&](const std::string& name) {
-                  const Array vector = embedding(session, options);
-                  std::vector<float> logits;
-                  for (std::int64_t i = 0; i < std::ssize(o.labels); ++i) {
-                      const double cosine =
-                          std::inner_product(vector.begin(), vector.end(), labels.row(i).begin(), 0.0);
-                      logits.push_back(static_cast<float>(scale * cosine));
-                  }
-                  return Question{name, best(probabilities(logits), o.top, [&](std::size_t i) { return o.labels[i]; })};
-              }),
+    print(about_images(o, session,
+                       [&](const std::string& name) {
+                           const Array vector = embedding(session, options);
+                           std::vector<double> logits;  // a float does not hold the exponential of every logit_scale
+                           for (std::int64_t i = 0; i < std::ssize(o.labels); ++i)
+                               logits.push_back(scale * std::inner_product(vector.begin(), vector.end(),
+                                                                           labels.row(i).begin(), 0.0));
+                           return Question{name, best(softmax_of(std::move(logits)), o.top,
+                                                      [&](std::size_t i) { return o.labels[i]; })};
+                       }),
           seeing, o.json);
     note_dispatches(device, session.take_timings());
 }
@@ -189,8 +189,10 @@ void run(ClassifyOptions& o) {
             model.info().name, model.info().architecture);
     require_image("classify", model, !o.images.empty());
     check_pair(o, model);
-    SessionOptions options{
-        .precision = precision_named(o.precision), .profile = profiling(), .masked_heads = masked_heads(o.masked)};
+    SessionOptions options{.precision = precision_named(o.precision),
+                           .profile = profiling(),
+                           .variant = o.variant,
+                           .masked_heads = masked_heads(o.masked)};
     const Tokenizer::Encoding text = o.images.empty() ? text_of(o, model) : Tokenizer::Encoding();
     // as transformers does: the question's tokens, with the first special one, see all
     if (config.head == Head::question_answering && config.own.has("global_tokens"))
@@ -228,11 +230,14 @@ void add_classify(CLI::App& app) {
     add_option(command, "--labels", o->labels,
                "Models of texts and images (CLIP): texts, of which the one that fits an image best is wanted", "TEXT")
         ->needs(images);
-    add_option(command, "--pair", o->pair, "Second text, for models that take pairs: the one with the answer", "TEXT");
+    CLI::Option* labels = command.get_option("--labels");
+    add_option(command, "--pair", o->pair, "Second text, for models that take pairs: the one with the answer", "TEXT")
+        ->excludes(labels);
     add_setting(command, "--top", o->top, "Number of labels, tokens or answers to print")->check(above_zero);
     add_setting(command, "--max-answer", o->max_answer, "Question answering: maximum number of tokens of an answer")
         ->check(above_zero);
     add_precision_option(command, o->precision);
+    add_variant_option(command, o->variant);
     add_head_mask_option(command, o->masked);
     command.add_flag("--json", o->json, "Print one JSON object");
     command.callback([o, prompt, images] {

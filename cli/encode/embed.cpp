@@ -22,6 +22,7 @@ namespace {
 struct EmbedCommand {
     std::vector<std::string> prompts, images;
     std::string pooling, save, precision = "f16", masked, word, chart;
+    AttentionVariant variant = {};
     bool normalise = false, stable = false, json = false;
 };
 
@@ -41,6 +42,7 @@ vantage::EmbedOptions library_options(const EmbedCommand& o, const Model& model)
             .session = {.precision = precision_named(o.precision),
                         .stable = o.stable,
                         .profile = profiling(),
+                        .variant = o.variant,
                         .masked_heads = masked_heads(o.masked)},
             .on_timings = [&model](const auto& timings) { note_dispatches(model.device(), timings); }};
 }
@@ -140,6 +142,7 @@ void add_embed(CLI::App& app) {
     add_word_options(command, *o);
     add_precision_option(command, o->precision);
     add_stable_option(command, o->stable);
+    add_variant_option(command, o->variant);
     add_head_mask_option(command, o->masked);
     command.callback([o] { run(*o); });
 }

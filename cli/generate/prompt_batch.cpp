@@ -106,6 +106,7 @@ void PromptBatch::write(std::size_t prompt, const Completion& completion, bool j
     if (!json) return write_out(quoted(prompts_[prompt]) + completion.text + "\n\n");
     const Json all = {{"schema_version", 1},
                       {"model", batch_.model().info().name},
+                      {"attention_kind", name_of(options_.generator.session.variant)},
                       {"device", batch_.model().device().caps().name},
                       {"prompt", prompts_[prompt]},
                       {"text", completion.text},

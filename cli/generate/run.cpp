@@ -57,8 +57,8 @@ void print_rates(const SessionStats& s) {
                  static_cast<long long>(s.generated_tokens), generating_rate(s));
 }
 
-Json completion_json(const Model& model, const std::string& prompt, const std::string& text, Session& session,
-                     Ending ending) {
+Json completion_json(const Model& model, const AttentionVariant& variant, const std::string& prompt,
+                     const std::string& text, Session& session, Ending ending) {
     const SessionStats& s = session.stats();
     const std::vector<std::int32_t>& tokens = session.tokens();
     const std::ptrdiff_t before = std::ssize(tokens) - static_cast<std::ptrdiff_t>(s.generated_tokens);
@@ -66,6 +66,7 @@ Json completion_json(const Model& model, const std::string& prompt, const std::s
     return {{"schema_version", 1},
             {"model", model.info().name},
             {"device", model.device().caps().name},
+            {"attention_kind", name_of(variant)},
             {config_of(model).sees() ? "image" : "prompt", prompt},
             {"text", text},
             {"ids", std::span(tokens).subspan(static_cast<std::size_t>(before))},
@@ -87,7 +88,8 @@ void write_one(const Model& model, Generator& generator, const std::string& what
             return true;
         });
     });
-    const auto json = [&] { return completion_json(model, what, text, generator.session(), ending); };
+    const AttentionVariant& variant = o.generation.generator.session.variant;
+    const auto json = [&] { return completion_json(model, variant, what, text, generator.session(), ending); };
     write_out((!o.json ? "" : o.images.empty() ? json_text(json()) : json().dump()) + "\n");
     if (ending == Ending::context_full)
         log(LogLevel::warning, "the context of {} tokens is full", generator.session().context());

@@ -147,6 +147,7 @@ void run_input(const HeadsOptions& o) {
     HeadsReport report{.model = model,
                        .precision = name_of(options.precision),
                        .stable = options.is_stable(),
+                       .variant = options.variant,
                        .parts = {},
                        .sorted_by = sort};
     report.parts.reserve(attention_kinds(model).size());  // rows point into their parts

@@ -80,6 +80,7 @@ void print_heads_json(const HeadsReport& report) {
                 {"model", report.model.info().name},
                 {"device", report.model.device().caps().name},
                 {"precision", report.precision},
+                {"attention_kind", name_of(report.variant)},
                 {"stable", report.stable},
                 {"tokens", tokens_of_part(last.input().reading().ids, last.query_texts(),
                                           report.image.has_value() && report.parts.size() == 1)},

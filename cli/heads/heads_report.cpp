@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "cli/heads/layer_means.h"
+#include "cli/shared/generation_options.h"
 #include "cli/shared/terminal_page.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
@@ -220,8 +221,8 @@ std::string lengths_text(const HeadsReport& report) {
 
 void print_heads_table(const HeadsReport& report) {
     const Page page;
-    std::string about =
-        format("on {} · {} · {}", report.model.device().caps().name, report.precision, lengths_text(report));
+    std::string about = format("on {} · {}{} · {}", report.model.device().caps().name, report.precision,
+                               variant_text(report.variant), lengths_text(report));
     if (report.loss)
         about += format(" · loss {:.3f} nats{}", *report.loss,
                         config_of(report.model).head == Head::classification ? "" : " per token");

@@ -134,7 +134,8 @@ void run(const InspectOptions& o) {
     const HeadSurvey survey =
         timed("read heads", [&] { return HeadSurvey(session, input.ids.size(), main_attention(model)); });
 
-    InspectReport report{.survey = survey, .precision = name_of(plain.precision), .stable = plain.is_stable()};
+    InspectReport report{
+        .survey = survey, .precision = name_of(plain.precision), .stable = plain.is_stable(), .variant = plain.variant};
     report.greedy = timed("continue", [&] { return continued(o, model, input, plain); });
     if (!input.source.empty()) report.reads = source_reads(session);
     if (!o.save.empty()) timed("save", [&] { save_pass(o.save, report, input.image); });

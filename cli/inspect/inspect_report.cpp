@@ -1,5 +1,6 @@
 #include "cli/inspect/inspect_report.h"
 
+#include "cli/shared/generation_options.h"
 #include "cli/shared/probabilities.h"
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/at.h"
@@ -195,7 +196,8 @@ void print_summary(const InspectReport& report) {
     const Model& model = survey.session().model();
     const Page page;
     print_line("{} {}\n", page.bold(model.info().name),
-               page.dim(format("on {} · {} · {}", model.device().caps().name, report.precision, length_text(survey))));
+               page.dim(format("on {} · {}{} · {}", model.device().caps().name, report.precision,
+                               variant_text(report.variant), length_text(survey))));
     print_answers(survey, page);
     if (!report.greedy.empty()) {
         const std::string text = join(report.greedy, "", [&](std::int32_t id) { return token_text(model, id); });
@@ -224,6 +226,7 @@ void print_json(const InspectReport& report) {
                 {"model", model.info().name},
                 {"device", model.device().caps().name},
                 {"precision", report.precision},
+                {"attention_kind", name_of(report.variant)},
                 {"stable", report.stable},
                 {"tokens", config_of(model).is_vision() ? places_json(config_of(model))
                                                         : tokens_json(model, survey.session().tokens())},

@@ -11,6 +11,7 @@ struct InspectReport {
     const HeadSurvey& survey;
     std::string precision;
     bool stable = false;  ///< SessionOptions::is_stable
+    AttentionVariant variant = {};
     std::vector<std::int32_t> greedy = {};
     std::vector<std::string> files = {};  ///< written
     std::optional<NodeCheck> check = {};

@@ -99,9 +99,11 @@ void save_pass(const std::string& file, const InspectReport& report, const std::
         tensors.push_back({name, "F32", {sizes.begin(), sizes.end()}, std::as_bytes(values.values())});
     }
     if (!report.greedy.empty()) add_ids("greedy.ids", report.greedy);
-    write_safetensors(
-        file, tensors,
-        {{"model", model.info().name}, {"device", model.device().caps().name}, {"precision", report.precision}});
+    write_safetensors(file, tensors,
+                      {{"model", model.info().name},
+                       {"device", model.device().caps().name},
+                       {"precision", report.precision},
+                       {"attention_kind", name_of(report.variant)}});
     log(LogLevel::info, "saved: {}", file);
 }
 

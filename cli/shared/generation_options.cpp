@@ -57,6 +57,20 @@ void add_stable_option(CLI::App& command, bool& stable) {
                      "--batch, --ctx, turns of a chat. Slower. Always so with --precision f32");
 }
 
+void add_variant_option(CLI::App& command, AttentionVariant& variant) {
+    command
+        .add_option_function<std::string>(
+            "--attention-kind", [&variant](const std::string& word) { variant = attention_variant_named(word); },
+            "Replace the softmax of self-attention: linear, performer:N (features), hard, window:N, dilated:N, "
+            "strided:N, bigbird:N (tokens of a block), additive, multiplicative or linformer:N. The last three need "
+            "weights in the model (docs/models.md)")
+        ->type_name("KIND");
+}
+
+std::string variant_text(const AttentionVariant& variant) {
+    return variant.form == AttentionForm::own ? "" : " · attention kind " + name_of(variant);
+}
+
 void add_recording_precision_option(CLI::App& command, std::string& precision) {
     add_setting(command, "--precision", precision, float_precisions)
         ->check(CLI::Validator(check_recording_precision, "{f16,f32}"));
@@ -89,6 +103,7 @@ void add_generation_options(CLI::App& command, GenerationOptions& o) {
         ->check(zero_or_more);
     add_precision_option(command, o.precision);
     add_stable_option(command, o.generator.session.stable);
+    add_variant_option(command, o.generator.session.variant);
     add_head_mask_option(command, o.masked);
     add_dump_option(command, o.generator.session.dump, "Write the node whose result is not finite, if any,");
     command.add_flag("--ignore-eos", s.ignore_end, "Do not stop at the model's end tokens");

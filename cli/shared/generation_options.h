@@ -20,6 +20,10 @@ struct GenerationOptions {
 void add_precision_option(CLI::App& command, std::string& precision);
 /// --stable (SessionOptions::stable), for commands whose texts may run beside others or go on.
 void add_stable_option(CLI::App& command, bool& stable);
+/// --attention-kind (SessionOptions::variant).
+void add_variant_option(CLI::App& command, AttentionVariant& variant);
+/// " · attention kind linear", or nothing for the model's own.
+std::string variant_text(const AttentionVariant& variant);
 /// --precision for a session that records attention: f16 or f32. It does not refuse int8; see recording_precision.
 void add_recording_precision_option(CLI::App& command, std::string& precision);
 /// The precision of a session that records attention. Such a session does not round to int8: for int8 it uses f16 and

@@ -64,6 +64,7 @@ void add_input_options(CLI::App& command, InputOptions& o) {
 void add_recording_options(CLI::App& command, InputOptions& o) {
     add_recording_precision_option(command, o.precision);
     add_stable_option(command, o.stable);
+    add_variant_option(command, o.variant);
     add_head_mask_option(command, o.masked);
 }
 
@@ -72,6 +73,7 @@ SessionOptions session_options(const InputOptions& o) {
             .stable = o.stable,
             .global_tokens = o.global_tokens,
             .global_positions = o.global_positions,
+            .variant = o.variant,
             .masked_heads = masked_heads(o.masked),
             .dump = o.dump};
 }

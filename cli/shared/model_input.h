@@ -22,9 +22,10 @@ struct InputOptions {
     bool from_prompt = false, from_ids = false;
     std::string precision = "f32", masked = {}, dump = {};
     bool stable = false;
+    AttentionVariant variant = {};
 };
 void add_input_options(CLI::App& command, InputOptions& options);
-/// Adds --precision, --stable and --mask-heads.
+/// Adds --precision, --stable, --attention-kind and --mask-heads.
 void add_recording_options(CLI::App& command, InputOptions& options);
 /// The options that do not depend on the input's length.
 SessionOptions session_options(const InputOptions& options);

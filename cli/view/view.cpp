@@ -29,6 +29,7 @@ struct ViewOptions {
     bool headless = false, frozen = false, keys = false, stable = false;
     std::string size = "1280x800", png, apng, frames, precision = "f16";
     std::vector<std::string> files;  ///< .svg, .html, .csv, .json, .npy
+    AttentionVariant variant = {};
     double scale = 1, frames_per_second = 8;
     std::optional<double> budget, speed;
     std::int64_t context = 0;
@@ -62,7 +63,10 @@ Precision checked_precision(Precision precision) {
 }
 
 view::LiveOptions live_options(const ViewOptions& o) {
-    return {.context = o.context, .precision = checked_precision(precision_named(o.precision)), .stable = o.stable};
+    return {.context = o.context,
+            .precision = checked_precision(precision_named(o.precision)),
+            .stable = o.stable,
+            .variant = o.variant};
 }
 
 /// The command line of this run, without the options of the view's state.
@@ -77,6 +81,7 @@ std::string command_of(const ViewOptions& o) {
     add("--precision", o.precision == ViewOptions().precision ? "" : o.precision);
     add("--ctx", o.context > 0 ? std::to_string(o.context) : "");
     if (o.stable) line += " --stable";
+    if (o.variant.form != AttentionForm::own) add("--attention-kind", name_of(o.variant));
     return line;
 }
 
@@ -99,6 +104,7 @@ SecondRun second_run(const Model& first, const view::ViewState& state, view::Liv
     }
     if (config_of(first).sees() || config_of(*second.model).sees())
         throw usage_error("view: --compare supports text models only, and one of these is a vision model");
+    options.variant = other.variant.value_or(options.variant);
     options.precision = checked_precision(other.precision.value_or(options.precision));
     second.live = std::make_unique<view::LiveModel>(*second.model, options);
     return second;
@@ -289,6 +295,7 @@ void add_view(CLI::App& app) {
         "Examples:\n  vantage view\n  vantage view --headless -p \"The keys to the cabinet are\" --png view.png\n"
         "  vantage view --compare weights=q4    # compare with 4-bit weights: [ and ] show one run, B blinks, D "
         "shows the difference\n"
+        "  vantage view --compare attention-kind=linear    # the same weights, another attention\n"
         "  vantage view -p \"Mia saw the red box\" --compare \"prompt=Tom saw the blue box\"");
     add_model_option(command);
     command.add_flag("--headless", o->headless, "Write files without a window; needs no display");
@@ -311,6 +318,7 @@ void add_view(CLI::App& app) {
         ->check(zero_or_more);
     add_recording_precision_option(command, o->precision);
     add_stable_option(command, o->stable);
+    add_variant_option(command, o->variant);
     add_recover_option(command, o->recover);
     command.add_flag("--frozen-clock", o->frozen, "Do not show times, so that pictures can be compared");
     command.callback([o] { run(*o); });

@@ -82,6 +82,9 @@ struct AttentionOptions {
     /// f32 [2 w + 1, Dv]: values become v_j + relative_values[r], a second pass over the keys (distance_weights). Of
     /// one sequence without a batch, step, kv_len or heads_first; not with `hard`.
     Tensor relative_values = {};
+    /// f32 [D]: scores are Σ_d additive_d tanh(q_id + k_jd) in place of scale q·k, of queries and keys that are
+    /// projected before (Bahdanau et al. 2014). Not with `hard`, slopes, biases and relative keys.
+    Tensor additive = {};
     Tensor mask = {};   ///< f32 [n, m], [Hq or 1, n, m] or [batch or 1, Hq or 1, n, m]; not with a step
     Tensor sinks = {};  ///< f32 [Hq]: one more logit in the softmax's denominator, without a value; in lse, too
 
@@ -104,9 +107,9 @@ struct AttentionOptions {
 };
 /// With `statistics` entropy [n, Hq] is -Σ_j p_ij ln p_ij in nats (Shannon 1948) and largest [n, Hq] the largest p_ij;
 /// both are 0 for a row that sees no key. They are made in the same pass as o, by all kernels. A sink takes its share
-/// of the weights and adds nothing itself.
+/// of the weights and adds nothing itself. With `hard` key [n, Hq] is the number of the key, -1 for none.
 struct AttentionResult {
-    Tensor o = {}, lse = {}, entropy = {}, largest = {};
+    Tensor o = {}, lse = {}, entropy = {}, largest = {}, key = {};
 };
 AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options = {},
                           SourceLocation where = SourceLocation::here());
@@ -135,6 +138,8 @@ std::vector<float> alibi_slopes(std::int64_t heads);
 /// others, or all where there are not so many. The same seed gives the same mask.
 struct BigBirdOptions {
     std::int64_t global = 2, window = 3, random = 3;  ///< in blocks; the window is odd, or 0
+    /// No block sees a later one, and random ones are of those before: a block's row does not depend on `blocks`.
+    bool causal = false;
     std::uint64_t seed = 0;
 };
 std::vector<std::int32_t> bigbird_block_mask(std::int64_t blocks, const BigBirdOptions& options = {});
@@ -193,6 +198,22 @@ LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAtten
 Tensor linear_attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window,
                                 LinearAttentionOptions options = {}, SourceLocation where = SourceLocation::here());
 
+/// linear_attention to the keys of a cache: with a `step` (see begin_step) k and v are a cache as in attention, in its
+/// storage and with its grouped heads, and query i sits at position `position + i`; rows that the step has not give 0
+/// and -inf. lse_i = ln Σ_j φ(q_i)·φ(k_j). A run takes the sums of all keys before it anew, from the cache: keys D Dv
+/// products, and nothing that a rewind would have to undo. q [(batch,) n, Hq, D], k [(batch,) m, Hk, D], v
+/// [(batch,) m, Hk, Dv] → o [(batch,) n, Hq, Dv].
+struct CachedLinearAttentionOptions {
+    bool causal = false, elu = true;
+    Tensor key_log = {};  ///< f32 [(batch,) m, Hk]: the features of a key are e^(key_log_j) φ(k_j)
+};
+struct CachedLinearAttentionResult {
+    Tensor o = {}, lse = {};
+};
+CachedLinearAttentionResult cached_linear_attention(Tensor q, Tensor k, Tensor v, Tensor step,
+                                                    CachedLinearAttentionOptions options = {},
+                                                    SourceLocation where = SourceLocation::here());
+
 /// Features with which linear_attention (elu = false) comes to softmax attention in O(n), the nearer the more there
 /// are: FAVOR+ (Choromanski et al. 2020). φ(x) = exp(w·x' - |x'|² / 2) / √m for m vectors w, x' = √scale x, so that the
 /// mean of φ(q)·φ(k) is exp(scale q·k); those of a query, and those of all keys of a head, are each divided by one
@@ -209,6 +230,15 @@ struct PerformerFeatures {
     Tensor q = {}, k = {};
 };
 PerformerFeatures performer_features(Tensor q, Tensor k, PerformerOptions options = {},
+                                     SourceLocation where = SourceLocation::here());
+/// The same of queries and keys apart, for a cache of keys: a query's features, and those of a key as shares, which sum
+/// to 1 and fit f16, and the logarithm of what they are times (CachedLinearAttentionOptions::key_log), once for each
+/// share. q [.., D] → [.., m]; k [.., D] → shares and log [.., m].
+Tensor performer_query_features(Tensor q, PerformerOptions options = {}, SourceLocation where = SourceLocation::here());
+struct PerformerKeys {
+    Tensor shares = {}, log = {};
+};
+PerformerKeys performer_key_features(Tensor k, PerformerOptions options = {},
                                      SourceLocation where = SourceLocation::here());
 /// The vectors w, [features, width]: each has a normal vector's distribution, and within every `width` of them they are
 /// orthogonal. Counted random numbers: the same seed gives the same vectors.

@@ -157,6 +157,9 @@ struct SessionOptions {
     /// not the first ones need a table of 4 context² bytes for each width of window: throws unsupported for a context
     /// above 4096 (64 MiB).
     std::optional<std::vector<std::int64_t>> global_positions = {};
+    /// How self-attention weighs keys. Cross-attention keeps its softmax. Throws usage, with the reason, for a form
+    /// that the model does not support or that it has no weights for.
+    AttentionVariant variant = {};
     /// Heads whose output is multiplied by 0. Throws usage for a head that the model does not have. Where there is a
     /// list, even an empty one, mask_heads can change it.
     std::optional<std::vector<HeadId>> masked_heads = {};

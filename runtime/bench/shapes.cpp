@@ -54,6 +54,12 @@ public:
                     const std::string name = format("8 heads d{} n{}", d, n);
                     add("attention", name + (causal ? " causal" : ""), {one, one, one}, {{"causal", causal}},
                         n == 1024 && d == 128);
+                    if (!causal || d == 128) continue;
+                    const std::int64_t stride = 64;
+                    add("attention", name + " causal, dilation 8", {one, one, one},
+                        {{"causal", true}, {"dilation", std::int64_t{8}}});
+                    add("attention", name + " causal, stride 64", {one, one, one},
+                        {{"causal", true}, {"window_left", stride - 1}, {"stride", stride}});
                 }
         const TensorType rows{Shape{1024, 4096}, f32}, tall{Shape{4096, 1024}, f32}, width{Shape{4096}, f32};
         quick("layer_norm", "1024x4096", {rows, width, width});
@@ -107,6 +113,8 @@ public:
         add("linear_attention", "8 heads d64 n2048 causal", {head, head, head}, {{"causal", true}});
         add("linear_attention", "8 heads d64 n2048 causal, not normalised", {head, head, head},
             {{"causal", true}, {"normalise", false}});
+        quick("cached_linear_attention", "8 heads d64 n2048 causal", {head, head, head, {{Shape{STEP_WORDS}, u32}}},
+              {{"causal", true}});
         const TensorType scored{Shape{128, 256}, f32};
         quick("additive_scores", "128 by 128 of 256", {scored, scored, {{Shape{256}, f32}}});
         add_experts();

@@ -23,7 +23,7 @@ std::vector<std::int32_t> bigbird_block_mask(std::int64_t blocks, const BigBirdO
     std::vector<std::int32_t> mask(static_cast<std::size_t>(blocks * blocks));
     for (std::int64_t i = 0; i < blocks; ++i) {
         std::vector<std::int64_t> others;
-        for (std::int64_t j = 0; j < blocks; ++j) {
+        for (std::int64_t j = 0; j < (options.causal ? i + 1 : blocks); ++j) {
             const bool seen = i < options.global || j < options.global || 2 * std::abs(i - j) < options.window;
             at(mask, i * blocks + j) = seen;
             if (!seen) others.push_back(j);

@@ -25,6 +25,7 @@ const char* option_by_key(const AttentionOptions& o) {
     if (o.distance_bias) return "distance_bias";
     if (o.key_bias) return "key_bias";
     if (o.relative_keys || o.relative_queries) return "relative_keys";
+    if (o.additive) return "additive";
     return o.relative_values ? "relative_values" : nullptr;
 }
 

@@ -39,6 +39,10 @@ Tensor softmax_by_head(Tensor x, std::int64_t heads, bool heads_first, SourceLoc
     return g.reshape(y, shape);
 }
 
+double scale_of(const PerformerOptions& options, std::int64_t width) {
+    return options.scale.value_or(1 / std::sqrt(static_cast<double>(width)));
+}
+
 }  // namespace
 
 std::vector<float> performer_projection(std::int64_t features, std::int64_t width, std::uint64_t seed) {
@@ -70,36 +74,65 @@ std::vector<float> performer_projection(std::int64_t features, std::int64_t widt
     return result;
 }
 
-PerformerFeatures performer_features(Tensor q, Tensor k, PerformerOptions options, SourceLocation where) {
-    Graph g = q.graph();
-    const std::int64_t width = q.shape()[-1], features = options.features;
-    for (const Tensor& x : {q, k})
-        if (x.dtype() != DType::f32 || x.shape().rank() < 3 || x.shape()[-1] != width)
-            throw Error(ErrorKind::usage,
-                        "performer_features: q is " + q.type().text() + " and k is " + k.type().text() +
-                            ", but heads of one width are wanted, in f32: features span more than f16 holds",
-                        where);
-    // both sides take the root of the scale: (√s q)·(√s k) = s q·k
-    const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(width))), root = std::sqrt(scale);
-    const std::string name = format("performer.{}.{}.{}", features, width, options.seed);
-    const Tensor w = g.constant(name, {features, width},
+namespace {
+
+// x [.., D] as √scale w·x, [rows, m], with the vectors w of the options.
+Tensor projected(Tensor x, const PerformerOptions& options, SourceLocation where) {
+    Graph g = x.graph();
+    const std::int64_t width = x.shape()[-1], features = options.features;
+    if (x.dtype() != DType::f32 || x.shape().rank() < 3)
+        throw Error(ErrorKind::usage,
+                    "performer_features: " + x.type().text() +
+                        ", but heads are wanted, in f32: features span more than f16 holds",
+                    where);
+    const Tensor w = g.constant(format("performer.{}.{}.{}", features, width, options.seed), {features, width},
                                 [=, seed = options.seed] { return performer_projection(features, width, seed); });
-    const auto shaped = [&](Tensor y, Tensor like) {
-        Shape shape = like.shape();
-        shape[-1] = features;
-        return g.reshape(y, shape);
-    };
-    const auto rows = [&](Tensor x) { return g.reshape(x, {x.shape().elements() / width, width}); };
-    // a query's |q|² is common to its features
-    const Tensor of_q = softmax(matmul(rows(q), w, {.transpose_b = true, .alpha = root}, {}, {}, where), -1, 1, where);
-    const Tensor projected = matmul(rows(k), w, {.transpose_b = true, .alpha = root}, {}, {}, where);
+    // both sides take the root of the scale: (√s q)·(√s k) = s q·k
+    return matmul(g.reshape(x, {x.shape().elements() / width, width}), w,
+                  {.transpose_b = true, .alpha = std::sqrt(scale_of(options, width))}, {}, {}, where);
+}
+
+// w·k - |k|² / 2 of keys that are times √scale, [rows, m].
+Tensor key_exponents(Tensor k, const PerformerOptions& options, SourceLocation where) {
+    Graph g = k.graph();
+    const std::int64_t width = k.shape()[-1], features = options.features;
     const Tensor ones =
         g.constant(format("ones.{}.{}", features, width), {features, width},
                    [cells = static_cast<std::size_t>(features * width)] { return std::vector<float>(cells, 1); });
-    const Tensor of_k = matmul(mul(rows(k), rows(k), where), ones, {.transpose_b = true, .alpha = -scale / 2}, {},
-                               projected, where);  // w·k - |k|² / 2
+    const Tensor rows = g.reshape(k, {k.shape().elements() / width, width});
+    return matmul(mul(rows, rows, where), ones, {.transpose_b = true, .alpha = -scale_of(options, width) / 2}, {},
+                  projected(k, options, where), where);
+}
+
+// [rows, m] → [.., m] where `like` is [.., D].
+Tensor shaped(Tensor rows, Tensor like) {
+    Shape shape = like.shape();
+    shape[-1] = rows.shape()[-1];
+    return rows.graph().reshape(rows, shape);
+}
+
+}  // namespace
+
+Tensor performer_query_features(Tensor q, PerformerOptions options, SourceLocation where) {
+    return shaped(softmax(projected(q, options, where), -1, 1, where), q);  // |q|² is common to a query's features
+}
+
+PerformerKeys performer_key_features(Tensor k, PerformerOptions options, SourceLocation where) {
+    const Tensor exponents = key_exponents(k, options, where),
+                 logs = add(exponents, scale(log_softmax(exponents, -1, 1, where), -1, where), where);
+    return {.shares = shaped(softmax(exponents, -1, 1, where), k), .log = shaped(logs, k)};
+}
+
+PerformerFeatures performer_features(Tensor q, Tensor k, PerformerOptions options, SourceLocation where) {
+    if (q.shape().rank() < 3 || k.shape().rank() < 3 || k.shape()[-1] != q.shape()[-1])
+        throw Error(ErrorKind::usage,
+                    "performer_features: q is " + q.type().text() + " and k is " + k.type().text() +
+                        ", but heads of one width are wanted",
+                    where);
     const bool first = options.heads_first;
-    return {.q = shaped(of_q, q), .k = softmax_by_head(shaped(of_k, k), k.shape()[first ? -3 : -2], first, where)};
+    return {
+        .q = performer_query_features(q, options, where),
+        .k = softmax_by_head(shaped(key_exponents(k, options, where), k), k.shape()[first ? -3 : -2], first, where)};
 }
 
 }  // namespace vantage

@@ -50,6 +50,8 @@ Rows known_rows(const OpCall& call) {
         return shape.rank() == 3 && sequences > 1 ? each(i) : shape[call.attrs.flag("heads_first") ? -2 : -3];
     };
     if (op == &attention_op) return {tokens(attention::q_), tokens(attention::k_)};
+    if (op == &cached_linear_attention_op)
+        return {tokens(cached_linear_attention::q_), tokens(cached_linear_attention::k_)};
     if (op == &embedding_op)
         return {call.out(0).shape[0] / sequences, std::min(first(embedding::positions_), last(embedding::ids_))};
     if (op == &rope_op) return {tokens(rope::x_), std::min(first(rope::table_), first(rope::positions_))};

@@ -6,6 +6,7 @@
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/models/architecture.h"
+#include "runtime/models/attention_variant.h"
 #include "runtime/models/config_fields.h"
 
 namespace vantage::internal {
@@ -16,6 +17,25 @@ void read_tokens(const JsonFields& fields, ModelConfig& config) {
     const std::vector<std::int64_t> ends = fields.integers("eos_token_id", -1, max_vocab);
     if (!ends.empty()) config.end_tokens = ends;
     std::erase(config.end_tokens, -1);
+}
+
+// Variants of attention whose weights the file has. The fields are Vantage's own: transformers has none for them.
+void read_variants(const JsonFields& fields, ModelConfig& config) {
+    if (!fields.has("attention_kinds")) return;
+    const Json& list = fields.json()["attention_kinds"];
+    const auto fail = [&] {
+        fields.fail("attention_kinds", "a list of kinds with weights: additive, multiplicative, linformer:N");
+    };
+    if (!list.is_array() || list.size() > 8) fail();
+    for (const Json& one : list) {
+        if (!one.is_string()) fail();
+        try {
+            config.variants.push_back(attention_variant_named(one.get<std::string>()));
+        } catch (const Error&) {
+            fail();
+        }
+        if (!has_weights(config.variants.back().form)) fail();
+    }
 }
 
 std::string architecture_of(const JsonFields& fields) {
@@ -70,6 +90,7 @@ ModelConfig parse_model_config(std::string_view json, const std::string& name, T
                              ", but supported are decoders that continue a text: …ForCausalLM and …Model");
     if (config.head_width > 256)
         throw bad_file_error("{}: heads are {} wide, but attention supports widths up to 256", name, config.head_width);
+    read_variants(fields, config);
     read_tokens(fields, config);
     return config;
 }

@@ -83,6 +83,7 @@ struct ModelConfig {
     /// By layer: keys that a query sees up to its own, that included, and in an encoder as many behind it; 0 = all.
     /// Empty = all.
     std::vector<std::int64_t> windows;
+    std::vector<AttentionVariant> variants;  ///< those whose weights the file has
     std::int64_t experts = 0, experts_per_token = 0;
     Attrs own;  ///< what only one architecture knows, under names of its own
 

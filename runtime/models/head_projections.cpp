@@ -5,6 +5,7 @@
 #include "runtime/base/errors.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/ops/attention.h"
+#include "runtime/ops/cached_linear_attention.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/layer_norm.h"
 #include "runtime/ops/matmul.h"
@@ -25,10 +26,8 @@ const Node* producer(const Graph& graph, int id) {
 }
 
 const Node& attention_of(const Graph& graph, std::int64_t layer, AttentionKind kind) {
-    const auto found = std::ranges::find_if(graph.nodes(), [&](const Node& node) {
-        return node.op == &attention_op &&
-               graph.value(graph.storage(node.inputs[ops::attention::k_])).name == model_names::keys(layer, kind);
-    });
+    const auto found = std::ranges::find_if(
+        graph.nodes(), [&](const Node& node) { return attends_to(graph, node, model_names::keys(layer, kind)); });
     if (found == graph.nodes().end())
         throw unsupported_error("layer {} of this model has no attention that keeps its keys", layer);
     return *found;
@@ -86,6 +85,12 @@ HeadMatrix heads_behind(const Graph& graph, int id, std::int64_t heads) {
 }
 
 }  // namespace
+
+bool attends_to(const Graph& graph, const Node& node, const std::string& keys) {
+    static_assert(static_cast<int>(ops::attention::k_) == static_cast<int>(ops::cached_linear_attention::k_));
+    if (node.op != &attention_op && node.op != &cached_linear_attention_op) return false;
+    return graph.value(graph.storage(node.inputs[ops::attention::k_])).name == keys;
+}
 
 HeadMatrix output_projection(const Graph& graph, std::int64_t layer, AttentionKind kind) {
     const Node& attention = attention_of(graph, layer, kind);

@@ -3,12 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "vantage/graph.h"
 #include "vantage/heads.h"
 
 namespace vantage::internal {
+
+/// Whether a node is the attention, of any kind, to the cache of this name. Its first result is the heads' outputs.
+bool attends_to(const Graph& graph, const Node& node, const std::string& keys);
 
 /// A matrix with adjacent features for each head.
 struct HeadMatrix {

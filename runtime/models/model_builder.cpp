@@ -26,6 +26,8 @@ std::string state_space(std::int64_t layer) { return "cache.state." + std::to_st
 std::string recorded_queries(std::int64_t layer, AttentionKind kind) { return of_layer("watch.q.", layer, kind); }
 std::string recorded_lse(std::int64_t layer, AttentionKind kind) { return of_layer("watch.lse.", layer, kind); }
 std::string recorded_bias(std::int64_t layer, AttentionKind kind) { return of_layer("watch.bias.", layer, kind); }
+std::string recorded_key(std::int64_t layer, AttentionKind kind) { return of_layer("watch.key.", layer, kind); }
+std::string key_logs(std::int64_t layer, AttentionKind kind) { return of_layer("cache.log.", layer, kind); }
 std::string head_mask(std::int64_t layer, AttentionKind kind) { return of_layer("head_mask.", layer, kind); }
 std::string head_shift(std::int64_t layer, AttentionKind kind) { return of_layer("head_shift.", layer, kind); }
 std::string router(std::int64_t layer) { return "router." + std::to_string(layer); }
@@ -163,16 +165,25 @@ bool ModelBuilder::records(std::int64_t layer) const {
     return i < options.record_attention.size() && options.record_attention[i];
 }
 
-Tensor ModelBuilder::record_attention(std::int64_t layer, AttentionKind kind, Tensor q, Tensor lse) {
+Tensor ModelBuilder::record_attention(std::int64_t layer, AttentionKind kind, Tensor q, const AttentionResult& result) {
     const Shape row = q.shape();
     const std::int64_t rows = options.sequences * options.context;
-    write(graph.state(model_names::recorded_lse(layer, kind), {rows, row[1]}, DType::f32), lse, step);
+    write(graph.state(model_names::recorded_lse(layer, kind), {rows, row[1]}, DType::f32), result.lse, step);
+    if (result.key)
+        write(graph.state(model_names::recorded_key(layer, kind), {rows, row[1]}, DType::f32), result.key, step);
     return write(graph.state(model_names::recorded_queries(layer, kind), {rows, row[1], row[2]}, DType::f32), q, step);
 }
 
 AttentionResult ModelBuilder::attend_rows(Tensor q, Tensor keys, Tensor values, const AttentionOptions& how) {
     const AttentionResult result = attention(by_sequence(q), by_sequence(keys), by_sequence(values), how);
-    return {.o = all_rows(result.o), .lse = all_rows(result.lse)};
+    return {.o = all_rows(result.o), .lse = all_rows(result.lse), .key = result.key ? all_rows(result.key) : Tensor()};
+}
+
+ModelBuilder::Seen ModelBuilder::attend_cached(std::int64_t layer, Tensor q, Tensor k, Tensor v,
+                                               const AttentionOptions& how) {
+    const Tensor keys = cached(model_names::keys(layer, own()), k),
+                 values = cached(model_names::values(layer, own()), v);
+    return {q, keys, attend_rows(q, keys, values, how)};
 }
 
 Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how, const QKV& first) {
@@ -186,9 +197,7 @@ Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, At
     else
         how.window_left = defaults.window_left, how.window_right = defaults.window_right;
     how.step = step;
-    const Tensor keys = cached(model_names::keys(layer, own()), k),
-                 values = cached(model_names::values(layer, own()), v);
-    AttentionResult seen = attend_rows(q, keys, values, how);
+    auto [queries, keys, seen] = attend_variant(layer, q, k, v, how);
     if (first.q) {  // rows in place of those that stand there: an encoder's run begins at position 0
         const AttentionResult global =
             attend_rows(first.q, cached(model_names::global_keys(layer), first.k),
@@ -197,12 +206,12 @@ Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, At
             return positions.empty() ? write(x, rows, step) : with_rows_at(x, rows, positions);
         };
         seen = {.o = replaced(seen.o, global.o), .lse = replaced(seen.lse, global.lse)};
-        q = replaced(q, first.q);
+        queries = replaced(q, first.q);
     }
     if (records(layer)) {
-        const Tensor queries = record_attention(layer, own(), q, seen.lse);
+        const Tensor recorded = record_attention(layer, own(), queries, seen);
         if (how.relative_keys) {  // of the whole context, as the tap's queries are
-            const Tensor bias = position_bias_of(how, queries, keys, SourceLocation::here());
+            const Tensor bias = position_bias_of(how, recorded, keys, SourceLocation::here());
             write(graph.state(model_names::recorded_bias(layer, own()), bias.shape(), DType::f32), bias);
         }
     }
@@ -240,7 +249,7 @@ Tensor ModelBuilder::cross_attend(std::int64_t layer, Tensor q) {
         attend_rows(q, of_encoder(model_names::keys(layer, AttentionKind::cross)),
                     of_encoder(model_names::values(layer, AttentionKind::cross)),
                     {.scale = config.attention(layer).scale, .step = step, .kv_len = source_length()});
-    if (records(layer)) record_attention(layer, AttentionKind::cross, q, result.lse);
+    if (records(layer)) record_attention(layer, AttentionKind::cross, q, result);
     return changed(layer, AttentionKind::cross,
                    graph.reshape(result.o, {q.shape()[0], config.heads * config.head_width}));
 }
@@ -256,7 +265,7 @@ Tensor ModelBuilder::align(Tensor q, std::int64_t features, Tensor w) {
     const std::int64_t rows = q.shape()[0];  // the tap makes weights from scores, whatever they are
     if (records(0))
         record_attention(0, AttentionKind::cross, graph.reshape(result.scores, {rows, 1, result.scores.shape()[1]}),
-                         graph.reshape(result.lse, {rows, 1}));
+                         {.o = {}, .lse = graph.reshape(result.lse, {rows, 1})});
     return changed(0, AttentionKind::cross, result.context);
 }
 

@@ -38,6 +38,7 @@ struct BuildOptions {
     std::optional<std::int64_t> global_tokens = {};  ///< as SessionOptions has it
     /// Positions of the global tokens in place of `global_tokens`, ascending, where they are not the first ones.
     std::vector<std::int64_t> global_positions = {};
+    AttentionVariant variant = {};  ///< as SessionOptions has it
 };
 
 /// Names of the states and outputs, and the segments of the graph.
@@ -66,6 +67,11 @@ std::string keys(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 std::string values(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 std::string global_keys(std::int64_t layer);  ///< of the first rows' own attention, see ModelBuilder::attend
 std::string global_values(std::int64_t layer);
+/// f32 [sequences * context, key heads]: logarithms of what the cached shares of Performer's features are times.
+std::string key_logs(std::int64_t layer, AttentionKind kind = AttentionKind::self);
+/// i32 [blocks, blocks], which blocks of tokens see each other (bigbird_table).
+inline constexpr const char* blocks = "visible_blocks";
+inline constexpr const char* encoder_blocks = "encoder.visible_blocks";
 /// i32 [context, context]: whether a query sees a key, of layers that see so many keys before and after a query.
 std::string visible_keys(std::int64_t window);
 /// f32 [sequences * kept_states(context), …], of state-space layers: the inputs of the convolution, and the state.
@@ -75,6 +81,7 @@ std::string recorded_queries(std::int64_t layer, AttentionKind kind = AttentionK
 std::string recorded_lse(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 /// f32: what relative keys add to the scores, by query (and key) and distance, see AttentionRules.
 std::string recorded_bias(std::int64_t layer, AttentionKind kind = AttentionKind::self);
+std::string recorded_key(std::int64_t layer, AttentionKind kind = AttentionKind::self);  ///< of hard attention
 std::string hidden(std::int64_t index);
 /// f32 [heads Dv], 1 or 0 for each feature of a head; host-visible.
 std::string head_mask(std::int64_t layer, AttentionKind kind = AttentionKind::self);
@@ -120,7 +127,7 @@ public:
     /// Appends k and v to the cache of `layer` and attends to all of it, as config.attention(layer) and
     /// `how` (sinks, biases) say. q [n, H, D], k and v [n, Hk, D] → [n, H D]. With `first`, an encoder's first rows
     /// attend to all keys by projections of their own instead: q [g, H, D], k and v [n, Hk, D]; with
-    /// BuildOptions::global_positions the rows at these positions.
+    /// BuildOptions::global_positions the rows at these positions. BuildOptions::variant says how keys are weighed.
     Tensor attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how = {}, const QKV& first = {});
     /// The queries of an encoder–decoder's decoder, q [n, H, D], attend to what its encoder offered for `layer` → [n, H
     /// D].
@@ -181,12 +188,32 @@ private:
     AttentionResult attend_rows(Tensor q, Tensor keys, Tensor values, const AttentionOptions& how);
     bool records(std::int64_t layer) const;
     /// Keeps what the tap makes a layer's weights from. Returns the recorded queries of the whole context.
-    Tensor record_attention(std::int64_t layer, AttentionKind kind, Tensor q, Tensor lse);
+    Tensor record_attention(std::int64_t layer, AttentionKind kind, Tensor q, const AttentionResult& result);
     /// The heads' outputs [n, H Dv]: those of heads that a state says times 0, and with the row of another one added.
     Tensor changed(std::int64_t layer, AttentionKind kind, Tensor heads);
     /// A state [sequences * rows, heads, width] that the encoder offers the decoder.
     Tensor offered(const std::string& name, std::int64_t heads, std::int64_t width);
+    /// What attention computes of a run's queries, and what the tap makes weights from: queries and cached keys.
+    struct Seen {
+        Tensor q, keys;
+        AttentionResult result;
+    };
+    /// Attention to the cache with k and v of this run in it.
+    Seen attend_cached(std::int64_t layer, Tensor q, Tensor k, Tensor v, const AttentionOptions& how);
+    /// The same as BuildOptions::variant says, one function for each form that is more than an option.
+    Seen attend_variant(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how);
+    Seen attend_linear(std::int64_t layer, Tensor q, Tensor k, Tensor v, const AttentionOptions& how);
+    Seen attend_linformer(Tensor q, Tensor k, Tensor v, const AttentionOptions& how);
+    /// Weights of the forms that config.variants lists, below the scope that is open. They are in every graph, so that
+    /// the model loads them.
+    struct VariantWeights {
+        Tensor query, key, key_bias, score;          ///< additive
+        Tensor multiplicative;                       ///< [D, D]
+        Tensor linformer_key = {}, linformer_value;  ///< of BuildOptions::variant's number of places: [positions, K]
+    };
+    VariantWeights variant_weights(std::int64_t head_width);
     Tensor source_length_;
+    Tensor blocks_;  ///< of all layers, see model_names::blocks
     std::map<std::string, Tensor> integers_;
 };
 

@@ -1,7 +1,8 @@
 // Attention in tiles, the matrix of weights never stored; the natural log-sum-exp of each row is a result.
 //   o_i = Σ_j exp(scale q_i·k_j - lse_i) v_j,  lse_i = ln Σ_j exp(scale q_i·k_j)
 // and where they are wanted entropy -Σ_j p_ij ln p_ij and largest weight of each row, from sums made in the same pass.
-// Hard attention takes one key instead: o_i = v_j of the largest score, which is lse_i.
+// Hard attention takes one key instead: o_i = v_j of the largest score, which is lse_i; j is a result. Additive scores
+// take the place of scale q_i·k_j where the call has their vector (attention_rules.h).
 // Vaswani et al. 2017; Milakov & Gimelshein 2018 (online softmax); Dao et al. 2022 (FlashAttention); Ainslie et al.
 // 2023 (GQA).
 #include "runtime/ops/attention.h"
@@ -162,6 +163,7 @@ std::vector<TensorType> infer(const OpCall& call) {
                  "with a step the keys are a cache, whose rows have no mask and no segments");
     const AttentionRules rules(call.attrs);
     call.require(!rules.is_relative() || !s.heads_first, "relative keys want tokens first: leave out heads_first");
+    call.require(!call.attrs.flag("hard") || !rules.is_additive(), "hard attention has no additive scores");
     call.require(!call.attrs.flag("hard") || !call.has(sinks_), "sinks share a softmax, and hard attention has none");
     require_type(call, sinks_, {Shape{s.heads}, DType::f32});
     Shape o = q.shape, lse(q.shape.sizes().first(static_cast<std::size_t>(rank - 1)));
@@ -170,6 +172,7 @@ std::vector<TensorType> infer(const OpCall& call) {
                  "hard attention takes one key: its entropy is 0, and nothing counts it");
     std::vector<TensorType> results{{o, q.dtype}, {lse, DType::f32}};
     if (call.attrs.flag("statistics")) results.insert(results.end(), 2, {lse, DType::f32});
+    if (call.attrs.flag("hard")) results.push_back({lse, DType::f32});
     return results;
 }
 
@@ -179,6 +182,7 @@ void take_largest(const std::vector<std::pair<std::int64_t, double>>& scores, st
     const auto best = std::max_element(scores.begin(), scores.end(),
                                        [](const auto& x, const auto& y) { return x.second < y.second; });
     out[lse_][row] = best == scores.end() ? -infinity : best->second;
+    out[key_][row] = best == scores.end() ? -1 : static_cast<double>(best->first);
     for (std::int64_t d = 0; d < s.dv && best != scores.end(); ++d)
         out[o_][row * s.dv + d] = v[s.k_row(b, best->first, h / s.group()) * s.dv + d];
 }
@@ -203,7 +207,8 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                 for (std::int64_t j = 0; j < sees; ++j) {
                     double dot = 0;
                     for (std::int64_t d = 0; d < s.d; ++d)
-                        dot += in[q_][row * s.d + d] * in[k_][s.k_row(own, j, h / s.group()) * s.d + d];
+                        dot += score_part(rules, in, rule_operands, d, in[q_][row * s.d + d],
+                                          in[k_][s.k_row(own, j, h / s.group()) * s.d + d]);
                     if (const auto score =
                             ruled_score(call, in, rule_operands, s.rules(), rules, scale * dot, b, h, i, position, j))
                         scores.emplace_back(j, *score);
@@ -285,8 +290,9 @@ LaunchPlan launch_hard(const OpCall& call, const Caps& caps, const char* shader)
     const Sizes s = sizes_of(call);
     const std::uint32_t lanes = workgroup_size(caps, 64);
     require_loops(call, caps, ceil_div(s.m, lanes) * (s.d + 2));
-    return attention_launch(call, caps, shader,
-                            attention_constants<params::AttentionHardConstants>(call, lanes, Part::all), 1, Part::all);
+    Launch l = attention_launch(
+        call, caps, shader, attention_constants<params::AttentionHardConstants>(call, lanes, Part::all), 1, Part::all);
+    return l.replace(in(sinks_), out(key_));
 }
 
 // Iterations of one invocation for 16 keys: measured up to 170, one more for each feature that is read alone, and 1400
@@ -433,6 +439,11 @@ std::vector<Case> ruled_cases() {
     add("relative keys and queries, split", 2, 600, {{"position_bias", "relative_both"}, {"reach", 5}},
         {{position_bias_, floats({11 * (2 * 3 + 600)})}});
     add("bias by key", 30, 70, {{"causal", true}, {"position_bias", "key"}}, {{position_bias_, floats({70, 3})}});
+    add("additive", 30, 70, {{"position_bias", "additive"}}, {{position_bias_, floats({24})}});
+    add("additive, cache, window, sinks", 4, 70,
+        {{"causal", true}, {"window_left", 30}, {"position_bias", "additive"}, {"softcap", 2.0}},
+        {{step_, cache}, {position_bias_, floats({24})}, {sinks_, floats({3})}});
+    add("additive, split", 1, 600, {{"causal", true}, {"position_bias", "additive"}}, {{position_bias_, floats({24})}});
     add("hard", 30, 70, {{"hard", true}});
     add("hard, cache, window, bias", 4, 70,
         {{"hard", true}, {"causal", true}, {"window_left", 6}, {"position_bias", "distance"}},
@@ -575,6 +586,7 @@ AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options
                                                  attrs, where);
     using namespace ops::attention;
     AttentionResult all{.o = results[o_], .lse = results[lse_]};
+    if (options.hard) all.key = results[key_];
     if (options.statistics) all.entropy = results[entropy_], all.largest = results[largest_];
     if (options.relative_values) all.o = with_relative_values(all, q, k, bias, rule_attrs(options), options, where);
     return all;

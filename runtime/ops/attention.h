@@ -8,7 +8,7 @@ namespace vantage::internal {
 namespace ops::attention {
 extern const OpDef attention_op;
 VANTAGE_OPERANDS(q_, k_, v_, step_, kv_len_, mask_, position_bias_, block_mask_, segments_, sinks_);
-enum : int { o_, lse_, entropy_, largest_ };  // results
+enum : int { o_, lse_, entropy_, largest_, key_ = 2 };  // results; of hard attention o, lse and key
 }  // namespace ops::attention
 
 using ops::attention::attention_op;

@@ -16,7 +16,9 @@ struct Sizes {
     bool heads_first;
     std::int64_t group() const { return heads / kv_heads; }
     std::int64_t rows() const { return batch * n * heads; }
-    RuleSizes rules() const { return {.batch = batch, .heads = heads, .n = n, .m = m, .kv_heads = kv_heads}; }
+    RuleSizes rules() const {
+        return {.batch = batch, .heads = heads, .n = n, .m = m, .kv_heads = kv_heads, .width = d};
+    }
     std::int64_t q_row(std::int64_t b, std::int64_t i, std::int64_t h) const {
         return heads_first ? (b * heads + h) * n + i : (b * n + i) * heads + h;
     }
@@ -26,8 +28,10 @@ struct Sizes {
 };
 
 Sizes sizes_of(const OpCall& call);
-/// Whether the call is soft attention whose results are o and lse alone.
-inline bool wants_sums_only(const OpCall& call) { return !call.attrs.flag("hard") && !call.attrs.flag("statistics"); }
+/// Whether the call is soft attention by products whose results are o and lse alone.
+inline bool wants_sums_only(const OpCall& call) {
+    return !call.attrs.flag("hard") && !call.attrs.flag("statistics") && !AttentionRules(call.attrs).is_additive();
+}
 
 /// The keys that a launch takes: all, or of a union (AttentionOptions::stride) the near ones or the far ones.
 enum class Part : std::uint32_t { all = PART_ALL, near = PART_NEAR, far = PART_FAR };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "runtime/base/errors.h"
@@ -18,6 +19,8 @@ PositionBias bias_named(const std::string& name) {
     if (name == "distance") return PositionBias::distance;
     if (name == "key") return PositionBias::key;
     if (name == "relative") return PositionBias::relative;
+    if (name == "key_log") return PositionBias::key_log;
+    if (name == "additive") return PositionBias::additive;
     return name == "relative_both" ? PositionBias::relative_both : PositionBias::alibi;
 }
 
@@ -38,6 +41,8 @@ double bias_of(const AttentionRules& rules, const HostTensor& table, const RuleS
         case PositionBias::alibi: return table[h] * static_cast<double>(rules.causal ? j - i : -std::abs(i - j));
         case PositionBias::distance: return table[row_of(table.type.shape[0] / 2) * s.heads + h];
         case PositionBias::key: return table[j * s.heads + h];
+        case PositionBias::key_log: return table[j * s.kv_heads + kv_head];
+        case PositionBias::additive: return 0;
         case PositionBias::relative: return product(query);
         case PositionBias::relative_both: return product(query) + product(key);
     }
@@ -151,6 +156,7 @@ Attrs rule_attrs(const AttentionOptions& options) {
     if (options.block_size != 0) attrs.set("block_size", options.block_size);
     if (options.distance_bias) attrs.set("position_bias", "distance");
     if (options.key_bias) attrs.set("position_bias", "key");
+    if (options.additive) attrs.set("position_bias", "additive");
     if (options.relative_keys) {
         attrs.set("position_bias", options.relative_queries ? "relative_both" : "relative");
         attrs.set("reach", options.relative_keys.shape()[0] / 2);
@@ -201,9 +207,11 @@ Tensor relative_bias(const AttentionOptions& o, const Tensor& q, const Tensor& k
 Tensor position_bias_of(const AttentionOptions& options, const Tensor& q, const Tensor& k, SourceLocation where) {
     const bool relative = options.relative_keys || options.relative_queries;
     Tensor found;
-    for (const Tensor& bias : {options.alibi_slopes, options.distance_bias, options.key_bias}) {
+    for (const Tensor& bias : {options.alibi_slopes, options.distance_bias, options.key_bias, options.additive}) {
         if (!bias) continue;
-        if (found || relative) throw Error(ErrorKind::usage, "attention: more than one bias by position", where);
+        if (found || relative)
+            throw Error(ErrorKind::usage, "attention: more than one bias by position, or one of additive scores",
+                        where);
         found = bias;
     }
     return relative ? relative_bias(options, q, k, where) : found;
@@ -216,6 +224,10 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
         const bool by_distance = rules.bias == PositionBias::distance;
         if (rules.bias == PositionBias::alibi)
             require_type(call, at.position_bias, {Shape{s.heads}, DType::f32});
+        else if (rules.is_additive())
+            require_type(call, at.position_bias, {Shape{s.width}, DType::f32});
+        else if (rules.bias == PositionBias::key_log)
+            require_type(call, at.position_bias, {Shape{s.m, s.kv_heads}, DType::f32});
         else if (rules.is_relative())
             require_type(call, at.position_bias, {Shape{relative_elements(rules, s)}, DType::f32});
         else
@@ -225,6 +237,7 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
                 operand_is(call, at.position_bias) +
                     format(", but must be f32 [{}, {}]", by_distance ? "2 w + 1" : std::to_string(s.m), s.heads));
     }
+    call.require(call.has(at.position_bias) || !rules.is_additive(), "additive scores want their vector w");
     if (call.has(at.segments) && call.in(at.segments).shape.rank() == 1 && s.batch == 1)
         require_type(call, at.segments, {Shape{s.m}, DType::i32});
     else
@@ -247,7 +260,43 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
 }
 
 double scale_of(const OpCall& call, int q) {
+    if (AttentionRules(call.attrs).is_additive() || call.attrs.text("feature", "") == "scores") return 1;
     return call.attrs.number("scale", 1 / std::sqrt(static_cast<double>(call.in(q).shape[-1])));
+}
+
+double score_part(const AttentionRules& rules, std::span<const HostTensor> in, const RuleOperands& at, std::int64_t d,
+                  double q, double k) {
+    return rules.is_additive() ? vantage::internal::at(in, at.position_bias)[d] * std::tanh(q + k) : q * k;
+}
+
+Feature feature_of(const OpCall& call) {
+    const std::string name = call.attrs.text("feature", "softmax");
+    if (name == "softmax") return Feature::softmax;
+    if (name == "hard") return Feature::hard;
+    if (name == "scores") return Feature::scores;
+    call.require(name == "elu+1" || name == "none",
+                 "feature is " + name + ", but must be softmax, elu+1, none, scores or hard");
+    return name == "elu+1" ? Feature::elu_plus_1 : Feature::none;
+}
+
+std::optional<double> recorded_weight(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,
+                                      const RuleSizes& s, std::int64_t head, std::int64_t row, std::int64_t i,
+                                      std::int64_t key) {
+    enum : int { q_, k_, lse_ };
+    const AttentionRules rules(call.attrs);
+    const Feature feature = feature_of(call);
+    const bool featured = feature == Feature::elu_plus_1 || feature == Feature::none;
+    const auto phi = [&](double x) { return feature != Feature::elu_plus_1 ? x : x > 0 ? x + 1 : std::exp(x); };
+    const std::int64_t q_row = row * s.heads + head, k_row = key * s.kv_heads + head / (s.heads / s.kv_heads);
+    double product = feature == Feature::scores ? in[q_][q_row * s.width + key] : 0;
+    for (std::int64_t d = 0; d < s.width && feature != Feature::scores; ++d)
+        product += score_part(rules, in, at, d, phi(in[q_][q_row * s.width + d]), phi(in[k_][k_row * s.width + d]));
+    const double lse = in[lse_][q_row], infinity = std::numeric_limits<double>::infinity();
+    const double scaled = featured ? 0 : scale_of(call, q_) * product;
+    const auto score = ruled_score(call, in, at, s, rules, scaled, 0, head, row, i, key);
+    if (!score || lse == -infinity) return std::nullopt;  // NaN stays
+    if (feature == Feature::hard) return static_cast<double>(key) == lse ? 1 : 0;
+    return featured ? product * std::exp(*score - lse) : std::exp(*score - lse);
 }
 
 void check_recorded(const OpCall& call, const TensorType& q, const TensorType& k, int lse) {

@@ -19,9 +19,12 @@ namespace vantage::internal {
 ///   segments: segment[i] = segment[j].
 /// Its score is softcap tanh(scale q·k / softcap) + bias_h(i, j) + mask, the bias by position one of
 ///   alibi: slope_h (j - i), or -slope_h |i - j| where not causal;   distance: table[clamp(j - i, -w, w) + w, h];
-///   key: table[j, h];   relative: products[b, row, h, r] of the queries and a table of relative keys, with r =
+///   key: table[j, h];   key_log: table[j, key head], the logarithm of what a key's features are times (linear
+///   attention);   relative: products[b, row, h, r] of the queries and a table of relative keys, with r =
 ///   clamp(j - i, -w, w) + w;   relative_both: and after those products[b, j, key head, r] of the keys.
-enum class PositionBias : std::uint8_t { alibi, distance, key, relative, relative_both };
+/// Or there is none, and the operand is the vector w of additive scores, which take the product's place:
+///   additive: Σ_d w_d tanh(q_d + k_d).
+enum class PositionBias : std::uint8_t { alibi, distance, key, relative, relative_both, key_log, additive };
 struct AttentionRules {
     bool causal = false;
     double softcap = 0;                       ///< 0 = none
@@ -38,6 +41,7 @@ struct AttentionRules {
     bool sees(std::int64_t i, std::int64_t j) const;
     /// Keys of [0, m) that query i looks at, those that block masks, masks and segments hide among them.
     double keys_seen(std::int64_t i, std::int64_t m) const;
+    bool is_additive() const { return bias == PositionBias::additive; }
     bool is_relative() const { return bias == PositionBias::relative || bias == PositionBias::relative_both; }
 };
 
@@ -47,20 +51,34 @@ Attrs rule_attrs(const AttentionOptions& options);
 /// and for relative keys that do not fit.
 Tensor position_bias_of(const AttentionOptions& options, const Tensor& q, const Tensor& k, SourceLocation where);
 
-/// Additive mask [n, m], or [B or 1, H or 1, n, m], f32; position_bias [H], [2 w + 1, H], [m, H] or, relative, all its
-/// elements as a list, f32; block_mask [⌈m/block⌉, ⌈m/block⌉] i32 by position; segments [B, m] i32 ([m] without a
-/// batch). The indices of these operands in an op.
+/// Additive mask [n, m], or [B or 1, H or 1, n, m], f32; position_bias [H], [2 w + 1, H], [m, H], key_log [m, key
+/// heads], additive [D] or, relative, all its elements as a list, f32; block_mask [⌈m/block⌉, ⌈m/block⌉] i32 by
+/// position; segments [B, m] i32 ([m] without a batch). The indices of these operands in an op.
 struct RuleOperands {
     int mask, position_bias, block_mask, segments;
 };
-/// Sizes that the operands must fit. n queries end at key m.
+/// Sizes that the operands must fit. n queries end at key m; both are `width` wide.
 struct RuleSizes {
-    std::int64_t batch, heads, n, m, kv_heads;
+    std::int64_t batch, heads, n, m, kv_heads, width;
 };
 void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleSizes& sizes,
                          const AttentionRules& rules);
-/// The factor of scores, 1 / sqrt(D) unless the call has one; `q` is the operand of queries.
+/// The factor of scores, 1 / sqrt(D) unless the call has one; 1 of additive and of recorded ones. `q` is the operand of
+/// queries.
 double scale_of(const OpCall& call, int q);
+/// What element d of a query and a key adds to their score, before the scale.
+double score_part(const AttentionRules& rules, std::span<const HostTensor> in, const RuleOperands& at, std::int64_t d,
+                  double q, double k);
+/// How recorded queries and keys become weights, as the kernels number it: a softmax of scores; products of features φ,
+/// with φ(x) = elu(x) + 1 or x itself (linear attention); a softmax of scores that are recorded in place of queries; or
+/// hard, 1 for the key whose number the operand lse is.
+enum class Feature : std::uint8_t { softmax, elu_plus_1, none, scores, hard };
+Feature feature_of(const OpCall& call);
+/// Weight of key `key` for query `row` of a head at position i, from what attention recorded; nothing where it is not
+/// seen. The operands q, k and lse are the call's first ones.
+std::optional<double> recorded_weight(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,
+                                      const RuleSizes& sizes, std::int64_t head, std::int64_t row, std::int64_t i,
+                                      std::int64_t key);
 /// Checks what attention recorded: q [n, heads, D], or [n, heads, m] with feature "scores", k [m, kv_heads, D] and the
 /// operand lse [n, heads].
 void check_recorded(const OpCall& call, const TensorType& q, const TensorType& k, int lse);

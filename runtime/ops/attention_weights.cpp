@@ -1,12 +1,10 @@
 // The tap: attention weights of one head for a window of rows and keys, from the q, k and lse of the flash kernel.
 //   p_ij = exp(s_ij - lse_i), 0 where masked; s_ij = scale q_i·k_j and the rules (attention_rules.h)
-// Of linear attention with features φ (linear_attention.cpp): p_ij = φ(q_i)·φ(k_j) exp(-lse_i). With feature "scores" q
-// [n, heads, m] are the scores s_ij themselves (alignment.cpp).
+// Of linear attention with features φ (linear_attention.cpp): p_ij = φ(q_i)·φ(k_j) exp(bias_ij - lse_i). With feature
+// "scores" q [n, heads, m] are the scores s_ij themselves (alignment.cpp). Of hard attention p_ij is 1 for the key
+// whose number lse_i is, else 0.
 // Each weight costs one dot product and is exact. Only the requested window is stored.
 #include "runtime/ops/attention_weights.h"
-
-#include <cmath>
-#include <limits>
 
 #include "runtime/base/format.h"
 #include "runtime/ops/attention_rules.h"
@@ -25,20 +23,8 @@ constexpr RuleOperands rule_operands{
 // Of a call whose q has the rows of one sequence.
 RuleSizes sizes_of(const OpCall& call) {
     const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
-    return {.batch = 1, .heads = q[1], .n = q[0], .m = k[0], .kv_heads = k[1]};
+    return {.batch = 1, .heads = q[1], .n = q[0], .m = k[0], .kv_heads = k[1], .width = q[2]};
 }
-
-/// How queries and keys become weights, as the kernel numbers it.
-enum class Feature : std::uint8_t { softmax, elu_plus_1, none, scores };
-Feature feature_of(const OpCall& call) {
-    const std::string name = call.attrs.text("feature", "softmax");
-    if (name == "softmax") return Feature::softmax;
-    if (name == "scores") return Feature::scores;
-    call.require(name == "elu+1" || name == "none",
-                 "feature is " + name + ", but must be softmax, elu+1, none or scores");
-    return name == "elu+1" ? Feature::elu_plus_1 : Feature::none;
-}
-double featured(Feature feature, double x) { return feature != Feature::elu_plus_1 ? x : x > 0 ? x + 1 : std::exp(x); }
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &q = call.in(q_), &k = call.in(k_);
@@ -62,24 +48,13 @@ std::vector<TensorType> infer(const OpCall& call) {
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const Attrs& a = call.attrs;
-    const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
-    const std::int64_t head = a.integer("head"), kv_head = head / (q[1] / k[1]), width = q[2], keys = a.integer("keys");
-    const AttentionRules rules(a);
-    const Feature feature = feature_of(call);
-    const double scale = feature == Feature::softmax ? scale_of(call, q_) : 1;
+    const std::int64_t head = a.integer("head"), keys = a.integer("keys");
     for (std::int64_t r = 0; r < a.integer("rows"); ++r)
         for (std::int64_t c = 0; c < keys; ++c) {
             const std::int64_t row = a.integer("first_row") + r, key = a.integer("first_key") + c;
-            const double lse = in[lse_][row * q[1] + head];
-            double dot = feature == Feature::scores ? in[q_][(row * q[1] + head) * width + key] : 0;
-            for (std::int64_t d = 0; feature != Feature::scores && d < width; ++d)
-                dot += featured(feature, in[q_][(row * q[1] + head) * width + d]) *
-                       featured(feature, in[k_][(key * k[1] + kv_head) * width + d]);
-            const auto score = ruled_score(call, in, rule_operands, sizes_of(call), rules, scale * dot, 0, head, row,
-                                           a.integer("position") + row, key);
-            const bool seen = score && lse != -std::numeric_limits<double>::infinity();  // NaN stays
-            const bool linear = feature == Feature::elu_plus_1 || feature == Feature::none;
-            out[0][r * keys + c] = !seen ? 0 : linear ? *score * std::exp(-lse) : std::exp(*score - lse);
+            out[0][r * keys + c] =
+                recorded_weight(call, in, rule_operands, sizes_of(call), head, row, a.integer("position") + row, key)
+                    .value_or(0);
         }
 }
 
@@ -126,6 +101,18 @@ std::vector<Case> cases() {
                                floats({20, kv_heads, width}),
                                {.type = TensorType{Shape{12, heads}}, .low = 4, .high = 0.5, .fixed_type = true}}};
     };
+    Case hard = one("hard", 2, 1, 8, {{"head", 1}, {"rows", 12}, {"keys", 20}, {"feature", "hard"}}),
+         made = one("features made before, logarithms of keys", 4, 2, 8,
+                    {{"head", 3}, {"rows", 12}, {"keys", 20}, {"feature", "none"}, {"position_bias", "key_log"}}),
+         additive = one("additive", 2, 1, 24, {{"head", 1}, {"rows", 12}, {"keys", 20}, {"position_bias", "additive"}});
+    hard.inputs[lse_] = integers_below({12, 2}, 20);
+    hard.inputs[lse_].type->dtype = DType::f32, hard.inputs[lse_].fixed_type = true;
+    for (Case* c : {&made, &additive}) {
+        c->inputs.resize(segments_ + 1);
+        c->inputs[position_bias_] = floats(c == &made ? Shape{20, 2} : Shape{24});
+        c->inputs[position_bias_].fixed_type = true;
+    }
+    for (const int i : {q_, k_}) made.inputs[static_cast<std::size_t>(i)].fill = Case::Fill::uniform;
     return {
         one("causal window", 4, 2, 24,
             {{"head", 3},
@@ -139,6 +126,9 @@ std::vector<Case> cases() {
         one("linear attention, causal", 2, 1, 8,
             {{"head", 1}, {"rows", 12}, {"keys", 20}, {"causal", true}, {"feature", "elu+1"}}),
         one("scores in place of queries", 2, 2, 20, {{"head", 1}, {"rows", 12}, {"keys", 20}, {"feature", "scores"}}),
+        hard,
+        made,
+        additive,
         one("nothing", 1, 1, 8, {{"head", 0}, {"rows", 0}, {"keys", 20}})};
 }
 

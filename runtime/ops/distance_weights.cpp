@@ -25,7 +25,7 @@ constexpr RuleOperands rule_operands{
 // Of a call whose q has the rows of one sequence.
 RuleSizes sizes_of(const OpCall& call) {
     const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
-    return {.batch = 1, .heads = q[1], .n = q[0], .m = k[0], .kv_heads = k[1]};
+    return {.batch = 1, .heads = q[1], .n = q[0], .m = k[0], .kv_heads = k[1], .width = q[2]};
 }
 std::int64_t reach_of(const OpCall& call) { return call.attrs.integer("largest_distance"); }
 
@@ -51,7 +51,9 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                 const std::int64_t i = row + s.m - s.n, q_row = row * s.heads + head,
                                    k_row = key * s.kv_heads + head / (s.heads / s.kv_heads);
                 double dot = 0;
-                for (std::int64_t d = 0; d < width; ++d) dot += in[q_][q_row * width + d] * in[k_][k_row * width + d];
+                for (std::int64_t d = 0; d < width; ++d)
+                    dot +=
+                        score_part(rules, in, rule_operands, d, in[q_][q_row * width + d], in[k_][k_row * width + d]);
                 const auto score =
                     ruled_score(call, in, rule_operands, s, rules, scale_of(call, q_) * dot, 0, head, row, i, key);
                 const double lse = in[lse_][q_row];

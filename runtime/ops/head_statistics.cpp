@@ -40,14 +40,14 @@ struct Sizes {
           keys(call.attrs.integer("keys")),
           columns(call.attrs.integer("columns")),
           apart(call.attrs.flag("apart")) {}
-    RuleSizes rules() const { return {.batch = 1, .heads = heads, .n = n, .m = m, .kv_heads = kv_heads}; }
+    RuleSizes rules() const {
+        return {.batch = 1, .heads = heads, .n = n, .m = m, .kv_heads = kv_heads, .width = width};
+    }
 };
-
-// In place of queries, as in attention_weights.
-bool has_scores(const OpCall& call) { return call.attrs.text("feature", "") == "scores"; }
 
 std::vector<TensorType> infer(const OpCall& call) {
     check_recorded(call, call.in(q_), call.in(k_), lse_);
+    feature_of(call);
     const Sizes s(call);
     require_type(call, tokens_, {Shape{s.apart ? s.m + s.n : s.m, 2}, DType::i32});
     call.require(!s.apart || !call.attrs.flag("causal"),
@@ -66,19 +66,12 @@ std::vector<TensorType> infer(const OpCall& call) {
 // ---- the specification ----------------------------------------------------------------------------------------------
 
 /// Nothing where the key is not seen.
-std::optional<double> weight_of(const OpCall& call, std::span<const HostTensor> in, const AttentionRules& rules,
-                                std::int64_t head, std::int64_t row, std::int64_t key) {
+std::optional<double> weight_of(const OpCall& call, std::span<const HostTensor> in, std::int64_t head, std::int64_t row,
+                                std::int64_t key) {
     const Sizes s(call);
-    const std::int64_t kv_head = head / (s.heads / s.kv_heads);
-    const bool scores = has_scores(call);
-    double dot = scores ? in[q_][(row * s.heads + head) * s.width + key] / scale_of(call, q_) : 0;
-    for (std::int64_t d = 0; !scores && d < s.width; ++d)
-        dot += in[q_][(row * s.heads + head) * s.width + d] * in[k_][(key * s.kv_heads + kv_head) * s.width + d];
-    const auto score =
-        ruled_score(call, in, rule_operands, s.rules(), rules, scale_of(call, q_) * dot, 0, head, row, row, key);
-    const double lse = in[lse_][row * s.heads + head];
-    if (!score || lse == -std::numeric_limits<double>::infinity()) return std::nullopt;  // NaN stays
-    return std::exp(*score - lse) * (call.has(factors_) ? in[factors_][key * s.heads + head] : 1);
+    const std::optional<double> p = recorded_weight(call, in, rule_operands, s.rules(), head, row, row, key);
+    if (!p || !call.has(factors_)) return p;
+    return *p * in[factors_][key * s.heads + head];
 }
 
 /// The tokens, and how queries and keys lie to each other.
@@ -140,7 +133,6 @@ void write_largest(double* to, std::vector<std::pair<double, std::int64_t>> read
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const Sizes s(call);
-    const AttentionRules rules(call.attrs);
     const Text text{in[tokens_], s};
     for (std::int64_t r = 0; r < s.rows; ++r)
         for (std::int64_t head = 0; head < s.heads; ++head) {
@@ -148,7 +140,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
             double* numbers = &at(out[rows_].data, (r * s.heads + head) * ROW_NUMBERS);
             std::vector<std::pair<double, std::int64_t>> all, copies, links;
             for (std::int64_t j = 0; j < s.keys; ++j) {
-                const std::optional<double> p = weight_of(call, in, rules, head, i, j);
+                const std::optional<double> p = weight_of(call, in, head, i, j);
                 if (!p) continue;
                 add_to_sums(numbers, text, i, j, *p);
                 all.emplace_back(*p, j);
@@ -178,11 +170,11 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Sizes s(call);
     const std::uint32_t lanes = workgroup_size(caps, 64);
     require_loops(call, caps, s.rows * (s.width / std::int64_t{step_of(s.width)} + 1));  // of a key
-    params::HeadStatisticsConstants constants{.lanes = lanes,
-                                              .Q_TYPE = storage_of(call.in(q_).dtype),
-                                              .K_TYPE = storage_of(call.in(k_).dtype),
-                                              .STEP = step_of(s.width),
-                                              .SCORES = has_scores(call)};
+    params::AttentionWeightsConstants constants{.lanes = lanes,
+                                                .Q_TYPE = storage_of(call.in(q_).dtype),
+                                                .K_TYPE = storage_of(call.in(k_).dtype),
+                                                .STEP = step_of(s.width),
+                                                .FEATURE = static_cast<std::uint32_t>(feature_of(call))};
     set_rules(constants, call, rule_operands);
     const params::HeadStatisticsParams params{.n = u32(s.n),
                                               .m = u32(s.m),
@@ -254,6 +246,10 @@ std::vector<Case> cases() {
     distances.inputs[position_bias_] = {.type = TensorType{Shape{33, 2}}, .fixed_type = true};
     Case& relative = add_ruled("relative keys and queries", {{"position_bias", "relative_both"}, {"reach", 3}});
     relative.inputs[position_bias_] = {.type = TensorType{Shape{7 * (150 * 2 + 150)}}, .fixed_type = true};
+    Case& hard = add_ruled("hard", {{"causal", true}, {"feature", "hard"}});
+    hard.inputs[lse_] = integers_below({150, 2}, 150);
+    hard.inputs[lse_].type->dtype = DType::f32, hard.inputs[lse_].fixed_type = true;
+    add_ruled("linear attention", {{"causal", true}, {"feature", "elu+1"}});
     return list;
 }
 

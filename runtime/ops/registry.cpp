@@ -14,6 +14,7 @@ std::span<const OpDef* const> all_ops() {
         &distance_weights_op,
         &head_statistics_op,
         &linear_attention_op,
+        &cached_linear_attention_op,
         &additive_scores_op,
         &state_space_op,
         &state_space_cached_op,

@@ -33,7 +33,8 @@ Graph session_graph(const Model& model, const SessionOptions& options, std::int6
                             .head_shift = options.head_shift.has_value(),
                             .rope_context = options.rope_context,
                             .global_tokens = global.first,
-                            .global_positions = global.scattered});
+                            .global_positions = global.scattered,
+                            .variant = options.variant});
 }
 
 // Operands may be rounded in all sessions but those of f32, and not where attention is recorded: weights are recomputed

@@ -7,8 +7,10 @@
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
 #include "runtime/gpu/transfer.h"
+#include "runtime/models/head_projections.h"
 #include "runtime/ops/alignment.h"
 #include "runtime/ops/attention.h"
+#include "runtime/ops/cached_linear_attention.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/session_access.h"
 #include "runtime/session/session_state.h"
@@ -29,14 +31,26 @@ TapSource Session::State::source_of(std::int64_t layer, AttentionKind kind, cons
     }
     for (const Node& node : graph.nodes()) {
         if (node.op == &alignment_op) tapped.attrs.set("feature", "scores");  // recorded in place of queries
-        if (node.op != &attention_op) continue;
-        if (graph.value(graph.storage(node.inputs[ops::attention::k_])).name != keys) continue;
+        if (!attends_to(graph, node, keys)) continue;
+        if (node.op == &cached_linear_attention_op) {
+            namespace linear = ops::cached_linear_attention;
+            tapped.attrs.set("causal", node.attrs.flag("causal"));
+            tapped.attrs.set("feature", node.attrs.text("feature", "elu+1"));
+            if (const int logs = node.inputs[linear::key_log_]; logs >= 0) {
+                tapped.attrs.set("position_bias", "key_log");
+                tapped.position_bias = tensor(graph.value(graph.storage(logs)));
+            }
+            continue;
+        }
         tapped.attrs = node.attrs;
         tapped.sinks = node.inputs[ops::attention::sinks_] >= 0;
         if (const int bias = node.inputs[ops::attention::position_bias_]; bias >= 0 && !tapped.position_bias.type)
             tapped.position_bias = tensor(graph.value(graph.storage(bias)));
         if (const int mask = node.inputs[ops::attention::block_mask_]; mask >= 0)
             tapped.block_mask = tensor(graph.value(graph.storage(mask)));
+        if (!node.attrs.flag("hard")) continue;
+        tapped.attrs.set("feature", "hard");
+        tapped.lse = {core.states.buffer(model_names::recorded_key(layer, kind)), tapped.lse.type};
     }
     return tapped;
 }
@@ -98,6 +112,10 @@ void Session::State::check_head(const HeadId& head) const {
         throw usage_error("attention: layer {} is outside of 0 … {}", head.layer, layers - 1);
     if (head.head < 0 || head.head >= heads)
         throw usage_error("attention: head {} is outside of 0 … {}", head.head, heads - 1);
+    if (const AttentionVariant& variant = core.options.variant; variant.form == AttentionForm::linformer)
+        throw unsupported_error(
+            "attention kind {}: weights are on {} projected keys, each a mix of all tokens; there are none on tokens",
+            name_of(variant), variant.number);
 }
 
 // Infinity is no fault here: a row that sees no key has a log-sum-exp of -inf, and all weights are at most 1.
@@ -106,6 +124,8 @@ void Session::State::require_numbers(std::span<const float> results, const HeadI
         core.runs.fail_not_finite(0, format("the attention weights of layer {}", head.layer));
 }
 
+AttentionVariant SessionAccess::variant_of(const Session& session) { return session.use()->options.variant; }
+
 TapSource SessionAccess::tap_source(const Session& session, std::int64_t layer, AttentionKind kind) {
     const auto core = session.use();
     const Session::State& s = *session.state_;
@@ -113,7 +133,7 @@ TapSource SessionAccess::tap_source(const Session& session, std::int64_t layer, 
     if (!s.records(layer))
         throw usage_error("attention: layer {} is not recorded (SessionOptions::record_attention)", layer);
     TapSource source = s.source_of(layer, kind, model_names::keys(layer, kind));
-    if (source.block_mask.type)
+    if (source.block_mask.type && s.has_global_rows(layer))
         throw unsupported_error(
             core->model.info().name +
             ": weights beside global tokens that are not the first ones are not drawn; Session::attention has them");
@@ -172,8 +192,7 @@ Array Session::log_sum_exp(HeadId head, Range queries) {
     if (!s.records(head.layer)) return s.replay_recording(head.layer).log_sum_exp(head, queries);
     const std::int64_t heads = core->model.info().heads_of(head.kind);
     std::vector<float> all(static_cast<std::size_t>(queries.count * heads)), some;
-    gpu::download(core->states.device(),
-                  s.source_of(head.layer, head.kind, model_names::keys(head.layer, head.kind)).lse.buffer,
+    gpu::download(core->states.device(), core->states.buffer(model_names::recorded_lse(head.layer, head.kind)),
                   static_cast<std::uint64_t>(queries.first * heads) * 4, std::as_writable_bytes(std::span(all)));
     for (std::int64_t row = 0; row < queries.count; ++row) some.push_back(at(all, row * heads + head.head));
     // The weights say whether there was a NaN, some rows at a time: not every device's logarithm keeps it.

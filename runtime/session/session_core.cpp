@@ -11,6 +11,7 @@
 #include "runtime/base/options.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/gpu/transfer.h"
+#include "runtime/models/attention_variant.h"
 #include "runtime/session/model_access.h"
 #include "shaders/params/kept_states.h"
 
@@ -86,6 +87,7 @@ SessionCore::SessionCore(const Model& m, const SessionOptions& o, std::int64_t c
     write_head_mask();
     write_head_shift();
     write_visible_keys();
+    write_visible_blocks();
 }
 
 SessionCore::SessionCore(const Model& m, const SessionRecord& record)
@@ -117,6 +119,22 @@ void SessionCore::check_options() const {
         throw usage_error("submission_seconds is {:g}; it must not be negative", options.submission_seconds);
     if (options.head_shift) require_attention(model.info(), "no head can be shifted");
     check_global_tokens();
+    check_variant();
+}
+
+void SessionCore::check_variant() const {
+    const AttentionVariant& variant = options.variant;
+    if (variant.form == AttentionForm::own) return;
+    require_attention(model.info(), "attention kind " + name_of(variant));
+    if (config.recurrent)
+        throw usage_error("attention kind {}: {} has cross-attention only, which keeps its softmax", name_of(variant),
+                          described(model.info()));
+    const std::int64_t tokens = options.context > 0 ? options.context : config.context;
+    if (variant.form == AttentionForm::bigbird && blocks_of(tokens, variant.number) > max_scattered_context)
+        throw unsupported_error(
+            "attention kind {}: {} tokens are {} blocks, and the table has a number for each pair; at most {} blocks "
+            "(64 MiB) are supported: use larger blocks or a smaller context",
+            name_of(variant), tokens, blocks_of(tokens, variant.number), max_scattered_context);
 }
 
 void SessionCore::check_global_tokens() const {
@@ -172,6 +190,15 @@ void SessionCore::write_visible_keys() {
         }
         gpu::upload(states.device(), states.buffer(model_names::visible_keys(window)), 0,
                     std::as_bytes(std::span(visible)));
+    }
+}
+
+void SessionCore::write_visible_blocks() {
+    if (options.variant.form != AttentionForm::bigbird) return;
+    for (const auto& [name, causal] : {std::pair{model_names::blocks, true}, {model_names::encoder_blocks, false}}) {
+        if (!states.has(name)) continue;
+        const std::vector<std::int32_t> table = bigbird_table(context, options.variant.number, causal);
+        gpu::upload(states.device(), states.buffer(name), 0, std::as_bytes(std::span(table)));
     }
 }
 
@@ -275,7 +302,8 @@ void SessionCore::set_source(std::size_t index, std::span<const std::int32_t> id
     if (!is_encoder_decoder())
         throw usage_error(described(model.info()) +
                           " is no encoder–decoder: it has no encoder that reads another text");
-    if (config.sees()) throw usage_error(described(model.info()) + " writes about images: set_image() gives it one");
+    if (config.sees())
+        throw usage_error(described(model.info()) + " writes about images and needs one: set_image(), --image");
     if (ids.empty()) throw usage_error("there is nothing to read: the text has no tokens");
     check_ids(ids);
     check_room(0, ids.size());
@@ -418,7 +446,7 @@ void SessionCore::require_source() const {
 
 void SessionCore::check_head(const HeadId& head, const char* what) const {
     const ModelInfo& info = model.info();
-    require_attention(info, "head " + name_of(head) + " cannot be masked");
+    require_attention(info, format("head {} cannot be {}", name_of(head), what));
     const std::int64_t layers = info.layers_of(head.kind), heads = info.heads_of(head.kind);
     if (layers == 0 && config.recurrent)
         throw usage_error("head {} cannot be {}: {} has no head but x0.0", name_of(head), what, described(info));

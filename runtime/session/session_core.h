@@ -79,6 +79,9 @@ private:
     void write_head_shift();
     /// Writes which keys each query sees, of sessions whose global tokens are not the first ones.
     void write_visible_keys();
+    /// The same by blocks, of sessions whose variant is BigBird's.
+    void write_visible_blocks();
+    void check_variant() const;
     /// `what`: "masked".
     void check_head(const HeadId& head, const char* what) const;
     void check_head_shift(const HeadShift& shift) const;

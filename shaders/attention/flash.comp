@@ -48,15 +48,19 @@ void scores(uint key, out float s[ROWS]) {
             if (WIDE == 8u) load8(row, KV_TYPE, d, low, high);
             else low = load4(row, KV_TYPE, d);
             for (uint r = 0u; r < ROWS; ++r) {
-                s[r] += dot(query4(r * D + d), low);
-                if (WIDE == 8u) s[r] += dot(query4(r * D + d + 4u), high);
+                vec4 q = query4(r * D + d);
+                s[r] += ADDITIVE ? additive_part(q, low, d, 4u) : dot(q, low);
+                if (WIDE < 8u) continue;
+                q = query4(r * D + d + 4u);
+                s[r] += ADDITIVE ? additive_part(q, high, d + 4u, 4u) : dot(q, high);
             }
         }
     } else {
         uint first = key_row(key) * D;
         for (uint d = 0u; d < D; ++d) {
             float k = load(p.k, KV_TYPE, first + d);
-            for (uint r = 0u; r < ROWS; ++r) s[r] += queries[r * D + d] * k;
+            for (uint r = 0u; r < ROWS; ++r)
+                s[r] += ADDITIVE ? additive_part(vec4(queries[r * D + d]), vec4(k), d, 1u) : queries[r * D + d] * k;
         }
     }
 }

@@ -1,6 +1,6 @@
 // attention that takes one key: o_i = v_j with the largest score s_ij that row i sees, the first of equal ones; lse_i
-// is that score. A row that sees nothing gives 0 and -inf. The limit of a softmax whose scale grows (Xu et al. 2015;
-// Bahdanau's weights made hard).
+// is that score. A row that sees nothing gives 0 and -inf. The number of the key is a result, too, -1 for none. The
+// limit of a softmax whose scale grows (Xu et al. 2015; Bahdanau's weights made hard).
 //
 // One workgroup per row of a head; lanes stride over the keys. Rules as in attention/flash.comp, which this has the
 // parameters of; sinks are no keys, and both parts of a union are taken at once.
@@ -36,5 +36,7 @@ void main() {
     uvec2 v = row_address(p.v, KV_TYPE, v_row & ~1u, DV);
     for (uint e = lane; e < DV; e += gl_WorkGroupSize.x)
         store(p.o, Q_TYPE, row * DV + e, none ? 0.0 : load(v, KV_TYPE, (v_row & 1u) * DV + e));
-    if (lane == 0u) Floats(p.lse).at[row] = none ? uintBitsToFloat(0xff800000u) : order_value(best.x);
+    if (lane > 0u) return;
+    Floats(p.sinks).at[row] = none ? -1.0 : float(best.y);
+    Floats(p.lse).at[row] = none ? uintBitsToFloat(0xff800000u) : order_value(best.x);
 }

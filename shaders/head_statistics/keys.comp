@@ -14,7 +14,7 @@ void main() {
     uint begin = p.causal != 0u && key >= PREFIX ? max(p.first_row, key) : p.first_row;  // those before do not see it
     vec4 numbers = vec4(0.0);  // no array: some compilers keep those in memory
     for (uint row = begin; row < end; ++row) {
-        Weight weight = weight_of(head, row, key);
+        TappedWeight weight = weight_of(head, row, key);
         if (!weight.seen) continue;
         numbers[KEY_RECEIVED] += weight.value;
         numbers[KEY_SEEN] += 1.0;

@@ -91,7 +91,7 @@ void main() {
     for (uint i = 0u; i < ROW_SUMS; ++i) sums[slot(i)] = 0.0;
     for (uint i = 0u; i < LINKS + ROW_LINK_COUNT; ++i) reads[slot(i)] = NONE;
     for (uint key = (GLOBAL == 0u ? window_begin(int(row)) : 0u) + lane; key < end; key += gl_WorkGroupSize.x) {
-        Weight weight = weight_of(head, row, key);
+        TappedWeight weight = weight_of(head, row, key);
         if (weight.seen) take(row, key, weight.value);
     }
     barrier();

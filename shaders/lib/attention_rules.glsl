@@ -7,6 +7,7 @@
 
 #include "params/attention.h"
 ATTENTION_RULE_CONSTANTS(VANTAGE_CONSTANT)
+const bool ADDITIVE = BIAS == 6u;  // scores are sum_d w_d tanh(q_d + k_d), and position_bias is w
 
 const float LOWEST = -3.0e38;  // a mask that moves a score below it hides the key
 
@@ -83,14 +84,22 @@ float relative_bias(uint batch, uint head, uint row, uint key, uint at) {
 float position_bias(uint batch, uint head, uint row, int i, uint key) {
     int distance = int(key) - i, reach = int(REACH);
     if (BIAS == 0u) return ReadFloats(p.position_bias).at[head] * float(p.causal != 0u ? distance : -abs(distance));
+    if (BIAS == 5u) return ReadFloats(p.position_bias).at[key * p.kv_heads + head / (p.heads / p.kv_heads)];
     uint at = uint(clamp(distance, -reach, reach) + reach);
     if (BIAS > 2u) return relative_bias(batch, head, row, key, at);
     return ReadFloats(p.position_bias).at[(BIAS == 1u ? at : key) * p.heads + head];
 }
 
+// What `count` elements of a query and of a key from d on add to an additive score.
+float additive_part(vec4 q, vec4 k, uint d, uint count) {
+    float sum = 0.0;
+    for (uint c = 0u; c < count; ++c) sum += ReadFloats(p.position_bias).at[d + c] * stable_tanh(q[c] + k[c]);
+    return sum;
+}
+
 float ruled_score(float score, uint batch, uint head, uint row, int i, uint key) {
     if (SOFTCAP > 0.0) score = SOFTCAP * stable_tanh(score / SOFTCAP);
-    if (present(p.position_bias)) score += position_bias(batch, head, row, i, key);
+    if (present(p.position_bias) && !ADDITIVE) score += position_bias(batch, head, row, i, key);
     if (present(p.mask)) {
         uint sheet = (MASK_BY_BATCH ? batch : 0u) * (MASK_BY_HEAD ? p.heads : 1u) + (MASK_BY_HEAD ? head : 0u);
         score += ReadFloats(p.mask).at[(sheet * p.n + row) * p.m + key];

@@ -1,34 +1,14 @@
 // One weight of a head, as the tap makes it, times its key's factor: p_ij = exp(s_ij - lse_i) factor_jh. Row i of q is
 // the query at position i. The including kernel's parameters are p, a HeadStatisticsParams.
 #include "params/head_statistics.h"
-HEAD_STATISTICS_CONSTANTS(VANTAGE_CONSTANT)
-#include "lib/cache.glsl"
 #include "lib/index.glsl"
-#include "lib/steps.glsl"
 layout(push_constant) uniform Push { HeadStatisticsParams p; };
-#define BATCHES 1u
-#include "lib/attention_rules.glsl"
+#include "lib/tapped_weight.glsl"
 
-struct Weight {
-    bool seen;
-    float value;
-};
-
-Weight weight_of(uint head, uint row, uint key) {
-    int i = int(row);
-    bool allowed = p.causal == 0u || int(key) <= i || key < PREFIX;
-    if (!allowed || (RULES && !rules_allow(0u, i, key))) return Weight(false, 0.0);
-    uint row_of_q = cache_head_row(0u, p.n, row, head, p.heads);
-    uint q0 = row_of_q * p.d, k0 = cache_head_row(0u, p.m, key, head / (p.heads / p.kv_heads), p.kv_heads) * p.d;
-    float score = SCORES ? load(p.q, Q_TYPE, q0 + key) : 0.0;
-    for (uint d = 0u; !SCORES && d < p.d; d += STEP)
-        score += p.scale * step_sum(load_step(p.q, Q_TYPE, q0 + d) * load_step(p.k, K_TYPE, k0 + d));
-    if (RULES) score = ruled_score(score, 0u, head, row, i, key);
-    float lse = ReadFloats(p.lse).at[row_of_q];
-    if (lse <= LOWEST || score <= LOWEST) return Weight(false, 0.0);  // NaN is seen
-    float factor = present(p.factors) ? ReadFloats(p.factors).at[key * p.heads + head] : 1.0;
-    float logarithm = score - lse;
-    return Weight(true, (isnan(logarithm) ? logarithm : exp(logarithm)) * factor);  // not every device's exp keeps NaN
+TappedWeight weight_of(uint head, uint row, uint key) {
+    TappedWeight weight = tapped_weight(head, row, int(row), key);
+    if (present(p.factors)) weight.value *= ReadFloats(p.factors).at[key * p.heads + head];
+    return weight;
 }
 
 uint token_id(uint at) { return ReadWords(p.tokens).at[2u * at]; }

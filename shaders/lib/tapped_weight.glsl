@@ -1,7 +1,7 @@
-// One weight of a head, recomputed from the results of the flash kernel: p_ij = exp(s_ij - lse_i), or with a FEATURE
-// map phi (linear attention) phi(q_i) phi(k_j) exp(-lse_i). FEATURE 3: row i of q has the scores s_ij. The including
-// kernel's parameters are p, with the addresses q, k and lse, and n, m, heads, kv_heads, d, causal, scale and what the
-// rules need.
+// One weight of a head, recomputed from the results of the flash kernel: p_ij = exp(s_ij - lse_i); with a FEATURE map
+// phi (linear attention) phi(q_i) phi(k_j) exp(bias_ij - lse_i). FEATURE 3: row i of q has the scores s_ij. FEATURE 4:
+// hard attention, 1 for the key whose number lse_i is, else 0. The including kernel's parameters are p, with the
+// addresses q, k and lse, and n, m, heads, kv_heads, d, causal, scale and what the rules need.
 #include "params/attention.h"
 ATTENTION_WEIGHTS_CONSTANTS(VANTAGE_CONSTANT)
 #define BATCHES 1u
@@ -11,7 +11,7 @@ ATTENTION_WEIGHTS_CONSTANTS(VANTAGE_CONSTANT)
 
 struct TappedWeight {
     bool seen;
-    float score;  // s_ij
+    float score;  // s_ij, or the logarithm of what the features make of it
     float value;  // p_ij
 };
 const TappedWeight UNSEEN = TappedWeight(false, LOWEST, 0.0);
@@ -28,10 +28,17 @@ bool tap_sees(int position, uint key) {
 }
 // From the product of the query and the key, and the row's log-sum-exp.
 TappedWeight tapped_weight_of(float score, float lse, uint head, uint row, int position, uint key) {
-    if (FEATURE == 0u) score *= p.scale;
+    if (FEATURE == 1u || FEATURE == 2u) {
+        if (lse <= LOWEST) return UNSEEN;
+        float bias = present(p.position_bias) ? position_bias(0u, head, row, position, key) : 0.0;
+        float weight = isnan(score) || isnan(lse) ? score + lse : score * exp(bias - lse);
+        return TappedWeight(true, log(max(score, 1.0e-37)) + bias, weight);
+    }
+    score *= p.scale;
     if (RULES) score = ruled_score(score, 0u, head, row, position, key);
     if (lse <= LOWEST || score <= LOWEST) return UNSEEN;
-    float value = FEATURE == 1u || FEATURE == 2u ? score * exp(-lse) : exp(score - lse);
+    if (FEATURE == 4u) return TappedWeight(true, score, float(key) == lse ? 1.0 : 0.0);
+    float value = exp(score - lse);
     if (isnan(score) || isnan(lse)) value = score + lse;  // not every device's exp keeps NaN
     return TappedWeight(true, score, value);
 }
@@ -46,7 +53,9 @@ TappedWeight tapped_weight(uint head, uint row, int position, uint key) {
         return tapped_weight_of(own, ReadFloats(p.lse).at[row_of_q], head, row, position, key);
     }
     float score = 0.0;
-    for (uint d = 0u; d < p.d; d += STEP)
-        score += step_sum(featured(load_step(p.q, Q_TYPE, q0 + d)) * featured(load_step(p.k, K_TYPE, k0 + d)));
+    for (uint d = 0u; d < p.d; d += STEP) {
+        vec4 q = featured(load_step(p.q, Q_TYPE, q0 + d)), k = featured(load_step(p.k, K_TYPE, k0 + d));
+        score += ADDITIVE ? additive_part(q, k, d, STEP) : step_sum(q * k);
+    }
     return tapped_weight_of(score, ReadFloats(p.lse).at[row_of_q], head, row, position, key);
 }

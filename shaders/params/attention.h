@@ -13,7 +13,7 @@ struct AttentionParams {
     uvec2 step, kv_len;          // (batch) steps or 0; (batch) i32 or 0
     uvec2 mask, position_bias;   // (batch or 1, heads or 1, n, m) f32 or 0; see lib/attention_rules.glsl
     uvec2 block_mask, segments;  // (blocks, blocks) i32 or 0; (batch, m) i32 or 0
-    uvec2 sinks;                 // (heads) f32 or 0
+    uvec2 sinks;                 // (heads) f32 or 0; of attention/hard.comp, which has none, its result: the keys
     // One pass: results. Split, or a part of a union: partial sums (splits, rows, Dv) and (splits, rows, 2) = maximum,
     // denominator, those of the far part after those of the near one. With statistics lse is (splits, rows, 3), see
     // lib/row_statistics.glsl; also in one pass, with 1 split.
@@ -59,7 +59,7 @@ VANTAGE_PARAMS_END
     C(17, bool, MASK_BY_HEAD, false)                                                                                   \
     C(18, bool, MASK_BY_BATCH, false)                                                                                  \
     C(19, uint, BIAS, 0) /* by position: 0 slopes (heads), 1 by distance (2 REACH + 1, heads), 2 by key (m, heads), */ \
-    /* relative: 3 to queries, 4 to keys, too */                                                                       \
+    /* relative: 3 to queries, 4 to keys, too; 5 by key and its head (m, kv_heads); 6 none, see ADDITIVE */            \
     C(20, uint, REACH, 0)                                                                                              \
     C(25, uint, STRIDE, 0)       /* not 0: far keys besides the near ones, see lib/attention_rules.glsl */             \
     C(26, uint, SUMMARY_KEYS, 0) /* of a block of STRIDE keys the last ones, which are far keys then */                \
@@ -106,11 +106,12 @@ VANTAGE_CONSTANTS(AttentionCoopmatConstants, ATTENTION_RULE_CONSTANTS, ATTENTION
     C(4, uint, PARTS, 1) /* 2 of a union */
 VANTAGE_CONSTANTS(AttentionReduceSplitsConstants, VANTAGE_NO_CONSTANTS, ATTENTION_REDUCE_SPLITS_CONSTANTS)
 
-#define ATTENTION_WEIGHTS_CONSTANTS(C)                                                     \
-    C(1, uint, Q_TYPE, 0)                                                                  \
-    C(2, uint, K_TYPE, 0)                                                                  \
-    C(3, uint, STEP, 1)     /* elements of a head that are read at once: lib/steps.glsl */ \
-    C(21, uint, FEATURE, 0) /* 0: none, a softmax; 1: elu(x) + 1; 2: x itself; 3: q has the scores of all m keys */
+#define ATTENTION_WEIGHTS_CONSTANTS(C)                                                                               \
+    C(1, uint, Q_TYPE, 0)                                                                                            \
+    C(2, uint, K_TYPE, 0)                                                                                            \
+    C(3, uint, STEP, 1)     /* elements of a head that are read at once: lib/steps.glsl */                           \
+    C(21, uint, FEATURE, 0) /* 0: none, a softmax; 1: elu(x) + 1; 2: x itself; 3: q has the scores of all m keys; */ \
+    /* 4: hard, lse is the key's number */
 // With the rules: what all kernels declare that include lib/tapped_weight.glsl.
 #define TAP_CONSTANTS(C) ATTENTION_RULE_CONSTANTS(C) ATTENTION_WEIGHTS_CONSTANTS(C)
 VANTAGE_CONSTANTS(AttentionWeightsConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_WEIGHTS_CONSTANTS)

@@ -15,13 +15,7 @@ struct HeadStatisticsParams {
 };
 VANTAGE_PARAMS_END
 
-#define HEAD_STATISTICS_CONSTANTS(C)                                                          \
-    C(1, uint, Q_TYPE, 0)                                                                     \
-    C(2, uint, K_TYPE, 0)                                                                     \
-    C(3, uint, STEP, 1)        /* elements of a head that are read at once: lib/steps.glsl */ \
-    C(21, bool, SCORES, false) /* q has the scores of all m keys */
-VANTAGE_CONSTANTS(HeadStatisticsConstants, ATTENTION_RULE_CONSTANTS, HEAD_STATISTICS_CONSTANTS)
-
+// Its kernels make weights as the tap does: their constants are AttentionWeightsConstants.
 // There are three cases. One text: query i is token i. Another text (`apart`, cross attention): the tokens of the
 // queries follow those of the keys. An image: token 0 is the class token, which has no position, then the patches row
 // by row; distances are between the centres of patches. Numbers that a case does not define are 0: for an image

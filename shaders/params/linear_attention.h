@@ -17,6 +17,15 @@ struct LinearAttentionScanParams {
     uint cells, d, dv, chunks;      // cells = batch * heads * D * (Dv + 1)
     uint causal;
 };
+// Of a cache. Sums are relative to e^L, which a slot has in its last element.
+struct CachedLinearAttentionParams {
+    uvec2 q, k, v;        // (batch, n, heads, D), (batch, m, kv_heads, D), (batch, m, kv_heads, Dv)
+    uvec2 step, key_log;  // (batch) steps; (batch, m, kv_heads) f32 or 0
+    uvec2 sums;           // (batch * kv_heads, slots, D (Dv + 1) + 1)
+    uvec2 o, lse;         // of the last kernel only
+    uint n, m, batch, heads, kv_heads, d, dv;
+    uint slots, causal;
+};
 VANTAGE_PARAMS_END
 
 #define LINEAR_ATTENTION_CONSTANTS(C)                                                  \
@@ -30,4 +39,14 @@ VANTAGE_CONSTANTS(LinearAttentionConstants, VANTAGE_NO_CONSTANTS, LINEAR_ATTENTI
     C(5, bool, COUNTS, false) /* for tests: lse is the number of keys that the row looked at */ \
     C(6, bool, NORMALISE, true)
 VANTAGE_CONSTANTS(LinearAttentionRowsConstants, LINEAR_ATTENTION_CONSTANTS, LINEAR_ATTENTION_ROWS_CONSTANTS)
+
+#define CACHED_LINEAR_ATTENTION_CONSTANTS(C)                              \
+    C(1, uint, Q_TYPE, 0)  /* q and o */                                  \
+    C(2, uint, KV_TYPE, 0) /* k and v */                                  \
+    C(3, uint, FEATURE, 0) /* 0: x itself, not negative; 1: elu(x) + 1 */ \
+    C(4, uint, CHUNK, 64)  /* tokens of a chunk */
+VANTAGE_CONSTANTS(CachedLinearAttentionConstants, VANTAGE_NO_CONSTANTS, CACHED_LINEAR_ATTENTION_CONSTANTS)
+
+#define CACHED_LINEAR_ATTENTION_ROWS_CONSTANTS(C) CACHED_LINEAR_ATTENTION_CONSTANTS(C) C(5, uint, D, 64)
+VANTAGE_CONSTANTS(CachedLinearAttentionRowsConstants, VANTAGE_NO_CONSTANTS, CACHED_LINEAR_ATTENTION_ROWS_CONSTANTS)
 #endif

@@ -93,7 +93,8 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     test::expect_error(ErrorKind::usage, {"rows and columns from 0 such as 0:20,4:24"}, refused({"--part", "0:20"}));
     test::expect_error(ErrorKind::usage, {"--layer needs a value"}, refused({"--layer"}));
     for (const char* what : {"q4", "weights=", "colour=blue"})
-        test::expect_error(ErrorKind::usage, {what, "prompt=TEXT, model=DIR, weights=WORD or precision=WORD"},
+        test::expect_error(ErrorKind::usage,
+                           {what, "prompt=TEXT, model=DIR, weights=WORD, precision=WORD or attention-kind=KIND"},
                            refused({"--compare", what}));
     test::expect_error(ErrorKind::usage, {"--compare weights is q3, but takes one of f32, f16, bf16, q8, q4"},
                        refused({"--compare", "weights=q3"}));

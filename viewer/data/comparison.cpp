@@ -38,7 +38,9 @@ void RunComparison::start_b(LivePrompt prompt, std::int64_t tokens) {
 
 void RunComparison::start(const ViewState& state) {
     const std::optional<std::string> prompt = state.compared ? state.compared->prompt : std::nullopt;
-    own_text_ = prompt || !same_vocabulary_;
+    // what another attention does to a text is seen in a text of its own; ids can only be read from A
+    const bool other_attention = state.compared && state.compared->variant && b_.model().has_tokenizer();
+    own_text_ = prompt || !same_vocabulary_ || other_attention;
     sampling_ = state.sampling;
     if (!own_text_) return;  // what to read is known as soon as A has read it
     start_b({.text = prompt.value_or(state.prompt)}, state.max_tokens);

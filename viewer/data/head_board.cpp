@@ -217,7 +217,8 @@ Launch HeadBoard::launch_of(const ViewSources::Layer& layer, std::int64_t first_
     call.inputs.resize(call.op->operands.size());
     call.inputs[operand::q_] = source.q.type, call.inputs[operand::k_] = source.k.type,
     call.inputs[operand::lse_] = source.lse.type;
-    call.inputs[operand::position_bias_] = source.position_bias.type, call.inputs[operand::tokens_] = tokens;
+    call.inputs[operand::position_bias_] = source.position_bias.type;
+    call.inputs[operand::block_mask_] = source.block_mask.type, call.inputs[operand::tokens_] = tokens;
     call.outputs = call.op->infer(call);
     return choose_kernel(call, device_.caps())->launch(call, device_.caps()).launches.front();
 }
@@ -233,6 +234,7 @@ void HeadBoard::launch(LayerState& state, std::int64_t rows, std::int64_t keys, 
     addresses[operand::q_] = q, addresses[operand::k_] = address(source.k.buffer),
     addresses[operand::lse_] = address(source.lse.buffer);
     addresses[operand::position_bias_] = address(source.position_bias.buffer);
+    addresses[operand::block_mask_] = address(source.block_mask.buffer);
     addresses[operand::tokens_] = tokens_of(layer.kind).address();
     addresses.back() = result_.address();
     std::memcpy(launch.params.data(), addresses.data(), addresses.size() * sizeof none);

@@ -42,7 +42,8 @@ SessionOptions session_options(const Model& model, const LiveOptions& o) {
             .stable = o.stable,
             .record_attention = RecordAttention::all(),
             .largest_chunk = o.largest_chunk,
-            .submission_seconds = o.submission_seconds};
+            .submission_seconds = o.submission_seconds,
+            .variant = o.variant};
 }
 
 std::vector<HeadId> heads_of(const ModelInfo& info) {
@@ -88,6 +89,7 @@ struct LiveModel::State {
     Session& session;
     std::vector<HeadId> heads;
     std::map<std::pair<AttentionKind, std::int64_t>, TapSource> sources;
+    AttentionVariant variant;
 
     // ---- between the threads
     mutable std::mutex mutex;
@@ -123,6 +125,7 @@ struct LiveModel::State {
         find_sources();
     }
     void find_sources() {
+        variant = SessionAccess::variant_of(session);
         for (const HeadId& head : heads)
             if (head.head == 0)
                 sources[{head.kind, head.layer}] = SessionAccess::tap_source(session, head.layer, head.kind);
@@ -537,6 +540,8 @@ std::optional<LiveError> LiveModel::error() const {
 const Model& LiveModel::model() const { return state_->model(); }
 std::int64_t LiveModel::context() const { return state_->session.context(); }
 double LiveModel::speed() const { return state_->speed; }
+
+AttentionVariant LiveModel::variant() const { return state_->variant; }
 
 Precision LiveModel::precision() const {
     const State& s = *state_;

@@ -76,6 +76,7 @@ struct LiveOptions {
     std::int64_t max_default_context = 32768;
     Precision precision = Precision::f16;
     bool stable = false;               ///< SessionOptions::stable
+    AttentionVariant variant = {};     ///< SessionOptions::variant
     std::int64_t largest_chunk = 128;  ///< of a prompt, in tokens, between two versions
     /// Longest submission in seconds, so that frames get their turn on the queue (4 ms: four per frame).
     double submission_seconds = 0.004;
@@ -138,6 +139,7 @@ public:
     std::int64_t context() const;
     double speed() const;
     Precision precision() const;
+    AttentionVariant variant() const;
     /// Where the rows of a layer are on the device. It changes with `recover` only. Rows below version().rows may be
     /// read.
     const TapSource& source(std::int64_t layer, AttentionKind kind = AttentionKind::self) const;

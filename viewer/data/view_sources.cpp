@@ -22,7 +22,7 @@ Launch launch_of(const TapSource& source, const Caps& caps) {
     OpCall call{.op = &attention_weights_op, .attrs = std::move(attrs), .inputs = {}, .outputs = {}};
     call.inputs.resize(call.op->operands.size());
     call.inputs[q_] = source.q.type, call.inputs[k_] = source.k.type, call.inputs[lse_] = source.lse.type;
-    call.inputs[position_bias_] = source.position_bias.type;
+    call.inputs[position_bias_] = source.position_bias.type, call.inputs[block_mask_] = source.block_mask.type;
     call.outputs = call.op->infer(call);
     return choose_kernel(call, caps)->launch(call, caps).launches.front();
 }
@@ -62,7 +62,7 @@ ViewSources::Layer layer_of(const TapSource& source, const Caps& caps) {
                    .lse = address_of(source.lse, q),
                    .mask = none,
                    .position_bias = address_of(source.position_bias, q),
-                   .block_mask = none,
+                   .block_mask = address_of(source.block_mask, q),
                    .segments = none,
                    .n = p.n,
                    .m = p.m,
@@ -72,7 +72,9 @@ ViewSources::Layer layer_of(const TapSource& source, const Caps& caps) {
                    .dv = source.v.type ? u32(source.v.type->shape[2]) : 0,
                    .causal = p.causal,
                    .scale = p.scale};
-    if (!source.attrs.has("feature")) layer.stream = stream_of(p.d, caps);  // that one multiplies queries and keys
+    // not of kinds that have no products of queries and keys to stream
+    if (!source.attrs.has("feature") && source.attrs.text("position_bias", "") != "additive")
+        layer.stream = stream_of(p.d, caps);
     layer.causal = p.causal != 0 && !source.attrs.has("prefix_len");
     return layer;
 }

@@ -208,6 +208,8 @@ Precision precision_in(const std::string& option, const std::string& text) {
     return precision_named(text);
 }
 
+constexpr const char* compared_words = "prompt=TEXT, model=DIR, weights=WORD, precision=WORD or attention-kind=KIND";
+
 /// "model=DIR": one difference of B.
 void take_compared(Compared& compared, const std::string& text) {
     const std::size_t equals = text.find('=');
@@ -216,8 +218,7 @@ void take_compared(Compared& compared, const std::string& text) {
         if (member) refuse("--compare", "\"" + text + "\"", "one " + what + ": there is one second run");
         member = std::move(given);
     };
-    if (value.empty())
-        refuse("--compare", "\"" + text + "\"", "prompt=TEXT, model=DIR, weights=WORD or precision=WORD");
+    if (value.empty()) refuse("--compare", "\"" + text + "\"", compared_words);
     if (what == "prompt")
         once(compared.prompt, value);
     else if (what == "model")
@@ -226,26 +227,29 @@ void take_compared(Compared& compared, const std::string& text) {
         once(compared.weights, weight_type_in("--compare weights", value));
     else if (what == "precision")
         once(compared.precision, precision_in("--compare precision", value));
+    else if (what == "attention-kind")
+        once(compared.variant, attention_variant_named(value));
     else
-        refuse("--compare", "\"" + text + "\"", "prompt=TEXT, model=DIR, weights=WORD or precision=WORD");
+        refuse("--compare", "\"" + text + "\"", compared_words);
 }
 Option compare_option() {
-    return {
-        {"--compare", "WHAT=VALUE",
-         "Compare with a second run that differs in prompt=TEXT, model=DIR, weights=q4 or precision=f32; repeatable"},
-        [](ViewState& s, const std::string& value) {
-            take_compared(s.compared ? *s.compared : s.compared.emplace(), value);
-        },
-        [](const ViewState& s, const ViewState&) {
-            Values values;
-            if (!s.compared) return values;
-            const Compared& c = *s.compared;
-            if (c.prompt) values.push_back("prompt=" + *c.prompt);
-            if (c.model) values.push_back("model=" + *c.model);
-            if (c.weights) values.push_back("weights=" + weight_type_name(*c.weights));
-            if (c.precision) values.push_back(std::string("precision=") + name_of(*c.precision));
-            return values;
-        }};
+    return {{"--compare", "WHAT=VALUE",
+             "Compare with a second run that differs in prompt=TEXT, model=DIR, weights=q4, precision=f32 or "
+             "attention-kind=KIND; repeatable"},
+            [](ViewState& s, const std::string& value) {
+                take_compared(s.compared ? *s.compared : s.compared.emplace(), value);
+            },
+            [](const ViewState& s, const ViewState&) {
+                Values values;
+                if (!s.compared) return values;
+                const Compared& c = *s.compared;
+                if (c.prompt) values.push_back("prompt=" + *c.prompt);
+                if (c.model) values.push_back("model=" + *c.model);
+                if (c.weights) values.push_back("weights=" + weight_type_name(*c.weights));
+                if (c.precision) values.push_back(std::string("precision=") + name_of(*c.precision));
+                if (c.variant) values.push_back("attention-kind=" + name_of(*c.variant));
+                return values;
+            }};
 }
 Option of_option() {
     return {{"--of", "WORD", "Kind of attention: self, encoder or cross"},
@@ -386,6 +390,7 @@ std::string text_of(const Compared& c) {
     if (c.model) add("model " + *c.model);
     if (c.weights) add("weights " + weight_type_name(*c.weights));
     if (c.precision) add(std::string("precision ") + name_of(*c.precision));
+    if (c.variant) add("attention kind " + name_of(*c.variant));
     return text;
 }
 

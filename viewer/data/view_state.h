@@ -88,13 +88,14 @@ struct Pin {
     bool operator==(const Pin&) const = default;
 };
 
-/// How the second run, B, differs from the first, A. With its own prompt or vocabulary B generates its own text; else
-/// it reads the tokens that A generates, so that rows mean the same in both.
+/// How the second run, B, differs from the first, A. With its own prompt, vocabulary or attention B generates its own
+/// text; else it reads the tokens that A generates, so that rows mean the same in both.
 struct Compared {
     std::optional<std::string> prompt;
     std::optional<std::string> model;  ///< folder
     std::optional<DType> weights;      ///< storage of matrices
     std::optional<Precision> precision;
+    std::optional<AttentionVariant> variant;
     bool operator==(const Compared&) const = default;
 };
 /// "prompt “…”", "model gpt2-medium, weights q4".

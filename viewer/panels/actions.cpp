@@ -108,9 +108,9 @@ const char* not_running(const Viewer& v) {
     return is_busy(v.runs().a().version.activity) ? nullptr : "nothing is running";
 }
 const char* one_run(const Viewer& v) {
-    return v.runs().compares()
-               ? nullptr
-               : "Nothing to compare yet: start with --compare prompt=TEXT, weights=q4, precision=f32 or model=DIR";
+    return v.runs().compares() ? nullptr
+                               : "Nothing to compare yet: start with --compare prompt=TEXT, weights=q4, precision=f32, "
+                                 "attention-kind=KIND or model=DIR";
 }
 const char* one_kind(const Viewer& v) {
     const ModelInfo& info = v.runs().a().live.model().info();
