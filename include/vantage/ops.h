@@ -99,7 +99,10 @@ struct AttentionOptions {
     /// and the last c keys of each block. A key of both counts once.
     std::int64_t stride = 0, summary_keys = 0;
     std::int64_t prefix_len = 0;  ///< the first keys are seen by all, although causal (Raffel et al. 2020)
-    Tensor block_mask = {};  ///< i32 [⌈m / block_size⌉, ⌈m / block_size⌉], 0 = hidden (BigBird, Zaheer et al. 2020)
+    /// i32 [⌈m / block_size⌉, ⌈m / block_size⌉], or [B, …] of each sequence of a batch: how often a block of queries
+    /// sees a block of keys (BigBird, Zaheer et al. 2020). 0 or less hides the block; where a key is seen c > 1 times
+    /// exp(score) counts c times, + ln c.
+    Tensor block_mask = {};
     std::int64_t block_size = 0;
     /// i32 [batch, m], or [m] without a batch: only within a segment (packed sequences); not with a step. A query in
     /// front of the first key (more queries than keys) has no block and no segment, and sees nothing.

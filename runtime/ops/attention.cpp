@@ -209,8 +209,8 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                     for (std::int64_t d = 0; d < s.d; ++d)
                         dot += score_part(rules, in, rule_operands, d, in[q_][row * s.d + d],
                                           in[k_][s.k_row(own, j, h / s.group()) * s.d + d]);
-                    if (const auto score =
-                            ruled_score(call, in, rule_operands, s.rules(), rules, scale * dot, b, h, i, position, j))
+                    if (const auto score = ruled_score(call, in, rule_operands, s.rules(), rules, scale * dot, b, own,
+                                                       h, i, position, j))
                         scores.emplace_back(j, *score);
                 }
                 if (call.attrs.flag("hard")) {
@@ -426,6 +426,11 @@ std::vector<Case> ruled_cases() {
     add("hard, dilated", 30, 70, {{"hard", true}, {"dilation", 4}, {"global_tokens", 2}});
     add("prefix", 70, 70, {{"causal", true}, {"prefix_len", 6}});
     add("block mask", 70, 70, {{"causal", true}, {"block_size", 8}}, {{block_mask_, integers_below({9, 9}, 2)}});
+    add("blocks that count up to 4 times", 70, 70, {{"block_size", 8}}, {{block_mask_, integers_below({9, 9}, 5)}});
+    add("blocks that count, hard", 30, 70, {{"block_size", 8}, {"hard", true}},
+        {{block_mask_, integers_below({9, 9}, 5)}});
+    add("blocks that count, split, sinks, entropy", 2, 600, {{"block_size", 64}, {"statistics", true}},
+        {{block_mask_, integers_below({10, 10}, 4)}, {sinks_, floats({3})}});
     add("segments", 70, 70, {}, {{segments_, integers_below({70}, 3)}});
     add("alibi causal, sinks", 30, 70, {{"causal", true}}, {{position_bias_, around(0.2, {3})}, {sinks_, floats({3})}});
     add("alibi both ways", 30, 70, {}, {{position_bias_, around(0.2, {3})}});
@@ -476,6 +481,13 @@ std::vector<Case> ruled_cases() {
     sequences.name = "caches of 2 sequences in reverse, window";
     sequences.inputs[step_] = reversed_lanes(sequences.inputs[step_]);
     list.push_back(sequences);
+    Case blocks =
+        test_case("caches of 2 sequences in reverse, blocks of each", {2, 40, 3, 24}, {2, 70, 1, 24}, 24,
+                  {{"block_size", 8}}, reversed_lanes(steps_of_case({step_of_case(0, 40), step_of_case(0, 23)})));
+    blocks.inputs.resize(10);
+    blocks.inputs[block_mask_] = integers_below({2, 9, 9}, 4);
+    for (Case::Input& input : blocks.inputs) input.fixed_type = true;
+    list.push_back(blocks);
     Case batch = test_case("batch, heads first, segments, mask, sinks, split", {2, 3, 2, 24}, {2, 1, 300, 24}, 24,
                            {{"heads_first", true}});
     batch.inputs.resize(10);

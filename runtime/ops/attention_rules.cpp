@@ -49,6 +49,14 @@ double bias_of(const AttentionRules& rules, const HostTensor& table, const RuleS
     return 0;
 }
 
+/// What the block mask says of the query at position i and key j of a sequence.
+double times_seen(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,
+                  const AttentionRules& rules, std::int64_t sequence, std::int64_t i, std::int64_t j) {
+    const std::int64_t blocks = call.in(at.block_mask).shape[-1],
+                       row = (blocks_by_batch(call, at) ? sequence * blocks : 0) + i / rules.block;
+    return vantage::internal::at(in, at.block_mask)[row * blocks + j / rules.block];
+}
+
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
 /// Keys of [from, to) whose distances from i `step` divides.
 std::int64_t multiples(std::int64_t step, std::int64_t i, std::int64_t from, std::int64_t to) {
@@ -245,7 +253,9 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
     call.require((rules.block > 0) == call.has(at.block_mask), "a block mask and a block_size go together");
     if (rules.block > 0) {
         const std::int64_t blocks = (s.m + rules.block - 1) / rules.block;
-        require_type(call, at.block_mask, {Shape{blocks, blocks}, DType::i32});
+        const bool by_batch = call.in(at.block_mask).shape.rank() == 3;
+        require_type(call, at.block_mask,
+                     {by_batch ? Shape{s.batch, blocks, blocks} : Shape{blocks, blocks}, DType::i32});
     }
     if (!call.has(at.mask)) return;
     const Shape& mask = call.in(at.mask).shape;
@@ -293,7 +303,7 @@ std::optional<double> recorded_weight(const OpCall& call, std::span<const HostTe
         product += score_part(rules, in, at, d, phi(in[q_][q_row * s.width + d]), phi(in[k_][k_row * s.width + d]));
     const double lse = in[lse_][q_row], infinity = std::numeric_limits<double>::infinity();
     const double scaled = featured ? 0 : scale_of(call, q_) * product;
-    const auto score = ruled_score(call, in, at, s, rules, scaled, 0, head, row, i, key);
+    const auto score = ruled_score(call, in, at, s, rules, scaled, 0, 0, head, row, i, key);
     if (!score || lse == -infinity) return std::nullopt;  // NaN stays
     if (feature == Feature::hard) return static_cast<double>(key) == lse ? 1 : 0;
     return featured ? product * std::exp(*score - lse) : std::exp(*score - lse);
@@ -315,6 +325,10 @@ bool mask_by_batch(const OpCall& call, const RuleOperands& at) {
     return call.has(at.mask) && call.in(at.mask).shape.rank() > 3 && call.in(at.mask).shape[0] > 1;
 }
 
+bool blocks_by_batch(const OpCall& call, const RuleOperands& at) {
+    return call.has(at.block_mask) && call.in(at.block_mask).shape.rank() == 3;  // one lane may be of any sequence
+}
+
 bool has_rules(const OpCall& call, const RuleOperands& at, const AttentionRules& rules) {
     return rules.softcap > 0 || rules.left || rules.right || rules.dilation > 1 || rules.stride > 0 ||
            rules.block > 0 || call.has(at.mask) || call.has(at.position_bias) || call.has(at.segments);
@@ -322,14 +336,14 @@ bool has_rules(const OpCall& call, const RuleOperands& at, const AttentionRules&
 
 std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,
                                   const RuleSizes& s, const AttentionRules& rules, double scaled, std::int64_t b,
-                                  std::int64_t h, std::int64_t row, std::int64_t i, std::int64_t j) {
+                                  std::int64_t sequence, std::int64_t h, std::int64_t row, std::int64_t i,
+                                  std::int64_t j) {
     const auto tensor = [&](int operand) -> const HostTensor& { return internal::at(in, operand); };
     if (!rules.sees(i, j)) return std::nullopt;
     if ((rules.block > 0 || call.has(at.segments)) && (i < 0 || i >= s.m))
         return std::nullopt;  // it has no place there
-    if (rules.block > 0 &&
-        tensor(at.block_mask)[i / rules.block * call.in(at.block_mask).shape[1] + j / rules.block] == 0)
-        return std::nullopt;
+    const double times = rules.block > 0 ? times_seen(call, in, at, rules, sequence, i, j) : 1;
+    if (times <= 0) return std::nullopt;
     if (call.has(at.segments) && tensor(at.segments)[b * s.m + i] != tensor(at.segments)[b * s.m + j])
         return std::nullopt;
     double score = rules.softcap > 0 ? rules.softcap * std::tanh(scaled / rules.softcap) : scaled;
@@ -339,6 +353,7 @@ std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor
                                    (mask_by_head(call, at) ? h : 0);
         score += tensor(at.mask)[(sheet * s.n + row) * s.m + j];
     }
+    if (times > 1) score += std::log(times);
     return score <= lowest ? std::nullopt : std::optional(score);  // NaN stays
 }
 

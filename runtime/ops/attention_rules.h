@@ -15,13 +15,14 @@ namespace vantage::internal {
 /// Query i sits at a position of the keys' axis (i + m - n, or the step's), and sees key j where all of these hold:
 ///   causal: j ≤ i, or j < prefix;   near: -right ≤ i - j ≤ left and (i - j) divisible by `dilation`, or with summary
 ///   keys i / stride = j / stride, or j < global, or i < global; or far, with a stride: (i - j) divisible by it, or
-///   with summary keys j mod stride ≥ stride - summary keys;   block mask: block_mask[i / block, j / block] ≠ 0;
+///   with summary keys j mod stride ≥ stride - summary keys;   block mask: block_mask[i / block, j / block] > 0;
 ///   segments: segment[i] = segment[j].
 /// Its score is softcap tanh(scale q·k / softcap) + bias_h(i, j) + mask, the bias by position one of
 ///   alibi: slope_h (j - i), or -slope_h |i - j| where not causal;   distance: table[clamp(j - i, -w, w) + w, h];
 ///   key: table[j, h];   key_log: table[j, key head], the logarithm of what a key's features are times (linear
 ///   attention);   relative: products[b, row, h, r] of the queries and a table of relative keys, with r =
 ///   clamp(j - i, -w, w) + w;   relative_both: and after those products[b, j, key head, r] of the keys.
+/// A block that the block mask shows c > 1 times adds ln c, too: a softmax over a multiset of keys.
 /// Or there is none, and the operand is the vector w of additive scores, which take the product's place:
 ///   additive: Σ_d w_d tanh(q_d + k_d).
 enum class PositionBias : std::uint8_t { alibi, distance, key, relative, relative_both, key_log, additive };
@@ -53,7 +54,7 @@ Tensor position_bias_of(const AttentionOptions& options, const Tensor& q, const 
 
 /// Additive mask [n, m], or [B or 1, H or 1, n, m], f32; position_bias [H], [2 w + 1, H], [m, H], key_log [m, key
 /// heads], additive [D] or, relative, all its elements as a list, f32; block_mask [⌈m/block⌉, ⌈m/block⌉] i32 by
-/// position; segments [B, m] i32 ([m] without a batch). The indices of these operands in an op.
+/// position, or one of each sequence; segments [B, m] i32 ([m] without a batch). The indices of these operands in an op.
 struct RuleOperands {
     int mask, position_bias, block_mask, segments;
 };
@@ -87,6 +88,8 @@ bool has_rules(const OpCall& call, const RuleOperands& at, const AttentionRules&
 /// Whether the mask has an element for each head, for each batch; with one head or batch it does not matter.
 bool mask_by_head(const OpCall& call, const RuleOperands& at);
 bool mask_by_batch(const OpCall& call, const RuleOperands& at);
+/// Whether each sequence of a batch has a block mask of its own.
+bool blocks_by_batch(const OpCall& call, const RuleOperands& at);
 /// Fills in ATTENTION_RULE_CONSTANTS, which kernels with lib/attention_rules.glsl have among theirs.
 template <class Constants>
 void set_rules(Constants& constants, const OpCall& call, const RuleOperands& at) {
@@ -105,12 +108,15 @@ void set_rules(Constants& constants, const OpCall& call, const RuleOperands& at)
     constants.BLOCK = u32(rules.block);
     constants.MASK_BY_HEAD = mask_by_head(call, at);
     constants.MASK_BY_BATCH = mask_by_batch(call, at);
+    constants.BLOCK_BY_BATCH = blocks_by_batch(call, at);
     constants.BIAS = static_cast<std::uint32_t>(rules.bias);
     constants.REACH = u32(reach);
 }
-/// Score of query `row` of head h of batch b at position i for key j, by the rules; nothing where it is not seen.
+/// Score of query `row` of head h of batch b at position i for key j, by the rules; nothing where it is not seen. The
+/// keys are those of `sequence`, which is b without a step.
 std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,
                                   const RuleSizes& sizes, const AttentionRules& rules, double scaled, std::int64_t b,
-                                  std::int64_t h, std::int64_t row, std::int64_t i, std::int64_t j);
+                                  std::int64_t sequence, std::int64_t h, std::int64_t row, std::int64_t i,
+                                  std::int64_t j);
 
 }  // namespace vantage::internal

@@ -104,7 +104,11 @@ std::vector<Case> cases() {
     Case hard = one("hard", 2, 1, 8, {{"head", 1}, {"rows", 12}, {"keys", 20}, {"feature", "hard"}}),
          made = one("features made before, logarithms of keys", 4, 2, 8,
                     {{"head", 3}, {"rows", 12}, {"keys", 20}, {"feature", "none"}, {"position_bias", "key_log"}}),
-         additive = one("additive", 2, 1, 24, {{"head", 1}, {"rows", 12}, {"keys", 20}, {"position_bias", "additive"}});
+         additive = one("additive", 2, 1, 24, {{"head", 1}, {"rows", 12}, {"keys", 20}, {"position_bias", "additive"}}),
+         counted = one("blocks that count up to 3 times", 2, 1, 8,
+                       {{"head", 1}, {"rows", 12}, {"keys", 20}, {"block_size", 4}, {"position", 3}});
+    counted.inputs.resize(segments_ + 1);
+    counted.inputs[block_mask_] = integers_below({1, 5, 5}, 4);
     hard.inputs[lse_] = integers_below({12, 2}, 20);
     hard.inputs[lse_].type->dtype = DType::f32, hard.inputs[lse_].fixed_type = true;
     for (Case* c : {&made, &additive}) {
@@ -129,6 +133,7 @@ std::vector<Case> cases() {
         hard,
         made,
         additive,
+        counted,
         one("nothing", 1, 1, 8, {{"head", 0}, {"rows", 0}, {"keys", 20}})};
 }
 

@@ -55,7 +55,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                     dot +=
                         score_part(rules, in, rule_operands, d, in[q_][q_row * width + d], in[k_][k_row * width + d]);
                 const auto score =
-                    ruled_score(call, in, rule_operands, s, rules, scale_of(call, q_) * dot, 0, head, row, i, key);
+                    ruled_score(call, in, rule_operands, s, rules, scale_of(call, q_) * dot, 0, 0, head, row, i, key);
                 const double lse = in[lse_][q_row];
                 if (!score || lse == -std::numeric_limits<double>::infinity()) continue;  // NaN stays
                 const std::int64_t r = std::clamp(key - i, -reach, reach) + reach;

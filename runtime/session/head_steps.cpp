@@ -153,7 +153,7 @@ Array ruled_scores(const HeadSteps& steps, const std::vector<Piece>& pieces, std
                 const double scaled = dot(steps.q, piece.first + i, steps.k, j) * steps.scale;
                 const auto score = j < piece.keys ? ruled_score(piece.call, piece.in, ops::attention::rule_operands,
                                                                 ops::attention::sizes_of(piece.call).rules(), rules,
-                                                                scaled, 0, head, i, piece.first + i, j)
+                                                                scaled, 0, 0, head, i, piece.first + i, j)
                                                   : std::nullopt;
                 all.values.push_back(static_cast<float>(score.value_or(-infinity)));
             }

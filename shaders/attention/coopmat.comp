@@ -43,8 +43,8 @@ void weigh(uint first, uint sees, inout float maximum, inout float denominator) 
             bool seen = place < sees;
             if (RULES && seen) {
                 uint key = key_at(place);
-                s[i][e] = ruled_score(s[i][e], batch, head_of(row), query_of(row), position, key);
-                seen = rules_allow(batch, position, key) && !(s[i][e] <= LOWEST);  // NaN stays
+                s[i][e] = ruled_score(s[i][e], batch, sequence, head_of(row), query_of(row), position, key);
+                seen = rules_allow(sequence, position, key) && !(s[i][e] <= LOWEST);  // NaN stays
             }
             if (!seen) s[i][e] = UNSEEN;
             peak = max(peak, s[i][e]);

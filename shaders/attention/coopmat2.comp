@@ -28,8 +28,8 @@ float score(const in uint r, const in uint c, const in float product, const in u
     if (RULES && seen) {
         int position = position_of(own);
         uint key = key_at(place);
-        s = ruled_score(s, batch, head_of(own), query_of(own), position, key);
-        seen = rules_allow(batch, position, key) && !(s <= LOWEST);  // NaN stays
+        s = ruled_score(s, batch, sequence, head_of(own), query_of(own), position, key);
+        seen = rules_allow(sequence, position, key) && !(s <= LOWEST);  // NaN stays
     }
     return seen ? s : UNSEEN;
 }

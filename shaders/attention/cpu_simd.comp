@@ -75,8 +75,8 @@ void main() {
             uint key = key_at(min(tile + j, last_place));
             seen[j] = tile + j < sees;
             if (RULES && seen[j]) {
-                s[j] = ruled_score(s[j], batch, head, i, position, key);
-                seen[j] = rules_allow(batch, position, key) && !(s[j] <= LOWEST);  // NaN stays
+                s[j] = ruled_score(s[j], batch, sequence, head, i, position, key);
+                seen[j] = rules_allow(sequence, position, key) && !(s[j] <= LOWEST);  // NaN stays
             }
             peak = max(peak, seen[j] ? s[j] : LOWEST);
         }

@@ -101,8 +101,8 @@ void main() {
             bool seen = place < min(sees[r], last);
             if (RULES && seen) {
                 int i = position_of(r);
-                s[r] = ruled_score(s[r], batch, head_of(r), query_of(r), i, key);
-                seen = rules_allow(batch, i, key) && !(s[r] <= LOWEST);  // NaN stays
+                s[r] = ruled_score(s[r], batch, sequence, head_of(r), query_of(r), i, key);
+                seen = rules_allow(sequence, i, key) && !(s[r] <= LOWEST);  // NaN stays
             }
             float peak = max(maximum[r], workgroup_max(seen ? s[r] : LOWEST));
             float weight = seen ? exp(s[r] - peak) : 0.0;

@@ -21,13 +21,13 @@ void main() {
     uvec2 best = uvec2(0u, NO_LIMIT);
     for (uint place = lane; place < end; place += gl_WorkGroupSize.x) {
         uint key = key_at(place);
-        if (RULES && !rules_allow(batch, i, key)) continue;
+        if (RULES && !rules_allow(sequence, i, key)) continue;
         uint k_row = key_row(key);
         uvec2 k = row_address(p.k, KV_TYPE, k_row & ~1u, D);  // of an even row, which begins on a word
         float score = 0.0;
         for (uint d = 0u; d < D; ++d) score += load(p.q, Q_TYPE, row * D + d) * load(k, KV_TYPE, (k_row & 1u) * D + d);
         score *= p.scale;
-        if (RULES) score = ruled_score(score, batch, head, query_of(0u), i, key);
+        if (RULES) score = ruled_score(score, batch, sequence, head, query_of(0u), i, key);
         if (!(score <= LOWEST)) best = larger(best, uvec2(order_key(floatBitsToUint(score)), key));
     }
     best = workgroup_largest(best);

@@ -84,7 +84,7 @@ bool blocks_allow(uint first, uint end, uint last) {
     int from = max(position_of(0u), 0), to = min(position_of(last), int(p.m) - 1);
     for (int i = from / int(BLOCK) * int(BLOCK); i <= to; i += int(BLOCK))
         for (uint key = first / BLOCK * BLOCK; key < end; key += BLOCK)
-            if (block_allows(i, key)) return true;
+            if (times_seen(sequence, i, key) > 0) return true;
     return false;
 }
 

@@ -49,19 +49,20 @@ bool is_in_part(int i, uint key) {
 // A query before the first key or after the last (more queries than keys) has no block and no segment.
 bool has_place(int i) { return uint(i) < p.m; }
 
-bool block_allows(int i, uint key) {
-    if (!has_place(i)) return false;
-    uint columns = (p.m + BLOCK - 1u) / BLOCK;
-    return ReadWords(p.block_mask).at[uint(i) / BLOCK * columns + key / BLOCK] != 0u;
+// How often the block mask shows a key of a sequence to the query at position i; 0 or less: not at all.
+int times_seen(uint sequence, int i, uint key) {
+    if (!has_place(i)) return 0;
+    uint blocks = (p.m + BLOCK - 1u) / BLOCK, row = (BLOCK_BY_BATCH ? sequence * blocks : 0u) + uint(i) / BLOCK;
+    return int(ReadWords(p.block_mask).at[row * blocks + key / BLOCK]);
 }
 
-// Whether the query at position i sees a key, apart from the causal mask and the end of the keys.
-bool rules_allow(uint batch, int i, uint key) {
+// Whether the query at position i sees a key of its sequence, apart from the causal mask and the end of the keys.
+bool rules_allow(uint sequence, int i, uint key) {
     if (!is_in_part(i, key)) return false;
-    if (BLOCK > 0u && !block_allows(i, key)) return false;
+    if (BLOCK > 0u && times_seen(sequence, i, key) <= 0) return false;
     if (present(p.segments)) {
         if (!has_place(i)) return false;
-        uint first = batch * p.m;
+        uint first = sequence * p.m;
         return ReadWords(p.segments).at[first + uint(i)] == ReadWords(p.segments).at[first + key];
     }
     return true;
@@ -97,12 +98,17 @@ float additive_part(vec4 q, vec4 k, uint d, uint count) {
     return sum;
 }
 
-float ruled_score(float score, uint batch, uint head, uint row, int i, uint key) {
+// Lanes of a batch have queries, biases and masks; the keys and the block mask are those of a lane's sequence.
+float ruled_score(float score, uint batch, uint sequence, uint head, uint row, int i, uint key) {
     if (SOFTCAP > 0.0) score = SOFTCAP * stable_tanh(score / SOFTCAP);
     if (present(p.position_bias) && !ADDITIVE) score += position_bias(batch, head, row, i, key);
     if (present(p.mask)) {
         uint sheet = (MASK_BY_BATCH ? batch : 0u) * (MASK_BY_HEAD ? p.heads : 1u) + (MASK_BY_HEAD ? head : 0u);
         score += ReadFloats(p.mask).at[(sheet * p.n + row) * p.m + key];
+    }
+    if (BLOCK > 0u) {
+        int times = times_seen(sequence, i, key);
+        if (times > 1) score += log(float(times));
     }
     return score;
 }

@@ -35,7 +35,7 @@ TappedWeight tapped_weight_of(float score, float lse, uint head, uint row, int p
         return TappedWeight(true, log(max(score, 1.0e-37)) + bias, weight);
     }
     score *= p.scale;
-    if (RULES) score = ruled_score(score, 0u, head, row, position, key);
+    if (RULES) score = ruled_score(score, 0u, 0u, head, row, position, key);
     if (lse <= LOWEST || score <= LOWEST) return UNSEEN;
     if (FEATURE == 4u) return TappedWeight(true, score, float(key) == lse ? 1.0 : 0.0);
     float value = exp(score - lse);

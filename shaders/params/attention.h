@@ -12,7 +12,7 @@ struct AttentionParams {
     uvec2 q, k, v;
     uvec2 step, kv_len;          // (batch) steps or 0; (batch) i32 or 0
     uvec2 mask, position_bias;   // (batch or 1, heads or 1, n, m) f32 or 0; see lib/attention_rules.glsl
-    uvec2 block_mask, segments;  // (blocks, blocks) i32 or 0; (batch, m) i32 or 0
+    uvec2 block_mask, segments;  // (1 or sequences, blocks, blocks) i32 or 0; (batch, m) i32 or 0
     uvec2 sinks;                 // (heads) f32 or 0; of attention/hard.comp, which has none, its result: the keys
     // One pass: results. Split, or a part of a union: partial sums (splits, rows, Dv) and (splits, rows, 2) = maximum,
     // denominator, those of the far part after those of the near one. With statistics lse is (splits, rows, 3), see
@@ -61,9 +61,10 @@ VANTAGE_PARAMS_END
     C(19, uint, BIAS, 0) /* by position: 0 slopes (heads), 1 by distance (2 REACH + 1, heads), 2 by key (m, heads), */ \
     /* relative: 3 to queries, 4 to keys, too; 5 by key and its head (m, kv_heads); 6 none, see ADDITIVE */            \
     C(20, uint, REACH, 0)                                                                                              \
-    C(25, uint, STRIDE, 0)       /* not 0: far keys besides the near ones, see lib/attention_rules.glsl */             \
-    C(26, uint, SUMMARY_KEYS, 0) /* of a block of STRIDE keys the last ones, which are far keys then */                \
-    C(27, uint, PART, 0)         /* of a union: PART_NEAR or PART_FAR, whose sums are joined after it */
+    C(25, uint, STRIDE, 0)             /* not 0: far keys besides the near ones, see lib/attention_rules.glsl */       \
+    C(26, uint, SUMMARY_KEYS, 0)       /* of a block of STRIDE keys the last ones, which are far keys then */          \
+    C(27, uint, PART, 0)               /* of a union: PART_NEAR or PART_FAR, whose sums are joined after it */         \
+    C(28, bool, BLOCK_BY_BATCH, false) /* each sequence has a block mask of its own */
 
 /// Of every kernel: storage of q and o, of k and v; widths of queries and keys, and of values (cpu_simd: multiples of
 /// 4).

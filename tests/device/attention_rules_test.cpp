@@ -75,6 +75,22 @@ TEST_CASE("rules that leave all visible change nothing", "[properties][attention
     }
 }
 
+TEST_CASE("a block that is seen three times adds ln 3 to its keys' scores", "[properties][attention]") {
+    constexpr std::int64_t n = 50;
+    std::vector<std::int32_t> counts(49, 1);
+    Values logarithms(n * heads, 0);
+    for (std::size_t row = 0; row < 7; ++row) counts[7 * row] = 3;
+    for (std::size_t i = 0; i < 8 * heads; ++i) logarithms[i] = std::log(3.0F);
+    const Run run = attend(n, [&](Sheet& sheet) {
+        return AttentionOptions{.block_mask = sheet.input("blocks", {7, 7}, counts), .block_size = 8};
+    });
+    check_same(run, attend(n, [&](Sheet& sheet) {
+                   return AttentionOptions{.key_bias = sheet.input("bias", {n, heads}, logarithms)};
+               }));
+    for (std::int64_t i = 0; i < n; ++i)
+        CHECK(std::abs(std::accumulate(run.p.begin() + n * i, run.p.begin() + n * (i + 1), 0.0F) - 1) < 1e-5);
+}
+
 TEST_CASE("one rule said in two ways is one rule", "[properties][attention]") {
     constexpr std::int64_t n = 50, w = 6;
     const Run window = attend(n, [=](Sheet&) { return AttentionOptions{.causal = true, .window_left = w}; });
