@@ -599,6 +599,13 @@ Tensor row_before(Tensor state, Tensor initial, Tensor step, SourceLocation wher
 Tensor last_row(Tensor x, Tensor step, SourceLocation where = SourceLocation::here());
 /// Sets the bits of the run's tokens in `seen` [ceil(vocab / 32)] u32; the repetition penalty reads them.
 Tensor mark_seen(Tensor seen, Tensor tokens, Tensor step, SourceLocation where = SourceLocation::here());
+/// The next version of a table for AttentionOptions::block_mask, i32 [S, blocks, blocks] of a step's S sequences: how
+/// often BigBird's blocks see each other in a text of `keys` tokens (Zaheer et al. 2020, without anything random: each
+/// of the `random` blocks is block 0, as transformers has it outside of training). The first and the last block see all
+/// keys once, others block 0 1 + random times, the last block, their own one and its two neighbours. All see all where
+/// keys ≤ (5 + 2 random) block_size. At most 4096 blocks.
+Tensor bigbird_blocks(Tensor table, Tensor step, std::int64_t block_size, std::int64_t random,
+                      SourceLocation where = SourceLocation::here());
 
 /// argmax over rows: x [rows, cols] → i32 [rows]; the first of equal values.
 Tensor argmax(Tensor x, SourceLocation where = SourceLocation::here());

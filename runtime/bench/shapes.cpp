@@ -136,6 +136,8 @@ private:
         quick("alignment", "1 by 64 of 512, additive",
               {state, {{Shape{64, 512}, f32}}, {{Shape{64, 512}, f32}}, {{Shape{512}, f32}}});
         quick("row_before", "a row of 512", {{{Shape{1024, 512}, f32}}, {}, step});
+        quick("bigbird_blocks", "64 blocks of 64 tokens", {{{Shape{1, 64, 64}, i32}}, step},
+              {{"block_size", std::int64_t{64}}, {"random", std::int64_t{3}}});
         quick("concat", "features of 512 rows", {{{Shape{512, 512}, f32}}, {{Shape{512, 1024}, f32}}}, {{"axis", 1}});
     }
 

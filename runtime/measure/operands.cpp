@@ -70,6 +70,10 @@ Rows known_rows(const OpCall& call) {
     if (op == &alignment_op) return {.run = each(alignment::q_)};
     if (op == &recurrent_op) return {.run = call.out(0).shape.rows() / sequences};
     if (op == &row_before_op) return {.held = each(row_before::state_)};
+    if (op == &bigbird_blocks_op) {
+        const std::int64_t all = last(bigbird_blocks::table_) * call.attrs.integer("block_size");
+        return {all, all};
+    }
     if (op == &last_row_op) return {.run = each(last_row::x_)};
     return {.run = call.attrs.integer("rows", 1)};  // begin_step
 }

@@ -53,6 +53,7 @@ std::span<const OpDef* const> all_ops() {
         &last_row_op,
         &row_before_op,
         &mark_seen_op,
+        &bigbird_blocks_op,
         &argmax_op,
         &sampling_probs_op,
         &repetition_penalty_op,

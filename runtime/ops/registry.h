@@ -9,6 +9,7 @@
 #include "runtime/ops/attention_weights.h"
 #include "runtime/ops/batch_norm.h"
 #include "runtime/ops/begin_step.h"
+#include "runtime/ops/bigbird_blocks.h"
 #include "runtime/ops/cached_linear_attention.h"
 #include "runtime/ops/causal_conv1d.h"
 #include "runtime/ops/columns.h"

@@ -290,7 +290,7 @@ namespace {
 // Keys that the kernel scored, over all rows: counted by the kernel itself, tile by tile, as it visits them. Its
 // log-sum-exps are then logarithms of those numbers.
 double keys_scored(std::int64_t n, Attrs attrs, std::int64_t block = 0, bool masked = false,
-                   const std::string& kernel = {}) {
+                   const std::string& kernel = {}, const std::vector<std::int32_t>& table = {}) {
     Sheet sheet;
     const auto part = [&](const char* name) { return sheet.input(name, {n, 1, width}, normal(n * width, 1)); };
     std::vector<Tensor> operands = {part("q"), part("k"), part("v"), {}, {}, {}, {}, {}, {}, {}};
@@ -302,8 +302,9 @@ double keys_scored(std::int64_t n, Attrs attrs, std::int64_t block = 0, bool mas
     }
     if (block > 0) {
         attrs.set("block_size", block);
-        operands[7] = sheet.input("blocks", {n / block, n / block},
-                                  bigbird_block_mask(n / block, {.global = 1, .window = 3, .random = 1}));
+        const BigBirdOptions drawn{.global = 1, .window = 3, .random = 1};
+        operands[7] =
+            sheet.input("blocks", {n / block, n / block}, table.empty() ? bigbird_block_mask(n / block, drawn) : table);
     }
     attrs.set("counts", true);
     sheet.graph.output("counts", add_call(sheet.graph, attention_op, operands, attrs, SourceLocation::here())[1]);
@@ -330,6 +331,24 @@ TEST_CASE("the keys that the kernel scores grow with n under a window or a block
     CHECK(keys_scored(2 * n, {}) == 4 * n * n);
     CHECK(keys_scored(n, window) < 0.5 * keys_scored(n, {}));
     CHECK(keys_scored(n, {}, 0, true) == n * n);  // what only masks is found out
+}
+
+TEST_CASE("the keys that BigBird's model scores are those that its blocks see", "[attention][cost]") {
+    constexpr std::int64_t block = 64;  // as wide as the widest tile
+    const auto scored = [](std::int64_t blocks) {
+        Graph graph;
+        const Tensor table = graph.state("table", {1, blocks, blocks}, DType::i32),
+                     step = graph.input("step", {Step::size}, DType::u32);
+        graph.output("counts", bigbird_blocks(table, step, block, 1));
+        Plan plan(std::move(graph), test_device());
+        plan.write("step", Step{.valid = blocks * block}.words());  // a text that fills all blocks
+        plan.run();
+        const Values counts = plan.read("counts").vector();
+        return keys_scored(blocks * block, {}, block, false, "plain", {counts.begin(), counts.end()});
+    };
+    // the first and the last block see all 8; of the others one sees 4, one 4, and 4 see 5, whatever the count of block 0
+    CHECK(scored(8) == (2 * 8 + 2 * 4 + 4 * 5) * block * block);
+    CHECK(scored(16) == (2 * 16 + 2 * 4 + 12 * 5) * block * block);
 }
 
 TEST_CASE("dilation and strides walk the keys that are seen, and no others", "[attention][cost]") {

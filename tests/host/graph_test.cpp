@@ -55,7 +55,7 @@ TEST_CASE("shape errors name op, operand, shape and the caller's line", "[graph]
     const Tensor x = g.input("x", {3, 768}), odd = g.input("odd", {512}), q = g.input("q", {5, 6, 32}),
                  k = g.input("k", {7, 4, 32});
     const Tensor ids = g.input("ids", {4}, DType::i32), cube = g.input("cube", {2, 3, 4}),
-                 step = g.input("step", {32}, DType::u32);
+                 step = g.input("step", {32}, DType::u32), tables = g.input("tables", {2, 1, 1}, DType::i32);
     struct Wrong {
         int line;
         const char* op;
@@ -80,6 +80,11 @@ TEST_CASE("shape errors name op, operand, shape and the caller's line", "[graph]
         {__LINE__, "attention", "summary_keys", "leave out windows", [&] { attention(q, q, q, with_window); }},
         {__LINE__, "attention", "window_left is -2", "between 0", [&] { attention(q, q, q, {.window_left = -2}); }},
         {__LINE__, "attention", "a block mask", "go together", [&] { attention(q, q, q, {.block_size = 8}); }},
+        {__LINE__, "attention", "block_mask is", "i32 [2, 1, 1]",
+         [&] { attention(q, q, q, {.block_mask = tables, .block_size = 8}); }},
+        {__LINE__, "bigbird_blocks", "table is", "i32 [2, 1, 1]", [&] { bigbird_blocks(tables, step, 8, 3); }},
+        {__LINE__, "bigbird_blocks", "block_size is 0", "between 1", [&] { bigbird_blocks(tables, step, 0, 3); }},
+        {__LINE__, "bigbird_blocks", "random is -1", "between 0", [&] { bigbird_blocks(tables, step, 8, -1); }},
         {__LINE__, "attention", "sinks is", "f32 [512]", [&] { attention(q, q, q, {.sinks = odd}); }},
         {__LINE__, "linear_attention", "k is", "f32 [7, 4, 32]", [&] { linear_attention(q, k, q); }},
         {__LINE__, "patches", "x is f32 [3, 768]", "batch, channels", [&] { patches(x, 2, 2); }},
