@@ -87,8 +87,9 @@ void run(EmbedCommand& o) {
                                     .json = o.json,
                                     .session = library_options(o, model).session});
     if (config_of(model).kind != ModelKind::encoder)
-        throw usage_error("embed: {} is {}; embed needs an encoder (bert, roberta, longformer, distilbert, vit, clip)",
-                          model.info().name, model.info().architecture);
+        throw usage_error(
+            "embed: {} is {}; embed needs an encoder (bert, roberta, longformer, big_bird, distilbert, vit, clip)",
+            model.info().name, model.info().architecture);
     require_image("embed", model, !o.images.empty());
     if (o.pooling.empty()) o.pooling = config_of(model).own.has(pair_scale) ? "pooler" : "mean";
     const Array all = o.images.empty() ? embed_texts(model, o, texts) : embed_images(model, o);

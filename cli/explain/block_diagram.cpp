@@ -298,6 +298,7 @@ FlowBox Diagram::box_of(const Node& node, const std::string& layer) const {
         if (k[-2] != q[-2]) note += format(", {} of keys", k[-2]);
         if (rules.causal) note += ", causal";
         if (rules.left) note += format(", window {}", *rules.left + 1);
+        if (rules.block > 0) note += format(", blocks of {}", rules.block);
         if (rules.softcap > 0) note += ", soft-cap";
         if (node.inputs[ops::attention::position_bias_] >= 0) note += ", position bias";
         if (node.inputs[ops::attention::sinks_] >= 0) note += ", sinks";

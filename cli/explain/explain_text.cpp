@@ -8,6 +8,7 @@
 #include "runtime/cost/symbols.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/graph/schedule.h"
+#include "runtime/ops/bigbird_blocks.h"
 #include "runtime/session/model_access.h"
 #include "shaders/params/kept_states.h"
 
@@ -50,6 +51,10 @@ void print_sizes(const Explanation& e) {
     if (windowed > 0)
         print_line("  sliding window of w = {} keys{} in {} of {} layers", std::ranges::max(c.windows),
                    c.kind == ModelKind::encoder ? " on each side, including the current one" : "", windowed, c.layers);
+    if (const std::int64_t size = c.own.integer("block_size"); size > 0)
+        print_line(
+            "  blocks of {} tokens, which see 5 of them in texts of more than {} tokens; FLOP are those of all keys",
+            size, ops::bigbird_blocks::longest_full(size, c.own.integer("random_blocks")));
 }
 
 bool is_encoder_decoder(const Explanation& e) { return config_of(e.model).kind == ModelKind::encoder_decoder; }

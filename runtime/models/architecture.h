@@ -45,7 +45,8 @@ struct Architecture {
 };
 
 extern const Architecture gpt2, gptj, gpt_neox, opt, bloom, falcon, phi, phi3;
-extern const Architecture bert, roberta, longformer, distilbert, vit, clip, clip_text_model, clip_vision_model;
+extern const Architecture bert, roberta, longformer, big_bird, distilbert;
+extern const Architecture vit, clip, clip_text_model, clip_vision_model;
 extern const Architecture bart, t5, transformer, vision_encoder_decoder, seq2seq;
 extern const Architecture llama, mistral, mixtral, qwen2, qwen3, gemma2, gpt_oss;
 extern const Architecture mamba, falcon_mamba, recurrent_lm;

@@ -28,6 +28,7 @@ std::span<const Architecture* const> all_architectures() {
                                         &bert,
                                         &roberta,
                                         &longformer,
+                                        &big_bird,
                                         &distilbert,
                                         &vit,
                                         &clip,

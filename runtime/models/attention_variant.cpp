@@ -47,7 +47,7 @@ const char* obstacle(AttentionForm form, const ModelConfig& config, const Attent
     const bool sums = form == AttentionForm::linear || form == AttentionForm::performer,
                biased = how.alibi_slopes || how.distance_bias || how.key_bias || how.relative_keys;
     const bool windowed = how.window_left || how.window_right;
-    if (config.own.has("global_tokens") || how.block_mask)
+    if (config.own.has("global_tokens") || config.own.has("block_size") || how.block_mask)
         return "has a pattern of its own of windows, blocks and global tokens";
     if (form == AttentionForm::linformer && config.kind != ModelKind::encoder)
         return "has a causal decoder; linformer mixes all tokens and needs an encoder";

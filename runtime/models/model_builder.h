@@ -72,6 +72,8 @@ std::string key_logs(std::int64_t layer, AttentionKind kind = AttentionKind::sel
 /// i32 [blocks, blocks], which blocks of tokens see each other (bigbird_table).
 inline constexpr const char* blocks = "visible_blocks";
 inline constexpr const char* encoder_blocks = "encoder.visible_blocks";
+/// i32 [sequences, blocks, blocks], made anew by each run: how often blocks of tokens see each other (BigBird).
+inline constexpr const char* block_counts = "block_counts";
 /// i32 [context, context]: whether a query sees a key, of layers that see so many keys before and after a query.
 std::string visible_keys(std::int64_t window);
 /// f32 [sequences * kept_states(context), …], of state-space layers: the inputs of the convolution, and the state.

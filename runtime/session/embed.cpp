@@ -94,7 +94,7 @@ Array embedding(const Sequence& sequence, const EmbedOptions& options) {
     const Model& model = sequence.model();
     if (config_of(model).kind != ModelKind::encoder)
         throw usage_error("embed: " + described(model.info()) +
-                          " is not an encoder (bert, roberta, longformer, distilbert, vit, clip)");
+                          " is not an encoder (bert, roberta, longformer, big_bird, distilbert, vit, clip)");
     std::vector<float> vector = pool(sequence, options.pooling);
     if (options.normalise) normalise(vector);
     const Shape shape{std::ssize(vector)};
@@ -105,7 +105,7 @@ Array embed(const Model& model, std::span<const std::string> texts, const EmbedO
     const ModelConfig& config = config_of(model);
     if (config.kind != ModelKind::encoder || config.is_vision())
         throw usage_error("embed: " + described(model.info()) +
-                          " is not a text encoder (bert, roberta, longformer, distilbert, clip)");
+                          " is not a text encoder (bert, roberta, longformer, big_bird, distilbert, clip)");
     const std::vector<Text> sorted = by_length(model, texts);
     std::vector<float> all;
     std::int64_t width = model.info().width, done = 0;

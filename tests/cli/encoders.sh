@@ -108,6 +108,10 @@ gives '"labels"' inspect -m "$models/bert_classification" --ids 2,3,4 --json
 grep -aq '"router_logits"' experts.safetensors || fail "inspect --save: router_logits is missing"
 gives "longformer" inspect -m "$models/longformer" --ids 2,3,4 --global-tokens 1
 gives "longformer" inspect -m "$models/longformer" --ids 2,3,4 --global-at 2,0 --check
+long=$(seq -s, 1 61)  # more than the 36 tokens up to which all see all
+gives "big_bird" inspect -m "$models/big_bird" --ids "$long" --check
+gives "LABEL_" inspect -m "$models/big_bird_classification" --ids "$long"
+gives "blocks of 4 tokens" explain -m "$models/big_bird"
 ends 2 "excludes" inspect -m "$models/longformer" --ids 2,3,4 --global-tokens 1 --global-at 0
 ends 2 "global position 3 is outside" inspect -m "$models/longformer" --ids 2,3,4 --global-at 0,3
 ends 2 "global position 2 is given twice" inspect -m "$models/longformer" --ids 2,3,4 --global-at 2,0,2

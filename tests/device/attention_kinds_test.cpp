@@ -186,6 +186,7 @@ TEST_CASE("what a variant wants and the model has not is said", "[kinds]") {
     refused(oracle("seq2seq_luong"), "window:3", {"attention kind window:3", "cross-attention only"});
     refused(oracle("gpt_oss"), "hard", {"sinks"});
     refused(oracle("longformer"), "window:4", {"longformer", "pattern of its own"});
+    refused(oracle("big_bird"), "window:4", {"big_bird", "pattern of its own"});
     refused(oracle("gemma2"), "linear", {"gemma2", "caps its scores"});
     for (const char* name : {"", "soft", "linear:3", "window", "window:0", "window:x", "performer:0", "dilated:1",
                              "linformer", "performer:5000"})

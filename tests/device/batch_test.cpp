@@ -214,6 +214,32 @@ TEST_CASE("a batch of encoders equals single sessions", "[batch][models]") {
     CHECK(batch[2].last_hidden().shape()[0] == 7);
 }
 
+TEST_CASE("each text of a batch has BigBird's blocks by its own length", "[batch][models]") {
+    const Model model = Model::load(test_device(), oracle_models + "big_bird");  // blocks of 4, 2 of them drawn
+    const SafeTensors file(oracle_models + "big_bird/expected.safetensors");
+    const Allowed allowed = allowed_in(Precision::f32, oracle_models + "big_bird");
+    const auto ids = [&](const std::string& text) { return values_of<std::int32_t>(file.at(text + ".input_ids")); };
+    const auto types = [&](const std::string& text) {
+        return values_of<std::int32_t>(file.at(text + ".token_type_ids"));
+    };
+    // full up to 36 tokens; of the texts that PyTorch has computed one is longer, with one token in its last block
+    const std::vector<Ids> texts = {ids("p1"), ids("p2"), some_ids(36, 100), some_ids(37, 100), some_ids(80, 100)};
+    Batch batch(model, std::ssize(texts), {.precision = Precision::f32});
+    for (std::int64_t i = 0; i < std::ssize(texts); ++i)
+        batch[i].append(at(texts, i), i < 2 ? types(i == 0 ? "p1" : "p2") : Ids());
+    batch.run();
+    for (const auto& [i, text] : {std::pair{0, "p1"}, {1, "p2"}})
+        CHECK(difference(batch[i].logits(), values_of<float>(file.at(text + std::string(".logits")))).first <=
+              allowed.logits);
+    for (std::int64_t i = 2; i < std::ssize(texts); ++i) {
+        INFO(at(texts, i).size() << " tokens");
+        Session alone(model, {.context = std::ssize(at(texts, i)), .precision = Precision::f32});
+        alone.append(at(texts, i));
+        alone.run();
+        CHECK(difference(batch[i].logits(), alone.logits()).first <= rounding);
+    }
+}
+
 TEST_CASE("sequences of a batch have global tokens at the same positions", "[batch][models]") {
     const Model model = Model::load(test_device(), oracle_models + "longformer");
     const SessionOptions options{

@@ -52,7 +52,8 @@ TEST_CASE("the oracle's encoders come out as PyTorch computed them", "[models][o
     const std::string name =
         GENERATE("bert", "bert_classification", "roberta", "roberta_classification", "longformer", "distilbert",
                  "distilbert_classification", "bert_tokens", "bert_answers", "roberta_answers", "distilbert_tokens",
-                 "bert_relative_key", "bert_relative_key_query", "roberta_relative_key");
+                 "bert_relative_key", "bert_relative_key_query", "roberta_relative_key", "big_bird",
+                 "big_bird_classification", "big_bird_answers", "big_bird_tokens");
     const Precision precision = GENERATE(Precision::f32, Precision::f16);
     INFO(name << (precision == Precision::f32 ? " in f32" : " with f16 keys"));
     const std::string folder = oracle_models + name;
