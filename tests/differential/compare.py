@@ -14,6 +14,7 @@ prompt. Tolerance: 2e-4 for logits, 1e-3 for hidden states, 5e-5 for attention, 
 """
 
 import argparse
+import copy
 import json
 import os
 import shlex
@@ -28,7 +29,8 @@ from safetensors.torch import load_file, save_file
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "data", "oracle"))
-from make_models import LastBlock, alibi_once, config_v4, dense, initialise, load  # noqa: E402
+from make_models import (LastBlock, alibi_once, big_bird_attention, config_v4, initialise, load,  # noqa: E402
+                         longformer_attention)
 from variants import ARCHITECTURES, Draw  # noqa: E402
 
 STEPS = 8  # greedy
@@ -97,6 +99,8 @@ def reference(model, given):
     c = model.config
     extra = dict(output_router_logits=True) if hasattr(model, "num_experts_per_tok") else {}
     given = {k: v.to(model.dtype) if v.is_floating_point() else v for k, v in given.items()}
+    if c.model_type == "big_bird":
+        model = copy.deepcopy(model)  # a short text turns its blocks off for good
     if c.is_encoder_decoder:
         out = model(**given, use_cache=False, output_hidden_states=True, output_attentions=True)
         e = {f"{part}_{what}": torch.cat(out[f"{part}_{key}"]) for part in ("encoder", "decoder")
@@ -110,14 +114,17 @@ def reference(model, given):
     elif hidden[-1].shape != hidden[0].shape:  # OPT projects to another width
         norm = model.base_model.decoder.final_layer_norm
         hidden[-1] = norm(last.output) if norm is not None else last.output
+    if c.model_type == "big_bird":
+        hidden = [h[:, : given["input_ids"].shape[1]] for h in hidden]  # without padding
     e = dict(hidden=torch.cat(hidden))
     logits = out.get("logits", out.get("prediction_logits"))
     if logits is not None:
         e["logits"] = logits[0]
     if c.model_type == "longformer":
         if "global_attention_mask" in given and given["global_attention_mask"].sum() == 1:
-            windows = c.attention_window if isinstance(c.attention_window, list) else [c.attention_window] * c.num_hidden_layers
-            e["attn"] = dense(out, windows)
+            e["attn"] = longformer_attention(out, c, given["input_ids"].shape[1])
+    elif c.model_type == "big_bird":
+        e["attn"] = big_bird_attention(out, c, given["input_ids"].shape[1])
     else:
         e["attn"] = torch.cat(out.attentions)
     if extra:

@@ -253,6 +253,12 @@ def longformer(r):
     return answering(r, c, ["LongformerModel", "LongformerForMaskedLM", "LongformerForSequenceClassification"])
 
 
+def big_bird(r):
+    c = bert_sizes(r) | dict(block_size=r.choice([1, 2, 4]), num_random_blocks=r.choice([0, 1, 3]), use_bias=r.flag(0.7),
+                             rescale_embeddings=r.flag(), attention_type=r.choice(["block_sparse"] * 3 + ["original_full"]))
+    return answering(r, c, ["BigBirdModel", "BigBirdForMaskedLM", "BigBirdForPreTraining", "BigBirdForSequenceClassification"])
+
+
 def bart(r):
     width, heads = r.heads(even=False)
     hidden = width * heads
@@ -289,4 +295,4 @@ def vit(r):
 
 ARCHITECTURES = dict(gpt2=gpt2, gptj=gptj, gpt_neox=gpt_neox, opt=opt, bloom=bloom, falcon=falcon, phi=phi, phi3=phi3, llama=llama,
                      mistral=mistral, mixtral=mixtral, qwen2=qwen2, qwen3=qwen3, gemma2=gemma2, gpt_oss=gpt_oss, bert=bert,
-                     roberta=roberta, distilbert=distilbert, longformer=longformer, bart=bart, t5=t5, vit=vit)
+                     roberta=roberta, distilbert=distilbert, longformer=longformer, big_bird=big_bird, bart=bart, t5=t5, vit=vit)

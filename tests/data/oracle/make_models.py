@@ -21,6 +21,7 @@ same model: weights and prompts come from the seeds alone. A folder is written o
 Weights are stored under the names of the hub even where transformers renames or fuses them after loading.
 """
 
+import copy
 import json
 import math
 import os
@@ -41,6 +42,9 @@ LLAMA = dict(vocab_size=101, hidden_size=32, intermediate_size=48, num_hidden_la
              num_key_value_heads=2, max_position_embeddings=128)
 BERT = dict(vocab_size=103, hidden_size=48, intermediate_size=64, num_hidden_layers=2, num_attention_heads=3,
             max_position_embeddings=80)
+
+
+BIG_BIRD = dict(BERT, hidden_size=32, num_attention_heads=4, block_size=4)
 
 
 def entry(cls, seed, config, v4=None, drop=(), dtype="float32", shard="5GB", gains=None, kind="decoder",
@@ -178,6 +182,16 @@ MODELS = {
     "roberta_relative_key": entry("RobertaForMaskedLM", 238,
                                   dict(BERT, hidden_size=32, num_attention_heads=2, type_vocab_size=1,
                                        layer_norm_eps=1e-5, position_embedding_type="relative_key"), kind="encoder"),
+    # p2 has 16 blocks, the last with one token, and is longer than (5 + 2 r) 4; the others are shorter
+    "big_bird": entry("BigBirdForMaskedLM", 238, dict(BIG_BIRD, num_random_blocks=2, rescale_embeddings=True),
+                      kind="encoder"),
+    "big_bird_classification": entry("BigBirdForSequenceClassification", 239,
+                                     dict(BIG_BIRD, num_random_blocks=1, use_bias=False, hidden_act="relu",
+                                          num_labels=3), kind="encoder"),
+    "big_bird_answers": entry("BigBirdForQuestionAnswering", 240, dict(BIG_BIRD, num_random_blocks=1),
+                              kind="encoder"),
+    "big_bird_tokens": entry("BigBirdForTokenClassification", 241,
+                             dict(BIG_BIRD, attention_type="original_full", num_labels=4), kind="encoder"),
     "distilbert_tokens": entry("DistilBertForTokenClassification", 235,
                                dict(vocab_size=101, dim=32, hidden_dim=64, n_layers=2, n_heads=2,
                                     max_position_embeddings=64, num_labels=3), kind="encoder"),
@@ -448,7 +462,13 @@ def encoder(model, spec, e, meta):
             given["token_type_ids"] = (torch.arange(ids.shape[1]) >= mask.sum(1, keepdim=True) // 2).long() * mask
         if c.model_type == "longformer":  # as transformers does for classification
             given["global_attention_mask"] = (torch.arange(ids.shape[1]) == 0).long().expand_as(ids)
+        if spec["cls"] == "BigBirdForQuestionAnswering":  # else it lowers the logits of a question that it looks for
+            given["question_lengths"] = torch.zeros(ids.shape[0], 1, dtype=torch.long)
         return given
+
+    def run(given, part=lambda m: m):
+        fresh = copy.deepcopy(model) if c.model_type == "big_bird" else model  # short texts turn its blocks off for good
+        return part(fresh)(**given, output_hidden_states=True, output_attentions=True)
 
     def store(prefix, given, extra=()):
         for key in ("input_ids", "token_type_ids", "global_attention_mask") + extra:
@@ -458,14 +478,16 @@ def encoder(model, spec, e, meta):
     for i, n in enumerate(LENGTHS):
         given = inputs(random_ids(seed + i, 1, n, vocab=c.vocab_size))
         store(f"p{i}", given)
-        out = model(**given, output_hidden_states=True, output_attentions=True)
+        out = run(given)
         e[f"p{i}.logits"], e[f"p{i}.last_hidden"] = logits_of(out)[0], out.hidden_states[-1][0]
         e[f"p{i}.mean_pooled"] = out.hidden_states[-1][0].mean(0)
-        pooled = getattr(model.base_model(**given), "pooler_output", None)
+        words = {k: v for k, v in given.items() if k != "question_lengths"}
+        pooled = getattr(run(words, lambda m: m.base_model), "pooler_output", None)
         if pooled is not None:
             e[f"p{i}.pooler_output"] = pooled[0]
-    e["p2.hidden"] = torch.cat(out.hidden_states)
-    e["p2.attn"] = dense(out, c.attention_window) if c.model_type == "longformer" else torch.cat(out.attentions)
+    e["p2.hidden"] = torch.cat([h[:, :n] for h in out.hidden_states])  # BigBird's have padding
+    dense = {"longformer": longformer_attention, "big_bird": big_bird_attention}.get(c.model_type)
+    e["p2.attn"] = dense(out, c, n) if dense else torch.cat(out.attentions)
     assert (e["p2.attn"].sum(-1) - 1).abs().max() < 1e-5
     meta["attention_entropy"] = {"p2.attn": entropy(e["p2.attn"])}
 
@@ -481,9 +503,11 @@ def encoder(model, spec, e, meta):
         ids[row, : LENGTHS[row + 1]] = e[f"p{row + 1}.input_ids"]
     batch = inputs(ids, (torch.arange(ids.shape[1]) < torch.tensor(LENGTHS[1:])[:, None]).long())
     store("batch", batch, ("attention_mask",))
-    last = model(**batch, output_hidden_states=True).hidden_states[-1] * batch["attention_mask"][..., None]
+    last = run(batch).hidden_states[-1] * batch["attention_mask"][..., None]
     for row in (0, 1):
-        single = model(**inputs(ids[row : row + 1, : LENGTHS[row + 1]]), output_hidden_states=True).hidden_states[-1]
+        single = run(inputs(ids[row : row + 1, : LENGTHS[row + 1]])).hidden_states[-1]
+        if c.model_type == "big_bird":  # transformers gives a short text blocks if it is padded; here it has none
+            last[row, : LENGTHS[row + 1]] = single[0]
         assert (last[row, : LENGTHS[row + 1]] - single[0]).abs().max() < 1e-4, "padding"
     e["batch.last_hidden"] = last
     return lambda m: logits_of(m(**given))[0]
@@ -494,11 +518,22 @@ def logits_of(out):
     return torch.stack([out.start_logits, out.end_logits], -1) if "start_logits" in out else out.logits
 
 
-def dense(out, windows):
+def big_bird_attention(out, c, n):
+    """BigBird's attention as full matrices. transformers takes block 0 for every random block, but writes its weights
+    once: those of the others are the same."""
+    p = torch.cat(out.attentions)
+    if c.attention_type == "block_sparse" and n > (5 + 2 * c.num_random_blocks) * c.block_size:
+        last = (n - 1) // c.block_size * c.block_size
+        p[:, :, c.block_size : last, : c.block_size] *= 1 + c.num_random_blocks
+    return p[:, :, :n, :n]
+
+
+def longformer_attention(out, c, n):
     """Longformer's attention as full matrices, from its band, the columns and the rows of the global tokens."""
     layers = []
+    windows = c.attention_window if isinstance(c.attention_window, list) else [c.attention_window] * c.num_hidden_layers
     for band, rows, window in zip(out.attentions, out.global_attentions, windows):
-        band, n, reach = band[0], band.shape[2], window // 2
+        band, reach = band[0], window // 2
         p = torch.zeros(band.shape[0], n, n + 2 * reach)
         for i in range(n):
             p[:, i, i : i + 2 * reach + 1] = band[:, i, 1:]
