@@ -151,13 +151,14 @@ TEST_CASE("head statistics on the device are those of the exact weights", "[head
         check_model(Model::load(test_device(), test::oracle_models + name));
 }
 
-// Windows with a global token, sinks, distance biases, the text that a decoder reads, the patches of an image.
+// Windows with a global token, sinks, blocks that count several times, distance biases, the text that a decoder reads,
+// the patches of an image.
 TEST_CASE("head statistics are those of the weights that PyTorch computed", "[heads]") {
     const auto expected = [](const std::string& name) {
         return SafeTensors(test::oracle_models + name + "/expected.safetensors");
     };
     const auto load = [](const std::string& name) { return Model::load(test_device(), test::oracle_models + name); };
-    for (const char* name : {"longformer", "gpt_oss"}) {
+    for (const char* name : {"longformer", "gpt_oss", "big_bird"}) {
         const SafeTensors file = expected(name);
         const auto ids = test::values_of<std::int32_t>(file.at("p2.input_ids"));
         const bool global = name == std::string("longformer");  // its first token sees all, and is seen by all
@@ -165,7 +166,8 @@ TEST_CASE("head statistics are those of the weights that PyTorch computed", "[he
                                      .precision = Precision::f32,
                                      .record_attention = RecordAttention::all(),
                                      .global_tokens = global ? std::optional<std::int64_t>(1) : std::nullopt});
-        session.append(ids);
+        const TensorEntry* types = file.find("p2.token_type_ids");
+        session.append(ids, types != nullptr ? test::values_of<std::int32_t>(*types) : std::vector<std::int32_t>());
         session.run();
         check_oracle(session, file.at("p2.attn"), {.ids = ids});
     }
