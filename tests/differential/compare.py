@@ -101,6 +101,8 @@ def reference(model, given):
     given = {k: v.to(model.dtype) if v.is_floating_point() else v for k, v in given.items()}
     if c.model_type == "big_bird":
         model = copy.deepcopy(model)  # a short text turns its blocks off for good
+        if given["input_ids"].shape[1] <= (5 + 2 * c.num_random_blocks) * c.block_size:
+            model.base_model.set_attention_type("original_full")  # by itself it does not record its attention then
     if c.is_encoder_decoder:
         out = model(**given, use_cache=False, output_hidden_states=True, output_attentions=True)
         e = {f"{part}_{what}": torch.cat(out[f"{part}_{key}"]) for part in ("encoder", "decoder")
@@ -109,13 +111,13 @@ def reference(model, given):
     with LastBlock(model) as last:
         out = model(**given, output_hidden_states=True, output_attentions=True, **extra)
     hidden = list(out.hidden_states)
+    if c.model_type == "big_bird":
+        hidden = [h[:, : given["input_ids"].shape[1]] for h in hidden]  # without padding
     if c.model_type == "vit":
         hidden[-1] = last.output
     elif hidden[-1].shape != hidden[0].shape:  # OPT projects to another width
         norm = model.base_model.decoder.final_layer_norm
         hidden[-1] = norm(last.output) if norm is not None else last.output
-    if c.model_type == "big_bird":
-        hidden = [h[:, : given["input_ids"].shape[1]] for h in hidden]  # without padding
     e = dict(hidden=torch.cat(hidden))
     logits = out.get("logits", out.get("prediction_logits"))
     if logits is not None:

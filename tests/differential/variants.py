@@ -254,7 +254,7 @@ def longformer(r):
 
 
 def big_bird(r):
-    c = bert_sizes(r) | dict(block_size=r.choice([1, 2, 4]), num_random_blocks=r.choice([0, 1, 3]), use_bias=r.flag(0.7),
+    c = bert_sizes(r) | dict(block_size=r.choice([1, 2, 4]), num_random_blocks=r.choice([1, 2, 3]), use_bias=r.flag(0.7),
                              rescale_embeddings=r.flag(), attention_type=r.choice(["block_sparse"] * 3 + ["original_full"]))
     return answering(r, c, ["BigBirdModel", "BigBirdForMaskedLM", "BigBirdForPreTraining", "BigBirdForSequenceClassification"])
 
