@@ -54,7 +54,8 @@ Tensor position_bias_of(const AttentionOptions& options, const Tensor& q, const 
 
 /// Additive mask [n, m], or [B or 1, H or 1, n, m], f32; position_bias [H], [2 w + 1, H], [m, H], key_log [m, key
 /// heads], additive [D] or, relative, all its elements as a list, f32; block_mask [⌈m/block⌉, ⌈m/block⌉] i32 by
-/// position, or one of each sequence; segments [B, m] i32 ([m] without a batch). The indices of these operands in an op.
+/// position, or one of each sequence; segments [B, m] i32 ([m] without a batch). The indices of these operands in an
+/// op.
 struct RuleOperands {
     int mask, position_bias, block_mask, segments;
 };

@@ -185,6 +185,26 @@ TEST_CASE("shared keys, a window and capped scores are seen as the model's rules
     }
 }
 
+TEST_CASE("blocks that count several times are seen as the model's table says", "[view]") {
+    const char* config =
+        R"({"model_type":"big_bird","num_hidden_layers":2,"hidden_size":48,"num_attention_heads":4,"intermediate_size":64,
+            "vocab_size":1900,"max_position_embeddings":128,"block_size":8,"num_random_blocks":2})";
+    LiveModel live(Model::random(test_device(), "blocks", config, DType::f32, 3), {.precision = Precision::f32});
+    ViewData data(live);
+    live.start({.ids = some_ids(100)}, {}, 0);
+    wait_for_end(live);
+    const HeadId head{1, 1};
+    const std::vector<double> p = weights_of(live, head, 100);
+    CHECK(p[50 * 100 + 80] == 0);  // blocks 6 and 10 of 13
+    CHECK(p[50 * 100 + 98] > 0);
+    for (const double cells : {1000.0, 30.0}) {
+        data.finish({}, all_of(head, 100, cells));
+        const auto [mass, peak] = worst(data.read_cells(), p, 100);
+        CHECK(mass <= tolerance);
+        CHECK(peak <= tolerance);
+    }
+}
+
 TEST_CASE("under modifiers and by distance cells are what their formulas say", "[view]") {
     LiveModel live(mini_world());
     ViewData data(live);

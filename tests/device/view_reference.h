@@ -36,17 +36,21 @@ inline std::vector<double> weights_of(const LiveModel& live, const HeadId& head,
     const AttentionRules rules(source.attrs);
     const std::int64_t heads = source.q.type->shape[1], kv_heads = source.k.type->shape[1], d = source.q.type->shape[2];
     const double scale = source.attrs.number("scale", 1 / std::sqrt(static_cast<double>(d)));
+    const std::vector<double> blocks = rules.block > 0 ? downloaded(source.block_mask) : std::vector<double>();
+    const auto times = [&](std::int64_t i, std::int64_t j) {  // that key j counts for query i
+        return blocks.empty() ? 1 : at(blocks, i / rules.block * source.block_mask.type->shape[-1] + j / rules.block);
+    };
     std::vector<double> p(static_cast<std::size_t>(n * n));
     for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t j = 0; j < n; ++j) {
-            if (!rules.sees(i, j)) continue;
+            if (!rules.sees(i, j) || times(i, j) <= 0) continue;
             double dot = 0;
             for (std::int64_t e = 0; e < d; ++e)
                 dot += scale * at(q, (i * heads + head.head) * d + e) *
                        k[static_cast<std::size_t>((j * kv_heads + head.head / (heads / kv_heads)) * d + e)];
             if (rules.softcap > 0) dot = rules.softcap * std::tanh(dot / rules.softcap);
             p[static_cast<std::size_t>(i * n + j)] =
-                std::exp(dot - lse[static_cast<std::size_t>(i * heads + head.head)]);
+                times(i, j) * std::exp(dot - lse[static_cast<std::size_t>(i * heads + head.head)]);
         }
     return p;
 }
