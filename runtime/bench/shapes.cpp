@@ -54,13 +54,9 @@ public:
                     const std::string name = format("8 heads d{} n{}", d, n);
                     add("attention", name + (causal ? " causal" : ""), {one, one, one}, {{"causal", causal}},
                         n == 1024 && d == 128);
-                    if (!causal || d == 128) continue;
-                    const std::int64_t stride = 64;
-                    add("attention", name + " causal, dilation 8", {one, one, one},
-                        {{"causal", true}, {"dilation", std::int64_t{8}}});
-                    add("attention", name + " causal, stride 64", {one, one, one},
-                        {{"causal", true}, {"window_left", stride - 1}, {"stride", stride}});
+                    if (causal && d == 64) add_sparse(n, false);
                 }
+        for (const std::int64_t n : {64, 128, 256}) add_sparse(n, true);
         const TensorType rows{Shape{1024, 4096}, f32}, tall{Shape{4096, 1024}, f32}, width{Shape{4096}, f32};
         quick("layer_norm", "1024x4096", {rows, width, width});
         quick("rms_norm", "1024x4096", {rows, width});
@@ -70,6 +66,17 @@ public:
         }
         quick("softmax", "8x1024x1024", {{{Shape{8, 1024, 1024}, f32}}}, {{"axis", -1}});
         add("log_softmax", "8x1024x1024", {{{Shape{8, 1024, 1024}, f32}}}, {{"axis", -1}});
+    }
+
+    // From which length on leaving keys out saves time.
+    void add_sparse(std::int64_t n, bool with_dense) {
+        const TensorType one{Shape{n, 8, 64}, n > 1024 ? f16 : f32};
+        const std::string name = format("8 heads d64 n{} causal", n);
+        if (with_dense) add("attention", name, {one, one, one}, {{"causal", true}});
+        add("attention", name + ", dilation 8", {one, one, one}, {{"causal", true}, {"dilation", std::int64_t{8}}});
+        for (const std::int64_t stride : {16, 64})
+            add("attention", name + format(", stride {}", stride), {one, one, one},
+                {{"causal", true}, {"window_left", stride - 1}, {"stride", stride}});
     }
 
     // Ops that the models of add_model_cases do not use, at similar sizes.
