@@ -11,7 +11,9 @@ void read_falcon_mamba(const JsonFields& fields, ModelConfig& c) {
     c.own.set("select_eps", fields.optional_number("mixer_rms_eps", 0, 1).value_or(1e-6));
 }
 
-Tensor normalised(const ModelBuilder& d, Tensor part) { return rms_norm(part, {}, d.config.own.number("select_eps")); }
+Tensor normalised(ModelBuilder& d, const std::string&, Tensor part) {
+    return rms_norm(part, {}, d.config.own.number("select_eps"));
+}
 
 }  // namespace
 

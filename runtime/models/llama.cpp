@@ -26,14 +26,15 @@ QKV llama_heads(ModelBuilder& d, Tensor x) {
         q = d.rms_norm("self_attn.q_norm", q);
         k = d.rms_norm("self_attn.k_norm", k);
     }
+    if (c.rotary_width == 0) return {q, k, v};
     return {d.rotate(q), d.rotate(k), v};
 }
 
-Tensor gated_mlp(ModelBuilder& d, Tensor x) {
+Tensor gated_mlp(ModelBuilder& d, Tensor x, const std::string& name) {
     const ModelConfig& c = d.config;
-    const Tensor gate = d.dense("mlp.gate_proj", x, c.inner, c.mlp_bias),
-                 up = d.dense("mlp.up_proj", x, c.inner, c.mlp_bias);
-    return d.dense("mlp.down_proj", swiglu(gate, up, {.activation = c.activation}), c.width, c.mlp_bias);
+    const Tensor gate = d.dense(name + ".gate_proj", x, c.inner, c.mlp_bias),
+                 up = d.dense(name + ".up_proj", x, c.inner, c.mlp_bias);
+    return d.dense(name + ".down_proj", swiglu(gate, up, {.activation = c.activation}), c.width, c.mlp_bias);
 }
 
 void build_llama(ModelBuilder& d) { build_llama_with(d, {}); }

@@ -10,10 +10,11 @@ void read_llama(const JsonFields& fields, ModelConfig& config, const FieldDefaul
 /// use_sliding_window, sliding_window, max_window_layers (Qwen 2 and 3).
 void read_qwen_windows(const JsonFields& fields, ModelConfig& config);
 
-/// Queries, keys and values of `x` by head, with rotary positions: q [n, H, D], k [n, Hk, D], v [n, Hk, D].
+/// Queries, keys and values of `x` by head: q [n, H, D], k [n, Hk, D], v [n, Hk, D]. With rotary positions unless the
+/// config's rotary_width is 0.
 QKV llama_heads(ModelBuilder& builder, Tensor x);
-/// down(activation(gate(x)) ∘ up(x)).
-Tensor gated_mlp(ModelBuilder& builder, Tensor x);
+/// down(activation(gate(x)) ∘ up(x)), with weights in the scope `name`.
+Tensor gated_mlp(ModelBuilder& builder, Tensor x, const std::string& name = "mlp");
 
 /// What other architectures change in Llama's block. x [n, width] is already normalised.
 struct LlamaBlock {

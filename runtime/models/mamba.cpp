@@ -15,8 +15,7 @@ namespace {
 constexpr std::int64_t longest_mamba_text = 1 << 20, mamba_training_context = 2048;
 
 // A number, or "auto": a sixteenth of the width.
-std::int64_t read_step_rank(const JsonFields& fields, const ModelConfig& c) {
-    const char* key = "time_step_rank";
+std::int64_t read_step_rank(const JsonFields& fields, const ModelConfig& c, const char* key) {
     const bool automatic = !fields.has(key) || (fields.json().at(key).is_string() && fields.text(key) == "auto");
     return automatic ? (c.width + 15) / 16 : fields.integer(key, 1, max_width);
 }
@@ -31,6 +30,15 @@ std::int64_t read_inner_width(const JsonFields& fields, const ModelConfig& c) {
 
 }  // namespace
 
+void read_mixers(const JsonFields& fields, ModelConfig& c, std::int64_t channels, const MambaKeys& keys) {
+    c.own.set("channels", channels);
+    c.own.set("states", fields.optional_integer(keys.states, 1, 1024).value_or(16));
+    c.own.set("conv_width", fields.optional_integer(keys.conv_width, 2, 32).value_or(4));
+    c.own.set("conv_bias", fields.optional_flag(keys.conv_bias).value_or(true));
+    c.own.set("step_rank", read_step_rank(fields, c, keys.step_rank));
+    c.own.set("mixer_bias", fields.optional_flag(keys.bias).value_or(false));
+}
+
 void read_mamba(const JsonFields& fields, ModelConfig& c) {
     c.layers = one_integer(fields, {"n_layer", "num_hidden_layers"}, max_layers);
     c.width = one_integer(fields, {"d_model", "hidden_size"}, max_width);
@@ -42,47 +50,53 @@ void read_mamba(const JsonFields& fields, ModelConfig& c) {
     c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-5);
     c.activation = read_activation(fields, "hidden_act", "silu");
     c.tied = read_tied(fields, true);
-    c.mlp_bias = fields.optional_flag("use_bias").value_or(false);
-    c.own.set("states", fields.optional_integer("state_size", 1, 1024).value_or(16));
-    c.own.set("conv_width", fields.optional_integer("conv_kernel", 2, 32).value_or(4));
-    c.own.set("conv_bias", fields.optional_flag("use_conv_bias").value_or(true));
-    c.own.set("step_rank", read_step_rank(fields, c));
+    read_mixers(fields, c, c.inner,
+                {.states = "state_size",
+                 .conv_width = "conv_kernel",
+                 .conv_bias = "use_conv_bias",
+                 .step_rank = "time_step_rank",
+                 .bias = "use_bias"});
 }
 
-void build_mamba_with(ModelBuilder& d, Tensor (*select)(const ModelBuilder& builder, Tensor part)) {
+Tensor mamba_mixer(ModelBuilder& d, std::int64_t layer, const char* name, Tensor x, Select select) {
     const ModelConfig& c = d.config;
-    const std::int64_t states = c.own.integer("states"), conv_width = c.own.integer("conv_width"),
-                       rank = c.own.integer("step_rank");
+    const std::int64_t channels = c.own.integer("channels"), states = c.own.integer("states"),
+                       conv_width = c.own.integer("conv_width"), rank = c.own.integer("step_rank");
+    const bool bias = c.own.flag("mixer_bias");
+    const Graph::Scope scope = d.graph.scope(name);
+    const Tensor projected = d.dense("in_proj", x, 2 * channels, bias);  // [n, u | z]
+    const Tensor gate = columns(projected, channels, channels);
+    const Tensor u =
+        causal_conv1d(columns(projected, 0, channels), d.graph.weight("conv1d.weight", {channels, 1, conv_width}),
+                      c.own.flag("conv_bias") ? d.graph.weight("conv1d.bias", {channels}) : Tensor(),
+                      {.activation = c.activation,
+                       .state = d.kept(model_names::conv_inputs(layer), {conv_width - 1, channels}),
+                       .step = d.step})
+            .y;
+    const Tensor parts = d.dense("x_proj", u, rank + 2 * states, false);  // [n, delta | B | C]
+    const auto part = [&](const char* which, std::int64_t first, std::int64_t count) {
+        const Tensor some = columns(parts, first, count);
+        return select != nullptr ? select(d, which, some) : some;
+    };
+    const Tensor y = state_space(u,
+                                 {.delta = d.dense("dt_proj", part("dt", 0, rank), channels, true),
+                                  .a = d.graph.weight("A_log", {channels, states}),
+                                  .b = part("b", rank, states),
+                                  .c = part("c", rank + states, states),
+                                  .d = d.graph.weight("D", {channels})},
+                                 {.log_a = true,
+                                  .softplus = true,
+                                  .state = d.kept(model_names::state_space(layer), {channels, states}),
+                                  .step = d.step})
+                         .y;
+    return d.dense("out_proj", swiglu(gate, y, {.activation = c.activation}), c.width, bias);
+}
+
+void build_mamba_with(ModelBuilder& d, Select select) {
+    const ModelConfig& c = d.config;
     const Tensor embed = d.graph.weight("embeddings.weight", {c.vocab, c.width});
     const Tensor last = d.blocks("layers", d.embed(embed), [&](std::int64_t layer, Tensor x) {
-        const Tensor projected =
-                         d.dense("mixer.in_proj", d.rms_norm("norm", x), 2 * c.inner, c.mlp_bias),  // [n, u | z]
-            gate = columns(projected, c.inner, c.inner);
-        const Tensor u =
-            causal_conv1d(columns(projected, 0, c.inner),
-                          d.graph.weight("mixer.conv1d.weight", {c.inner, 1, conv_width}),
-                          c.own.flag("conv_bias") ? d.graph.weight("mixer.conv1d.bias", {c.inner}) : Tensor(),
-                          {.activation = c.activation,
-                           .state = d.kept(model_names::conv_inputs(layer), {conv_width - 1, c.inner}),
-                           .step = d.step})
-                .y;
-        const Tensor parts = d.dense("mixer.x_proj", u, rank + 2 * states, false);  // [n, delta | B | C]
-        const auto part = [&](std::int64_t first, std::int64_t count) {
-            const Tensor some = columns(parts, first, count);
-            return select != nullptr ? select(d, some) : some;
-        };
-        const Tensor y = state_space(u,
-                                     {.delta = d.dense("mixer.dt_proj", part(0, rank), c.inner, true),
-                                      .a = d.graph.weight("mixer.A_log", {c.inner, states}),
-                                      .b = part(rank, states),
-                                      .c = part(rank + states, states),
-                                      .d = d.graph.weight("mixer.D", {c.inner})},
-                                     {.log_a = true,
-                                      .softplus = true,
-                                      .state = d.kept(model_names::state_space(layer), {c.inner, states}),
-                                      .step = d.step})
-                             .y;
-        return x + d.dense("mixer.out_proj", swiglu(gate, y, {.activation = c.activation}), c.width, c.mlp_bias);
+        return x + mamba_mixer(d, layer, "mixer", d.rms_norm("norm", x), select);
     });
     d.finish(
         last, [&](Tensor x) { return d.rms_norm("norm_f", x); }, [&](Tensor x) { return d.output(x, embed); });

@@ -2,7 +2,8 @@
 //   p = softmax(gate(x)), the top_k largest divided by their sum;  y = Σ p_e w2_e(silu(w1_e x) ∘ w3_e x)
 // Checkpoints contain w1, w2 and w3 of each expert, or two tensors for all experts with w1 and w3 joined: the layout of
 // transformers 5 in memory, saved with save_original_format=False.
-// Jiang et al., "Mixtral of Experts" (2024); Shazeer et al., "Outrageously Large Neural Networks" (2017).
+// Jiang et al., "Mixtral of Experts" (2024).
+#include "runtime/models/gated_experts.h"
 #include "runtime/models/llama.h"
 
 namespace vantage::internal {
@@ -18,33 +19,11 @@ void read_mixtral(const JsonFields& fields, ModelConfig& c) {
     c.absent = {first_joined_experts};  // until the checkpoint shows the joined layout
 }
 
-ExpertWeights experts_one_by_one(ModelBuilder& d) {
-    const ModelConfig& c = d.config;
-    const auto experts = [&](const char* name, Shape shape) {
-        return d.graph.stacked_weights("experts", name, c.experts, shape);
-    };
-    return {.gate = experts("w1.weight", {c.inner, c.width}),
-            .up = experts("w3.weight", {c.inner, c.width}),
-            .down = experts("w2.weight", {c.width, c.inner})};
-}
-
-ExpertWeights experts_joined(ModelBuilder& d) {
-    const ModelConfig& c = d.config;
-    return {.gate = d.graph.weight("experts.gate_up_proj", {c.experts, 2 * c.inner, c.width}),
-            .up = {},
-            .down = d.graph.weight("experts.down_proj", {c.experts, c.width, c.inner})};
-}
-
 void build_mixtral(ModelBuilder& d) {
-    const ModelConfig& c = d.config;
     const bool joined = d.has(first_joined_experts);
     const auto mlp = [&](std::int64_t layer, Tensor x) {
         const Graph::Scope moe = d.graph.scope(joined ? "mlp" : "block_sparse_moe");
-        const Tensor logits = d.dense("gate", x, c.experts, false);
-        d.note_router(layer, logits);
-        return mixture_of_experts(x, route(logits, c.experts_per_token, true, d.step),
-                                  joined ? experts_joined(d) : experts_one_by_one(d),
-                                  {.gating = {.activation = c.activation}});
+        return gated_experts(d, layer, x, {.router = "gate", .gate = "w1", .up = "w3", .down = "w2"}, joined, true);
     };
     build_llama_with(d, {.mlp = mlp});
 }
