@@ -121,7 +121,7 @@ std::string explanation_of(const HeadSurvey& survey, const SalientHead& salient)
         survey.quoted(salient.read.key);
     return "A bright cell is a token (row) that attends to an earlier one (column): " + link +
            (induction ? ", the token that followed it before. " : ". ") +
-           format("This head was chosen by a rule: of all {} heads, it ", survey.layers() * survey.heads()) +
+           format("This head was chosen by a rule: of all {} heads, it ", survey.numbers().size()) +
            (induction
                 ? "is the one that attends most to what followed the same token before (induction), which is how a "
                   "transformer copies."

@@ -69,8 +69,8 @@ private:
         print_line("{} {}", page_.bold("One head, step by step"),
                    page_.dim(format("· {} on {}", info.name, s_.model.device().caps().name)));
         print_line("{}", page_.dim(format("head {} of {} layers × {} heads, width {}, computed in f32",
-                                          name_of(s_.head), info.layers_of(s_.head.kind), info.heads_of(s_.head.kind),
-                                          s_.numbers.q.shape()[1])));
+                                          name_of(s_.head), info.layers_of(s_.head.kind).size(),
+                                          info.heads_of(s_.head.kind), s_.numbers.q.shape()[1])));
     }
 
     void print_ids() const {
@@ -296,7 +296,7 @@ Steps steps_of(const Model& model, const StepsOptions& o) {
     session.run();
     const HeadSurvey survey(session, s.input.ids.size(), s.head.kind);
     const auto salient = survey.salient();
-    s.head.layer = o.layer.value_or(salient ? salient->layer : 0),
+    s.head.layer = o.layer.value_or(salient ? salient->layer : survey.layers().front()),
     s.head.head = o.head.value_or(salient ? salient->head : 0);
     s.keys = token_labels(survey.texts()), s.queries = token_labels(survey.query_texts());
     s.key_ids = survey.input().keys.ids, s.query_ids = survey.input().reading().ids;

@@ -71,7 +71,7 @@ void print_parameters(const Explanation& e) {
                sum_text(parameters_formula(e), e.cost.values())});
     print("Parameters", table);
     if (is_encoder_decoder(e))
-        print_line("  the encoder runs once per text{}", e.model.info().layers_of(AttentionKind::cross) > 0
+        print_line("  the encoder runs once per text{}", e.model.info().attends(AttentionKind::cross)
                                                              ? " and computes the keys and values of cross-attention"
                                                              : "");
     const bool has_output = std::ranges::count(e.prompt.roles, ModelRole::output, &RunCost::RoleCost::role) > 0;

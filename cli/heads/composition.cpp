@@ -93,22 +93,24 @@ struct Part {
 
 /// All pairs of heads of one kind, by the layer of `to`, that of `from`, and heads.
 Part part_of(const Model& model, AttentionKind kind) {
-    const std::int64_t layers = model.info().layers_of(kind), heads = model.info().heads_of(kind);
+    const std::vector<std::int64_t>& layers = model.info().layers_of(kind);
+    const std::int64_t heads = model.info().heads_of(kind);
     Part part{.kind = kind, .name = part_name(model, kind), .pairs = {}};
     const auto count = static_cast<std::size_t>(heads);
     std::vector<std::vector<float>> writers;  // of the layers before
     std::array<std::optional<Products>, 3> products;
     std::vector<HeadPair>& pairs = part.pairs;
     Progress progress("composing heads");
-    for (std::int64_t to = 0; to < layers; ++to) {
-        LayerFactors factors = factors_of(model, to, kind);
+    for (std::size_t to = 0; to < layers.size(); ++to) {
+        LayerFactors factors = factors_of(model, layers[to], kind);
         part.independent = expected_composition(factors.width);
-        for (std::int64_t from = 0; from < to; ++from) {
-            progress.show(to * (to - 1) / 2 + from, layers * (layers - 1) / 2);
+        for (std::size_t from = 0; from < to; ++from) {
+            progress.show(static_cast<std::int64_t>(to * (to - 1) / 2 + from),
+                          static_cast<std::int64_t>(layers.size() * (layers.size() - 1) / 2));
             const std::size_t first = pairs.size();
             for (std::int64_t i = 0; i < heads * heads; ++i)
-                pairs.push_back({.from = {from, i % heads, kind}, .to = {to, i / heads, kind}});
-            const std::vector<float>& written = at(writers, from);
+                pairs.push_back({.from = {layers[from], i % heads, kind}, .to = {layers[to], i / heads, kind}});
+            const std::vector<float>& written = writers[from];
             for (std::size_t r = 0; r < products.size(); ++r) {
                 const std::vector<float>& readers = factors.readers[r];
                 if (!products[r])
@@ -159,17 +161,21 @@ Json part_json(const Part& part, const Model& model) {
 
 /// A map [heads that read, heads that write] of one kind of score.
 std::string write_map(const Part& part, const Model& model, std::size_t reader, const std::string& path) {
-    const std::int64_t heads = model.info().heads_of(part.kind), layers = model.info().layers_of(part.kind);
+    const std::vector<std::int64_t>& layers = model.info().layers_of(part.kind);
+    const std::int64_t heads = model.info().heads_of(part.kind);
+    const auto row_of = [&](const HeadId& head) {
+        return (std::ranges::lower_bound(layers, head.layer) - layers.begin()) * heads + head.head;
+    };
     HeatmapPicture picture;
     picture.rows = picture.cols =
-        static_cast<int>(heads * (layers - 1));  // the first layer reads, the last writes none
+        static_cast<int>(heads * (std::ssize(layers) - 1));  // the first layer reads, the last writes none
     std::vector<float> values(static_cast<std::size_t>(picture.rows) * static_cast<std::size_t>(picture.cols));
     for (const HeadPair& pair : part.pairs)
-        at(values, ((pair.to.layer - 1) * heads + pair.to.head) * picture.cols + pair.from.layer * heads +
-                       pair.from.head) = static_cast<float>(pair.scores[reader]);
+        at(values, (row_of(pair.to) - heads) * picture.cols + row_of(pair.from)) =
+            static_cast<float>(pair.scores[reader]);
     for (std::int64_t i = 0; i < picture.rows; ++i) {
-        picture.row_labels.push_back(head_name(model, {i / heads + 1, i % heads, part.kind}));
-        picture.col_labels.push_back(head_name(model, {i / heads, i % heads, part.kind}));
+        picture.row_labels.push_back(head_name(model, {at(layers, i / heads + 1), i % heads, part.kind}));
+        picture.col_labels.push_back(head_name(model, {at(layers, i / heads), i % heads, part.kind}));
     }
     picture.values = values;
     picture.value_max = *std::ranges::max_element(values);
@@ -200,9 +206,10 @@ std::vector<std::string> write_maps(const std::vector<Part>& parts, const Model&
 }  // namespace
 
 void print_composition(const Model& model, const std::string& pictures, bool json) {
-    if (model.info().layers < 2)
-        throw usage_error("heads: --composition compares heads of different layers, but {} has one layer",
-                          model.info().name);
+    const auto attending = [&](AttentionKind kind) { return model.info().layers_of(kind).size(); };
+    if (std::max(attending(AttentionKind::self), attending(AttentionKind::encoder)) < 2)
+        throw usage_error("heads: --composition compares heads of different layers, but {} has one layer{}",
+                          model.info().name, model.info().layers > 1 ? " with attention" : "");
     std::vector<Part> parts;
     for (const AttentionKind kind : attention_kinds(model))
         if (kind != AttentionKind::cross) parts.push_back(part_of(model, kind));

@@ -42,7 +42,7 @@ double loss_of(const Session& session, std::size_t answer) {
 std::vector<AttentionKind> attention_kinds(const Model& model) {
     std::vector<AttentionKind> kinds;
     for (const AttentionKind kind : {AttentionKind::encoder, AttentionKind::self, AttentionKind::cross})
-        if (model.info().layers_of(kind) > 0) kinds.push_back(kind);
+        if (model.info().attends(kind)) kinds.push_back(kind);
     return kinds;
 }
 
@@ -61,7 +61,7 @@ void require_next_token(const Model& model, const ModelInput& input) {
 std::vector<HeadId> all_heads(const Model& model) {
     std::vector<HeadId> heads;
     for (const AttentionKind kind : attention_kinds(model))
-        for (std::int64_t layer = 0; layer < model.info().layers_of(kind); ++layer)
+        for (const std::int64_t layer : model.info().layers_of(kind))
             for (std::int64_t head = 0; head < model.info().heads_of(kind); ++head)
                 heads.push_back({layer, head, kind});
     return heads;

@@ -35,7 +35,7 @@ public:
         complete_ = prediction();
         for (const AttentionKind kind : attention_kinds(model)) {
             if (kind == AttentionKind::encoder) continue;
-            for (std::int64_t layer = 0; layer < model.info().layers_of(kind); ++layer) add_rows(layer, kind);
+            for (const std::int64_t layer : model.info().layers_of(kind)) add_rows(layer, kind);
         }
     }
 

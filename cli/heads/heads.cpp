@@ -66,11 +66,22 @@ void check_values(const HeadsOptions& o, const Model& model) {
                 option);
 }
 
+/// Rollout and flow need to know of every layer which tokens it mixes.
+void check_paths(const HeadsOptions& o, const Model& model) {
+    const ModelInfo& info = model.info();
+    const std::vector<std::int64_t>& attending = info.layers_of(AttentionKind::self);
+    if ((!o.rollout && !o.flow) || attending.empty() || std::ssize(attending) == info.layers) return;
+    throw usage_error(
+        "heads: {} follows tokens through all layers by their attention, but of {} only {} of {} have any",
+        o.rollout ? "--rollout" : "--flow", described(info), attending.size(), info.layers);
+}
+
 /// The input. Without --decoder-ids, an encoder–decoder generates its text first.
 ModelInput checked_input(const HeadsOptions& o, const Model& model, const SessionOptions& options) {
     if (o.ablate) require_loss(model, "--ablate");
     if (o.permutations > 0) require_loss(model, "--permute");
     check_values(o, model);
+    check_paths(o, model);
     ModelInput input = read_input("heads", o.input, model);
     check_lengths(o, input);
     if (!input.source.empty() && input.ids.empty()) {
@@ -90,7 +101,7 @@ std::vector<SquareMatrix> layers_of(const HeadSurvey& survey) {
     const auto tokens = static_cast<std::size_t>(survey.tokens());
     std::vector<double> sum(tokens * tokens);
     std::vector<SquareMatrix> layers;
-    for_each_head("averaging heads", survey.layers(), survey.heads(), [&](int layer, int head) {
+    for_each_head("averaging heads", survey.layers(), survey.heads(), [&](std::int64_t layer, int head) {
         std::ranges::transform(sum, survey.weights(layer, head), sum.begin(),
                                [](double a, float b) { return a + static_cast<double>(b); });
         if (head + 1 < survey.heads()) return;
@@ -174,7 +185,7 @@ void run(const HeadsOptions& o) {
     }
     const Model model = load_model(open_device());
     require_attention(model.info(), "heads");
-    if (o.prompts.empty() && model.info().layers_of(AttentionKind::self) == 0)
+    if (o.prompts.empty() && !model.info().attends(AttentionKind::self))
         throw usage_error("heads: {} has no attention of a text to itself", described(model.info()));
     if (o.composition) return print_composition(model, o.pictures, o.json);
     SessionOptions options = session_options(o.input);

@@ -179,9 +179,10 @@ std::string part_heading(const HeadsReport& report, const HeadsPart& part, const
     const HeadSurvey& survey = part.survey;
     const bool several = report.parts.size() > 1;
     const char* source = report.image ? "image" : "text";
-    std::string about = report.image && (!several || survey.kind() == AttentionKind::encoder)
-                            ? format("  means over [CLS] and {} patches", survey.queries() - 1)
-                            : format("  means over tokens {} to {}", survey.of(0, 0).first_query, survey.queries() - 1);
+    std::string about =
+        report.image && (!several || survey.kind() == AttentionKind::encoder)
+            ? format("  means over [CLS] and {} patches", survey.queries() - 1)
+            : format("  means over tokens {} to {}", survey.numbers().front().first_query, survey.queries() - 1);
     if (several && survey.kind() == AttentionKind::encoder)
         about += format(" of the encoder's {}", source);
     else if (several)

@@ -42,13 +42,14 @@ std::vector<std::pair<const HeadsPart*, SalientHead>> HeadsReport::salient_heads
 HeadsPart heads_part(Session& session, std::size_t tokens, AttentionKind kind) {
     HeadsPart part{.survey = HeadSurvey(session, tokens, kind), .rows = {}};
     const HeadSurvey& survey = part.survey;
-    for (int layer = 0; layer < survey.layers(); ++layer)
+    for (const std::int64_t layer : survey.layers())
         for (int head = 0; head < survey.heads(); ++head) {
             const HeadStatistics& numbers = survey.of(layer, head);
             part.rows.push_back({.place = {layer, head, kind}, .numbers = &numbers, .pattern = pattern_of(numbers)});
         }
-    for (const SalientHead& salient : salient_heads(survey.numbers(), survey.heads(), part.rows.size()))
-        at(part.rows, salient.layer * survey.heads() + salient.head).salience = salient.score;
+    for (const SalientHead& salient :
+         salient_heads(survey.numbers(), survey.heads(), part.rows.size(), survey.layers()))
+        part.rows[survey.place(salient.layer, salient.head)].salience = salient.score;
     return part;
 }
 
@@ -57,8 +58,8 @@ void add_value_reads(HeadsPart& part) {
     Session& session = survey.session();
     const std::vector<std::int32_t> marks = survey.input().marks();
     Progress progress("computing value norms");
-    for (int layer = 0; layer < survey.layers(); ++layer) {
-        progress.show(layer, survey.layers());
+    for (const std::int64_t layer : survey.layers()) {
+        progress.show(static_cast<std::int64_t>(survey.place(layer, 0)), std::ssize(part.rows));
         const auto weighed = [&](bool projected) {
             const HeadTable table = session.head_statistics(
                 layer, marks, session.value_norms(layer, projected, survey.kind()), survey.kind());
@@ -67,7 +68,7 @@ void add_value_reads(HeadsPart& part) {
         const std::vector<HeadStatistics> bare = weighed(false), projected = weighed(true);
         for (int head = 0; head < survey.heads(); ++head) {
             const HeadStatistics& numbers = at(projected, head);
-            at(part.rows, layer * survey.heads() + head).values = {
+            part.rows[survey.place(layer, head)].values = {
                 .first = numbers.total == 0 ? 0 : numbers.first / numbers.total,  // NaN stays
                 .strongest = numbers.strongest,
                 .strongest_unprojected = at(bare, head).strongest};
@@ -78,7 +79,7 @@ void add_value_reads(HeadsPart& part) {
 void add_ranks(HeadsPart& part) {
     const HeadSurvey& survey = part.survey;
     HostTensor values;
-    for_each_head("computing ranks", survey.layers(), survey.heads(), [&](int layer, int head) {
+    for_each_head("computing ranks", survey.layers(), survey.heads(), [&](std::int64_t layer, int head) {
         if (head == 0) values = SessionAccess::values(survey.session(), layer, survey.kind());
         const std::vector<float> weights = survey.weights(layer, head);
         const auto queries = static_cast<std::size_t>(survey.queries()),
@@ -98,8 +99,8 @@ void add_ranks(HeadsPart& part) {
         const auto rank = [](std::span<const float> matrix, std::size_t rows, std::size_t columns) {
             return effective_rank(singular_values(matrix, rows, columns, throw_if_interrupted));
         };
-        at(part.rows, layer * survey.heads() + head).ranks = {.attention = rank(weights, queries, keys),
-                                                              .output = rank(output, queries, width)};
+        part.rows[survey.place(layer, head)].ranks = {.attention = rank(weights, queries, keys),
+                                                      .output = rank(output, queries, width)};
     });
 }
 

@@ -48,8 +48,7 @@ double LayerMeans::mean(std::string_view key) const {
 
 std::vector<LayerMeans> layer_means(const HeadsPart& part) {
     std::vector<LayerMeans> all;
-    for (std::int64_t layer = 0; layer < part.survey.layers(); ++layer)
-        all.push_back(means_of(layer, rows_of_layer(part, layer)));
+    for (const std::int64_t layer : part.survey.layers()) all.push_back(means_of(layer, rows_of_layer(part, layer)));
     return all;
 }
 
@@ -146,7 +145,8 @@ void write_layer_means(const HeadsPart& part, const std::string& title, const st
         return made;
     };
     std::map<HeadPattern::Kind, LayerSeries> shares;
-    for (const LayerMeans& means : all) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const LayerMeans& means = all[i];
         chart.layers.push_back(std::to_string(means.layer));
         for (const auto& [kind, count] : means.patterns) {
             LayerSeries& series = shares[kind];
@@ -154,7 +154,7 @@ void write_layer_means(const HeadsPart& part, const std::string& title, const st
                       .colour = pattern_colour(info_of(kind).id),
                       .values = std::move(series.values)};
             series.values.resize(all.size());
-            at(series.values, means.layer) = static_cast<double>(count) / means.heads;
+            series.values[i] = static_cast<double>(count) / means.heads;
         }
     }
     double furthest = 0;

@@ -20,13 +20,14 @@ std::string title_of(const HeadsReport& report, const HeadsPart& part) {
 
 void write_patterns(const HeadsReport& report, const HeadsPart& part, const std::string& path) {
     const HeadSurvey& survey = part.survey;
-    HeadChartPicture picture{.layers = survey.layers(), .heads = survey.heads()};
+    HeadChartPicture picture{
+        .layers = static_cast<int>(survey.layers().size()), .heads = survey.heads(), .layer_numbers = survey.layers()};
     picture.panels.resize(part.rows.size());
     for (const HeadRow& row : part.rows) {
         std::vector<double> bars = row.numbers->received;
         for (double& bar : bars) bar = std::isnan(bar) ? 0 : bar;
-        at(picture.panels, row.place.layer * survey.heads() + row.place.head) = {row.pattern.id(), row.pattern.label(),
-                                                                                 row.pattern.share, std::move(bars)};
+        picture.panels[survey.place(row.place.layer, static_cast<int>(row.place.head))] = {
+            row.pattern.id(), row.pattern.label(), row.pattern.share, std::move(bars)};
     }
     picture.title =
         title_of(report, part) + format(": patterns of {} layers × {} heads", picture.layers, picture.heads);

@@ -37,7 +37,8 @@ std::vector<Tokenizer::Encoding> encoded(const Model& model, const std::vector<S
 RelationScores scores_of(const Model& model, const std::vector<Sentence>& sentences,
                          const std::vector<Tokenizer::Encoding>& encodings, const SessionOptions& options) {
     const AttentionKind kind = kind_of(model);
-    const std::int64_t layers = model.info().layers_of(kind), heads = model.info().heads_of(kind);
+    const std::vector<std::int64_t>& layers = model.info().layers_of(kind);
+    const std::int64_t heads = model.info().heads_of(kind);
     Session session(model, options);
     RelationScores scores;
     Progress progress("reading sentences");
@@ -52,11 +53,11 @@ RelationScores scores_of(const Model& model, const std::vector<Sentence>& senten
             session.append(encodings[i].ids);
         session.run();
         const std::vector<std::vector<int>> words = tokens_of_words(sentence, encodings[i].offsets);
-        scores.count(sentence, static_cast<int>(layers * heads));
-        for (std::int64_t layer = 0; layer < layers; ++layer) {
-            const Array weights = session.attention(layer, kind);
+        scores.count(sentence, static_cast<int>(std::ssize(layers) * heads));
+        for (std::size_t row = 0; row < layers.size(); ++row) {
+            const Array weights = session.attention(layers[row], kind);
             for (std::int64_t head = 0; head < heads; ++head)
-                scores.add(sentence, static_cast<int>(layer * heads + head),
+                scores.add(sentence, static_cast<int>(static_cast<std::int64_t>(row) * heads + head),
                            word_attention(weights.values().subspan(static_cast<std::size_t>(head) * tokens * tokens,
                                                                    tokens * tokens),
                                           tokens, words));
@@ -102,7 +103,7 @@ private:
     HeadId head_at(std::size_t index) const {
         const AttentionKind kind = kind_of(model_);
         const auto heads = model_.info().heads_of(kind), i = static_cast<std::int64_t>(index);
-        return {i / heads, i % heads, kind};
+        return {at(model_.info().layers_of(kind), i / heads), i % heads, kind};
     }
     /// The first head with the most right predictions.
     static std::size_t best(const std::vector<int>& correct) {

@@ -65,7 +65,7 @@ std::uint64_t host_memory_available() {
 void check_memory(const InspectOptions& o, const ModelInfo& info, const ModelInput& input) {
     const std::uint64_t n = input.ids.size(), source = input.source.size();
     const auto of = [](std::int64_t size) { return static_cast<std::uint64_t>(size); };
-    const auto heads = [&](AttentionKind kind) { return of(info.layers_of(kind) * info.heads_of(kind)); };
+    const auto heads = [&](AttentionKind kind) { return of(std::ssize(info.layers_of(kind)) * info.heads_of(kind)); };
     const std::uint64_t logits = 4 * n * of(info.vocab),
                         hidden = 4 * of(info.width) * (n * of(info.layers + 1) + source * of(info.encoder_layers + 1)),
                         attention = 4 * (heads(AttentionKind::self) * n * n + heads(AttentionKind::cross) * n * source +

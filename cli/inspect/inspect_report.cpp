@@ -92,17 +92,18 @@ std::vector<ShareColumn> share_columns(int room) {
 }
 
 void print_heads(const HeadSurvey& survey, const Page& page) {
-    if (survey.layers() == 0) return;  // no attention
+    if (survey.numbers().empty()) return;  // no attention
     print_line("");
-    print_line("{}{}", page.bold("heads"),
-               page.dim(format("  means over tokens {} to {}", survey.of(0, 0).first_query, survey.queries() - 1)));
+    print_line(
+        "{}{}", page.bold("heads"),
+        page.dim(format("  means over tokens {} to {}", survey.numbers().front().first_query, survey.queries() - 1)));
     const std::vector<ShareColumn> shares = share_columns(Page::columns());
     std::string heading = "  head       entropy    ";
     for (const ShareColumn& column : shares)
         heading += align_right(info_of(column.pattern).column, share_width) + share_gap;
     print_line("{}", page.dim(heading + "  largest weight"));
     const int link_width = std::max(Page::columns() - column_width(heading) - 2, link_columns);
-    for (int layer = 0; layer < survey.layers(); ++layer)
+    for (const std::int64_t layer : survey.layers())
         for (int head = 0; head < survey.heads(); ++head) {
             const HeadStatistics& h = survey.of(layer, head);
             const std::string name = align_left("  " + name_of(HeadId{layer, head, survey.kind()}), 9) +
@@ -144,7 +145,7 @@ void print_reads(const InspectReport& report, const Page& page) {
 
 Json survey_json(const HeadSurvey& survey) {
     Json heads = Json::array();
-    for (int layer = 0; layer < survey.layers(); ++layer)
+    for (const std::int64_t layer : survey.layers())
         for (int head = 0; head < survey.heads(); ++head) {
             const HeadStatistics& h = survey.of(layer, head);
             heads.push_back({{"layer", layer},
@@ -231,7 +232,7 @@ void print_json(const InspectReport& report) {
                 {"tokens", config_of(model).is_vision() ? places_json(config_of(model))
                                                         : tokens_json(model, survey.session().tokens())},
                 {labels ? "labels" : "next", list},
-                {"layers", survey.layers()},
+                {"layers", survey.layers().size()},
                 {"heads_per_layer", survey.heads()},
                 {"heads", survey_json(survey)},
                 {"most_telling", salient_json(survey.salient())},

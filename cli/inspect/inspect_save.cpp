@@ -20,19 +20,20 @@ struct NamedArrays {
     }
 };
 
-/// The weights of all heads of one kind, [layers, heads, queries, keys].
+/// The weights of all heads of one kind, [layers that have heads, heads, queries, keys].
 Array all_weights(Session& session, AttentionKind kind) {
     const ModelInfo& info = session.model().info();
-    const std::int64_t layers = info.layers_of(kind), heads = info.heads_of(kind);
-    if (layers == 0) return {};
+    const std::vector<std::int64_t>& layers = info.layers_of(kind);
+    const std::int64_t count = std::ssize(layers), heads = info.heads_of(kind);
+    if (layers.empty()) return {};
     Array one;
     std::vector<float> all;
     for_each_head("collecting attention", layers, heads, [&](std::int64_t layer, std::int64_t head) {
         one = session.attention({layer, head, kind});
-        if (all.empty()) all.reserve(static_cast<std::size_t>(layers * heads) * one.size());
+        if (all.empty()) all.reserve(static_cast<std::size_t>(count * heads) * one.size());
         all.insert(all.end(), one.begin(), one.end());
     });
-    return {Shape{layers, heads, one.shape()[0], one.shape()[1]}, std::move(all)};
+    return {Shape{count, heads, one.shape()[0], one.shape()[1]}, std::move(all)};
 }
 
 /// The mean of all rows.

@@ -37,7 +37,7 @@ PngTexts origin_texts(const HeadSurvey& survey) {
             {"Vantage-Tokens", join(survey.input().keys.ids, ",", [](std::int32_t id) { return std::to_string(id); })}};
 }
 
-HeatmapPicture head_picture(const HeadSurvey& survey, int layer, int head, std::span<const float> weights) {
+HeatmapPicture head_picture(const HeadSurvey& survey, std::int64_t layer, int head, std::span<const float> weights) {
     const HeadStatistics& numbers = survey.of(layer, head);
     HeatmapPicture picture;
     picture.rows = survey.queries();
@@ -57,17 +57,18 @@ HeatmapPicture head_picture(const HeadSurvey& survey, int layer, int head, std::
 
 std::string write_head_grid(const HeadSurvey& survey, const std::string& folder) {
     HeadGridPicture picture;
-    picture.layers = survey.layers();
+    picture.layers = static_cast<int>(survey.layers().size());
+    picture.layer_numbers = survey.layers();
     picture.heads = survey.heads();
     picture.rows = survey.queries(), picture.cols = survey.tokens();
-    picture.weights = [&](int layer, int head) { return survey.weights(layer, head); };
+    picture.weights = [&](int row, int head) { return survey.weights(at(survey.layers(), row), head); };
     for (const HeadStatistics& head : survey.numbers()) picture.notes.push_back(pattern_of(head).short_label());
     picture.title = survey.session().model().info().name + format(": {} layer{} × {} head{}", picture.layers,
                                                                   picture.layers == 1 ? "" : "s", picture.heads,
                                                                   picture.heads == 1 ? "" : "s");
     picture.caption = prompt_quoted(survey);
     if (const auto salient = survey.salient()) {
-        picture.salient_layer = salient->layer;
+        picture.salient_row = static_cast<int>(survey.place(salient->layer, 0)) / survey.heads();
         picture.salient_head = salient->head;
         picture.salient_reason = reason_text(survey);
     }
@@ -77,7 +78,7 @@ std::string write_head_grid(const HeadSurvey& survey, const std::string& folder)
     return path;
 }
 
-std::string write_head(const HeadSurvey& survey, int layer, int head, const std::string& folder) {
+std::string write_head(const HeadSurvey& survey, std::int64_t layer, int head, const std::string& folder) {
     const std::vector<float> weights = survey.weights(layer, head);
     const HeatmapPicture picture = head_picture(survey, layer, head, weights);
     PngTexts texts = with_origin(texts_of(picture), survey);
@@ -91,7 +92,7 @@ std::vector<std::string> write_head_pictures(const HeadSurvey& survey, const std
     make_folder(folder);
     std::vector<std::string> files{write_head_grid(survey, folder)};
     for_each_head("drawing", survey.layers(), survey.heads(),
-                  [&](int layer, int head) { files.push_back(write_head(survey, layer, head, folder)); });
+                  [&](std::int64_t layer, int head) { files.push_back(write_head(survey, layer, head, folder)); });
     return files;
 }
 

@@ -11,12 +11,12 @@
 namespace vantage::cli {
 
 /// The picture keeps a reference to `weights`.
-HeatmapPicture head_picture(const HeadSurvey& survey, int layer, int head, std::span<const float> weights);
+HeatmapPicture head_picture(const HeadSurvey& survey, std::int64_t layer, int head, std::span<const float> weights);
 
 /// heads.png: layers × heads; the most salient head has a frame. Returns the path.
 std::string write_head_grid(const HeadSurvey& survey, const std::string& folder);
 /// layer-L-head-H.png. Returns the path.
-std::string write_head(const HeadSurvey& survey, int layer, int head, const std::string& folder);
+std::string write_head(const HeadSurvey& survey, std::int64_t layer, int head, const std::string& folder);
 /// The grid and every head. Creates the folder; returns the paths.
 std::vector<std::string> write_head_pictures(const HeadSurvey& survey, const std::string& folder);
 

@@ -40,10 +40,7 @@ std::vector<std::string> token_texts(const Model& model, const std::vector<std::
 }  // namespace
 
 HeadSurvey::HeadSurvey(Session& session, std::size_t tokens, AttentionKind kind)
-    : session_(session),
-      kind_(kind),
-      layers_(static_cast<int>(session.model().info().layers_of(kind))),
-      heads_(static_cast<int>(session.model().info().heads_of(kind))) {
+    : session_(session), kind_(kind), heads_(static_cast<int>(session.model().info().heads_of(kind))) {
     const Model& model = session.model();
     const std::vector<std::int32_t> written(session.tokens().begin(),
                                             session.tokens().begin() + static_cast<std::ptrdiff_t>(tokens));
@@ -66,37 +63,37 @@ HeadSurvey::HeadSurvey(Session& session, std::size_t tokens, AttentionKind kind)
     }
     const std::vector<std::int32_t> marks = input_.marks();
     Progress progress("head statistics");
-    for (int layer = 0; layer < layers_; ++layer) {
-        progress.show(layer, layers_);
+    for (const std::int64_t layer : layers()) {
+        progress.show(std::ssize(numbers_), std::ssize(layers()) * heads_);
         const HeadTable table = session.head_statistics(layer, marks, {}, kind);
         const std::vector<HeadStatistics> some = head_statistics(table.rows, table.keys, input_, heads_);
         numbers_.insert(numbers_.end(), some.begin(), some.end());
     }
     measure_similarity();
-    salient_ = salient_heads(numbers_, heads_, max_salient);
+    salient_ = salient_heads(numbers_, heads_, max_salient, layers());
 }
 
 void HeadSurvey::measure_similarity() {
     if (!input_.in_line() || tokens() > max_similarity_tokens) return;
     const std::vector<float> similar =
         cosines(token_embeddings(session_.model(), input_.keys.ids, kind_), input_.keys.ids.size());
-    Progress progress("comparing embeddings");
-    for (int layer = 0; layer < layers_; ++layer) {
-        progress.show(layer, layers_);
-        for (int head = 0; head < heads_; ++head) {
-            HeadStatistics& numbers = at(numbers_, layer * heads_ + head);
-            numbers.similarity = embedding_similarity(weights(layer, head), similar, input_, numbers.first_query);
-        }
-    }
+    for_each_head("comparing embeddings", layers(), heads_, [&](std::int64_t layer, int head) {
+        HeadStatistics& numbers = numbers_[place(layer, head)];
+        numbers.similarity = embedding_similarity(weights(layer, head), similar, input_, numbers.first_query);
+    });
+}
+
+std::size_t HeadSurvey::place(std::int64_t layer, int head) const {
+    const auto row = std::ranges::lower_bound(layers(), layer) - layers().begin();
+    return static_cast<std::size_t>(row * heads_ + head);
 }
 
 AttentionKind main_attention(const Model& model) {
-    const bool only_cross =
-        model.info().layers_of(AttentionKind::self) == 0 && model.info().layers_of(AttentionKind::cross) > 0;
+    const bool only_cross = !model.info().attends(AttentionKind::self) && model.info().attends(AttentionKind::cross);
     return only_cross ? AttentionKind::cross : AttentionKind::self;
 }
 
-std::vector<float> HeadSurvey::weights(int layer, int head) const {
+std::vector<float> HeadSurvey::weights(std::int64_t layer, int head) const {
     const Array p = session_.attention({layer, head, kind_}, {0, queries()}, {0, tokens()});
     return {p.begin(), p.end()};
 }

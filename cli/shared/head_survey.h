@@ -21,21 +21,24 @@ public:
     AttentionKind kind() const { return kind_; }
     int queries() const { return input_.reading().size(); }
     int tokens() const { return input_.keys.size(); }  ///< keys; also the queries, except in cross-attention
-    int layers() const { return layers_; }
-    int heads() const { return heads_; }
-    const HeadStatistics& of(int layer, int head) const { return at(numbers_, layer * heads_ + head); }
+    /// The layers that have heads, ascending.
+    const std::vector<std::int64_t>& layers() const { return session_.model().info().layers_of(kind_); }
+    int heads() const { return heads_; }  ///< of such a layer
+    /// Where a head of such a layer is in numbers().
+    std::size_t place(std::int64_t layer, int head) const;
+    const HeadStatistics& of(std::int64_t layer, int head) const { return numbers_[place(layer, head)]; }
     /// The most salient head; empty if no head has a score above 0.
     std::optional<SalientHead> salient() const {
         return salient_.empty() ? std::nullopt : std::optional(salient_.front());
     }
-    bool is_salient(int layer, int head) const {
+    bool is_salient(std::int64_t layer, int head) const {
         return !salient_.empty() && salient_[0].layer == layer && salient_[0].head == head;
     }
     /// The five most salient heads (or fewer), in descending order.
     const std::vector<SalientHead>& all_salient() const { return salient_; }
     const std::vector<HeadStatistics>& numbers() const { return numbers_; }
     /// The weights of a head, [queries, tokens].
-    std::vector<float> weights(int layer, int head) const;
+    std::vector<float> weights(std::int64_t layer, int head) const;
     /// Labels of the keys (token texts, or positions of patches), and of the queries.
     const std::vector<std::string>& texts() const { return texts_; }
     const std::vector<std::string>& query_texts() const { return input_.queries ? query_texts_ : texts_; }
@@ -56,7 +59,7 @@ private:
 
     Session& session_;
     AttentionKind kind_;
-    int layers_, heads_;
+    int heads_;
     std::vector<std::string> texts_, query_texts_;
     HeadTexts input_;
     std::vector<HeadStatistics> numbers_;

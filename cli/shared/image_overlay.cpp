@@ -18,7 +18,7 @@ constexpr int min_drawn_side = 480;     // pixels; model inputs are small, such 
 constexpr float map_over_image = 0.6f;  // opacity of the map
 
 /// The attention of [CLS] to each patch: the mean over heads.
-std::vector<float> read_by_class(const HeadSurvey& survey, int layer) {
+std::vector<float> read_by_class(const HeadSurvey& survey, std::int64_t layer) {
     const int patches = survey.tokens() - 1;
     std::vector<float> mean(static_cast<std::size_t>(patches));
     for (int head = 0; head < survey.heads(); ++head) {
@@ -66,7 +66,7 @@ Image overlaid(const Image& seen, const std::vector<float>& shares, const ImageI
 std::vector<std::string> write_image_overlays(const HeadSurvey& survey, const Image& seen, const std::string& folder) {
     const Model& model = survey.session().model();
     std::vector<std::string> files;
-    for (int layer = 0; layer < survey.layers(); ++layer) {
+    for (const std::int64_t layer : survey.layers()) {
         files.push_back(folder_path(folder, format("layer-{}-cls.png", layer)));
         write_png(files.back(), overlaid(seen, read_by_class(survey, layer), config_of(model).image),
                   {{"Title", format("layer {}: attention of [CLS], mean of {} heads", layer, survey.heads())},

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace vantage::cli {
 
@@ -24,13 +25,14 @@ private:
     int percent_ = -1;
 };
 
-/// Calls `visit(layer, head)` for all heads, layer by layer, with a progress line.
+/// Calls `visit(layer, head)` for all heads of these layers, layer by layer, with a progress line.
 template <class Integer, class Visit>
-void for_each_head(const char* what, Integer layers, Integer heads, const Visit& visit) {
+void for_each_head(const char* what, const std::vector<std::int64_t>& layers, Integer heads, const Visit& visit) {
     Progress progress(what);
-    for (Integer layer = 0; layer < layers; ++layer)
+    std::int64_t done = 0;
+    for (const std::int64_t layer : layers)
         for (Integer head = 0; head < heads; ++head) {
-            progress.show(layer * heads + head, layers * heads);
+            progress.show(done++, std::ssize(layers) * heads);
             visit(layer, head);
         }
 }

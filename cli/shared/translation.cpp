@@ -35,8 +35,9 @@ std::vector<SourceRead> source_reads(Session& session) {
     const ModelInfo& info = session.model().info();
     const std::int64_t rows = std::ssize(session.tokens()), keys = std::ssize(session.source_tokens());
     std::vector<double> mean(static_cast<std::size_t>(rows * keys));
-    const std::int64_t layers = info.layers_of(AttentionKind::cross), heads = info.heads_of(AttentionKind::cross);
-    if (layers == 0) return {};
+    const std::vector<std::int64_t>& layers = info.layers_of(AttentionKind::cross);
+    const std::int64_t heads = info.heads_of(AttentionKind::cross);
+    if (layers.empty()) return {};
     for_each_head("head statistics", layers, heads, [&](std::int64_t layer, std::int64_t head) {
         const Array p = session.attention({layer, head, AttentionKind::cross}, {0, rows}, {0, keys});
         std::ranges::transform(mean, p, mean.begin(), [](double sum, float x) { return sum + static_cast<double>(x); });
@@ -45,7 +46,7 @@ std::vector<SourceRead> source_reads(Session& session) {
     for (std::int64_t row = 0; row < rows; ++row) {
         const auto begin = mean.begin() + row * keys;
         const auto best = std::max_element(begin, begin + keys);
-        reads.push_back({static_cast<int>(best - begin), *best / static_cast<double>(layers * heads)});
+        reads.push_back({static_cast<int>(best - begin), *best / static_cast<double>(std::ssize(layers) * heads)});
     }
     return reads;
 }

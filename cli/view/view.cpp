@@ -129,7 +129,7 @@ void start(view::LiveModel& live, const view::ViewState& state) {
     if (state.head && std::ranges::count(live.heads(), *state.head) == 0) {
         const ModelInfo& info = live.model().info();
         throw usage_error("view: there is no head {}; {} has {} layers of {} heads of this attention kind",
-                          name_of(*state.head), info.name, info.layers_of(state.head->kind),
+                          name_of(*state.head), info.name, info.layers_of(state.head->kind).size(),
                           info.heads_of(state.head->kind));
     }
     live.start(prompt_of(live.model(), state), state.sampling, state.max_tokens);

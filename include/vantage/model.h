@@ -35,13 +35,18 @@ struct ModelInfo {
     std::string architecture;
     std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_width = 0, inner = 0, vocab = 0, context = 0;
     std::int64_t encoder_layers = 0, encoder_heads = 0;  ///< of an encoder–decoder
-    std::array<std::int64_t, 3> attending = {};          ///< by AttentionKind: layers_of()
+    /// By AttentionKind the layers that attend this way, ascending: see layers_of().
+    std::array<std::vector<std::int64_t>, 3> attending = {};
     /// Of one of two models whose vectors are compared (CLIP): the factor of the cosine of a text and an image, before
     /// a softmax over texts or images; else 0.
     double pair_scale = 0;
-    /// Layers, and heads of a layer, that attend this way; 0 where the model does not.
-    std::int64_t layers_of(AttentionKind kind) const;
+    /// The layers that attend this way, ascending: all of them, none where the model does not attend so, and some of a
+    /// hybrid model (Jamba), whose other layers have no heads.
+    const std::vector<std::int64_t>& layers_of(AttentionKind kind) const;
+    /// Heads of such a layer; 0 where there is none.
     std::int64_t heads_of(AttentionKind kind) const;
+    bool attends(AttentionKind kind) const { return !layers_of(kind).empty(); }
+    bool attends(std::int64_t layer, AttentionKind kind) const;
     std::uint64_t parameters = 0, weight_bytes = 0;
     std::string weight_types;  ///< "f16", "f32 q8_0"
 };

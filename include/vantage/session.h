@@ -261,8 +261,8 @@ public:
     /// SessionOptions::inspect), and the last of them [tokens, width]. Empty for other models.
     Array encoder_hidden() const;
     Array encoder_last_hidden() const;
-    /// Logits of the routers of a mixture of experts [layers, tokens, experts], before the softmax; empty for other
-    /// models. Throws usage without SessionOptions::inspect.
+    /// Logits of the routers of a mixture of experts [layers with experts, tokens, experts], before the softmax; empty
+    /// for other models. Throws usage without SessionOptions::inspect.
     Array router_logits() const;
     /// The output of an encoder's pooler [width]; of CLIP's towers the projected vector of the text or image, by which
     /// they are compared. Empty without one.

@@ -88,7 +88,6 @@ public:
 
 private:
     std::string file(const char* name) const { return (fs::path(from_) / name).string(); }
-    std::int64_t layers_of(AttentionKind kind) const;
     std::int64_t heads_of(AttentionKind kind) const;
     bool is_pruned(const HeadId& head) const { return std::ranges::find(heads_, head) != heads_.end(); }
     void check_heads() const;
@@ -110,14 +109,6 @@ private:
     std::map<std::string, std::pair<AttentionKind, std::int64_t>> layer_of_;  ///< by tensor
 };
 
-std::int64_t Pruning::layers_of(AttentionKind kind) const {
-    const bool pair = config_.kind == ModelKind::encoder_decoder;
-    return kind == AttentionKind::self      ? config_.layers
-           : !pair                          ? 0
-           : kind == AttentionKind::encoder ? config_.encoder.layers
-                                            : config_.layers;
-}
-
 std::int64_t Pruning::heads_of(AttentionKind kind) const {
     return kind == AttentionKind::encoder ? config_.encoder.heads : config_.heads;
 }
@@ -125,10 +116,14 @@ std::int64_t Pruning::heads_of(AttentionKind kind) const {
 void Pruning::check_heads() const {
     if (heads_.empty()) throw usage_error("prune: no heads are to be removed");
     for (const HeadId& head : heads_) {
-        const std::int64_t layers = layers_of(head.kind), count = heads_of(head.kind);
-        if (head.layer < 0 || head.layer >= layers || head.head < 0 || head.head >= count)
-            throw usage_error("prune: head {} is not there: {} has {} layers of {} heads{}", name_of(head), from_,
-                              layers, count, head.kind == AttentionKind::self ? "" : " of this kind");
+        const std::vector<std::int64_t> layers = config_.attending_layers(head.kind);
+        const std::int64_t count = heads_of(head.kind);
+        if (std::ranges::binary_search(layers, head.layer) && head.head >= 0 && head.head < count) continue;
+        const bool hybrid = !config_.attending.empty();
+        throw usage_error(
+            "prune: head {} is not there: {} has {} layers of {} heads{}{}", name_of(head), from_, layers.size(), count,
+            head.kind == AttentionKind::self ? "" : " of this kind",
+            hybrid ? ": " + join(layers, ", ", [](std::int64_t layer) { return std::to_string(layer); }) : "");
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
@@ -52,10 +53,16 @@ std::string architecture_of(const JsonFields& fields) {
 
 }  // namespace
 
-std::int64_t ModelConfig::attending_layers(AttentionKind attention) const {
-    if (attention == AttentionKind::cross) return recurrent ? cross_layers : encoder.layers > 0 ? layers : 0;
-    if (attention == AttentionKind::self) return recurrent || state_space ? 0 : layers;
-    return recurrent ? 0 : encoder.layers;
+std::vector<std::int64_t> ModelConfig::attending_layers(AttentionKind attention) const {
+    const auto first = [](std::int64_t count) {
+        std::vector<std::int64_t> all(static_cast<std::size_t>(count));
+        std::iota(all.begin(), all.end(), std::int64_t{0});
+        return all;
+    };
+    if (attention == AttentionKind::cross) return first(recurrent ? cross_layers : encoder.layers > 0 ? layers : 0);
+    if (attention == AttentionKind::encoder) return first(recurrent ? 0 : encoder.layers);
+    if (state_space) return attending;
+    return first(recurrent ? 0 : layers);
 }
 
 AttentionOptions ModelConfig::attention(std::int64_t layer) const {

@@ -70,6 +70,8 @@ struct ModelConfig {
     bool causal_encoder = false;  ///< an encoder's tokens see none behind them
     bool parallel = false;        ///< attention and MLP read the same residual stream
     bool state_space = false;     ///< layers keep states (kept_states) in place of keys and values: no heads
+    /// With state_space the layers that attend all the same, ascending: those have heads, and no states.
+    std::vector<std::int64_t> attending;
 
     std::int64_t rotary_width = 0;  ///< features of a head that are turned, from the first on
     bool rope_interleaved = false;  ///< pairs (2i, 2i + 1) instead of (i, i + rotary_width / 2)
@@ -101,8 +103,8 @@ struct ModelConfig {
     bool sees() const { return image.channels > 0; }
     /// Takes images in place of tokens.
     bool is_vision() const { return sees() && kind == ModelKind::encoder; }
-    /// Layers that attend this way.
-    std::int64_t attending_layers(AttentionKind attention) const;
+    /// Layers that attend this way, ascending; in most models all.
+    std::vector<std::int64_t> attending_layers(AttentionKind attention) const;
     /// Features of an encoder–decoder's encoder's hidden states.
     std::int64_t encoder_width() const { return encoder.width > 0 ? encoder.width : width; }
     /// How a layer attends: causal or not, scale, soft-cap, window. Tensors (slopes, sinks) are the builder's.

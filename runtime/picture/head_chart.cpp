@@ -48,7 +48,8 @@ public:
             paint_panel(image, picture_.panels[i], layout_.panels[i]);
         for (int layer = 0; layer < picture_.layers; ++layer) {
             const Rect& panel = at(layout_.panels, layer * picture_.heads);
-            write(image, {style::margin, panel.y + panel.height / 2}, format("L{}", layer), style::label);
+            write(image, {style::margin, panel.y + panel.height / 2},
+                  format("L{}", style::layer_of_row(picture_.layer_numbers, layer)), style::label);
         }
         for (int head = 0; head < picture_.heads; ++head) {
             const Rect& panel = at(layout_.panels, head);

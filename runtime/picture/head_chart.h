@@ -18,7 +18,8 @@ struct HeadPanel {
 
 struct HeadChartPicture {
     int layers = 0, heads = 0;
-    std::vector<HeadPanel> panels;  ///< ordered by layer
+    std::vector<std::int64_t> layer_numbers = {};  ///< of the rows; empty: 0, 1 …
+    std::vector<HeadPanel> panels;                 ///< ordered by layer
     std::string title, caption;
 };
 

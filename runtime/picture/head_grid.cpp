@@ -19,8 +19,8 @@ void check(const HeadGridPicture& picture) {
     const auto maps = static_cast<std::size_t>(picture.layers) * static_cast<std::size_t>(picture.heads);
     if (!picture.notes.empty() && picture.notes.size() != maps)
         throw usage_error("head grid: {} maps, but {} notes", maps, picture.notes.size());
-    if (picture.salient_layer >= picture.layers || picture.salient_head >= picture.heads) {
-        throw usage_error("head grid: the framed head, layer {}, head {}, is outside of {} × {}", picture.salient_layer,
+    if (picture.salient_row >= picture.layers || picture.salient_head >= picture.heads) {
+        throw usage_error("head grid: the framed head, layer {}, head {}, is outside of {} × {}", picture.salient_row,
                           picture.salient_head, picture.layers, picture.heads);
     }
 }
@@ -65,8 +65,8 @@ public:
     }
 
 private:
-    bool framed(int layer, int head) const { return layer == picture_.salient_layer && head == picture_.salient_head; }
-    bool any_framed() const { return picture_.salient_layer >= 0 && picture_.salient_head >= 0; }
+    bool framed(int layer, int head) const { return layer == picture_.salient_row && head == picture_.salient_head; }
+    bool any_framed() const { return picture_.salient_row >= 0 && picture_.salient_head >= 0; }
     std::size_t index(int layer, int head) const { return static_cast<std::size_t>(layer * picture_.heads + head); }
 
     void place() {
@@ -83,7 +83,10 @@ private:
         const int note_height = notes_shown_ ? style::text_height(note_style) + 4 : 0;
 
         const int line = style::text_height(style::axis);
-        const int label_width = raster.measure(format("L{}", picture_.layers - 1), bold_label()).width;
+        const int label_width =
+            raster
+                .measure(format("L{}", style::layer_of_row(picture_.layer_numbers, picture_.layers - 1)), bold_label())
+                .width;
         const int x = style::margin + line + style::gap + label_width + style::gap;
         const int right = x + picture_.heads * (across_.pixels() + space_) - space_;
         layout_.width = right + style::gap_before_bar + style::colour_bar_width(picture_, true) + style::margin;
@@ -141,8 +144,8 @@ private:
     void paint_labels(Image& image) {
         const TextRaster& raster = TextRaster::shared();
         for (int layer = 0; layer < picture_.layers; ++layer) {
-            const TextStyle how = label_style(any_framed() && layer == picture_.salient_layer);
-            const std::string text = format("L{}", layer);
+            const TextStyle how = label_style(any_framed() && layer == picture_.salient_row);
+            const std::string text = format("L{}", style::layer_of_row(picture_.layer_numbers, layer));
             const TextExtent extent = raster.measure(text, how);
             const Rect& map = layout_.maps[index(layer, 0)];
             const Point at{map.x - style::gap - 2 - extent.width, map.y + map.height / 2 + extent.ascent * 3 / 8};
@@ -174,7 +177,9 @@ private:
     void paint_footer(Image& image) {
         if (!any_framed()) return;
         const TextRaster& raster = TextRaster::shared();
-        std::string text = format("layer {} · head {}", picture_.salient_layer, picture_.salient_head);
+        std::string text =
+            format("layer {} · head {}", style::layer_of_row(picture_.layer_numbers, picture_.salient_row),
+                   picture_.salient_head);
         if (!picture_.salient_reason.empty()) text += ": " + picture_.salient_reason;
         const int left = layout_.maps.front().x, baseline = layout_.height - style::margin;
         frame(image, {left - 1, baseline - 11, 13, 13}, style::accent, 2);
@@ -199,7 +204,9 @@ Image draw_head_grid(const HeadGridPicture& picture, HeadGridLayout* layout) {
 
 PngTexts texts_of(const HeadGridPicture& picture) {
     std::string salient = "none";
-    if (picture.salient_layer >= 0) salient = format("layer {}, head {}", picture.salient_layer, picture.salient_head);
+    if (picture.salient_row >= 0)
+        salient = format("layer {}, head {}", style::layer_of_row(picture.layer_numbers, picture.salient_row),
+                         picture.salient_head);
     return {
         {"Title", picture.title},
         {"Description", picture.caption},

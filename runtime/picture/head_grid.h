@@ -10,12 +10,13 @@ namespace vantage::internal {
 
 struct HeadGridPicture : AttentionLook {
     int layers = 0, heads = 0;
+    std::vector<std::int64_t> layer_numbers;  ///< of the rows; empty: 0, 1 …
     /// Returns the weights of a head, row-major. Called once per head, so that only one matrix is in memory at a time.
-    std::function<std::vector<float>(int layer, int head)> weights;
+    std::function<std::vector<float>(int row, int head)> weights;
     std::vector<std::string> notes;  ///< a short text below each map; shown if all of them fit
     std::string title, caption;
-    int salient_layer = -1, salient_head = -1;  ///< framed; −1: none
-    std::string salient_reason;                 ///< the reason: "“it” → “animal” (0.61)"
+    int salient_row = -1, salient_head = -1;  ///< framed; −1: none
+    std::string salient_reason;               ///< the reason: "“it” → “animal” (0.61)"
 };
 
 struct HeadGridLayout {

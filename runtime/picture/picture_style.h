@@ -32,6 +32,11 @@ struct PlacedText {
     Rect box;
 };
 
+/// The number of a row's layer; of pictures with all layers, whose `layers` are empty, the row's.
+inline std::int64_t layer_of_row(const std::vector<std::int64_t>& layers, int row) {
+    return layers.empty() ? row : layers[static_cast<std::size_t>(row)];
+}
+
 /// Height of a line of letters.
 int text_height(const TextStyle& style);
 /// Wraps text to lines of at most `width` pixels. '\n' breaks a line; words that are too long end in "…".

@@ -136,7 +136,7 @@ void DeviceStates::write_seen(std::size_t slot, const SequenceState& s) {
 
 void DeviceStates::write_head_mask(std::span<const Graph> graphs, std::span<const HeadId> masked) {
     for (const AttentionKind kind : {AttentionKind::self, AttentionKind::encoder, AttentionKind::cross})
-        for (std::int64_t layer = 0; layer < model_.info().layers_of(kind); ++layer) {
+        for (const std::int64_t layer : model_.info().layers_of(kind)) {
             const std::string name = model_names::head_mask(layer, kind);
             const Graph& graph = graphs[kind == AttentionKind::encoder ? 1 : 0];
             const Value& value = *std::ranges::find(graph.values(), name, &Value::name);
@@ -163,7 +163,7 @@ void DeviceStates::write_head_shift(const Graph& graph, const HeadShift& shift) 
         return bytes;
     };
     for (const AttentionKind kind : {AttentionKind::self, AttentionKind::cross})
-        for (std::int64_t layer = 0; layer < model_.info().layers_of(kind); ++layer) {
+        for (const std::int64_t layer : model_.info().layers_of(kind)) {
             auto* table = reinterpret_cast<float*>(zeros(model_names::head_shift(layer, kind)));
             if (shift.head.layer != layer || shift.head.kind != kind || shift.values.empty()) continue;
             const std::int64_t width = head_features(graph, shift.head);

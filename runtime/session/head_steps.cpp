@@ -183,10 +183,10 @@ void check_head(const Model& model, const HeadId& head) {
     if (config_of(model).recurrent)
         throw unsupported_error("attention steps: {} has an alignment, which is not shown in steps; inspect shows it",
                                 info.name);
-    const std::int64_t layers = info.layers_of(head.kind), heads = info.heads_of(head.kind);
-    if (head.layer < 0 || head.layer >= layers || head.head < 0 || head.head >= heads)
-        throw usage_error("attention steps: {} has no head {}; it has layers 0 to {} of heads 0 to {}", info.name,
-                          name_of(head), layers - 1, heads - 1);
+    const std::int64_t heads = info.heads_of(head.kind);
+    if (!info.attends(head.layer, head.kind) || head.head < 0 || head.head >= heads)
+        throw usage_error("attention steps: {} has no head {}; it has {} with heads 0 … {}", info.name, name_of(head),
+                          attending_text(info, head.kind), heads - 1);
 }
 
 }  // namespace

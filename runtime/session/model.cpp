@@ -62,19 +62,30 @@ bool exists(const std::string& path) {
 
 }  // namespace
 
-std::int64_t ModelInfo::layers_of(AttentionKind kind) const { return at(attending, kind); }
+const std::vector<std::int64_t>& ModelInfo::layers_of(AttentionKind kind) const { return at(attending, kind); }
+
+bool ModelInfo::attends(std::int64_t layer, AttentionKind kind) const {
+    return std::ranges::binary_search(layers_of(kind), layer);
+}
 
 std::int64_t ModelInfo::heads_of(AttentionKind kind) const {
-    if (layers_of(kind) == 0) return 0;
+    if (!attends(kind)) return 0;
     return kind == AttentionKind::encoder ? encoder_heads : heads;
 }
 
 void internal::require_attention(const ModelInfo& info, const std::string& what) {
-    if (std::ranges::count(info.attending, 0) == std::ssize(info.attending))
+    if (std::ranges::all_of(info.attending, &std::vector<std::int64_t>::empty))
         throw usage_error(
             "{}: {} has no attention; its layers are recurrent. run, chat, bench model, explain and "
             "inspect take it",
             what, described(info));
+}
+
+std::string internal::attending_text(const ModelInfo& info, AttentionKind kind) {
+    const std::vector<std::int64_t>& layers = info.layers_of(kind);
+    const bool all = kind != AttentionKind::self || std::ssize(layers) == info.layers;
+    if (all) return format("layers 0 … {}", std::ssize(layers) - 1);
+    return "attention in layers " + join(layers, ", ", [](std::int64_t layer) { return std::to_string(layer); });
 }
 
 struct Model::State {

@@ -15,6 +15,8 @@ struct Bindings;
 inline std::string described(const ModelInfo& info) { return info.name + " (" + info.architecture + ")"; }
 /// Throws usage where the model has no attention, which `what` needs.
 void require_attention(const ModelInfo& info, const std::string& what);
+/// The layers that attend this way, for messages: "layers 0 … 3", or of a hybrid model "attention in layers 1, 4".
+std::string attending_text(const ModelInfo& info, AttentionKind kind);
 /// What config.json says.
 const ModelConfig& config_of(const Model& model);
 /// The model's graph, whose weights are in weights_of(model).

@@ -22,11 +22,12 @@ Array table(const std::vector<float>& values, std::int64_t columns) {
 /// [parts, rows, columns]; empty without values.
 Array stack(const std::vector<std::vector<float>>& parts, std::int64_t columns) {
     const auto empty = std::ranges::count_if(parts, [](const std::vector<float>& part) { return part.empty(); });
-    const std::int64_t count = std::ssize(parts) - empty;  // recurrent models may have embeddings of another width
+    // recurrent models may have embeddings of another width, and not all layers of a hybrid one have a router
+    const std::int64_t count = std::ssize(parts) - empty;
     if (count == 0) return {};
     std::vector<float> all;
     for (const std::vector<float>& part : parts) all.insert(all.end(), part.begin(), part.end());
-    return {Shape{count, std::ssize(parts.back()) / columns, columns}, std::move(all)};
+    return {Shape{count, std::ssize(all) / count / columns, columns}, std::move(all)};
 }
 
 Array row(const std::vector<float>& values) {

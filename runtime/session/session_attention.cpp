@@ -103,13 +103,14 @@ Session& Session::State::replay_recording(std::int64_t layer) {
 void Session::State::check_head(const HeadId& head) const {
     const ModelInfo& info = core.model.info();
     require_attention(info, "attention");
-    const std::int64_t layers = info.layers_of(head.kind), heads = info.heads_of(head.kind);
-    if (layers == 0 && core.config.recurrent)
+    const std::int64_t heads = info.heads_of(head.kind);
+    if (heads == 0 && core.config.recurrent)
         throw usage_error("attention: {} is recurrent: only its cross-attention is there", described(info));
-    if (layers == 0)
+    if (heads == 0)
         throw usage_error("attention: " + described(info) + " is no encoder–decoder: its attention is its own");
-    if (head.layer < 0 || head.layer >= layers)
-        throw usage_error("attention: layer {} is outside of 0 … {}", head.layer, layers - 1);
+    if (!info.attends(head.layer, head.kind))
+        throw usage_error("attention: there is none in layer {}; {} has {}", head.layer, info.name,
+                          attending_text(info, head.kind));
     if (head.head < 0 || head.head >= heads)
         throw usage_error("attention: head {} is outside of 0 … {}", head.head, heads - 1);
     if (const AttentionVariant& variant = core.options.variant; variant.form == AttentionForm::linformer)

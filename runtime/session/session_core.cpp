@@ -109,10 +109,13 @@ SessionCore::~SessionCore() { gpu::wait_idle(states.device()); }
 
 void SessionCore::check_options() const {
     const std::int64_t layers = std::max(config.layers, config.encoder.layers);
-    for (const std::int64_t layer : options.record_attention.layers)
+    for (const std::int64_t layer : options.record_attention.layers) {
         if (layer < 0 || layer >= layers)
             throw usage_error("layer {} cannot be recorded: {} has layers 0 … {}", layer, model.info().name,
                               layers - 1);
+        if (config.state_space && !model.info().attends(layer, AttentionKind::self))
+            throw usage_error("layer {} of {} cannot be recorded: it has no attention", layer, model.info().name);
+    }
     if (options.largest_chunk < 1)
         throw usage_error("largest_chunk is {}; it must be at least 1", options.largest_chunk);
     if (!(options.submission_seconds >= 0))
@@ -447,15 +450,16 @@ void SessionCore::require_source() const {
 void SessionCore::check_head(const HeadId& head, const char* what) const {
     const ModelInfo& info = model.info();
     require_attention(info, format("head {} cannot be {}", name_of(head), what));
-    const std::int64_t layers = info.layers_of(head.kind), heads = info.heads_of(head.kind);
-    if (layers == 0 && config.recurrent)
+    const std::int64_t heads = info.heads_of(head.kind);
+    if (heads == 0 && config.recurrent)
         throw usage_error("head {} cannot be {}: {} has no head but x0.0", name_of(head), what, described(info));
-    if (layers == 0)
+    if (heads == 0)
         throw usage_error("head {} cannot be {}: {} is no encoder–decoder: its heads are layer.head", name_of(head),
                           what, described(info));
-    if (head.layer >= 0 && head.layer < layers && head.head >= 0 && head.head < heads) return;
-    throw usage_error("head {} cannot be {}: {}{} has layers 0 … {} with heads 0 … {}", name_of(head), what, info.name,
-                      head.kind == AttentionKind::encoder ? "'s encoder" : "", layers - 1, heads - 1);
+    if (info.attends(head.layer, head.kind) && head.head >= 0 && head.head < heads) return;
+    throw usage_error("head {} cannot be {}: {}{} has {} with heads 0 … {}", name_of(head), what, info.name,
+                      head.kind == AttentionKind::encoder ? "'s encoder" : "", attending_text(info, head.kind),
+                      heads - 1);
 }
 
 void SessionCore::write_head_mask() {

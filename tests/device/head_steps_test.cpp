@@ -128,7 +128,7 @@ TEST_CASE("the stages of attention are softmaxes of x·x, of one metric, of q·k
 }
 
 TEST_CASE("steps are refused for heads that are not there and for global tokens", "[steps]") {
-    test::expect_error(ErrorKind::usage, {"has no head 4.0", "layers 0 to 3"}, [] {
+    test::expect_error(ErrorKind::usage, {"has no head 4.0", "layers 0 … 3"}, [] {
         head_steps(mini_world(), {}, {.ids = some_ids(3)}, {4, 0});
     });
     test::expect_error(ErrorKind::unsupported, {"global tokens"}, [] {

@@ -86,7 +86,7 @@ TEST_CASE("recurrent encoder–decoders come out as torch's modules compute them
         if (const TensorEntry* alignment = file.find("p2.cross_attn"))
             check_attention(session, *alignment, allowed, AttentionKind::cross);
         else
-            CHECK(model.info().layers_of(AttentionKind::cross) == 0);
+            CHECK(!model.info().attends(AttentionKind::cross));
     }
     if (precision == Precision::f32) CHECK(greedy(model, file) == values_of<std::int32_t>(file.at("greedy.ids")));
 }
@@ -160,8 +160,10 @@ TEST_CASE("recurrent sequences of a batch are as alone", "[batch][stable][models
 
 TEST_CASE("an alignment is a head like any other", "[models][heads][recurrent]") {
     const Model model = loaded("seq2seq_bahdanau");
-    CHECK(model.info().layers_of(AttentionKind::self) + model.info().layers_of(AttentionKind::encoder) == 0);
-    REQUIRE(model.info().layers_of(AttentionKind::cross) * model.info().heads_of(AttentionKind::cross) == 1);
+    CHECK(!model.info().attends(AttentionKind::self));
+    CHECK(!model.info().attends(AttentionKind::encoder));
+    REQUIRE(model.info().layers_of(AttentionKind::cross).size() == 1);
+    REQUIRE(model.info().heads_of(AttentionKind::cross) == 1);
     const Ids source = some_ids(13, 90), text = some_ids(7, 90);
     const auto session = [&](const RecordAttention& record, std::optional<std::vector<HeadId>> masked = {}) {
         return shown(model, source, text,

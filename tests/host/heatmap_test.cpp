@@ -324,7 +324,7 @@ TEST_CASE("the grid shows every head where it belongs", "[io]") {
     picture.weights = [](int layer, int head) {
         return std::vector<float>(81, static_cast<float>(layer * 5 + head) / 15.0f);
     };
-    picture.salient_layer = 1;
+    picture.salient_row = 1;
     picture.salient_head = 3;
     picture.salient_reason = "reads what followed last time";
     picture.title = "heads";

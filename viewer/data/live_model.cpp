@@ -49,7 +49,7 @@ SessionOptions session_options(const Model& model, const LiveOptions& o) {
 std::vector<HeadId> heads_of(const ModelInfo& info) {
     std::vector<HeadId> heads;
     for (const AttentionKind kind : {AttentionKind::encoder, AttentionKind::self, AttentionKind::cross})
-        for (std::int64_t layer = 0; layer < info.layers_of(kind); ++layer)
+        for (const std::int64_t layer : info.layers_of(kind))
             for (std::int64_t head = 0; head < info.heads_of(kind); ++head) heads.push_back({layer, head, kind});
     return heads;
 }

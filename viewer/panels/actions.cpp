@@ -26,11 +26,18 @@ void next(Enum& value, int count) {
 
 // ---- heads ----------------------------------------------------------------------------------------------------------
 
+/// The place of a layer among those that attend as it does, or of the last one before it.
+std::int64_t place_of(const std::vector<std::int64_t>& layers, std::int64_t layer) {
+    return std::max<std::int64_t>(std::ranges::upper_bound(layers, layer) - layers.begin() - 1, 0);
+}
+
 /// Moves the focus by layers and heads, within the model.
 void move_head(Viewer& v, std::int64_t layers, std::int64_t heads) {
     const HeadId now = v.runs().head();
     const ModelInfo& info = v.runs().a().live.model().info();
-    go_to_head(v, HeadId{std::clamp<std::int64_t>(now.layer + layers, 0, info.layers_of(now.kind) - 1),
+    const std::vector<std::int64_t>& all = info.layers_of(now.kind);
+    const auto place = std::clamp<std::int64_t>(place_of(all, now.layer) + layers, 0, std::ssize(all) - 1);
+    go_to_head(v, HeadId{vantage::at(all, place),
                          std::clamp<std::int64_t>(now.head + heads, 0, info.heads_of(now.kind) - 1), now.kind});
 }
 
@@ -38,8 +45,8 @@ void next_kind(Viewer& v) {
     const ModelInfo& info = v.runs().a().live.model().info();
     HeadId head = v.runs().head();
     do next(head.kind, 3);
-    while (info.layers_of(head.kind) == 0);
-    head.layer = std::min(head.layer, info.layers_of(head.kind) - 1);
+    while (!info.attends(head.kind));
+    head.layer = vantage::at(info.layers_of(head.kind), place_of(info.layers_of(head.kind), head.layer));
     head.head = std::min(head.head, info.heads_of(head.kind) - 1);
     go_to_head(v, head);
 }
@@ -116,7 +123,7 @@ const char* one_kind(const Viewer& v) {
     const ModelInfo& info = v.runs().a().live.model().info();
     int kinds = 0;
     for (const AttentionKind kind : {AttentionKind::encoder, AttentionKind::self, AttentionKind::cross})
-        kinds += info.layers_of(kind) > 0 ? 1 : 0;
+        kinds += info.attends(kind) ? 1 : 0;
     return kinds > 1 ? nullptr : "this model has one kind of attention";
 }
 const char* no_rows(const Viewer& v) {

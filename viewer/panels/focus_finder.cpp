@@ -45,7 +45,7 @@ bool FocusFinder::begin_next(const LiveModel& live, const Version& version) {
         heads_.clear();
         next_layer_ = 0, layers_ = live.model().info().layers_of(AttentionKind::self);
     }
-    return waiting_ = next_layer_ < layers_;
+    return waiting_ = next_layer_ < layers_.size();
 }
 
 void FocusFinder::look(LiveModel& live, const Version& version) {
@@ -63,17 +63,17 @@ void FocusFinder::read(Session& session) {
     std::vector<HeadStatistics> some;
     std::optional<std::string> error;
     try {
-        if (rows_ <= std::ssize(session.tokens())) some = read_layer_(session, next_layer_, rows_);
+        if (rows_ <= std::ssize(session.tokens())) some = read_layer_(session, layers_[next_layer_], rows_);
     } catch (const std::exception& e) {
         error = e.what();
     }
     const std::lock_guard lock(mutex_);
     heads_.insert(heads_.end(), some.begin(), some.end());
-    next_layer_ = some.empty() ? layers_ : next_layer_ + 1;
+    next_layer_ = some.empty() ? layers_.size() : next_layer_ + 1;
     if (error) error_ = "no head could be chosen: " + *error;
-    if (next_layer_ == layers_ && !some.empty()) {
+    if (next_layer_ == layers_.size() && !some.empty()) {
         const auto heads = static_cast<int>(session.model().info().heads);
-        found_ = most_salient_head(heads_, heads);
+        found_ = most_salient_head(heads_, heads, layers_);
     }
     seconds_ += seconds_now() - begin;
     waiting_ = false, answered_ = true;
@@ -87,7 +87,7 @@ void FocusFinder::wait(LiveModel& live, const Version& version) {
         look(live, version);
         lock.lock();
         changed_.wait(lock, [&] { return !waiting_; });
-    } while (run_ == version.run && next_layer_ < layers_);
+    } while (run_ == version.run && next_layer_ < layers_.size());
 }
 
 bool FocusFinder::answered() const {

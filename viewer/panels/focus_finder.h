@@ -45,7 +45,9 @@ private:
     std::condition_variable changed_;
     std::optional<std::uint64_t> run_;  ///< being searched
     std::vector<HeadStatistics> heads_;
-    std::int64_t layers_ = 0, next_layer_ = 0, rows_ = 0;
+    std::vector<std::int64_t> layers_;  ///< that have heads
+    std::size_t next_layer_ = 0;        ///< among these
+    std::int64_t rows_ = 0;
     bool waiting_ = false;   ///< a layer is pending
     bool answered_ = false;  ///< since the last look
     std::optional<SalientHead> found_;

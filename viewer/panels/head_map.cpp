@@ -15,9 +15,9 @@ namespace {
 
 /// "4 layers × 8 heads"; of an encoder–decoder the rows of the grid are named one by one.
 std::string size_text(const ModelInfo& info) {
-    if (info.layers_of(AttentionKind::self) == 0) return "x: cross attention";
-    if (info.layers_of(AttentionKind::cross) > 0) return "e: encoder · x: cross attention";
-    return format("{} layers × {} heads", info.layers, info.heads);
+    if (!info.attends(AttentionKind::self)) return "x: cross attention";
+    if (info.attends(AttentionKind::cross)) return "e: encoder · x: cross attention";
+    return format("{} layers × {} heads", info.layers_of(AttentionKind::self).size(), info.heads);
 }
 
 std::string statistic_text(const Ui& ui, std::size_t head) {
@@ -143,8 +143,8 @@ HeadGrid head_grid(const LiveModel& live) {
     const ModelInfo& info = live.model().info();
     HeadGrid grid{0, 1};
     for (const AttentionKind kind : {AttentionKind::encoder, AttentionKind::self, AttentionKind::cross}) {
-        grid.rows += info.layers_of(kind);
-        if (info.layers_of(kind) > 0) grid.columns = std::max(grid.columns, info.heads_of(kind));
+        grid.rows += std::ssize(info.layers_of(kind));
+        grid.columns = std::max(grid.columns, info.heads_of(kind));
     }
     return grid;
 }

@@ -328,7 +328,7 @@ void Viewer::arrange(float width, float height) {
         width, height, options_.scale,
         {.heads = head_grid(live),
          .image = shows_image(),
-         .two_texts = live.model().info().layers_of(AttentionKind::cross) > 0,
+         .two_texts = live.model().info().attends(AttentionKind::cross),
          .prompt = prompted,
          .large_heads = state_.large_heads,
          .text_lines = at_.text_lines,
