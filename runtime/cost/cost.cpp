@@ -119,14 +119,24 @@ std::vector<RoleWeights> CostModel::weights() const {
 
 // ---- the cache ------------------------------------------------------------------------------------------------------
 
+namespace {
+
+// Of a state-space layer: not a row for each token.
+bool is_kept_state(const Value& value) {
+    return value.kind == ValueKind::state &&
+           (value.name.starts_with("cache.conv.") || value.name.starts_with("cache.state."));
+}
+
+}  // namespace
+
 Formula CostModel::cache_per_token(AttentionKind kind) const {
     const bool encoder = kind == AttentionKind::encoder;
-    if (config_.state_space || (kind != AttentionKind::self && !is_encoder_decoder())) return {};
+    if (kind != AttentionKind::self && !is_encoder_decoder()) return {};
     const Graph model = graph(1, 1, encoder);
     const SymbolValues values = encoder ? encoder_values(config_, cache_) : values_;
     ByLayer sum;
     for (const Value& value : model.values()) {
-        if (value.kind != ValueKind::state || !value.name.starts_with("cache.")) continue;
+        if (value.kind != ValueKind::state || !value.name.starts_with("cache.") || is_kept_state(value)) continue;
         const bool cross = value.name.find(".cross.") != std::string::npos;
         if (cross != (kind == AttentionKind::cross)) continue;
         const Formula size = size_formula(values, row_size(value.type.shape), "dKH");
@@ -165,15 +175,14 @@ std::uint64_t CostModel::kept_state_bytes(std::int64_t context) const {
     std::uint64_t sum = 0;
     const Graph model = graph(1, context);
     for (const Value& value : model.values())
-        if (value.kind == ValueKind::state && value.name.starts_with("cache.")) sum += value.type.bytes();
+        if (is_kept_state(value)) sum += value.type.bytes();
     return sum;
 }
 
 std::uint64_t CostModel::cache_bytes(std::int64_t context, std::optional<DType> cache) const {
-    if (config_.state_space) return kept_state_bytes(context);
     SymbolValues values = values_;
     if (cache) values['b'] = info(*cache).bytes;
-    std::uint64_t sum = 0;
+    std::uint64_t sum = kept_state_bytes(context);
     for (const AttentionKind kind : {AttentionKind::self, AttentionKind::cross, AttentionKind::encoder}) {
         const bool image = config_.sees() && kind != AttentionKind::self;  // the source has as many places as it has
         sum += static_cast<std::uint64_t>(cache_per_token(kind).value(values)) *

@@ -71,7 +71,7 @@ public:
     /// Bytes of keys and values per token, and of the states of recurrent layers. For an encoder–decoder: self: per
     /// decoder token; encoder and cross: per encoder token, for the encoder itself and for cross-attention.
     Formula cache_per_token(AttentionKind kind = AttentionKind::self) const;
-    /// Bytes of the states that a state-space model keeps of a text of `context` tokens; 0 of others.
+    /// Bytes of the states that state-space layers keep of a text of `context` tokens; 0 without any.
     std::uint64_t kept_state_bytes(std::int64_t context) const;
     /// Bytes of all kinds, for texts of `context` tokens, with keys and values of this type or the model's.
     std::uint64_t cache_bytes(std::int64_t context, std::optional<DType> cache = {}) const;

@@ -14,6 +14,8 @@ const std::vector<ModelSymbol>& model_symbols() {
         {'D', "head width", [](Config c) { return c.head_width; }},
         {'f', "inner width", [](Config c) { return c.inner; }},
         {'g', "inner width of the encoder", [](Config c) { return c.encoder.inner; }},
+        {'S', "channels of a mixer",
+         [](Config c) { return c.own.integer("channels") != c.inner ? c.own.integer("channels") : 0; }},
         {'N', "states of a channel", [](Config c) { return c.own.integer("states"); }},
         {'R', "rank of step sizes", [](Config c) { return c.own.integer("step_rank"); }},
         {'E', "experts", [](Config c) { return c.experts; }},
@@ -41,7 +43,7 @@ Formula size_formula(const SymbolValues& values, std::int64_t size, std::string_
             if (size == of('H')) return Formula::of("H");
         } else if (size == of(symbol)) {
             return one;
-        } else if (symbol == 'f' && size == 2 * of('f')) {  // gate and up projections in one matrix
+        } else if ((symbol == 'f' || symbol == 'S') && size == 2 * of(symbol)) {  // two projections in one matrix
             return 2 * one;
         } else if (symbol == 'C' && size > of('C') && size <= of('C') + 4) {
             return one + (size - of('C'));
@@ -81,8 +83,8 @@ std::string_view symbols_of(ModelRole role) {
         case ModelRole::cross_out:
         case ModelRole::attention_out: return "dH";
         case ModelRole::router: return "dE";
-        case ModelRole::state_space: return "dfNR";
-        case ModelRole::norms: return "dD";
+        case ModelRole::state_space: return "dSfNR";
+        case ModelRole::norms: return "dDNR";
         default: return "df";
     }
 }

@@ -25,6 +25,7 @@ std::span<const Architecture* const> all_architectures() {
                                         &gpt_oss,
                                         &mamba,
                                         &falcon_mamba,
+                                        &jamba,
                                         &bert,
                                         &roberta,
                                         &longformer,

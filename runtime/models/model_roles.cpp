@@ -20,6 +20,7 @@
 #include "runtime/ops/route.h"
 #include "runtime/ops/row_before.h"
 #include "runtime/ops/split_qkv.h"
+#include "runtime/ops/state_space.h"
 #include "runtime/ops/write.h"
 
 namespace vantage::internal {
@@ -69,6 +70,7 @@ const char* name_of(ModelRole role) {
 
 ModelRoles::ModelRoles(const Graph& graph, const ModelConfig& config) : graph_(graph), config_(config) {
     for (const Node& node : graph.nodes()) {
+        if (node.op == &state_space_cached_op) mixers_.insert(node.scope);
         if (node.op == &route_op) trace(node.inputs[ops::route::logits_], {ModelRole::router, config.experts, 1});
         if (node.op == &attention_op) trace_attention(node);
         if (node.op == &split_qkv_write_op) trace_cross_kv(node);
@@ -172,7 +174,7 @@ const Node* ModelRoles::attention_behind(int value) const {
 ModelRole ModelRoles::role_of(std::size_t index) const {
     const Node& node = graph_.nodes()[index];
     if (is_norm(node)) return ModelRole::norms;
-    if (config_.state_space && in_layer(index)) return ModelRole::state_space;
+    if (mixers_.contains(node.scope)) return ModelRole::state_space;
     if (node.op == &recurrent_op) return ModelRole::recurrent;
     if (node.op == &alignment_op) return ModelRole::cross_attention;
     if (node.op == &attention_op) return is_cross(node) ? ModelRole::cross_attention : ModelRole::attention;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "runtime/models/config.h"
@@ -85,6 +87,7 @@ private:
     const ModelConfig& config_;
     std::vector<ModelRole> roles_;                         // by node
     std::map<std::size_t, std::vector<Columns>> columns_;  // of projections and routers, by node
+    std::set<std::string> mixers_;                         // scopes of state-space layers
 };
 
 }  // namespace vantage::internal

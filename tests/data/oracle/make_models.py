@@ -40,6 +40,8 @@ DECODER_LENGTHS = (1, 9, 23)  # the same for decoders of encoder-decoder models
 STEPS = 20  # greedy
 LLAMA = dict(vocab_size=101, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
              num_key_value_heads=2, max_position_embeddings=128)
+JAMBA = dict(vocab_size=101, intermediate_size=24, num_attention_heads=4, num_key_value_heads=2, mamba_d_state=8,
+             num_experts_per_tok=2, max_position_embeddings=128, use_mamba_kernels=False)
 BERT = dict(vocab_size=103, hidden_size=48, intermediate_size=64, num_hidden_layers=2, num_attention_heads=3,
             max_position_embeddings=80)
 
@@ -198,7 +200,16 @@ MODELS = {
     "mamba": entry("MambaForCausalLM", 236, dict(vocab_size=101, hidden_size=36, state_size=8, num_hidden_layers=3)),
     "falcon_mamba": entry("FalconMambaForCausalLM", 237,
                           dict(vocab_size=107, hidden_size=32, state_size=5, num_hidden_layers=2, conv_kernel=3,
-                               expand=16, intermediate_size=96, time_step_rank=7, use_bias=True, tie_word_embeddings=False)),
+                               expand=16, intermediate_size=96, time_step_rank=7, use_bias=True,
+                               tie_word_embeddings=False)),
+    # layers 1 and 4 attend, layers 1 and 3 have experts; in the other one layers 0 and 2 attend, and none has experts
+    "jamba": entry("JambaForCausalLM", 238,
+                   dict(JAMBA, hidden_size=32, num_hidden_layers=5, attn_layer_period=3, attn_layer_offset=1,
+                        num_experts=4, mamba_dt_rank=7, mamba_proj_bias=True)),
+    "jamba_tied": entry("JambaForCausalLM", 239,
+                        dict(JAMBA, vocab_size=107, hidden_size=40, num_hidden_layers=3, attn_layer_period=2,
+                             attn_layer_offset=0, num_experts=1, mamba_d_state=6, mamba_d_conv=3, mamba_expand=3,
+                             mamba_conv_bias=False, tie_word_embeddings=True)),
     # 420 and 421 are the tokenizer's start and end
     "clip": entry("CLIPModel", 236,
                   dict(projection_dim=20,
@@ -373,9 +384,13 @@ def good(new, margin):
     return margin.min() >= 0.05 and len(new.unique()) >= 6
 
 
+def mixes_experts(model):
+    return hasattr(model, "num_experts_per_tok") and model.num_experts > 1
+
+
 def routing_gap(model, ids):
     """Per row of ids the smallest distance between the last expert that is taken and the first that is not."""
-    if not hasattr(model, "num_experts_per_tok"):
+    if not mixes_experts(model):
         return torch.full((len(ids),), math.inf)
     out = model(input_ids=ids, use_cache=False, output_router_logits=True)
     k = model.num_experts_per_tok
@@ -419,7 +434,7 @@ def decoder(model, spec, e, meta):
     recurrent = model.config.model_type in ("mamba", "falcon_mamba")  # no attention
     cached = lambda ids, past: model(input_ids=ids, use_cache=True,
                                      **{"cache_params" if recurrent else "past_key_values": past})
-    long = random_ids(seed + 1, 256 if hasattr(model, "num_experts_per_tok") else 1, LENGTHS[2], vocab=vocab)
+    long = random_ids(seed + 1, 256 if mixes_experts(model) else 1, LENGTHS[2], vocab=vocab)
     best = routing_gap(model, long).argmax()
     prompts = [random_ids(seed, 1, 1, vocab=vocab), find_prompt(model, seed, vocab, lambda ids: (cached, ids)),
                long[best : best + 1]]
@@ -427,7 +442,7 @@ def decoder(model, spec, e, meta):
         options = dict(output_hidden_states=True) if i == 2 else {}
         if i == 2 and not recurrent:
             options["output_attentions"] = True
-        if i == 2 and hasattr(model, "num_experts_per_tok"):
+        if i == 2 and mixes_experts(model):
             options["output_router_logits"] = True
         with LastBlock(model) as last:
             out = model(input_ids=ids, use_cache=False, **options)
