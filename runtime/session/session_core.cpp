@@ -469,6 +469,8 @@ void SessionCore::write_head_mask() {
 }
 
 void SessionCore::check_head_shift(const HeadShift& shift) const {
+    // HeadShift{} adds nothing: there need not be a head 0.0
+    if (shift.values.empty() && shift.head == HeadId{} && shift.position == 0) return;
     check_head(shift.head, "shifted");
     if (shift.head.kind == AttentionKind::encoder)
         throw unsupported_error("head {} cannot be shifted: it belongs to the encoder of {}", name_of(shift.head),
