@@ -39,8 +39,16 @@ const TensorEntry& Checkpoint::entry(const std::string& weight) const {
 std::vector<std::string> Checkpoint::absent() const {
     std::vector<std::string> missing;
     for (const char* weight : optional_weights(config_))
-        if (files_.find(name_of(weight)) == nullptr) missing.emplace_back(weight);
+        if (!has(weight)) missing.emplace_back(weight);
     return missing;
+}
+
+bool Checkpoint::has(const std::string& weight) const {
+    const std::size_t star = weight.find('*');
+    if (star == std::string::npos) return files_.find(name_of(weight)) != nullptr;
+    for (std::int64_t layer = 0; layer < config_.layers; ++layer)
+        if (has(weight.substr(0, star) + std::to_string(layer) + weight.substr(star + 1))) return true;
+    return false;
 }
 
 DType Checkpoint::dtype(const std::string& weight) const {

@@ -24,6 +24,8 @@ public:
     const TensorEntry& entry(const std::string& weight) const;
     /// Optional weights of the architecture that the files do not have.
     std::vector<std::string> absent() const;
+    /// Whether the files have a weight, or one of several layers ("*").
+    bool has(const std::string& weight) const;
     DType dtype(const std::string& weight) const;
     /// A tensor of one number from -100 to 100.
     double number(const std::string& weight) const;

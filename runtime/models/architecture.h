@@ -23,7 +23,8 @@ struct ArchitectureDetails {
     std::vector<const char*> ignored = {};
     /// Beginnings of the names of another model in the same checkpoint. They are ignored.
     std::vector<const char*> elsewhere = {};
-    /// Weights that a checkpoint may omit. Builders call `has` before they read one.
+    /// Weights that a checkpoint may omit, "*" standing for the number of any layer. Builders call `has` before they
+    /// read one.
     std::vector<const char*> optional = {};
     /// For models whose positions depend on the token ids: the row of the position table for each token of a sequence.
     std::vector<std::int32_t> (*positions)(const ModelConfig& config, std::span<const std::int32_t> tokens) = nullptr;

@@ -14,6 +14,8 @@ namespace vantage::internal {
 
 namespace {
 
+constexpr const char* joined_experts = "layers.*.feed_forward.experts.gate_up_proj";
+
 /// One layer in `period`, the first one being layer `offset`.
 struct Every {
     std::int64_t period, offset;
@@ -55,6 +57,7 @@ void read_jamba(const JsonFields& fields, ModelConfig& c) {
     c.attending = layers_with(read_every(fields, "attn_layer_period", "attn_layer_offset", {8, 4}), c.layers);
     c.state_space = std::ssize(c.attending) < c.layers;
     read_mixtures(fields, c);
+    c.absent = {joined_experts};  // until the checkpoint shows the joined layout
     read_mixers(fields, c, fields.optional_integer("mamba_expand", 1, 64).value_or(2) * c.width,
                 {.states = "mamba_d_state",
                  .conv_width = "mamba_d_conv",
@@ -76,7 +79,7 @@ Tensor feed_forward(ModelBuilder& d, std::int64_t layer, Tensor x) {
     if (d.config.experts == 0 || !experts_of(d.config).has(layer)) return gated_mlp(d, x, "feed_forward");
     const Graph::Scope scope = d.graph.scope("feed_forward");
     return gated_experts(d, layer, x, {.router = "router", .gate = "gate_proj", .up = "up_proj", .down = "down_proj"},
-                         false, false);
+                         d.has(joined_experts), false);
 }
 
 void build_jamba(ModelBuilder& d) {
@@ -94,6 +97,6 @@ void build_jamba(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture jamba("jamba", "Jamba", {"model."}, read_jamba, build_jamba);
+const Architecture jamba("jamba", "Jamba", {"model."}, read_jamba, build_jamba, {.optional = {joined_experts}});
 
 }  // namespace vantage::internal
