@@ -51,8 +51,9 @@ Json cache_json(const Explanation& e) {
     const auto context = [&](std::int64_t tokens) {
         return Json{{"tokens", tokens}, {"bytes", e.cost.cache_bytes(tokens)}};
     };
-    const bool kept = config_of(e.model).state_space;  // states, not a row for each token
-    return {{"bytes_per_token", kept ? 0 : e.cost.cache_bytes(2) - e.cost.cache_bytes(1)},  // an image is there before
+    // without states, which have no row for each token, and without what is there of an image before the text
+    const auto rows = [&](std::int64_t tokens) { return e.cost.cache_bytes(tokens) - e.cost.kept_state_bytes(tokens); };
+    return {{"bytes_per_token", rows(2) - rows(1)},
             {"formula", e.cost.cache_per_token().text()},
             {"cross_formula", e.cost.cache_per_token(AttentionKind::cross).text()},
             {"encoder_formula", e.cost.cache_per_token(AttentionKind::encoder).text()},

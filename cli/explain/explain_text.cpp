@@ -111,14 +111,13 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
     print_line("  read: {} of weights, each once{}: {} in matrices", memory_text(run.weight_bytes),
                run.steps > 0 ? " a run, those of recurrent layers once for each row" : "",
                sum_text(e.cost.simplified(run.matrices), run.values));
-    if (config_of(e.model).state_space)
-        return print_line("        {} between operations and of states",
-                          memory_text(all.bytes_read - run.weight_bytes));
+    const char* rest = config_of(e.model).state_space ? "between operations and of states" : "between operations";
+    if (cache.zero()) return print_line("        {} {}", memory_text(all.bytes_read - run.weight_bytes), rest);
     const std::string kept = run.steps > 0 ? " and states, of these one row for each run"
                                            : ": " + cache.text() + " bytes" +
                                                  (config_of(e.model).windows.empty() ? "" : " (a window reads less)");
-    print_line("        {} of keys and values{}; {} between operations", memory_text(run.cache_bytes), kept,
-               memory_text(all.bytes_read - run.weight_bytes - run.cache_bytes));
+    print_line("        {} of keys and values{}; {} {}", memory_text(run.cache_bytes), kept,
+               memory_text(all.bytes_read - run.weight_bytes - run.cache_bytes), rest);
 }
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
@@ -137,9 +136,10 @@ void print_kept_states(const Explanation& e) {
 
 void print_cache(const Explanation& e) {
     const ModelConfig& c = config_of(e.model);
-    if (c.state_space) return print_kept_states(e);
+    if (c.state_space) print_kept_states(e);
+    if (c.state_space && c.attending.empty()) return;
     const auto bytes = [&](std::int64_t tokens, DType type) {
-        return memory_text(static_cast<double>(e.cost.cache_bytes(tokens, type)));
+        return memory_text(static_cast<double>(e.cost.cache_bytes(tokens, type) - e.cost.kept_state_bytes(tokens)));
     };
     TextTable table("rrr");
     table.row({"tokens", "f16, b = 2", "f32, b = 4"});
@@ -162,11 +162,12 @@ void print_cache(const Explanation& e) {
 void print_weights_not_stored(const Explanation& e) {
     TextTable table("rrrr");
     table.row({"tokens", "attention weights", "of one layer", "keys and values"});
+    const auto layers = static_cast<double>(e.model.info().layers_of(AttentionKind::self).size() +
+                                            e.model.info().layers_of(AttentionKind::encoder).size());
     for (const std::int64_t tokens : shown_contexts(config_of(e.model).context)) {
         const double bytes = attention_weight_bytes(e, tokens);
-        const std::int64_t layers = config_of(e.model).layers + config_of(e.model).encoder.layers;
-        table.row({std::to_string(tokens), memory_text(bytes), memory_text(bytes / static_cast<double>(layers)),
-                   bytes_text(e.cost.cache_bytes(tokens))});
+        table.row({std::to_string(tokens), memory_text(bytes), memory_text(bytes / layers),
+                   bytes_text(e.cost.cache_bytes(tokens) - e.cost.kept_state_bytes(tokens))});
     }
     print("Attention weights, never stored: " + (e.cost.attention_weights() * Formula::of("b")).text() +
               " bytes; stored instead: keys and values",
@@ -208,10 +209,11 @@ void print_memory(const Explanation& e) {
     const SessionMemory m = e.session.memory();
     const ModelConfig& c = config_of(e.model);
     const std::string keys = "keys and values " + std::string(e.precision == Precision::f32 ? "f32" : "f16");
-    const bool only_states = c.state_space || (c.recurrent && c.cross_layers == 0);
-    row(only_states   ? "states f32"
-        : c.recurrent ? "states f32, " + keys
-                      : keys,
+    const bool states = c.state_space || c.recurrent;
+    const bool only_states = states && c.attending.empty() && c.cross_layers == 0;
+    row(only_states ? "states f32"
+        : states    ? "states f32, " + keys
+                    : keys,
         m.cache, format("{} tokens of context", e.session.context()));
     row("other states", m.states, "tokens, step, tables");
     const auto intermediates = [&](const std::string& of, const Plan& plan) {
@@ -291,7 +293,8 @@ void print_text(const Explanation& e) {
     if (!e.cost.attention_weights().zero()) print_weights_not_stored(e);
     print_comparison(e);
     print_memory(e);
-    if (e.positions) print_positions(*e.positions);
+    const ModelConfig& c = config_of(e.model);
+    if (e.positions) print_positions(*e.positions, c.state_space || c.recurrent);
     if (e.source) print_plan("the encoder", e.session.encoder_plan(e.source_tokens));
     for (const std::int64_t rows : e.plans) print_plan(rows_text(rows), e.session.plan(rows));
 }

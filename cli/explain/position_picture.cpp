@@ -323,9 +323,11 @@ void write_positions(const std::string& path, const std::string& title, const st
               {{"Title", title}, {"Description", chart.caption}, {"Software", "Vantage"}});
 }
 
-void print_positions(const std::vector<PositionScheme>& schemes) {
+void print_positions(const std::vector<PositionScheme>& schemes, bool in_order) {
     print_line("\nPositions");
-    if (schemes.empty()) print_line("  none: the model does not tell positions apart, except by its causal mask");
+    if (schemes.empty())
+        print_line("  none: the model does not tell positions apart, except by {}",
+                   in_order ? "the order in which its states change" : "its causal mask");
     for (const PositionScheme& one : schemes) print_line("  {}", one.text);
 }
 

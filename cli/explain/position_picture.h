@@ -27,7 +27,8 @@ PositionScheme position_formula(const std::string& kind, std::int64_t tokens, st
 
 /// Writes a PNG.
 void write_positions(const std::string& path, const std::string& title, const std::vector<PositionScheme>& schemes);
-void print_positions(const std::vector<PositionScheme>& schemes);
+/// `in_order`: layers of the model keep states, and take the tokens in their order.
+void print_positions(const std::vector<PositionScheme>& schemes, bool in_order = false);
 Json positions_json(const std::vector<PositionScheme>& schemes);
 
 }  // namespace vantage::cli

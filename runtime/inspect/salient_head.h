@@ -34,8 +34,8 @@ struct SalientHead {
 };
 
 /// The `count` most salient of `heads` (ordered by layer), the highest score first. Heads with score 0 are left out, so
-/// there may be fewer: a text of three tokens has no distant keys. `layers`: the numbers of the layers that they are of;
-/// without, 0, 1, and so on.
+/// there may be fewer: a text of three tokens has no distant keys. `layers`: the numbers of the layers that they are
+/// of; empty: 0, 1, and so on.
 std::vector<SalientHead> salient_heads(std::span<const HeadStatistics> heads, int heads_per_layer, std::size_t count,
                                        std::span<const std::int64_t> layers = {});
 std::optional<SalientHead> most_salient_head(std::span<const HeadStatistics> heads, int heads_per_layer,
