@@ -62,8 +62,9 @@ Ids drawn_alone(const Model& model, const Ids& prompt, const Sampling& sampling,
 }  // namespace
 
 TEST_CASE("a batch of decoders equals single sessions", "[batch][models]") {
-    // learned positions; rotary ones with grouped heads; a window; soft-caps and windows by turns; experts; ALiBi
-    const std::string name = GENERATE("gpt2", "llama", "mistral", "gemma2", "mixtral", "bloom");
+    // learned positions; rotary ones with grouped heads; a window; soft-caps and windows by turns; experts; ALiBi;
+    // states
+    const std::string name = GENERATE("gpt2", "llama", "mistral", "gemma2", "mixtral", "bloom", "mamba", "jamba");
     INFO(name);
     const Model model = Model::load(test_device(), oracle_models + name);
     const std::vector<Ids> prompts = prompts_for(model);
@@ -117,7 +118,7 @@ Written written_beside(const Model& model, const SessionOptions& options, std::s
 }
 
 TEST_CASE("a sequence's logits are equal to the last bit, whatever runs beside", "[batch][models]") {
-    const std::string name = GENERATE("llama", "mixtral", "gemma2", "t5");
+    const std::string name = GENERATE("llama", "mixtral", "gemma2", "jamba", "t5");
     const Precision precision = GENERATE(Precision::f32, Precision::f16);
     INFO(name << " in " << name_of(precision));
     const Model model = Model::load(test_device(), oracle_models + name);
@@ -155,7 +156,7 @@ TEST_CASE("a sequence that begins later does not change one that draws", "[batch
 }
 
 TEST_CASE("logits asked for in between change no text and no statistics", "[batch]") {
-    const Model model = Model::load(test_device(), oracle_models + std::string(GENERATE("llama", "t5")));
+    const Model model = Model::load(test_device(), oracle_models + std::string(GENERATE("llama", "jamba", "t5")));
     SessionOptions options = exact(false);
     options.precision = Precision::f16;
     const std::vector<Ids> prompts = prompts_for(model);

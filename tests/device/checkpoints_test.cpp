@@ -145,40 +145,65 @@ TEST_CASE("bare decoders draw tokens where the output layer is the embedding", "
                  [&] { Model::load(test_device(), untied.path()); });
 }
 
-TEST_CASE("Mixtral's experts are read one by one or joined", "[models][oracle]") {
+namespace {
+
+/// What a checkpoint calls a mixture of experts and its parts: one by one, and joined.
+struct ExpertSpelling {
+    const char *folder, *class_name, *mixture, *joined, *router, *gate, *up, *down;
+};
+
+Tensors with_joined_experts(const ExpertSpelling& s) {
+    const Tensors apart = tensors_of(oracle_models + s.folder);
     Tensors tensors;
-    for (const auto& [name, tensor] : tensors_of(oracle_models + "mixtral")) {
-        const std::size_t at = name.find("block_sparse_moe.");
+    for (const auto& [name, tensor] : apart) {
+        const std::size_t at = name.find(s.mixture);
         const std::string layer = name.substr(0, at);  // or all of the name
+        const auto is = [&](const char* part) { return name.ends_with(std::string(part) + ".weight"); };
         const auto append = [&](const std::string& to, const Floats& part, std::int64_t axis_before) {
-            Floats& joined = tensors[layer + to];
+            Floats& joined = tensors[layer + s.joined + to];
             if (joined.shape.empty()) joined.shape = {0, part.shape[0] * axis_before, part.shape[1]};
             joined.data.insert(joined.data.end(), part.data.begin(), part.data.end());
             joined.shape[0] = std::ssize(joined.data) / (joined.shape[1] * joined.shape[2]);
         };
         if (at == std::string::npos) {
             tensors[name] = tensor;
-        } else if (name.ends_with("gate.weight")) {
-            tensors[layer + "mlp.gate.weight"] = tensor;
-        } else if (name.ends_with("w2.weight")) {
-            append("mlp.experts.down_proj", tensor, 1);
-        } else if (name.ends_with("w1.weight")) {  // "w3" of the same expert goes behind it
+        } else if (is(s.router)) {
+            tensors[layer + s.joined + s.router + ".weight"] = tensor;
+        } else if (name.find("experts.") == std::string::npos) {  // an MLP
+            tensors[name] = tensor;
+        } else if (is(s.down)) {
+            append("experts.down_proj", tensor, 1);
+        } else if (is(s.gate)) {  // what is up of the same expert goes behind it
             std::string other = name;
-            other.replace(other.size() - 9, 2, "w3");
-            append("mlp.experts.gate_up_proj", tensor, 2);
-            append("mlp.experts.gate_up_proj", tensors_of(oracle_models + "mixtral").at(other), 2);
+            other.replace(other.rfind(s.gate), std::string(s.gate).size(), s.up);
+            append("experts.gate_up_proj", tensor, 2);
+            append("experts.gate_up_proj", apart.at(other), 2);
         }
     }
-    const TemporaryDirectory folder;
-    write_model(folder, "mixtral", "MixtralForCausalLM", tensors);
-    const SafeTensors expected(oracle_models + "mixtral/expected.safetensors");
-    const Model joined = Model::load(test_device(), folder.path()),
-                apart = Model::load(test_device(), oracle_models + "mixtral");
-    CHECK(joined.info().parameters == apart.info().parameters);
-    Session session = session_after(joined, expected);
-    CHECK(difference(session.logits(), values_of<float>(expected.at("p1.logits"))).first <= Allowed{}.logits);
-    tensors.erase("model.layers.1.mlp.experts.down_proj");
-    write_model(folder, "mixtral", "MixtralForCausalLM", tensors);
-    expect_error(ErrorKind::bad_file, {"layers.1.mlp.experts.down_proj is missing"},
-                 [&] { Model::load(test_device(), folder.path()); });
+    return tensors;
+}
+
+}  // namespace
+
+TEST_CASE("the experts of Mixtral and Jamba are read one by one or joined", "[models][oracle]") {
+    for (const ExpertSpelling& s :
+         {ExpertSpelling{"mixtral", "MixtralForCausalLM", "block_sparse_moe.", "mlp.", "gate", "w1", "w3", "w2"},
+          ExpertSpelling{"jamba", "JambaForCausalLM", "feed_forward.", "feed_forward.", "router", "gate_proj",
+                         "up_proj", "down_proj"}}) {
+        INFO(s.folder);
+        Tensors tensors = with_joined_experts(s);
+        const TemporaryDirectory folder;
+        write_model(folder, s.folder, s.class_name, tensors);
+        const SafeTensors expected(oracle_models + s.folder + "/expected.safetensors");
+        const Model joined = Model::load(test_device(), folder.path()),
+                    apart = Model::load(test_device(), oracle_models + s.folder);
+        CHECK(joined.info().parameters == apart.info().parameters);
+        Session session = session_after(joined, expected);
+        CHECK(difference(session.logits(), values_of<float>(expected.at("p1.logits"))).first <= Allowed{}.logits);
+        const std::string missing = std::string("layers.1.") + s.joined + "experts.down_proj";
+        tensors.erase("model." + missing);
+        write_model(folder, s.folder, s.class_name, tensors);
+        expect_error(ErrorKind::bad_file, {missing.c_str(), "is missing"},
+                     [&] { Model::load(test_device(), folder.path()); });
+    }
 }

@@ -63,7 +63,8 @@ TEST_CASE("heads of any model are removed by zeros in its output projections", "
         {"llama_bf16", {{0, 1}, {1, 1}, {1, 2}}},  // unequal numbers; three files
         {"bart", {{0, 1, AttentionKind::encoder}, {1, 0}, {1, 3, AttentionKind::cross}}},
         {"t5", {{1, 0, AttentionKind::cross}, {0, 1, AttentionKind::encoder}}},
-        {"longformer", {{0, 1}}}};
+        {"longformer", {{0, 1}}},
+        {"jamba", {{1, 0}, {1, 1}, {1, 2}, {1, 3}, {4, 2}}}};
     for (const auto& [name, heads] : models) {
         INFO(name);
         const std::string folder = test::oracle_models + name;
@@ -206,7 +207,7 @@ std::vector<float> last_row(const std::vector<float>& logits, std::int64_t rows)
 }  // namespace
 
 TEST_CASE("a head that is shifted by the opposite of its output is masked at this position", "[shift]") {
-    for (const char* name : {"gpt2", "llama", "mistral", "bart"}) {
+    for (const char* name : {"gpt2", "llama", "mistral", "jamba", "bart"}) {
         INFO(name);
         const Model model = Model::load(test_device(), test::oracle_models + name);
         const bool pair = config_of(model).kind == ModelKind::encoder_decoder;

@@ -125,11 +125,12 @@ void check_oracle(Session& session, const TensorEntry& attention, const Scene& s
     const auto sizes = [&](std::size_t i) { return static_cast<std::size_t>(attention.shape[i]); };
     const std::size_t heads = sizes(1), rows = sizes(2), keys = sizes(3), each = heads * rows * keys;
     const std::size_t marked = scene.kind == AttentionKind::cross ? rows + keys : rows;
-    for (std::size_t layer = 0; layer < sizes(0); ++layer) {
-        INFO(session.model().info().name << " layer " << layer << " of " << static_cast<int>(scene.kind));
-        check_table(session.head_statistics(static_cast<std::int64_t>(layer),
-                                            std::vector<std::int32_t>(marked, MARK_WORD), {}, scene.kind),
-                    std::span(all).subspan(layer * each, each), heads, rows, keys, scene, 5e-5);
+    const std::vector<std::int64_t>& layers = session.model().info().layers_of(scene.kind);
+    REQUIRE(layers.size() == sizes(0));
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+        INFO(session.model().info().name << " layer " << layers[i] << " of " << static_cast<int>(scene.kind));
+        check_table(session.head_statistics(layers[i], std::vector<std::int32_t>(marked, MARK_WORD), {}, scene.kind),
+                    std::span(all).subspan(i * each, each), heads, rows, keys, scene, 5e-5);
     }
 }
 
@@ -140,14 +141,14 @@ void check_model(const Model& model) {
         model, {.context = tokens_looked_at, .precision = Precision::f32, .record_attention = RecordAttention::all()});
     session.append(ids);
     session.run();
-    for (std::int64_t layer = 0; layer < config_of(model).layers; ++layer) check_layer(session, layer, ids);
+    for (const std::int64_t layer : model.info().layers_of(AttentionKind::self)) check_layer(session, layer, ids);
 }
 
 }  // namespace
 
 TEST_CASE("head statistics on the device are those of the exact weights", "[heads]") {
     check_model(mini_world());
-    for (const char* name : {"mistral", "bloom", "bert"})  // shared keys and a window; slopes; both directions
+    for (const char* name : {"mistral", "bloom", "bert", "jamba"})  // shared keys and a window; slopes; both directions
         check_model(Model::load(test_device(), test::oracle_models + name));
 }
 
@@ -158,7 +159,7 @@ TEST_CASE("head statistics are those of the weights that PyTorch computed", "[he
         return SafeTensors(test::oracle_models + name + "/expected.safetensors");
     };
     const auto load = [](const std::string& name) { return Model::load(test_device(), test::oracle_models + name); };
-    for (const char* name : {"longformer", "gpt_oss", "big_bird"}) {
+    for (const char* name : {"longformer", "gpt_oss", "big_bird", "jamba", "jamba_tied"}) {
         const SafeTensors file = expected(name);
         const auto ids = test::values_of<std::int32_t>(file.at("p2.input_ids"));
         const bool global = name == std::string("longformer");  // its first token sees all, and is seen by all

@@ -123,6 +123,8 @@ std::vector<std::string> folders() {
             "gpt_neox_sequential",
             "gpt_oss",
             "gptj",
+            "jamba",
+            "jamba_tied",
             "llama",
             "llama_bf16",
             "llama_linear",
@@ -157,10 +159,10 @@ TEST_CASE("the oracle's models come out as PyTorch computed them", "[models][ora
     check_against_oracle(oracle_models + name, oracle_models + name, Precision::f32);
 }
 
-// Five that differ in their attention: the kernels for f16 are others by their storage only, and each costs seconds
+// Some that differ in their attention: the kernels for f16 are others by their storage only, and each costs seconds
 // here. Of the rules of other models every node is checked with an f16 cache in other_sizes_test.cpp.
 TEST_CASE("the oracle's models come out within the noise of f16 with an f16 cache", "[models][oracle]") {
-    const std::string name = GENERATE("gpt2", "llama", "llama_bf16", "gemma2", "gpt_oss", "mamba");
+    const std::string name = GENERATE("gpt2", "llama", "llama_bf16", "gemma2", "gpt_oss", "mamba", "jamba");
     INFO(name);
     check_against_oracle(oracle_models + name, oracle_models + name, Precision::f16);
 }

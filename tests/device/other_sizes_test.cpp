@@ -46,6 +46,12 @@ const char* const mamba_20 =
     R"({"model_type":"mamba","num_hidden_layers":2,"hidden_size":50,"state_size":20,"conv_kernel":7,"time_step_rank":3,
     "vocab_size":997,"use_bias":true,"use_conv_bias":false,"tie_word_embeddings":false})";
 
+const char* const jamba_24 =
+    R"({"model_type":"jamba","num_hidden_layers":4,"hidden_size":48,"num_attention_heads":2,"num_key_value_heads":1,
+    "intermediate_size":37,"vocab_size":997,"attn_layer_period":2,"attn_layer_offset":0,"expert_layer_period":3,
+    "expert_layer_offset":2,"num_experts":5,"num_experts_per_tok":3,"mamba_d_state":20,"mamba_d_conv":7,"mamba_expand":3,
+    "mamba_conv_bias":false,"mamba_proj_bias":true,"max_position_embeddings":300})";
+
 struct RandomModel {
     test::TemporaryDirectory folder;
     Model model;
@@ -57,8 +63,9 @@ struct RandomModel {
 
 TEST_CASE("models of other sizes and types run as their references say", "[models]") {
     const std::pair<const char*, DType> models[] = {
-        {llama_24, DType::f16},   {llama_80, DType::bf16},  {gpt2_17, DType::f16},   {gpt_oss_80, DType::bf16},
-        {mixtral_24, DType::f16}, {gemma2_24, DType::bf16}, {falcon_24, DType::f16}, {mamba_20, DType::bf16}};
+        {llama_24, DType::f16},    {llama_80, DType::bf16},  {gpt2_17, DType::f16},
+        {gpt_oss_80, DType::bf16}, {mixtral_24, DType::f16}, {gemma2_24, DType::bf16},
+        {falcon_24, DType::f16},   {mamba_20, DType::bf16},  {jamba_24, DType::f16}};
     for (const auto& [config, type] : models) {
         INFO(config << " " << name_of(type));
         const RandomModel random(config, type);

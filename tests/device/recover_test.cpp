@@ -143,7 +143,7 @@ TEST_CASE("a session of an encoder–decoder goes on to the bit wherever its dev
 }
 
 TEST_CASE("a recurrent session goes on to the bit wherever its device is lost", "[recover][once]") {
-    Reloaded on(folder_of("mamba"));
+    Reloaded on(folder_of(GENERATE("mamba", "jamba")));
     lose_at_each_submission(on, [&] {
         const SessionOptions options{.context = 48, .precision = Precision::f16, .largest_chunk = 8};
         Session session = on.make([&] { return Session(on.model(), options); });

@@ -69,6 +69,15 @@ Model recurrent_model(DType weights) {
                          weights);
 }
 
+/// A model whose first layer keeps states and whose second one attends; its other rows have experts.
+Model hybrid_model(DType weights) {
+    return Model::random(test_device(), "hybrid", R"({"model_type": "jamba", "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "attn_layer_period": 2,
+        "attn_layer_offset": 1, "expert_layer_period": 2, "expert_layer_offset": 1, "num_experts": 3,
+        "mamba_d_state": 8, "max_position_embeddings": 600, "vocab_size": 300})",
+                         weights);
+}
+
 /// A model with room for several chunks of 128; its matrices divide into blocks of quants.
 Model long_model(DType weights) {
     return Model::random(test_device(), "long", R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 96,
@@ -80,7 +89,7 @@ Model long_model(DType weights) {
 }  // namespace
 
 TEST_CASE("stable sequences do not depend on batch, neighbours and context", "[stable][batch][models]") {
-    const std::string name = GENERATE("llama", "gpt2", "gemma2", "mixtral", "mamba", "t5");
+    const std::string name = GENERATE("llama", "gpt2", "gemma2", "mixtral", "mamba", "jamba", "t5");
     const Precision precision = GENERATE(Precision::f32, Precision::f16);
     INFO(name << " in " << name_of(precision));
     const Model model = Model::load(test_device(), oracle_models + name);
@@ -110,12 +119,16 @@ TEST_CASE("stable sequences of quantized weights do not depend on the size of th
 }
 
 TEST_CASE("stable sequences do not depend on what ran before", "[stable][once]") {
-    const auto [precision, weights, recurrent] =
-        GENERATE(std::tuple(Precision::f32, DType::f32, false), std::tuple(Precision::f16, DType::f16, false),
-                 std::tuple(Precision::int8, DType::q4_0, false), std::tuple(Precision::f32, DType::f32, true),
-                 std::tuple(Precision::f16, DType::f16, true));
-    INFO(name_of(precision) << " with " << name_of(weights) << (recurrent ? ", recurrent" : ""));
-    const Model model = recurrent ? recurrent_model(weights) : long_model(weights);
+    using Make = Model (*)(DType);
+    const auto [precision, weights, make] = GENERATE(std::tuple(Precision::f32, DType::f32, Make(long_model)),
+                                                     std::tuple(Precision::f16, DType::f16, Make(long_model)),
+                                                     std::tuple(Precision::int8, DType::q4_0, Make(long_model)),
+                                                     std::tuple(Precision::f32, DType::f32, Make(recurrent_model)),
+                                                     std::tuple(Precision::f16, DType::f16, Make(recurrent_model)),
+                                                     std::tuple(Precision::f32, DType::f32, Make(hybrid_model)),
+                                                     std::tuple(Precision::f16, DType::f16, Make(hybrid_model)));
+    const Model model = make(weights);
+    INFO(name_of(precision) << " with " << name_of(weights) << ", " << model.info().name);
     const SessionOptions options = stable_in(precision);
     const Ids text = some_ids(150, 300), more = some_ids(30, 290);
     const Written alone = written_alone(model, options, text, 20);
@@ -185,13 +198,18 @@ TEST_CASE("what a stable session shows does not depend on what it went back from
 
 TEST_CASE("a recurrent session shows the same wherever it went back to", "[stable][session]") {
     const Precision precision = GENERATE(Precision::f32, Precision::f16);
-    const Model model = recurrent_model(DType::f16);
+    const bool hybrid = GENERATE(false, true);
+    INFO((hybrid ? "hybrid" : "recurrent"));
+    const Model model = hybrid ? hybrid_model(DType::f16) : recurrent_model(DType::f16);
     SessionOptions options = stable_in(precision);
     options.inspect = true;
+    if (hybrid) options.record_attention = RecordAttention::all();
     const Ids text = some_ids(300, 300);
-    const auto shown = [](Session& session) {
+    const auto shown = [&](Session& session) {
         session.run();
-        return std::tuple(session.next_logits().vector(), session.logits().vector(), session.hidden().vector());
+        const Array attention = hybrid ? session.attention(HeadId{.layer = 1, .head = 3}) : Array();
+        return std::tuple(session.next_logits().vector(), session.logits().vector(), session.hidden().vector(),
+                          attention.vector());
     };
     Session session(model, options);
     for (const std::size_t kept : {299u, 297u, 290u, 256u, 255u, 129u, 128u, 127u, 3u, 1u}) {
@@ -208,7 +226,9 @@ TEST_CASE("a recurrent session shows the same wherever it went back to", "[stabl
 // Not stable: whole runs of 512 rows, and states that are made again from the last one that is kept. The rounding of a
 // prompt's kernels is not that of generated tokens, but what is drawn greedily is the same here.
 TEST_CASE("a recurrent session without stable runs goes back to any token", "[session][batch]") {
-    const Model model = Model::load(test_device(), oracle_models + "mamba");
+    const bool hybrid = GENERATE(false, true);
+    INFO((hybrid ? "hybrid" : "recurrent"));
+    const Model model = hybrid ? hybrid_model(DType::f32) : Model::load(test_device(), oracle_models + "mamba");
     const Ids text = some_ids(400, model.info().vocab);
     const auto logits_of = [&](std::size_t count) {
         Session fresh(model, {.context = 420, .precision = Precision::f32});
@@ -231,7 +251,9 @@ TEST_CASE("a recurrent session without stable runs goes back to any token", "[se
 
 // The one that draws is further ahead of the host each time that the other gets a short prompt.
 TEST_CASE("recurrent sequences of a batch do not lose their states to what others do", "[stable][batch]") {
-    const Model model = recurrent_model(DType::f32);
+    const bool hybrid = GENERATE(false, true);
+    INFO((hybrid ? "hybrid" : "recurrent"));
+    const Model model = hybrid ? hybrid_model(DType::f32) : recurrent_model(DType::f32);
     const SessionOptions options = stable_in(Precision::f32);
     const Ids text = some_ids(140, 300);
     const Written alone = written_alone(model, options, text, 20);

@@ -59,6 +59,23 @@ TEST_CASE("invalid fields are named, for every architecture", "[config][bad]") {
         {"mamba", "hidden_act", "\"mish\"", {"hidden_act", "mish"}},
         {"mamba", "architectures", R"(["MambaForSequenceClassification"])", {"MambaForSequenceClassification"}},
         {"falcon_mamba", "mixer_rms_eps", "-1", {"mixer_rms_eps", "-1"}},
+        {"jamba", "attn_layer_period", "0", {"attn_layer_period", "is 0"}},
+        {"jamba", "attn_layer_period", "9223372036854775807", {"attn_layer_period", "9223372036854775807", "4096"}},
+        {"jamba", "attn_layer_offset", "3", {"attn_layer_offset", "is 3", "attn_layer_period"}},
+        {"jamba", "attn_layer_offset", "-1", {"attn_layer_offset", "is -1"}},
+        {"jamba", "expert_layer_period", "\"two\"", {"expert_layer_period", "two"}},
+        {"jamba", "expert_layer_offset", "2", {"expert_layer_offset", "is 2", "expert_layer_period"}},
+        {"jamba", "num_experts", "0", {"num_experts", "is 0"}},
+        {"jamba", "num_experts_per_tok", "5", {"num_experts_per_tok", "5", "4 experts"}},
+        {"jamba", "num_hidden_layers", "0", {"num_hidden_layers", "is 0"}},
+        {"jamba", "num_key_value_heads", "3", {"num_attention_heads", "num_key_value_heads", "3"}},
+        {"jamba", "mamba_d_state", "0", {"mamba_d_state", "is 0"}},
+        {"jamba", "mamba_d_conv", "1", {"mamba_d_conv", "is 1"}},
+        {"jamba", "mamba_expand", "0", {"mamba_expand", "is 0"}},
+        {"jamba", "mamba_dt_rank", "0", {"mamba_dt_rank", "is 0"}},
+        {"jamba", "mamba_dt_rank", "\"all\"", {"mamba_dt_rank"}},
+        {"jamba", "mamba_conv_bias", "1", {"mamba_conv_bias", "true or false"}},
+        {"jamba", "hidden_act", "\"mish\"", {"hidden_act", "mish"}},
         {"mistral", "sliding_window", "0", {"sliding_window", "is 0"}},
         {"mixtral", "num_experts_per_tok", "5", {"num_experts_per_tok", "5", "4 experts"}},
         {"mixtral", "num_local_experts", "0", {"num_local_experts", "is 0"}},
@@ -191,31 +208,50 @@ TEST_CASE("a field of the file overrides the default of its class", "[config]") 
     CHECK(changed("bert_classification", "problem_type", "\"regression\"").labelling == Labelling::numbers);
 }
 
+TEST_CASE("Jamba's layers attend, and have experts, as their periods say", "[config]") {
+    const auto changed = [](const std::vector<std::pair<const char*, const char*>>& fields) {
+        Json tree = json_of("jamba");
+        for (const auto& [key, value] : fields) tree[key] = Json::parse(value);
+        return parse_model_config(tree.dump(), "config.json");
+    };
+    using Layers = std::vector<std::int64_t>;
+    const ModelConfig as_it_is = changed({});
+    CHECK(as_it_is.attending_layers(AttentionKind::self) == Layers{1, 4});
+    CHECK(as_it_is.state_space);
+    CHECK(as_it_is.rotary_width == 0);
+    CHECK(as_it_is.own.integer("step_rank") == 7);
+    CHECK(changed({{"mamba_dt_rank", "\"auto\""}}).own.integer("step_rank") == 2);  // of 32
+    // every layer attends, or none
+    const ModelConfig all = changed({{"attn_layer_period", "1"}, {"attn_layer_offset", "0"}});
+    CHECK(all.attending_layers(AttentionKind::self) == Layers{0, 1, 2, 3, 4});
+    CHECK(!all.state_space);
+    const ModelConfig none = changed({{"attn_layer_period", "8"}, {"attn_layer_offset", "5"}});
+    CHECK(none.attending_layers(AttentionKind::self).empty());
+    CHECK(none.state_space);
+    // an expert alone is an MLP, whatever num_experts_per_tok says
+    CHECK(changed({{"num_experts", "1"}}).experts == 0);
+    CHECK(changed({{"expert_layer_period", "8"}, {"expert_layer_offset", "7"}}).experts == 0);
+    for (const ModelConfig& config : {as_it_is, all, none}) {
+        const Graph graph = build_model(config, {.rows = 3, .context = 16, .all_logits = true, .hidden = true});
+        CHECK(graph.outputs().count(model_names::router(1)) == 1);
+        CHECK(graph.outputs().count(model_names::router(2)) == 0);
+        std::int64_t keys = 0, states = 0;
+        for (const Value& value : graph.values()) {
+            keys += value.kind == ValueKind::state && value.name.starts_with("cache.k.") ? 1 : 0;
+            states += value.kind == ValueKind::state && value.name.starts_with("cache.state.") ? 1 : 0;
+        }
+        CHECK(keys == std::ssize(config.attending_layers(AttentionKind::self)));
+        CHECK(keys + states == 5);
+    }
+}
+
 TEST_CASE("every architecture loads a config with the required fields only", "[config]") {
     // transformers writes only what differs from the class's defaults
-    for (const char* folder : {"gptj",
-                               "gpt_neox",
-                               "opt",
-                               "bloom",
-                               "falcon",
-                               "phi",
-                               "phi3",
-                               "mixtral",
-                               "qwen2",
-                               "gemma2",
-                               "gpt_oss",
-                               "mamba",
-                               "falcon_mamba",
-                               "bert",
-                               "roberta",
-                               "longformer",
-                               "big_bird",
-                               "distilbert",
-                               "bart",
-                               "t5",
-                               "transformer",
-                               "recurrent_lstm",
-                               "recurrent_gru_tied",
+    for (const char* folder : {"gptj",       "gpt_neox", "opt",          "bloom",          "falcon",
+                               "phi",        "phi3",     "mixtral",      "qwen2",          "gemma2",
+                               "gpt_oss",    "mamba",    "falcon_mamba", "jamba",          "jamba_tied",
+                               "bert",       "roberta",  "longformer",   "big_bird",       "distilbert",
+                               "bart",       "t5",       "transformer",  "recurrent_lstm", "recurrent_gru_tied",
                                "seq2seq_dot"}) {
         INFO(folder);
         const ModelConfig config = parse_model_config(json_of(folder).dump(), folder);

@@ -261,6 +261,9 @@ TEST_CASE("published models have their published sizes", "[cost]") {
         {R"({"model_type": "falcon_mamba", "hidden_size": 4096, "num_hidden_layers": 64, "vocab_size": 65024,
              "tie_word_embeddings": false})",
          7'272'665'088},
+        {R"({"model_type": "jamba", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+             "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 65536})",  // Jamba-v0.1
+         51'570'323'328},
         {R"({"model_type": "longformer", "architectures": ["LongformerModel"], "hidden_size": 768,
              "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 50265,
              "pad_token_id": 1, "max_position_embeddings": 4098, "type_vocab_size": 1, "attention_window": 512})",
