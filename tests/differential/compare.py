@@ -30,7 +30,7 @@ from safetensors.torch import load_file, save_file
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "data", "oracle"))
 from make_models import (LastBlock, alibi_once, big_bird_attention, config_v4, initialise, load,  # noqa: E402
-                         longformer_attention)
+                         longformer_attention, mixes_experts)
 from variants import ARCHITECTURES, Draw  # noqa: E402
 
 STEPS = 8  # greedy
@@ -97,7 +97,9 @@ def inputs_for(model, r, n):
 def reference(model, given):
     """The results of transformers, with the names and shapes of vantage inspect --save."""
     c = model.config
-    extra = dict(output_router_logits=True) if hasattr(model, "num_experts_per_tok") else {}
+    extra = dict(output_router_logits=True) if mixes_experts(model) else {}
+    # transformers 5.12.1 cannot cache a Jamba whose layers all attend, or none
+    uncached = dict(use_cache=False) if model.can_generate() else {}
     given = {k: v.to(model.dtype) if v.is_floating_point() else v for k, v in given.items()}
     if c.model_type == "big_bird":
         model = copy.deepcopy(model)  # a short text turns its blocks off for good
@@ -109,7 +111,7 @@ def reference(model, given):
              for what, key in (("hidden", "hidden_states"), ("attn", "attentions"))}
         return e | dict(logits=out.logits[0], cross_attn=torch.cat(out.cross_attentions), encoder_last_hidden=out.encoder_last_hidden_state[0])
     with LastBlock(model) as last:
-        out = model(**given, output_hidden_states=True, output_attentions=True, **extra)
+        out = model(**given, output_hidden_states=True, output_attentions=True, **extra, **uncached)
     hidden = list(out.hidden_states)
     if c.model_type == "big_bird":
         hidden = [h[:, : given["input_ids"].shape[1]] for h in hidden]  # without padding
@@ -128,8 +130,9 @@ def reference(model, given):
     elif c.model_type == "big_bird":
         e["attn"] = big_bird_attention(out, c, given["input_ids"].shape[1])
     else:
-        e["attn"] = torch.cat(out.attentions)
-    if extra:
+        if out.attentions:  # none where no layer attends
+            e["attn"] = torch.cat(out.attentions)
+    if extra and out.router_logits:
         e["router_logits"] = torch.stack(out.router_logits)
     if not model.can_generate():
         base = model.base_model(**given)

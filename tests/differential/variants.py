@@ -176,6 +176,17 @@ def mixtral(r):
         **r.rope(width, context)))
 
 
+def jamba(r):
+    c, width, _ = llama_sizes(r, apart=False)
+    layers, experts = r.randint(1, 6), r.choice([1, 2, 3, 5])
+    attention, mixtures = r.randint(1, 4), r.randint(1, 3)
+    return Variant("JambaForCausalLM", c | dict(
+        num_hidden_layers=layers, attn_layer_period=attention, attn_layer_offset=r.randrange(attention), expert_layer_period=mixtures,
+        expert_layer_offset=r.randrange(mixtures), num_experts=experts, num_experts_per_tok=r.randint(1, min(3, experts)),
+        mamba_d_state=r.choice([1, 5, 16, 20]), mamba_d_conv=r.choice([2, 4, 7]), mamba_expand=r.choice([1, 2, 3]),
+        mamba_dt_rank=r.choice(["auto", 1, 7]), mamba_conv_bias=r.flag(), mamba_proj_bias=r.flag(), use_mamba_kernels=False))
+
+
 def qwen_windows(r, layers):
     use = r.flag(0.6)
     c = dict(use_sliding_window=use, sliding_window=r.choice([5, 16]), max_window_layers=r.randint(0, layers))
@@ -294,5 +305,6 @@ def vit(r):
 
 
 ARCHITECTURES = dict(gpt2=gpt2, gptj=gptj, gpt_neox=gpt_neox, opt=opt, bloom=bloom, falcon=falcon, phi=phi, phi3=phi3, llama=llama,
-                     mistral=mistral, mixtral=mixtral, qwen2=qwen2, qwen3=qwen3, gemma2=gemma2, gpt_oss=gpt_oss, bert=bert,
-                     roberta=roberta, distilbert=distilbert, longformer=longformer, big_bird=big_bird, bart=bart, t5=t5, vit=vit)
+                     mistral=mistral, mixtral=mixtral, jamba=jamba, qwen2=qwen2, qwen3=qwen3, gemma2=gemma2, gpt_oss=gpt_oss,
+                     bert=bert, roberta=roberta, distilbert=distilbert, longformer=longformer, big_bird=big_bird, bart=bart,
+                     t5=t5, vit=vit)
