@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"
@@ -17,7 +18,12 @@ void check_ends(const vantage::ModelConfig& c) {
 }
 
 void check_model(const vantage::ModelConfig& c) {
-    for (const std::int64_t size : {c.layers, c.width, c.heads, c.kv_heads, c.head_width, c.inner, c.context})
+    for (const std::int64_t size : {c.layers, c.width, c.inner, c.context})
+        require(size > 0 && size <= std::int64_t{1} << 28);
+    const std::vector<std::int64_t> attending = c.attending_layers(vantage::AttentionKind::self);
+    for (const std::int64_t layer : attending) require(layer >= 0 && layer < c.layers);
+    if (attending.empty()) return check_ends(c);
+    for (const std::int64_t size : {c.heads, c.kv_heads, c.head_width})
         require(size > 0 && size <= std::int64_t{1} << 28);
     require(c.is_vision() ? c.vocab == 0 && c.image.places() == c.context
                           : c.vocab > 0 && c.vocab <= std::int64_t{1} << 28);
