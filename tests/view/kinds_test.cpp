@@ -74,6 +74,24 @@ TEST_CASE("heads of layers that have other numbers of them have rows of their ow
     }
 }
 
+TEST_CASE("layers without heads have no row, and are passed over", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    Opened opened{oracle + "jamba"};  // layers 1 and 4 of five attend
+    ViewState state{.max_tokens = 3};
+    state.sampling.ignore_end = true;
+    PanelsShown s(opened, state, {.text = {}, .ids = {5, 6, 7, 9, 5, 6}}, {});
+    CHECK(s.live.heads().size() == 8);
+    CHECK(head_grid(s.live).rows == 2);
+    CHECK(head_grid(s.live).columns == 4);
+    go_to_head(s.viewer, HeadId{1, 2});
+    const std::vector<std::pair<int, std::int64_t>> moves{
+        {GLFW_KEY_DOWN, 4}, {GLFW_KEY_DOWN, 4}, {GLFW_KEY_UP, 1}, {GLFW_KEY_UP, 1}};
+    for (const auto& [key, layer] : moves) {
+        s.user.press(key);
+        CHECK(s.viewer.runs().head() == HeadId{layer, 2});
+    }
+}
+
 TEST_CASE("small maps have the shapes of their own heads", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     ViewState wanted;
