@@ -279,6 +279,7 @@ int reading_query(const Array& weights) {
 }
 
 Steps steps_of(const Model& model, const StepsOptions& o) {
+    require_steps(model);
     SessionOptions options{.precision = Precision::f32, .masked_heads = masked_heads(o.masked)};
     Steps s{.model = model,
             .head = {.kind = part_named(o.part, model)},

@@ -179,10 +179,6 @@ void check_output(HeadSteps& steps, const Array& device) {
 
 void check_head(const Model& model, const HeadId& head) {
     const ModelInfo& info = model.info();
-    require_attention(info, "attention steps");
-    if (config_of(model).recurrent)
-        throw unsupported_error("attention steps: {} has an alignment, which is not shown in steps; inspect shows it",
-                                info.name);
     const std::int64_t heads = info.heads_of(head.kind);
     if (!info.attends(head.layer, head.kind) || head.head < 0 || head.head >= heads)
         throw usage_error("attention steps: {} has no head {}; it has {} with heads 0 … {}", info.name, name_of(head),
@@ -191,7 +187,15 @@ void check_head(const Model& model, const HeadId& head) {
 
 }  // namespace
 
+void require_steps(const Model& model) {
+    require_attention(model.info(), "attention steps");
+    if (config_of(model).recurrent)
+        throw unsupported_error("attention steps: {} has an alignment, which is not shown in steps; inspect shows it",
+                                model.info().name);
+}
+
 HeadSteps head_steps(const Model& model, SessionOptions options, const ReplayInput& input, const HeadId& head) {
+    require_steps(model);
     check_head(model, head);
     options.record_attention = RecordAttention::all();  // as in sessions that are asked for weights
     const std::int64_t queries = std::ssize(head.kind == AttentionKind::encoder ? input.source : input.ids);

@@ -24,6 +24,8 @@ struct HeadSteps {
     double difference = 0;    ///< the largest |Y - Y of the device|
 };
 
+/// Throws usage for a model without attention, unsupported for one whose only attention is an alignment.
+void require_steps(const Model& model);
 /// Runs the input again, node by node. n are the queries, m the keys of `head.kind`. Throws usage for a head that is
 /// not there, unsupported for a layer without softmax attention and for global tokens with projections of their own,
 /// accuracy where Y is not the device's.
