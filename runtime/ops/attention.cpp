@@ -176,9 +176,15 @@ std::vector<TensorType> infer(const OpCall& call) {
     return results;
 }
 
-// The value of the key with the largest score, the first of equal ones.
+// The value of the key with the largest score, the first of equal ones; NaN where a score is no number.
 void take_largest(const std::vector<std::pair<std::int64_t, double>>& scores, std::int64_t row, const HostTensor& v,
                   const Sizes& s, std::int64_t b, std::int64_t h, std::span<HostTensor> out) {
+    if (std::ranges::any_of(scores, [](const auto& one) { return std::isnan(one.second); })) {
+        const double nan = std::nan("");
+        out[lse_][row] = out[key_][row] = nan;
+        for (std::int64_t d = 0; d < s.dv; ++d) out[o_][row * s.dv + d] = nan;
+        return;
+    }
     const auto best = std::max_element(scores.begin(), scores.end(),
                                        [](const auto& x, const auto& y) { return x.second < y.second; });
     out[lse_][row] = best == scores.end() ? -infinity : best->second;
@@ -288,8 +294,10 @@ LaunchPlan flash_plan(const OpCall& call, const Caps& caps, const char* shader, 
 
 LaunchPlan launch_hard(const OpCall& call, const Caps& caps, const char* shader) {
     const Sizes s = sizes_of(call);
-    const std::uint32_t lanes = workgroup_size(caps, 64);
-    require_loops(call, caps, ceil_div(s.m, lanes) * (s.d + 2));
+    std::uint32_t lanes = workgroup_size(caps, 64);
+    const auto loops = [&] { return std::int64_t{ceil_div(s.m, lanes)} * (s.d + 2); };
+    while (caps.ends_long_loops() && loops() > longest_loop && workgroup_size(caps, 2 * lanes) > lanes) lanes *= 2;
+    require_loops(call, caps, loops());
     Launch l = attention_launch(
         call, caps, shader, attention_constants<params::AttentionHardConstants>(call, lanes, Part::all), 1, Part::all);
     return l.replace(in(sinks_), out(key_));

@@ -305,7 +305,7 @@ std::optional<double> recorded_weight(const OpCall& call, std::span<const HostTe
     const double scaled = featured ? 0 : scale_of(call, q_) * product;
     const auto score = ruled_score(call, in, at, s, rules, scaled, 0, 0, head, row, i, key);
     if (!score || lse == -infinity) return std::nullopt;  // NaN stays
-    if (feature == Feature::hard) return static_cast<double>(key) == lse ? 1 : 0;
+    if (feature == Feature::hard) return std::isnan(lse) ? lse : static_cast<double>(key) == lse ? 1 : 0;
     return featured ? product * std::exp(*score - lse) : std::exp(*score - lse);
 }
 

@@ -1,6 +1,7 @@
 // attention that takes one key: o_i = v_j with the largest score s_ij that row i sees, the first of equal ones; lse_i
-// is that score. A row that sees nothing gives 0 and -inf. The number of the key is a result, too, -1 for none. The
-// limit of a softmax whose scale grows (Xu et al. 2015; Bahdanau's weights made hard).
+// is that score. A row that sees nothing gives 0 and -inf. The number of the key is a result, too, -1 for none. A score
+// that is no number makes all of them NaN. The limit of a softmax whose scale grows (Xu et al. 2015; Bahdanau's weights
+// made hard).
 //
 // One workgroup per row of a head; lanes stride over the keys. Rules as in attention/flash.comp, which this has the
 // parameters of; sinks are no keys, and both parts of a union are taken at once.
@@ -12,6 +13,7 @@ ATTENTION_OPERAND_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/order.glsl"
 layout(push_constant) uniform Push { AttentionParams p; };
 const uint ROWS = 1u, SPLIT = 0u;
+const uint NO_NUMBER = 0xffffffffu;  // above the keys of all floats
 #include "lib/attention_rows.glsl"
 
 void main() {
@@ -28,15 +30,16 @@ void main() {
         for (uint d = 0u; d < D; ++d) score += load(p.q, Q_TYPE, row * D + d) * load(k, KV_TYPE, (k_row & 1u) * D + d);
         score *= p.scale;
         if (RULES) score = ruled_score(score, batch, sequence, head, query_of(0u), i, key);
-        if (!(score <= LOWEST)) best = larger(best, uvec2(order_key(floatBitsToUint(score)), key));
+        if (!(score <= LOWEST)) best = larger(best, uvec2(isnan(score) ? NO_NUMBER : order_key(floatBitsToUint(score)), key));
     }
     best = workgroup_largest(best);
-    bool none = best.y == NO_LIMIT;
+    bool none = best.y == NO_LIMIT, broken = best.x == NO_NUMBER;
+    float nan = uintBitsToFloat(0x7fc00000u);
     uint v_row = none ? 0u : key_row(best.y);
     uvec2 v = row_address(p.v, KV_TYPE, v_row & ~1u, DV);
     for (uint e = lane; e < DV; e += gl_WorkGroupSize.x)
-        store(p.o, Q_TYPE, row * DV + e, none ? 0.0 : load(v, KV_TYPE, (v_row & 1u) * DV + e));
+        store(p.o, Q_TYPE, row * DV + e, broken ? nan : none ? 0.0 : load(v, KV_TYPE, (v_row & 1u) * DV + e));
     if (lane > 0u) return;
-    Floats(p.sinks).at[row] = none ? -1.0 : float(best.y);
-    Floats(p.lse).at[row] = none ? uintBitsToFloat(0xff800000u) : order_value(best.x);
+    Floats(p.sinks).at[row] = broken ? nan : none ? -1.0 : float(best.y);
+    Floats(p.lse).at[row] = broken ? nan : none ? uintBitsToFloat(0xff800000u) : order_value(best.x);
 }

@@ -37,7 +37,7 @@ TappedWeight tapped_weight_of(float score, float lse, uint head, uint row, int p
     score *= p.scale;
     if (RULES) score = ruled_score(score, 0u, 0u, head, row, position, key);
     if (lse <= LOWEST || score <= LOWEST) return UNSEEN;
-    if (FEATURE == 4u) return TappedWeight(true, score, float(key) == lse ? 1.0 : 0.0);
+    if (FEATURE == 4u) return TappedWeight(true, score, isnan(lse) ? lse : float(key) == lse ? 1.0 : 0.0);
     float value = exp(score - lse);
     if (isnan(score) || isnan(lse)) value = score + lse;  // not every device's exp keeps NaN
     return TappedWeight(true, score, value);

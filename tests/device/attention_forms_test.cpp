@@ -283,6 +283,27 @@ TEST_CASE("hard attention gives the value of the key with the largest score, the
     CHECK(ties > 0);  // the first of equal keys was chosen somewhere
 }
 
+TEST_CASE("hard attention keeps scores that are no numbers", "[properties][attention]") {
+    constexpr std::int64_t n = 6;
+    Sheet sheet;
+    Values q = normal(n * heads * width, 1), k = normal(n * heads * width, 2);
+    q[5] = std::nanf("");                                                  // of query 0, head 0
+    k[static_cast<std::size_t>((4 * heads + 1) * width)] = std::nanf("");  // of key 4, head 1: queries 4 and 5 see it
+    const AttentionResult result =
+        attention(sheet.input("q", {n, heads, width}, q), sheet.input("k", {n, heads, width}, k),
+                  sheet.input("v", {n, heads, width}, normal(n * heads * width, 3)), {.causal = true, .hard = true});
+    sheet.graph.output("o", result.o), sheet.graph.output("lse", result.lse);
+    const auto got = sheet.run();
+    for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t h = 0; h < heads; ++h) {
+            const bool broken = (i == 0 && h == 0) || (i >= 4 && h == 1);
+            INFO("query " << i << ", head " << h);
+            CHECK(std::isnan(at(got.at("lse"), i * heads + h)) == broken);
+            for (std::int64_t d = 0; d < width; ++d)
+                CHECK(std::isnan(at(got.at("o"), (i * heads + h) * width + d)) == broken);
+        }
+}
+
 // ---- work -----------------------------------------------------------------------------------------------------------
 
 namespace {
