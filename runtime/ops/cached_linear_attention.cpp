@@ -23,12 +23,16 @@ namespace internal::ops::cached_linear_attention {
 namespace {
 
 constexpr std::int64_t chunk_tokens = 64;
+constexpr std::int64_t most_chunks = 400;  // of a launch on a device that ends long loops: 2 · 64 + 1 iterations each
 
 struct Sizes {
     std::int64_t batch, n, m, heads, kv_heads, d, dv;
     bool causal;
     // Chunks that the rows of a run may lie in.
-    std::int64_t slots() const { return causal ? (n + chunk_tokens - 2) / chunk_tokens + 1 : 1; }
+    std::int64_t run_slots() const { return causal ? (n + chunk_tokens - 2) / chunk_tokens + 1 : 1; }
+    // And two that launches leave sums in, in turn.
+    std::int64_t slots() const { return run_slots() + 2; }
+    std::int64_t chunks() const { return (m + chunk_tokens - 1) / chunk_tokens; }
     std::int64_t cells() const { return d * (dv + 1); }
     std::int64_t scratch() const { return batch * kv_heads * slots() * (cells() + 1); }
 };
@@ -121,16 +125,15 @@ template <ShaderName rows_shader>
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     const std::uint32_t lanes = workgroup_size(caps, 64), feature = is_elu(call) ? 1 : 0;
-    require_loops(call, caps, call.has(key_log_) ? 2 * s.m : s.m);
-    const params::CachedLinearAttentionParams all{.n = u32(s.n),
-                                                  .m = u32(s.m),
-                                                  .batch = u32(s.batch),
-                                                  .heads = u32(s.heads),
-                                                  .kv_heads = u32(s.kv_heads),
-                                                  .d = u32(s.d),
-                                                  .dv = u32(s.dv),
-                                                  .slots = u32(s.slots()),
-                                                  .causal = s.causal};
+    params::CachedLinearAttentionParams all{.n = u32(s.n),
+                                            .m = u32(s.m),
+                                            .batch = u32(s.batch),
+                                            .heads = u32(s.heads),
+                                            .kv_heads = u32(s.kv_heads),
+                                            .d = u32(s.d),
+                                            .dv = u32(s.dv),
+                                            .slots = u32(s.slots()),
+                                            .causal = s.causal};
     LaunchPlan plan;
     plan.scratch = {static_cast<std::uint64_t>(s.scratch()) * 4};
     Launch sums{.shader = "cached_linear_attention_sums",
@@ -150,7 +153,13 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                                                    .D = u32(s.d)},
                 .operands = {in(q_), in(k_), in(v_), in(step_), in(key_log_), scratch_in(0), out(o_), out(lse_)},
                 .groups = flat_grid(s.batch * s.n * s.heads, caps)};
-    plan.launches = {sums.with(all), rows.with(all)};
+    const std::int64_t each = caps.ends_long_loops() ? most_chunks : std::max<std::int64_t>(s.chunks(), 1);
+    for (std::int64_t first = 0, turn = 0; first == 0 || first < s.chunks(); first += each, ++turn) {
+        all.first_chunk = u32(first), all.end_chunk = u32(first + each);
+        all.sums_before = u32(s.run_slots() + turn % 2), all.sums_after = u32(s.run_slots() + (turn + 1) % 2);
+        plan.launches.push_back(sums.with(all));
+    }
+    plan.launches.push_back(rows.with(all));
     return plan;
 }
 
@@ -188,6 +197,16 @@ std::vector<Case> cases() {
     const Case::Input steps = steps_of_case({step_of_case(9, 3), step_of_case(20, 0), step_of_case(126, 4)});
     add("caches of 3 sequences, valid 3, 0 and 4", 4, 8, causal, steps);
     add("caches of 3 sequences in reverse, logarithms", 4, 8, made(true), reversed_lanes(steps), true);
+    for (const bool is_causal : {true, false}) {  // more keys than a launch takes on a device that ends long loops
+        Case c{.name = is_causal ? "a long cache, causal" : "a long cache, all keys, logarithms",
+               .attrs = is_causal ? causal : made(false),
+               .inputs = {floats({3, 2, 4}), floats({26000, 1, 4}), floats({26000, 1, 3}), step_of_case(25990, 3)}};
+        if (!is_causal) {
+            for (const int i : {0, 1}) c.inputs[static_cast<std::size_t>(i)].fill = Case::Fill::uniform;
+            c.inputs.push_back({.type = TensorType{Shape{26000, 1}}, .low = -100, .high = 9, .fixed_type = true});
+        }
+        list.push_back(std::move(c));
+    }
     return list;
 }
 

@@ -12,7 +12,7 @@ float key_log(uint sequence, uint key, uint kv_head) {
     return ReadFloats(p.key_log).at[cache_head_row(sequence, p.m, key, kv_head, p.kv_heads)];
 }
 // The chunk of the run's first row.
-uint first_chunk(uvec2 step) { return ReadWords(step).at[STEP_POSITION] / CHUNK; }
+uint chunk_of_run(uvec2 step) { return ReadWords(step).at[STEP_POSITION] / CHUNK; }
 
 // Sums of a slot are (D, Dv + 1), as in LinearAttentionParams, then the maximum that they are relative to.
 uint cells() { return p.d * (p.dv + 1u); }

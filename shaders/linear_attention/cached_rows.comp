@@ -24,7 +24,7 @@ void main() {
     bool real = i < valid_rows(step, p.n);
     uint position = ReadWords(step).at[STEP_POSITION] + i, chunk = position / CHUNK;
     uint keys = real && p.causal != 0u ? position % CHUNK + 1u : 0u;  // of its own chunk
-    uint slot = real && p.causal != 0u ? chunk - first_chunk(step) : 0u;
+    uint slot = real && p.causal != 0u ? chunk - chunk_of_run(step) : 0u;
     uint cells_of_slot = first_cell(batch * p.kv_heads + kv_head, slot);
     for (uint d = lane; d < D; d += lanes) query[d] = real ? feature(load(p.q, Q_TYPE, row * D + d)) : 0.0;
     float maximum = ReadFloats(p.sums).at[cells_of_slot + cells()], peak = maximum;

@@ -3,7 +3,8 @@
 // or without a causal mask all keys. Chunks count from the first key of the sequence, so that the sums of a chunk are
 // the same whatever run made them.
 //
-// One invocation per cell of a key head's S; it runs over the keys.
+// One invocation per cell of a key head's S; it runs over the keys. Devices that end long loops take them in several
+// launches, each of which goes on from what the one before left in a slot.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
@@ -18,9 +19,13 @@ void main() {
     uint batch = head / p.kv_heads, kv_head = head % p.kv_heads, d = cell / (p.dv + 1u), e = cell % (p.dv + 1u);
     uint sequence = sequence_of(p.step, batch);
     uvec2 step = step_of(p.step, batch);
-    uint keys = valid_keys(step, p.m), first = first_chunk(step);
+    uint keys = valid_keys(step, p.m), first = chunk_of_run(step);
     float total = 0.0, maximum = present(p.key_log) ? LOWEST : 0.0;
-    for (uint chunk = 0u; chunk * CHUNK < keys; ++chunk) {
+    if (p.first_chunk > 0u) {
+        uint before = first_cell(head, p.sums_before);
+        total = ReadFloats(p.sums).at[before + cell], maximum = ReadFloats(p.sums).at[before + cells()];
+    }
+    for (uint chunk = p.first_chunk; chunk < p.end_chunk && chunk * CHUNK < keys; ++chunk) {
         if (p.causal != 0u && chunk >= first) put_sum(head, chunk - first, cell, total, maximum);
         uint begin = chunk * CHUNK, end = min(begin + CHUNK, keys);
         float peak = maximum, sum = 0.0;
@@ -36,4 +41,5 @@ void main() {
         maximum = peak;
     }
     if (p.causal == 0u) put_sum(head, 0u, cell, total, maximum);
+    if (p.sums_after < p.slots) put_sum(head, p.sums_after, cell, total, maximum);
 }

@@ -25,6 +25,9 @@ struct CachedLinearAttentionParams {
     uvec2 o, lse;         // of the last kernel only
     uint n, m, batch, heads, kv_heads, d, dv;
     uint slots, causal;
+    // Of the first kernel: its chunks of keys, [first_chunk, end_chunk), and the slots that hold the sums before and
+    // after them where there are several launches.
+    uint first_chunk, end_chunk, sums_before, sums_after;
 };
 VANTAGE_PARAMS_END
 
