@@ -124,10 +124,11 @@ void about_labels(const ClassifyOptions& o) {
         throw usage_error("classify: --labels compares images with texts, but {} is {}; use a model of both (clip)",
                           seeing.info().name, seeing.info().architecture);
     const Model reading = load_model(device, Tower::text);
-    EmbedOptions options{.pooling = Pooling::pooler,
-                         .normalise = true,
-                         .session = {.precision = precision_named(o.precision), .profile = profiling()},
-                         .on_timings = [&](const auto& timings) { note_dispatches(device, timings); }};
+    EmbedOptions options{
+        .pooling = Pooling::pooler,
+        .normalise = true,
+        .session = {.precision = precision_named(o.precision), .profile = profiling(), .variant = o.variant},
+        .on_timings = [&](const auto& timings) { note_dispatches(device, timings); }};
     const Array labels = embed(reading, o.labels, options);
     options.session.masked_heads = masked_heads(o.masked);
     Session session(seeing, options.session);

@@ -216,6 +216,7 @@ void add_other_inputs(CLI::App& command, HeadsOptions& o) {
         for (CLI::Option* other : modes)
             if (other != mode) mode->excludes(other);
     }
+    for (const char* without_session : {"--attention-kind", "--mask-heads"}) modes[2]->excludes(without_session);
     for (CLI::Option* without_pictures : {modes[0], modes[1]}) without_pictures->excludes("--png");
 }
 

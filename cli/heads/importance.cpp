@@ -4,6 +4,7 @@
 
 #include "cli/generate/prompt_batch.h"
 #include "cli/heads/heads_table.h"
+#include "cli/shared/generation_options.h"
 #include "cli/shared/terminal_page.h"
 #include "cli/shared/text_table.h"
 #include "cli/shared/translation.h"
@@ -65,13 +66,15 @@ void print_importance(const Model& model, const std::string& file, const Session
              {"model", model.info().name},
              {"device", model.device().caps().name},
              {"precision", name_of(options.precision)},
+             {"attention_kind", name_of(options.variant)},
              {"texts", inputs.size()},
              {"loss", ablation.baseline},
              {"heads", json_list(ablation.heads, [&](const Ablation::Head& head) { return head_json(model, head); })}});
     const Page page;
-    print_line("{} {}", page.bold(model.info().name),
-               page.dim(format("on {} · {} · {} texts · loss {:.3f} nats", model.device().caps().name,
-                               name_of(options.precision), inputs.size(), ablation.baseline)));
+    print_line(
+        "{} {}", page.bold(model.info().name),
+        page.dim(format("on {} · {}{} · {} texts · loss {:.3f} nats", model.device().caps().name,
+                        name_of(options.precision), variant_text(options.variant), inputs.size(), ablation.baseline)));
     print_line("\n{}{}", page.bold("heads"), page.dim("  increase of the loss without each, mean over the texts"));
     TextTable table("lrr");
     table.row({"head", "Δ loss", "± error"});

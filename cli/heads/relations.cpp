@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/heads/importance.h"
+#include "cli/shared/generation_options.h"
 #include "cli/shared/progress.h"
 #include "cli/shared/terminal_page.h"
 #include "cli/shared/text_table.h"
@@ -82,8 +83,8 @@ public:
     void print(std::size_t sentences, const SessionOptions& options) const {
         const Page page;
         print_line("{} {}", page.bold(model_.info().name),
-                   page.dim(format("on {} · {} · {} sentences", model_.device().caps().name, name_of(options.precision),
-                                   sentences)));
+                   page.dim(format("on {} · {}{} · {} sentences", model_.device().caps().name,
+                                   name_of(options.precision), variant_text(options.variant), sentences)));
         print_line("\n{}{}", page.bold("relations"), page.dim("  head with the largest share of right words"));
         TextTable table("lrlrlrrr");
         table.row({"relation", "number", "dependent → head", "", "head → dependent", "", "offset", ""});
@@ -159,6 +160,7 @@ void print_relations(const Model& model, const std::string& file, SessionOptions
     if (!json) return report.print(sentences.size(), options);
     Json all = report.json();
     all["schema_version"] = 1, all["model"] = model.info().name, all["device"] = model.device().caps().name;
+    all["attention_kind"] = name_of(options.variant);
     all["precision"] = name_of(options.precision), all["sentences"] = sentences.size();
     write_json(all);
 }

@@ -17,8 +17,8 @@ void add_recover_option(CLI::App& command, bool& recovers);
 class LoadedModel : NotCopied {
 public:
     using Open = std::function<Device(const std::string& wish)>;
-    /// Opens the device of --device by `open`, and loads the model of -m (`tower`, see load_model); with `recovers` once
-    /// more after a loss.
+    /// Opens the device of --device by `open`, and loads the model of -m (`tower`, see load_model); with `recovers`
+    /// once more after a loss.
     explicit LoadedModel(
         bool recovers, Tower tower = Tower::text,
         Open open = [](const std::string& wish) { return Device::open(wish); });

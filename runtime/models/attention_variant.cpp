@@ -49,8 +49,8 @@ const char* obstacle(AttentionForm form, const ModelConfig& config, const Attent
     const bool windowed = how.window_left || how.window_right;
     if (config.own.has("global_tokens") || config.own.has("block_size") || how.block_mask)
         return "has a pattern of its own of windows, blocks and global tokens";
-    if (form == AttentionForm::linformer && config.kind != ModelKind::encoder)
-        return "has a causal decoder; linformer mixes all tokens and needs an encoder";
+    if (form == AttentionForm::linformer && (config.kind != ModelKind::encoder || how.causal))
+        return "has causal layers; linformer mixes all tokens and needs an encoder that sees all";
     if (biased && (sums || form == AttentionForm::additive || form == AttentionForm::linformer))
         return "biases its scores q·k by position, and this kind has no such scores";
     if (how.relative_keys && form == AttentionForm::multiplicative)
@@ -68,6 +68,13 @@ const char* obstacle(AttentionForm form, const ModelConfig& config, const Attent
 
 bool has_weights(AttentionForm form) {
     return form == AttentionForm::additive || form == AttentionForm::multiplicative || form == AttentionForm::linformer;
+}
+
+void require_number(const AttentionVariant& variant) {
+    const NamedForm& form = *std::ranges::find(forms, variant.form, &NamedForm::form);
+    if (variant.number >= form.least && variant.number <= form.most) return;
+    throw usage_error("attention kind {}: its number is {}, but must be from {} to {}", form.name, variant.number,
+                      form.least, form.most);
 }
 
 void require_allowed(const AttentionVariant& variant, const ModelConfig& config, const AttentionOptions& how) {

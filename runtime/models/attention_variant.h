@@ -11,6 +11,8 @@ namespace vantage::internal {
 
 /// Whether the form has weights of its own, which config.json names ("attention_kinds").
 bool has_weights(AttentionForm form);
+/// Throws usage for a number that the form does not have.
+void require_number(const AttentionVariant& variant);
 /// Throws usage, with what is missing, unless the model's layers allow the variant. `how` is how a layer attends
 /// without it.
 void require_allowed(const AttentionVariant& variant, const ModelConfig& config, const AttentionOptions& how);

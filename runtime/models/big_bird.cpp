@@ -22,7 +22,7 @@ void read_blocks(const JsonFields& fields, ModelConfig& c) {
     const std::string type = fields.optional_text("attention_type").value_or("block_sparse");
     if (type != "block_sparse" && type != "original_full")
         fields.fail("attention_type", "\"block_sparse\" or \"original_full\"");
-    const std::int64_t size = fields.optional_integer("block_size", 1, max_context).value_or(64),
+    const std::int64_t size = fields.optional_integer("block_size", 1, 1 << 20).value_or(64),
                        random = fields.optional_integer("num_random_blocks", 0, 1024).value_or(3);
     if (type == "original_full") return;
     if ((c.context + size - 1) / size > ops::bigbird_blocks::max_blocks)

@@ -58,7 +58,9 @@ void read_jamba(const JsonFields& fields, ModelConfig& c) {
     c.state_space = std::ssize(c.attending) < c.layers;
     read_mixtures(fields, c);
     c.absent = {joined_experts};  // until the checkpoint shows the joined layout
-    read_mixers(fields, c, fields.optional_integer("mamba_expand", 1, 64).value_or(2) * c.width,
+    const std::int64_t inner = fields.optional_integer("mamba_expand", 1, 64).value_or(2) * c.width;
+    if (inner > max_width) fields.fail("mamba_expand", format("a product with the width of at most {}", max_width));
+    read_mixers(fields, c, inner,
                 {.states = "mamba_d_state",
                  .conv_width = "mamba_d_conv",
                  .conv_bias = "mamba_conv_bias",

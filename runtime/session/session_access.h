@@ -14,9 +14,9 @@ struct SessionAccess {
     /// Where on the device the rows of a recorded layer are that its weights are made from; the same for the session's
     /// life. Rows that have run are not written again before the sequence is rewound. Throws usage for a layer that is
     /// not recorded or not there.
+    static TapSource tap_source(const Session& session, std::int64_t layer, AttentionKind kind = AttentionKind::self);
     /// SessionOptions::variant.
     static AttentionVariant variant_of(const Session& session);
-    static TapSource tap_source(const Session& session, std::int64_t layer, AttentionKind kind = AttentionKind::self);
     /// The values of a layer [keys, key heads, Dv], as the cache has them. Throws usage for a layer that is not there,
     /// unsupported where global tokens read values of their own.
     static HostTensor values(const Session& session, std::int64_t layer, AttentionKind kind = AttentionKind::self);

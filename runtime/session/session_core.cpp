@@ -132,12 +132,12 @@ void SessionCore::check_variant() const {
     if (config.recurrent)
         throw usage_error("attention kind {}: {} has cross-attention only, which keeps its softmax", name_of(variant),
                           described(model.info()));
-    const std::int64_t tokens = options.context > 0 ? options.context : config.context;
-    if (variant.form == AttentionForm::bigbird && blocks_of(tokens, variant.number) > max_scattered_context)
+    require_number(variant);
+    if (variant.form == AttentionForm::bigbird && blocks_of(options.context, variant.number) > max_scattered_context)
         throw unsupported_error(
             "attention kind {}: {} tokens are {} blocks, and the table has a number for each pair; at most {} blocks "
             "(64 MiB) are supported: use larger blocks or a smaller context",
-            name_of(variant), tokens, blocks_of(tokens, variant.number), max_scattered_context);
+            name_of(variant), options.context, blocks_of(options.context, variant.number), max_scattered_context);
 }
 
 void SessionCore::check_global_tokens() const {
@@ -200,7 +200,10 @@ void SessionCore::write_visible_blocks() {
     if (options.variant.form != AttentionForm::bigbird) return;
     for (const auto& [name, causal] : {std::pair{model_names::blocks, true}, {model_names::encoder_blocks, false}}) {
         if (!states.has(name)) continue;
-        const std::vector<std::int32_t> table = bigbird_table(context, options.variant.number, causal);
+        // an image's encoder has its places in place of the context
+        const bool image = config.sees() && name == std::string(model_names::encoder_blocks);
+        const std::vector<std::int32_t> table =
+            bigbird_table(image ? config.image.places() : context, options.variant.number, causal);
         gpu::upload(states.device(), states.buffer(name), 0, std::as_bytes(std::span(table)));
     }
 }
@@ -245,6 +248,8 @@ std::int64_t SessionCore::checked_context(std::int64_t count) const {
     std::int64_t wanted = config.default_context > 0 ? config.default_context : config.context;
     if (options.max_context > 0) wanted = std::min(wanted, options.max_context);
     if (scattered) wanted = std::min(wanted, max_scattered_context);
+    if (options.variant.form == AttentionForm::bigbird)
+        wanted = std::min(wanted, max_scattered_context * options.variant.number);
     if (holds >= wanted) return wanted;
     const std::string of = count > 1 ? format(" of each of the {} sequences", count) : std::string();
     if (holds < 1)

@@ -37,7 +37,7 @@ grep -qF '"attention_kind": "linformer:8"' json && grep -q "random" json || fail
 
 # ---- what is refused, and why ----------------------------------------------------------------------------------------
 
-ends 2 "has a causal decoder; linformer mixes all tokens and needs an encoder" run -p a --attention-kind linformer:64
+ends 2 "has causal layers; linformer mixes all tokens and needs an encoder that sees all" run -p a --attention-kind linformer:64
 ends 2 'attention kind additive: it has weights of its own, and "attention_kinds"' run -p a --attention-kind additive
 ends 2 'attention kind multiplicative: it has weights of its own' inspect -p a --attention-kind multiplicative
 ends 2 "bloom biases its scores" run -m "$models/bloom" -p a --attention-kind linear

@@ -29,7 +29,7 @@ Model model_of(const std::string& name) { return Model::load(test_device(), fold
 /// What torch computed for one kind: some rows of the logits, and of the weights of every layer and head.
 struct Expected {
     Ids ids, rows;
-    std::vector<float> logits, attention;
+    std::vector<float> logits, attention, encoder_attention;
 
     Expected(const std::string& folder, const std::string& kind) : file_(folder + "/expected.safetensors") {
         for (const std::int64_t id : values_of<std::int64_t>(file_.at("input_ids")))
@@ -39,6 +39,8 @@ struct Expected {
         logits = values_of<float>(file_.at(kind + ".logits"));
         if (kind.starts_with("linformer")) return;
         attention = values_of<float>(file_.at(kind + ".attention"));
+        if (file_.find(kind + ".encoder_attention") != nullptr)
+            encoder_attention = values_of<float>(file_.at(kind + ".encoder_attention"));
     }
 
 private:
@@ -82,7 +84,7 @@ TEST_CASE("whole models attend as each variant says", "[kinds][models]") {
     INFO(name << ", " << kind);
     const Model model = model_of(name);
     const Expected want(folders + name, kind);
-    // in chunks of one row, of eight, and in one
+    // in chunks of eight rows, and in one
     const std::int64_t chunk = name == "bert" ? 512 : GENERATE(8, 512);
     Session session = inspected(
         model, {.precision = Precision::f32, .largest_chunk = chunk, .variant = attention_variant_named(kind)},
@@ -103,6 +105,28 @@ TEST_CASE("whole models attend as each variant says", "[kinds][models]") {
             }
     }
     CHECK(difference(weights, want.attention).first <= 5e-5);
+}
+
+TEST_CASE("variants in an encoder–decoder are those of both, beside cross-attention's own softmax", "[kinds][models]") {
+    const std::string kind = GENERATE("own", "linear", "performer:40", "hard", "window:9", "strided:6", "bigbird:4");
+    INFO(kind);
+    const Model model = model_of("bart");
+    const Expected want(folders + "bart", kind);
+    SessionOptions options{.precision = Precision::f32, .variant = attention_variant_named(kind)};
+    options.inspect = true, options.record_attention = RecordAttention::all();
+    Session session(model, options);
+    session.set_source(want.ids);
+    session.append(Ids(want.ids.rbegin(), want.ids.rend() - 1));  // behind the start token
+    session.run();
+    CHECK(difference(rows_of(session.logits(), want.rows), want.logits).first <= 2e-4);
+    for (const AttentionKind part : {AttentionKind::self, AttentionKind::encoder}) {
+        std::vector<float> weights;
+        for (std::int64_t layer = 0; layer < 2; ++layer) {
+            const std::vector<float> some = rows_of(session.attention(layer, part), want.rows);
+            weights.insert(weights.end(), some.begin(), some.end());
+        }
+        CHECK(difference(weights, part == AttentionKind::self ? want.attention : want.encoder_attention).first <= 5e-5);
+    }
 }
 
 TEST_CASE("Linformer in a whole encoder", "[kinds][models]") {
@@ -180,7 +204,8 @@ TEST_CASE("what a variant wants and the model has not is said", "[kinds]") {
                      [&] { static_cast<void>(Session(model, {.variant = attention_variant_named(kind)})); });
     };
     const auto oracle = [](const char* name) { return Model::load(test_device(), oracle_models + name); };
-    refused(model_of("llama"), "linformer:12", {"linformer:12", "causal decoder", "needs an encoder"});
+    for (const Model& causal : {model_of("llama"), oracle("clip")})
+        refused(causal, "linformer:12", {"linformer:12", "causal layers", "needs an encoder"});
     refused(model_of("bert"), "linformer:13", {"attention_kinds", "linformer:13"});
     const Model llama = oracle("llama");
     refused(llama, "additive", {"additive", "attention_kinds", "config.json"});
@@ -194,11 +219,15 @@ TEST_CASE("what a variant wants and the model has not is said", "[kinds]") {
     refused(oracle("gpt_oss"), "hard", {"sinks"});
     refused(oracle("longformer"), "window:4", {"longformer", "pattern of its own"});
     refused(oracle("big_bird"), "window:4", {"big_bird", "pattern of its own"});
+    refused(oracle("bert_relative_key"), "multiplicative", {"bert", "biases its scores"});
     refused(oracle("gemma2"), "linear", {"gemma2", "caps its scores"});
     for (const char* name : {"", "soft", "linear:3", "window", "window:0", "window:x", "performer:0", "dilated:1",
                              "linformer", "performer:5000"})
         expect_error(ErrorKind::usage, {"attention kind"}, [&] { attention_variant_named(name); });
     CHECK(name_of(attention_variant_named("performer")) == "performer:256");
+    for (const AttentionForm form : {AttentionForm::bigbird, AttentionForm::window, AttentionForm::dilated})
+        expect_error(ErrorKind::usage, {"its number is 0"},
+                     [&] { static_cast<void>(Session(llama, {.variant = {.form = form}})); });
 }
 
 TEST_CASE("variants go with windows, soft-caps, slopes and cross attention", "[kinds][models]") {
@@ -209,9 +238,9 @@ TEST_CASE("variants go with windows, soft-caps, slopes and cross attention", "[k
                                                                         {"gemma2", "bigbird:4"},
                                                                         {"gpt2", "linear"},
                                                                         {"opt", "performer:64"},
-                                                                        {"bart", "linear"},
-                                                                        {"bart", "bigbird:2"},
                                                                         {"t5", "window:4"},
+                                                                        {"jamba", "strided:3"},
+                                                                        {"vit_gpt2", "bigbird:4"},
                                                                         {"vit", "performer"}}));
     INFO(name << ", " << kind);
     const Model model = Model::load(test_device(), oracle_models + name);
@@ -220,14 +249,18 @@ TEST_CASE("variants go with windows, soft-caps, slopes and cross attention", "[k
                                  .variant = attention_variant_named(kind)};
     Session session(model, options);
     const Ids ids = some_ids(20, std::max<std::int64_t>(model.info().vocab, 40) - 3);
+    const AttentionKind part = model.info().encoder_layers > 0 ? AttentionKind::encoder : AttentionKind::self;
     if (name == "vit")
         session.set_image(std::vector<float>(static_cast<std::size_t>(3 * 32 * 32), 0.3f));
+    else if (name == "vit_gpt2")
+        session.set_image(std::vector<float>(static_cast<std::size_t>(3 * 16 * 24), 0.3f));
     else if (model.info().encoder_layers > 0)
         session.set_source(ids);
     else
         session.append(ids);
     session.run();
-    const Array p = session.attention(1);
+    const Array p = session.attention(1, part);
+    CHECK(p.shape()[1] > 1);
     const std::vector<float> all = p.vector();
     const std::int64_t heads = p.shape()[0], n = p.shape()[1];
     for (std::int64_t head = 0; head < heads; ++head)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes variants/llama and variants/bert: whole models of transformers in small whose attention is another one
+"""Makes variants/llama, variants/bert and variants/bart: whole models of transformers in small whose attention is another one
 (docs/models.md, "Other attention"), computed by torch in float64. The kinds with weights of their own are in the files
 under the names of docs/models.md. expected.safetensors has of each kind the logits and the attention weights of some rows.
 
@@ -16,7 +16,8 @@ import os
 import numpy
 import torch
 from safetensors.torch import save_file
-from transformers import BertConfig, BertForMaskedLM, LlamaConfig, LlamaForCausalLM
+from transformers import (BartConfig, BartForConditionalGeneration, BertConfig, BertForMaskedLM, LlamaConfig,
+                          LlamaForCausalLM)
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -77,12 +78,15 @@ class Variant:
     kind, causal, own, kept = "own", True, [], []
 
     def __call__(self, module, q, k, v, attention_mask, scaling=None, **_):
+        if getattr(module, "is_cross", False):  # keeps its softmax
+            return ((q.shape[-1]**-0.5 * q @ k.mT).softmax(-1) @ v).transpose(1, 2), None
+        causal = getattr(module, "causal", self.causal)
         layer, group = module.layer_idx, q.shape[1] // k.shape[1]
         k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
         n, d = q.shape[-2:]
         scale = d**-0.5
         i, j = torch.arange(n)[:, None], torch.arange(n)[None]
-        allowed = j <= i if self.causal else torch.ones(n, n, dtype=torch.bool)
+        allowed = j <= i if causal else torch.ones(n, n, dtype=torch.bool)
         scores, weights, kind = scale * q @ k.mT, None, self.kind
         if kind == "linear":
             phi = lambda x: torch.nn.functional.elu(x) + 1
@@ -101,7 +105,7 @@ class Variant:
         elif kind == "strided":
             allowed = allowed & (((i - j).abs() < STRIDE) | ((i - j) % STRIDE == 0))
         elif kind == "bigbird":
-            allowed = allowed & bigbird(n, self.causal)
+            allowed = allowed & bigbird(n, causal)
         elif kind == "multiplicative":
             scores = (q @ self.own[layer]["multiplicative.weight"].T) @ k.mT
         elif kind == "additive":
@@ -145,20 +149,25 @@ def make(name, model, scope, head_width, kinds, seed):
     folder = os.path.join(HERE, "variants", name)
     os.makedirs(folder, exist_ok=True)
     tensors = {k: v.detach().clone().contiguous() for k, v in model.state_dict().items() if "position_ids" not in k}
-    if name == "bert":
-        for tied in ("cls.predictions.decoder.weight", "cls.predictions.decoder.bias"):
-            tensors.pop(tied, None)
-    for i, own in enumerate(variant.own):
+    for tied in {"bert": ["cls.predictions.decoder.weight", "cls.predictions.decoder.bias"],
+                 "bart": ["lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"],
+                 "llama": []}[name]:
+        tensors.pop(tied, None)
+    for i, own in enumerate(variant.own if scope else []):
         tensors |= {f"{scope}.{i}.attention_{key}": value.contiguous() for key, value in own.items()}
     save_file(tensors, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"})
     config = json.loads(c.to_json_string(use_diff=False))
     wanted = ("model_type", "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
               "num_key_value_heads", "head_dim", "max_position_embeddings", "rms_norm_eps", "layer_norm_eps", "hidden_act",
-              "type_vocab_size", "tie_word_embeddings", "rope_theta", "rope_parameters", "attention_bias", "mlp_bias")
+              "type_vocab_size", "tie_word_embeddings", "rope_theta", "rope_parameters", "attention_bias", "mlp_bias",
+              "d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads",
+              "encoder_ffn_dim", "decoder_ffn_dim", "activation_function", "scale_embedding", "decoder_start_token_id",
+              "bos_token_id", "eos_token_id", "pad_token_id")
     config = {key: config[key] for key in wanted if key in config}
     config["architectures"] = [type(model).__name__]
-    config["attention_kinds"] = [k + (f":{PLACES}" if k == "linformer" else "") for k in kinds
-                                 if k in ("additive", "multiplicative", "linformer")]
+    if scope:
+        config["attention_kinds"] = [k + (f":{PLACES}" if k == "linformer" else "") for k in kinds
+                                     if k in ("additive", "multiplicative", "linformer")]
     with open(os.path.join(folder, "config.json"), "w") as file:
         json.dump(config, file, indent=1, sort_keys=True)
         file.write("\n")
@@ -170,11 +179,16 @@ def make(name, model, scope, head_width, kinds, seed):
     for kind in kinds:
         variant.kind, variant.kept = kind, []
         with torch.no_grad():
-            logits = model(input_ids=ids[None]).logits[0]
+            begun = torch.cat([torch.tensor([2]), ids.flip(0)[:-1]])[None]  # the start token, and then the text backwards
+            written = {"decoder_input_ids": begun} if name == "bart" else {}
+            logits = model(input_ids=ids[None], **written).logits[0]
         label = kind + (f":{numbers[kind]}" if kind in numbers else "")
         expected[label + ".logits"] = logits[ROWS].float()
+        layers = c.num_hidden_layers  # [layers, heads, rows, tokens]; of an encoder–decoder the encoder's come first
         if variant.kept:
-            expected[label + ".attention"] = torch.stack(variant.kept)[:, :, ROWS].float()  # [layers, heads, rows, tokens]
+            expected[label + ".attention"] = torch.stack(variant.kept[-layers:])[:, :, ROWS].float()
+        if len(variant.kept) > layers:
+            expected[label + ".encoder_attention"] = torch.stack(variant.kept[:layers])[:, :, ROWS].float()
     save_file({k: v.contiguous() for k, v in expected.items()}, os.path.join(folder, "expected.safetensors"))
 
 
@@ -186,3 +200,13 @@ make("llama", llama, "model.layers", 8, EVERYWHERE, 11)
 bert = BertForMaskedLM(BertConfig(vocab_size=103, hidden_size=36, intermediate_size=40, num_hidden_layers=2, num_attention_heads=3,
                                   max_position_embeddings=80, type_vocab_size=2, attn_implementation="variant")).eval()
 make("bert", bert, "bert.encoder.layer", 12, EVERYWHERE + ["linformer"], 12)
+bart = BartForConditionalGeneration(BartConfig(vocab_size=97, d_model=32, encoder_layers=2, decoder_layers=2,
+                                               encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=40,
+                                               decoder_ffn_dim=40, max_position_embeddings=80, bos_token_id=0,
+                                               pad_token_id=1, eos_token_id=2, decoder_start_token_id=2,
+                                               forced_eos_token_id=None, attn_implementation="variant")).eval()
+for layer in bart.model.encoder.layers:
+    layer.self_attn.causal = False
+for i, layer in enumerate(bart.model.decoder.layers):
+    layer.self_attn.causal, layer.encoder_attn.is_cross = True, True
+make("bart", bart, "", 8, ["own", "linear", "performer", "hard", "window", "strided", "bigbird"], 13)
