@@ -6,8 +6,8 @@
 // at a time, since m, l and the sum move once for each tile. Nothing is shared and nothing is summed up over lanes.
 // Dependent fma are kept in chains of at most eight, so that several run in parallel. Maxima start from a finite
 // minimum; a row that sees nothing gives o = 0 and lse = -inf. Rules: lib/attention_rules.glsl. Tiles that a causal
-// mask, a window or a block mask hides from all rows are not visited, nor are keys of other residue classes. Of a union this
-// is one part, which leaves its sums, maxima and denominators to attention/reduce_splits.comp.
+// mask, a window or a block mask hides from all rows are not visited, nor are keys of other residue classes. Of a union
+// this is one part, which leaves its sums, maxima and denominators to attention/reduce_splits.comp.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require

@@ -159,7 +159,8 @@ tr -d ' \n' <json | grep -qF '"heads":[{"dependent_to_head":0.0,"head":0,"head_t
     word 1 Mia 2 nsubj _ && word 2 saw 0 root _ && word 3 the 4 det _ && word 4 dog 2 obj _ && word 5 and 6 cc _
     word 6 she 1 coref _ && word 7 ran 2 conj _
 } >coref.conllu
-gives coref heads --relations coref.conllu
+"$program" heads --relations coref.conllu --json >json 2>err || fail "coref: $(<err)"
+tr -d ' \n' <json | grep -qF '"offset":{"accuracy":1.0,"words":-5},"relation":"coref"}' || fail "coref: $(<json)"
 "$program" heads -m "$models/bert" --relations some.conllu >table 2>err || fail "an encoder's relations: $(<err)"
 
 # ---- importance over texts, and models without heads -----------------------------------------------------------------
