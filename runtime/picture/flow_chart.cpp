@@ -1,6 +1,7 @@
 #include "runtime/picture/flow_chart.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "runtime/base/at.h"
@@ -286,6 +287,7 @@ private:
                     int top) {
         const int bottom = top + placed.height();
         std::map<int, std::vector<std::string>> told;  // labels that stand below a box
+        std::vector<Rect> beside;                      // where labels of lanes stand
         for (const FlowEdge& edge : section.edges) {
             const Rect from = edge.from < 0 ? Rect{middle, top, 0, 0} : boxes[static_cast<std::size_t>(edge.from)];
             const Rect to = edge.to < 0 ? Rect{middle, bottom, 0, 0} : boxes[static_cast<std::size_t>(edge.to)];
@@ -304,8 +306,15 @@ private:
                 line(x, enter, end, enter, colour);
                 if (edge.to >= 0) arrow_across(end, enter, *lane < 0 ? -1 : 1, colour);
                 if (new_label && edge.from >= 0) {
-                    const int aside = *lane < 0 ? 4 : -4 - extent(edge.label, edge_label).width;
-                    write({static_cast<int>(x) + aside, static_cast<int>(turn) + 14}, edge.label, edge_label);
+                    const int wide = extent(edge.label, edge_label).width, high = extent("", edge_label).height();
+                    Rect place{static_cast<int>(x) + (*lane < 0 ? 4 : -4 - wide), static_cast<int>(turn) + 14, wide,
+                               high};
+                    const auto taken = [&](const Rect& other) {
+                        return place.x < other.right() && other.x < place.right() && std::abs(place.y - other.y) < high;
+                    };
+                    while (std::ranges::any_of(beside, taken)) place.y += high;  // of lanes side by side
+                    beside.push_back(place);
+                    write({place.x, place.y}, edge.label, edge_label);
                 }
                 continue;
             }

@@ -35,6 +35,18 @@ grep -q "attention kind hard" two.json || fail "the exported view does not say h
     fail "bench: $(<err)"
 grep -qF '"attention_kind": "linformer:8"' json && grep -q "random" json || fail "bench: $(<json)"
 
+# other commands: vectors and predictions of an encoder, and a chat, are others than with the softmax
+for command in "embed -m $models/bert -p dog" "classify -m $models/bert --json -p [MASK]s"; do
+    read -ra words <<<"$command"
+    "$program" "${words[@]}" >own 2>err || fail "$command: $(<err)"
+    "$program" "${words[@]}" --attention-kind window:1 >other 2>err || fail "$command --attention-kind: $(<err)"
+    cmp -s own other && fail "$command --attention-kind window:1 changes nothing"
+done
+for kind in own hard; do
+    echo "The dog" | "$program" chat -q --template chatml --temp 0 -n 8 --attention-kind "$kind" >"$kind" 2>err || fail "chat: $(<err)"
+done
+cmp -s own hard && fail "chat --attention-kind hard changes nothing"
+
 # ---- what is refused, and why ----------------------------------------------------------------------------------------
 
 ends 2 "has causal layers; linformer mixes all tokens and needs an encoder that sees all" run -p a --attention-kind linformer:64
@@ -49,6 +61,9 @@ ends 2 "cross-attention only" inspect -m "$models/seq2seq_luong" --ids 5,9 --att
 ends 2 "longformer has a pattern of its own" inspect -m "$models/longformer" --ids 5,9 --attention-kind window:3
 ends 1 "weights are on 12 projected keys" inspect -m "$variants/bert" --ids 5,9 --attention-kind linformer:12
 ends 1 "weights are on 12 projected keys" heads -m "$variants/bert" --ids 5,9 --attention-kind linformer:12
+ends 1 "weights are on 12 projected keys" view --headless -m "$variants/bert" -p "5, 9" --attention-kind linformer:12 --png x.png
+ends 2 "--attention-kind" heads --composition --attention-kind hard
+ends 2 "--attention-kind" bench model --quality --attention-kind hard
 ends 2 'expected linear, performer[:N], hard' run -p a --attention-kind soft
 ends 2 'expected window:N with a number from 1' run -p a --attention-kind window
 ends 2 'expected dilated:N with a number from 2' view --headless --png x.png --compare attention-kind=dilated:1

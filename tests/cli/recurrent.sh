@@ -65,6 +65,9 @@ ends 1 "has an alignment" demo -m words --steps -p abc --part cross --layer 0 --
 if "$program" view --help >/dev/null 2>&1; then
     "$program" view -m "$models/seq2seq_luong" -p "5 6 7" --headless --frozen-clock --save alignment.csv 2>err ||
         fail "view: $(<err)"
+    # each query's weights are a row, and sum to 1
+    awk -F, '$1 ~ /^[0-9]+$/ { rows++; sum = 0; for (i = NF - 2; i <= NF; ++i) sum += $i
+        if (sum < 0.999 || sum > 1.001) bad = 1 } END { exit bad || rows < 3 }' alignment.csv || fail "view: $(head -20 alignment.csv)"
     ends 2 "has no attention" view -m "$lm" -p "5, 6, 7" --headless --png no.png
 fi
 
