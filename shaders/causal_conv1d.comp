@@ -44,7 +44,11 @@ void main() {
         if (kept == no_row) continue;
         for (uint k = 0u; k + 1u < WIDTH; ++k) {  // rows done - WIDTH + 1 … done - 1
             uint place = done + k;                // counted from the first of `before`
-            float value = place + 1u < WIDTH ? before[place] : load(p.x, X_TYPE, first + (place + 1u - WIDTH) * p.channels);
+            float value = 0.0;
+            if (place + 1u >= WIDTH)
+                value = load(p.x, X_TYPE, first + (place + 1u - WIDTH) * p.channels);
+            else  // by constant indices: an index that varies would keep the array in memory
+                for (uint b = 0u; b < WIDTH; ++b) value = b == place ? before[b] : value;
             Words(state_row(p.new_state, kept)).at[k * p.channels + channel] = floatBitsToUint(value);
         }
     }
