@@ -68,7 +68,7 @@ void read_jamba(const JsonFields& fields, ModelConfig& c) {
                  .bias = "mamba_proj_bias"});
 }
 
-Tensor normalised(ModelBuilder& d, const std::string& name, Tensor part) {
+Tensor normalised_part(ModelBuilder& d, const std::string& name, Tensor part) {
     return d.rms_norm(name + "_layernorm", part);
 }
 

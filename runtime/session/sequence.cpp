@@ -27,7 +27,8 @@ Array stack(const std::vector<std::vector<float>>& parts, std::int64_t columns) 
     if (count == 0) return {};
     std::vector<float> all;
     for (const std::vector<float>& part : parts) all.insert(all.end(), part.begin(), part.end());
-    return {Shape{count, std::ssize(all) / count / columns, columns}, std::move(all)};
+    const std::int64_t rows = std::ssize(all) / count / columns;
+    return {Shape{count, rows, columns}, std::move(all)};
 }
 
 Array row(const std::vector<float>& values) {
