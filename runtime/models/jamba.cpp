@@ -1,6 +1,6 @@
 // Jamba: some layers attend, without positions, the others are Mamba's; some of the MLPs are mixtures of experts.
 //   x = embed[token];  per block  x += mix(rms(x)),  x += feed(rms(x));  logits = rms(x) headᵀ
-//   mix: attention, or Mamba with step sizes, B and C normalised_part by RMSNorm
+//   mix: attention, or Mamba with step sizes, B and C normalised by RMSNorm
 //   feed: down(silu(gate(x)) ∘ up(x)), or as much of k experts: Σ p_e expert_e(x), p = softmax(router(x)) as they are
 // Lieber et al., "Jamba: A Hybrid Transformer-Mamba Language Model" (2024).
 #include <algorithm>
