@@ -165,11 +165,10 @@ Tensors with_joined_experts(const ExpertSpelling& s) {
             joined.data.insert(joined.data.end(), part.data.begin(), part.data.end());
             joined.shape[0] = std::ssize(joined.data) / (joined.shape[1] * joined.shape[2]);
         };
-        if (at == std::string::npos) {
-            tensors[name] = tensor;
-        } else if (is(s.router)) {
+        const bool mixture = at != std::string::npos;
+        if (mixture && is(s.router)) {
             tensors[layer + s.joined + s.router + ".weight"] = tensor;
-        } else if (name.find("experts.") == std::string::npos) {  // an MLP
+        } else if (!mixture || name.find("experts.") == std::string::npos) {  // the latter: an MLP
             tensors[name] = tensor;
         } else if (is(s.down)) {
             append("experts.down_proj", tensor, 1);
