@@ -203,7 +203,7 @@ Tensor linear_attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow 
 
 /// linear_attention to the keys of a cache: with a `step` (see begin_step) k and v are a cache as in attention, in its
 /// storage and with its grouped heads, and query i sits at position `position + i`; rows that the step has not give 0
-/// and -inf. lse_i = ln Σ_j φ(q_i)·φ(k_j). A run takes the sums of all keys before it anew, from the cache: keys D Dv
+/// and -inf. lse_i = ln Σ_j φ(q_i)·φ(k_j). Each run recomputes the sums over all earlier keys from the cache: keys D Dv
 /// products, and nothing that a rewind would have to undo. q [(batch,) n, Hq, D], k [(batch,) m, Hk, D], v
 /// [(batch,) m, Hk, Dv] → o [(batch,) n, Hq, Dv].
 struct CachedLinearAttentionOptions {

@@ -72,7 +72,7 @@ std::string key_logs(std::int64_t layer, AttentionKind kind = AttentionKind::sel
 /// i32 [blocks, blocks], which blocks of tokens see each other (bigbird_table).
 inline constexpr const char* blocks = "visible_blocks";
 inline constexpr const char* encoder_blocks = "encoder.visible_blocks";
-/// i32 [sequences, blocks, blocks], made anew by each run: how often blocks of tokens see each other (BigBird).
+/// i32 [sequences, blocks, blocks], recomputed by each run: how often blocks of tokens see each other (BigBird).
 inline constexpr const char* block_counts = "block_counts";
 /// i32 [context, context]: whether a query sees a key, of layers that see so many keys before and after a query.
 std::string visible_keys(std::int64_t window);
@@ -202,10 +202,6 @@ private:
     };
     /// Attention to the cache with k and v of this run in it.
     Seen attend_cached(std::int64_t layer, Tensor q, Tensor k, Tensor v, const AttentionOptions& how);
-    /// The same as BuildOptions::variant says, one function for each form that is more than an option.
-    Seen attend_variant(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how);
-    Seen attend_linear(std::int64_t layer, Tensor q, Tensor k, Tensor v, const AttentionOptions& how);
-    Seen attend_linformer(Tensor q, Tensor k, Tensor v, const AttentionOptions& how);
     /// Weights of the forms that config.variants lists, below the scope that is open. They are in every graph, so that
     /// the model loads them.
     struct VariantWeights {
@@ -214,6 +210,10 @@ private:
         Tensor linformer_key = {}, linformer_value;  ///< of BuildOptions::variant's number of places: [positions, K]
     };
     VariantWeights variant_weights(std::int64_t head_width);
+    /// The same as BuildOptions::variant says, one function for each form that is more than an option.
+    Seen attend_variant(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how);
+    Seen attend_linear(std::int64_t layer, Tensor q, Tensor k, Tensor v, const AttentionOptions& how);
+    Seen attend_linformer(Tensor q, Tensor k, Tensor v, const AttentionOptions& how, const VariantWeights& weights);
     Tensor source_length_;
     Tensor blocks_;  ///< of all layers, see model_names::blocks
     std::map<std::string, Tensor> integers_;

@@ -61,8 +61,8 @@ ModelBuilder::Seen ModelBuilder::attend_linear(std::int64_t layer, Tensor q, Ten
 
 // An encoder runs in one piece. Rows of the tables are those of the run's positions, and 0 for its padding, so that
 // keys of padding add nothing.
-ModelBuilder::Seen ModelBuilder::attend_linformer(Tensor q, Tensor k, Tensor v, const AttentionOptions& how) {
-    const VariantWeights own_weights = variant_weights(q.shape()[2]);
+ModelBuilder::Seen ModelBuilder::attend_linformer(Tensor q, Tensor k, Tensor v, const AttentionOptions& how,
+                                                  const VariantWeights& weights) {
     std::vector<std::int32_t> positions(static_cast<std::size_t>(options.context));
     std::iota(positions.begin(), positions.end(), 0);
     const Tensor ids = integers("positions.linformer", positions);
@@ -73,8 +73,8 @@ ModelBuilder::Seen ModelBuilder::attend_linformer(Tensor q, Tensor k, Tensor v, 
         return graph.reshape(matmul(by_sequence(rows), flat, {.transpose_a = true}),
                              {shape[0], options.variant.number, shape[2], shape[3]});
     };
-    const AttentionResult result = attention(by_sequence(q), projected(own_weights.linformer_key, k),
-                                             projected(own_weights.linformer_value, v), {.scale = how.scale});
+    const AttentionResult result = attention(by_sequence(q), projected(weights.linformer_key, k),
+                                             projected(weights.linformer_value, v), {.scale = how.scale});
     return {q, k, {.o = all_rows(result.o), .lse = all_rows(result.lse)}};
 }
 
@@ -87,7 +87,7 @@ ModelBuilder::Seen ModelBuilder::attend_variant(std::int64_t layer, Tensor q, Te
         case AttentionForm::own: break;
         case AttentionForm::linear:
         case AttentionForm::performer: return attend_linear(layer, q, k, v, how);
-        case AttentionForm::linformer: return attend_linformer(q, k, v, how);
+        case AttentionForm::linformer: return attend_linformer(q, k, v, how, own_weights);
         case AttentionForm::hard: how.hard = true; break;
         case AttentionForm::dilated: how.dilation = variant.number; break;
         case AttentionForm::strided:

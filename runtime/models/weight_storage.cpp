@@ -1,5 +1,7 @@
 #include "runtime/models/weight_storage.h"
 
+#include <algorithm>
+
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/graph_data.h"
@@ -13,14 +15,9 @@ namespace vantage::internal {
 
 namespace {
 
-// The matrix of a recurrent layer, which takes floats only.
-bool is_recurrent_use(const Graph& graph, std::size_t index, std::size_t operand) {
-    return graph.nodes()[index].op == &recurrent_op && operand == ops::recurrent::w_;
-}
-
 bool is_matrix_use(const Graph& graph, const ModelRoles& roles, std::size_t index, std::size_t operand) {
-    if (is_recurrent_use(graph, index, operand)) return true;
     const Node& node = graph.nodes()[index];
+    if (node.op == &recurrent_op) return operand == ops::recurrent::w_;
     if (node.op == &matmul_op)
         return operand == ops::matmul::b_ && node.attrs.flag("transpose_b") && roles.of(index) != ModelRole::router;
     if (node.op == &expert_linear_op) return operand == ops::expert_linear::w_ && node.attrs.flag("transpose_w");
@@ -42,12 +39,10 @@ std::vector<bool> matrices_of(const Graph& graph, const ModelConfig& config) {
     return used;
 }
 
-std::vector<bool> recurrent_matrices(const Graph& graph) {
-    std::vector<bool> found(graph.values().size());
-    for (std::size_t node = 0; node < graph.nodes().size(); ++node)
-        for (std::size_t i = 0; i < graph.nodes()[node].inputs.size(); ++i)
-            if (is_recurrent_use(graph, node, i)) at(found, graph.nodes()[node].inputs[i]) = true;
-    return found;
+bool is_recurrent(const Graph& graph, std::size_t id) {
+    return std::ranges::any_of(graph.nodes(), [&](const Node& node) {
+        return node.op == &recurrent_op && node.inputs[ops::recurrent::w_] == static_cast<int>(id);
+    });
 }
 
 // Rows must divide into blocks of 32; stacked matrices (of experts) also into groups.
@@ -59,12 +54,12 @@ bool divides(const Shape& shape, DType type) {
 }  // namespace
 
 std::vector<std::string> store_matrices(Graph& graph, const ModelConfig& config, DType wanted) {
-    const std::vector<bool> matrices = matrices_of(graph, config), recurrent = recurrent_matrices(graph);
+    const std::vector<bool> matrices = matrices_of(graph, config);
     std::vector<std::string> left;
     for (std::size_t id = 0; id < matrices.size(); ++id) {
         Value& value = mutable_values(graph)[id];
         if (!matrices[id] || value.type.dtype == wanted) continue;
-        if (is_quantized(wanted) && recurrent[id])
+        if (is_quantized(wanted) && is_recurrent(graph, id))
             left.push_back(
                 format("{} stays {}: recurrent layers take f32, f16 and bf16", value.name, value.type.text()));
         else if (!is_quantized(wanted) || divides(value.type.shape, wanted))

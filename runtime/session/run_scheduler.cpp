@@ -396,7 +396,7 @@ void RunScheduler::begin_draws() {
     timed_plan({.lanes = all()});
     for (std::size_t slot = 0; slot < sequences_.size(); ++slot) {
         if (on_device_[slot]) continue;
-        if (config_.state_space) sequences_[slot].note_reached(states_.reached(slot));  // the step is written anew
+        if (config_.state_space) sequences_[slot].note_reached(states_.reached(slot));  // the step is overwritten
         write_slot(slot, left[slot], left[slot] == 0);
         if (left[slot] > 0) states_.write_seen(slot, sequences_[slot]);
     }

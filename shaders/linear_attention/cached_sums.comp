@@ -3,8 +3,8 @@
 // or without a causal mask all keys. Chunks count from the first key of the sequence, so that the sums of a chunk are
 // the same whatever run made them.
 //
-// One invocation per cell of a key head's S; it runs over the keys. Devices that end long loops take them in several
-// launches, each of which goes on from what the one before left in a slot.
+// One invocation per cell of a key head's S; it runs over the keys. On devices that end long loops there are several
+// launches; each continues from the sums that the previous one stored in a slot.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
