@@ -3,6 +3,13 @@
 set -uo pipefail
 program=${VANTAGE_BIN:?}
 models=${VANTAGE_ROOT:?}/tests/data/oracle/models
+# Settings of the caller's, such as VANTAGE_MODEL or VANTAGE_SEED, would change what the program does.
+for variable in "${!VANTAGE_@}"; do
+    case ${variable#VANTAGE_} in
+        BIN | ROOT | DEVICE | GUARD | VALIDATE | TIMEOUT | NULL_DEVICE | FAULTS_PRELOAD) ;;
+        *) unset "$variable" ;;
+    esac
+done
 scratch=$(mktemp -d)
 at_exit() { chmod -R u+w "$scratch" && rm -rf "$scratch"; }
 trap 'if ((BASHPID == $$)); then at_exit; fi' EXIT # not in a background job that a signal ends before it is the program

@@ -1,13 +1,8 @@
 #!/usr/bin/env bash
 # `vantage conform` and `vantage explain`: what they print, and how conform ends when a kernel is wrong.
 # Once: it is about files and texts; what devices compute is compared in tests/device.
-set -uo pipefail
-program=${VANTAGE_BIN:?}
-data=${VANTAGE_ROOT:?}/tests/data/oracle
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-export VANTAGE_CACHE_DIR=$scratch/cache
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
+data=$VANTAGE_ROOT/tests/data/oracle
 
 # expect CODE TEXT COMMAND…: the command ends with CODE, and what it prints (both streams) has TEXT.
 expect() {

@@ -1,11 +1,6 @@
 #!/usr/bin/env bash
 # `vantage devices`, and how every subcommand ends when there is no device or it fails: text, JSON, exit codes.
-set -uo pipefail
-program=${VANTAGE_BIN:?}
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-export VANTAGE_CACHE_DIR=$scratch/cache
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 
 # expect CODE TEXT COMMAND…: the command ends with CODE, and what it prints (both streams) has TEXT.
 expect() {

@@ -1,19 +1,10 @@
 #!/usr/bin/env bash
 # `vantage tokenize`: byte for byte there and back, JSON, and how it ends when something is wrong.
 # Once: it is about files and texts; what devices compute is compared in tests/device.
-set -uo pipefail
-program=${VANTAGE_BIN:?}
-data=${VANTAGE_ROOT:?}/tests/data/oracle/tokenizers
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
+data=$VANTAGE_ROOT/tests/data/oracle/tokenizers
 gpt2=$data/gpt2_bytebpe/tokenizer.json
 llama=$data/llama_sp_bpe/tokenizer.json
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-
-fail() {
-    printf 'FAILED: %s\n' "$*"
-    failures=$((failures + 1))
-}
 
 # expect CODE TEXT COMMAND…: the command, given $input, ends with CODE, and what it prints (both streams) has TEXT.
 input=

@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
     std::atexit(after_devices_are_closed);
     // Every plan of the tests has red zones, and an arena full of NaN before each run.
     ::setenv("VANTAGE_GUARD", "1", 0);
+    ::setenv("VANTAGE_CACHE_DIR", VANTAGE_TEST_CACHE, 0);  // not the user's, which may hold tuning tables
     const int code = Catch::Session().run(argc, argv);
     // Compiling takes most of the time on a software device: a new case is worth its pipelines, or takes sizes that are
     // there.
