@@ -118,7 +118,7 @@ run_catch() {
 
 # run_ctest NAME ARGUMENT…: one part of the tests registered with CTest.
 run_ctest() {
-    local name=$1 report code=0 tests=0 failures=0
+    local name=$1 report code=0 tests=0 failures=0 skips=0
     shift
     report=$(report_of "$name").xml
     rm -f "$report"
@@ -129,9 +129,13 @@ run_ctest() {
     if [[ -f $report ]]; then
         tests=$(sed -nE 's/^[[:space:]]*tests="([0-9]+)".*/\1/p' "$report" | head -n 1)
         failures=$(sed -nE 's/^[[:space:]]*failures="([0-9]+)".*/\1/p' "$report" | head -n 1)
+        skips=$(sed -nE 's/^[[:space:]]*skipped="([0-9]+)".*/\1/p' "$report" | head -n 1)
     fi
     if ((code != 0 && failures == 0)); then tests=$((tests + 1)) failures=1; fi
-    end_part "$name" $((tests - failures)) "${failures:-0}" 0
+    if ((skips)); then
+        reasons+=$(sed -nE '/<testcase .*status="notrun"/s/.*name="([^"]*)".*/\1: the test needs a program that is not installed/p' "$report")$'\n'
+    fi
+    end_part "$name" $((tests - failures - skips)) "${failures:-0}" "$skips"
 }
 
 # Makes SwiftShader visible to the Vulkan loader: Chromium's package has it in a folder where the loader does not look.
