@@ -27,23 +27,21 @@ void open_standard_streams() {
             static_cast<void>(::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
 }
 
-constexpr std::size_t max_bytes = std::size_t{1} << 30;  // as read_file
-
-std::string read_stdin() {
-    const auto fail = [] { throw bad_file_error("standard input has more than {} bytes", max_bytes); };
+std::string read_stdin(std::size_t limit) {
+    const auto fail = [limit] { throw bad_file_error("standard input has more than {} bytes", limit); };
     struct stat status {};
     const bool regular = ::fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode);
-    if (regular && status.st_size - ::lseek(STDIN_FILENO, 0, SEEK_CUR) > static_cast<off_t>(max_bytes)) fail();
+    if (regular && status.st_size - ::lseek(STDIN_FILENO, 0, SEEK_CUR) > static_cast<off_t>(limit)) fail();
     std::string text;
-    if (const int error = posix::read_all(STDIN_FILENO, max_bytes, text); error != 0) {
+    if (const int error = posix::read_all(STDIN_FILENO, limit, text); error != 0) {
         throw_if_interrupted();
         posix::throw_file_error("cannot read", "standard input", error);
     }
-    if (text.size() > max_bytes) fail();
+    if (text.size() > limit) fail();
     return text;
 }
 
-std::optional<std::string> read_line() {
+std::optional<std::string> read_line(std::size_t limit) {
     static std::string ahead;  // read, but not yet returned
     std::array<char, 4096> piece{};
     std::size_t end = ahead.find('\n'), searched = 0;
@@ -59,8 +57,7 @@ std::optional<std::string> read_line() {
         }
         ahead.append(piece.data(), static_cast<std::size_t>(count));
         end = ahead.find('\n', searched);
-        if (ahead.size() > max_bytes)
-            throw bad_file_error("a line of standard input has more than {} bytes", max_bytes);
+        if (ahead.size() > limit) throw bad_file_error("a line of standard input has more than {} bytes", limit);
     }
     std::string line = ahead.substr(0, end);
     ahead.erase(0, end + 1);

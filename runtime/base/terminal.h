@@ -1,6 +1,7 @@
 // Standard input, and what stdout and stderr are connected to.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -16,9 +17,10 @@ int terminal_columns(int fd);
 /// before, reading stdin or writing to stdout and stderr then fails.
 void open_standard_streams();
 
-/// All of stdin, byte for byte. Throws bad_file for more than 1 GiB.
-std::string read_stdin();
-/// The next line of stdin, without its end, or nothing at the end of the input. Throws interrupted on Ctrl-C.
-std::optional<std::string> read_line();
+/// All of stdin, byte for byte. Throws bad_file for more than `limit` bytes.
+std::string read_stdin(std::size_t limit = std::size_t{1} << 30);
+/// The next line of stdin, without its end, or nothing at the end of the input. Throws interrupted on Ctrl-C, and
+/// bad_file for more than `limit` bytes.
+std::optional<std::string> read_line(std::size_t limit = std::size_t{1} << 30);
 
 }  // namespace vantage::internal

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/errors.h"
+#include "runtime/base/json.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/models/architecture.h"
 
@@ -84,8 +85,8 @@ void Checkpoint::check_shape(const Value& value) const {
 void Checkpoint::check_surplus(const std::set<std::string>& used) const {
     for (const std::string& name : files_.names())
         if (used.count(name) == 0 && !is_ignored_tensor(config_, name))
-            throw bad_file_error(files_.file_of(name) + ": tensor " + name + " is not part of " + config_.architecture +
-                                 " with this config.json");
+            throw bad_file_error(files_.file_of(name) + ": tensor " + in_quotes(name) + " is not part of " +
+                                 config_.architecture + " with this config.json");
 }
 
 }  // namespace vantage::internal

@@ -7,9 +7,11 @@
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
+#include "runtime/base/finite.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/json.h"
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/models/architecture.h"
 #include "runtime/models/head_projections.h"
 #include "runtime/models/model_builder.h"
 
@@ -38,6 +40,16 @@ struct Bytes {
     std::vector<std::int64_t> shape;
     std::vector<std::byte> data;
 };
+
+/// Throws bad_file, as for a model that is run.
+void require_finite(const TensorEntry& entry, const std::string& name) {
+    const DType type = dtype_of(entry, name);
+    std::vector<std::uint64_t> words((entry.data.size() + 7) / 8);
+    entry.data.read(0, std::as_writable_bytes(std::span(words)).first(entry.data.size()));
+    const std::size_t element = first_not_finite(words, type, name.ends_with("bias"));
+    if (element < static_cast<std::size_t>(entry.elements()))
+        throw bad_file_error("{}: element {} is not finite; is the file damaged?", name, element);
+}
 
 /// A tensor of one or two axes, changed.
 Bytes changed(const TensorEntry& entry, const Change& change) {
@@ -234,6 +246,7 @@ PrunedModel Pruning::write(const std::string& to) const {
         std::map<std::string, Bytes> all;
         for (const auto& [name, entry] : file->entries()) {
             throw_if_interrupted();
+            if (!is_ignored_tensor(config_, name)) require_finite(entry, file->name() + ": " + name);
             const auto change = changes_.find(name);
             all[name] =
                 change == changes_.end() ? Bytes{entry.shape, entry.data.all()} : changed(entry, change->second);

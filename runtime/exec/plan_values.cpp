@@ -226,7 +226,7 @@ void Plan::load(const std::string& path) {
                 throw bad_file_error(path + ": " + part + " is " + entry.text() + ", but the graph wants " +
                                      wanted.text());
             upload_weight(s.device.state(), place.buffer, offset, type, dtype_of(entry, path + ": " + part),
-                          value.transposed, entry.data, path + ": " + part);
+                          value.transposed, entry.data, path + ": " + part, part.ends_with("bias"));
             offset += type.bytes();
         }
         s.mark_written(id);

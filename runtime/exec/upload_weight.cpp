@@ -7,6 +7,7 @@
 
 #include "runtime/base/background.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/finite.h"
 #include "runtime/base/quantize.h"
 #include "runtime/gpu/transfer.h"
 
@@ -70,30 +71,6 @@ void convert_in_two(DType from, std::span<const std::byte> bytes, DType type, st
     first.wait();
 }
 
-/// Eight bytes of elements are not finite when one of them has all bits of the exponent; `one` carries out of these.
-struct Exponents {
-    std::uint64_t mask, one, carry;
-};
-Exponents exponents_of(DType type) {
-    if (type == DType::f16) return {0x7c007c007c007c00, 0x0400040004000400, 0x8000800080008000};
-    if (type == DType::bf16) return {0x7f807f807f807f80, 0x0080008000800080, 0x8000800080008000};
-    return {0x7f8000007f800000, 0x0080000000800000, 0x8000000080000000};
-}
-
-/// The first of these elements that is NaN or infinite, or their number. `words` may have padding of zeros.
-/// `negative_infinity`: -inf is a value.
-std::size_t first_not_finite(std::span<const std::uint64_t> words, DType type, bool negative_infinity) {
-    const Exponents e = exponents_of(type);
-    std::uint64_t any = 0;
-    for (const std::uint64_t word : words) any |= (word & e.mask) + e.one;
-    const std::size_t size = info(type).bytes, count = words.size_bytes() / size;
-    if ((any & e.carry) == 0) return count;
-    std::vector<float> values(count);
-    widen(type, std::as_bytes(words), values);
-    const auto fine = [&](float v) { return std::isfinite(v) || (negative_infinity && std::isinf(v) && v < 0); };
-    return static_cast<std::size_t>(std::ranges::find_if_not(values, fine) - values.begin());
-}
-
 }  // namespace
 
 void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_t offset, const TensorType& type,
@@ -141,8 +118,7 @@ void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_
 
 // By way of a block that fits the cache: the host should not read memory of the device.
 void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_t offset, const TensorType& type,
-                   DType from, bool turned, const ByteSource& source, const std::string& name) {
-    const bool bias = name.ends_with("bias");  // -inf in that of the logits: a token that is never drawn
+                   DType from, bool turned, const ByteSource& source, const std::string& name, bool minus_infinity) {
     std::vector<std::uint64_t> block;
     const auto read = [&](std::uint64_t first, std::span<std::byte> piece) {
         for (std::size_t done = 0; done < piece.size();) {
@@ -151,7 +127,7 @@ void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_
             block.back() = 0;
             const std::span<std::byte> bytes = std::as_writable_bytes(std::span(block)).first(some.size());
             source.read(first + done, bytes);
-            const std::size_t element = first_not_finite(block, from, bias);
+            const std::size_t element = first_not_finite(block, from, minus_infinity);
             if (element < bytes.size() / info(from).bytes)
                 throw bad_file_error("{}: element {} is not finite; is the file damaged?", name,
                                      (first + done) / info(from).bytes + element);

@@ -25,8 +25,8 @@ void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_
 void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_t offset, const TensorType& type,
                    DType from, bool turned, std::span<const std::byte> bytes);
 /// The same for a tensor of a file. Throws bad_file, with `name` ("model.safetensors: wte.weight"), for a value that is
-/// not finite; but a bias may hold -inf.
+/// not finite. `minus_infinity`: -inf is a value, as in the bias of logits, whose token is then never drawn.
 void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_t offset, const TensorType& type,
-                   DType from, bool turned, const ByteSource& source, const std::string& name);
+                   DType from, bool turned, const ByteSource& source, const std::string& name, bool minus_infinity);
 
 }  // namespace vantage::internal

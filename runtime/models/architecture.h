@@ -61,6 +61,8 @@ std::vector<std::int32_t> token_positions(const ModelConfig& config, std::span<c
 std::optional<std::int64_t> pooled_row(const ModelConfig& config, std::span<const std::int32_t> tokens);
 /// True for weights of the output layers, which base models (LlamaModel) are saved without.
 bool is_of_output_layer(const ModelConfig& config, const std::string& weight);
+/// Whether a weight is what the output layer adds to the logits: with -inf, a token is never drawn.
+bool is_bias_of_logits(const ModelConfig& config, const Value& weight);
 /// True for weights that a checkpoint of this architecture may omit.
 std::span<const char* const> optional_weights(const ModelConfig& config);
 /// True for a tensor of the checkpoint that no weight of the graph uses, and that may be ignored.

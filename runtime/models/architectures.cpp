@@ -81,6 +81,11 @@ bool is_of_output_layer(const ModelConfig& config, const std::string& weight) {
                                [&](const char* begin) { return weight.starts_with(begin); });
 }
 
+bool is_bias_of_logits(const ModelConfig& config, const Value& weight) {
+    return is_of_output_layer(config, weight.name) && weight.name.ends_with("bias") &&
+           weight.type.shape.elements() == config.logit_columns();
+}
+
 std::vector<std::string> checkpoint_prefixes(const ModelConfig& config, const std::string& weight) {
     const Architecture& architecture = architecture_named(config.architecture, "the model");
     std::vector<std::string> prefixes(architecture.prefixes.begin(), architecture.prefixes.end());

@@ -32,13 +32,14 @@ namespace {
 struct Upload {
     Value value;
     gpu::Buffer to;
+    bool minus_infinity;  ///< may be in it
 };
 
 // Part by part, so that the host holds little at a time.
 void upload(const Checkpoint& checkpoint, gpu::DeviceState& device, const std::vector<Upload>& uploads,
             const std::stop_token& stop) {
     const TraceSpan span("upload weights");
-    for (const auto& [value, to] : uploads) {
+    for (const auto& [value, to, minus_infinity] : uploads) {
         const std::vector<std::string> parts = tensors_of(value);
         std::uint64_t offset = 0;
         for (const std::string& part : parts) {
@@ -46,7 +47,7 @@ void upload(const Checkpoint& checkpoint, gpu::DeviceState& device, const std::v
             if (stop.stop_requested()) return;
             const std::string name = checkpoint.name_of(part);
             upload_weight(device, to, offset, value.type, checkpoint.dtype(part), value.transposed,
-                          checkpoint.entry(part).data, checkpoint.files().file_of(name) + ": " + name);
+                          checkpoint.entry(part).data, checkpoint.files().file_of(name) + ": " + name, minus_infinity);
             offset += value.type.bytes() / parts.size();
         }
     }
@@ -160,7 +161,7 @@ void Model::State::load_weights(const std::string& directory, const LoadOptions&
     checkpoint->check_surplus(used);
     require_room(wanted, directory);
     std::vector<Upload> uploads;
-    for (const Value& value : wanted) uploads.push_back({value, add_weight(value)});
+    for (const Value& value : wanted) uploads.push_back({value, add_weight(value), is_bias_of_logits(config, value)});
     weights->pending_upload = std::make_shared<const Background>(
         [checkpoint, uploads = std::move(uploads), on = device](const std::stop_token& stop) {
             upload(*checkpoint, on.state(), uploads, stop);

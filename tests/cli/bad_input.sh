@@ -2,13 +2,7 @@
 # How the program ends when a model folder, a prompt, an output or the device is bad: one line on stderr, the right
 # code.
 # Once: it is about files and texts; what devices compute is compared in tests/device.
-set -uo pipefail
-program=${VANTAGE_BIN:?}
-models=${VANTAGE_ROOT:?}/tests/data/oracle/models
-scratch=$(mktemp -d)
-trap 'chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-failures=0
-export VANTAGE_CACHE_DIR=$scratch/cache
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 
 # ends CODE TEXT COMMAND…: the command ends with CODE and one line on stderr that has each of TEXT's words joined by *.
 ends() {
@@ -77,7 +71,7 @@ runs 6 "model.safetensors: tensor transformer.ln_f.bias is missing"
 spoiled gpt2 && rename '"transformer.h.0.mlp.c_fc.bias":{"dtype":"F32"' '"transformer.h.0.mlp.c_fc.bias":{"dtype":"I32"'
 runs 6 "transformer.h.0.mlp.c_fc.bias is I32, wanted F32, F16 or BF16"
 spoiled gpt2 && config n_layer 1
-runs 6 "model.safetensors: tensor transformer.h.1."*"is not part of gpt2"
+runs 6 "model.safetensors: tensor \"transformer.h.1."*"is not part of gpt2"
 spoiled gpt2 && config n_inner 100
 runs 6 "model.safetensors"*"F32 [[]"*"but config.json wants"
 spoiled gpt2 && config vocab_size 1001
@@ -128,12 +122,36 @@ ends 2 "is a file of the model" "$program" run -m "$folder" -p "The" -n 2 --prof
 cmp -s "$folder/model.safetensors" "$scratch/before" || { echo "FAILED: the model was written to"; failures=$((failures + 1)); }
 ends 2 "the same file" "$program" inspect -m "$folder" --ids 1,2 --save "$scratch/same" --profile "$scratch/./same"
 
+# ---- weights that are not finite -------------------------------------------------------------------------------------
+
+# not_finite TENSOR: a NaN in the middle of a tensor of $folder, in f32.
+not_finite() {
+    local begin end
+    read -r begin end < <(place "$folder/model.safetensors" "$1")
+    printf '\0\0\300\177' | dd of="$folder/model.safetensors" bs=1 seek=$(((begin + end) / 8 * 4)) conv=notrunc status=none
+}
+spoiled gpt2 && not_finite transformer.h.1.mlp.c_fc.weight
+for arguments in "run -p The -n 2 -q" "run -p The -n 2 -q --temp 1" "run -p The -n 2 -q --stable" "run -p The -p A -n 2 -q" \
+    "inspect --ids 1,2" "heads --ids 1,2" "heads --composition" "prune --heads 0.0 -o pruned" "view --headless -p The -n 1 --png map.png"; do
+    # shellcheck disable=SC2086  # words
+    ends 6 "transformer.h.1.mlp.c_fc.weight: element "*" is not finite" "$program" ${arguments%% *} -m "$folder" ${arguments#* }
+done
+ends 6 "is not finite" "$program" chat -m "$folder" -q -n 2 --template chatml < <(echo Hello)
+[[ ! -e pruned && ! -e map.png ]] || fail "something was made of weights that are not finite"
+spoiled bert && not_finite bert.encoder.layer.1.output.dense.weight
+ends 6 "is not finite" "$program" embed -m "$folder" -p Hello
+ends 6 "is not finite" "$program" classify -m "$folder" -p "the [MASK]"
+
 # ---- hostile names, pipes, limits ------------------------------------------------------------------------------------
 
-# a name in the file may hold what controls the terminal
-spoiled gpt2 && rename 'ln_f.bias' '\\\\u001b]0;'
-runs 6 ""
-if grep -q $'\x1b' "$scratch/err"; then echo "FAILED: a message has an escape sequence of a file"; failures=$((failures + 1)); fi
+# a name in the file may hold what controls the terminal: the first tensor that a smaller model has too many
+spoiled gpt2 && config n_layer 1
+rename 'transformer.h.1.attn.c_attn.bias' '\\u001bormer.h.1.attn.c_attn.bias'
+runs 6 'tensor "\\u001bormer.h.1.attn.c_attn.bias" is not part of gpt2'
+if grep -q $'\x1b' "$scratch/err"; then fail "a message has an escape sequence of a file"; fi
+# so may a path
+ends 6 'm\\x1b]0;x' "$program" run -m $'m\e]0;x\xff' -p The
+if grep -q $'\x1b' "$scratch/err"; then fail "a message has an escape sequence of a path"; fi
 for file in config.json tokenizer.json model.safetensors generation_config.json; do
     spoiled gpt2 && rm -f "$folder/$file" && mkfifo "$folder/$file"
     ends 6 "$file" timeout 300 "$program" run -m "$folder" -p "The" -n 2 -q

@@ -128,6 +128,35 @@ TEST_CASE("values that are not finite never pass for an answer", "[bad]") {
                 session.next();
             });
     }
+    SECTION("in a bias in front of an activation that would hide it") {
+        const Folder opt("opt");
+        opt.change_tensors([&](Folder::Tensors& t) {
+            name = std::ranges::find_if(t, [](const auto& one) { return one.first.ends_with("fc1.bias"); })->first;
+            static std::vector<float> bias;
+            bias.assign(t[name].data.size() / sizeof(float), -std::numeric_limits<float>::infinity());
+            t[name].data = std::as_bytes(std::span(bias));
+        });
+        expect_error(ErrorKind::bad_file, {name.c_str(), "element 0 is not finite"}, [&] {
+            Session session(Model::load(test_device(), opt.path()));
+            session.append(ids);
+            session.next();
+        });
+    }
+    SECTION("but -inf in the bias of the logits is a token that is never drawn") {
+        const Folder phi("phi");
+        Session healthy(Model::load(test_device(), phi.path()));
+        healthy.append(ids);
+        const std::int32_t best = healthy.next().value();
+        phi.change_tensors([&](Folder::Tensors& t) {
+            static std::vector<float> bias;
+            bias.assign(t["lm_head.bias"].data.size() / sizeof(float), 0.0f);
+            bias[static_cast<std::size_t>(best)] = -std::numeric_limits<float>::infinity();
+            t["lm_head.bias"].data = std::as_bytes(std::span(bias));
+        });
+        Session session(Model::load(test_device(), phi.path()));
+        session.append(ids);
+        CHECK(session.next() != best);
+    }
     SECTION("in weights that are rounded") {
         name = "transformer.h.1.mlp.c_fc.weight";
         expect_error(ErrorKind::unsupported, {"model.safetensors", name.c_str(), "65504 of f16"}, [&] {

@@ -112,6 +112,20 @@ TEST_CASE("a cache directory that cannot be written is not an error") {
     CHECK_FALSE(make_pipelines().empty());
 }
 
+TEST_CASE("a cache that another process has locked is done without") {
+    const test::TemporaryDirectory directory;
+    const CacheDirectory cache(directory.path());
+    const std::string path = make_pipelines();
+    std::filesystem::remove(path);
+    {
+        const FileLock other(path + ".lock");
+        CHECK(make_pipelines() == path);
+    }
+    CHECK_FALSE(std::filesystem::exists(path));
+    CHECK(make_pipelines() == path);
+    CHECK(whole(path));
+}
+
 TEST_CASE("writes pipelines for the test of two processes", "[.pipeline_writer]") {
     for (int i = 0; i < 5; ++i) CHECK_FALSE(make_pipelines().empty());
 }

@@ -189,7 +189,7 @@ TEST_CASE("a tower of a folder of its own loads with and without a projection", 
     const auto last = values_of<float>(expected.at("p1.last_hidden"));  // its last token is the end token
     CHECK(difference(session.pooled(), row(last, 8, 9)).first <= 1e-3);
     save("text_config", "CLIPTextModel", "text_model.", true, "text_projection.weight");
-    expect_error(ErrorKind::bad_file, {"text_projection.weight is not part of clip_text_model"},
+    expect_error(ErrorKind::bad_file, {"text_projection.weight\" is not part of clip_text_model"},
                  [&] { Model::load(test_device(), folder.path()); });
 }
 

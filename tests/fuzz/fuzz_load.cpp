@@ -166,7 +166,7 @@ std::size_t memory_limit(const std::vector<File>& files) {
     std::size_t limit = std::size_t{64} << 20;
     bool chats = false;
     for (const File& file : files) {
-        limit += (file.is("tokenizer.json") ? 50 : 10) * file.bytes.size();
+        limit += (file.is("tokenizer.json") ? 40 : 10) * file.bytes.size();
         chats = chats || file.is("chat_template.jinja") || file.is("tokenizer_config.json");
     }
     return limit + (chats ? std::size_t{128} << 20 : 0);

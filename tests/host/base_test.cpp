@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <bit>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "runtime/base/files.h"
+#include "runtime/base/finite.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
@@ -167,6 +170,34 @@ TEST_CASE("bfloat16 is the upper half of a float, rounded", "[base]") {
     CHECK(float_to_bfloat(1.0f + 0x1p-8f + 0x1p-20f) == 0x3f81);
     CHECK(float_to_bfloat(std::numeric_limits<float>::max()) == 0x7f80);
     CHECK(std::isnan(bfloat_to_float(float_to_bfloat(std::bit_cast<float>(0x7f800001u)))));
+}
+
+TEST_CASE("the first value that is not finite is found among the largest finite ones", "[base]") {
+    const auto word_of = [](DType type, float value) -> std::uint32_t {
+        if (type == DType::f16) return float_to_half(value);
+        return type == DType::bf16 ? float_to_bfloat(value) : std::bit_cast<std::uint32_t>(value);
+    };
+    constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+    for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+        const std::size_t size = info(type).bytes;
+        const float largest = type == DType::f16 ? 65504.0f : 3.38e38f;
+        for (const std::size_t count : {1u, 2u, 3u, 7u, 4096u, 65537u}) {
+            std::vector<std::uint64_t> words((count * size + 7) / 8);
+            const auto put = [&](std::size_t i, float value) {
+                const std::uint32_t word = word_of(type, value);
+                std::memcpy(reinterpret_cast<char*>(words.data()) + i * size, &word, size);
+            };
+            for (std::size_t i = 0; i < count; ++i) put(i, i % 2 != 0 ? largest : -largest);
+            CHECK(first_not_finite(words, type) >= count);
+            for (const float value : {nan, infinity, -infinity})
+                for (const std::size_t place : {std::size_t{0}, count / 2, count - 1}) {
+                    put(place, value);
+                    CHECK(first_not_finite(words, type) == place);
+                    CHECK((first_not_finite(words, type, true) == place) == (value != -infinity));
+                    put(place, largest);
+                }
+        }
+    }
 }
 
 TEST_CASE("shapes count, compare and print", "[base]") {
@@ -493,6 +524,41 @@ TEST_CASE("reading a pipe that nobody writes to finds it empty at once", "[base]
     REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
     CHECK(read_file(path).empty());
     expect_error(ErrorKind::bad_file, {"pipe"}, [&] { const ByteSource source(path); });
+}
+
+TEST_CASE("standard input has a limit, whatever it is", "[base]") {
+    // 1 for a child whose stdin has `bytes` bytes, and which is refused more than 100.
+    const auto refused = [](std::size_t bytes, const std::function<void()>& read) {
+        return status_of_child([&] {
+            int ends[2];
+            if (::pipe(ends) != 0 || ::dup2(ends[0], STDIN_FILENO) != STDIN_FILENO) return 2;
+            const std::string text(bytes, 'x');
+            if (::write(ends[1], text.data(), text.size()) != static_cast<ssize_t>(text.size())) return 2;
+            ::close(ends[1]);
+            try {
+                read();
+            } catch (const Error& error) {
+                return error.kind() == ErrorKind::bad_file ? 1 : 2;
+            }
+            return 0;
+        });
+    };
+    const auto all = [] { static_cast<void>(read_stdin(100)); };
+    const auto line = [] { static_cast<void>(read_line(100)); };
+    CHECK(refused(100, all) == 0);
+    CHECK(refused(101, all) == 1);
+    CHECK(refused(100, line) == 0);
+    CHECK(refused(101, line) == 1);
+    CHECK(status_of_child([] {  // which has no end
+              const int zeros = ::open("/dev/zero", O_RDONLY);
+              if (::dup2(zeros, STDIN_FILENO) != STDIN_FILENO) return 2;
+              try {
+                  static_cast<void>(read_stdin(1 << 20));
+              } catch (const Error& error) {
+                  return error.kind() == ErrorKind::bad_file ? 1 : 2;
+              }
+              return 0;
+          }) == 1);
 }
 
 TEST_CASE("a Ctrl-C can be taken back unless it ends the program, a SIGTERM never", "[base]") {

@@ -28,7 +28,8 @@ export MESA_SHADER_CACHE_DIR=$scratch/mesa
 story="Once upon a time there was a dog. The dog chased the birds. "
 printf 'Hello\nWhere is the key?\n' >"$scratch/lines"
 
-names=(run batch chat inspect heads embed classify tokenize explain devices conform tune bench view apng demo)
+names=(run batch chat inspect heads embed classify tokenize explain devices conform tune bench speed view apng demo prune dump
+    replay)
 # arguments NAME: sets `arguments`. Results go to files of the working folder.
 arguments() {
     case $1 in
@@ -45,9 +46,13 @@ arguments() {
         conform) arguments=(conform --op softmax) ;;
         tune) arguments=(tune --quick --seconds 5) ;;
         bench) arguments=(bench ops --quick --op add) ;;
+        speed) arguments=(bench model --pp 32 --tg 8 -r 1 --no-start) ;;
         view) arguments=(view --headless -p "$story" --rows 8 --png map.png --save map.csv) ;;
         apng) arguments=(view --headless -p "$story" --rows 12 --apng film.apng) ;;
         demo) arguments=(demo --out demo) ;;
+        prune) arguments=(prune --heads 0.1,3.2 -o pruned) ;;
+        dump) arguments=(inspect -p "$story" --dump dumped --dump-node h.1.attention) ;;
+        replay) arguments=(replay "$scratch/right-dump/dumped") ;;
     esac
 }
 # started NAME FOLDER: begins the command as $job, in FOLDER and with its cache FOLDER.cache.

@@ -1,4 +1,7 @@
 // A window on a session that a program runs: vantage/view.h.
+#include <atomic>
+#include <thread>
+
 #include "tests/host/temporary_directory.h"
 #include "vantage/view.h"
 #include "window_user.h"
@@ -45,6 +48,26 @@ TEST_CASE("a window saves whole pictures of one version", "[view][window][once]"
         for (int turn = 0; turn < 40; ++turn) REQUIRE(s.window.turn(0.05));
         CHECK(same_below_bar(at_once, saved("settled")));
     }
+}
+
+TEST_CASE("a feed is published by its session's thread while the window draws", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    OwnSession s;
+    std::atomic<int> published = 0;
+    const std::jthread generation([&] {
+        for (int token = 0; token < 12 && s.session.next(); ++token) {
+            s.feed.publish();
+            ++published;
+        }
+        published = -1;
+    });
+    int most = 0, turns = 0;
+    for (; published >= 0; ++turns) {
+        REQUIRE(s.window.turn(0.01));
+        most = std::max(most, published.load());
+    }
+    CHECK(most > 0);
+    CHECK(turns > 1);
 }
 
 TEST_CASE("a window whose session has ended waits", "[view][window][once]") {
