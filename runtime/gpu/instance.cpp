@@ -64,6 +64,19 @@ const char* validation_layer() {
                     ", which is not installed: install vulkan-validationlayers (Debian, Ubuntu), or unset it");
 }
 
+// The file at a path, or the .json files of a folder, which the loader reads, too.
+std::vector<std::string> manifests_at(const std::string& path) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (!fs::exists(status)) return {};
+    if (!fs::is_directory(status)) return {path};
+    std::vector<std::string> files;
+    for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
+        if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+    return files;
+}
+
 /// Drivers that the environment names. The loader reads their files without limits: some make it crash, others it
 /// calls a lack of memory.
 void check_driver_files() {
@@ -71,12 +84,11 @@ void check_driver_files() {
     for (const char* variable : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES"}) {
         std::istringstream paths(environment(variable).value_or(""));
         for (std::string path; std::getline(paths, path, ':');) {
-            std::error_code error;
-            const std::filesystem::file_status file = std::filesystem::status(path, error);
-            if (!std::filesystem::exists(file) || std::filesystem::is_directory(file)) continue;
             try {
-                const Json manifest = read_json(path, max_bytes);
-                static_cast<void>(JsonFields(manifest, path));
+                for (const std::string& file : manifests_at(path)) {
+                    const Json manifest = read_json(file, max_bytes);
+                    static_cast<void>(JsonFields(manifest, file));
+                }
             } catch (const Error& wrong) {
                 throw Error(
                     ErrorKind::no_device,

@@ -187,6 +187,20 @@ mkdir -p "$scratch/shared/bin" "$scratch/shared/assets/models" && chmod o+w "$sc
 cp "$program" "$scratch/shared/bin/vantage" && cp -r "$folder" "$scratch/shared/assets/models/mini-world"
 ends 6 "the built-in model was found neither" env -u VANTAGE_ASSETS "$scratch/shared/bin/vantage" tokenize <<<"The"
 
+# nor from further up than three folders: above a clean one
+mkdir -p "$scratch/up/assets/models" "$scratch/up/a/b/bin" "$scratch/up/c/bin"
+cp -r "$folder" "$scratch/up/assets/models/mini-world"
+ln "$program" "$scratch/up/a/b/bin/vantage" 2>/dev/null || cp "$program" "$scratch/up/a/b/bin/vantage"
+ln "$program" "$scratch/up/c/bin/vantage" 2>/dev/null || cp "$program" "$scratch/up/c/bin/vantage"
+ends 6 "the built-in model was found neither" "$scratch/up/a/b/bin/vantage" tokenize <<<"The"
+"$scratch/up/c/bin/vantage" tokenize <<<"The" >/dev/null || fail "assets three folders up are not found"
+
+# standard streams that are closed: no file of the program gets their numbers
+code=0
+"$program" inspect -m "$folder" --ids 1,2 --save streams.safetensors <&- >&- 2>&- || code=$?
+check "a closed stdout ends with 6 (got $code)" test $code = 6
+bytes streams.safetensors layer.0 >/dev/null || fail "with closed streams the file is not whole"
+
 # more than 1 GiB is refused, without reading it where that is known
 truncate -s 1025M "$scratch/large"
 ends 6 "standard input has more than 1073741824 bytes" "$program" tokenize <"$scratch/large"
@@ -210,10 +224,12 @@ ends 2 "--png"*"the name of a file" "$program" inspect -m "$folder" --ids 1,2 --
 ends 3 "driver" env VK_DRIVER_FILES="$scratch/nowhere" VK_ICD_FILENAMES="$scratch/nowhere" "$program" run -m "$folder" -p "The"
 for text in "$(printf '%200000s' "" | tr ' ' '[')" "garbage" "[]" ""; do
     printf '%s' "$text" >"$scratch/driver.json"
-    for variable in VK_DRIVER_FILES VK_ICD_FILENAMES; do
+    for variable in VK_DRIVER_FILES VK_ICD_FILENAMES VK_ADD_DRIVER_FILES; do
         ends 3 "$variable names no Vulkan driver" env "$variable=$scratch/driver.json" "$program" run -m "$folder" -p "The"
     done
 done
+mkdir "$scratch/drivers" && printf '%200000s' "" | tr ' ' '[' >"$scratch/drivers/driver.json"
+ends 3 "VK_DRIVER_FILES names no Vulkan driver" env VK_DRIVER_FILES="$scratch/drivers" "$program" run -m "$folder" -p "The"
 rm "$scratch/driver.json" && mkfifo "$scratch/driver.json"
 ends 3 "names no Vulkan driver" env VK_DRIVER_FILES="$scratch/driver.json" timeout 300 "$program" run -m "$folder" -p "The"
 # a loader without its functions

@@ -9,6 +9,16 @@ for signal in INT HUP QUIT PIPE TERM; do
     ends_quietly "SIG$signal"
 done
 
+# while it waits for standard input
+mkfifo "$scratch/input"
+sleep 300 >"$scratch/input" &
+writer=$!
+begin "$program" tokenize <"$scratch/input"
+sleep 1 # long enough to wait there
+kill -TERM "$job"
+ends_quietly "SIGTERM at standard input"
+kill "$writer"
+
 # interrupted_cold DELAY COMMAND…: without the kernels that were compiled before.
 interrupted_cold() {
     VANTAGE_CACHE_DIR=$scratch/cold-$1 MESA_SHADER_CACHE_DISABLE=true interrupted "$@"
