@@ -197,3 +197,29 @@ TEST_CASE("a window says which panels have no room, and which thumbnails are too
     user.type("G");
     CHECK(window.viewer().state().large_heads);
 }
+
+TEST_CASE("a window that begins without room for a panel says so, and one that the interface outgrows",
+          "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    ViewState state{.max_tokens = 0};
+    state.head = HeadId{1, 0};
+    const auto beginning = [&](float scale, auto&& look) {
+        LiveModel live(opened.model, {.on_version = WindowSystem::wake});
+        live.start({.text = state.prompt}, state.sampling, state.max_tokens);
+        Window window(opened.device, live, state, {.width = 1280, .height = 800, .scale = scale});
+        User user(window);
+        user.until_ended();
+        look(window.viewer(), user);
+    };
+    beginning(1.9f, [](Viewer&, User& user) { CHECK(user.take_note().starts_with("no room for: Cell, Statistics")); });
+    beginning(1, [](Viewer& viewer, User& user) {
+        CHECK(user.take_note().empty());
+        for (int i = 0; i < 20 && viewer.layout().inspector.wide > 0; ++i) {
+            user.take_note();
+            viewer.key({.character = U'+', .control = true}, no_edit_key, true);
+            user.settle();
+        }
+        CHECK(user.take_note().starts_with("no room for: Cell"));
+    });
+}

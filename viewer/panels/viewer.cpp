@@ -322,17 +322,19 @@ void Viewer::arrange(float width, float height) {
     const LiveModel& live = runs_.a().live;
     const ModelConfig& config = config_of(live.model());
     at_.first_query = config.is_vision() || (config.sees() && runs_.head().kind == AttentionKind::encoder);
-    const Layout before = layout_;
     figures_.error = runs_.error();
-    layout_ = lay_out(
-        width, height, options_.scale,
-        {.heads = head_grid(live),
-         .image = shows_image(),
-         .two_texts = live.model().info().attends(AttentionKind::cross),
-         .prompt = prompted,
-         .large_heads = state_.large_heads,
-         .text_lines = at_.text_lines,
-         .message = error_height(fonts_.small, figures_.error, message_width(width, options_.scale), options_.scale)});
+    const LayoutWishes wishes{
+        .heads = head_grid(live),
+        .image = shows_image(),
+        .two_texts = live.model().info().attends(AttentionKind::cross),
+        .prompt = prompted,
+        .large_heads = state_.large_heads,
+        .text_lines = at_.text_lines,
+        .message = error_height(fonts_.small, figures_.error, message_width(width, options_.scale), options_.scale)};
+    // The first layout is compared with that of a window which has room for all panels.
+    const float ample = 4000 * options_.scale;
+    const Layout before = size_before == std::array{0, 0} ? lay_out(ample, ample, options_.scale, wishes) : layout_;
+    layout_ = lay_out(width, height, options_.scale, wishes);
     // Not while a prompt is edited: it has the room of others until it is run.
     const bool resized = !options_.frozen && (size_before != size_ || before.bar.high != layout_.bar.high);
     if (const std::string missing = missing_panels(before, layout_); resized && !missing.empty())
