@@ -97,9 +97,17 @@ TEST_CASE("every number of a panel has a tooltip, whatever the map shows", "[vie
         CAPTURE(mask);
         CHECK(unexplained(s.window, boxes_of_numbers(s.viewer)) == std::vector<std::string>{});
     }
-    s.user.type("g,");  // thumbnails; back in time
-    CHECK(unexplained(s.window, boxes_of_numbers(s.viewer)) == std::vector<std::string>{});
+    for (const char* keys : {"i", "ir", "rg,"}) {  // sorted heads; distances; thumbnails and back in time
+        s.user.type(keys);
+        CAPTURE(keys);
+        CHECK(unexplained(s.window, boxes_of_numbers(s.viewer)) == std::vector<std::string>{});
+    }
     CHECK(has_text(texts_of(s.window), "viewing token 22 of 23 · 20 prompt tokens"));
+    // ---- the numbers of the prompt are fields
+    const TextLog log;
+    static_cast<void>(s.window.screenshot());
+    const Box& prompt = s.viewer.layout().prompt;
+    CHECK(std::ranges::count_if(log.explained, [&](const Box& box) { return prompt.has(box.x, box.y); }) == 5);
 }
 
 TEST_CASE("numbers in cells are neither cut off nor struck through", "[view][window][once]") {

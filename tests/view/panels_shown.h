@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/base/at.h"
+#include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 #include "window_user.h"
 
@@ -65,28 +66,45 @@ inline bool has_text(const std::vector<std::string>& texts, const std::string& b
 inline std::vector<std::string> unexplained(Window& window, const std::vector<Box>& boxes) {
     TextLog log;
     static_cast<void>(window.screenshot());
+    const HeadId head = window.viewer().runs().head();
     std::vector<std::string> found;
     for (std::size_t i = 0; i < log.texts.size(); ++i) {
         const std::string& text = log.texts[i];
         const float x = log.places[i].x + log.places[i].wide / 2, y = log.places[i].y + log.places[i].high / 2;
         const auto over = [&](const Box& box) { return box.has(x, y); };
-        if (std::ranges::any_of(text, [](char c) { return c >= '0' && c <= '9'; }) &&
-            text != short_name(window.viewer().runs().head()) && std::ranges::any_of(boxes, over) &&
-            std::ranges::none_of(log.explained, over))
+        if (std::ranges::any_of(text, [](char c) { return c >= '0' && c <= '9'; }) && text != short_name(head) &&
+            text != head_name(head) && std::ranges::any_of(boxes, over) && std::ranges::none_of(log.explained, over))
             found.push_back(text);
     }
     return found;
 }
 
-/// Where the window has numbers of the head, the cell and the time: not the map and its labels.
+/// Where the window has numbers: not in the cells of the map and of the heads.
 inline std::vector<Box> boxes_of_numbers(const Viewer& viewer) {
     const Layout& l = viewer.layout();
-    const Box &bar = viewer.panes().back().places.bar, &heads = l.heads;
+    const FocusPlaces& places = viewer.panes().back().places;
+    const Box &bar = places.bar, &heads = l.heads;
+    const HeadCells cells = lay_head_cells(heads, head_grid(viewer.runs().a().live), viewer.scale());
     return {l.numbers,
             l.inspector,
             l.timeline,
+            {l.focus.x, l.focus.y, l.focus.wide, 36},
+            places.row_labels,
+            places.key_labels,
+            {heads.x, heads.y, heads.wide, cells.box.y - heads.y},
+            {heads.x, cells.box.y, cells.left - heads.x, cells.box.high},
             {heads.x, heads.bottom() - 64, heads.wide, 64},
             {bar.x, bar.y - 30, bar.wide, bar.high + 40}};
+}
+
+/// Texts within a panel, in the order in which they are drawn.
+inline std::vector<std::string> texts_in(Window& window, const Box& box) {
+    TextLog log;
+    static_cast<void>(window.screenshot());
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < log.texts.size(); ++i)
+        if (box.has(log.places[i].x, log.places[i].y)) texts.push_back(log.texts[i]);
+    return texts;
 }
 
 /// The text that follows another one: a line's value comes after its name.

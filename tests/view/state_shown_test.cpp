@@ -1,5 +1,6 @@
 // What the window says of its state: what can be done now, what a list is set to, why a run or a number is not there.
 #include "panels_shown.h"
+#include "runtime/base/at.h"
 #include "viewer/panels/actions.h"
 
 using namespace view_test;
@@ -85,12 +86,23 @@ TEST_CASE("a run at work says how far it is, and what viewing costs", "[view][wi
         CAPTURE(text);
         CHECK(has_text(at_work, text));
     }
-    CHECK(unexplained(window, {window.viewer().layout().bar}) == std::vector<std::string>{});
+    const Box& bar = window.viewer().layout().bar;
+    CHECK(unexplained(window, {bar}) == std::vector<std::string>{});
     live.set_speed(0);
     user.until_ended();
-    const std::vector<std::string> at_rest = texts_of(window);
-    for (const char* text : {"finished", "frame "}) CHECK(has_text(at_rest, text));
-    CHECK_FALSE(has_text(at_rest, "model slowed"));
+    TextLog at_rest;
+    static_cast<void>(window.screenshot());
+    for (const char* text : {"finished", "frame "}) CHECK(has_text(at_rest.texts, text));
+    CHECK_FALSE(has_text(at_rest.texts, "model slowed"));
+    // ---- the speed; and the device, whose name may have a digit
+    const std::string device = opened.device.caps().name;
+    CHECK(std::ranges::any_of(at_rest.texts, [](const std::string& text) { return text.ends_with(" tok/s"); }));
+    CHECK(unexplained(window, {bar}) == std::vector<std::string>{});
+    const auto shown = std::ranges::find_if(
+        at_rest.texts, [&](const std::string& text) { return text.starts_with(device.substr(0, device.find(" ("))); });
+    REQUIRE(shown != at_rest.texts.end());
+    const Box& place = at(at_rest.places, shown - at_rest.texts.begin());
+    CHECK(std::ranges::any_of(at_rest.explained, [&](const Box& box) { return box.has(place.x, place.y); }));
 }
 
 TEST_CASE("a prompt that does not fit leaves the run as it is", "[view][window][once]") {

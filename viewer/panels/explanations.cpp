@@ -56,6 +56,7 @@ constexpr auto explanations = std::to_array<Explanation>({
     {"weight",
      "What the colours of the map are: the share of a query's attention that a key gets, with the modifiers of the "
      "heading."},
+    {"distance", "A column of the map: the key that is so many tokens before (−) or after (+) the query."},
     {"× expected", "What the colours of the map are: the weight divided by the head's mean at the same distance."},
     {"Time",
      "Tokens that are shown, of those that the model has read or generated. Drag the ticks to go back: those of "
@@ -63,11 +64,14 @@ constexpr auto explanations = std::to_array<Explanation>({
     {"scale",
      "How weights become colours. On a √ scale small weights can be told apart. Pooling (sum or max) is how "
      "weights are put together where a cell covers several."},
-    {"e0, x0", "Layer 0 of the encoder, and of the cross attention."},
+    {"L0, H0",
+     "Layer 0 and head 0: a row for each layer, a column for each head. e0 is layer 0 of the encoder, x0 that of the "
+     "cross-attention. Rows of sorted heads have the rank of their first head."},
     {"rows sum to 1", "The weights of each row were added up on the device. A softmax makes every sum 1."},
     {"slowdown", "How much of the model's time the window takes. A limit is set with --viewer-budget."},
     {"frame", "The time that the device took to draw the last picture."},
     {"tok/s", "Tokens per second that the model generates."},
+    {"device", "The Vulkan device that runs the model and draws the window."},
 });
 
 /// "p" of "shown: p in A".

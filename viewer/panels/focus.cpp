@@ -81,6 +81,7 @@ void draw_row_labels(const PaneUi& ui) {
     const Face& face = small(ui);
     const Box& box = ui.pane.places.row_labels;
     if (box.wide <= 0) return;
+    explain_number(ui, box, "query");
     const double pixels = ui.map.pixels_per_row();
     const auto cell = ui.at.cell();
     each_label(ui.map.part.first_row, ui.map.part.last_row, pixels, label_pitch(face), ui.map.rows,
@@ -99,6 +100,7 @@ void draw_row_labels(const PaneUi& ui) {
 void draw_column_labels(const PaneUi& ui) {
     const Face& face = small(ui);
     const Box& box = ui.pane.places.key_labels;
+    explain_number(ui, box, ui.state.axis == KeyAxis::relative ? "distance" : "attends to");
     const double pixels = ui.map.pixels_per_column();
     const auto cell = ui.at.cell();
     each_label(ui.map.part.first_column, ui.map.part.last_column, pixels, label_pitch(face), ui.map.columns,
@@ -448,7 +450,8 @@ void draw_focus(const Ui& ui, const Ui& of_cell, const std::vector<Pane>& panes)
     const Panel panel("focus", box);
     if (!panel) return;
     const float below = heading(ui, box, head_name(ui.focus.head), what_is_shown(of_cell));
-    explain_number(ui, {box.x + box.wide / 2, box.y, box.wide / 2, below - box.y}, "scale");
+    const float name = ui.px(12) + width_of(bold(ui), head_name(ui.focus.head));
+    explain_number(ui, {box.x + name, box.y, box.wide - name, below - box.y}, "scale");
     if (panes.front().map.rows == 0) return draw_no_map(ui);
     ui.at.hovered.reset();
     for (const Pane& pane : panes) hear_pane({ui, pane, pane.map});  // first: the mouse over one is drawn in all

@@ -190,6 +190,8 @@ void draw_head_map(const Ui& ui) {
     heading(ui, box, "Heads",
             ui.state.order == HeadOrder::value ? "sorted, largest first" : size_text(ui.run.live.model().info()));
     const HeadCells cells = lay_head_cells(box, head_grid(ui.run.live), ui.scale);
+    explain_number(ui, {box.x, box.y, box.wide, cells.box.y - box.y}, "L0, H0");
+    explain_number(ui, {box.x, cells.box.y, cells.left - box.x, cells.box.high}, "L0, H0");
     const HeadOrderCells order = head_cells(ui.run.live, ui.state, ui.heads);
     const std::pair<double, double> range = range_of(ui.heads, ui.state.statistic);
     draw_axis(ui, cells, order);

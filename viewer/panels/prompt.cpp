@@ -14,11 +14,14 @@
 namespace vantage::view {
 namespace {
 
+Box box_of_item() {
+    const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
+    return {from.x, from.y, to.x - from.x, to.y - from.y};
+}
+
 /// Remembers the box of the last item, if its area is active.
 void note_area(const Ui& ui, Area area) {
-    if (ui.at.area != area) return;
-    const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
-    ui.at.area_box = {from.x, from.y, to.x - from.x, to.y - from.y};
+    if (ui.at.area == area) ui.at.area_box = box_of_item();
 }
 
 /// Format of a number; the typed text while it is typed.
@@ -39,6 +42,7 @@ void name_field(const Ui& ui, Area area, float wide) {
 void take_keys(const Ui& ui, Area area) {
     if (ImGui::IsItemClicked() && ui.at.area != area) ui.at.area = area, ui.at.typed.clear();
     note_area(ui, area);
+    note_tooltip(box_of_item());
     if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", number_field_of(area).hint().c_str());
 }
 

@@ -102,7 +102,7 @@ void draw_figures(const Ui& ui, Pieces& pieces) {
     }
     pieces.text(
         ui.figures.device.substr(0, ui.figures.device.find(" (")) + (ui.figures.software ? " · software Vulkan" : ""),
-        p.faint);
+        p.faint, "device");
 }
 
 }  // namespace

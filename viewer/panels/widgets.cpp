@@ -111,10 +111,14 @@ void outline(const Box& box, ImU32 colour, float thickness, float rounding, ImDr
     list.AddRect({box.x, box.y}, {box.right(), box.bottom()}, colour, rounding, 0, thickness);
 }
 
+void note_tooltip(const Box& box) {
+    if (text_log != nullptr) text_log->explained.push_back(box);
+}
+
 void explain_number(const Ui& ui, const Box& box, std::string_view name) {
     const std::string_view text = explanation_of(name);
     if (text.empty()) return;
-    if (text_log != nullptr) text_log->explained.push_back(box);
+    note_tooltip(box);
     if (!is_pointed_at(box)) return;
     ImGui::BeginTooltip();
     ImGui::PushTextWrapPos(ui.px(340));
