@@ -154,6 +154,11 @@ TEST_CASE("weights one by one are those of the map, at every level and under mod
         },
         tolerance);
     state = {};
+    wanted.numbers = Rectangle{0, 150, 0, 150};  // as many as a cell of 128 × 128 covers, and more
+    const FrameData& all = data.finish(state, wanted);
+    REQUIRE((all.numbers && all.numbers->columns == 150));
+    for (std::int64_t i = 0; i < n; ++i)
+        CHECK(std::abs(static_cast<double>(all.numbers->at(i, i / 2)) - plain(i, i / 2)) <= tolerance);
     wanted.numbers.reset();
     wanted.reader = 149;
     CHECK(data.finish(state, wanted).read->columns == 150);

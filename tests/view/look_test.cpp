@@ -154,7 +154,8 @@ TEST_CASE("the label of the cell under the mouse replaces those that it would ov
     const Pane& pane = s.viewer.panes().front();
     const auto pitch = static_cast<float>(pane.map.pixels_per_row());
     REQUIRE(pitch < 13);  // every other row has a label, which says where in the text it is
-    for (const char* label : {"the·2", "cup·4"}) CHECK(std::ranges::count(texts_of(s.window), label) == 2);
+    for (const char* label : {"the·2", "cup·4"})
+        CHECK(std::ranges::count(texts_in(s.window, s.viewer.layout().focus), label) == 2);
     const auto above = [&](std::int64_t row) {
         return Box{pane.places.row_labels.x, pane.map.y_of(row) + pitch / 2 - 16, pane.places.row_labels.wide, 9};
     };

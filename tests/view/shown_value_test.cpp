@@ -1,10 +1,12 @@
 // The cell panel says the number that the map shows: with modifiers, pooled, or that there is none.
 #include <algorithm>
+#include <catch2/generators/catch_generators.hpp>
 #include <cmath>
 
 #include "panels_shown.h"
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
+#include "runtime/gpu/transfer.h"
 #include "viewer/panels/shown_value.h"
 
 using namespace view_test;
@@ -66,6 +68,44 @@ TEST_CASE("the cell panel follows the modifiers of the map", "[view][window][onc
     s.user.type("n");
     texts = texts_of(s.window);
     CHECK(std::ranges::none_of(texts, [](const std::string& text) { return text.starts_with("shown:"); }));
+
+    // ---- times the length of the key's value
+    const TapSource::Data& v = s.live.source(1).v;
+    REQUIRE(v.type->dtype == DType::f32);
+    const std::int64_t wide = v.type->shape[2], of_key = key * v.type->shape[1] * wide;  // of the first head
+    std::vector<float> values(static_cast<std::size_t>(of_key + wide));
+    gpu::download(opened.device.state(), v.buffer, 0, std::as_writable_bytes(std::span(values)));
+    double squares = 0;
+    for (std::int64_t i = of_key; i < of_key + wide; ++i) squares += std::pow(vantage::at(values, i), 2);
+    const double weighted = static_cast<double>(at(row, key)) * std::sqrt(squares);
+    s.user.type("v");
+    texts = texts_of(s.window);
+    CHECK(std::abs(std::strtod(after(texts, "shown: p·‖v‖").c_str(), nullptr) - weighted) <= 1e-3 * weighted);
+    CHECK(after(texts, "p") == value_text(at(row, key), {}));
+}
+
+TEST_CASE("the cell panel lists as many keys as it has room for", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    ViewState state{.max_tokens = 0};
+    state.head = HeadId{0, 0};
+    PanelsShown s(opened, state, {.text = state.prompt}, {}, 1600, 980);
+    const std::int64_t n = s.viewer.runs().rows(), row = n - 1;
+    const std::vector<float> p = attention_of(s.live, *state.head, n, n);
+    std::vector<std::pair<float, std::int64_t>> order;
+    for (std::int64_t key = 0; key < n; ++key) order.emplace_back(vantage::at(p, row * n + key), key);
+    std::ranges::sort(order, std::greater());
+    point_at(s, static_cast<double>(row), 2);
+    const std::vector<std::string> texts = texts_in(s.window, s.viewer.layout().inspector);
+    keep(s.window.screenshot(), "many keys");
+    constexpr std::int64_t room = 14;
+    for (std::int64_t i = 0; i < room; ++i) {
+        const auto [weight, key] = vantage::at(order, i);
+        CAPTURE(i, key, weight);
+        CHECK(after(texts, with_position(label_of(s.viewer.runs().labels(), key), key)) ==
+              (weight < 5e-4f ? "< 0.001" : format("{:.3f}", weight)));  // never 0.000
+    }
+    CHECK(vantage::at(order, room - 1).first < 5e-4f);
 }
 
 TEST_CASE("a cell that covers several weights is pooled in the cell panel, too", "[view][window][once]") {
@@ -75,7 +115,10 @@ TEST_CASE("a cell that covers several weights is pooled in the cell panel, too",
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(3 + i * i % 61);
     ViewState state{.max_tokens = 0};
     state.head = HeadId{1, 0};
-    PanelsShown s(opened, state, {.text = {}, .ids = ids}, {}, 640, 480);  // a small map
+    const bool panel = GENERATE(true, false);                      // without it the heading says the value
+    const int wide = panel ? 900 : 640, high = panel ? 360 : 480;  // of small maps
+    PanelsShown s(opened, state, {.text = {}, .ids = ids}, {}, wide, high);
+    REQUIRE((s.viewer.layout().inspector.wide > 0) == panel);
     const auto& frame = [&]() -> const FrameData& { return *s.viewer.runs().front().frame; };
     static_cast<void>(s.window.screenshot());
     REQUIRE(frame().map.level > 0);
@@ -91,13 +134,28 @@ TEST_CASE("a cell that covers several weights is pooled in the cell panel, too",
                 sum += static_cast<double>(at(p, i * 250 + j)) / static_cast<double>(size);
                 largest = std::max(largest, static_cast<double>(at(p, i * 250 + j)));
             }
-        s.user.settle();
+        s.viewer.state().pooling = pooling;
+        s.viewer.touch(), s.user.settle();
         const auto part = pooled_part(frame(), cell.first, cell.second);
         REQUIRE(part.has_value());
         const auto value = pooled_value(frame(), *part, pooling);
         REQUIRE(value.has_value());
         CHECK(std::abs(static_cast<double>(*value) - (pooling == CellPooling::mass ? sum : largest)) < 1e-5);
+        const std::string name = format("{} of {} × {}", name_of(pooling), size, size), number = value_text(*value, {});
+        const std::vector<std::string> texts = texts_of(s.window);
+        if (panel)
+            CHECK(after(texts, "shown: " + name) == number);
+        else
+            CHECK(has_text(texts, name + " " + number + " · “"));
     }
+}
+
+TEST_CASE("a cell of 512 × 512 weights has a value, too", "[view]") {
+    FrameData frame;
+    frame.map.level = 9;
+    const auto part = pooled_part(frame, 1000, 40);
+    REQUIRE(part.has_value());
+    CHECK(*part == Rectangle{512, 1024, 0, 512});
 }
 
 TEST_CASE("a place without a key says so, and shows no other cell", "[view][window][once]") {

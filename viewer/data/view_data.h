@@ -44,7 +44,8 @@ struct CellReading {
     std::vector<Top> top;  ///< the row's largest weights, at most 8
 };
 
-inline constexpr std::int64_t max_numbers = 4096;
+/// A cell of the smallest map (64 pixels) of the longest default context (32768 tokens) covers so many weights.
+inline constexpr std::int64_t max_numbers = 512 * 512;
 
 /// What a frame needs of the focused head.
 struct Wanted {

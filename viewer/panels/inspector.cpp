@@ -125,9 +125,9 @@ std::string position_text(const Ui& ui, const CellReading& r, std::optional<std:
 
 /// The keys that a query of a run attends to most, by the run's own names.
 void list_keys(const Ui& ui, Lines& lines, const RunView& run, std::int64_t query, std::size_t count) {
-    const std::vector<CellReading::Top> top = shown_top(*run.frame, ui.state.modifiers, query),
-                                        lengths = line_strengths(*run.frame, ui.state.modifiers, query);
-    for (std::size_t i = 0; i < std::min(top.size(), count) && top[i].weight > 0; ++i) {
+    const std::vector<CellReading::Top> top = shown_top(*run.frame, ui.state.modifiers, query, count),
+                                        lengths = line_strengths(*run.frame, ui.state.modifiers, query, count);
+    for (std::size_t i = 0; i < top.size() && top[i].weight > 0; ++i) {
         const std::string label = label_of(run.key_labels(ui.focus.head.kind), top[i].key);
         lines.bar(run.tokens.patches_in_keys(ui.focus.head.kind) ? label : with_position(label, top[i].key),
                   top[i].weight, lengths[i].weight, ui.palette.accent);

@@ -33,14 +33,14 @@ std::optional<float> shown_weight(const FrameData& frame, const Modifiers& modif
 std::vector<CellReading::Top> shown_top(const FrameData& frame, const Modifiers& modifiers, std::int64_t query,
                                         std::size_t count) {
     std::vector<CellReading::Top> top;
-    if (!modifiers.any()) {
-        if (frame.reading && frame.reading->query == query) top = frame.reading->top;
-        return top;
-    }
-    if (!frame.read || frame.read->first_row != query) return top;
-    for (std::int64_t i = 0; i < frame.read->columns; ++i) {
-        const std::int64_t key = frame.read->first_column + i;
-        if (const float weight = frame.read->at(query, key); weight > 0) top.push_back({key, weight});
+    const bool row_known = frame.read && frame.read->first_row == query;
+    if (!modifiers.any() && frame.reading && frame.reading->query == query) top = frame.reading->top;
+    if (row_known && top.size() < count) {  // the row may have more
+        top.clear();
+        for (std::int64_t i = 0; i < frame.read->columns; ++i) {
+            const std::int64_t key = frame.read->first_column + i;
+            if (const float weight = frame.read->at(query, key); weight > 0) top.push_back({key, weight});
+        }
     }
     const auto kept = top.begin() + static_cast<std::ptrdiff_t>(std::min(top.size(), count));
     std::ranges::partial_sort(top, kept, std::ranges::greater(), &CellReading::Top::weight);
@@ -48,8 +48,9 @@ std::vector<CellReading::Top> shown_top(const FrameData& frame, const Modifiers&
     return top;
 }
 
-std::vector<CellReading::Top> line_strengths(const FrameData& frame, const Modifiers& modifiers, std::int64_t query) {
-    std::vector<CellReading::Top> top = shown_top(frame, modifiers, query);
+std::vector<CellReading::Top> line_strengths(const FrameData& frame, const Modifiers& modifiers, std::int64_t query,
+                                             std::size_t count) {
+    std::vector<CellReading::Top> top = shown_top(frame, modifiers, query, count);
     const float whole = modifiers.any() && !top.empty() ? top.front().weight : 1;
     for (CellReading::Top& one : top) one.weight /= whole;
     return top;

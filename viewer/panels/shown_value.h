@@ -24,7 +24,8 @@ std::vector<CellReading::Top> shown_top(const FrameData& frame, const Modifiers&
                                         std::size_t count = 8);
 
 /// The same for lines to those keys: weights with modifiers are shares of the largest.
-std::vector<CellReading::Top> line_strengths(const FrameData& frame, const Modifiers& modifiers, std::int64_t query);
+std::vector<CellReading::Top> line_strengths(const FrameData& frame, const Modifiers& modifiers, std::int64_t query,
+                                             std::size_t count = 8);
 
 /// The weights of a cell that covers several, as Wanted::numbers takes them; nothing for one weight and for more than
 /// can be read.
