@@ -182,7 +182,8 @@ std::vector<float> ImageProcessor::pixel_values(const Image& framed, const Image
 std::vector<std::string> place_names(const ImageInput& image) {
     std::vector<std::string> names{"cls"};
     for (std::int64_t row = 0; row < image.rows(); ++row)
-        for (std::int64_t column = 0; column < image.columns(); ++column) names.push_back(format("{},{}", row, column));
+        for (std::int64_t column = 0; column < image.columns(); ++column)
+            names.push_back(format("r{} c{}", row, column));
     return names;
 }
 

@@ -41,7 +41,8 @@ struct ImageProcessor {
 /// Reads preprocessor_config.json of transformers 4 or 5. Throws bad_file naming the field.
 ImageProcessor parse_image_processor(std::string_view json, const std::string& name);
 
-/// Labels of an image's tokens: "cls", then "row,column" of each patch.
+/// Labels of an image's tokens: "cls", then "r1 c4" for the patch in row 1 and column 4, from 0: "1,4" would read as a
+/// number.
 std::vector<std::string> place_names(const ImageInput& image);
 /// Model input [channels, height, width] as an image: the minimum becomes black, the maximum white.
 Image picture_of(std::span<const float> pixels, const ImageInput& image);

@@ -39,7 +39,7 @@ done
 [[ $header != *input_ids* ]] || fail "inspect --save: an image has no input_ids"
 "$program" inspect -m vit --image pass.safetensors --save again.safetensors >/dev/null || fail "inspect of its own pixel_values"
 cmp -s pass.safetensors again.safetensors || fail "inspect: the picture and its pixel_values differ"
-gives '"text": "3,3"' inspect -m vit --image $numbers --image-index 2 --json
+gives '"text": "r3 c3"' inspect -m vit --image $numbers --image-index 2 --json
 gives "nodes agree" inspect -m vit_rectangle --image photo.jpg --check
 gives "wrote" inspect -m vit --image photo.jpg --png pictures
 [[ -s pictures/heads.png && -s pictures/layer-1-head-3.png && -s pictures/layer-1-cls.png ]] || fail "inspect --png: $(ls pictures)"

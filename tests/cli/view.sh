@@ -87,7 +87,7 @@ check "a part of a map by distance in the future" "$program" view --headless -m 
 vit=(-m "$models/vit" --image "$models/vit/expected.safetensors")
 check "view --image" "$program" view --headless "${vit[@]}" --png vit.png --save vit.csv
 grep -q "Vantage-Image: .*expected.safetensors" vit.csv || fail "vit.csv does not say which image it is of"
-grep -q '^query,token,"0 cls","1 0,0",' vit.csv || fail "vit.csv: patches are not named by row and column: $(grep ^query vit.csv)"
+grep -q '^query,token,"0 cls","1 r0 c0",' vit.csv || fail "vit.csv: patches are not named by row and column: $(grep ^query vit.csv)"
 check "view --image-index" "$program" view --headless "${vit[@]}" --image-index 2 --png other.png
 cmp -s vit.png other.png && fail "two images give the same picture"
 ends 2 "is a vision model; give --image FILE" view --headless -m "$models/vit" --png a.png

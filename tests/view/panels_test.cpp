@@ -294,7 +294,7 @@ TEST_CASE("an image model shows its picture, and what a query reads over it", "[
     LiveTokens tokens;
     s.live.read_tokens(tokens);
     CHECK(tokens.texts[0] == "cls");
-    CHECK(at(tokens.texts, 1 + input.columns()) == "1,0");
+    CHECK(at(tokens.texts, 1 + input.columns()) == "r1 c0");
     CHECK(at(s.viewer.runs().labels(), 1 + input.columns()) == "r1 c0");
     REQUIRE(tokens.seen != nullptr);
     CHECK(tokens.seen->rgb == seen.rgb);

@@ -3,17 +3,6 @@
 #include <span>
 
 namespace vantage::view {
-namespace {
-
-/// "r1 c4" of the patch "1,4", which would read as a number.
-std::vector<std::string> place_labels(std::vector<std::string> places) {
-    for (std::string& place : places)
-        if (const std::size_t comma = place.find(','); comma != std::string::npos)
-            place = "r" + place.substr(0, comma) + " c" + place.substr(comma + 1);
-    return places;
-}
-
-}  // namespace
 
 void RunView::read(Fonts& fonts) {
     version = live.version();
@@ -26,11 +15,8 @@ void RunView::read(Fonts& fonts) {
 }
 
 void RunView::update_labels(const Fonts& fonts) {
-    const bool writes = !tokens.source_ids.empty();
-    const std::vector<std::string>& image = writes ? tokens.source_texts : tokens.texts;
-    if (tokens.seen && places_.size() != image.size()) places_ = place_labels(image);
-    labels.update({tokens.run, tokens.seen && !writes ? places_ : tokens.texts}, fonts);
-    source_labels.update({tokens.run, tokens.seen && writes ? places_ : tokens.source_texts}, fonts);
+    labels.update({tokens.run, tokens.texts}, fonts);
+    source_labels.update({tokens.run, tokens.source_texts}, fonts);
 }
 
 // Readings arrive one or two frames after the request.

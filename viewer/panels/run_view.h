@@ -41,9 +41,8 @@ public:
     RunningText running_text, running_source;
 
 private:
-    std::vector<std::string> places_;  ///< labels of an image's tokens
-    std::optional<Cell> asked_cell_;   ///< query and key of the last request
-    double asked_at_ = 0;              ///< seconds
+    std::optional<Cell> asked_cell_;  ///< query and key of the last request
+    double asked_at_ = 0;             ///< seconds
 };
 
 }  // namespace vantage::view
