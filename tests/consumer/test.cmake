@@ -41,7 +41,8 @@ endforeach()
 find_program(XVFB_RUN xvfb-run)
 if(XVFB_RUN)
   foreach(example attention_window own_window)
-    execute_process(COMMAND "${XVFB_RUN}" -a timeout 6 "${WORK}/examples/${example}" "${ROOT}/assets/models/mini-world"
+    execute_process(COMMAND "${CMAKE_COMMAND}" -E env --unset=WAYLAND_DISPLAY --unset=XDG_SESSION_TYPE  # of the desktop
+                            "${XVFB_RUN}" -a timeout 6 "${WORK}/examples/${example}" "${ROOT}/assets/models/mini-world"
                     "Mia put the red cup"
                     RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
     if(NOT result EQUAL 124 OR output MATCHES "Validation Error|VUID-")

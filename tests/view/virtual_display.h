@@ -38,6 +38,9 @@ public:
             ::setenv("DISPLAY", (":" + display).c_str(), 1);
         else
             check_exit();
+        // With these GLFW could open windows on the user's desktop.
+        ::unsetenv("WAYLAND_DISPLAY");
+        ::unsetenv("XDG_SESSION_TYPE");
     }
     ~VirtualDisplay() {
         if (child_ <= 0) return;
