@@ -46,6 +46,16 @@ gives() {
     [[ $(<out) == *"$text"* ]] || fail "$*: wanted \"$text\", got $(<out)"
 }
 
+# documented_patterns FILE: the patterns of heads in a JSON file are words of the page's table, as those of `heads` are.
+documented_patterns() {
+    local pattern all
+    all=$(grep -o '"pattern": "[^"]*"' "$1" | cut -d'"' -f4 | sort -u)
+    [[ -n $all ]] || fail "$1 has no patterns"
+    for pattern in $all; do
+        grep -qF "| \`$pattern\` |" "$VANTAGE_ROOT/docs/reading-attention.md" || fail "docs/reading-attention.md has no pattern $pattern"
+    done
+}
+
 # ---- programs that run beside the script ----------------------------------------------------------------------------
 
 # until_true COMMAND…: waits until COMMAND succeeds, or $job has ended. Five minutes are more than any of them needs.

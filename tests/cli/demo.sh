@@ -31,6 +31,7 @@ says out "“red” gives 89 % of its attention to “boat”, the token that f
 has out "Its most salient head"
 "$program" demo --json >json 2>err || fail "demo --json: $(<err)"
 has json '"most_telling"'
+documented_patterns json
 has json '"schema_version": 2'
 has json '"worked_example"'
 

@@ -34,6 +34,7 @@ for text in Vantage-Model mini-world Vantage-Layer Vantage-Head "layer 2 · head
 done
 printf 'Once upon' | "$program" inspect -p - --json --greedy 2 >json || fail "json"
 for text in '"schema_version": 2' '"most_telling": null' '"pattern": "previous-token"' '"greedy"' '"entropy"' '" upon"'; do grep -q -- "$text" json || fail "json lacks $text"; done
+documented_patterns json
 
 # ---- the check of every node -----------------------------------------------------------------------------------------
 

@@ -69,6 +69,8 @@ grep -q "the context of 2 tokens is full" err || fail "a run ends early without 
 "$program" view --headless -p Mia -c 8 -n 2 --png a.png 2>err || fail "a view that ends with -n"
 grep -q "is full" err && fail "a run that ends with -n: $(<err)"
 ends 2 "has no tokenizer; give token ids with -p, such as" view --headless -m "$models/t5" --png a.png
+check "token ids as a prompt" "$program" view --headless -m "$models/t5" -p "5, 9, 2" --of encoder --save ids.csv
+grep -q '^query,token,"0 #5","1 #9","2 #2"' ids.csv || fail "ids.csv is not of the token ids 5, 9, 2: $(grep ^query ids.csv)"
 ends 6 "nowhere/a.png" view --headless "${text[@]}" --apng nowhere/a.png
 long=$(printf 'word %.0s' {1..500})
 ends 2 "…" view --headless --png a.png --layer "$long"

@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <atomic>
 #include <future>
 #include <optional>
 #include <thread>
@@ -129,6 +130,26 @@ TEST_CASE("stopping interrupts a chunk of the prompt, and the model goes on to w
     const auto [plain, viewed] = both_weights(model, live);
     CHECK(plain == viewed);
     CHECK(std::string(status_of(live.version())) == "finished");
+}
+
+TEST_CASE("stopping does not wait for the submissions of a chunk that are left", "[view]") {
+    const Model model = Model::load(test_device(), VANTAGE_ROOT "/assets/models/mini-world");
+    std::atomic<std::uint64_t> begun = 0;
+    LiveModel live(model, {.precision = Precision::f32, .submission_seconds = 1e-6, .before_step = [&] {
+                               begun = gpu::call_counts().submissions;
+                           }});
+    live.start({.ids = std::vector<std::int32_t>(200, 7)}, {}, 4);
+    test::Watchdog watchdog("a few of the many submissions of the first chunk");
+    constexpr std::uint64_t few = 4;
+    while (begun == 0 || gpu::call_counts().submissions < begun + few) {
+        watchdog.look(gpu::call_counts().submissions);
+        std::this_thread::yield();
+    }
+    live.stop();
+    wait_until_ended(live);
+    CHECK(std::string(status_of(live.version())) == "stopped");
+    CHECK(live.version().rows == 0);
+    CHECK_FALSE(live.error());
 }
 
 TEST_CASE("a speed limits the tokens of a second", "[view]") {

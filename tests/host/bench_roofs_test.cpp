@@ -192,7 +192,11 @@ TEST_CASE("the roofline: points where their numbers are, labels apart", "[bench]
     }
     const std::string svg = svg_text(drawing);
     CHECK(svg.starts_with("<svg xmlns="));
-    CHECK(svg.find("Roofline of Made-up GPU / 2") != std::string::npos);
+    for (const char* text :
+         {"Roofline of Made-up GPU / 2", "arithmetic intensity (FLOP/byte)", "GFLOP/s", ">chosen<", ">not chosen<"}) {
+        CAPTURE(text);
+        CHECK(svg.find(text) != std::string::npos);
+    }
     const Image image = paint(drawing);
     CHECK(image.width == drawing.width);
     test::expect_error(ErrorKind::usage, {}, [] { require_picture_name("a.jpg"); });

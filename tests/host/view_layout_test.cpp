@@ -120,6 +120,16 @@ TEST_CASE("a text has the lines that it needs, and the map the rest", "[view]") 
     CHECK(lay_out(1600, 1000, 1, wishes).focus.high >= 0.6f * 1000);
 }
 
+TEST_CASE("an image has what its map can spare of the width", "[view]") {
+    const LayoutWishes wishes{.heads = {4, 8}, .image = true};
+    const Layout large = lay_out(1600, 1000, 1, wishes), narrow = lay_out(1100, 800, 1, wishes);
+    CHECK(large.tokens.wide >= 0.28f * 1600);
+    CHECK(large.tokens.high >= large.tokens.wide);  // so that the width is used
+    CHECK(large.focus.wide >= large.tokens.wide);
+    CHECK(narrow.tokens.wide >= 0.28f * 1100);
+    CHECK(lay_out(4000, 1500, 1, wishes).tokens.wide == 480);
+}
+
 TEST_CASE("cells of many heads are whole pixels, and larger in a large panel", "[view]") {
     const HeadGrid grid{32, 32};
     const LayoutWishes wishes{.heads = grid, .large_heads = true};

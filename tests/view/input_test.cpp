@@ -83,12 +83,17 @@ TEST_CASE("quitting and stopping work while a text field has the keys", "[view][
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;
     PanelsShown s = shown_at_rest(opened);
-    s.user.press(GLFW_KEY_ENTER);
-    REQUIRE(s.viewer.at().typing);
-    s.user.take_note();
-    s.user.press(GLFW_KEY_F5, GLFW_MOD_SHIFT);
-    CHECK(s.user.take_note() == "nothing is running");
-    // Without a keyboard's layout a key has no name: the shortcut comes as from there.
-    s.viewer.key({.character = U'q', .control = true}, no_edit_key, true);
-    CHECK(s.viewer.take_request() == Request::quit);
+    for (const bool find : {false, true}) {  // the prompt, and the line that finds a token
+        CAPTURE(find);
+        find ? s.user.type("/") : s.user.press(GLFW_KEY_ENTER);
+        REQUIRE(s.viewer.at().typing);
+        REQUIRE(s.viewer.at().find == find);
+        s.user.take_note();
+        s.user.press(GLFW_KEY_F5, GLFW_MOD_SHIFT);
+        CHECK(s.user.take_note() == "nothing is running");
+        // Without a keyboard's layout a key has no name: the shortcut comes as from there.
+        s.viewer.key({.character = U'q', .control = true}, no_edit_key, true);
+        CHECK(s.viewer.take_request() == Request::quit);
+        s.user.press(GLFW_KEY_ESCAPE);
+    }
 }

@@ -64,6 +64,11 @@ TEST_CASE("heads of layers that have other numbers of them have rows of their ow
     const HeadGrid grid = head_grid(t.shown.live);
     CHECK(grid.rows == 6);
     CHECK(grid.columns == 4);
+    const std::vector<std::string> texts = texts_in(t.shown.window, t.shown.viewer.layout().heads);
+    for (const char* text : {"e: encoder · x: cross attention", "e0", "L0", "x0"}) {
+        CAPTURE(text);
+        CHECK(std::ranges::count(texts, text) == 1);  // and no number of layers, which would not be that of the rows
+    }
     const HeadOrderCells cells = head_cells(t.shown.live, t.state, {});
     REQUIRE(cells.size() == 24);
     for (std::size_t i = 0; i < cells.size(); ++i) {

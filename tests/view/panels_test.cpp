@@ -101,11 +101,14 @@ TEST_CASE("a row that does not sum to 1 is named and found", "[view][window][onc
     const Box& map = window.viewer().panes().front().map.box;
     const Image image = window.screenshot();
     keep(image, "off row");
-    const auto at = [&](double row) {
-        return Box{map.x - 5, std::round(window.viewer().panes().front().map.y_of(row + 0.3)), 3, 3};
+    const auto at = [&](double row, float left) {
+        return Box{map.x - left, std::round(window.viewer().panes().front().map.y_of(row + 0.3)), 3, 3};
     };
-    CHECK(has_colour(image, at(17), palette_of(Theme::dark).bad));
-    CHECK_FALSE(has_colour(image, at(16), palette_of(Theme::dark).bad));
+    for (const float left : {5.0f, 9.0f}) {  // wider than the strip of the others, for who sees no colours
+        CHECK(has_colour(image, at(17, left), palette_of(Theme::dark).bad));
+        CHECK_FALSE(has_colour(image, at(16, left), palette_of(Theme::dark).bad));
+    }
+    CHECK_FALSE(has_colour(image, at(16, 9), palette_of(Theme::dark).good));
     user.type("!");
     CHECK(window.viewer().state().pins == std::vector<Pin>{{Pin::Kind::query, 17}});
     CHECK(user.take_note() == "row 17 sums to 0.9802");
@@ -352,6 +355,10 @@ TEST_CASE("an image model shows its picture, and what a query reads over it", "[
     s.user.click();
     CHECK(s.viewer.state().pins == std::vector<Pin>{{Pin::Kind::query, 11}});
     keep(s.window.screenshot(), "image hovered");
+    s.user.hold_shift(), s.user.click();
+    CHECK(s.viewer.state().pins == std::vector<Pin>{{Pin::Kind::key, 11}});
+    s.user.release_shift(), s.user.click();
+    CHECK(s.viewer.state().pins == std::vector<Pin>{{Pin::Kind::query, 11}});
 }
 
 TEST_CASE("encoders and encoder-decoders are drawn, each kind of their attention", "[view][window][once]") {

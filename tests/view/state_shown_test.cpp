@@ -36,6 +36,68 @@ TEST_CASE("actions that cannot be done say why, and lists mark what they are set
     CHECK(s.viewer.state().colours == ColourMap::grey);
 }
 
+TEST_CASE("a menu greys what cannot be done, and marks what a list is set to", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    const ViewState state{.max_tokens = 0};
+    PanelsShown s(opened, state, {.text = state.prompt});
+    const Palette& palette = palette_of(Theme::dark);
+    /// Whether the line of an action, or what is left of its name, has this colour.
+    const auto has = [&](const char* word, ImU32 colour, bool mark = false) {
+        const Action& action = action_named(word);
+        s.viewer.at().menu = action.menu, s.viewer.at().menu_line = -1;
+        s.viewer.touch(), s.user.settle();
+        const TextLog log;
+        const Image image = s.window.screenshot();
+        const auto name = std::ranges::find(log.texts, std::string(action.name));
+        REQUIRE(name != log.texts.end());
+        const Box& line = at(log.places, name - log.texts.begin());
+        return has_colour(image, mark ? Box{line.x - 20, line.y, 16, line.high} : line, colour);
+    };
+    for (const char* word : {"show-both", "blink", "difference", "stop", "kind"}) {
+        CAPTURE(word);
+        CHECK_FALSE(has(word, palette.ink));
+    }
+    for (const char* word : {"quit", "run", "thumbnails", "axis"}) {
+        CAPTURE(word);
+        CHECK(has(word, palette.ink));
+    }
+    CHECK(has("scale-sqrt", palette.accent, true));
+    CHECK_FALSE(has("scale-log", palette.accent, true));
+    s.viewer.state().scale = AttentionScale::logarithmic;
+    CHECK_FALSE(has("scale-sqrt", palette.accent, true));
+    CHECK(has("scale-log", palette.accent, true));
+}
+
+TEST_CASE("a model without a tokenizer reads the token ids that are typed as its prompt", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened(oracle + "mistral");
+    REQUIRE_FALSE(opened.model.has_tokenizer());
+    ViewState state{.max_tokens = 0};
+    const auto prompt = [](const ViewState& wanted) {
+        LivePrompt ids;
+        for (const char digit : wanted.prompt)
+            if (digit >= '0' && digit <= '9') ids.ids.push_back(digit - '0');
+        if (ids.ids.empty()) throw Error(ErrorKind::usage, "expected token ids, such as 5, 9, 2");
+        return ids;
+    };
+    PanelsShown s(opened, state, {.text = {}, .ids = {5, 6, 7, 9}}, {.prompt = prompt});
+    s.viewer.at().prompt.clear();
+    s.user.press(GLFW_KEY_ENTER);
+    s.user.type("words");
+    s.user.press(GLFW_KEY_ENTER);
+    CHECK(s.user.take_note().starts_with("expected token ids"));
+    CHECK(s.live.version().run == 1);
+    s.viewer.at().prompt.clear();
+    s.user.press(GLFW_KEY_ENTER);
+    s.user.type("5, 9, 2");
+    s.user.press(GLFW_KEY_ENTER);
+    s.user.until_ended();
+    CHECK(s.live.version().run == 2);
+    CHECK(s.viewer.runs().a().tokens.ids == std::vector<std::int32_t>{5, 9, 2});
+    CHECK(std::ranges::count(texts_in(s.window, s.viewer.layout().tokens), "#9") == 1);
+}
+
 /// The first row of pixels that differs, from one on.
 static int first_difference(const Image& a, const Image& b, float from) {
     for (int y = static_cast<int>(from); y < a.height; ++y)
