@@ -25,6 +25,7 @@ bool interleaved = p.interleaved != 0u, to_cache = p.cache_rows != 0u;
 void rotate(uint x, Row y, uint table, uint i) {
     uint first = interleaved ? 2u * i : i, second = interleaved ? first + STEP : i + p.rotary / 2u;
     vec4 c = load_step(p.table, F32, table + i), s = load_step(p.table, F32, table + p.rotary / 2u + i);
+    if (p.inverse != 0u) s = -s;
     vec4 a = load_step(p.x, X_TYPE, x + first), b = load_step(p.x, X_TYPE, x + second), left, right;
     if (interleaved && STEP == 4u) {  // a = pairs i, i + 1; b = pairs i + 2, i + 3
         left = a * c.xxyy + vec4(-a.y, a.x, -a.w, a.z) * s.xxyy;

@@ -109,6 +109,10 @@ struct Value {
     bool transposed = false;
     /// A weight that is several of the checkpoint, one after the other.
     std::vector<std::string> parts = {};
+    /// Of views: no gradient goes through (gradient.h).
+    bool stops_gradient = false;
+    /// Of views: pairs of a value and this value's gradient with respect to it, in place of those by its nodes.
+    std::vector<std::pair<int, int>> given = {};
     /// The same number in every copy of the graph, and in no other value.
     std::uint64_t serial = 0;
 };

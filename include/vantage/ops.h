@@ -438,6 +438,21 @@ inline Tensor operator*(Tensor a, LocatedTensor b) { return mul(a, b.tensor, b.w
 inline Tensor operator*(double factor, LocatedTensor x) { return scale(x.tensor, factor, x.where); }
 inline Tensor operator*(Tensor x, double factor) { return scale(x, factor); }
 
+// ---- losses ---------------------------------------------------------------------------------------------------------
+
+/// loss_r = (1 - s) (lse_r - z_r,y) + s (lse_r - mean z_r) + zeta lse_r², the cross-entropy of each row of logits z
+/// [rows, classes] with its target y, i32 [rows]; s smooths labels (Szegedy et al. 2015), zeta is z-loss (Chowdhery et
+/// al. 2022). loss and lse = ln Σ exp(z) are f32 [rows]. A row whose target is negative, or no class, does not count:
+/// its loss and its gradient are 0.
+struct CrossEntropyOptions {
+    double label_smoothing = 0, z_loss = 0;
+};
+struct CrossEntropy {
+    Tensor loss = {}, lse = {};
+};
+CrossEntropy cross_entropy(Tensor logits, Tensor targets, CrossEntropyOptions options = {},
+                           SourceLocation where = SourceLocation::here());
+
 // ---- experts --------------------------------------------------------------------------------------------------------
 
 /// p = softmax(logits), logits [n, experts]; index i32 [n, top_k] the largest p, the first of equal ones first; weight

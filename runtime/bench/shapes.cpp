@@ -9,6 +9,7 @@
 #include "runtime/bench/model_shapes.h"
 #include "runtime/ops/head_statistics.h"
 #include "shaders/params/step.h"
+#include "shaders/params/train.h"
 
 namespace vantage::internal {
 
@@ -32,6 +33,34 @@ public:
     }
     void quick(const char* op, const std::string& name, const Operands& types, const Attrs& attrs = {}) {
         add(op, name, types, attrs, true);
+    }
+
+    // A step of a GPT-2 of the smallest size with 1024 tokens.
+    void add_training() {
+        const TensorType rows{Shape{1024, 768}, f32}, width{Shape{768}, f32}, per_row{Shape{1024}, f32},
+            wide{Shape{1024, 3072}, f32}, logits{Shape{256, vocabulary}, f32}, of_logits{Shape{256}, f32},
+            targets{Shape{256}, i32}, head{Shape{1024, 12, 64}, f32}, lse{Shape{1024, 12}, f32},
+            matrix{Shape{768, 3072}, f32}, one{Shape{1}, f32}, train{Shape{TRAIN_WORDS}, f32},
+            history{Shape{TRAIN_HISTORY, TRAIN_RECORD}, f32};
+        quick("cross_entropy", "256 rows of a vocabulary", {logits, targets});
+        quick("cross_entropy_backward", "256 rows of a vocabulary", {logits, targets, of_logits, of_logits});
+        quick("attention_backward", "12 heads d64 n1024 causal", {head, head, head, head, head, lse},
+              {{"causal", true}});
+        quick("norm_backward", "1024x768", {rows, rows, width, per_row, per_row});
+        quick("softmax_backward", "1024x768", {rows, rows}, {{"axis", -1}});
+        quick("activation_backward", "gelu_tanh 1024x3072", {wide, wide}, {{"kind", std::string("gelu_tanh")}});
+        quick("swiglu_backward", "1024x3072", {wide, wide, wide});
+        quick("scatter_rows", "1024 tokens of a vocabulary", {rows, {{Shape{1024}, i32}}},
+              {{"rows", std::int64_t{vocabulary}}});
+        quick("column_sums", "1024x768 normalised", {rows, rows, per_row, per_row});
+        quick("accumulate", "768x3072", {matrix, matrix, train});
+        quick("count_loss", "a step", {train, one});
+        quick("sum_squares", "768x3072", {matrix});
+        quick("sum_of", "eight numbers", Operands(8, one));
+        quick("begin_update", "a step", {train, history, one, {{Shape{1000}, f32}}, {{Shape{2, 8000}, f32}}});
+        quick("adam", "768x3072", {matrix, matrix, matrix, matrix, train},
+              {{"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}});
+        quick("sgd", "768x3072", {matrix, {}, matrix, train});
     }
 
     // Sizes of other libraries' benchmarks, for comparison.
@@ -237,6 +266,7 @@ std::vector<BenchCase> bench_cases(bool quick) {
     FixedCases fixed(all);
     fixed.add_compared();
     fixed.add_others();
+    fixed.add_training();
     add_model_cases(all);
     make_names_unique(all);
     if (quick) std::erase_if(all, [](const BenchCase& one) { return !one.quick; });

@@ -23,6 +23,12 @@ struct GraphAccess {
                                     SourceLocation where) {
         return graph.call(op, std::move(inputs), std::move(attrs), where);
     }
+    static Tensor tensor(Graph& graph, int id) { return Tensor(graph.data_, id); }
+    /// `x` as another value, with the marks of `view`.
+    static Tensor view(Graph& graph, const Tensor& x, Value view, SourceLocation where) {
+        view.type = x.type(), view.kind = ValueKind::view, view.alias = x.id();
+        return {graph.data_, graph.add_value(std::move(view), where)};
+    }
     /// Whether a tensor is this value of `graph`, or of a copy of it.
     static bool same_value(const Tensor& tensor, const Graph& graph) {
         const auto id = static_cast<std::size_t>(tensor.id_);

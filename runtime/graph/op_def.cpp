@@ -99,7 +99,7 @@ bool internal::provides(const Caps& caps, std::uint32_t needs) {
 OpDef internal::define_op(const char* name, const char* summary, std::vector<const char*> operands,
                           decltype(OpDef::infer) infer, decltype(OpDef::reference) reference,
                           decltype(OpDef::cost) cost, std::vector<Kernel> kernels, decltype(OpDef::cases) cases,
-                          StateOperands states) {
+                          Gradient gradient, StateOperands states) {
     return {.name = name,
             .summary = summary,
             .operands = std::move(operands),
@@ -108,6 +108,7 @@ OpDef internal::define_op(const char* name, const char* summary, std::vector<con
             .cost = cost,
             .kernels = std::move(kernels),
             .cases = cases,
+            .gradient = gradient,
             .step = states.step,
             .context_rows = std::move(states.context_rows),
             .alias = std::move(states.alias)};

@@ -59,6 +59,8 @@ bool provides(const Caps& caps, std::uint32_t needs);
 constexpr Operand update(int i) { return {Operand::output, static_cast<std::uint8_t>(i), Operand::reads_writes}; }
 constexpr Operand scratch_out(int i) { return {Operand::scratch, static_cast<std::uint8_t>(i), Operand::writes}; }
 constexpr Operand scratch_in(int i) { return {Operand::scratch, static_cast<std::uint8_t>(i), Operand::reads}; }
+/// In place of an operand that the launch has not, although its shader does.
+inline constexpr Operand no_operand = in(255);
 
 /// One dispatch as data. The params struct begins with one `uvec2` address for each operand, in the order of
 /// `operands`; exec fills them in (bit 0 is set for an absent operand). The launch function sets the rest.
@@ -157,6 +159,30 @@ inline std::optional<TensorType> only_if(bool present, const TensorType& type) {
     return present ? std::optional(type) : std::nullopt;
 }
 
+/// A node that is differentiated, as the rule of its op sees it.
+struct GradientCall {
+    OpCall call;
+    std::vector<Tensor> inputs, outputs;  ///< an absent operand is empty
+    std::vector<Tensor> gradients;        ///< of the loss by each output; empty where it is zero
+    std::vector<bool> needed;             ///< by operand: whether something depends on its gradient
+    SourceLocation where;                 ///< of the node
+};
+/// How an op is differentiated: by a rule, which adds nodes to the graph and returns the gradient of the loss by each
+/// operand (empty, or none at the end of the list, where it is zero or not needed), or the reason why it is not.
+struct Gradient {
+    using Rule = std::vector<Tensor> (*)(const GradientCall&);
+    Rule rule = nullptr;
+    const char* refusal = nullptr;
+    constexpr Gradient(Rule r) : rule(r) {}
+    constexpr Gradient(const char* why) : refusal(why) {}
+};
+inline constexpr const char *of_a_state = "it works on states of a sequence, which training has none of",
+                            *of_integers = "its results are whole numbers",
+                            *of_fusion = "it is made by fusion, which comes after differentiation",
+                            *of_display = "it is there to look at, not to learn from",
+                            *of_a_gradient = "it computes gradients itself, and these are not differentiated",
+                            *not_yet = "training does not support it yet";
+
 /// Everything known about one operation. The ops of the runtime are made by `define_op`.
 struct OpDef {
     const char* name;
@@ -171,6 +197,7 @@ struct OpDef {
     /// In order of preference. The last one needs nothing and fits every call.
     std::vector<Kernel> kernels;
     std::vector<Case> (*cases)() = nullptr;
+    Gradient gradient = "it has no rule";
     int step = -1;  ///< index of the operand that is the step of a run; -1: none
     /// Indices of the operands with a row for every token of the context. The speed of a call with a step depends on
     /// the filled rows, and tuning does not distinguish calls by such a size.
@@ -193,7 +220,7 @@ struct StateOperands {
 /// An op from its parts, which have the same names in the file of every op.
 OpDef define_op(const char* name, const char* summary, std::vector<const char*> operands, decltype(OpDef::infer) infer,
                 decltype(OpDef::reference) reference, decltype(OpDef::cost) cost, std::vector<Kernel> kernels,
-                decltype(OpDef::cases) cases, StateOperands states = {});
+                decltype(OpDef::cases) cases, Gradient gradient, StateOperands states = {});
 
 /// What the reference of a call makes of its inputs; absent ones are empty.
 std::vector<HostTensor> run_reference(const OpCall& call, std::span<const HostTensor> inputs);

@@ -55,6 +55,11 @@ const Architecture& architecture_named(std::string_view name, std::string_view f
 
 Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types) {
     Graph graph(std::move(types));
+    build_into(graph, config, options);
+    return graph;
+}
+
+void build_into(Graph& graph, const ModelConfig& config, const BuildOptions& options) {
     BuildOptions adjusted = options;
     if (config.is_vision() || (config.sees() && options.encoder))
         adjusted.rows = adjusted.context = config.image.places();  // an image is always processed in one run
@@ -64,7 +69,6 @@ Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph:
     ModelBuilder builder(graph, config, adjusted);
     const Architecture& architecture = architecture_named(config.architecture, "the model");
     (options.encoder ? architecture.details.build_encoder : architecture.build)(builder);
-    return graph;
 }
 
 std::vector<std::int32_t> token_positions(const ModelConfig& config, std::span<const std::int32_t> tokens) {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "runtime/base/at.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/attention_rules.h"
 #include "shaders/params/step.h"
 
@@ -37,6 +38,10 @@ std::string hidden(std::int64_t index) { return "hidden." + std::to_string(index
 ModelBuilder::ModelBuilder(Graph& g, const ModelConfig& c, const BuildOptions& o) : graph(g), config(c), options(o) {
     const auto [ids, place] = options.encoder ? std::pair(model_names::source_tokens, model_names::source_step)
                                               : std::pair(model_names::tokens, model_names::step);
+    if (trains()) {
+        if (!config.is_vision()) tokens = graph.input(ids, {options.sequences * options.rows}, DType::i32);
+        return;
+    }
     tokens = graph.state(ids, {options.sequences, options.context}, DType::i32, true);
     step = begin_step(graph.state(place, {options.sequences, STEP_WORDS}, DType::u32, true), options.rows);
 }
@@ -55,7 +60,30 @@ Tensor ModelBuilder::all_rows(Tensor by_sequence) {
     return graph.reshape(by_sequence, Shape(joined));
 }
 
+Tensor ModelBuilder::numbers_of_rows(const std::string& name, const Shape& shape, DType type) {
+    return trains() ? graph.input(name, shape, type) : graph.state(name, shape, type, true);
+}
+
+Tensor ModelBuilder::row_positions(std::int64_t offset) {
+    std::vector<std::int32_t> ids;
+    for (std::int64_t row = 0; row < options.sequences * options.rows; ++row)
+        ids.push_back(static_cast<std::int32_t>(row % options.rows + offset));
+    return integers(format("{}row positions + {}", options.encoder ? "source " : "", offset), ids);
+}
+
+Tensor ModelBuilder::trained_lengths(bool causal) {
+    if (!trains() || causal || config.is_vision()) return {};
+    if (options.encoder) return source_length();
+    Tensor& lengths = integers_[model_names::length];
+    if (!lengths) lengths = graph.input(model_names::length, {options.sequences}, DType::i32);
+    return lengths;
+}
+
 Tensor ModelBuilder::embed(Tensor table, Tensor positions, std::int64_t position_offset, double factor) {
+    if (trains()) {
+        const Tensor words = embedding(tokens, table, {}, {.scale = factor});
+        return positions ? words + this->positions(positions, position_offset) : words;
+    }
     return embedding(
         tokens, table, positions,
         {.scale = factor, .position_offset = position_offset, .rows = options.sequences * options.rows, .step = step});
@@ -71,6 +99,7 @@ Tensor ModelBuilder::integers(const std::string& name, std::span<const std::int3
 }
 
 Tensor ModelBuilder::positions(Tensor table, std::int64_t offset) {
+    if (trains()) return embedding(row_positions(offset), table);
     std::vector<std::int32_t> ids(
         static_cast<std::size_t>(options.context));  // of a sequence whose ids are its positions
     std::iota(ids.begin(), ids.end(), static_cast<std::int32_t>(offset));
@@ -79,6 +108,10 @@ Tensor ModelBuilder::positions(Tensor table, std::int64_t offset) {
 
 Tensor ModelBuilder::by_token(const char* name, Tensor table) {
     Tensor& numbers = integers_[name];
+    if (trains()) {
+        if (!numbers) numbers = graph.input(name, {options.sequences * options.rows}, DType::i32);
+        return embedding(numbers, table);
+    }
     if (!numbers) numbers = graph.state(name, {options.sequences, options.context}, DType::i32, true);
     return embedding(numbers, table, {}, {.rows = options.sequences * options.rows, .step = step});
 }
@@ -146,10 +179,13 @@ Tensor ModelBuilder::rotate(Tensor x) {
     if (!config.rope_long_factors.empty() && std::max(options.context, options.rope_context) > scaling.original_context)
         scaling.factors = config.rope_long_factors;
     const Tensor table = rope_table(graph, options.context, config.rotary_width, config.rope_theta, scaling);
-    return rope(x, table, {.interleaved = config.rope_interleaved, .step = step});
+    RopeOptions how{.interleaved = config.rope_interleaved, .step = step};
+    if (trains()) how.positions = row_positions(0);
+    return rope(x, table, how);
 }
 
 Tensor ModelBuilder::cached(const std::string& name, Tensor rows) {
+    if (trains()) return options.training->offered[name] = rows;
     const Shape row = rows.shape();
     return write(graph.state(name, {options.sequences * options.context, row[1], row[2]}, options.cache), rows, step);
 }
@@ -189,7 +225,8 @@ ModelBuilder::Seen ModelBuilder::attend_cached(std::int64_t layer, Tensor q, Ten
 Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how, const QKV& first) {
     const AttentionOptions defaults = config.attention(layer);
     how.causal = defaults.causal && !options.encoder, how.scale = defaults.scale, how.softcap = defaults.softcap;
-    const std::vector<std::int64_t>& positions = options.global_positions;
+    std::vector<std::int64_t> positions = options.global_positions;
+    how.kv_len = trained_lengths(how.causal);
     if (first.q && !positions.empty())  // no window: the table has it, and the global tokens
         how.block_mask = graph.state(model_names::visible_keys(defaults.window_left.value()),
                                      {options.context, options.context}, DType::i32),
@@ -198,10 +235,14 @@ Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, At
         how.window_left = defaults.window_left, how.window_right = defaults.window_right;
     how.step = step;
     auto [queries, keys, seen] = attend_variant(layer, q, k, v, how);
+    if (first.q && trains()) {  // the first rows of each sequence
+        positions.resize(static_cast<std::size_t>(first.q.shape()[0] / options.sequences));
+        std::iota(positions.begin(), positions.end(), 0);
+    }
     if (first.q) {  // rows in place of those that stand there: an encoder's run begins at position 0
-        const AttentionResult global =
-            attend_rows(first.q, cached(model_names::global_keys(layer), first.k),
-                        cached(model_names::global_values(layer), first.v), {.scale = defaults.scale, .step = step});
+        const AttentionResult global = attend_rows(first.q, cached(model_names::global_keys(layer), first.k),
+                                                   cached(model_names::global_values(layer), first.v),
+                                                   {.scale = defaults.scale, .step = step, .kv_len = how.kv_len});
         const auto replaced = [&](Tensor x, Tensor rows) {
             return positions.empty() ? write(x, rows, step) : with_rows_at(x, rows, positions);
         };
@@ -233,13 +274,18 @@ void ModelBuilder::write_cross_kv(std::int64_t layer, Tensor k, Tensor v) {
 }
 
 Tensor ModelBuilder::offered(const std::string& name, std::int64_t heads, std::int64_t width) {
+    if (trains()) return options.training->offered.at(name);
     const std::int64_t rows = options.source_context > 0 ? options.source_context : options.context;
     return graph.state(name, {options.sequences * rows, heads, width}, options.cache);
 }
 
 Tensor ModelBuilder::source_length() {
     if (!source_length_)
-        source_length_ = graph.state(model_names::source_length, {options.sequences}, DType::i32, true);
+        source_length_ = trains() ? options.training->offered[model_names::source_length]
+                                  : graph.state(model_names::source_length, {options.sequences}, DType::i32, true);
+    if (!source_length_)
+        source_length_ = options.training->offered[model_names::source_length] =
+            graph.input(model_names::source_length, {options.sequences}, DType::i32);
     return source_length_;
 }
 
@@ -287,14 +333,16 @@ Tensor ModelBuilder::blocks(const char* name, Tensor x, const Block& block) {
 
 void ModelBuilder::finish(Tensor x, const std::function<Tensor(Tensor)>& norm,
                           const std::function<Tensor(Tensor)>& out) {
-    const Tensor seen = mark_seen(
-        graph.state(model_names::seen, {options.sequences, (config.vocab + 31) / 32}, DType::u32), tokens, step);
-    graph.segment("head");
+    const Tensor seen =
+        trains() ? Tensor()
+                 : mark_seen(graph.state(model_names::seen, {options.sequences, (config.vocab + 31) / 32}, DType::u32),
+                             tokens, step);
+    if (!trains()) graph.segment("head");
     const auto logits = [&](Tensor normed) {
         const Tensor raw = out(normed);
         return config.logit_softcap > 0 ? softcap(raw, config.logit_softcap) : raw;
     };
-    if (options.all_logits) {
+    if (options.all_logits || trains()) {
         const Tensor last = norm(x);
         if (options.hidden) graph.output(model_names::hidden(config.layers), last);
         graph.output(model_names::logits, logits(last));
@@ -318,7 +366,7 @@ void ModelBuilder::judge_tokens(Tensor x) {
 }
 
 void ModelBuilder::finish_encoder(Tensor x) {
-    graph.segment("head");
+    if (!trains()) graph.segment("head");
     graph.output(model_names::hidden(options.encoder ? config.encoder.layers : config.layers), x);
 }
 

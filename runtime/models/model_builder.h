@@ -19,6 +19,13 @@ namespace vantage::internal {
 /// doubles.
 inline constexpr std::int64_t chunk_sizes[] = {1, 8, 32, 128, 512};
 
+/// A graph for training: the whole of each sequence in one run, from position 0, without steps and caches. Tokens,
+/// token types and lengths are inputs, logits of all rows are an output, and an encoder–decoder's two parts are in one
+/// graph.
+struct TrainingGraph {
+    std::map<std::string, Tensor> offered = {};  ///< what the encoder offers the decoder, by the names of states
+};
+
 /// How a model's graph is built.
 struct BuildOptions {
     std::int64_t rows = 1;       ///< tokens that a run has of a sequence
@@ -38,7 +45,8 @@ struct BuildOptions {
     std::optional<std::int64_t> global_tokens = {};  ///< as SessionOptions has it
     /// Positions of the global tokens in place of `global_tokens`, ascending, where they are not the first ones.
     std::vector<std::int64_t> global_positions = {};
-    AttentionVariant variant = {};  ///< as SessionOptions has it
+    AttentionVariant variant = {};      ///< as SessionOptions has it
+    TrainingGraph* training = nullptr;  ///< null: a graph that sessions run
 };
 
 /// Names of the states and outputs, and the segments of the graph.
@@ -48,8 +56,9 @@ inline constexpr const char* step = "step";      ///< u32 [sequences, STEP_WORDS
 inline constexpr const char* source_tokens = "source.tokens";  ///< the two of an encoder–decoder's encoder
 inline constexpr const char* source_step = "source.step";
 inline constexpr const char* source_length =
-    "source.length";                         ///< i32 [sequences]: tokens that the encoder has read; host-visible
-inline constexpr const char* seen = "seen";  ///< u32 [sequences, vocab / 32]
+    "source.length";                             ///< i32 [sequences]: tokens that the encoder has read; host-visible
+inline constexpr const char* length = "length";  ///< of an encoder that is trained, i32 [sequences]: tokens of each
+inline constexpr const char* seen = "seen";      ///< u32 [sequences, vocab / 32]
 /// i32 [sequences, context], host-visible: of encoders that tell types apart, and of models with
 /// ArchitectureDetails::positions.
 inline constexpr const char* types = "token_types";
@@ -139,6 +148,9 @@ public:
     Tensor align(Tensor q, std::int64_t features, Tensor w = {});
     /// i32 [sequences]: tokens that the encoder has read.
     Tensor source_length();
+    bool trains() const { return options.training != nullptr; }
+    /// Numbers of rows that the host writes: a state of all positions, or the input of a training run.
+    Tensor numbers_of_rows(const std::string& name, const Shape& shape, DType type = DType::i32);
     /// In the encoder's graph: keys and values [n, Hk, D] of its last hidden state, for the decoder's `layer`.
     void write_cross_kv(std::int64_t layer, Tensor k, Tensor v);
     /// The table of a recurrent layer's kept states, `row` the shape of one.
@@ -177,6 +189,10 @@ private:
     AttentionKind own() const { return options.encoder ? AttentionKind::encoder : AttentionKind::self; }
     /// Rows of a table for the run's tokens, by numbers that the host writes into the state `name`.
     Tensor by_token(const char* name, Tensor table);
+    /// i32 [all rows], of a training run: the position of each row in its sequence, plus an offset.
+    Tensor row_positions(std::int64_t offset);
+    /// Lengths of the texts that attention sees no further than, of an encoder that is trained; else empty.
+    Tensor trained_lengths(bool causal);
     /// The state `name` [sequences * context, heads, D] with this run's keys or values in it.
     Tensor cached(const std::string& name, Tensor rows);
     /// [sequences * n, …] → [sequences, n, …], as attention sees queries and caches, and back.
@@ -222,5 +238,7 @@ private:
 /// The graph of any architecture. Weights keep their names in the checkpoint without the prefix that some checkpoints
 /// have ("transformer.", "model.").
 Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types = {});
+/// Adds the model, or an encoder–decoder's encoder, to a graph.
+void build_into(Graph& graph, const ModelConfig& config, const BuildOptions& options);
 
 }  // namespace vantage::internal

@@ -63,6 +63,7 @@ Tensor distance_bias(ModelBuilder& d, bool encoder) {
     const Tensor table =
         d.graph.weight("block.0.layer.0.SelfAttention.relative_attention_bias.weight", {buckets, d.config.heads});
     const Tensor rows = embedding(d.integers(encoder ? "source.distances" : "distances", ids), table);
+    if (d.trains()) return rows;
     return write(d.graph.state(encoder ? "source.distance_bias" : "distance_bias", rows.shape(), DType::f32), rows);
 }
 

@@ -52,12 +52,17 @@ void read_vit_blocks(const JsonFields& fields, ModelConfig& c) {
 Tensor embed_image(ModelBuilder& d, const std::string& projection, bool bias, Tensor first, Tensor positions) {
     const std::int64_t width = d.config.width;
     const ImageInput& i = d.config.image;
-    const Tensor image = d.graph.state(model_names::pixels, {1, i.channels, i.height, i.width}, DType::f32, true);
+    const std::int64_t images = d.options.sequences;
+    const Tensor image = d.numbers_of_rows(model_names::pixels, {images, i.channels, i.height, i.width}, DType::f32);
     const Tensor patches =
         patch_embed(image, d.graph.weight(projection + ".weight", {width, i.channels, i.patch_height, i.patch_width}),
                     bias ? d.graph.weight(projection + ".bias", {width}) : Tensor());
     const auto rows = [&](Tensor x, std::int64_t count) { return d.graph.reshape(x, {count, width}); };
-    return concat(rows(first, 1), rows(patches, i.rows() * i.columns())) + rows(positions, i.places());
+    if (images == 1) return concat(rows(first, 1), rows(patches, i.rows() * i.columns())) + rows(positions, i.places());
+    const std::vector<std::int32_t> same(static_cast<std::size_t>(images));
+    const Tensor firsts =
+        d.graph.reshape(embedding(d.integers("class tokens", same), rows(first, 1)), {images, 1, width});
+    return rows(concat(firsts, patches, 1) + rows(positions, i.places()), images * i.places());
 }
 
 Tensor vit_blocks(ModelBuilder& d) {

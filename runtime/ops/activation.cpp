@@ -87,6 +87,11 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                            .parameter = static_cast<float>(parameter_of(call))});
 }
 
+std::vector<Tensor> gradient(const GradientCall& g) {
+    return {internal::activation_backward(g.gradients[0], g.inputs[x_], g.call.attrs.text("kind", "none"),
+                                          parameter_of(g.call), g.where)};
+}
+
 // All kinds share two pipelines (the kind is a parameter), so each gets its case.
 std::vector<Case> cases() {
     std::vector<Case> list;
@@ -121,7 +126,7 @@ const OpDef activation_op =
     define_op("activation",
               "y = f(x): gelu_erf, gelu_tanh, quick_gelu, silu, swish, relu, relu2, sigmoid, tanh, elu, softplus, "
               "softcap (Hendrycks, Gimpel 2016 and others)",
-              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, gradient);
 
 }  // namespace internal::ops::activation
 
@@ -129,6 +134,8 @@ int internal::activation_kind(const std::string& name) {
     const auto found = std::find(ops::activation::names.begin(), ops::activation::names.end(), name);
     return found == ops::activation::names.end() ? -1 : static_cast<int>(found - ops::activation::names.begin());
 }
+
+const char* internal::activation_name(int kind) { return at(ops::activation::names, kind); }
 
 double internal::activation_value(int kind, double x, double parameter) {
     using ops::activation::product, ops::activation::sigmoid, ops::activation::swish;

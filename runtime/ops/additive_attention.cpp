@@ -108,7 +108,7 @@ const std::vector<Kernel> kernels = {
 
 const OpDef additive_scores_op =
     define_op("additive_scores", "s_ij = sum_a w_a tanh(q_ia + k_ja) (Bahdanau, Cho, Bengio 2014)", operand_names,
-              infer, reference, cost, kernels, cases);
+              infer, reference, cost, kernels, cases, not_yet);
 
 }  // namespace internal::ops::additive_scores
 

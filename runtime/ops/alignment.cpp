@@ -140,7 +140,7 @@ const std::vector<Kernel> kernels = {
 
 const OpDef alignment_op = define_op(
     "alignment", "c_i = sum_j exp(s_ij - lse_i) v_j, s_ij = q_i k_j or w tanh(q_i + k_j) (Bahdanau 2014, Luong 2015)",
-    operand_names, infer, reference, cost, kernels, cases, {.step = step_, .context_rows = {k_, v_}});
+    operand_names, infer, reference, cost, kernels, cases, not_yet, {.step = step_, .context_rows = {k_, v_}});
 
 }  // namespace internal::ops::alignment
 

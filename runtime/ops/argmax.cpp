@@ -66,7 +66,7 @@ const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, lau
 
 const OpDef argmax_op =
     define_op("argmax", "index of the largest element of every row, the first of equal ones; NaN is never the largest",
-              operand_names, infer, reference, cost, kernels, cases);
+              operand_names, infer, reference, cost, kernels, cases, of_integers);
 
 }  // namespace internal::ops::argmax
 

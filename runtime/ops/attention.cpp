@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "runtime/base/format.h"
+#include "runtime/ops/attention_backward.h"
 #include "runtime/ops/attention_kernels.h"
 #include "runtime/ops/distance_weights.h"
 #include "runtime/ops/step.h"
@@ -564,7 +565,7 @@ const std::vector<Kernel> kernels = {
 const OpDef attention_op = define_op("attention",
                                      "o = softmax(scale q k^T + mask) v in tiles, lse = ln of the denominator (Vaswani "
                                      "2017, Dao 2022); GQA: head h reads key head h / (Hq / Hk)",
-                                     operand_names, infer, reference, cost, kernels, cases,
+                                     operand_names, infer, reference, cost, kernels, cases, attention_gradient,
                                      {.step = step_, .context_rows = {k_, v_, position_bias_}});
 
 }  // namespace internal::ops::attention

@@ -141,7 +141,7 @@ std::vector<Case> cases() {
 
 const OpDef attention_weights_op =
     define_op("attention_weights", "p_ij = exp(s_ij - lse_i) for a window of rows and keys of one head", operand_names,
-              infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+              infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, of_display);
 
 }  // namespace internal::ops::attention_weights
 

@@ -122,7 +122,7 @@ const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, lau
 const OpDef batch_norm_op = define_op(
     "batch_norm",
     "y = (x - mean) / sqrt(var + eps) gamma + beta by channel, statistics running or the batch's (Ioffe, Szegedy 2015)",
-    operand_names, infer, reference, cost, kernels, cases);
+    operand_names, infer, reference, cost, kernels, cases, not_yet);
 
 }  // namespace internal::ops::batch_norm
 

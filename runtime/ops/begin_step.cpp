@@ -66,9 +66,10 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-const OpDef begin_step_op = define_op(
-    "begin_step", "position += valid; valid = min(rows, end - position); keys = position + valid", operand_names, infer,
-    reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, {.step = step_, .alias = {step_}});
+const OpDef begin_step_op =
+    define_op("begin_step", "position += valid; valid = min(rows, end - position); keys = position + valid",
+              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, of_a_state,
+              {.step = step_, .alias = {step_}});
 
 }  // namespace internal::ops::begin_step
 

@@ -92,7 +92,7 @@ std::vector<Case> cases() {
 
 const OpDef bigbird_blocks_op = define_op(
     "bigbird_blocks", "how often a block of queries sees a block of keys, from the text's length (Zaheer 2020)",
-    operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases,
+    operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, of_integers,
     {.step = step_, .alias = {table_}});
 
 }  // namespace internal::ops::bigbird_blocks

@@ -216,11 +216,12 @@ const std::vector<Kernel> kernels = {
     {"subgroup", need_subgroup, every_call, launch<"cached_linear_attention_rows_subgroup">},
     {"plain", need_nothing, every_call, launch<"cached_linear_attention_rows">}};
 
-const OpDef cached_linear_attention_op = define_op(
-    "cached_linear_attention",
-    "o_i = sum_j w_ij v_j / sum_j w_ij, w_ij = e^(l_j) phi(q_i)^T phi(k_j), over the keys of a cache "
-    "(Katharopoulos et al. 2020; Choromanski et al. 2020)",
-    operand_names, infer, reference, cost, kernels, cases, {.step = step_, .context_rows = {k_, v_, key_log_}});
+const OpDef cached_linear_attention_op =
+    define_op("cached_linear_attention",
+              "o_i = sum_j w_ij v_j / sum_j w_ij, w_ij = e^(l_j) phi(q_i)^T phi(k_j), over the keys of a cache "
+              "(Katharopoulos et al. 2020; Choromanski et al. 2020)",
+              operand_names, infer, reference, cost, kernels, cases, of_a_state,
+              {.step = step_, .context_rows = {k_, v_, key_log_}});
 
 }  // namespace internal::ops::cached_linear_attention
 

@@ -168,12 +168,12 @@ std::vector<Case> cases_cached() {
 
 const OpDef causal_conv1d_op =
     define_op("causal_conv1d", "y_t = act(bias + sum_k w_k x_{t-width+1+k}) by channel (Gu, Dao 2023)", operand_names,
-              infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+              infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, not_yet);
 
 const OpDef causal_conv1d_cached_op = define_op(
     "causal_conv1d_cached", "causal_conv1d from and into a sequence's kept inputs (Gu, Dao 2023)",
     causal_conv1d_cached::operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}},
-    cases_cached, {.step = step_, .context_rows = {state_}, .alias = {-1, state_}});
+    cases_cached, of_a_state, {.step = step_, .context_rows = {state_}, .alias = {-1, state_}});
 
 }  // namespace internal::ops::causal_conv1d
 

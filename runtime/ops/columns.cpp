@@ -4,6 +4,7 @@
 
 #include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
+#include "runtime/ops/zeros.h"
 #include "shaders/params/columns.h"
 #include "vantage/ops.h"
 
@@ -49,6 +50,18 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
         .count = u32(y.elements()), .cols = u32(x[-1]), .first = u32(first), .width = u32(y[-1])});
 }
 
+// dy between columns of zeros.
+std::vector<Tensor> gradient(const GradientCall& g) {
+    const Shape& x = g.inputs[x_].shape();
+    const std::int64_t first = g.call.attrs.integer("first"), count = g.call.attrs.integer("count"),
+                       rows = x.elements() / x[-1], behind = x[-1] - first - count;
+    Graph graph = g.inputs[x_].graph();
+    Tensor dx = graph.reshape(g.gradients[0], {rows, count}, g.where);
+    if (first > 0) dx = vantage::concat(zeros(graph, {rows, first}, g.where), dx, 1, g.where);
+    if (behind > 0) dx = vantage::concat(dx, zeros(graph, {rows, behind}, g.where), 1, g.where);
+    return {graph.reshape(dx, x, g.where)};
+}
+
 std::vector<Case> cases() {
     const auto of = [](const char* name, const Shape& x, std::int64_t first, std::int64_t count) {
         return Case{.name = name, .attrs = {{"first", first}, {"count", count}}, .inputs = {floats(x)}};
@@ -60,7 +73,7 @@ std::vector<Case> cases() {
 }  // namespace
 
 const OpDef columns_op = define_op("columns", "y = x[.., first : first + count]", operand_names, infer, reference, cost,
-                                   {{"plain", need_nothing, every_call, launch}}, cases);
+                                   {{"plain", need_nothing, every_call, launch}}, cases, gradient);
 
 }  // namespace internal::ops::columns
 

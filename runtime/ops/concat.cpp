@@ -67,6 +67,21 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     return l.with(params::ConcatParams{.count = u32(y.elements()), .a_block = u32(a), .b_block = u32(b)});
 }
 
+// Their parts of dy: columns, where all axes from this one on are one.
+std::vector<Tensor> gradient(const GradientCall& g) {
+    const int axis = axis_of(g.call);
+    const Tensor &a = g.inputs[a_], &b = g.inputs[b_], &dy = g.gradients[0];
+    const std::int64_t of_a = block_of(a.shape(), axis), of_b = block_of(b.shape(), axis);
+    if (of_a == 0) return {{}, g.needed[b_] ? dy : Tensor()};
+    if (of_b == 0) return {dy};
+    Graph graph = dy.graph();
+    const Tensor rows = graph.reshape(dy, {dy.shape().elements() / (of_a + of_b), of_a + of_b}, g.where);
+    const auto part = [&](const Tensor& x, std::int64_t first, std::int64_t count) {
+        return graph.reshape(vantage::columns(rows, first, count, g.where), x.shape(), g.where);
+    };
+    return {g.needed[a_] ? part(a, 0, of_a) : Tensor(), g.needed[b_] ? part(b, of_a, of_b) : Tensor()};
+}
+
 std::vector<Case> cases() {
     return {
         {.name = "a row before 6 of 48", .inputs = {weights({1, 48}), floats({6, 48})}},
@@ -83,7 +98,7 @@ std::vector<Case> cases() {
 }  // namespace
 
 const OpDef concat_op = define_op("concat", "y = [a; b] along an axis, in b's storage type", operand_names, infer,
-                                  reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+                                  reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, gradient);
 
 }  // namespace internal::ops::concat
 

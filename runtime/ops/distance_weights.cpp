@@ -131,7 +131,7 @@ const std::vector<Kernel> kernels = {
 
 const OpDef distance_weights_op = define_op(
     "distance_weights", "w_ir = sum of p_ij = exp(s_ij - lse_i) over the keys at distance r = j - i (Shaw et al. 2018)",
-    operand_names, infer, reference, cost, kernels, cases);
+    operand_names, infer, reference, cost, kernels, cases, not_yet);
 
 }  // namespace internal::ops::distance_weights
 

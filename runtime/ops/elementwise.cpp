@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "runtime/ops/checks.h"
+#include "runtime/ops/column_sums.h"
 #include "shaders/params/elementwise.h"
 #include "vantage/ops.h"
 
@@ -109,6 +110,23 @@ std::vector<Kernel> kernels() {
             {"plain", need_nothing, every_call, launch<kind, false>}};
 }
 
+// The gradient of b: dy, or dy times `factor`, summed over what b was repeated for.
+Tensor sum_like(const Tensor& b, Tensor dy, Tensor factor, SourceLocation where) {
+    if (b.shape() == dy.shape()) return factor ? mul(dy, factor, where) : dy;
+    return sum_to(b.shape(), dy, factor, where);
+}
+std::vector<Tensor> gradient_of_add(const GradientCall& g) {
+    const Tensor dy = g.gradients[0], &b = g.inputs[b_];
+    return {dy, g.needed[b_] ? sum_like(b, dy, {}, g.where) : Tensor()};
+}
+std::vector<Tensor> gradient_of_mul(const GradientCall& g) {
+    const Tensor dy = g.gradients[0], &a = g.inputs[a_], &b = g.inputs[b_];
+    return {g.needed[a_] ? mul(dy, b, g.where) : Tensor(), g.needed[b_] ? sum_like(b, dy, a, g.where) : Tensor()};
+}
+std::vector<Tensor> gradient_of_scale(const GradientCall& g) {
+    return {vantage::scale(g.gradients[0], g.call.attrs.number("factor", 1), g.where)};
+}
+
 std::vector<Case> cases_pair() {
     std::vector<Case> list;
     const auto add = [&](const char* name, Shape a, Shape b, bool weight) {
@@ -135,15 +153,16 @@ std::vector<Case> cases_one() {
 
 }  // namespace
 
-const OpDef add_op = define_op("add", "y = a + b; b repeats over the leading dimensions of a", operand_names,
-                               infer_pair, reference_pair<std::plus<>>, cost, kernels<ELEMENTWISE_ADD>(), cases_pair);
+const OpDef add_op =
+    define_op("add", "y = a + b; b repeats over the leading dimensions of a", operand_names, infer_pair,
+              reference_pair<std::plus<>>, cost, kernels<ELEMENTWISE_ADD>(), cases_pair, gradient_of_add);
 
-const OpDef mul_op =
-    define_op("mul", "y = a b, element by element; b repeats over the leading dimensions of a", operand_names,
-              infer_pair, reference_pair<std::multiplies<>>, cost, kernels<ELEMENTWISE_MUL>(), cases_pair);
+const OpDef mul_op = define_op("mul", "y = a b, element by element; b repeats over the leading dimensions of a",
+                               operand_names, infer_pair, reference_pair<std::multiplies<>>, cost,
+                               kernels<ELEMENTWISE_MUL>(), cases_pair, gradient_of_mul);
 
 const OpDef scale_op = define_op("scale", "y = factor x", scale::operand_names, infer_one, reference_one, cost,
-                                 kernels<ELEMENTWISE_SCALE>(), cases_one);
+                                 kernels<ELEMENTWISE_SCALE>(), cases_one, gradient_of_scale);
 
 }  // namespace internal::ops::elementwise
 

@@ -5,6 +5,7 @@
 #include "runtime/ops/embedding.h"
 
 #include "runtime/base/format.h"
+#include "runtime/ops/scatter_rows.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/embedding.h"
 #include "vantage/ops.h"
@@ -104,6 +105,19 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                           .scale = static_cast<float>(call.attrs.number("scale", 1))});
 }
 
+std::vector<Tensor> gradient(const GradientCall& g) {
+    g.call.require(!g.call.has(step_), of_a_state);
+    const Tensor &dy = g.gradients[0], &w = g.inputs[w_], &positions = g.inputs[positions_];
+    std::vector<Tensor> result(3);
+    if (g.needed[w_])
+        result[w_] =
+            internal::scatter_rows(dy, g.inputs[ids_], w.shape()[0], g.call.attrs.number("scale", 1), 0, g.where);
+    if (g.needed[positions_])
+        result[positions_] = internal::scatter_rows(dy, g.inputs[ids_], positions.shape()[0], 1,
+                                                    g.call.attrs.integer("position_offset"), g.where, w.shape()[0]);
+    return result;
+}
+
 std::vector<Case> cases() {
     const Case::Input odd_ids = list_of(DType::i32, {-1, 0, 12, 13, 70000}), own_ids = integers_below({2, 20}, 17);
     Case::Input quantized = weights({101, 96});  // three blocks a row: rows begin within groups
@@ -140,7 +154,7 @@ std::vector<Case> cases() {
 
 const OpDef embedding_op =
     define_op("embedding", "y_r = scale w[ids_r] + positions[offset + r] (Vaswani et al. 2017; Radford et al. 2019)",
-              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases,
+              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, gradient,
               {.step = step_, .context_rows = {ids_, positions_}});
 
 }  // namespace internal::ops::embedding

@@ -56,7 +56,7 @@ const std::vector<Kernel> kernels = {
     {"plain", need_nothing, every_call, launch<"entropy">}};
 
 const OpDef entropy_op = define_op("entropy", "h = -sum p ln p over rows, in nats; 0 ln 0 = 0 (Shannon 1948)",
-                                   operand_names, infer, reference, cost, kernels, cases);
+                                   operand_names, infer, reference, cost, kernels, cases, not_yet);
 
 }  // namespace internal::ops::entropy
 

@@ -189,7 +189,7 @@ const std::vector<Kernel> kernels = {{"rows_subgroup", need_subgroup, fits_rows,
 const OpDef expert_linear_op =
     define_op("expert_linear",
               "y[c] = x[c / share] W_e^T + b_e, e the expert of choice c: a grouped matrix product (Gale et al. 2022)",
-              operand_names, infer, reference, cost, kernels, cases);
+              operand_names, infer, reference, cost, kernels, cases, not_yet);
 
 }  // namespace internal::ops::expert_linear
 

@@ -257,7 +257,7 @@ std::vector<Case> cases() {
 
 const OpDef head_statistics_op = define_op(
     "head_statistics", "sums and maxima of p_ij = exp(s_ij - lse_i) over the rows and the columns of every head",
-    operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+    operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, of_display);
 
 }  // namespace internal::ops::head_statistics
 

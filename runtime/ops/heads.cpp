@@ -82,6 +82,12 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     return l.with(params::SwapAxesParams{.count = u32(a.count()), .m = u32(a.m), .n = u32(a.n), .width = u32(a.width)});
 }
 
+// Each undoes the other.
+std::vector<Tensor> gradient_of_split(const GradientCall& g) { return {vantage::merge_heads(g.gradients[0], g.where)}; }
+std::vector<Tensor> gradient_of_merge(const GradientCall& g) {
+    return {vantage::split_heads(g.gradients[0], g.call.in(x_).shape[-3], g.where)};
+}
+
 std::vector<Case> cases_split() {
     std::vector<Case> list;
     const auto add = [&](Shape shape, std::int64_t heads) {
@@ -106,13 +112,15 @@ std::vector<Case> cases_merge() {
 
 }  // namespace
 
-const OpDef split_heads_op = define_op(
-    "split_heads", "[.., n, heads * width] -> [.., heads, n, width] (Vaswani et al. 2017)", operand_names, infer_split,
-    reference<axes_of_split>, cost, {{"plain", need_nothing, every_call, launch<axes_of_split>}}, cases_split);
+const OpDef split_heads_op =
+    define_op("split_heads", "[.., n, heads * width] -> [.., heads, n, width] (Vaswani et al. 2017)", operand_names,
+              infer_split, reference<axes_of_split>, cost, {{"plain", need_nothing, every_call, launch<axes_of_split>}},
+              cases_split, gradient_of_split);
 
-const OpDef merge_heads_op = define_op(
-    "merge_heads", "[.., heads, n, width] -> [.., n, heads * width] (Vaswani et al. 2017)", operand_names, infer_merge,
-    reference<axes_of_merge>, cost, {{"plain", need_nothing, every_call, launch<axes_of_merge>}}, cases_merge);
+const OpDef merge_heads_op =
+    define_op("merge_heads", "[.., heads, n, width] -> [.., n, heads * width] (Vaswani et al. 2017)", operand_names,
+              infer_merge, reference<axes_of_merge>, cost, {{"plain", need_nothing, every_call, launch<axes_of_merge>}},
+              cases_merge, gradient_of_merge);
 
 }  // namespace internal::ops::heads
 

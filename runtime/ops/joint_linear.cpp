@@ -165,7 +165,7 @@ const std::vector<Kernel> kernels = {{"quantized_subgroup", need_subgroup, fits_
 const OpDef joint_linear_op = define_op(
     "joint_linear",
     "y_i = x w_i^T + bias_i for two or three weights; with gate=f: y = f(x w_0^T + bias_0) (x w_1^T + bias_1)",
-    operand_names, infer, reference, cost, kernels, cases);
+    operand_names, infer, reference, cost, kernels, cases, of_fusion);
 
 }  // namespace ops::joint_linear
 

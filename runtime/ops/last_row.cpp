@@ -62,7 +62,7 @@ std::vector<Case> cases() {
 
 const OpDef last_row_op =
     define_op("last_row", "y = x[valid - 1], the row from which the next token is computed", operand_names, infer,
-              reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, {.step = step_});
+              reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, of_a_state, {.step = step_});
 
 }  // namespace internal::ops::last_row
 

@@ -7,6 +7,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/ops/checks.h"
+#include "runtime/ops/norm_backward.h"
 #include "shaders/params/layer_norm.h"
 #include "vantage/ops.h"
 
@@ -108,6 +109,15 @@ std::vector<Case> cases() {
     return list;
 }
 
+// y is the only result that public functions give.
+std::vector<Tensor> gradient(const GradientCall& g) {
+    g.call.require(!g.call.has(residual_), of_fusion);
+    g.call.require(!g.gradients[mean_] && !g.gradients[rstd_], "mean and rstd have no gradient");
+    const NormGradients of = norm_gradients(g, g.inputs[x_], g.inputs[gamma_], g.outputs[mean_], g.outputs[rstd_], 0,
+                                            std::array{+x_, +gamma_, +beta_});
+    return {of.x, of.gamma, of.beta};
+}
+
 }  // namespace
 
 const std::vector<Kernel> kernels = {
@@ -118,7 +128,7 @@ const std::vector<Kernel> kernels = {
 
 const OpDef layer_norm_op = define_op(
     "layer_norm", "y = (x - mean) / sqrt(var + eps) * gamma + beta over rows, biased variance (Ba, Kiros, Hinton 2016)",
-    operand_names, infer, reference, cost, kernels, cases);
+    operand_names, infer, reference, cost, kernels, cases, gradient);
 
 }  // namespace internal::ops::layer_norm
 

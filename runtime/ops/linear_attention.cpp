@@ -197,7 +197,7 @@ const OpDef linear_attention_op = define_op(
     "linear_attention",
     "o_i = phi(q_i)^T sum phi(k_j) v_j^T / phi(q_i)^T sum phi(k_j), or without the denominator; a scan by chunks "
     "(Katharopoulos et al. 2020)",
-    operand_names, infer, reference, cost, kernels, cases);
+    operand_names, infer, reference, cost, kernels, cases, not_yet);
 
 }  // namespace internal::ops::linear_attention
 

@@ -65,7 +65,7 @@ const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, lau
 
 const OpDef load_balance_op =
     define_op("load_balance", "experts sum_e f_e P_e: choices per token times mean probability (Fedus et al. 2021)",
-              operand_names, infer, reference, cost, kernels, cases);
+              operand_names, infer, reference, cost, kernels, cases, not_yet);
 
 }  // namespace internal::ops::load_balance
 

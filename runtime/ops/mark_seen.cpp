@@ -65,9 +65,10 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-const OpDef mark_seen_op = define_op(
-    "mark_seen", "sets the bit of every token of a run in a set of seen tokens", operand_names, infer, reference, cost,
-    {{"plain", need_nothing, every_call, launch}}, cases, {.step = step_, .context_rows = {tokens_}, .alias = {seen_}});
+const OpDef mark_seen_op =
+    define_op("mark_seen", "sets the bit of every token of a run in a set of seen tokens", operand_names, infer,
+              reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, of_a_state,
+              {.step = step_, .context_rows = {tokens_}, .alias = {seen_}});
 
 }  // namespace internal::ops::mark_seen
 

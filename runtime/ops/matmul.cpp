@@ -11,6 +11,7 @@
 #include "runtime/base/format.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
+#include "runtime/ops/column_sums.h"
 #include "runtime/ops/matmul_kernels.h"
 #include "vantage/ops.h"
 
@@ -71,6 +72,60 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 Cost cost(const OpCall& call) {
     const MatmulSizes s = matmul_sizes(call);
     return streaming_cost(call, 2.0 * static_cast<double>(s.batches() * s.m) * static_cast<double>(s.n * s.k));
+}
+
+// x without the leading dimensions that `operand` has not, or has once: the sum over them.
+Tensor without_repeats(Tensor x, const Tensor& operand, SourceLocation where) {
+    if (x.shape() == operand.shape()) return x;
+    const Shape &from = x.shape(), &to = operand.shape();
+    std::int64_t outer = 1, repeated = 1;  // [outer, repeated, the rest]: one run of dimensions that are summed
+    int i = 0;
+    const auto size_in = [&](int axis) { return axis - from.rank() + to.rank() >= 0 ? to[axis - from.rank()] : 1; };
+    for (; i < from.rank() && size_in(i) == from[i]; ++i) outer *= from[i];
+    for (; i < from.rank() - 2 && size_in(i) != from[i]; ++i) repeated *= from[i];
+    std::int64_t rest = 1;
+    for (int k = i; k < from.rank(); ++k) rest *= from[k];
+    Graph graph = x.graph();
+    Tensor sum = graph.reshape(x, {outer, repeated, rest}, where);
+    if (outer > 1) sum = split_heads(graph.reshape(sum, {outer, repeated * rest}, where), repeated, where);
+    sum = sum_to({outer * rest}, graph.reshape(sum, {repeated, outer * rest}, where), {}, where);
+    std::vector<std::int64_t> sizes;
+    for (int k = 0; k < from.rank(); ++k) sizes.push_back(size_in(k));
+    sum = graph.reshape(sum, Shape(sizes), where);
+    return sum.shape() == to ? sum : without_repeats(graph.reshape(sum, to, where), operand, where);
+}
+
+// With g = dc f'(alpha a b + bias), da = alpha g b^T, db = alpha a^T g; each as a product that needs no copy.
+std::vector<Tensor> gradient(const GradientCall& call) {
+    const Tensor &dc = call.gradients[0], &a = call.inputs[a_], &b = call.inputs[b_], &bias = call.inputs[bias_];
+    const Attrs& attrs = call.call.attrs;
+    const bool ta = attrs.flag("transpose_a"), tb = attrs.flag("transpose_b");
+    const double alpha = attrs.number("alpha", 1);
+    const std::string activation = attrs.text("activation", "none");
+    std::vector<Tensor> result(4);
+    Tensor g = dc;
+    if (activation != "none") {
+        const Tensor before =
+            vantage::matmul(a, b, {.transpose_a = ta, .transpose_b = tb, .alpha = alpha}, bias, {}, call.where);
+        g = internal::activation_backward(dc, before, activation, 1, call.where);
+    }
+    const auto product = [&](const Tensor& x, const Tensor& y, bool tx, bool ty, const Tensor& of) {
+        return without_repeats(
+            vantage::matmul(x, y, {.transpose_a = tx, .transpose_b = ty, .alpha = alpha}, {}, {}, call.where), of,
+            call.where);
+    };
+    // rows of a that meet one matrix b are rows of one product: their sum over leading dimensions is part of it
+    const bool rows = !ta && b.shape().rank() == 2 && a.shape().rank() > 2;
+    Graph graph = a.graph();
+    const auto flat = [&](const Tensor& x) {
+        return rows ? graph.reshape(x, {x.shape().elements() / x.shape()[-1], x.shape()[-1]}, call.where) : x;
+    };
+    if (call.needed[a_]) result[a_] = ta ? product(b, g, tb, true, a) : product(g, b, false, !tb, a);
+    if (call.needed[b_])
+        result[b_] = tb ? product(flat(g), flat(a), true, ta, b) : product(flat(a), flat(g), !ta, false, b);
+    if (call.needed[bias_]) result[bias_] = sum_to(bias.shape(), g, {}, call.where);
+    if (call.needed[residual_]) result[residual_] = vantage::scale(dc, attrs.number("beta", 1), call.where);
+    return result;
 }
 
 bool quantized_profitable(const OpCall&, const Caps& caps) { return !caps.is_cpu() || caps.loads_uniform_once(); }
@@ -147,7 +202,7 @@ const std::vector<Kernel> kernels = {
 const OpDef matmul_op = define_op("matmul",
                                   "c = activation(alpha a b + bias) + beta residual; a [.., m, k], b [.., k, n], "
                                   "either transposed, batches broadcast",
-                                  operand_names, infer, reference, cost, kernels, cases);
+                                  operand_names, infer, reference, cost, kernels, cases, gradient);
 
 }  // namespace internal::ops::matmul
 

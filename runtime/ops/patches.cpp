@@ -69,6 +69,19 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                         .columns = u32(x[3] / patch.width)});
 }
 
+// [B, H/h, W/w, C h, w] -> [B, H/h, C, h W/w w] -> [B, C, H/h, h W]: two exchanges of axes.
+std::vector<Tensor> gradient(const GradientCall& g) {
+    const Shape& x = g.inputs[x_].shape();
+    const std::int64_t h = g.call.attrs.integer("patch_height", 1), w = g.call.attrs.integer("patch_width", 1),
+                       down = x[2] / h, across = x[3] / w;
+    Graph graph = g.inputs[x_].graph();
+    const auto swapped = [&](const Tensor& t, const Shape& as) {
+        return vantage::merge_heads(graph.reshape(t, as, g.where), g.where);
+    };
+    const Tensor lines = swapped(g.gradients[0], {x[0] * down, across, x[1] * h, w});
+    return {graph.reshape(swapped(lines, {x[0], down, x[1], h * x[3]}), x, g.where)};
+}
+
 std::vector<Case> cases() {
     std::vector<Case> list;
     const auto add = [&](Shape x, std::int64_t height, std::int64_t width) {
@@ -87,7 +100,7 @@ std::vector<Case> cases() {
 
 const OpDef patches_op =
     define_op("patches", "an image's patches as rows: [B, C, H, W] -> [B, H/h W/w, C h w] (Dosovitskiy et al. 2020)",
-              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, gradient);
 
 }  // namespace internal::ops::patches
 

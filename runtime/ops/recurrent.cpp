@@ -218,7 +218,7 @@ const std::vector<Kernel> kernels = {
 
 const OpDef recurrent_op =
     define_op("recurrent", "a tanh RNN, LSTM or GRU over rows: h_t = cell(x_t + W h_{t-1} + b), as torch.nn defines it",
-              operand_names, infer, reference, cost, kernels, cases, {.step = step_});
+              operand_names, infer, reference, cost, kernels, cases, not_yet, {.step = step_});
 
 }  // namespace internal::ops::recurrent
 

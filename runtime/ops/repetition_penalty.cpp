@@ -64,7 +64,8 @@ std::vector<Case> cases() {
 const OpDef repetition_penalty_op =
     define_op("repetition_penalty",
               "y_i = x_i / penalty or x_i penalty, whichever is less, for tokens seen before (Keskar et al. 2019)",
-              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases,
+              "it prepares a draw, which is not differentiated");
 
 }  // namespace internal::ops::repetition_penalty
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "runtime/ops/checks.h"
+#include "runtime/ops/norm_backward.h"
 #include "shaders/params/rms_norm.h"
 #include "vantage/ops.h"
 
@@ -97,6 +98,14 @@ std::vector<Case> cases() {
     return list;
 }
 
+std::vector<Tensor> gradient(const GradientCall& g) {
+    g.call.require(!g.call.has(residual_), of_fusion);
+    g.call.require(!g.gradients[rstd_], "rstd has no gradient");
+    const NormGradients of = norm_gradients(g, g.inputs[x_], g.inputs[weight_], {}, g.outputs[rstd_],
+                                            g.call.attrs.number("weight_offset"), std::array{+x_, +weight_});
+    return {of.x, of.gamma};
+}
+
 }  // namespace
 
 const std::vector<Kernel> kernels = {
@@ -108,7 +117,7 @@ const std::vector<Kernel> kernels = {
 const OpDef rms_norm_op = define_op(
     "rms_norm",
     "y = s / sqrt(mean(s^2) + eps) * (weight_offset + weight) over rows, s = x + residual (Zhang, Sennrich 2019)",
-    operand_names, infer, reference, cost, kernels, cases);
+    operand_names, infer, reference, cost, kernels, cases, gradient);
 
 }  // namespace internal::ops::rms_norm
 

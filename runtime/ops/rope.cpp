@@ -76,7 +76,8 @@ void rotate(const OpCall& call, std::span<const HostTensor> in, std::int64_t row
         const std::int64_t first = interleaved ? 2 * i : i, second = interleaved ? 2 * i + 1 : i + half;
         const double a = in[x_][row * dim + first], b = in[x_][row * dim + second];
         const double cosine = known ? in[table_][position * rotary + i] : 0,
-                     sine = known ? in[table_][position * rotary + half + i] : 0;
+                     turned = known ? in[table_][position * rotary + half + i] : 0,
+                     sine = call.attrs.flag("inverse") ? -turned : turned;
         y[at + first] = a * cosine - b * sine;
         y[at + second] = b * cosine + a * sine;
     }
@@ -148,7 +149,8 @@ LaunchPlan launch_to(const OpCall& call, const Caps& caps, std::vector<Operand> 
                                      .heads_first = s.heads_first,
                                      .interleaved = call.attrs.flag("interleaved"),
                                      .cache_rows = cache ? u32(rows_of_each(call, rope_write::state_, steps)) : 0,
-                                     .sequences = u32(s.sequences)});
+                                     .sequences = u32(s.sequences),
+                                     .inverse = call.attrs.flag("inverse")});
 }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
@@ -166,6 +168,17 @@ Case::Input table_of(std::int64_t positions, std::int64_t rotary) {
             .low = -1,
             .high = 1,
             .fixed_type = true};
+}
+
+// The transpose of a rotation: by the same angles backwards. (A table may have a factor, which stays.)
+std::vector<Tensor> gradient(const GradientCall& g) {
+    g.call.require(!g.call.has(step_), of_a_state);
+    g.call.require(!g.needed[table_], "the table of angles has no gradient");
+    Attrs attrs = g.call.attrs;
+    attrs.set("inverse", !attrs.flag("inverse"));
+    std::vector<Tensor> operands = g.inputs;
+    operands[x_] = g.gradients[0];
+    return add_call(g.inputs[x_].graph(), rope_op, operands, attrs, g.where);
 }
 
 std::vector<Case> cases() {
@@ -219,13 +232,13 @@ std::vector<Case> cases_write() {
 
 const OpDef rope_op =
     define_op("rope", "a' = a cos - b sin, b' = b cos + a sin for pairs of features, by position (Su et al. 2021)",
-              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases,
+              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, gradient,
               {.step = step_, .context_rows = {table_, positions_}});
 
 const OpDef rope_write_op = define_op(
     "rope_write", "state[position + r] = rope(x_r) for the valid rows of a run: rope and write in one (Su et al. 2021)",
     rope_write::operand_names, infer_write, reference_write, cost, {{"plain", need_nothing, every_call, launch_write}},
-    cases_write,
+    cases_write, of_fusion,
     {.step = rope_write::step_,
      .context_rows = {rope_write::table_, rope_write::state_},
      .alias = {rope_write::state_}});

@@ -110,7 +110,7 @@ const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, lau
 
 const OpDef route_op =
     define_op("route", "p = softmax(logits), the top_k largest and their weights p or p / sum (Shazeer et al. 2017)",
-              operand_names, infer, reference, cost, kernels, cases, {.step = step_});
+              operand_names, infer, reference, cost, kernels, cases, not_yet, {.step = step_});
 
 }  // namespace internal::ops::route
 

@@ -65,9 +65,10 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-const OpDef row_before_op = define_op(
-    "row_before", "y = state[position - 1], the row before a run's first, or an initial one", operand_names, infer,
-    reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, {.step = step_, .context_rows = {state_}});
+const OpDef row_before_op =
+    define_op("row_before", "y = state[position - 1], the row before a run's first, or an initial one", operand_names,
+              infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, of_a_state,
+              {.step = step_, .context_rows = {state_}});
 
 }  // namespace internal::ops::row_before
 

@@ -199,7 +199,7 @@ const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, lau
 const OpDef sample_op = define_op(
     "sample",
     "tokens[end++] ~ penalty, temperature, top-k, softmax, top-p, min-p; counted random numbers (Salmon et al. 2011)",
-    operand_names, infer, reference, cost, kernels, cases,
+    operand_names, infer, reference, cost, kernels, cases, of_integers,
     {.step = step_, .context_rows = {tokens_}, .alias = {tokens_, step_}});
 
 }  // namespace internal::ops::sample

@@ -112,7 +112,7 @@ const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, lau
 const OpDef sampling_probs_op =
     define_op("sampling_probs",
               "softmax(x / temperature) over what top-k, top-p and min-p leave (Fan 2018, Holtzman 2019, Nguyen 2024)",
-              operand_names, infer, reference, cost, kernels, cases);
+              operand_names, infer, reference, cost, kernels, cases, "it prepares a draw, which is not differentiated");
 
 }  // namespace internal::ops::sampling_probs
 

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "runtime/ops/checks.h"
+#include "runtime/ops/softmax_backward.h"
 #include "shaders/params/softmax.h"
 #include "vantage/ops.h"
 
@@ -118,6 +119,12 @@ std::vector<Case> cases() {
 }
 
 template <bool logarithm>
+std::vector<Tensor> gradient(const GradientCall& g) {
+    return {internal::softmax_backward(g.gradients[0], g.outputs[0], logarithm ? "log_softmax" : "softmax",
+                                       g.call.attrs.integer("axis", -1), g.call.attrs.number("scale", 1), g.where)};
+}
+
+template <bool logarithm>
 std::vector<Kernel> kernels() {
     return {
         {"cpu_simd", need_subgroup | need_int64, fits_cpu_simd_rows, launch_cpu_simd<logarithm>, loads_once},
@@ -131,12 +138,12 @@ std::vector<Kernel> kernels() {
 const OpDef softmax_op = define_op(
     "softmax",
     "y = exp(s - max s) / sum exp(s - max s) over an axis, s = scale x; zeros where all is -inf (Bridle 1990)",
-    operand_names, infer, reference<false>, cost, kernels<false>(), cases);
+    operand_names, infer, reference<false>, cost, kernels<false>(), cases, gradient<false>);
 
 const OpDef log_softmax_op =
     define_op("log_softmax",
               "y = s - max s - ln sum exp(s - max s) over an axis, s = scale x; -inf where all is -inf (Bridle 1990)",
-              operand_names, infer, reference<true>, cost, kernels<true>(), cases);
+              operand_names, infer, reference<true>, cost, kernels<true>(), cases, gradient<true>);
 
 }  // namespace internal::ops::softmax
 

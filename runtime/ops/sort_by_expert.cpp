@@ -87,7 +87,7 @@ std::vector<Case> cases() {
 const OpDef sort_by_expert_op =
     define_op("sort_by_expert",
               "choices in the order of their experts: slots, order, offsets; with a capacity the rest is dropped",
-              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, of_integers);
 
 }  // namespace internal::ops::sort_by_expert
 

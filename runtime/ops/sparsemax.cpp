@@ -12,6 +12,7 @@
 #include <span>
 
 #include "runtime/ops/checks.h"
+#include "runtime/ops/softmax_backward.h"
 #include "shaders/params/sparsemax.h"
 #include "vantage/ops.h"
 
@@ -100,6 +101,10 @@ std::vector<Case> cases() {
     return list;
 }
 
+std::vector<Tensor> gradient(const GradientCall& g) {
+    return {internal::softmax_backward(g.gradients[0], g.outputs[0], "sparsemax", -1, 1, g.where)};
+}
+
 }  // namespace
 
 const std::vector<Kernel> kernels = {
@@ -109,7 +114,7 @@ const std::vector<Kernel> kernels = {
 
 const OpDef sparsemax_op =
     define_op("sparsemax", "y = max(x - tau, 0) over rows, tau such that sum y = 1 (Martins, Astudillo 2016)",
-              operand_names, infer, reference, cost, kernels, cases);
+              operand_names, infer, reference, cost, kernels, cases, gradient);
 
 }  // namespace internal::ops::sparsemax
 

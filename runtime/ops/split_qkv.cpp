@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/ops/step.h"
+#include "runtime/ops/zeros.h"
 #include "shaders/params/split_qkv.h"
 #include "vantage/ops.h"
 
@@ -156,6 +157,25 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                          .rows_each = to_cache ? u32(rows_of_each(call, x_, step_)) : 1});
 }
 
+// The gradients of q, k and v, packed as x is: their heads side by side, of all rows or of each key head.
+std::vector<Tensor> gradient(const GradientCall& g) {
+    const Packing p = packing_of(g.call);
+    Graph graph = g.inputs[x_].graph();
+    const std::int64_t blocks = p.per_head ? p.rows * p.kv_heads : p.rows;
+    Tensor joined;
+    for (const int i : {+q_, +k_, +v_}) {
+        const std::int64_t heads = (i == q_ ? p.heads : p.kv_heads),
+                           cols = heads * p.width / (p.per_head ? p.kv_heads : 1);
+        if (cols == 0) continue;
+        Tensor part = g.gradients[static_cast<std::size_t>(i)];
+        if (!part) part = zeros(graph, g.outputs[static_cast<std::size_t>(i)].shape(), g.where);
+        if (p.heads_first) part = vantage::merge_heads(part, g.where);
+        part = graph.reshape(part, {blocks, cols}, g.where);
+        joined = joined ? vantage::concat(joined, part, 1, g.where) : part;
+    }
+    return {graph.reshape(joined, g.inputs[x_].shape(), g.where)};
+}
+
 std::vector<Case> cases() {
     std::vector<Case> list;
     const auto add = [&](Shape shape, std::int64_t heads, std::int64_t kv_heads, const char* layout, bool heads_first) {
@@ -205,12 +225,12 @@ std::vector<Case> cases_write() {
 const OpDef split_qkv_op = define_op(
     "split_qkv",
     "packed [.., n, (heads + 2 kv_heads) width] -> q, k, v with their heads (Radford et al. 2019; Ainslie et al. 2023)",
-    operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+    operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, gradient);
 
 const OpDef split_qkv_write_op = define_op(
     "split_qkv_write", "split_qkv, with k and v written into the cache at position + r for the valid rows of a run",
     split_qkv_write::operand_names, infer_write, reference_write, cost_write,
-    {{"plain", need_nothing, every_call, launch}}, cases_write,
+    {{"plain", need_nothing, every_call, launch}}, cases_write, of_fusion,
     {.step = split_qkv_write::step_,
      .context_rows = {split_qkv_write::k_state_, split_qkv_write::v_state_},
      .alias = {-1, split_qkv_write::k_state_, split_qkv_write::v_state_}});

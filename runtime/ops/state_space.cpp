@@ -267,12 +267,12 @@ const OpDef state_space_op = define_op(
     "state_space",
     "h_t = exp(delta_t A) h_{t-1} + delta_t B_t x_t, y_t = Re(C_t h_t) + D x_t; a scan by chunks (Gu, Dao 2023; Gu et "
     "al. 2022)",
-    operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+    operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, not_yet);
 
 const OpDef state_space_cached_op =
     define_op("state_space_cached", "state_space from and into a sequence's kept states (Gu, Dao 2023)",
               state_space_cached::operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}},
-              cases_cached, {.step = step_, .context_rows = {state_}, .alias = {-1, state_}});
+              cases_cached, of_a_state, {.step = step_, .context_rows = {state_}, .alias = {-1, state_}});
 
 }  // namespace internal::ops::state_space
 

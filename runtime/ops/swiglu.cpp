@@ -73,6 +73,11 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                        .up_offset = static_cast<float>(call.attrs.number("up_offset"))});
 }
 
+std::vector<Tensor> gradient(const GradientCall& g) {
+    return add_call(g.inputs[gate_].graph(), swiglu_backward_op, {g.inputs[gate_], g.inputs[up_], g.gradients[0]},
+                    g.call.attrs, g.where);
+}
+
 std::vector<Case> cases() {
     std::vector<Case> list;
     const auto add = [&](const char* kind, Shape shape) {
@@ -105,7 +110,7 @@ std::vector<Case> cases() {
 
 const OpDef swiglu_op =
     define_op("swiglu", "y = silu(gate) up, or with kind=gelu_tanh GEGLU (Shazeer 2020)", operand_names, infer,
-              reference, cost, {{"plain", need_nothing, every_call, launch}}, cases);
+              reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, gradient);
 
 }  // namespace internal::ops::swiglu
 

@@ -12,4 +12,11 @@ VANTAGE_OPERANDS(gate_, up_);
 
 using ops::swiglu::swiglu_op;
 
+namespace ops::swiglu_backward {
+extern const OpDef swiglu_backward_op;
+VANTAGE_OPERANDS(gate_, up_, dy_);
+}  // namespace ops::swiglu_backward
+
+using ops::swiglu_backward::swiglu_backward_op;
+
 }  // namespace vantage::internal

@@ -85,7 +85,7 @@ std::vector<Case> cases() {
 
 const OpDef write_op =
     define_op("write", "state[position + r] = x_r for the valid rows of a run, in the state's storage type",
-              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases,
+              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, of_a_state,
               {.step = step_, .context_rows = {state_}, .alias = {state_}});
 
 }  // namespace internal::ops::write

@@ -8,6 +8,7 @@ struct RopeParams {
     uint rotary, table_rows, heads_first, interleaved;
     uint cache_rows;  // of a sequence; 0: y is no cache
     uint sequences;   // steps
+    uint inverse;     // 1: by the angles backwards, as gradients turn
 };
 VANTAGE_PARAMS_END
 

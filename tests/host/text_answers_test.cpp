@@ -1,4 +1,5 @@
 // Entities and answers from the logits of every token.
+#include <algorithm>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>

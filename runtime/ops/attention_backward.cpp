@@ -1,0 +1,349 @@
+// The gradients of attention. With t = scale q·k, c = softcap tanh(t / softcap), s = c + bias, p = exp(s - lse) and
+// delta_i = dout_i · o_i - dlse_i
+//   dv_j = Σ_i p dout_i,  ds = p (dout_i · v_j - delta_i),  dt = ds (1 - (c / softcap)²)
+//   dq_i = scale Σ_j dt k_j,  dk_j = scale Σ_i dt q_i,  dsink_h = -Σ_i exp(sink - lse_i) delta_i
+// The weights are made again from the log-sum-exp: nothing of n × m is stored (Dao et al. 2022, appendix B.2). One pass
+// by rows and one by keys, each of which owns its results: no atomics, and the same bits in every run.
+#include "runtime/ops/attention_backward.h"
+
+#include <cmath>
+#include <limits>
+
+#include "runtime/ops/attention.h"
+#include "runtime/ops/attention_rules.h"
+#include "runtime/ops/checks.h"
+#include "runtime/ops/column_sums.h"
+#include "runtime/ops/zeros.h"
+#include "shaders/params/attention_backward.h"
+#include "vantage/ops.h"
+
+namespace vantage::internal {
+
+namespace ops::attention_backward {
+namespace {
+
+constexpr RuleOperands rule_operands{
+    .mask = mask_, .position_bias = position_bias_, .block_mask = block_mask_, .segments = segments_};
+
+struct Sizes {
+    std::int64_t batch, n, m, heads, kv_heads, d, dv;
+    bool heads_first;
+    std::int64_t group() const { return heads / kv_heads; }
+    std::int64_t rows() const { return batch * n * heads; }
+    RuleSizes rules() const {
+        return {.batch = batch, .heads = heads, .n = n, .m = m, .kv_heads = kv_heads, .width = d};
+    }
+    std::int64_t q_row(std::int64_t b, std::int64_t i, std::int64_t h) const {
+        return heads_first ? (b * heads + h) * n + i : (b * n + i) * heads + h;
+    }
+    std::int64_t k_row(std::int64_t b, std::int64_t j, std::int64_t h) const {
+        return heads_first ? (b * kv_heads + h) * m + j : (b * m + j) * kv_heads + h;
+    }
+};
+Sizes sizes_of(const OpCall& call) {
+    const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
+    const bool first = call.attrs.flag("heads_first");
+    return {.batch = q.rank() == 4 ? q[0] : 1,
+            .n = first ? q[-2] : q[-3],
+            .m = first ? k[-2] : k[-3],
+            .heads = first ? q[-3] : q[-2],
+            .kv_heads = first ? k[-3] : k[-2],
+            .d = q[-1],
+            .dv = call.in(v_).shape[-1],
+            .heads_first = first};
+}
+
+// What the gradient of a bias consists of: numbers of each row, and of each key.
+struct Bins {
+    std::int64_t of_row = 0, of_key = 0;
+    bool by_key = false;  // a single number of each key and head
+};
+Bins bins_of(const OpCall& call) {
+    if (!call.has(position_bias_) || !call.attrs.flag("bias_gradient")) return {};
+    const AttentionRules rules(call.attrs);
+    switch (rules.bias) {
+        case PositionBias::alibi: return {.of_row = 1};
+        case PositionBias::distance: return {.of_row = call.in(position_bias_).shape[0]};
+        case PositionBias::relative: return {.of_row = 2 * rules.reach + 1};
+        case PositionBias::relative_both: return {.of_row = 2 * rules.reach + 1, .of_key = 2 * rules.reach + 1};
+        case PositionBias::additive: return {.of_row = call.in(q_).shape[-1]};
+        default: return {.by_key = true};
+    }
+}
+bool wants_sinks(const OpCall& call) { return call.has(sinks_) && call.attrs.flag("sink_gradient"); }
+
+// dq, dk, dv, then as there are: numbers of rows, numbers of keys, dsinks.
+std::vector<TensorType> infer(const OpCall& call) {
+    const TensorType &q = call.in(q_), &k = call.in(k_), &v = call.in(v_), &o = call.in(o_);
+    const Sizes s = sizes_of(call);
+    for (const int i : {dout_, q_, k_, v_, o_})
+        call.require(is_float(call.in(i).dtype), operand_is(call, i) + ", but must be f32, f16 or bf16");
+    require_type(call, dout_, o);
+    Shape of_o = q.shape, per_row(q.shape.sizes().first(static_cast<std::size_t>(q.shape.rank() - 1)));
+    of_o[-1] = s.dv;
+    require_type(call, o_, {of_o, q.dtype});
+    static_cast<void>(call.in(lse_));
+    for (const int i : {lse_, dlse_}) require_type(call, i, {per_row, DType::f32});
+    require_type(call, kv_len_, {Shape{s.batch}, DType::i32});
+    check_rule_operands(call, rule_operands, s.rules(), AttentionRules(call.attrs));
+    std::vector<TensorType> results{q, k, v};
+    const Bins bins = bins_of(call);
+    if (bins.of_row > 0) results.push_back({Shape{s.batch, s.n, s.heads, bins.of_row}, DType::f32});
+    if (bins.of_key > 0) results.push_back({Shape{s.batch, s.m, s.kv_heads, bins.of_key}, DType::f32});
+    if (bins.by_key) results.push_back({Shape{s.batch, s.m, s.heads}, DType::f32});
+    if (wants_sinks(call)) results.push_back({Shape{s.heads}, DType::f32});
+    return results;
+}
+
+// Calls `visit` with each pair that sees each other: batch, head, row, key, p, ds and dt.
+template <class Visit>
+void for_pairs(const OpCall& call, std::span<const HostTensor> in, const Visit& visit) {
+    const Sizes s = sizes_of(call);
+    const AttentionRules rules(call.attrs);
+    const double scale = scale_of(call, q_);
+    for (std::int64_t b = 0; b < s.batch; ++b)
+        for (std::int64_t h = 0; h < s.heads; ++h)
+            for (std::int64_t i = 0; i < s.n; ++i) {
+                const std::int64_t row = s.q_row(b, i, h);
+                double delta = call.has(dlse_) ? -in[dlse_][row] : 0;
+                for (std::int64_t e = 0; e < s.dv; ++e) delta += in[dout_][row * s.dv + e] * in[o_][row * s.dv + e];
+                const std::int64_t keys =
+                    call.has(kv_len_) ? std::min(static_cast<std::int64_t>(in[kv_len_][b]), s.m) : s.m;
+                for (std::int64_t j = 0; j < keys; ++j) {
+                    const std::int64_t key = s.k_row(b, j, h / s.group());
+                    double t = 0, dp = 0;
+                    for (std::int64_t d = 0; d < s.d; ++d)
+                        t += scale *
+                             score_part(rules, in, rule_operands, d, in[q_][row * s.d + d], in[k_][key * s.d + d]);
+                    const auto score =
+                        ruled_score(call, in, rule_operands, s.rules(), rules, t, b, b, h, i, i + s.m - s.n, j);
+                    if (!score) continue;
+                    for (std::int64_t e = 0; e < s.dv; ++e) dp += in[dout_][row * s.dv + e] * in[v_][key * s.dv + e];
+                    const double p = std::exp(*score - in[lse_][row]), ds = p * (dp - delta),
+                                 bent = rules.softcap > 0 ? std::tanh(t / rules.softcap) : 0;
+                    visit(b, h, i, j, p, ds, ds * (1 - bent * bent));
+                }
+            }
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const Sizes s = sizes_of(call);
+    const AttentionRules rules(call.attrs);
+    const double scale = scale_of(call, q_);
+    const Bins bins = bins_of(call);
+    const std::int64_t reach = rules.bias == PositionBias::distance && call.has(position_bias_)
+                                   ? call.in(position_bias_).shape[0] / 2
+                                   : rules.reach;
+    for_pairs(call, in,
+              [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j, double p, double ds, double dt) {
+                  const std::int64_t row = s.q_row(b, i, h), key = s.k_row(b, j, h / s.group()),
+                                     distance = j - (i + s.m - s.n);
+                  for (std::int64_t d = 0; d < s.d; ++d) {
+                      const double q = in[q_][row * s.d + d], k = in[k_][key * s.d + d];
+                      double by_q = scale * dt * k, by_k = scale * dt * q;
+                      if (rules.is_additive()) {
+                          const double f = std::tanh(q + k);
+                          by_q = by_k = dt * in[position_bias_][d] * (1 - f * f);
+                          if (bins.of_row > 0) out[3][row * s.d + d] += dt * f;
+                      }
+                      out[0][row * s.d + d] += by_q;
+                      out[1][key * s.d + d] += by_k;
+                  }
+                  for (std::int64_t e = 0; e < s.dv; ++e) out[2][key * s.dv + e] += p * in[dout_][row * s.dv + e];
+                  const std::int64_t bin =
+                      rules.bias == PositionBias::alibi ? 0 : std::clamp(distance, -reach, reach) + reach;
+                  const double factor = rules.bias != PositionBias::alibi ? 1
+                                        : rules.causal                    ? static_cast<double>(distance)
+                                                                          : -std::abs(static_cast<double>(distance));
+                  if (bins.of_row > 0 && !rules.is_additive()) out[3][row * bins.of_row + bin] += ds * factor;
+                  if (bins.of_key > 0) out[4][((b * s.m + j) * s.kv_heads + h / s.group()) * bins.of_key + bin] += ds;
+                  if (bins.by_key) out[3][(b * s.m + j) * s.heads + h] += ds;
+              });
+    if (!wants_sinks(call)) return;
+    for (std::int64_t b = 0; b < s.batch; ++b)
+        for (std::int64_t i = 0; i < s.n; ++i)
+            for (std::int64_t h = 0; h < s.heads; ++h) {
+                const std::int64_t row = s.q_row(b, i, h);
+                double delta = call.has(dlse_) ? -in[dlse_][row] : 0;
+                for (std::int64_t e = 0; e < s.dv; ++e) delta += in[dout_][row * s.dv + e] * in[o_][row * s.dv + e];
+                out.back()[h] -= std::exp(in[sinks_][h] - in[lse_][row]) * delta;
+            }
+}
+
+// Seven products of a pair instead of forward's two: scores and dout·v in both passes, dq, dk and dv.
+Cost cost(const OpCall& call) {
+    const Sizes s = sizes_of(call);
+    const AttentionRules rules(call.attrs);
+    double seen = 0;  // keys, by all queries of a head
+    for (std::int64_t i = 0; i < s.n; ++i) seen += rules.keys_seen(i + s.m - s.n, s.m);
+    return streaming_cost(
+        call, static_cast<double>(s.batch * s.heads) * seen * 2.0 * static_cast<double>(4 * s.d + 3 * s.dv));
+}
+
+Launch pass(const OpCall& call, const Caps& caps, const char* shader, std::int64_t groups, std::int64_t features,
+            std::int64_t bins, std::array<Operand, 2> results) {
+    const Sizes s = sizes_of(call);
+    const std::uint32_t lanes = workgroup_size(caps, 64);
+    params::AttentionBackwardConstants own{
+        .EACH = ceil_div(features, lanes), .BINS = u32(bins), .BINS_EACH = std::max(1u, ceil_div(bins, lanes))};
+    own.lanes = lanes;
+    own.Q_TYPE = storage_of(call, q_);
+    own.KV_TYPE = storage_of(call, k_);
+    own.D = u32(s.d);
+    own.DV = u32(s.dv);
+    set_rules(own, call, rule_operands);
+    Launch l{.shader = shader,
+             .spec = own,
+             .operands = {in(dout_), in(q_), in(k_), in(v_), scratch_in(0), in(kv_len_), in(mask_), in(position_bias_),
+                          in(block_mask_), in(segments_), results[0], results[1]},
+             .groups = flat_grid(groups, caps)};
+    return l.with(params::AttentionBackwardParams{.n = u32(s.n),
+                                                  .m = u32(s.m),
+                                                  .batch = u32(s.batch),
+                                                  .heads = u32(s.heads),
+                                                  .kv_heads = u32(s.kv_heads),
+                                                  .causal = call.attrs.flag("causal"),
+                                                  .heads_first = s.heads_first,
+                                                  .scale = static_cast<float>(scale_of(call, q_))});
+}
+
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    const Bins bins = bins_of(call);
+    const std::int64_t features = std::max(s.d, s.dv);
+    const std::uint32_t lanes = workgroup_size(caps, 64);
+    LaunchPlan plan;
+    plan.scratch = {static_cast<std::uint64_t>(s.rows()) * 8};
+    Launch delta{
+        .shader = "attention_delta",
+        .spec = params::AttentionDeltaConstants{.lanes = lanes, .Q_TYPE = storage_of(call, q_), .DV = u32(s.dv)},
+        .operands = {in(dout_), in(o_), in(lse_), in(dlse_), scratch_out(0)},
+        .groups = flat_grid(ceil_div(s.rows(), lanes), caps)};
+    plan.launches.push_back(delta.with(params::AttentionDeltaParams{.rows = u32(s.rows())}));
+    int next = 3;
+    plan.launches.push_back(pass(call, caps, "attention_backward_rows", s.rows(), features, bins.of_row,
+                                 {out(0), bins.of_row > 0 ? out(next++) : no_operand}));
+    plan.launches.push_back(
+        pass(call, caps, "attention_backward_keys", s.batch * s.m * s.kv_heads, features, 0, {out(1), out(2)}));
+    if (bins.of_key > 0 || bins.by_key)
+        plan.launches.push_back(pass(call, caps, "attention_backward_bias", s.batch * s.m * s.kv_heads, features,
+                                     bins.of_key, {out(next++), no_operand}));
+    if (!wants_sinks(call)) return plan;
+    Launch sinks{.shader = "attention_sink_gradient",
+                 .spec = params::WorkgroupConstants{.lanes = lanes},
+                 .operands = {scratch_in(0), in(sinks_), out(next)},
+                 .groups = flat_grid(s.heads, caps)};
+    plan.launches.push_back(sinks.with(params::AttentionSinkGradientParams{
+        .rows = u32(s.rows()), .n = u32(s.n), .heads = u32(s.heads), .heads_first = s.heads_first}));
+    return plan;
+}
+
+std::vector<Case> cases() {
+    std::vector<Case> list;
+    const auto add = [&](const char* name, const Shape& q, const Shape& k, std::int64_t dv, Attrs attrs,
+                         std::initializer_list<std::pair<int, Case::Input>> operands = {}) {
+        Shape v = k, o = q;
+        v[-1] = o[-1] = dv;
+        const Shape per_row(q.sizes().first(static_cast<std::size_t>(q.rank() - 1)));
+        Case c{.name = name, .attrs = std::move(attrs)};
+        c.inputs = {floats(o),
+                    floats(q),
+                    floats(k),
+                    floats(v),
+                    floats(o),
+                    {.type = TensorType{per_row}, .low = 6},
+                    {.type = TensorType{per_row}}};
+        c.inputs.resize(13);
+        for (const auto& [at, input] : operands) c.inputs[static_cast<std::size_t>(at)] = input;
+        for (Case::Input& input : c.inputs) input.fixed_type = true;
+        list.push_back(std::move(c));
+    };
+    const Attrs causal = {{"causal", true}};
+    add("causal, grouped heads", {37, 4, 24}, {37, 2, 24}, 32, causal);
+    add("batch, heads first", {2, 3, 5, 17}, {2, 3, 70, 17}, 17, {{"heads_first", true}, {"scale", 0.3}});
+    add("lengths", {2, 9, 2, 24}, {2, 30, 1, 24}, 24, {}, {{kv_len_, list_of(DType::i32, {21, 0})}});
+    add("window, global tokens, softcap", {70, 3, 24}, {70, 1, 24}, 24,
+        {{"window_left", 6}, {"window_right", 4}, {"global_tokens", 2}, {"softcap", 2.0}});
+    add("causal window, sinks", {70, 3, 24}, {70, 1, 24}, 24,
+        {{"causal", true}, {"window_left", 6}, {"sink_gradient", true}}, {{sinks_, floats({3})}});
+    add("dilated, prefix", {40, 3, 24}, {70, 1, 24}, 24, {{"causal", true}, {"dilation", 3}, {"prefix_len", 5}});
+    add("window and stride", {70, 3, 24}, {70, 1, 24}, 24, {{"causal", true}, {"window_left", 6}, {"stride", 7}});
+    add("blocks, segments, mask", {70, 3, 24}, {70, 1, 24}, 24, {{"block_size", 8}},
+        {{block_mask_, integers_below({9, 9}, 3)}, {segments_, integers_below({70}, 3)}, {mask_, floats({3, 70, 70})}});
+    add("slopes", {30, 3, 24}, {70, 1, 24}, 24, {{"bias_gradient", true}}, {{position_bias_, floats({3})}});
+    add("bias by distance", {30, 3, 24}, {70, 1, 24}, 24, {{"position_bias", "distance"}, {"bias_gradient", true}},
+        {{position_bias_, floats({33, 3})}});
+    add("bias by key", {30, 3, 24}, {70, 1, 24}, 24,
+        {{"causal", true}, {"position_bias", "key"}, {"bias_gradient", true}}, {{position_bias_, floats({70, 3})}});
+    add("relative keys and queries", {2, 9, 4, 24}, {2, 11, 2, 24}, 24,
+        {{"position_bias", "relative_both"}, {"reach", 3}, {"bias_gradient", true}},
+        {{position_bias_, floats({2 * 7 * (9 * 4 + 11 * 2)})}});
+    add("additive", {30, 3, 24}, {40, 1, 24}, 24, {{"position_bias", "additive"}, {"bias_gradient", true}},
+        {{position_bias_, floats({24})}});
+    add("more queries than keys", {6, 1, 24}, {4, 1, 24}, 24, causal);
+    add("no keys", {3, 1, 24}, {0, 1, 24}, 24, {});
+    return list;
+}
+
+}  // namespace
+
+const OpDef attention_backward_op = define_op(
+    "attention_backward",
+    "dq, dk and dv of attention from its log-sum-exp, in one pass by rows and one by keys (Dao et al. 2022)",
+    operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, of_a_gradient);
+
+}  // namespace ops::attention_backward
+
+namespace {
+
+using namespace ops::attention;
+
+// The gradient of a bias by position from what attention_backward gives for rows and keys, behind dq, dk and dv.
+Tensor bias_gradient(const GradientCall& g, std::span<const Tensor> sums) {
+    const AttentionRules rules(g.call.attrs);
+    const Tensor& bias = g.inputs[position_bias_];
+    Graph graph = bias.graph();
+    const auto flat = [&](const Tensor& x) { return graph.reshape(x, {x.shape().elements()}, g.where); };
+    const std::int64_t heads = sums[0].shape()[2];
+    switch (rules.bias) {
+        case PositionBias::relative: return flat(sums[0]);
+        case PositionBias::relative_both: return vantage::concat(flat(sums[0]), flat(sums[1]), g.where);
+        case PositionBias::distance: {  // [batch, n, heads, distances] -> [distances, heads]
+            const std::int64_t distances = bias.shape()[0];
+            const Tensor by_head = sum_to({heads, distances, 1}, sums[0], {}, g.where);
+            return vantage::merge_heads(by_head, g.where);
+        }
+        default: return sum_to(bias.shape(), sums[0], {}, g.where);  // over rows, or over the batch
+    }
+}
+
+}  // namespace
+
+std::vector<Tensor> attention_gradient(const GradientCall& g) {
+    const OpCall& call = g.call;
+    call.require(!call.attrs.flag("hard"), "hard attention has no gradient: which key is the largest changes by jumps");
+    call.require(!call.has(step_), of_a_state);
+    call.require(!g.needed[mask_],
+                 "a mask has no gradient: it would be as large as the mask; learn a bias by position");
+    const Tensor &dout = g.gradients[o_], &dlse = g.gradients[lse_];
+    for (std::size_t i = 2; i < g.gradients.size(); ++i)
+        call.require(!g.gradients[i], "the statistics of attention have no gradient");
+    Graph graph = g.inputs[q_].graph();
+    Attrs attrs = call.attrs;
+    for (const char* name : {"statistics", "counts", "any_cache", "f16_operands"}) attrs.erase(name);
+    if (g.needed[position_bias_]) attrs.set("bias_gradient", true);
+    if (g.needed[sinks_]) attrs.set("sink_gradient", true);
+    const std::vector<Tensor> made =
+        add_call(graph, attention_backward_op,
+                 {dout ? dout : zeros(graph, g.outputs[o_].shape(), g.where), g.inputs[q_], g.inputs[k_], g.inputs[v_],
+                  g.outputs[o_], g.outputs[lse_], dlse, g.inputs[kv_len_], g.inputs[mask_], g.inputs[position_bias_],
+                  g.inputs[block_mask_], g.inputs[segments_], g.inputs[sinks_]},
+                 attrs, g.where);
+    std::vector<Tensor> result(10);
+    result[q_] = made[0], result[k_] = made[1], result[v_] = made[2];
+    if (g.needed[position_bias_]) result[position_bias_] = bias_gradient(g, std::span(made).subspan(3));
+    if (g.needed[sinks_]) result[sinks_] = made.back();
+    return result;
+}
+
+}  // namespace vantage::internal

@@ -1,0 +1,61 @@
+// What a training step does around its gradients: sums over micro-batches, the norm of all gradients, and the numbers
+// that an update needs. All of it is on the device: the host reads only the history.
+#pragma once
+
+#include "runtime/graph/op_def.h"
+#include "shaders/params/train.h"
+
+namespace vantage::internal {
+
+namespace ops::accumulate {
+extern const OpDef accumulate_op;
+VANTAGE_OPERANDS(sum_, x_, train_);
+}  // namespace ops::accumulate
+
+namespace ops::count_loss {
+extern const OpDef count_loss_op;
+VANTAGE_OPERANDS(train_, loss_);
+}  // namespace ops::count_loss
+
+namespace ops::begin_update {
+extern const OpDef begin_update_op;
+VANTAGE_OPERANDS(train_, history_, squares_, rates_, corrections_);
+}  // namespace ops::begin_update
+
+namespace ops::sum_squares {
+extern const OpDef sum_squares_op;
+VANTAGE_OPERANDS(x_);
+}  // namespace ops::sum_squares
+
+namespace ops::sum_of {
+extern const OpDef sum_of_op;
+VANTAGE_OPERANDS(a_, b_, c_, d_, e_, f_, g_, h_);
+}  // namespace ops::sum_of
+
+using ops::accumulate::accumulate_op, ops::count_loss::count_loss_op, ops::begin_update::begin_update_op,
+    ops::sum_squares::sum_squares_op, ops::sum_of::sum_of_op;
+
+/// The state of a training run, f32 [TRAIN_WORDS] (shaders/params/train.h), and the records of its last steps.
+struct TrainState {
+    Tensor train, history;
+};
+/// The states' first versions.
+TrainState train_state(Graph& graph, SourceLocation where);
+/// The next version of `sum`: sum + x, or x for the first micro-batch of a step.
+Tensor accumulate(Tensor sum, Tensor x, Tensor train, SourceLocation where);
+/// The next version of `train`, with a micro-batch and its loss, one element, counted.
+Tensor count_loss(Tensor train, Tensor loss, SourceLocation where);
+/// The sum of the squares of all elements of all tensors, f32 [1].
+Tensor sum_squares(std::span<const Tensor> all, SourceLocation where);
+
+/// How the numbers of an update are made. rates f32 [steps] has the learning rate of each step, corrections f32 [2, n]
+/// Adam's 1 / (1 - beta^t) for t = 1 … n, after which they stay.
+struct UpdateOptions {
+    double max_norm = 0, norm_eps = 1e-6;  ///< gradients are multiplied by min(1, max_norm / (norm + eps)); 0: not
+    double max_scale = 0;                  ///< of a dynamic loss scale; 0: the scale stays
+    std::int64_t growth_interval = 2000;
+};
+TrainState begin_update(const TrainState& state, Tensor squares, Tensor rates, Tensor corrections,
+                        const UpdateOptions& options, SourceLocation where);
+
+}  // namespace vantage::internal

@@ -1,0 +1,198 @@
+#include "runtime/train/recorded_run.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "runtime/base/at.h"
+#include "runtime/base/errors.h"
+#include "runtime/base/files.h"
+#include "runtime/base/quantize.h"
+#include "runtime/models/architecture.h"
+#include "runtime/models/model_builder.h"
+
+namespace vantage::internal {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<double> numbers(const Json& json, const std::string& file, std::initializer_list<const char*> names) {
+    for (const char* name : names) {
+        if (!json.contains(name)) continue;
+        if (!json[name].is_array() || std::ranges::any_of(json[name], [](const Json& x) { return !x.is_number(); }))
+            throw bad_file_error("{}: \"{}\" is no list of numbers", file, name);
+        return json[name].get<std::vector<double>>();
+    }
+    throw bad_file_error("{}: \"{}\" is missing", file, *names.begin());
+}
+
+std::vector<float> floats_of(const TensorEntry& entry, const std::string& name) {
+    const HostTensor tensor = widen({Shape{entry.elements()}, dtype_of(entry, name)}, entry.data.all());
+    return {tensor.data.begin(), tensor.data.end()};
+}
+
+std::int64_t product(std::span<const std::int64_t> sizes) {
+    std::int64_t all = 1;
+    for (const std::int64_t size : sizes) all *= size;
+    return all;
+}
+
+}  // namespace
+
+RecordedRun::RecordedRun(const std::string& folder) : folder_(folder) {
+    const auto path = [&](const char* file) { return (fs::path(folder) / file).string(); };
+    const bool models = fs::is_directory(path("init"));
+    const std::string config = models ? path("init/config.json") : path("config.json");
+    config_ = parse_model_config(read_file(config, 16 << 20), config);
+    data_.emplace(path("data.safetensors"));
+    gradients_.emplace(path("grads0.safetensors"));
+    initial_.emplace(path(models ? "init/model.safetensors" : "init.safetensors"));
+    final_.emplace(path(models ? "final/model.safetensors" : "final.safetensors"));
+    for (const char* weight : optional_weights(config_))
+        if (find(*initial_, weight) == nullptr) config_.absent.emplace_back(weight);
+    // The second form is of models whose gradients are larger, and of fewer steps.
+    tolerance_ = models ? TrainingTolerance{1e-4, 1e-3, 1e-3, 1e-5, 1e-3, 1e-3}
+                        : TrainingTolerance{1e-4, 1e-4, 1e-4, 1e-6, 1e-4, 2e-4};
+    const std::string record = path("train.json");
+    const Json json = read_json(record);
+    losses_ = numbers(json, record, {"loss"});
+    norms_ = numbers(json, record, {"grad_norm", "grad_norm_before_clip"});
+    if (losses_.empty() || losses_.size() != norms_.size())
+        throw bad_file_error("{}: {} losses, but {} gradient norms", record, losses_.size(), norms_.size());
+    if (!json.contains("hyper")) throw bad_file_error("{}: \"hyper\" is missing", record);
+    read_hyper(JsonFields(json["hyper"], record));
+    if (json.contains("lr")) {
+        const std::vector<double> rates = numbers(json, record, {"lr"});
+        settings_.rates.assign(rates.begin(), rates.end());
+    }
+    read_sizes();
+}
+
+void RecordedRun::read_hyper(const JsonFields& fields) {
+    const auto number = [&](const char* key, double default_value) {
+        return fields.optional_number(key, 0, 1e9).value_or(default_value);
+    };
+    const std::vector<double> betas = numbers(fields.json(), fields.name(), {"betas"});
+    if (betas.size() != 2) fields.fail("betas", "two numbers");
+    settings_.adam = {.beta1 = betas[0], .beta2 = betas[1], .eps = number("eps", 1e-8)};
+    settings_.weight_decay = number("weight_decay", 0);
+    settings_.update.max_norm = number("clip", 0);
+    settings_.update.norm_eps = number("clip_eps", 1e-6);
+    settings_.loss.label_smoothing = number("label_smoothing", 0);
+    micro_batches_ = fields.optional_integer("accumulate", 1, 1 << 20).value_or(1);
+    const double peak = number("lr", 0), warmup = number("warmup", 0);
+    const std::string schedule = fields.optional_text("schedule").value_or("constant");
+    if (schedule != "constant") fields.fail("schedule", "\"constant\", or a list \"lr\" of all rates");
+    for (std::int64_t step = 1; step <= steps(); ++step)
+        settings_.rates.push_back(
+            static_cast<float>(peak * (warmup > 0 ? std::min(1.0, static_cast<double>(step) / warmup) : 1)));
+}
+
+void RecordedRun::read_sizes() {
+    const bool next_token = data_->find("tokens") != nullptr, images = data_->find("pixel_values") != nullptr;
+    const TensorEntry& entry = data_->at(next_token ? "tokens" : images ? "pixel_values" : "labels");
+    if (entry.shape.size() < 3 || entry.shape[0] < steps() || entry.shape[1] % micro_batches_ != 0)
+        throw bad_file_error("{}: the batches are {}, wanted [{}, a multiple of {}, …]", folder_, entry.text(), steps(),
+                             micro_batches_);
+    settings_.sequences = entry.shape[1] / micro_batches_;
+    settings_.rows = images ? config_.image.places() : entry.shape[2] - (next_token ? 1 : 0);
+    if (config_.kind == ModelKind::encoder_decoder) settings_.source_rows = data_->at("input_ids").shape.at(2);
+    if (settings_.rows < 1) throw bad_file_error("{}: sequences without a token", folder_);
+}
+
+// Those of the sequences of a micro-batch, one after the other.
+std::vector<std::int32_t> RecordedRun::integers(const char* name, std::int64_t step, std::int64_t micro) const {
+    const TensorEntry& entry = data_->at(name);
+    if (entry.dtype != "I32" || entry.shape.size() < 2)
+        throw bad_file_error("{}: {} is {}, wanted I32 [steps, sequences, …]", folder_, name, entry.text());
+    const std::int64_t each = product(std::span(entry.shape).subspan(2)),
+                       first = (step * entry.shape[1] + micro * settings_.sequences) * each;
+    std::vector<std::int32_t> values(static_cast<std::size_t>(settings_.sequences * each));
+    if (first + std::ssize(values) > entry.elements())
+        throw bad_file_error("{}: {} is {}, which ends before step {}", folder_, name, entry.text(), step);
+    entry.data.read(static_cast<std::uint64_t>(first) * 4, std::as_writable_bytes(std::span(values)));
+    return values;
+}
+
+std::int64_t RecordedRun::targets_of(std::int64_t step) const {
+    if (data_->find("tokens") != nullptr) return micro_batches_ * settings_.sequences * settings_.rows;
+    std::int64_t count = 0;
+    for (std::int64_t micro = 0; micro < micro_batches_; ++micro)
+        count += std::ranges::count_if(integers("labels", step, micro), [](std::int32_t id) { return id >= 0; });
+    return std::max<std::int64_t>(count, 1);
+}
+
+MicroBatch RecordedRun::batch(std::int64_t step, std::int64_t micro) const {
+    MicroBatch batch;
+    const std::int64_t rows = settings_.sequences * settings_.rows;
+    std::vector<std::int32_t> targets, tokens;
+    if (data_->find("tokens") != nullptr) {
+        const std::vector<std::int32_t> all = integers("tokens", step, micro);
+        for (std::int64_t row = 0; row < rows; ++row) {
+            const std::int64_t place = row / settings_.rows * (settings_.rows + 1) + row % settings_.rows;
+            tokens.push_back(at(all, place));
+            targets.push_back(at(all, place + 1));
+        }
+    } else {
+        targets = integers("labels", step, micro);
+        if (const TensorEntry* pixels = data_->find("pixel_values")) {
+            const std::int64_t each = product(std::span(pixels->shape).subspan(2)),
+                               first = (step * pixels->shape[1] + micro * settings_.sequences) * each;
+            std::vector<float> values(static_cast<std::size_t>(settings_.sequences * each));
+            pixels->data.read(static_cast<std::uint64_t>(first) * 4, std::as_writable_bytes(std::span(values)));
+            batch[model_names::pixels] = values;
+        } else {
+            const bool both = config_.kind == ModelKind::encoder_decoder;
+            tokens = integers(both ? "decoder_input_ids" : "input_ids", step, micro);
+            if (both) batch[model_names::source_tokens] = integers("input_ids", step, micro);
+        }
+    }
+    const auto same = [&](std::int64_t count, std::int64_t value) {
+        return std::vector<std::int32_t>(static_cast<std::size_t>(count), static_cast<std::int32_t>(value));
+    };
+    batch[model_names::tokens] = tokens;
+    batch[model_names::types] = same(rows, 0);
+    batch[model_names::length] = same(settings_.sequences, settings_.rows);
+    batch[model_names::source_length] = same(settings_.sequences, settings_.source_rows);
+    batch[train_names::targets] = targets;
+    batch[train_names::loss_weights] = std::vector<float>(targets.size(), 1 / static_cast<float>(targets_of(step)));
+    return batch;
+}
+
+// Names have the architecture's prefix or not. Gradients may have the names that parameters have in transformers 5,
+// where those are not the names in files.
+const TensorEntry* RecordedRun::find(const SafeTensors& file, const std::string& name) const {
+    static const std::vector<std::pair<std::string, std::string>> renamed = {
+        {"encoder.layer.", "layers."},
+        {"attention.attention.query", "attention.q_proj"},
+        {"attention.attention.key", "attention.k_proj"},
+        {"attention.attention.value", "attention.v_proj"},
+        {"attention.output.dense", "attention.o_proj"},
+        {"intermediate.dense", "mlp.fc1"},
+        {"output.dense", "mlp.fc2"}};
+    std::string other = name;
+    for (const auto& [from, to] : renamed)
+        if (const std::size_t place = other.find(from); place != std::string::npos)
+            other.replace(place, from.size(), to);
+    for (const std::string& prefix : checkpoint_prefixes(config_, name))
+        for (const std::string& one : {prefix + name, name, prefix + other})
+            if (const TensorEntry* found = file.find(one)) return found;
+    return nullptr;
+}
+
+std::optional<std::vector<float>> RecordedRun::read(const SafeTensors& file, const Value& parameter) const {
+    std::vector<float> all;
+    for (const std::string& part : tensors_of(parameter)) {
+        const TensorEntry* found = find(file, part);
+        if (found == nullptr) return std::nullopt;
+        const std::vector<float> values = floats_of(*found, part);
+        all.insert(all.end(), values.begin(), values.end());
+    }
+    if (std::ssize(all) != parameter.type.shape.elements())
+        throw bad_file_error("{}: {} has {} elements, wanted {}", folder_, parameter.name, all.size(),
+                             parameter.type.shape.text());
+    return all;
+}
+
+}  // namespace vantage::internal

@@ -1,0 +1,69 @@
+// Training runs that another program has recorded: a model before and after, batches, losses and gradients.
+//   train.json          {"hyper": {…}, "loss": […], "grad_norm": […] or "grad_norm_before_clip", "lr": […]}
+//   data.safetensors    S steps of B sequences. Next token: tokens [S, B, n + 1]. Masked tokens: input_ids and labels
+//                       [S, B, n]. Encoder–decoder: input_ids [S, B, n], decoder_input_ids and labels [S, B, m].
+//                       Images: pixel_values [S, B, C, H, W], labels [S, B]. A negative label is no target
+//   grads0.safetensors  gradients of the first step before clipping
+//   init/, final/       model folders; or config.json beside init.safetensors and final.safetensors
+// The format is that of tests/data/oracle/train and train_more.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/base/json.h"
+#include "runtime/io/safetensors.h"
+#include "runtime/train/training_graph.h"
+
+namespace vantage::internal {
+
+/// Values of a micro-batch by the names of the graph's inputs.
+using MicroBatch = std::map<std::string, std::variant<std::vector<float>, std::vector<std::int32_t>>>;
+
+/// What may differ; gradients and parameters by tensor: absolute + relative · its largest element.
+struct TrainingTolerance {
+    double loss, later_loss;  ///< of the first three steps, and after
+    double norm;              ///< relative
+    double gradients, gradients_relative, parameters;
+};
+
+class RecordedRun {
+public:
+    /// Throws bad_file where something is missing or does not fit.
+    explicit RecordedRun(const std::string& folder);
+
+    const ModelConfig& config() const { return config_; }
+    const TrainingSettings& settings() const { return settings_; }
+    const TrainingTolerance& tolerance() const { return tolerance_; }
+    std::int64_t steps() const { return std::ssize(losses_); }
+    std::int64_t micro_batches() const { return micro_batches_; }
+    double loss(std::int64_t step) const { return losses_[static_cast<std::size_t>(step)]; }
+    double norm(std::int64_t step) const { return norms_[static_cast<std::size_t>(step)]; }
+    MicroBatch batch(std::int64_t step, std::int64_t micro) const;
+    /// Values of a parameter before and after the run, and its gradient in the first step; nothing where the file has
+    /// none.
+    std::optional<std::vector<float>> initial(const Value& parameter) const { return read(*initial_, parameter); }
+    std::optional<std::vector<float>> final(const Value& parameter) const { return read(*final_, parameter); }
+    std::optional<std::vector<float>> gradient(const Value& parameter) const { return read(*gradients_, parameter); }
+
+private:
+    void read_hyper(const JsonFields& fields);
+    void read_sizes();
+    const TensorEntry* find(const SafeTensors& file, const std::string& name) const;
+    std::optional<std::vector<float>> read(const SafeTensors& file, const Value& parameter) const;
+    std::vector<std::int32_t> integers(const char* name, std::int64_t step, std::int64_t micro) const;
+    std::int64_t targets_of(std::int64_t step) const;
+
+    std::string folder_;
+    ModelConfig config_;
+    TrainingSettings settings_;
+    TrainingTolerance tolerance_;
+    std::int64_t micro_batches_ = 1;
+    std::vector<double> losses_, norms_;
+    std::optional<SafeTensors> data_, initial_, final_, gradients_;
+};
+
+}  // namespace vantage::internal

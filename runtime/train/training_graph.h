@@ -1,0 +1,55 @@
+// The graph of a training step: a model's forward pass, its loss, gradients, and the update of its parameters.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/models/config.h"
+#include "runtime/ops/optimizer.h"
+#include "runtime/ops/train_step.h"
+#include "vantage/graph.h"
+#include "vantage/ops.h"
+
+namespace vantage::internal {
+
+enum class Optimizer : std::uint8_t { adamw, adam, sgd };
+
+/// Sizes of a micro-batch, and how parameters are updated.
+struct TrainingSettings {
+    std::int64_t sequences = 1, rows = 0;  ///< sequences of a micro-batch, and tokens of each
+    std::int64_t source_rows = 0;          ///< of an encoder–decoder: tokens of what its encoder reads
+    CrossEntropyOptions loss = {};
+    Optimizer optimizer = Optimizer::adamw;
+    AdamOptions adam = {};  ///< of adamw and adam; `decoupled` follows the optimizer
+    SgdOptions sgd = {};
+    double weight_decay = 0;  ///< of matrices: parameters with one dimension have none
+    UpdateOptions update = {};
+    std::vector<float> rates = {};  ///< the learning rate of each step
+};
+
+namespace train_names {
+/// Inputs of a micro-batch beside those of the model: i32 [rows of logits], negative where a row has no target, and
+/// what each row's loss is multiplied by, f32 [rows of logits].
+inline constexpr const char *targets = "targets", *loss_weights = "loss_weights";
+inline constexpr const char* loss = "loss";                                ///< output, f32 [1]: of the micro-batch
+inline constexpr const char *train = "train", *history = "train.history";  ///< states (shaders/params/train.h)
+/// States of each parameter, which keeps its own name.
+std::string gradient(const std::string& parameter);
+std::string mean(const std::string& parameter);      ///< Adam's first moment, or the velocity of SGD
+std::string variance(const std::string& parameter);  ///< Adam's second moment
+enum : int { micro_batch = 0, update = 1 };          ///< segments
+}  // namespace train_names
+
+struct TrainingStep {
+    Graph graph;
+    std::vector<Value> parameters;  ///< states with the weights' names, ascending by name
+};
+
+/// A step is the segment `micro_batch`, once for each, which adds to gradients, and then `update`. All weights are
+/// trained that the logits depend on. Throws unsupported where the model has no logits to learn from.
+TrainingStep build_training_step(const ModelConfig& config, const TrainingSettings& settings);
+
+/// 1 / (1 - beta^t) of both betas for t = 1 … n, [2, n]: until they are 1 in f32.
+std::vector<float> bias_corrections(double beta1, double beta2);
+
+}  // namespace vantage::internal
