@@ -5,6 +5,7 @@
 
 #include "cli/device/conform_report.h"
 #include "cli/device/machine_report.h"
+#include "cli/device/training_report.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/kernel_option.h"
@@ -18,7 +19,7 @@ namespace vantage::cli {
 namespace {
 
 struct ConformOptions {
-    std::string op, cases, test, kernel, dump, file;
+    std::string op, cases, training, test, kernel, dump, file;
     bool json = false;
 };
 
@@ -119,6 +120,10 @@ void run_files(const Device& device, const ConformOptions& o, ConformReport& rep
 
 void run(const ConformOptions& o) {
     const Device device = open_device();
+    if (!o.training.empty()) {
+        if (!repeat_training(device, o.training, o.json)) set_exit_code(exit_code(ErrorKind::accuracy));
+        return;
+    }
     if (!o.file.empty()) require_writable(o.file);
     ConformReport report(device, o.json, common().verbose > 0, o.dump);
     o.cases.empty() ? run_own_cases(device, o, report) : run_files(device, o, report);
@@ -142,6 +147,10 @@ void add_conform(CLI::App& app) {
                "Folder with case files, ops.json and ops.safetensors (format: tests/data/oracle/README.md, section 3)",
                "DIR");
     add_option(command, "--case", o->test, "Only this case", "NAME");
+    add_option(command, "--training", o->training,
+               "Folder with a recorded training run: repeats it, and compares losses, gradient norms, gradients and "
+               "parameters (format: tests/data/oracle/train_more/README.md)",
+               "DIR");
     add_kernel_option(command, o->kernel);
     add_dump_option(command, o->dump, "Write the first run that fails");
     add_option(command, "--report", o->file,
@@ -150,6 +159,9 @@ void add_conform(CLI::App& app) {
                "FILE");
     command.add_flag("--json", o->json, "Print one JSON object: every run with its error, and totals");
     command.callback([o] {
+        const bool cases = !(o->op + o->cases + o->test + o->kernel + o->dump + o->file).empty();
+        if (cases && !o->training.empty())
+            throw usage_error("conform: --training repeats a run as a whole; of the other options only --json goes with it");
         o->kernel = kernel_wanted(o->op, o->kernel);
         run(*o);
     });

@@ -34,6 +34,19 @@ expect 0 "1 passed, 0 failed, 0 not supported" "$program" conform --cases "$case
 expect 0 "0 passed, 0 failed, 7 not supported" "$program" conform --cases "$cases" --op cross_entropy
 expect 0 '"not_built": 7'*'"reason": "op cross_entropy"' "$program" conform --cases "$cases" --op cross_entropy --json
 
+# recorded training runs
+expect 0 "step 19: loss "*"gradients of the first step: off by "*"passed" "$program" conform --training "$data/train"
+expect 0 '"final_error"'*'"grads0_error"'*'"passed": true'*'"grad_norm_error"' "$program" conform --training "$data/train_more/vit" --json
+cp -r "$data/train_more/vit" run && sed -i '0,/2.3292/s//2.4292/' run/train.json
+expect 7 "step 0: loss 2.32921"*": too much"*"failed" "$program" conform --training run
+expect 7 '"passed": false' "$program" conform --training run --json
+sed -i 's/"betas"/"alphas"/' run/train.json
+expect 6 '"betas" is missing' "$program" conform --training run
+rm run/data.safetensors
+expect 6 "data.safetensors" "$program" conform --training run
+expect 6 "config.json" "$program" conform --training nowhere
+expect 2 "--training repeats a run as a whole" "$program" conform --training "$data/train" --op matmul
+
 # an expectation that is wrong: swap the roles of two cases' results
 mkdir "$scratch/wrong"
 cp "$cases/ops.safetensors" "$scratch/wrong"

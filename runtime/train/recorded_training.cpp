@@ -1,0 +1,118 @@
+#include "runtime/train/recorded_training.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/errors.h"
+#include "runtime/base/interrupt.h"
+
+namespace vantage::internal {
+
+namespace {
+
+class Repeated {
+public:
+    Repeated(const Device& device, const RecordedRun& run)
+        : run_(run), step_(build_training_step(run.config(), run.settings())), plan_(compile(step_.graph, device)) {
+        for (const Value& value : step_.graph.values()) {
+            if (value.kind != ValueKind::state && value.kind != ValueKind::weight) continue;
+            if (const auto values = run.initial(value))
+                plan_.write(value.name, *values);
+            else if (value.kind == ValueKind::weight)
+                throw bad_file_error("the run has no initial {}", value.name);
+            else
+                plan_.fill(value.name, 0);
+        }
+        std::vector<float> state(TRAIN_WORDS);
+        state[TRAIN_SCALE] = 1;
+        plan_.write(train_names::train, state);
+    }
+
+    StepComparison step(std::int64_t number) {
+        for (std::int64_t micro = 0; micro < run_.micro_batches(); ++micro) {
+            write(run_.batch(number, micro));
+            const int segment = train_names::micro_batch;
+            plan_.wait(plan_.submit(std::span(&segment, 1)));
+        }
+        const int segment = train_names::update;
+        plan_.wait(plan_.submit(std::span(&segment, 1)));
+        const Array record = plan_.read(train_names::history, {number % TRAIN_HISTORY, number % TRAIN_HISTORY + 1});
+        StepComparison found{.step = number, .loss = record.data()[1], .norm = record.data()[2]};
+        found.loss_error = std::abs(found.loss - run_.loss(number));
+        found.norm_error = std::abs(found.norm / run_.norm(number) - 1);
+        const TrainingTolerance& allowed = run_.tolerance();
+        found.passed = found.loss_error <= (number < 3 ? allowed.loss : allowed.later_loss) &&
+                       found.norm_error <= allowed.norm;
+        return found;
+    }
+
+    void compare_gradients(TrainingComparison& found) {
+        const TrainingTolerance& allowed = run_.tolerance();
+        std::int64_t compared = 0;
+        for (const Value& parameter : step_.parameters) {
+            const auto want = run_.gradient(parameter);
+            if (!want) {
+                ++found.not_compared;
+                continue;
+            }
+            ++compared;
+            const double largest = std::abs(*std::ranges::max_element(*want, {}, [](float x) { return std::abs(x); }));
+            keep_worst(plan_.read(train_names::gradient(parameter.name)), *want,
+                       allowed.gradients + allowed.gradients_relative * largest, parameter.name, found.gradient);
+        }
+        if (compared == 0) throw bad_file_error("the run has no gradient of a parameter of this model");
+    }
+
+    void compare_parameters(TrainingComparison& found) {
+        for (const Value& parameter : step_.parameters) {
+            const auto want = run_.final(parameter);
+            if (!want) throw bad_file_error("the run has no final {}", parameter.name);
+            keep_worst(plan_.read(parameter.name), *want, run_.tolerance().parameters, parameter.name,
+                       found.parameter);
+        }
+    }
+
+private:
+    void write(const MicroBatch& batch) {
+        for (const Value& value : step_.graph.values()) {
+            if (value.kind != ValueKind::input) continue;
+            const auto found = batch.find(value.name);
+            if (found == batch.end()) throw unsupported_error("the run has no {}, which the model reads", value.name);
+            std::visit([&](const auto& numbers) { plan_.write(value.name, numbers); }, found->second);
+        }
+    }
+
+    // NaN is the worst of all.
+    static void keep_worst(const Array& got, const std::vector<float>& want, double allowed, const std::string& name,
+                           WorstElement& worst) {
+        for (std::size_t i = 0; i < want.size(); ++i) {
+            const double difference = std::abs(static_cast<double>(got.data()[i]) - want[i]),
+                         error = std::isnan(difference) ? INFINITY : difference;
+            if (error / allowed > worst.share) worst = {error, error / allowed, name};
+        }
+    }
+
+    const RecordedRun& run_;
+    TrainingStep step_;
+    Plan plan_;
+};
+
+}  // namespace
+
+TrainingComparison compare_with_recorded(const Device& device, const RecordedRun& run,
+                                         const std::function<void(const StepComparison&)>& progress) {
+    Repeated repeated(device, run);
+    TrainingComparison found;
+    for (std::int64_t step = 0; step < run.steps(); ++step) {
+        throw_if_interrupted();
+        found.steps.push_back(repeated.step(step));
+        if (step == 0) repeated.compare_gradients(found);
+        if (progress) progress(found.steps.back());
+    }
+    repeated.compare_parameters(found);
+    found.passed = std::ranges::all_of(found.steps, &StepComparison::passed) && found.gradient.share <= 1 &&
+                   found.parameter.share <= 1;
+    return found;
+}
+
+}  // namespace vantage::internal

@@ -1,0 +1,33 @@
+// Repeats a recorded training run on a device and compares each step.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/train/recorded_run.h"
+#include "vantage/plan.h"
+
+namespace vantage::internal {
+
+struct StepComparison {
+    std::int64_t step = 0;
+    double loss = 0, loss_error = 0, norm = 0, norm_error = 0;  ///< of the norm relative
+    bool passed = false;
+};
+/// The element whose error is the largest share of what is allowed.
+struct WorstElement {
+    double error = 0, share = 0;
+    std::string tensor;
+};
+struct TrainingComparison {
+    std::vector<StepComparison> steps;
+    WorstElement gradient, parameter;  ///< of the first step's gradients; of the parameters after the last one
+    std::int64_t not_compared = 0;  ///< gradients that the run did not record under a known name
+    bool passed = false;
+};
+/// Throws as Plan, and bad_file where the recorded files do not fit. `progress` is called after each step.
+TrainingComparison compare_with_recorded(const Device& device, const RecordedRun& run,
+                                         const std::function<void(const StepComparison&)>& progress = {});
+
+}  // namespace vantage::internal

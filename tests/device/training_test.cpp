@@ -1,0 +1,36 @@
+// Training steps on the device: runs that PyTorch recorded, and what a step must and must not do.
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+
+#include "runtime/train/recorded_training.h"
+#include "test_device.h"
+
+using namespace vantage;
+using namespace vantage::internal;
+using vantage::test::test_device;
+
+namespace {
+
+const std::string runs = std::string(VANTAGE_TEST_DATA) + "/data/oracle/";
+
+void check_run(const std::string& folder) {
+    const RecordedRun run(runs + folder);
+    const TrainingComparison found = compare_with_recorded(test_device(), run);
+    REQUIRE(std::ssize(found.steps) == run.steps());
+    for (const StepComparison& step : found.steps) {
+        INFO(folder << ", step " << step.step << ": loss " << step.loss << " off by " << step.loss_error << ", norm "
+                    << step.norm << " off by " << step.norm_error);
+        CHECK(step.passed);
+    }
+    INFO(folder << ": gradients off by " << found.gradient.error << " in " << found.gradient.tensor
+                << ", parameters by " << found.parameter.error << " in " << found.parameter.tensor);
+    CHECK(found.not_compared == 0);
+    CHECK(found.passed);
+}
+
+}  // namespace
+
+TEST_CASE("recorded training runs come out as PyTorch computed them", "[train]") {
+    for (const char* folder : {"train", "train_more/llama", "train_more/bert", "train_more/t5", "train_more/vit"})
+        check_run(folder);
+}
