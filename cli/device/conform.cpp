@@ -161,7 +161,8 @@ void add_conform(CLI::App& app) {
     command.callback([o] {
         const bool cases = !(o->op + o->cases + o->test + o->kernel + o->dump + o->file).empty();
         if (cases && !o->training.empty())
-            throw usage_error("conform: --training repeats a run as a whole; of the other options only --json goes with it");
+            throw usage_error(
+                "conform: --training repeats a run as a whole; of the other options only --json goes with it");
         o->kernel = kernel_wanted(o->op, o->kernel);
         run(*o);
     });

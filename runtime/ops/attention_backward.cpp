@@ -270,7 +270,8 @@ std::vector<Case> cases() {
     add("window and stride", {70, 3, 24}, {70, 1, 24}, 24, {{"causal", true}, {"window_left", 6}, {"stride", 7}});
     add("blocks, segments, mask", {70, 3, 24}, {70, 1, 24}, 24, {{"block_size", 8}},
         {{block_mask_, integers_below({9, 9}, 3)}, {segments_, integers_below({70}, 3)}, {mask_, floats({3, 70, 70})}});
-    add("slopes", {30, 3, 24}, {70, 1, 24}, 24, {{"bias_gradient", true}}, {{position_bias_, floats({3})}});
+    add("slopes", {30, 3, 24}, {70, 1, 24}, 24, {{"bias_gradient", true}},
+        {{position_bias_, {.type = TensorType{Shape{3}}, .fill = Case::Fill::uniform, .low = 0, .high = 0.5}}});
     add("bias by distance", {30, 3, 24}, {70, 1, 24}, 24, {{"position_bias", "distance"}, {"bias_gradient", true}},
         {{position_bias_, floats({33, 3})}});
     add("bias by key", {30, 3, 24}, {70, 1, 24}, 24,

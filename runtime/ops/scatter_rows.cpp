@@ -64,7 +64,8 @@ std::vector<Case> cases() {
             {.name = "ids outside",
              .attrs = {{"rows", 13}},
              .inputs = {floats({5, 8}), list_of(DType::i32, {-1, 0, 12, 13, 70000})}},
-            {.name = "in order, from row 3", .attrs = {{"rows", 20}, {"first", 3}, {"ids_below", 9}},
+            {.name = "in order, from row 3",
+             .attrs = {{"rows", 20}, {"first", 3}, {"ids_below", 9}},
              .inputs = {floats({14, 20}), integers_below({14}, 11, -1)}},
             {.name = "no rows", .attrs = {{"rows", 5}}, .inputs = {floats({0, 8}), integers_below({0}, 5)}}};
 }

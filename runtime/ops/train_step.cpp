@@ -135,8 +135,8 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     const HostTensor& old = in[train_];
     HostTensor &state = out[0], &history = out[1];
     const double done = old[TRAIN_STEP], scale = old[TRAIN_SCALE], squares = in[squares_][0],
-                 norm = std::sqrt(squares) / scale, max_norm = call.attrs.number("max_norm"),
-                 max_scale = call.attrs.number("max_scale");
+                 norm = std::isfinite(squares) ? std::sqrt(squares) / scale : INFINITY,
+                 max_norm = call.attrs.number("max_norm"), max_scale = call.attrs.number("max_scale");
     const bool finite = std::isfinite(squares);
     const auto clamped = [](double i, std::int64_t count) { return std::min(static_cast<std::int64_t>(i), count - 1); };
     const std::int64_t count = in[corrections_].type.shape[1], correction = clamped(old[TRAIN_UPDATES], count);

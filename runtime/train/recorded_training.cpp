@@ -41,8 +41,8 @@ public:
         found.loss_error = std::abs(found.loss - run_.loss(number));
         found.norm_error = std::abs(found.norm / run_.norm(number) - 1);
         const TrainingTolerance& allowed = run_.tolerance();
-        found.passed = found.loss_error <= (number < 3 ? allowed.loss : allowed.later_loss) &&
-                       found.norm_error <= allowed.norm;
+        found.passed =
+            found.loss_error <= (number < 3 ? allowed.loss : allowed.later_loss) && found.norm_error <= allowed.norm;
         return found;
     }
 
@@ -67,8 +67,7 @@ public:
         for (const Value& parameter : step_.parameters) {
             const auto want = run_.final(parameter);
             if (!want) throw bad_file_error("the run has no final {}", parameter.name);
-            keep_worst(plan_.read(parameter.name), *want, run_.tolerance().parameters, parameter.name,
-                       found.parameter);
+            keep_worst(plan_.read(parameter.name), *want, run_.tolerance().parameters, parameter.name, found.parameter);
         }
     }
 

@@ -16,7 +16,7 @@
 #define TRAIN_VARIANCE_FACTOR 10  // 1 / (1 - beta2^t)
 #define TRAIN_GRADIENT_FACTOR 11  // of clipping, and 1 / scale
 #define TRAIN_SKIP 12             // 1: parameters stay
-#define TRAIN_NORM 13             // of all gradients, before clipping
+#define TRAIN_NORM 13             // of all gradients, before clipping; infinite where they are not finite
 #define TRAIN_WORDS 16
 #define TRAIN_HISTORY 256
 #define TRAIN_RECORD 8  // step, loss, norm, rate, scale, skipped, updates, 0

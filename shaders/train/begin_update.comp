@@ -11,9 +11,10 @@ float old_word(uint i) { return ReadFloats(p.train).at[i]; }
 
 void main() {
     float done = old_word(TRAIN_STEP), updates = old_word(TRAIN_UPDATES), scale = old_word(TRAIN_SCALE), good = old_word(TRAIN_GOOD);
-    float loss = old_word(TRAIN_LOSS), squares = ReadFloats(p.squares).at[0], norm = sqrt(squares) / scale;
+    float loss = old_word(TRAIN_LOSS), squares = ReadFloats(p.squares).at[0];
     // by its bits: a compiler may take isnan for false
     bool finite = (floatBitsToUint(squares) & 0x7f800000u) != 0x7f800000u;
+    float norm = finite ? sqrt(squares) / scale : uintBitsToFloat(0x7f800000u);
     float rate = ReadFloats(p.rates).at[min(uint(done), p.rate_count - 1u)], new_scale = scale, skipped = old_word(TRAIN_SKIPPED);
     uint correction = min(uint(updates), p.correction_count - 1u);
     if (finite) {

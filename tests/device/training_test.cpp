@@ -7,7 +7,6 @@
 
 using namespace vantage;
 using namespace vantage::internal;
-using vantage::test::test_device;
 
 namespace {
 
