@@ -297,12 +297,12 @@ const OpDef attention_backward_op = define_op(
 
 namespace {
 
-using namespace ops::attention;
+namespace of = ops::attention;
 
 // The gradient of a bias by position from what attention_backward gives for rows and keys, behind dq, dk and dv.
 Tensor bias_gradient(const GradientCall& g, std::span<const Tensor> sums) {
     const AttentionRules rules(g.call.attrs);
-    const Tensor& bias = g.inputs[position_bias_];
+    const Tensor& bias = g.inputs[of::position_bias_];
     Graph graph = bias.graph();
     const auto flat = [&](const Tensor& x) { return graph.reshape(x, {x.shape().elements()}, g.where); };
     const std::int64_t heads = sums[0].shape()[2];
@@ -323,27 +323,27 @@ Tensor bias_gradient(const GradientCall& g, std::span<const Tensor> sums) {
 std::vector<Tensor> attention_gradient(const GradientCall& g) {
     const OpCall& call = g.call;
     call.require(!call.attrs.flag("hard"), "hard attention has no gradient: which key is the largest changes by jumps");
-    call.require(!call.has(step_), of_a_state);
-    call.require(!g.needed[mask_],
+    call.require(!call.has(of::step_), of_a_state);
+    call.require(!g.needed[of::mask_],
                  "a mask has no gradient: it would be as large as the mask; learn a bias by position");
-    const Tensor &dout = g.gradients[o_], &dlse = g.gradients[lse_];
+    const Tensor &dout = g.gradients[of::o_], &dlse = g.gradients[of::lse_];
     for (std::size_t i = 2; i < g.gradients.size(); ++i)
         call.require(!g.gradients[i], "the statistics of attention have no gradient");
-    Graph graph = g.inputs[q_].graph();
+    Graph graph = g.inputs[of::q_].graph();
     Attrs attrs = call.attrs;
     for (const char* name : {"statistics", "counts", "any_cache", "f16_operands"}) attrs.erase(name);
-    if (g.needed[position_bias_]) attrs.set("bias_gradient", true);
-    if (g.needed[sinks_]) attrs.set("sink_gradient", true);
-    const std::vector<Tensor> made =
-        add_call(graph, attention_backward_op,
-                 {dout ? dout : zeros(graph, g.outputs[o_].shape(), g.where), g.inputs[q_], g.inputs[k_], g.inputs[v_],
-                  g.outputs[o_], g.outputs[lse_], dlse, g.inputs[kv_len_], g.inputs[mask_], g.inputs[position_bias_],
-                  g.inputs[block_mask_], g.inputs[segments_], g.inputs[sinks_]},
-                 attrs, g.where);
+    if (g.needed[of::position_bias_]) attrs.set("bias_gradient", true);
+    if (g.needed[of::sinks_]) attrs.set("sink_gradient", true);
+    const std::vector<Tensor> made = add_call(
+        graph, attention_backward_op,
+        {dout ? dout : zeros(graph, g.outputs[of::o_].shape(), g.where), g.inputs[of::q_], g.inputs[of::k_],
+         g.inputs[of::v_], g.outputs[of::o_], g.outputs[of::lse_], dlse, g.inputs[of::kv_len_], g.inputs[of::mask_],
+         g.inputs[of::position_bias_], g.inputs[of::block_mask_], g.inputs[of::segments_], g.inputs[of::sinks_]},
+        attrs, g.where);
     std::vector<Tensor> result(10);
-    result[q_] = made[0], result[k_] = made[1], result[v_] = made[2];
-    if (g.needed[position_bias_]) result[position_bias_] = bias_gradient(g, std::span(made).subspan(3));
-    if (g.needed[sinks_]) result[sinks_] = made.back();
+    result[of::q_] = made[0], result[of::k_] = made[1], result[of::v_] = made[2];
+    if (g.needed[of::position_bias_]) result[of::position_bias_] = bias_gradient(g, std::span(made).subspan(3));
+    if (g.needed[of::sinks_]) result[of::sinks_] = made.back();
     return result;
 }
 

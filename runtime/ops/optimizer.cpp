@@ -25,7 +25,7 @@ void check_numbers(const OpCall& call, std::initializer_list<std::pair<const cha
         call.require(call.attrs.number(name) >= 0 && call.attrs.number(name) < end,
                      format("{} is {:g}, but must be from 0 to below {:g}", name, call.attrs.number(name), end));
 }
-Case::Input train_of_case(bool skip, double updates) {
+Case::Input state_of_update(bool skip, double updates) {
     std::vector<double> words(TRAIN_WORDS);
     words[TRAIN_RATE] = 0.01, words[TRAIN_MEAN_FACTOR] = 5, words[TRAIN_VARIANCE_FACTOR] = 20;
     words[TRAIN_GRADIENT_FACTOR] = 0.5, words[TRAIN_SKIP] = skip ? 1 : 0, words[TRAIN_UPDATES] = updates;
@@ -33,7 +33,7 @@ Case::Input train_of_case(bool skip, double updates) {
     input.fixed_type = true;
     return input;
 }
-Case::Input fixed(const Shape& shape, Case::Fill fill = Case::Fill::normal) {
+Case::Input parameter_input(const Shape& shape, Case::Fill fill = Case::Fill::normal) {
     return {.type = TensorType{shape}, .fill = fill, .fixed_type = true};
 }
 
@@ -88,14 +88,12 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 
 std::vector<Case> cases() {
     const auto of = [](const char* name, const Shape& shape, bool decoupled, double decay, bool skip) {
-        return Case{.name = name,
-                    .attrs = {{"beta1", 0.9},
-                              {"beta2", 0.95},
-                              {"eps", 1e-6},
-                              {"weight_decay", decay},
-                              {"decoupled", decoupled}},
-                    .inputs = {fixed(shape), fixed(shape), fixed(shape, Case::Fill::uniform), fixed(shape),
-                               train_of_case(skip, 3)}};
+        return Case{
+            .name = name,
+            .attrs =
+                {{"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-6}, {"weight_decay", decay}, {"decoupled", decoupled}},
+            .inputs = {parameter_input(shape), parameter_input(shape), parameter_input(shape, Case::Fill::uniform),
+                       parameter_input(shape), state_of_update(skip, 3)}};
     };
     return {of("adamw of 5x33", {5, 33}, true, 0.1, false), of("adam of 64x40", {64, 40}, false, 0.1, false),
             of("one", {1}, true, 0, false), of("skipped", {5, 33}, true, 0.1, true),
@@ -160,8 +158,10 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 std::vector<Case> cases() {
     const auto of = [](const char* name, const Attrs& attrs, double updates) {
         const Shape shape{5, 33};
-        Case c{.name = name, .attrs = attrs, .inputs = {fixed(shape), {}, fixed(shape), train_of_case(false, updates)}};
-        if (attrs.number("momentum") > 0) c.inputs[velocity_] = fixed(shape);
+        Case c{.name = name,
+               .attrs = attrs,
+               .inputs = {parameter_input(shape), {}, parameter_input(shape), state_of_update(false, updates)}};
+        if (attrs.number("momentum") > 0) c.inputs[velocity_] = parameter_input(shape);
         return c;
     };
     return {of("plain", {{"weight_decay", 0.1}}, 3), of("momentum", {{"momentum", 0.9}, {"dampening", 0.2}}, 3),

@@ -17,13 +17,13 @@ namespace {
 const TensorType one_number{Shape{1}, DType::f32}, train_type{Shape{TRAIN_WORDS}, DType::f32},
     history_type{Shape{TRAIN_HISTORY, TRAIN_RECORD}, DType::f32};
 
-void require_there(const OpCall& call, int i, const TensorType& type) {
+void require_this(const OpCall& call, int i, const TensorType& type) {
     static_cast<void>(call.in(i));
     require_type(call, i, type);
 }
-Cost no_cost(const OpCall&) { return {}; }  // a few numbers
+Cost costs_nothing(const OpCall&) { return {}; }  // a few numbers
 
-Case::Input train_of_case(const std::vector<std::pair<int, double>>& words) {
+Case::Input state_of_training(const std::vector<std::pair<int, double>>& words) {
     std::vector<double> all(TRAIN_WORDS);
     all[TRAIN_SCALE] = 1;
     for (const auto& [i, value] : words) at(all, i) = value;
@@ -31,7 +31,7 @@ Case::Input train_of_case(const std::vector<std::pair<int, double>>& words) {
     input.fixed_type = true;
     return input;
 }
-Case::Input fixed(const TensorType& type, double low = 0, double high = 1) {
+Case::Input input_in_f32(const TensorType& type, double low = 0, double high = 1) {
     return {.type = type, .low = low, .high = high, .fixed_type = true};
 }
 
@@ -45,8 +45,8 @@ namespace {
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& sum = call.in(sum_);
     call.require(sum.dtype == DType::f32, operand_is(call, sum_) + ", but must be f32");
-    require_there(call, x_, sum);
-    require_there(call, train_, train_type);
+    require_this(call, x_, sum);
+    require_this(call, train_, train_type);
     return {sum};
 }
 void reference(const OpCall&, std::span<const HostTensor> in, std::span<HostTensor> out) {
@@ -65,7 +65,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 }
 std::vector<Case> cases() {
     const auto of = [](const char* name, const Shape& shape, double done) {
-        return Case{.name = name, .inputs = {fixed({shape}), fixed({shape}), train_of_case({{TRAIN_MICRO, done}})}};
+        return Case{.name = name,
+                    .inputs = {input_in_f32({shape}), input_in_f32({shape}), state_of_training({{TRAIN_MICRO, done}})}};
     };
     return {of("the first of 5x33", {5, 33}, 0), of("the third of 5x33", {5, 33}, 2), of("one", {1}, 1),
             of("empty", {0, 4}, 1)};
@@ -83,7 +84,7 @@ namespace ops::count_loss {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
-    require_there(call, train_, train_type);
+    require_this(call, train_, train_type);
     call.require(call.in(loss_).shape.elements() == 1 && call.in(loss_).dtype == DType::f32,
                  operand_is(call, loss_) + ", but must be f32 with one element");
     return {train_type};
@@ -100,14 +101,15 @@ LaunchPlan launch(const OpCall&, const Caps&) {
     return l.with(params::CountLossParams{});
 }
 std::vector<Case> cases() {
-    return {{.name = "first", .inputs = {train_of_case({{TRAIN_LOSS, 3}}), fixed(one_number)}},
-            {.name = "third", .inputs = {train_of_case({{TRAIN_LOSS, 3}, {TRAIN_MICRO, 2}}), fixed(one_number)}}};
+    return {{.name = "first", .inputs = {state_of_training({{TRAIN_LOSS, 3}}), input_in_f32(one_number)}},
+            {.name = "third",
+             .inputs = {state_of_training({{TRAIN_LOSS, 3}, {TRAIN_MICRO, 2}}), input_in_f32(one_number)}}};
 }
 
 }  // namespace
 const OpDef count_loss_op = define_op(
     "count_loss", "counts a micro-batch and adds its loss to that of the step", operand_names, infer, reference,
-    no_cost, {{"plain", need_nothing, every_call, launch}}, cases, of_a_gradient, {.alias = {train_}});
+    costs_nothing, {{"plain", need_nothing, every_call, launch}}, cases, of_a_gradient, {.alias = {train_}});
 }  // namespace ops::count_loss
 
 // ---- begin_update ---------------------------------------------------------------------------------------------------
@@ -116,9 +118,9 @@ namespace ops::begin_update {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
-    require_there(call, train_, train_type);
-    require_there(call, history_, history_type);
-    require_there(call, squares_, one_number);
+    require_this(call, train_, train_type);
+    require_this(call, history_, history_type);
+    require_this(call, squares_, one_number);
     const TensorType &rates = call.in(rates_), &corrections = call.in(corrections_);
     call.require(rates.dtype == DType::f32 && rates.shape.rank() == 1 && rates.shape[0] > 0,
                  operand_is(call, rates_) + ", but must be f32 [steps]");
@@ -179,10 +181,10 @@ std::vector<Case> cases() {
                        const Attrs& attrs) {
         Case::Input sum = filled_with(one_number, {squares});
         sum.fixed_type = true;
-        return Case{
-            .name = name,
-            .attrs = attrs,
-            .inputs = {train_of_case(words), fixed(history_type), sum, fixed({Shape{7}}), fixed({Shape{2, 5}})}};
+        return Case{.name = name,
+                    .attrs = attrs,
+                    .inputs = {state_of_training(words), input_in_f32(history_type), sum, input_in_f32({Shape{7}}),
+                               input_in_f32({Shape{2, 5}})}};
     };
     const Attrs scaled{{"max_scale", 65536.0}, {"growth_interval", 3}, {"max_norm", 1.0}, {"norm_eps", 1e-6}};
     const double infinity = INFINITY, nan = NAN;
@@ -198,7 +200,7 @@ std::vector<Case> cases() {
 }  // namespace
 const OpDef begin_update_op =
     define_op("begin_update", "learning rate, bias corrections, clipping and loss scale of an update; ends the step",
-              operand_names, infer, reference, no_cost, {{"plain", need_nothing, every_call, launch}}, cases,
+              operand_names, infer, reference, costs_nothing, {{"plain", need_nothing, every_call, launch}}, cases,
               of_a_gradient, {.alias = {train_, history_}});
 }  // namespace ops::begin_update
 
@@ -240,7 +242,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 std::vector<Case> cases() {
     std::vector<Case> list;
     for (const Shape& shape : {Shape{1}, Shape{5, 33}, Shape{40, 1000}, Shape{0, 4}})
-        list.push_back({.name = shape.text(), .inputs = {fixed({shape})}});
+        list.push_back({.name = shape.text(), .inputs = {input_in_f32({shape})}});
     return list;
 }
 
@@ -256,7 +258,7 @@ namespace ops::sum_of {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
-    require_there(call, a_, one_number);
+    require_this(call, a_, one_number);
     for (int i = b_; i <= h_; ++i) require_type(call, i, one_number);
     return {one_number};
 }
@@ -271,13 +273,13 @@ LaunchPlan launch(const OpCall&, const Caps&) {
     return l.with(params::SumOfParams{});
 }
 std::vector<Case> cases() {
-    return {{.name = "two", .inputs = {fixed(one_number), fixed(one_number)}},
-            {.name = "eight", .inputs = std::vector<Case::Input>(8, fixed(one_number))}};
+    return {{.name = "two", .inputs = {input_in_f32(one_number), input_in_f32(one_number)}},
+            {.name = "eight", .inputs = std::vector<Case::Input>(8, input_in_f32(one_number))}};
 }
 
 }  // namespace
 const OpDef sum_of_op = define_op("sum_of", "a + b + ... of up to eight numbers", operand_names, infer, reference,
-                                  no_cost, {{"plain", need_nothing, every_call, launch}}, cases, of_a_gradient);
+                                  costs_nothing, {{"plain", need_nothing, every_call, launch}}, cases, of_a_gradient);
 }  // namespace ops::sum_of
 
 // ---- calls ----------------------------------------------------------------------------------------------------------
