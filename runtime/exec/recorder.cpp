@@ -40,9 +40,8 @@ std::pair<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>> part_of(st
     return {base, groups};
 }
 
-gpu::PipelineKey key_of(const Launch& launch, bool in_pieces = false) {
-    return {
-        .module = launch.shader, .spec = launch.spec, .subgroup_size = launch.subgroup_size, .in_pieces = in_pieces};
+gpu::PipelineKey key_of(const Launch& launch) {
+    return {.module = launch.shader, .spec = launch.spec, .subgroup_size = launch.subgroup_size};
 }
 
 }  // namespace
@@ -100,14 +99,12 @@ void Recorder::add(gpu::Recording& recording, const Dispatch& dispatch, std::uin
     std::vector<std::byte> push = dispatch.launch.params;
     const std::vector<std::uint64_t> addresses = addresses_of(dispatch);
     std::memcpy(push.data(), addresses.data(), addresses.size() * sizeof(std::uint64_t));
-    const VkPipeline pipeline = gpu::pipeline(device_, key_of(dispatch.launch, parts > 1));
+    const VkPipeline pipeline = gpu::pipeline(device_, key_of(dispatch.launch));
     const auto [base, groups] = part_of(dispatch.launch.groups, part, parts);
     if (dispatch.indirect)
         recording.dispatch_indirect(pipeline, push, memory_.arena, dispatch.uses.back().offset, dispatch.label);
-    else if (parts > 1)
-        recording.dispatch_piece(pipeline, push, base, groups, dispatch.label);
     else
-        recording.dispatch(pipeline, push, groups, dispatch.label);
+        recording.dispatch_piece(pipeline, push, base, groups, dispatch.label);
 }
 
 gpu::Recording Recorder::record(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts,

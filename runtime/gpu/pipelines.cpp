@@ -121,7 +121,9 @@ VkPipeline Pipelines::make(const PipelineKey& key) {
     size.requiredSubgroupSize = key.subgroup_size;
     auto info = vk_struct<VkComputePipelineCreateInfo>(VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
     info.layout = layout_;
-    if (key.in_pieces) info.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
+    // Every pipeline can start at any workgroup (Recording::dispatch_piece). With a second pipeline of the same shader
+    // for that, NVIDIA's driver 580.159 took the first one from a cache file, and every piece began at workgroup 0.
+    info.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
     info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
     info.stage.pNext = require_size ? &size : nullptr;
     info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;

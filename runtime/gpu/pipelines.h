@@ -34,7 +34,6 @@ struct PipelineKey {
     std::string module;               ///< name of an embedded SPIR-V module
     std::vector<std::uint32_t> spec;  ///< values of constant_id 0, 1, 2, …
     std::uint32_t subgroup_size = 0;  ///< required subgroup size, 0: the driver chooses
-    bool in_pieces = false;           ///< for Recording::dispatch_piece
     auto operator<=>(const PipelineKey&) const = default;
 };
 

@@ -45,10 +45,9 @@ public:
     /// exceeds the device's limits.
     void dispatch(VkPipeline pipeline, std::span<const std::byte> push, std::array<std::uint32_t, 3> groups,
                   const std::string& label = {});
-    /// A part of a grid that would take too long in one dispatch: the `groups` workgroups from `base` on. The pipeline
-    /// must have been made with `PipelineKey::in_pieces`. In the shader gl_WorkGroupID counts from `base`, but
-    /// gl_NumWorkGroups is that of the part, so a shader that computes an index from both (lib/index.glsl) can be split
-    /// along y or z only.
+    /// A part of a grid that would take too long in one dispatch: the `groups` workgroups from `base` on. In the shader
+    /// gl_WorkGroupID counts from `base`, but gl_NumWorkGroups is that of the part, so a shader that computes an index
+    /// from both (lib/index.glsl) can be split along y or z only.
     void dispatch_piece(VkPipeline pipeline, std::span<const std::byte> push, std::array<std::uint32_t, 3> base,
                         std::array<std::uint32_t, 3> groups, const std::string& label = {});
     /// One dispatch whose grid (three uint32) the device reads from `grid` at `offset` when it executes the dispatch.
