@@ -93,7 +93,8 @@ TEST_CASE("heads of a hybrid model are masked, replayed and taken apart", "[hybr
     CHECK_FALSE(steps.rotated);
     const std::vector<float> want = values_of<float>(attention);
     const std::size_t each = prompt.size() * prompt.size();
-    CHECK(difference(steps.weights.values(), std::span(want).last(each)).first < 5e-6);
+    // Five layers in f32, added in another order by each device: 5.04e-6 on an NVIDIA H100.
+    CHECK(difference(steps.weights.values(), std::span(want).last(each)).first < 1e-5);
 
     const std::vector<float> plain = all.next_logits().vector();
     all.mask_heads(std::vector<HeadId>{{1, 2}});

@@ -466,8 +466,9 @@ TEST_CASE("a budget of one percent costs less than no budget", "[view]") {
     const auto [free, free_longest] = cost({});
     const auto [one, one_longest] = cost(1.0);
     CAPTURE(free, free_longest, one, one_longest);
-    // What was in store, 50 ms, is 1.3 %. A batch that has begun is finished: on a busy CPU it may take long.
-    CHECK(one - one_longest < free / 2);
+    // What was in store, 50 ms, is 1.3 %. A batch that has begun is finished: on a busy CPU it may take long. A fast
+    // GPU needs less than one percent for all of it.
+    CHECK(one - one_longest < std::max(free / 2, 1.0));
     CHECK(one - one_longest < 3);
 }
 
