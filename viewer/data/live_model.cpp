@@ -239,6 +239,7 @@ void LiveModel::State::begin(const LivePrompt& prompt, const Sampling& sampling,
         const std::lock_guard lock(mutex);
         text = {}, source_text = {}, seen.reset(), error.reset();
         version.run += 1, version.rows = version.source_rows = 0;
+        version.activity = Activity::reading;  // with the number: "ended" was said of the run before
         version.prompt_tokens = is_encoder_decoder() ? decoder_begins_with() : std::ssize(unread);
         version.as_asked = true, version.past_end = version.stopped = false;
     }
