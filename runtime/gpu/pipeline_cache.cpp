@@ -46,7 +46,11 @@ std::vector<std::byte> data_of(VkDevice device, VkPipelineCache cache) {
 /// The driver's data in the file. Empty when there is no file or it is damaged; then the next `save` replaces it.
 std::vector<std::byte> read_cache(const std::string& path) {
     std::error_code error;
-    if (path.empty() || !std::filesystem::is_regular_file(path, error)) return {};
+    if (path.empty() || !std::filesystem::exists(path, error)) return {};
+    if (!std::filesystem::is_regular_file(path, error)) {
+        log(LogLevel::info, "pipeline cache {} is no regular file and not used", path);
+        return {};
+    }
     try {
         const std::string file = read_file(path, max_file_bytes);
         const auto data = unpack_cache(std::as_bytes(std::span(file)));

@@ -9,7 +9,8 @@ namespace vantage::internal {
 
 namespace {
 constexpr int longest_side = 1 << 15;
-}
+constexpr std::size_t rows_in_work = std::size_t{4} << 20;  ///< of a decoder, for the longest rows
+}  // namespace
 
 Rgb mixed(Rgb a, Rgb b, float share) {
     const auto mix = [share](std::uint8_t from, std::uint8_t to) {
@@ -26,11 +27,20 @@ Image::Image(int width_in, int height_in, Rgb background) : width(width_in), hei
     fill(*this, {0, 0, width, height}, background);
 }
 
-Image image_of_file(const std::string& path, std::int64_t width, std::int64_t height) {
-    if (width < 1 || height < 1 || width > longest_side || height > longest_side || width * height > max_pixels_read)
+Image image_of_file(const std::string& path, const ImageHeader& h) {
+    if (h.width < 1 || h.height < 1 || h.width > longest_side || h.height > longest_side ||
+        h.width * h.height > max_pixels_read)
         throw bad_file_error("cannot read the picture '{}': it has {} × {} pixels, wanted at most {}, and {} a side",
-                             path, width, height, max_pixels_read, longest_side);
-    return {static_cast<int>(width), static_cast<int>(height), Rgb{}};
+                             path, h.width, h.height, max_pixels_read, longest_side);
+    const std::size_t pixels = static_cast<std::size_t>(h.width * h.height) * 3;
+    const std::size_t needed = h.file_bytes + pixels + h.working_bytes + rows_in_work;
+    const std::size_t allowed = 10 * h.file_bytes + (std::size_t{64} << 20);
+    if (needed > allowed)
+        throw bad_file_error(
+            "cannot read the picture '{}': decoding its {} × {} pixels takes {} bytes of memory, wanted "
+            "at most {} for a file of {} bytes",
+            path, h.width, h.height, needed, allowed, h.file_bytes);
+    return {static_cast<int>(h.width), static_cast<int>(h.height), Rgb{}};
 }
 
 Rgb Image::at(int x, int y) const {

@@ -57,8 +57,15 @@ private:
 
 /// The largest number of pixels of an image file: protects against decompression bombs.
 inline constexpr std::int64_t max_pixels_read = std::int64_t{1} << 26;
-/// An image of the size that a file states. Throws bad_file naming the file if it is empty or too large.
-Image image_of_file(const std::string& path, std::int64_t width, std::int64_t height);
+/// What an image file states of itself before its pixels are decoded.
+struct ImageHeader {
+    std::int64_t width = 0, height = 0;
+    std::size_t file_bytes = 0;     ///< the size of the file
+    std::size_t working_bytes = 0;  ///< what the decoder keeps beside the pixels
+};
+/// An image of the size that a file states. Throws bad_file naming the file if it is empty or too large, or if decoding
+/// takes more than 10 times the file and 64 MiB of memory. Photos stay far below that.
+Image image_of_file(const std::string& path, const ImageHeader& header);
 
 void fill(Image& image, const Rect& rect, Rgb colour);
 /// A frame of `thickness` pixels just inside `rect`.

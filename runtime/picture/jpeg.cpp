@@ -80,6 +80,15 @@ bool read_jpeg_pixels(JpegReader& r) {
     return true;
 }
 
+/// A file of several scans is decoded from the coefficients of all its blocks, 8 × 8 values of 16 bits.
+std::size_t coefficient_bytes(JpegReader& r) {
+    if (jpeg_has_multiple_scans(&r.jpeg) == FALSE) return 0;
+    std::size_t blocks = 0;
+    for (int i = 0; i < r.jpeg.num_components; ++i)
+        blocks += std::size_t{r.jpeg.comp_info[i].width_in_blocks} * r.jpeg.comp_info[i].height_in_blocks;
+    return blocks * sizeof(JBLOCK);
+}
+
 [[noreturn]] void throw_damaged_jpeg(const JpegReader& r, const std::string& path) {
     throw bad_file_error("cannot read the picture '{}': {}", path, r.reason);
 }
@@ -94,7 +103,10 @@ Image decode_jpeg(const std::string& bytes, const std::string& path) {
     r.errors.emit_message = on_message;
     r.progress.progress_monitor = on_progress;
     if (!read_jpeg_header(r, bytes)) throw_damaged_jpeg(r, path);
-    r.image = image_of_file(path, r.jpeg.image_width, r.jpeg.image_height);
+    r.image = image_of_file(path, {.width = r.jpeg.image_width,
+                                   .height = r.jpeg.image_height,
+                                   .file_bytes = bytes.size(),
+                                   .working_bytes = coefficient_bytes(r)});
     if (r.jpeg.out_color_space == JCS_CMYK) r.inks.resize(std::size_t{r.jpeg.image_width} * 4);
     if (!read_jpeg_pixels(r)) throw_damaged_jpeg(r, path);
     return std::move(r.image);

@@ -17,6 +17,9 @@
 namespace vantage::internal {
 namespace {
 
+// Limits for texts and profiles, which can be compressed. libpng has them, and texts_of copies them.
+constexpr std::size_t most_texts = 32, longest_text = std::size_t{1} << 18;
+
 struct PngFile : NotCopied {
     png_structp png = nullptr;
     png_infop info = nullptr;
@@ -93,8 +96,8 @@ bool encode(Writer& writer) {
 bool decode_header(Reader& reader) {
     if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
     png_set_read_fn(reader.png, &reader, take_bytes);
-    png_set_chunk_cache_max(reader.png, 64);         // limits for texts and profiles in untrusted files: their number
-    png_set_chunk_malloc_max(reader.png, 1u << 20);  // and their size
+    png_set_chunk_cache_max(reader.png, most_texts);
+    png_set_chunk_malloc_max(reader.png, longest_text);
     png_read_info(reader.png, reader.info);
     png_set_expand(reader.png);
     png_set_strip_16(reader.png);
@@ -168,8 +171,10 @@ PngContent decode_png(std::string bytes, const std::string& path) {
     if (!decode_header(reader)) throw_damaged(path, reader.error);
     if (png_get_channels(reader.png, reader.info) != 3 || png_get_bit_depth(reader.png, reader.info) != 8)
         throw_damaged(path, "its pixels cannot be converted to RGB");
-    reader.image = image_of_file(path, png_get_image_width(reader.png, reader.info),
-                                 png_get_image_height(reader.png, reader.info));
+    reader.image = image_of_file(path, {.width = png_get_image_width(reader.png, reader.info),
+                                        .height = png_get_image_height(reader.png, reader.info),
+                                        .file_bytes = reader.bytes.size(),
+                                        .working_bytes = 2 * most_texts * longest_text});
     reader.rows = rows_of(reader.image);
     if (!decode_pixels(reader)) throw_damaged(path, reader.error);
     return {std::move(reader.image), texts_of(reader)};

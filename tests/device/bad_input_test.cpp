@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../host/expect_error.h"
@@ -12,6 +14,8 @@
 #include "../host/watchdog.h"
 #include "runtime/base/files.h"
 #include "runtime/base/json.h"
+#include "runtime/gpu/buffer.h"
+#include "runtime/gpu/device_state.h"
 #include "runtime/io/safetensors.h"
 #include "test_device.h"
 #include "vantage/session.h"
@@ -321,4 +325,29 @@ TEST_CASE("attention outside the recorded range is an error", "[bad]") {
         session.attention({0, 0}, {2, 2}, {0, 1});
     });
     expect_error(ErrorKind::usage, {"keys", "1 from -1 on"}, [&] { session.attention({0, 0}, {0, 1}, {-1, 1}); });
+}
+
+TEST_CASE("a file of weights that becomes shorter while it is uploaded ends the run, not the process", "[bad]") {
+    const Device device = Device::open();
+    gpu::DeviceState& state = device.state();
+    state.staging->direct_mapping = false;
+    const gpu::Buffer other = gpu::allocate(state, 64, gpu::MemoryKind::device, "other");
+    std::promise<void> begun, cut;
+    std::jthread uploading([&] {  // the model's upload waits for the piece of this one
+        gpu::upload(state, other, 0, 64, [&](std::uint64_t, std::span<std::byte> piece) {
+            begun.set_value();
+            cut.get_future().wait_for(std::chrono::minutes(5));
+            std::ranges::fill(piece, std::byte{0});
+        });
+    });
+    begun.get_future().wait();
+    const Folder folder;
+    const Model model = Model::load(device, folder.path());
+    Session session(model, {.context = 8});
+    fs::resize_file(folder.path("model.safetensors"), 4096);
+    cut.set_value();
+    expect_error(ErrorKind::bad_file, {"model.safetensors", "it became shorter while it was read"}, [&] {
+        session.append({{1, 2}});
+        session.next();
+    });
 }

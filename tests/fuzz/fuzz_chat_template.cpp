@@ -7,6 +7,7 @@
 
 #include "runtime/base/utf8.h"
 #include "runtime/text/chat_template.h"
+#include "tests/fuzz/heap_meter.h"
 #include "tests/fuzz/require.h"
 
 namespace {
@@ -31,6 +32,7 @@ OrderedJson variables_of(std::string_view json) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const HeapMeter meter;
     const std::string_view input(reinterpret_cast<const char*>(data), size), source = input.substr(0, input.find('\0'));
     try {
         const OrderedJson variables = variables_of(input.substr(std::min(source.size() + 1, size)));
@@ -43,5 +45,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                 error.kind() == vantage::ErrorKind::usage);
         require_message(error);
     }
+    meter.require_at_most(std::size_t{128} << 20);
     return 0;
 }

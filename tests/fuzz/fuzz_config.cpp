@@ -9,6 +9,7 @@
 
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"
+#include "tests/fuzz/heap_meter.h"
 #include "tests/fuzz/require.h"
 
 namespace {
@@ -58,6 +59,7 @@ void accept_or_complain(const Read& read) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const HeapMeter meter;
     const std::string_view text(reinterpret_cast<const char*>(data), size);
     accept_or_complain([&] { check_model(vantage::parse_model_config(text, "fuzz.json")); });
     accept_or_complain([&] {
@@ -70,5 +72,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         for (const int side : {p.height, p.width, p.crop_height, p.crop_width}) require(side > 0 && side <= 1 << 13);
         for (const double deviation : p.deviation) require(deviation > 0);
     });
+    meter.require_at_most(memory_for(size));
     return 0;
 }

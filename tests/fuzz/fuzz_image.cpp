@@ -5,9 +5,11 @@
 
 #include "runtime/picture/jpeg.h"
 #include "runtime/picture/png.h"
+#include "tests/fuzz/heap_meter.h"
 #include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const HeapMeter meter;
     const std::string bytes(reinterpret_cast<const char*>(data), size);
     try {
         const vantage::Image image = bytes.starts_with("\x89PNG") ? vantage::decode_png(bytes, "fuzz").image
@@ -19,5 +21,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         require(error.kind() == vantage::ErrorKind::bad_file);
         require_message(error);
     }
+    meter.require_at_most(memory_for(size));
     return 0;
 }

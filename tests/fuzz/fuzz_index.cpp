@@ -46,6 +46,7 @@ void check(const vantage::WeightFiles& weights, std::string_view index, const st
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const HeapMeter meter;
     static const Shards folder;
     const std::string_view index(reinterpret_cast<const char*>(data), size);
     folder.write("model.safetensors.index.json", index);
@@ -55,5 +56,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         require(error.kind() == vantage::ErrorKind::bad_file);
         require_message(error);
     }
+    meter.require_at_most(memory_for(size));
     return 0;
 }

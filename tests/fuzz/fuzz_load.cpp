@@ -343,9 +343,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const Model model = Model::load(device, folder.path());
         allowed({bad_file, unsupported, out_of_memory, usage, accuracy}, [&] { run_session(model, folder.path()); });
     });
-    if (meter.peak() > memory_limit(files)) {
-        std::fprintf(stderr, "%zu bytes of memory for files that may take %zu\n", meter.peak(), memory_limit(files));
-        std::abort();
-    }
+    meter.require_at_most(memory_limit(files));
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "runtime/io/safetensors.h"
+#include "tests/fuzz/heap_meter.h"
 #include "tests/fuzz/require.h"
 
 namespace {
@@ -25,6 +26,7 @@ void check(const vantage::SafeTensors& file, std::span<const std::byte> bytes) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const HeapMeter meter;
     const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
     try {
         const vantage::SafeTensors file(bytes, "fuzz.safetensors");
@@ -33,5 +35,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         require(error.kind() == vantage::ErrorKind::bad_file);
         require_message(error);
     }
+    meter.require_at_most(memory_for(size));
     return 0;
 }

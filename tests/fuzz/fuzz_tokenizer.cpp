@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "runtime/text/unicode.h"
+#include "tests/fuzz/heap_meter.h"
 #include "tests/fuzz/require.h"
 #include "vantage/tokenizer.h"
 
@@ -41,6 +42,7 @@ void check(const vantage::Tokenizer& tokenizer, const vantage::Tokenizer::Encodi
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const HeapMeter meter;
     const std::string_view input(reinterpret_cast<const char*>(data), size);
     const std::size_t nul = input.find('\0');
     const std::string_view text = nul == std::string_view::npos ? "Hello  wörld\n" : input.substr(nul + 1);
@@ -54,5 +56,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         require(error.kind() == vantage::ErrorKind::bad_file);
         require_message(error);
     }
+    meter.require_at_most(memory_for(size, 40));
     return 0;
 }

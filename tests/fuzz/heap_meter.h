@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define VANTAGE_HEAP_METER 1
@@ -34,6 +36,11 @@ inline void on_free(const volatile void* memory) {
 
 }  // namespace heap_meter
 
+/// What a reader may take for a file of `bytes`; for tokenizer.json, `times` is 40.
+inline std::size_t memory_for(std::size_t bytes, std::size_t times = 10) {
+    return times * bytes + (std::size_t{64} << 20);
+}
+
 /// Measures from its construction on. One at a time.
 class HeapMeter {
 public:
@@ -48,6 +55,12 @@ public:
     }
     /// The largest number of bytes that were held in addition to those at the start.
     std::size_t peak() const { return static_cast<std::size_t>(heap_meter::highest - start_); }
+    /// Ends the process if more was held.
+    void require_at_most(std::size_t bytes) const {
+        if (peak() <= bytes) return;
+        std::fprintf(stderr, "%zu bytes of memory, allowed are %zu\n", peak(), bytes);
+        std::abort();
+    }
 
 private:
     std::ptrdiff_t start_ = 0;

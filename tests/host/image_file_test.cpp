@@ -116,6 +116,8 @@ TEST_CASE("pictures that would fill the memory or the day are refused", "[image]
     read.refuses(with_size(png, 0, 37), "");
     read.refuses(with_size(png, 30000, 30000), "30000 × 30000 pixels");
     read.refuses(with_size(png, 40000, 1), "40000 × 1 pixels");
+    read.refuses(with_size(png, 3600, 3600), "truncated");  // 39 MB of pixels
+    read.refuses(with_size(png, 4000, 4000), "decoding its 4000 × 4000 pixels takes");
     read.refuses(with_size(png, 0x7fffffff, 0x7fffffff), "");
     std::string jpeg = read_file(images + "photo.jpg");
     const std::size_t frame = jpeg.find("\xff\xc0");
@@ -127,6 +129,15 @@ TEST_CASE("pictures that would fill the memory or the day are refused", "[image]
     put(jpeg, frame + 7, 60, 2);
     read.refuses(jpeg, "premature end");  // more rows than there is data for
     const std::string progressive = read_file(images + "kinds/progressive.jpg");
+    std::string large = progressive;  // 36 MB of pixels, and the coefficients of them
+    const std::size_t sizes = large.find("\xff\xc2");
+    REQUIRE(sizes != std::string::npos);
+    put(large, sizes + 5, 4000, 2);
+    put(large, sizes + 7, 3000, 2);
+    read.refuses(large, "4000 pixels takes");
+    put(jpeg, frame + 5, 4000, 2);
+    put(jpeg, frame + 7, 3000, 2);
+    read.refuses(jpeg, "premature end");
     const std::size_t scan = progressive.find("\xff\xda"), end = progressive.find("\xff\xc4", scan);  // of all colours
     std::string scans = progressive.substr(0, end);
     for (int i = 0; i < 600; ++i) scans += progressive.substr(scan, end - scan);
