@@ -73,8 +73,9 @@ void put_tile(vec3 pair) {
 
 #ifndef BY_KEY
 void main() {
-    uint index = workgroup_index(), head = index % p.heads, i = index / p.heads % p.n, batch = index / p.heads / p.n;
-    if (batch >= p.batch) return;
+    uint index = workgroup_index();
+    if (index >= p.batch * p.n * p.heads) return;  // before the divisions: one of these may be 0
+    uint head = index % p.heads, i = index / p.heads % p.n, batch = index / p.heads / p.n;
     int position = position_of(i);
     uint row = row_of_query(batch, i, head), kv_head = head / (p.heads / p.kv_heads), end = keys_of(batch), begin = 0u;
     if (p.causal != 0u) end = min(end, max(uint(max(position + 1, 0)), PREFIX));
@@ -117,8 +118,9 @@ void main() {
 }
 #else
 void main() {
-    uint index = workgroup_index(), kv_head = index % p.kv_heads, key = index / p.kv_heads % p.m, batch = index / p.kv_heads / p.m;
-    if (batch >= p.batch) return;
+    uint index = workgroup_index();
+    if (index >= p.batch * p.m * p.kv_heads) return;
+    uint kv_head = index % p.kv_heads, key = index / p.kv_heads % p.m, batch = index / p.kv_heads / p.m;
     uint group = p.heads / p.kv_heads, row = row_of_key(batch, key, kv_head), begin = 0u, end = key < keys_of(batch) ? p.n : 0u;
     int own = int(key + p.n) - int(p.m);  // the query that sits at the key's position
     if (p.causal != 0u && key >= PREFIX) begin = uint(max(own, 0));
