@@ -184,6 +184,11 @@ run_parts() {
     if ((whole)); then part run_ctest "files, consumer" -E '^(vantage_tests_|cli_|faults$|signals$)'; fi
     while IFS=$'\t' read -r device name; do
         export VANTAGE_DEVICE=$device
+        if ((${#but_once[@]})); then  # other cases on each device; SwiftShader compiles slowly
+            VANTAGE_TEST_SAMPLE=1/2
+            if [[ ${name,,} == *swiftshader* ]]; then VANTAGE_TEST_SAMPLE=2/4; fi
+            export VANTAGE_TEST_SAMPLE
+        fi
         if [[ ${name,,} == *llvmpipe* ]]; then
             # the tests that depend on the subgroup size also run with a larger one
             LP_NATIVE_VECTOR_WIDTH=256 catch "$name" vantage_tests_device "${filter[@]}" "${but_once_seen[@]}"
@@ -194,6 +199,7 @@ run_parts() {
         catch "$name, viewer" vantage_tests_view "${filter[@]}" "${but_once_seen[@]}"
         if ((whole)); then part run_ctest "$name, command line" -R '^(cli_|faults$|signals$)' "${but_once[@]}"; fi
     done <<<"$listing"
+    unset VANTAGE_TEST_SAMPLE
     if ((whole && ${#but_once[@]})); then
         # The device that a user would get by default, so not SwiftShader, which was added above.
         device=${given:-$(grep -vi swiftshader <<<"$listing" | head -n 1 | cut -f 1)} || true  # "": only SwiftShader

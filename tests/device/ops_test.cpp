@@ -12,6 +12,15 @@ using namespace vantage;
 
 namespace {
 
+/// The names of the op's cases: all, a sample of them, or the one of VANTAGE_TEST_CASE.
+std::vector<std::string> cases_of(const OpDef& op) {
+    if (const auto only = environment("VANTAGE_TEST_CASE")) return {*only};
+    std::vector<std::string> names;
+    if (op.cases != nullptr)
+        for (const Case& test : op.cases()) names.push_back(test.name);
+    return names.empty() ? names : sampled(names);
+}
+
 /// Runs the cases of the ops that `wanted` takes; VANTAGE_TEST_OP, _CASE and _KERNEL narrow them down.
 void check_kernels(bool (*wanted)(std::string_view op)) {
     const auto wish = [](const char* name) { return environment(name).value_or(""); };
@@ -31,8 +40,9 @@ void check_kernels(bool (*wanted)(std::string_view op)) {
     for (const OpDef* op : all_ops()) {
         if (!wanted(op->name) || (!only.empty() && only != op->name)) continue;
         runs.clear();
-        run_all_cases(test_device(), op->name, wish("VANTAGE_TEST_CASE"), wish("VANTAGE_TEST_KERNEL"), judge,
-                      only.empty() ? StorageTypes::in_turn : StorageTypes::all);
+        const StorageTypes types = only.empty() ? StorageTypes::in_turn : StorageTypes::all;
+        for (const std::string& name : cases_of(*op))
+            run_all_cases(test_device(), op->name, name, wish("VANTAGE_TEST_KERNEL"), judge, types);
         INFO(op->name);
         if (op->cases != nullptr && only.empty()) CHECK(runs[op->kernels.back().name] > 0);  // it fits everything
         if (!only.empty()) CHECK(!runs.empty());  // what was asked for is there

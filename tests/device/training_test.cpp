@@ -30,6 +30,7 @@ void check_run(const std::string& folder) {
 }  // namespace
 
 TEST_CASE("recorded training runs come out as PyTorch computed them", "[train]") {
-    for (const char* folder : {"train", "train_more/llama", "train_more/bert", "train_more/t5", "train_more/vit"})
+    for (const std::string& folder :
+         sampled({"train", "train_more/llama", "train_more/bert", "train_more/t5", "train_more/vit"}))
         check_run(folder);
 }
