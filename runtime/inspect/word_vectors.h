@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/internal.h"
 #include "vantage/array.h"
 
 namespace vantage::internal {
