@@ -1,11 +1,12 @@
-// Text to token ids and back, as a Hugging Face tokenizer.json says.
+// Text to token ids and back, as a Hugging Face tokenizer.json says; and training of such files.
 //
-// Threads: any, for a Tokenizer; one at a time for a StreamDecoder.
+// Threads: any, for a Tokenizer; one at a time for a StreamDecoder and a BpeTrainer.
 // Errors: as said below. A call that throws changes nothing.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,6 +20,7 @@ namespace vantage {
 namespace text {
 class TokenizerState;
 class DecoderStream;
+class BpeTrainerState;
 }  // namespace text
 
 /// A tokenizer, never changed after loading: copies are free.
@@ -105,6 +107,55 @@ private:
     std::shared_ptr<const text::TokenizerState> state_;
     std::unique_ptr<text::DecoderStream> stream_;
     bool skip_special_;
+};
+
+/// What a BpeTrainer makes.
+struct BpeTrainingOptions {
+    /// Tokens: the special ones, one for each of the 256 bytes, and one for each merge. There are fewer when a text has
+    /// no pair left to merge.
+    std::int64_t vocab = 0;
+    /// A pair of tokens is merged if the text has it at least this often. 2 is the default of Hugging Face's
+    /// ByteLevelBPETokenizer; that of its BpeTrainer is 0, which merges all pairs.
+    std::int64_t min_frequency = 2;
+    /// They get the first ids, in this order. Texts that are added may spell them out, but that is text like any other.
+    std::vector<std::string> special_tokens;
+    /// The tokenizer puts a space before a text that has none, so that its first word is one like the others.
+    bool add_prefix_space = false;
+};
+
+/// Trains a byte-level BPE vocabulary: begins with the 256 bytes, and merges the most frequent pair of neighbouring
+/// tokens in the words of a text, again and again. Source: Sennrich, Haddow and Birch 2016,
+/// https://arxiv.org/abs/1508.07909; words and bytes as in GPT-2.
+///
+/// Vocabulary and merges are equal to those of Hugging Face's `tokenizers` (BpeTrainer with ByteLevel.alphabet() as its
+/// initial alphabet), in whatever order the documents come. Pairs are counted in 64 bits, there in 32.
+///
+/// Threads: one at a time. A moved-from trainer throws usage.
+class BpeTrainer {
+public:
+    /// Throws usage for a vocabulary that is too small for bytes and special tokens or larger than 2^30, for a negative
+    /// frequency, and for special tokens that are empty, given twice, not UTF-8 or longer than 4096 bytes.
+    explicit BpeTrainer(BpeTrainingOptions options);
+    ~BpeTrainer();
+    BpeTrainer(BpeTrainer&&) noexcept;
+    BpeTrainer& operator=(BpeTrainer&&) noexcept;
+
+    /// Counts the words of a document. They end where it ends, so a text is best cut where a line begins. Takes memory
+    /// for new words and, during the call, for a copy of the document and about 32 bytes for each of its words. Bytes
+    /// that are not UTF-8 count as in Tokenizer::encode. Throws usage for a document of 2 GiB or more.
+    void add(std::string_view utf8);
+    /// The distinct words of all documents.
+    std::size_t words() const;
+
+    /// Called after each merge with the tokens so far and the wanted number. What it throws passes through.
+    using Progress = std::function<void(std::int64_t tokens, std::int64_t wanted)>;
+    /// Trains on the documents so far: the text of a tokenizer.json, which Tokenizer::parse and Hugging Face's
+    /// Tokenizer.from_file read. Throws usage if no document has a word.
+    std::string tokenizer_json(const Progress& progress = {}) const;
+
+private:
+    text::BpeTrainerState& state() const;
+    std::unique_ptr<text::BpeTrainerState> state_;
 };
 
 }  // namespace vantage

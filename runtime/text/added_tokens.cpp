@@ -54,9 +54,6 @@ std::size_t white_space_after(std::string_view text, std::size_t at) {
     return text.size();
 }
 
-/// Searching for a token costs its length at each position of a text, so files may not have arbitrarily long ones.
-constexpr std::size_t longest_added_token = 4096;
-
 AddedToken read_token(const JsonFields& fields) {
     AddedToken token;
     token.id = static_cast<std::int32_t>(fields.integer("id", 0, largest_token_id));

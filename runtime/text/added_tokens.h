@@ -16,6 +16,9 @@
 
 namespace vantage::text {
 
+/// Searching for a token costs its length at each position of a text, so files may not have arbitrarily long ones.
+inline constexpr std::size_t longest_added_token = 4096;
+
 struct AddedToken {
     std::int32_t id = 0;
     std::string content;

@@ -16,13 +16,10 @@ AlignedText to_letters(const AlignedText& text) {
     return out;
 }
 
-/// GPT-2's word pattern: contractions, words, numbers and other characters, each with the space before it.
-constexpr const char* gpt2_words = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-
 PreTokenizer make_byte_level_pre_tokenizer(const JsonFields& fields) {
     const bool prefix = fields.optional_flag("add_prefix_space").value_or(true);
     Finder words;
-    if (fields.optional_flag("use_regex").value_or(true)) words = Regex(gpt2_words, "GPT-2's words").finder();
+    if (fields.optional_flag("use_regex").value_or(true)) words = gpt2_words();
     return [prefix, words](Pieces& pieces) {
         if (prefix)
             pieces.rewrite([](AlignedText text) {
@@ -91,6 +88,11 @@ PreTokenizer make_sequence_pre_tokenizer(const JsonFields& fields) {
 }
 
 }  // namespace
+
+Finder gpt2_words() {
+    constexpr const char* pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+    return Regex(pattern, "GPT-2's words").finder();
+}
 
 Metaspace read_metaspace(const JsonFields& fields) {
     Metaspace options{one_character(fields, "replacement"), Metaspace::Prepend::always,
