@@ -139,6 +139,7 @@ void AddedTokens::cut(Pieces& pieces, const PrefixTree& wanted) const {
             const AddedToken& token = at(tokens_, found->value);
             Match range = found->range;
             from = range.end;
+            if (range.end <= done) continue;  // inside of the white space that a token to the left has consumed
             if (token.single_word && !is_whole_word(text, range)) continue;
             if (token.lstrip) range.begin = white_space_before(text, range.begin, done);
             if (token.rstrip) range.end = white_space_after(text, range.end);

@@ -37,7 +37,7 @@ void check_growth(const AlignedText& text, std::size_t size) {
     constexpr std::size_t factor = 64, allowance = 256;
     if (size > factor * original + allowance)
         throw bad_file_error(
-            "the tokenizer's normalizer expands {} bytes of text to {}, wanted at most "
+            "the tokenizer's normalizer or pre-tokenizer expands {} bytes of text to {}, wanted at most "
             "{} times as much; is its file damaged?",
             original, size, factor);
 }

@@ -73,8 +73,10 @@ Encoding read_special(const JsonFields& fields, std::string_view place, const st
 std::vector<TemplatePiece> read_template(const JsonFields& fields, std::string_view key, int texts) {
     // Known templates add 1 to 3 tokens. Without a limit a small file costs pieces x ids, in memory and in each text.
     constexpr std::size_t max_pieces = 64, max_added = 64;
+    constexpr int max_texts = 4;  // known ones have each text once
     if (fields.list(key).size() > max_pieces) fields.fail(key, format("a list of at most {} elements", max_pieces));
     std::size_t added = 0;
+    int repeated = 0;
     std::vector<TemplatePiece> pieces;
     for (std::size_t i = 0; i < fields.list(key).size(); ++i) {
         const JsonFields element = fields.element(key, i);
@@ -86,6 +88,7 @@ std::vector<TemplatePiece> read_template(const JsonFields& fields, std::string_v
         if (is_text) {
             result.text = piece.one_of("id", {"A", "B"}) == "B" ? 1 : 0;
             if (result.text >= texts) piece.fail("id", "A: the template for one text has no other");
+            if (++repeated > max_texts) fields.fail(key, format("a template with at most {} texts", max_texts));
         } else {
             result.added = read_special(fields, key, piece.text("id"), result.type_id);
             added += result.added.ids.size();

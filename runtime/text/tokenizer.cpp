@@ -40,6 +40,23 @@ public:
 
 namespace {
 
+/// Objects with a "type": a step of a tokenizer, or a sequence of them.
+std::size_t steps_in(const Json& json) {
+    std::size_t count = json.is_object() && json.contains("type") ? 1 : 0;
+    if (json.is_structured())
+        for (const Json& inner : json) count += steps_in(inner);
+    return count;
+}
+
+// Known files have up to ten. Some steps cost time for each other one.
+JsonFields checked_steps(const JsonFields& file) {
+    constexpr std::size_t most = 64;
+    for (const char* part : {"normalizer", "pre_tokenizer", "post_processor", "decoder"})
+        if (const auto fields = file.optional_object(part); fields && steps_in(fields->json()) > most)
+            file.fail(part, format("at most {} steps", most));
+    return file;
+}
+
 template <class Made>
 Made made_of(const std::optional<JsonFields>& fields, Made (*make)(const JsonFields&)) {
     return fields ? make(*fields) : Made();
@@ -153,7 +170,7 @@ Tokenizer Tokenizer::load(const std::string& path) {
 Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
     const std::string shown = escape_controls(name);  // in messages
     const Json tree = parse_json(json, shown);
-    return Tokenizer(std::make_shared<const text::TokenizerState>(JsonFields(tree, shown)));
+    return Tokenizer(std::make_shared<const text::TokenizerState>(text::checked_steps(JsonFields(tree, shown))));
 }
 
 Tokenizer::Encoding Tokenizer::encode(std::string_view utf8, bool add_special) const {

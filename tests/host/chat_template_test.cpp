@@ -164,6 +164,10 @@ TEST_CASE("chat templates: hostile ones fail with a one-line error", "[chat]") {
     refused("steps", "{% set a = 'a' * 1000000 %}{% for i in range(100000) %}{% if 'b' in a %}{% endif %}{% endfor %}");
     refused("steps",
             "{% set a = 'a' * 1000000 %}{% for i in range(100000) %}{% if a[-1] == a %}{% endif %}{% endfor %}");
+    refused("steps", "{% macro m(" + times(20'000, "a,") +
+                         "b) %}{% endmacro %}{% for i in range(100000) %}{{ m() }}{% endfor %}");
+    refused("MiB", "{% set n = 'a' * 1000000 %}{% for i in range(1000) %}{% set x = {}[n] %}{% endfor %}");
+    refused("MiB", "{{ ('a ' * 1000000).split(' ') | length }}");
     refused("range() of more than", "{% for i in range(9223372036854775807) %}{% endfor %}");
     refused("exceeds 64 bits", "{{ 9223372036854775807 + 1 }}");
     refused("exceeds 64 bits", "{{ -(0 - 9223372036854775807 - 1) }}");

@@ -112,6 +112,28 @@ TEST_CASE("tokenizer: files that expand a text without bound, or search endlessl
                  [&] { small({"a"}, {}, added(2000, 1)); });
     expect_error(ErrorKind::bad_file, {"post_processor.single", "adds at most 64 tokens"},
                  [&] { small({"a"}, {}, added(2, 20000)); });
+    const auto list = [](const char* part, const char* key, std::size_t count, const std::string& one) {
+        std::string all;
+        for (std::size_t i = 0; i < count; ++i) all += (i > 0 ? "," : "") + one;
+        return std::string("\"") + part + R"(": {"type": "Sequence", ")" + key + "\": [" + all + "]}";
+    };
+    const std::string letters = R"({"type": "ByteLevel", "use_regex": false})", fuse = R"({"type": "Fuse"})";
+    const Tokenizer lettering = small({"a"}, {}, list("pre_tokenizer", "pretokenizers", 40, letters));
+    expect_error(ErrorKind::bad_file, {"pre-tokenizer", "expands"}, [&] { lettering.encode("héllo", false); });
+    for (const std::string& many :
+         {list("decoder", "decoders", 64, fuse), list("pre_tokenizer", "pretokenizers", 64, letters),
+          list("normalizer", "normalizers", 64, R"({"type": "NFC"})"),
+          list("post_processor", "processors", 64, R"({"type": "ByteLevel"})")})
+        expect_error(ErrorKind::bad_file, {"at most 64 steps"}, [&] { small({"a"}, {}, many); });
+    expect_error(ErrorKind::bad_file, {"post_processor.single", "at most 4 texts"}, [&] {
+        const std::string text = R"({"Sequence": {"id": "A", "type_id": 0}})";
+        small({"a"}, {},
+              R"("post_processor": {"type": "TemplateProcessing", "pair": [], "special_tokens": {}, "single": [)" +
+                  text + "," + text + "," + text + "," + text + "," + text + "]}");
+    });
+    // Each of these takes the white space behind it, which has all of them.
+    const Tokenizer stripping = small({"a"}, {}, R"("added_tokens": [{"id": 1, "content": "\n", "rstrip": true}])");
+    CHECK(stripping.encode(std::string(1'000'000, '\n'), false).ids == Ids{1});
     const Tokenizer searching = small(
         {"a"}, {}, R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(a+)+b"}})");
     expect_error(ErrorKind::bad_file, {"pre_tokenizer.pattern.Regex", "exceeds its limits"},

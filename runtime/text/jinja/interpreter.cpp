@@ -220,12 +220,12 @@ private:
         return {};
     }
 
-    static Value named(const std::string& name, const Scope& scope) {
+    Value named(const std::string& name, const Scope& scope) {
         if (const Value* found = scope.find(name)) return *found;
         if (name == "loop" && scope.innermost_loop() != nullptr) not_supported("\"loop\" as a value");
         for (const char* known : {"dict", "lipsum", "cycler", "joiner", "self", "super"})
             if (name == known) not_supported("the function " + in_quotes(name));
-        return Undefined{std::make_shared<const std::string>(name)};
+        return missing(name, budget_);
     }
 
     Values parts_of(const Expression& e, std::size_t first, Scope& scope) {
@@ -249,7 +249,7 @@ private:
         if (const Loop* loop = loop_meant(*e.parts[0], scope)) return loop_field(*loop, e.text);
         const Value from = part(e, 0, scope);
         if (has_method(from, e.text)) not_supported("the method " + in_quotes(e.text) + " without a call");
-        return attribute_of(from, e.text);
+        return attribute_of(from, e.text, budget_);
     }
     static const Loop* loop_meant(const Expression& e, const Scope& scope) {
         if (e.kind != Expression::Kind::name || e.text != "loop" || scope.find("loop") != nullptr) return nullptr;
@@ -325,7 +325,7 @@ private:
             const Value from = part(callee, 0, scope);
             require_defined(from);
             if (has_method(from, callee.text)) return method(callee.text, from, arguments_of(e, scope), budget_);
-            const Value found = attribute_of(from, callee.text);
+            const Value found = attribute_of(from, callee.text, budget_);
             if (is_undefined(found)) not_supported("the method " + in_quotes(callee.text) + " of " + kind_of(from));
             return call_value(found, e, scope);
         }
@@ -353,10 +353,12 @@ private:
         if (arguments.by_place.size() > macro.parameters.size())
             fail("{} arguments for the {} parameters of {}", arguments.by_place.size(), macro.parameters.size(),
                  in_quotes(macro.text));
+        budget_.step(macro.parameters.size() * arguments.by_name.size());
         for (const auto& [name, value] : arguments.by_name)
             if (std::ranges::count(macro.parameters, name, &Parameter::name) == 0)
                 fail("{} has no parameter {}", in_quotes(macro.text), in_quotes(name));
         Scope scope{&top_};
+        budget_.step(macro.parameters.size());
         for (std::size_t i = 0; i < macro.parameters.size(); ++i)
             scope.names[macro.parameters[i].name] = argument(macro.parameters[i], i, arguments, scope);
         std::string out;
@@ -368,7 +370,7 @@ private:
         for (const auto& [name, value] : arguments.by_name)
             if (name == parameter.name) return value;
         if (parameter.default_value) return evaluate(*parameter.default_value, scope);
-        return Undefined{std::make_shared<const std::string>(parameter.name)};
+        return missing(parameter.name, budget_);
     }
 
     Value make_namespace(const Arguments& arguments) {

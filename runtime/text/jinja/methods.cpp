@@ -31,7 +31,8 @@ Value parts(const std::string& text, const Arguments& arguments, Budget& budget)
     const std::int64_t max_count = optional_integer(given[1], "split: maxsplit");
     if (separator != nullptr && separator->empty()) fail("split: the separator is empty");
     budget.read(text.size());
-    budget.make(text.size());
+    const std::size_t most = separator != nullptr ? occurrences(text, *separator) + 1 : text.size() / 2 + 1;
+    budget.make(text.size() + most * sizeof(std::string_view));
     Values all;
     for (const std::string_view part :
          separator == nullptr ? split(text, max_count) : split(text, *separator, max_count))

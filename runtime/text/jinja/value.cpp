@@ -60,6 +60,11 @@ int depth_around(int deepest) {
 
 }  // namespace
 
+Value missing(const std::string& name, Budget& budget) {
+    budget.make(name.size());
+    return Undefined{std::make_shared<const std::string>(name)};
+}
+
 Value Budget::list(Values items, bool tuple) {
     make(items.size() * element_bytes);
     int deepest = 0;
@@ -232,7 +237,7 @@ std::optional<std::size_t> place_of(std::int64_t index, std::size_t size) {
 
 Value missing(const Value& key, Budget& budget) {
     const std::string* name = text_in(key);
-    return Undefined{std::make_shared<const std::string>(name != nullptr ? *name : str(key, budget))};
+    return missing(name != nullptr ? *name : str(key, budget), budget);
 }
 
 // Resolves a bound of a slice, like CPython's PySlice_AdjustIndices.
@@ -280,17 +285,17 @@ Value item_of(const Value& value, const Value& key, Budget& budget) {
         const auto place = place_of(*index, character_count(*text));
         return place ? budget.text(std::string(character(*text, *place))) : missing(key, budget);
     }
-    if (const std::string* name = text_in(key)) return attribute_of(value, *name);
+    if (const std::string* name = text_in(key)) return attribute_of(value, *name, budget);
     return missing(key, budget);
 }
 
-Value attribute_of(const Value& value, const std::string& name) {
+Value attribute_of(const Value& value, const std::string& name, Budget& budget) {
     require_defined(value);
     if (Namespace* const* space = as<Namespace*>(value))
         if (const auto field = (*space)->fields.find(name); field != (*space)->fields.end()) return field->second;
     if (const DictRef* dict = as<DictRef>(value))
         if (const Value* found = (*dict)->find(name)) return *found;
-    return Undefined{std::make_shared<const std::string>(name)};
+    return missing(name, budget);
 }
 
 Value slice_of(const Value& value, const SliceBounds& bounds, Budget& budget) {

@@ -132,7 +132,9 @@ Values elements(const Value& value, Budget& budget);
 std::size_t length(const Value& value, Budget& budget);
 /// value[key] and value.name; Undefined if there is none.
 Value item_of(const Value& value, const Value& key, Budget& budget);
-Value attribute_of(const Value& value, const std::string& name);
+/// An undefined value that remembers what was looked up.
+Value missing(const std::string& name, Budget& budget);
+Value attribute_of(const Value& value, const std::string& name, Budget& budget);
 struct SliceBounds {
     Value begin = None{}, end = None{}, step = None{};
 };
