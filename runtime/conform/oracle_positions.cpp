@@ -58,6 +58,9 @@ Calls map_rope(OracleReader& r) {
     const RopeScaling scaling = scaling_of(r);
     double last = 0;
     for (double position : positions.data) last = std::max(last, position);
+    constexpr double most_elements = 1 << 26;
+    if (!(last + 1 < most_elements / static_cast<double>(std::max<std::int64_t>(rotary, 1))))
+        throw bad_file_error("rope: a table of {:g} positions and {} features is too large", last + 1, rotary);
     const HostTensor table = table_of(static_cast<std::int64_t>(last) + 1, rotary, theta, scaling);
     Calls calls =
         one(r, call_of("rope", {x, table, positions}, {{"heads_first", true}, {"interleaved", layout == "gptj"}}), "y");

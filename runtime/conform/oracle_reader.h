@@ -30,7 +30,8 @@ public:
         return read(key).optional_flag(key).value_or(default_value);
     }
     std::int64_t integer(const std::string& key, std::int64_t default_value) {
-        return read(key).optional_integer(key).value_or(default_value);
+        constexpr std::int64_t most = 1 << 24;  // a stranger's case may not take all memory
+        return read(key).optional_integer(key, -most, most).value_or(default_value);
     }
     double number(const std::string& key, double default_value) {
         return read(key).optional_number(key).value_or(default_value);

@@ -74,12 +74,13 @@ void RecordedRun::read_hyper(const JsonFields& fields) {
         return fields.optional_number(key, 0, 1e9).value_or(default_value);
     };
     const std::vector<double> betas = numbers(fields.json(), fields.name(), {"betas"});
-    if (betas.size() != 2) fields.fail("betas", "two numbers");
+    if (betas.size() != 2 || std::ranges::any_of(betas, [](double beta) { return !(beta >= 0 && beta <= 0.99999); }))
+        fields.fail("betas", "two numbers from 0 to 0.99999");
     settings_.adam = {.beta1 = betas[0], .beta2 = betas[1], .eps = number("eps", 1e-8)};
     settings_.weight_decay = number("weight_decay", 0);
     settings_.update.max_norm = number("clip", 0);
     settings_.update.norm_eps = number("clip_eps", 1e-6);
-    settings_.loss.label_smoothing = number("label_smoothing", 0);
+    settings_.loss.label_smoothing = fields.optional_number("label_smoothing", 0, 1).value_or(0);
     micro_batches_ = fields.optional_integer("accumulate", 1, 1 << 20).value_or(1);
     const double peak = number("lr", 0), warmup = number("warmup", 0);
     const std::string schedule = fields.optional_text("schedule").value_or("constant");
@@ -90,15 +91,29 @@ void RecordedRun::read_hyper(const JsonFields& fields) {
 }
 
 void RecordedRun::read_sizes() {
-    const bool next_token = data_->find("tokens") != nullptr, images = data_->find("pixel_values") != nullptr;
-    const TensorEntry& entry = data_->at(next_token ? "tokens" : images ? "pixel_values" : "labels");
-    if (entry.shape.size() < 3 || entry.shape[0] < steps() || entry.shape[1] % micro_batches_ != 0)
-        throw bad_file_error("{}: the batches are {}, wanted [{}, a multiple of {}, …]", folder_, entry.text(), steps(),
-                             micro_batches_);
-    settings_.sequences = entry.shape[1] / micro_batches_;
-    settings_.rows = images ? config_.image.places() : entry.shape[2] - (next_token ? 1 : 0);
-    if (config_.kind == ModelKind::encoder_decoder) settings_.source_rows = data_->at("input_ids").shape.at(2);
-    if (settings_.rows < 1) throw bad_file_error("{}: sequences without a token", folder_);
+    const bool next_token = data_->find("tokens") != nullptr, images = data_->find("pixel_values") != nullptr,
+               both = config_.kind == ModelKind::encoder_decoder;
+    if (images != config_.is_vision())
+        throw bad_file_error("{}: {} {} pixel_values", folder_, config_.architecture,
+                             images ? "does not read" : "reads, but the run has no");
+    const auto checked = [&](const char* name, std::size_t rank) {
+        const TensorEntry& entry = data_->at(name);
+        if (entry.shape.size() == rank && entry.shape[0] >= steps() && entry.shape[1] >= micro_batches_ &&
+            entry.shape[1] % micro_batches_ == 0)
+            return entry.shape;
+        throw bad_file_error("{}: {} is {}, wanted {} dimensions: {} steps or more, a multiple of {} sequences, …",
+                             folder_, name, entry.text(), rank, steps(), micro_batches_);
+    };
+    const std::vector<std::int64_t> shape = images ? checked("pixel_values", 5)
+                                                   : checked(next_token ? "tokens"
+                                                             : both     ? "decoder_input_ids"
+                                                                        : "input_ids",
+                                                             3);
+    settings_.sequences = shape[1] / micro_batches_;
+    settings_.rows = images ? config_.image.places() : shape[2] - (next_token ? 1 : 0);
+    if (both) settings_.source_rows = checked("input_ids", 3)[2];
+    if (settings_.rows < 1 || (both && settings_.source_rows < 1))
+        throw bad_file_error("{}: sequences without a token", folder_);
 }
 
 // Those of the sequences of a micro-batch, one after the other.

@@ -77,7 +77,14 @@ private:
             if (value.kind != ValueKind::input) continue;
             const auto found = batch.find(value.name);
             if (found == batch.end()) throw unsupported_error("the run has no {}, which the model reads", value.name);
-            std::visit([&](const auto& numbers) { plan_.write(value.name, numbers); }, found->second);
+            std::visit(
+                [&](const auto& numbers) {
+                    if (std::ssize(numbers) != value.type.shape.elements())
+                        throw bad_file_error("the run has {} values of {} in a micro-batch, wanted {}", numbers.size(),
+                                             value.name, value.type.shape.elements());
+                    plan_.write(value.name, numbers);
+                },
+                found->second);
         }
     }
 

@@ -1,0 +1,72 @@
+// Recordings of training runs that a stranger made, or that are damaged.
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "expect_error.h"
+#include "runtime/base/json.h"
+#include "runtime/io/safetensors.h"
+#include "runtime/train/recorded_run.h"
+#include "temporary_directory.h"
+
+using namespace vantage;
+using namespace vantage::internal;
+using vantage::test::expect_error;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string recording = std::string(VANTAGE_TEST_DATA) + "/data/oracle/train";
+
+/// Reads a copy of the recording that was changed.
+void read_changed(const std::function<void(const std::string& folder)>& change) {
+    const test::TemporaryDirectory folder;
+    for (const fs::directory_entry& file : fs::directory_iterator(recording))
+        fs::copy(file.path(), folder.path(file.path().filename().string()));
+    change(folder.path());
+    const RecordedRun run(folder.path());
+    for (std::int64_t step = 0; step < run.steps(); ++step) run.batch(step, 0);
+}
+
+void with_hyper(const char* key, const Json& value, const char* says) {
+    INFO(key << " = " << value.dump());
+    expect_error(ErrorKind::bad_file, {"train.json", says}, [&] {
+        read_changed([&](const std::string& folder) {
+            Json json = read_json(folder + "/train.json");
+            json["hyper"][key] = value;
+            write_file(folder + "/train.json", json.dump());
+        });
+    });
+}
+
+void with_data(const char* name, const std::vector<std::int64_t>& shape, std::initializer_list<const char*> parts) {
+    std::int64_t count = 1;
+    for (const std::int64_t size : shape) count *= size;
+    const std::vector<std::int32_t> ids(static_cast<std::size_t>(count));
+    INFO(name << ": " << Shape(shape).text());
+    expect_error(ErrorKind::bad_file, parts, [&] {
+        read_changed([&](const std::string& folder) {
+            write_safetensors(folder + "/data.safetensors", {{name, "I32", shape, std::as_bytes(std::span(ids))}});
+        });
+    });
+}
+
+}  // namespace
+
+TEST_CASE("a recording of a training run that is damaged is refused with one line", "[train][bad]") {
+    read_changed([](const std::string&) {});
+    for (const double beta : {1.0, 0.99999999, -1.0, 2.0}) with_hyper("betas", Json{beta, 0.9}, "betas");
+    with_hyper("betas", Json{0.9}, "betas");
+    with_hyper("label_smoothing", 3, "label_smoothing");
+    with_hyper("accumulate", 0, "accumulate");
+    with_data("tokens", {20, 0, 24}, {"tokens", "wanted 3 dimensions"});
+    with_data("tokens", {3, 2, 24}, {"tokens", "wanted 3 dimensions"});
+    with_data("tokens", {20, 2, 24, 0}, {"tokens", "wanted 3 dimensions"});
+    with_data("tokens", {20, 2}, {"tokens", "wanted 3 dimensions"});
+    with_data("tokens", {20, 2, 1}, {"without a token"});
+    with_data("pixel_values", {20, 2, 3, 4, 4}, {"does not read pixel_values"});
+    with_data("labels", {20, 2, 24}, {"input_ids"});
+}
