@@ -17,8 +17,9 @@ std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &probs = call.in(probs_), &index = call.in(index_);
     call.require(probs.dtype == DType::f32 && probs.shape.rank() == 2,
                  operand_is(call, probs_) + ", but must be f32 [n, experts]");
-    call.require(index.dtype == DType::i32 && index.shape.rank() == 2 && index.shape[0] == probs.shape[0],
-                 operand_is(call, index_) + ", but probs is " + probs.text());
+    call.require(
+        index.dtype == DType::i32 && index.shape.rank() == 2 && index.shape[0] == probs.shape[0] && index.shape[1] > 0,
+        operand_is(call, index_) + ", but probs is " + probs.text());
     return {{Shape{1}, DType::f32}};
 }
 

@@ -82,7 +82,7 @@ void draw_next(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     out[next_tokens_][sequence_of(in[step_], b) * context + end] = token;
     step[STEP_END] = static_cast<double>(end + 1);
     step[STEP_DONE] = end + 1 >= limit ? 2 : 0;
-    for (std::int64_t i = 0; i < whole(STEP_END_TOKENS); ++i)
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(whole(STEP_END_TOKENS), STEP_WORDS - STEP_END_TOKEN); ++i)
         if (step[STEP_END_TOKEN + i] == token) step[STEP_DONE] = 1;
 }
 

@@ -16,6 +16,7 @@
 #include "runtime/base/json.h"
 #include "runtime/gpu/buffer.h"
 #include "runtime/gpu/device_state.h"
+#include "runtime/gpu/transfer.h"
 #include "runtime/io/safetensors.h"
 #include "test_device.h"
 #include "vantage/session.h"

@@ -126,6 +126,21 @@ TEST_CASE("the step of a stranger's dump names sequences that there are", "[dump
                  [&] { read_dump(folder.path("d")); });
 }
 
+TEST_CASE("a stranger's step has no more end tokens than words, and a choice of no expert is refused", "[dump]") {
+    NodeDump dump = dump_of("sample");
+    const auto step = static_cast<std::size_t>(dump.call.op->step);
+    const std::int32_t many = 0x7fffffff, valid = 1;
+    std::memcpy(&dump.inputs[step][4 * STEP_END_TOKENS], &many, 4);
+    std::memcpy(&dump.inputs[step][4 * STEP_VALID], &valid, 4);
+    std::vector<HostTensor> inputs;
+    for (std::size_t i = 0; i < dump.inputs.size(); ++i)
+        inputs.push_back(dump.call.inputs[i] ? widen(*dump.call.inputs[i], dump.inputs[i]) : HostTensor());
+    CHECK(run_reference(dump.call, inputs).size() == dump.call.outputs.size());
+    OpCall call = dump_of("load_balance").call;
+    call.inputs[1]->shape[1] = 0;
+    CHECK_THROWS_AS(call.op->infer(call), Error);
+}
+
 TEST_CASE("references bear any integers that a dump may have", "[dump]") {
     std::mt19937 random(1);
     constexpr std::int32_t odd[] = {0, 1, 2, 7, -1, -2, 1 << 20, 0x7fffffff, -0x7fffffff - 1};
