@@ -84,7 +84,7 @@ private:
 };
 
 /// The heads of one attention kind. Cross-attention reads what another stack writes, and is left out.
-struct Part {
+struct CompositionPart {
     AttentionKind kind;
     const char* name;  ///< "encoder", "decoder"
     std::vector<HeadPair> pairs;
@@ -92,10 +92,10 @@ struct Part {
 };
 
 /// All pairs of heads of one kind, by the layer of `to`, that of `from`, and heads.
-Part part_of(const Model& model, AttentionKind kind) {
+CompositionPart part_of(const Model& model, AttentionKind kind) {
     const std::vector<std::int64_t>& layers = model.info().layers_of(kind);
     const std::int64_t heads = model.info().heads_of(kind);
-    Part part{.kind = kind, .name = part_name(model, kind), .pairs = {}};
+    CompositionPart part{.kind = kind, .name = part_name(model, kind), .pairs = {}};
     const auto count = static_cast<std::size_t>(heads);
     std::vector<std::vector<float>> writers;  // of the layers before
     std::array<std::optional<Products>, 3> products;
@@ -131,7 +131,7 @@ struct Strongest {
     const HeadPair* pair;
 };
 
-void print_part(const Part& part, const Model& model, const Page& page) {
+void print_part(const CompositionPart& part, const Model& model, const Page& page) {
     std::vector<Strongest> all;
     for (const HeadPair& pair : part.pairs)
         for (std::size_t r = 0; r < pair.scores.size(); ++r) all.push_back({pair.scores[r], r, &pair});
@@ -147,7 +147,7 @@ void print_part(const Part& part, const Model& model, const Page& page) {
     write_out(table.text());
 }
 
-Json part_json(const Part& part, const Model& model) {
+Json part_json(const CompositionPart& part, const Model& model) {
     return {{"attention", part.name},
             {"independent", part.independent},
             {"pairs", json_list(part.pairs, [&](const HeadPair& pair) {
@@ -160,7 +160,7 @@ Json part_json(const Part& part, const Model& model) {
 }
 
 /// A map [heads that read, heads that write] of one kind of score.
-std::string write_map(const Part& part, const Model& model, std::size_t reader, const std::string& path) {
+std::string write_map(const CompositionPart& part, const Model& model, std::size_t reader, const std::string& path) {
     const std::vector<std::int64_t>& layers = model.info().layers_of(part.kind);
     const std::int64_t heads = model.info().heads_of(part.kind);
     const auto row_of = [&](const HeadId& head) {
@@ -190,10 +190,11 @@ std::string write_map(const Part& part, const Model& model, std::size_t reader, 
     return path;
 }
 
-std::vector<std::string> write_maps(const std::vector<Part>& parts, const Model& model, const std::string& folder) {
+std::vector<std::string> write_maps(const std::vector<CompositionPart>& parts, const Model& model,
+                                    const std::string& folder) {
     make_folder(folder);
     std::vector<std::string> files;
-    for (const Part& part : parts)
+    for (const CompositionPart& part : parts)
         for (std::size_t r = 0; r < std::size(reader_names) && !part.pairs.empty(); ++r) {
             const std::string whose = parts.size() > 1 ? std::string("-") + part.name : "";
             const char letter = static_cast<char>(std::tolower(reader_names[r][0]));
@@ -210,20 +211,21 @@ void print_composition(const Model& model, const std::string& pictures, bool jso
     if (std::max(attending(AttentionKind::self), attending(AttentionKind::encoder)) < 2)
         throw usage_error("heads: --composition compares heads of different layers, but {} has one layer{}",
                           model.info().name, model.info().layers > 1 ? " with attention" : "");
-    std::vector<Part> parts;
+    std::vector<CompositionPart> parts;
     for (const AttentionKind kind : attention_kinds(model))
         if (kind != AttentionKind::cross) parts.push_back(part_of(model, kind));
     const std::vector<std::string> files =
         pictures.empty() ? std::vector<std::string>() : write_maps(parts, model, pictures);
     if (json)
-        return write_json({{"schema_version", 1},
-                           {"model", model.info().name},
-                           {"device", model.device().caps().name},
-                           {"parts", json_list(parts, [&](const Part& part) { return part_json(part, model); })},
-                           {"files", files}});
+        return write_json(
+            {{"schema_version", 1},
+             {"model", model.info().name},
+             {"device", model.device().caps().name},
+             {"parts", json_list(parts, [&](const CompositionPart& part) { return part_json(part, model); })},
+             {"files", files}});
     const Page page;
     print_line("{} {}", page.bold(model.info().name), page.dim("on " + model.device().caps().name));
-    for (const Part& part : parts) print_part(part, model, page);
+    for (const CompositionPart& part : parts) print_part(part, model, page);
     for (const std::string& file : files) print_line("\n{} {}", page.bold("wrote"), file);
 }
 

@@ -12,6 +12,7 @@
 
 #include "runtime/io/safetensors.h"
 #include "tests/fuzz/folder.h"
+#include "tests/fuzz/heap_meter.h"
 
 namespace {
 

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 const std::string recording = std::string(VANTAGE_TEST_DATA) + "/data/oracle/train";
 
 /// Reads a copy of the recording that was changed.
-void read_changed(const std::function<void(const std::string& folder)>& change) {
+void read_changed_run(const std::function<void(const std::string& folder)>& change) {
     const test::TemporaryDirectory folder;
     for (const fs::directory_entry& file : fs::directory_iterator(recording))
         fs::copy(file.path(), folder.path(file.path().filename().string()));
@@ -34,7 +34,7 @@ void read_changed(const std::function<void(const std::string& folder)>& change) 
 void with_hyper(const char* key, const Json& value, const char* says) {
     INFO(key << " = " << value.dump());
     expect_error(ErrorKind::bad_file, {"train.json", says}, [&] {
-        read_changed([&](const std::string& folder) {
+        read_changed_run([&](const std::string& folder) {
             Json json = read_json(folder + "/train.json");
             json["hyper"][key] = value;
             write_file(folder + "/train.json", json.dump());
@@ -48,7 +48,7 @@ void with_data(const char* name, const std::vector<std::int64_t>& shape, std::in
     const std::vector<std::int32_t> ids(static_cast<std::size_t>(count));
     INFO(name << ": " << Shape(shape).text());
     expect_error(ErrorKind::bad_file, parts, [&] {
-        read_changed([&](const std::string& folder) {
+        read_changed_run([&](const std::string& folder) {
             write_safetensors(folder + "/data.safetensors", {{name, "I32", shape, std::as_bytes(std::span(ids))}});
         });
     });
@@ -57,7 +57,7 @@ void with_data(const char* name, const std::vector<std::int64_t>& shape, std::in
 }  // namespace
 
 TEST_CASE("a recording of a training run that is damaged is refused with one line", "[train][bad]") {
-    read_changed([](const std::string&) {});
+    read_changed_run([](const std::string&) {});
     for (const double beta : {1.0, 0.99999999, -1.0, 2.0}) with_hyper("betas", Json{beta, 0.9}, "betas");
     with_hyper("betas", Json{0.9}, "betas");
     with_hyper("label_smoothing", 3, "label_smoothing");
