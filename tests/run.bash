@@ -175,7 +175,8 @@ list_devices() {
 
 # run_parts ARGUMENT…: all parts. With counting=1 only counts them, and adds up how long they took last time.
 run_parts() {
-    local device name filter=("$@") but_once=() but_once_seen=()
+    local device name filter=("$@") but_once=() but_once_seen=() seen=()
+    local kernels_only='~[once]~[models]~[session]~[view]~[batch]~[stable]~[heads]~[tutorial]~[lecture]'
     if [[ ${VANTAGE_TEST_ONCE:-0} == 1 ]]; then
         but_once=(-LE '^once$')
         if ((whole)); then but_once_seen=("~[once]"); fi
@@ -184,17 +185,21 @@ run_parts() {
     if ((whole)); then part run_ctest "files, consumer" -E '^(vantage_tests_|cli_|faults$|signals$)'; fi
     while IFS=$'\t' read -r device name; do
         export VANTAGE_DEVICE=$device
-        if ((${#but_once[@]})); then  # other cases on each device; SwiftShader compiles slowly
+        seen=("${but_once_seen[@]}")
+        if ((${#but_once[@]})); then
             VANTAGE_TEST_SAMPLE=1/2
-            if [[ ${name,,} == *swiftshader* ]]; then VANTAGE_TEST_SAMPLE=2/4; fi
+            if [[ ${name,,} == *swiftshader* ]]; then  # compiles slowly: kernels, and models of the oracle
+                VANTAGE_TEST_SAMPLE=2/4
+                if ((whole)); then seen=("$kernels_only,[oracle]~[once]"); fi
+            fi
             export VANTAGE_TEST_SAMPLE
         fi
         if [[ ${name,,} == *llvmpipe* ]]; then
             # the tests that depend on the subgroup size also run with a larger one
-            LP_NATIVE_VECTOR_WIDTH=256 catch "$name" vantage_tests_device "${filter[@]}" "${but_once_seen[@]}"
+            LP_NATIVE_VECTOR_WIDTH=256 catch "$name" vantage_tests_device "${filter[@]}" "${seen[@]}"
             if ((whole)); then LP_NATIVE_VECTOR_WIDTH=512 catch "$name, 512 bit" vantage_tests_device "[subgroup]"; fi
         else
-            catch "$name" vantage_tests_device "${filter[@]}" "${but_once_seen[@]}"
+            catch "$name" vantage_tests_device "${filter[@]}" "${seen[@]}"
         fi
         catch "$name, viewer" vantage_tests_view "${filter[@]}" "${but_once_seen[@]}"
         if ((whole)); then part run_ctest "$name, command line" -R '^(cli_|faults$|signals$)' "${but_once[@]}"; fi
