@@ -116,7 +116,7 @@ TEST_CASE("pictures that would fill the memory or the day are refused", "[image]
     read.refuses(with_size(png, 0, 37), "");
     read.refuses(with_size(png, 30000, 30000), "30000 × 30000 pixels");
     read.refuses(with_size(png, 40000, 1), "40000 × 1 pixels");
-    read.refuses(with_size(png, 3600, 3600), "truncated");  // 39 MB of pixels
+    read.refuses(with_size(png, 3600, 3600), "Not enough image data");  // by libpng: 39 MB of pixels are allowed
     read.refuses(with_size(png, 4000, 4000), "decoding its 4000 × 4000 pixels takes");
     read.refuses(with_size(png, 0x7fffffff, 0x7fffffff), "");
     std::string jpeg = read_file(images + "photo.jpg");
