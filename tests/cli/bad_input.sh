@@ -173,7 +173,7 @@ for kept in "$scratch"/odd/pipelines/*.bin; do
     for odd in pipe zeros; do
         rm "$kept"
         if [[ $odd == pipe ]]; then mkfifo "$kept"; else ln -s /dev/zero "$kept"; fi
-        (VANTAGE_LOG=info VANTAGE_CACHE_DIR=$scratch/odd timeout 300 "$program" run -m "$folder" -p "The" -n 2 -q) \
+        (VANTAGE_LOG=info VANTAGE_CACHE_DIR=$scratch/odd timeout 300 "$program" run -m "$folder" -p "The" -n 2) \
             >"$scratch/have" 2>"$scratch/err"
         cmp -s "$scratch/want" "$scratch/have" || { echo "FAILED: $odd as a cache: $(<"$scratch/err")"; failures=$((failures + 1)); }
         grep -q "is no regular file" "$scratch/err" || fail "$odd as a cache is read"
