@@ -1,6 +1,7 @@
 // scatter_rows: y_r = scale times the sum of the rows x_i with ids_i = r, in the order of i; 0 where there is none.
 //
-// A workgroup makes a row of y, and reads all ids for it: no atomics, and the same bits in every run.
+// A workgroup makes a row of y: no atomics, and the same bits in every run. Its invocations share out the ids to see
+// whether one of them is the row, which is rare in a vocabulary. Only then each of them reads all ids.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 
@@ -13,14 +14,25 @@ SCATTER_ROWS_CONSTANTS(VANTAGE_CONSTANT)
 
 layout(push_constant) uniform Push { ScatterRowsParams p; };
 
+shared uint found;
+
+void look_for(uint row) {
+    if (gl_LocalInvocationID.x == 0u) found = 0u;
+    barrier();
+    for (uint i = gl_LocalInvocationID.x; i < p.count; i += gl_WorkGroupSize.x)
+        if (ReadWords(p.ids).at[i] == row) atomicOr(found, 1u);
+    barrier();
+}
+
 void main() {
     uint row = workgroup_index();
     if (row >= p.rows) return;
+    if (p.ids_below == 0u) look_for(row);
     Row y = row_of(p.y, F32, row, p.width);
     for (uint col = gl_LocalInvocationID.x * STEP; col < p.width; col += gl_WorkGroupSize.x * STEP) {
         vec4 total = vec4(0.0);
         if (p.ids_below == 0u) {
-            for (uint i = 0u; i < p.count; ++i)
+            for (uint i = 0u; found != 0u && i < p.count; ++i)
                 if (ReadWords(p.ids).at[i] == row) {
                     Row x = row_of(p.x, X_TYPE, i, p.width);
                     total += load_step(x.address, X_TYPE, x.begin + col);
