@@ -52,7 +52,24 @@ public:
         quick("swiglu_backward", "1024x3072", {wide, wide, wide});
         quick("scatter_rows", "1024 tokens of a vocabulary", {rows, {{Shape{1024}, i32}}},
               {{"rows", std::int64_t{vocabulary}}});
+        quick("expert_gradient", "8 experts, 2 of each of 256 tokens",
+              {{{Shape{512, 512}, f32}},
+               {{Shape{256, 768}, f32}},
+               {{Shape{256, 2}, i32}},
+               {{Shape{512}, i32}},
+               {{Shape{512}, i32}},
+               {{Shape{10}, i32}}},
+              {{"transpose_w", true}});
+        quick("route_backward", "8 experts, 2 of each of 256 tokens",
+              {{{Shape{256, 8}, f32}}, {{Shape{256, 2}, i32}}, {{Shape{256, 2}, f32}}, {}, {{Shape{256, 2}, f32}}},
+              {{"renormalise", true}});
+        quick("load_balance_backward", "8 experts, 2 of each of 256 tokens", {{{Shape{256, 2}, i32}}, one},
+              {{"experts", std::int64_t{8}}});
+        const TensorType of_scores{Shape{128, 256}, f32};
+        quick("additive_scores_backward", "128 by 128 of 256",
+              {{{Shape{128, 128}, f32}}, of_scores, of_scores, {{Shape{256}, f32}}});
         quick("column_sums", "1024x768 normalised", {rows, rows, per_row, per_row});
+        quick("dropout", "768x3072", {matrix, train}, {{"probability", 0.1}});
         quick("accumulate", "768x3072", {matrix, matrix, train});
         quick("count_loss", "a step", {train, one});
         quick("sum_squares", "768x3072", {matrix});

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "runtime/ops/checks.h"
+#include "runtime/ops/column_sums.h"
 #include "shaders/params/additive_scores.h"
 #include "vantage/ops.h"
 
@@ -48,6 +49,14 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                 score += in[w_][a] * std::tanh(in[q_][row * s.width + a] + in[k_][key * s.width + a]);
             out[0][row * s.m + j] = score;
         }
+}
+
+// The gradient of w is summed over all rows, those of each row by its keys.
+std::vector<Tensor> gradient(const GradientCall& g) {
+    const Tensor &q = g.inputs[q_], &k = g.inputs[k_], &w = g.inputs[w_];
+    const std::vector<Tensor> made =
+        add_call(q.graph(), additive_scores_backward_op, {g.gradients[0], q, k, w}, {}, g.where);
+    return {made[0], made[1], g.needed[w_] ? internal::column_sums(made[2], {}, {}, {}, g.where) : Tensor()};
 }
 
 Cost cost(const OpCall& call) {
@@ -108,9 +117,96 @@ const std::vector<Kernel> kernels = {
 
 const OpDef additive_scores_op =
     define_op("additive_scores", "s_ij = sum_a w_a tanh(q_ia + k_ja) (Bahdanau, Cho, Bengio 2014)", operand_names,
-              infer, reference, cost, kernels, cases, not_yet);
+              infer, reference, cost, kernels, cases, gradient);
 
 }  // namespace internal::ops::additive_scores
+
+namespace internal::ops::additive_scores_backward {
+namespace {
+
+struct Sizes {
+    std::int64_t batch, n, m, width;
+};
+Sizes sizes_of(const OpCall& call) {
+    const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
+    return {q.rank() == 3 ? q[0] : 1, q[-2], k[-2], q[-1]};
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+    require_floats(call);
+    const TensorType &q = call.in(q_), &k = call.in(k_);
+    for (const int i : {q_, k_})
+        call.require(call.in(i).shape.rank() == 2 || call.in(i).shape.rank() == 3,
+                     operand_is(call, i) + ", but must be [(batch,) rows, width]");
+    require_shape(call, w_, {q.shape[-1]});
+    Shape scores = q.shape;
+    scores[-1] = k.shape[-2];
+    static_cast<void>(call.in(ds_));
+    require_type(call, ds_, {scores, DType::f32});
+    const Sizes s = sizes_of(call);
+    return {{q.shape, DType::f32}, {k.shape, DType::f32}, {Shape{s.batch * s.n, s.width}, DType::f32}};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const Sizes s = sizes_of(call);
+    for (std::int64_t row = 0; row < s.batch * s.n; ++row)
+        for (std::int64_t j = 0; j < s.m; ++j)
+            for (std::int64_t a = 0; a < s.width; ++a) {
+                const std::int64_t q = row * s.width + a, k = (row / s.n * s.m + j) * s.width + a;
+                const double ds = in[ds_][row * s.m + j], t = std::tanh(in[q_][q] + in[k_][k]),
+                             dx = ds * in[w_][a] * (1 - t * t);
+                out[0][q] += dx;
+                out[1][k] += dx;
+                out[2][q] += ds * t;
+            }
+}
+
+Cost cost(const OpCall& call) {
+    const Sizes s = sizes_of(call);
+    return streaming_cost(call, 28.0 * static_cast<double>(s.batch * s.n) * static_cast<double>(s.m * s.width));
+}
+
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    require_loops(call, caps, std::max(s.n, s.m));
+    LaunchPlan plan;
+    for (const bool keys : {false, true}) {
+        Launch l{.shader = "additive_scores_backward",
+                 .spec = params::AdditiveBackwardConstants{.lanes = workgroup_size(caps),
+                                                           .X_TYPE = storage_of(call, q_),
+                                                           .W_TYPE = storage_of(call, w_),
+                                                           .KEYS = keys},
+                 .operands = {in(ds_), in(q_), in(k_), in(w_), out(0), out(1), out(2)},
+                 .groups = element_grid(s.batch * (keys ? s.m : s.n) * s.width, 1, caps)};
+        plan.launches.push_back(l.with(params::AdditiveBackwardParams{
+            .batch = u32(s.batch), .n = u32(s.n), .m = u32(s.m), .width = u32(s.width)}));
+    }
+    return plan;
+}
+
+std::vector<Case> cases() {
+    std::vector<Case> list;
+    const auto add = [&](const char* name, Shape q, std::int64_t m) {
+        Shape k = q, scores = q;
+        k[-2] = scores[-1] = m;
+        Case::Input ds = floats(scores);
+        ds.fixed_type = true;
+        list.push_back({.name = name, .inputs = {ds, floats(q), floats(k), floats({q[-1]})}});
+    };
+    add("2x4 by 7 of 9", {2, 4, 9}, 7);
+    add("33 by 17 of 40", {33, 40}, 17);
+    add("one", {1, 1, 1}, 1);
+    add("no keys", {1, 3, 8}, 0);
+    return list;
+}
+
+}  // namespace
+
+const OpDef additive_scores_backward_op = define_op(
+    "additive_scores_backward", "dq, dk, and dw of each row, of s_ij = sum_a w_a tanh(q_ia + k_ja)", operand_names,
+    infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, of_a_gradient);
+
+}  // namespace internal::ops::additive_scores_backward
 
 Tensor additive_scores(Tensor q, Tensor k, Tensor w, SourceLocation where) {
     return add_call(q.graph(), additive_scores_op, {q, k, w}, {}, where)[0];

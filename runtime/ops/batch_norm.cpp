@@ -8,6 +8,10 @@
 #include <cmath>
 
 #include "runtime/ops/checks.h"
+#include "runtime/ops/column_sums.h"
+#include "runtime/ops/layer_norm.h"
+#include "runtime/ops/norm_backward.h"
+#include "runtime/ops/zeros.h"
 #include "shaders/params/batch_norm.h"
 #include "vantage/ops.h"
 
@@ -92,6 +96,58 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                           .momentum = static_cast<float>(call.attrs.number("momentum", 0.1))});
 }
 
+// By the batch's statistics a channel is a row that is normalised; by running ones y is linear in x.
+std::vector<Tensor> gradient(const GradientCall& g) {
+    const Sizes s = sizes_of(g.call);
+    const Tensor &x = g.inputs[x_], &gamma = g.inputs[gamma_];
+    for (std::size_t i = 1; i < g.gradients.size(); ++i)
+        g.call.require(!g.gradients[i], "running statistics have no gradient");
+    g.call.require(!g.needed[mean_] && !g.needed[variance_], "running statistics have no gradient");
+    Graph graph = x.graph();
+    // [a, b, c] -> [b, a, c]
+    const auto swapped = [&](const Tensor& t, std::int64_t a, std::int64_t b, std::int64_t c) {
+        return vantage::merge_heads(graph.reshape(t, {a, b, c}, g.where), g.where);
+    };
+    const auto tokens_first = [&](const Tensor& t) {  // [N, C, L] -> [N L, C]
+        const Tensor moved =
+            vantage::merge_heads(graph.reshape(t, {s.batch, s.channels, s.length, 1}, g.where), g.where);
+        return graph.reshape(moved, {s.count(), s.channels}, g.where);
+    };
+    const Tensor &dy = g.gradients[y_], by_token = tokens_first(dy);
+    std::vector<Tensor> result(3);
+    if (g.needed[gamma_]) {
+        const Tensor normalised = add_call(graph, batch_norm_op, {x, {}, {}, g.inputs[mean_], g.inputs[variance_]},
+                                           g.call.attrs, g.where)[y_];
+        result[gamma_] = sum_to({s.channels}, by_token, tokens_first(normalised), g.where);
+    }
+    if (g.needed[beta_]) result[beta_] = sum_to({s.channels}, by_token, {}, g.where);
+    if (!g.needed[x_]) return result;
+    if (!trains(g.call)) {
+        result[x_] =
+            add_call(graph, batch_norm_op, {dy, gamma, {}, zeros(graph, {s.channels}, g.where), g.inputs[variance_]},
+                     g.call.attrs, g.where)[y_];
+        return result;
+    }
+    Tensor scaled = dy;
+    if (gamma) {  // [N L, C] times gamma, and back
+        const Tensor product =
+            graph.reshape(mul(by_token, gamma, g.where), {s.batch, s.length, s.channels, 1}, g.where);
+        scaled = vantage::merge_heads(product, g.where);
+    }
+    const Tensor rows = swapped(x, s.batch, s.channels, s.length);
+    const std::vector<Tensor> norm =
+        add_call(graph, layer_norm_op, {rows}, {{"eps", g.call.attrs.number("eps", 1e-5)}}, g.where);
+    const Tensor dx = add_call(graph, norm_backward_op,
+                               {swapped(scaled, s.batch, s.channels, s.length),
+                                rows,
+                                {},
+                                norm[ops::layer_norm::mean_],
+                                norm[ops::layer_norm::rstd_]},
+                               {}, g.where)[0];
+    result[x_] = graph.reshape(swapped(dx, s.channels, s.batch, s.length), x.shape(), g.where);
+    return result;
+}
+
 std::vector<Case> cases() {
     std::vector<Case> list;
     const auto add = [&](const char* name, Shape x, bool training, bool affine) {
@@ -122,7 +178,7 @@ const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, lau
 const OpDef batch_norm_op = define_op(
     "batch_norm",
     "y = (x - mean) / sqrt(var + eps) gamma + beta by channel, statistics running or the batch's (Ioffe, Szegedy 2015)",
-    operand_names, infer, reference, cost, kernels, cases, not_yet);
+    operand_names, infer, reference, cost, kernels, cases, gradient);
 
 }  // namespace internal::ops::batch_norm
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/sort_by_expert.h"
 #include "shaders/params/experts.h"
@@ -161,6 +162,36 @@ Case case_of(const char* name, std::int64_t rows, std::int64_t share, std::int64
                        given(sorted[sort_by_expert::offsets_])}};
 }
 
+// dx goes back by the other side of each choice's matrix; choices that share a row are added.
+std::vector<Tensor> gradient(const GradientCall& g) {
+    const Sizes s = sizes_of(g.call);
+    const Tensor& dy = g.gradients[0];
+    Graph graph = dy.graph();
+    std::vector<Tensor> result(3);
+    if (g.needed[x_]) {
+        Attrs attrs = g.call.attrs;
+        attrs.set("transpose_w", !s.transposed);
+        const Tensor each =
+            add_call(graph, expert_linear_op,
+                     {dy, g.inputs[w_], {}, g.inputs[index_], g.inputs[slots_], g.inputs[order_], g.inputs[offsets_]},
+                     attrs, g.where)[0];
+        const Tensor ones = graph.constant(
+            format("{} ones", s.share), {1, 1, s.share},
+            [share = s.share] { return std::vector<float>(static_cast<std::size_t>(share), 1); }, g.where);
+        const Tensor rows = graph.reshape(each, {s.choices / s.share, s.share, s.k}, g.where);
+        result[x_] = s.share == 1 ? each
+                                  : graph.reshape(vantage::matmul(ones, rows, {}, {}, {}, g.where),
+                                                  g.inputs[x_].shape(), g.where);
+    }
+    if (!g.needed[w_] && !g.needed[bias_]) return result;
+    const std::vector<Tensor> made =
+        add_call(graph, expert_gradient_op,
+                 {dy, g.inputs[x_], g.inputs[index_], g.inputs[slots_], g.inputs[order_], g.inputs[offsets_]},
+                 {{"transpose_w", s.transposed}}, g.where);
+    result[w_] = made[0], result[bias_] = made[1];
+    return result;
+}
+
 std::vector<Case> cases() {
     Case k_first = case_of("k first, odd", 30, 1, 4, 35, 17, false, true);
     for (Case::Input& input : k_first.inputs) input.fixed_type = true;  // the storage of weights varies in the others
@@ -189,7 +220,7 @@ const std::vector<Kernel> kernels = {{"rows_subgroup", need_subgroup, fits_rows,
 const OpDef expert_linear_op =
     define_op("expert_linear",
               "y[c] = x[c / share] W_e^T + b_e, e the expert of choice c: a grouped matrix product (Gale et al. 2022)",
-              operand_names, infer, reference, cost, kernels, cases, not_yet);
+              operand_names, infer, reference, cost, kernels, cases, gradient);
 
 }  // namespace internal::ops::expert_linear
 

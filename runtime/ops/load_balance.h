@@ -12,4 +12,11 @@ VANTAGE_OPERANDS(probs_, index_);
 
 using ops::load_balance::load_balance_op;
 
+namespace ops::load_balance_backward {
+extern const OpDef load_balance_backward_op;
+VANTAGE_OPERANDS(index_, dloss_);
+}  // namespace ops::load_balance_backward
+
+using ops::load_balance_backward::load_balance_backward_op;
+
 }  // namespace vantage::internal

@@ -19,6 +19,7 @@
 #include "runtime/ops/cross_entropy.h"
 #include "runtime/ops/distance_weights.h"
 #include "runtime/ops/elementwise.h"
+#include "runtime/ops/dropout.h"
 #include "runtime/ops/embedding.h"
 #include "runtime/ops/entropy.h"
 #include "runtime/ops/expert_linear.h"

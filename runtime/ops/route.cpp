@@ -80,6 +80,14 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                       .rows_each = u32(rows_of_each(call, logits_, step_))});
 }
 
+std::vector<Tensor> gradient(const GradientCall& g) {
+    g.call.require(!g.call.has(step_), of_a_state);
+    return add_call(
+        g.inputs[logits_].graph(), route_backward_op,
+        {g.outputs[probs_], g.outputs[index_], g.outputs[weight_], g.gradients[probs_], g.gradients[weight_]},
+        {{"renormalise", g.call.attrs.flag("renormalise")}}, g.where);
+}
+
 std::vector<Case> cases() {
     std::vector<Case> list;
     const auto add = [&](const char* name, Shape logits, std::int64_t top_k, bool renormalise, Case::Input step = {}) {
@@ -110,7 +118,7 @@ const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, lau
 
 const OpDef route_op =
     define_op("route", "p = softmax(logits), the top_k largest and their weights p or p / sum (Shazeer et al. 2017)",
-              operand_names, infer, reference, cost, kernels, cases, not_yet, {.step = step_});
+              operand_names, infer, reference, cost, kernels, cases, gradient, {.step = step_});
 
 }  // namespace internal::ops::route
 

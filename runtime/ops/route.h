@@ -13,4 +13,11 @@ enum : int { probs_, index_, weight_ };  // results
 
 using ops::route::route_op;
 
+namespace ops::route_backward {
+extern const OpDef route_backward_op;
+VANTAGE_OPERANDS(probs_, index_, weight_, dprobs_, dweight_);
+}  // namespace ops::route_backward
+
+using ops::route_backward::route_backward_op;
+
 }  // namespace vantage::internal

@@ -24,6 +24,22 @@ struct ExpertLinearParams {
     uint choices, experts, n, k;
     uint share;  // choices that read the same row of x: top_k, or 1
 };
+struct ExpertGradientParams {
+    uvec2 dy, x;           // (choices, n), (choices / share, k)
+    uvec2 order, offsets;  // as above
+    uvec2 dw, dbias;       // f32, as w and bias of ExpertLinearParams; dbias may be 0
+    uint experts, n, k, share;
+};
+struct RouteBackwardParams {
+    uvec2 probs, index, weight;  // as in RouteParams
+    uvec2 dprobs, dweight;       // like probs and weight, either may be 0
+    uvec2 dlogits;               // (rows, experts)
+    uint rows, experts, top_k, renormalise;
+};
+struct LoadBalanceBackwardParams {
+    uvec2 index, dloss, dprobs;  // (rows, top_k), (1), (rows, experts)
+    uint rows, experts, top_k;
+};
 struct LoadBalanceParams {
     uvec2 probs, index;  // (rows, experts), (rows, top_k)
     uvec2 loss;          // (1)
@@ -40,6 +56,12 @@ VANTAGE_CONSTANTS(RouteConstants, VANTAGE_NO_CONSTANTS, ROUTE_CONSTANTS)
     C(3, uint, BIAS_TYPE, 0)         \
     C(4, bool, TRANSPOSED, true) /* W is (n, k) and not (k, n) */
 VANTAGE_CONSTANTS(ExpertLinearConstants, VANTAGE_NO_CONSTANTS, EXPERT_LINEAR_CONSTANTS)
+
+#define EXPERT_GRADIENT_CONSTANTS(C) \
+    C(1, uint, DY_TYPE, 0)           \
+    C(2, uint, X_TYPE, 0)            \
+    C(3, bool, TRANSPOSED, true) /* W is (n, k) and not (k, n) */
+VANTAGE_CONSTANTS(ExpertGradientConstants, VANTAGE_NO_CONSTANTS, EXPERT_GRADIENT_CONSTANTS)
 
 #define EXPERT_LINEAR_ROWS_CONSTANTS(C) C(5, uint, STEP, 1) /* 4 where k % 4 == 0 */
 VANTAGE_CONSTANTS(ExpertLinearRowsConstants, EXPERT_LINEAR_CONSTANTS, EXPERT_LINEAR_ROWS_CONSTANTS)
