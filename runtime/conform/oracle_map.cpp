@@ -5,6 +5,7 @@
 #include "runtime/base/errors.h"
 #include "runtime/conform/oracle_attention.h"
 #include "runtime/conform/oracle_positions.h"
+#include "runtime/conform/oracle_training.h"
 #include "runtime/ops/activation.h"
 #include "vantage/ops.h"
 
@@ -245,7 +246,7 @@ OracleMap oracle_map(const std::string& op) {
         {"sampling_probs", map_sampling_probs},
         {"repetition_penalty", map_repetition_penalty},
     };
-    for (const OracleMaps* known : {&maps, &attention_maps(), &position_maps()})
+    for (const OracleMaps* known : {&maps, &attention_maps(), &position_maps(), &training_maps()})
         if (const auto found = known->find(op); found != known->end()) return found->second;
     return op != "none" && activation_kind(op) >= 0 ? map_activation : nullptr;
 }

@@ -42,6 +42,9 @@ public:
     /// An option that is an object; nullptr if it is absent or null.
     const Json* object(const std::string& key) { return read(key).has(key) ? &attrs_.object(key).json() : nullptr; }
 
+    /// An option that is a list; nullptr if it is absent or null.
+    const Json* list(const std::string& key) { return read(key).has(key) ? &attrs_.json()[key] : nullptr; }
+
     bool has(const std::string& input) const { return source_.inputs.count(input) != 0; }
     /// An operand, rounded to the storage type.
     HostTensor floats(const std::string& name);

@@ -82,7 +82,29 @@ TEST_CASE("the oracle's op cases are all known, and those that are built are nam
                                              {"sampling_probs", 4},
                                              {"repetition_penalty", 1},
                                              {"split_heads", 1},
-                                             {"split_qkv", 2}};
+                                             {"split_qkv", 2},
+                                             {"attention_backward", 9},
+                                             {"cross_entropy", 7},
+                                             {"lr_schedule", 5},
+                                             {"layer_norm_backward", 2},
+                                             {"rms_norm_backward", 2},
+                                             {"rope_backward", 2},
+                                             {"adam", 2},
+                                             {"clip_grad_norm", 2},
+                                             {"gelu_erf_backward", 1},
+                                             {"gelu_tanh_backward", 1},
+                                             {"silu_backward", 1},
+                                             {"relu_backward", 1},
+                                             {"quick_gelu_backward", 1},
+                                             {"tanh_backward", 1},
+                                             {"elu_backward", 1},
+                                             {"swiglu_backward", 1},
+                                             {"softmax_backward", 1},
+                                             {"linear_backward", 1},
+                                             {"embedding_backward", 1},
+                                             {"batch_norm_backward", 1},
+                                             {"sgd", 1},
+                                             {"adamw", 1}};
     CHECK(built == want);
     for (const OracleCase& test : cases())
         if (!test.not_supported.empty() && built.count(test.op) != 0) {
