@@ -53,12 +53,7 @@ public:
         quick("scatter_rows", "1024 tokens of a vocabulary", {rows, {{Shape{1024}, i32}}},
               {{"rows", std::int64_t{vocabulary}}});
         quick("expert_gradient", "8 experts, 2 of each of 256 tokens",
-              {{{Shape{512, 512}, f32}},
-               {{Shape{256, 768}, f32}},
-               {{Shape{256, 2}, i32}},
-               {{Shape{512}, i32}},
-               {{Shape{512}, i32}},
-               {{Shape{10}, i32}}},
+              {{{Shape{512, 512}, f32}}, {{Shape{256, 768}, f32}}, {{Shape{512}, i32}}, {{Shape{10}, i32}}},
               {{"transpose_w", true}});
         quick("route_backward", "8 experts, 2 of each of 256 tokens",
               {{{Shape{256, 8}, f32}}, {{Shape{256, 2}, i32}}, {{Shape{256, 2}, f32}}, {}, {{Shape{256, 2}, f32}}},

@@ -113,15 +113,24 @@ HostTensor choices_of(const TensorType& index, std::int64_t experts) {
         choices[c] = static_cast<double>(c * 7 % std::max<std::int64_t>(experts, 1));
     return choices;
 }
+HostTensor sorted_choices(const HostTensor& choices, std::int64_t experts, int result) {
+    return at(run_reference(sort_by_expert_op, {{"experts", experts}}, {&choices, 1}), result);
+}
 HostTensor expert_operand(const OpCall& call, int i) {
     using namespace ops::expert_linear;
     const std::int64_t experts = call.in(w_).shape[0];
     const HostTensor choices = choices_of(call.in(index_), experts);
     if (i == index_) return choices;
-    const std::vector<HostTensor> out = run_reference(sort_by_expert_op, {{"experts", experts}}, {&choices, 1});
-    return at(out, i == slots_   ? ops::sort_by_expert::slots_
-                   : i == order_ ? ops::sort_by_expert::order_
-                                 : ops::sort_by_expert::offsets_);
+    return sorted_choices(choices, experts,
+                          i == slots_   ? ops::sort_by_expert::slots_
+                          : i == order_ ? ops::sort_by_expert::order_
+                                        : ops::sort_by_expert::offsets_);
+}
+HostTensor expert_gradient_operand(const OpCall& call, int i) {
+    using namespace ops::expert_gradient;
+    const std::int64_t experts = call.in(offsets_).shape[0] - 2;
+    const HostTensor choices = choices_of({Shape{call.in(order_).shape[0], 1}, DType::i32}, experts);
+    return sorted_choices(choices, experts, i == order_ ? ops::sort_by_expert::order_ : ops::sort_by_expert::offsets_);
 }
 
 HostTensor integer_operand(const OpCall& call, int i, std::int64_t keys, std::mt19937& random) {
@@ -130,6 +139,7 @@ HostTensor integer_operand(const OpCall& call, int i, std::int64_t keys, std::mt
     const std::int64_t count = std::min(type.shape.elements(), block_elements);
     if (i == call.op->step) return step_operand(call, keys);
     if (call.op == &expert_linear_op) return expert_operand(call, i);
+    if (call.op == &expert_gradient_op) return expert_gradient_operand(call, i);
     if (is_one_of({call.op, i},
                   {{&load_balance_op, load_balance::index_}, {&sort_by_expert_op, sort_by_expert::index_}}))
         return choices_of(type, call.attrs.integer("experts"));

@@ -185,8 +185,7 @@ std::vector<Tensor> gradient(const GradientCall& g) {
     }
     if (!g.needed[w_] && !g.needed[bias_]) return result;
     const std::vector<Tensor> made =
-        add_call(graph, expert_gradient_op,
-                 {dy, g.inputs[x_], g.inputs[index_], g.inputs[slots_], g.inputs[order_], g.inputs[offsets_]},
+        add_call(graph, expert_gradient_op, {dy, g.inputs[x_], g.inputs[order_], g.inputs[offsets_]},
                  {{"transpose_w", s.transposed}}, g.where);
     result[w_] = made[0], result[bias_] = made[1];
     return result;

@@ -14,7 +14,7 @@ using ops::expert_linear::expert_linear_op;
 
 namespace ops::expert_gradient {
 extern const OpDef expert_gradient_op;
-VANTAGE_OPERANDS(dy_, x_, index_, slots_, order_, offsets_);
+VANTAGE_OPERANDS(dy_, x_, order_, offsets_);
 }  // namespace ops::expert_gradient
 
 using ops::expert_gradient::expert_gradient_op;
