@@ -454,9 +454,9 @@ CrossEntropy cross_entropy(Tensor logits, Tensor targets, CrossEntropyOptions op
                            SourceLocation where = SourceLocation::here());
 
 /// The learning rates of steps 1 … n. s is the step, w the warm-up's steps; before its end the rate is rate · s / w.
-/// constant: rate; linear: rate max(0, (n - s) / (n - w)); cosine: floor + (rate - floor) (1 + cos(π (s - w) / (n - w)))
-/// / 2 (Loshchilov & Hutter 2017); inverse_sqrt: rate √(w / s); noam: width^-0.5 min(s^-0.5, s w^-1.5) times rate, with
-/// its own warm-up (Vaswani et al. 2017). Made in double. Throws usage for numbers outside of their range.
+/// constant: rate; linear: rate max(0, (n - s) / (n - w)); cosine: floor + (rate - floor) (1 + cos(π (s - w) / (n -
+/// w))) / 2 (Loshchilov & Hutter 2017); inverse_sqrt: rate √(w / s); noam: width^-0.5 min(s^-0.5, s w^-1.5) times rate,
+/// with its own warm-up (Vaswani et al. 2017). Made in double. Throws usage for numbers outside of their range.
 enum class RateSchedule : std::uint8_t { constant, linear, cosine, inverse_sqrt, noam };
 const char* name_of(RateSchedule schedule);
 RateSchedule schedule_named(const std::string& name);
