@@ -164,6 +164,7 @@ vantage_shader(NAME norm_backward_one_subgroup SOURCE norm_backward.comp DEFINES
 vantage_shader(NAME softmax_backward SOURCE softmax_backward.comp)
 vantage_shader(NAME softmax_backward_subgroup SOURCE softmax_backward.comp DEFINES USE_SUBGROUP=1 FEATURE subgroup)
 vantage_shader(NAME softmax_backward_one_subgroup SOURCE softmax_backward.comp DEFINES ONE_SUBGROUP=1 FEATURE subgroup)
+vantage_shader(NAME entropy_backward SOURCE entropy_backward.comp)
 vantage_shader(NAME activation_backward SOURCE activation_backward.comp)
 vantage_shader(NAME swiglu_backward SOURCE swiglu_backward.comp)
 vantage_shader(NAME scatter_rows SOURCE scatter_rows.comp)

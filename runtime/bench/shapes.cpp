@@ -48,6 +48,7 @@ public:
               {{"causal", true}});
         quick("norm_backward", "1024x768", {rows, rows, width, per_row, per_row});
         quick("softmax_backward", "1024x768", {rows, rows}, {{"axis", -1}});
+        quick("entropy_backward", "1024x768", {per_row, rows});
         quick("activation_backward", "gelu_tanh 1024x3072", {wide, wide}, {{"kind", std::string("gelu_tanh")}});
         quick("swiglu_backward", "1024x3072", {wide, wide, wide});
         quick("scatter_rows", "1024 tokens of a vocabulary", {rows, {{Shape{1024}, i32}}},

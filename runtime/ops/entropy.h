@@ -1,4 +1,4 @@
-// Entropy of each row of probabilities.
+// Entropy of each row of probabilities, and its gradient.
 #pragma once
 
 #include "runtime/graph/op_def.h"
@@ -10,6 +10,11 @@ extern const OpDef entropy_op;
 VANTAGE_OPERANDS(p_);
 }  // namespace ops::entropy
 
-using ops::entropy::entropy_op;
+namespace ops::entropy_backward {
+extern const OpDef entropy_backward_op;
+VANTAGE_OPERANDS(dh_, p_);
+}  // namespace ops::entropy_backward
+
+using ops::entropy::entropy_op, ops::entropy_backward::entropy_backward_op;
 
 }  // namespace vantage::internal

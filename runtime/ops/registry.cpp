@@ -63,6 +63,7 @@ std::span<const OpDef* const> all_ops() {
         &column_sums_op,
         &norm_backward_op,
         &softmax_backward_op,
+        &entropy_backward_op,
         &activation_backward_op,
         &swiglu_backward_op,
         &additive_scores_backward_op,
