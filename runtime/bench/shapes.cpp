@@ -46,6 +46,9 @@ public:
         quick("cross_entropy_backward", "256 rows of a vocabulary", {logits, targets, of_logits, of_logits});
         quick("attention_backward", "12 heads d64 n1024 causal", {head, head, head, head, head, lse},
               {{"causal", true}});
+        quick("distance_weights_backward", "12 heads d64 n1024 causal, 33 distances",
+              {{{Shape{1024, 12, 33}, f32}}, head, head, lse},
+              {{"causal", true}, {"largest_distance", std::int64_t{16}}});
         quick("norm_backward", "1024x768", {rows, rows, width, per_row, per_row});
         quick("softmax_backward", "1024x768", {rows, rows}, {{"axis", -1}});
         quick("entropy_backward", "1024x768", {per_row, rows});

@@ -6,6 +6,7 @@
 // by rows and one by keys, each of which owns its results: no atomics, and the same bits in every run.
 #include "runtime/ops/attention_backward.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -53,23 +54,7 @@ Sizes sizes_of(const OpCall& call) {
             .heads_first = first};
 }
 
-// What the gradient of a bias consists of: numbers of each row, and of each key.
-struct Bins {
-    std::int64_t of_row = 0, of_key = 0;
-    bool by_key = false;  // a single number of each key and head
-};
-Bins bins_of(const OpCall& call) {
-    if (!call.has(position_bias_) || !call.attrs.flag("bias_gradient")) return {};
-    const AttentionRules rules(call.attrs);
-    switch (rules.bias) {
-        case PositionBias::alibi: return {.of_row = 1};
-        case PositionBias::distance: return {.of_row = call.in(position_bias_).shape[0]};
-        case PositionBias::relative: return {.of_row = 2 * rules.reach + 1};
-        case PositionBias::relative_both: return {.of_row = 2 * rules.reach + 1, .of_key = 2 * rules.reach + 1};
-        case PositionBias::additive: return {.of_row = call.in(q_).shape[-1]};
-        default: return {.by_key = true};
-    }
-}
+BiasSums sums_of(const OpCall& call) { return bias_sums(call, position_bias_, sizes_of(call).rules()); }
 bool wants_sinks(const OpCall& call) { return call.has(sinks_) && call.attrs.flag("sink_gradient"); }
 
 // dq, dk, dv, then as there are: numbers of rows, numbers of keys, dsinks.
@@ -87,10 +72,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     require_type(call, kv_len_, {Shape{s.batch}, DType::i32});
     check_rule_operands(call, rule_operands, s.rules(), AttentionRules(call.attrs));
     std::vector<TensorType> results{q, k, v};
-    const Bins bins = bins_of(call);
-    if (bins.of_row > 0) results.push_back({Shape{s.batch, s.n, s.heads, bins.of_row}, DType::f32});
-    if (bins.of_key > 0) results.push_back({Shape{s.batch, s.m, s.kv_heads, bins.of_key}, DType::f32});
-    if (bins.by_key) results.push_back({Shape{s.batch, s.m, s.heads}, DType::f32});
+    for (const TensorType& type : sums_of(call).types(s.rules())) results.push_back(type);
     if (wants_sinks(call)) results.push_back({Shape{s.heads}, DType::f32});
     return results;
 }
@@ -130,34 +112,23 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     const Sizes s = sizes_of(call);
     const AttentionRules rules(call.attrs);
     const double scale = scale_of(call, q_);
-    const Bins bins = bins_of(call);
-    const std::int64_t reach = rules.bias == PositionBias::distance && call.has(position_bias_)
-                                   ? call.in(position_bias_).shape[0] / 2
-                                   : rules.reach;
+    const BiasSums sums = sums_of(call);
     for_pairs(call, in,
               [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j, double p, double ds, double dt) {
-                  const std::int64_t row = s.q_row(b, i, h), key = s.k_row(b, j, h / s.group()),
-                                     distance = j - (i + s.m - s.n);
+                  const std::int64_t row = s.q_row(b, i, h), key = s.k_row(b, j, h / s.group());
                   for (std::int64_t d = 0; d < s.d; ++d) {
                       const double q = in[q_][row * s.d + d], k = in[k_][key * s.d + d];
                       double by_q = scale * dt * k, by_k = scale * dt * q;
                       if (rules.is_additive()) {
                           const double f = std::tanh(q + k);
                           by_q = by_k = dt * in[position_bias_][d] * (1 - f * f);
-                          if (bins.of_row > 0) out[3][row * s.d + d] += dt * f;
+                          if (sums.of_row > 0) out[3][row * s.d + d] += dt * f;
                       }
                       out[0][row * s.d + d] += by_q;
                       out[1][key * s.d + d] += by_k;
                   }
                   for (std::int64_t e = 0; e < s.dv; ++e) out[2][key * s.dv + e] += p * in[dout_][row * s.dv + e];
-                  const std::int64_t bin =
-                      rules.bias == PositionBias::alibi ? 0 : std::clamp(distance, -reach, reach) + reach;
-                  const double factor = rules.bias != PositionBias::alibi ? 1
-                                        : rules.causal                    ? static_cast<double>(distance)
-                                                                          : -std::abs(static_cast<double>(distance));
-                  if (bins.of_row > 0 && !rules.is_additive()) out[3][row * bins.of_row + bin] += ds * factor;
-                  if (bins.of_key > 0) out[4][((b * s.m + j) * s.kv_heads + h / s.group()) * bins.of_key + bin] += ds;
-                  if (bins.by_key) out[3][(b * s.m + j) * s.heads + h] += ds;
+                  if (!rules.is_additive()) sums.add(rules, s.rules(), {b, h, i, j, ds}, out.subspan(3));
               });
     if (!wants_sinks(call)) return;
     for (std::int64_t b = 0; b < s.batch; ++b)
@@ -209,7 +180,7 @@ Launch pass(const OpCall& call, const Caps& caps, const char* shader, std::int64
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    const Bins bins = bins_of(call);
+    const BiasSums bins = sums_of(call);
     const std::int64_t features = std::max(s.d, s.dv);
     const std::uint32_t lanes = workgroup_size(caps, 64);
     LaunchPlan plan;
@@ -295,32 +266,60 @@ const OpDef attention_backward_op = define_op(
 
 }  // namespace ops::attention_backward
 
-namespace {
-
-namespace of = ops::attention;
-
-// The gradient of a bias by position from what attention_backward gives for rows and keys, behind dq, dk and dv.
-Tensor bias_gradient(const GradientCall& g, std::span<const Tensor> sums) {
-    const AttentionRules rules(g.call.attrs);
-    const Tensor& bias = g.inputs[of::position_bias_];
-    Graph graph = bias.graph();
-    const auto flat = [&](const Tensor& x) { return graph.reshape(x, {x.shape().elements()}, g.where); };
-    const std::int64_t heads = sums[0].shape()[2];
+BiasSums bias_sums(const OpCall& call, int position_bias, const RuleSizes& sizes) {
+    if (!call.has(position_bias) || !call.attrs.flag("bias_gradient")) return {};
+    const AttentionRules rules(call.attrs);
     switch (rules.bias) {
-        case PositionBias::relative: return flat(sums[0]);
-        case PositionBias::relative_both: return vantage::concat(flat(sums[0]), flat(sums[1]), g.where);
-        case PositionBias::distance: {  // [batch, n, heads, distances] -> [distances, heads]
-            const std::int64_t distances = bias.shape()[0];
-            const Tensor by_head = sum_to({heads, distances, 1}, sums[0], {}, g.where);
-            return vantage::merge_heads(by_head, g.where);
-        }
-        default: return sum_to(bias.shape(), sums[0], {}, g.where);  // over rows, or over the batch
+        case PositionBias::alibi: return {.of_row = 1};
+        case PositionBias::distance: return {.of_row = call.in(position_bias).shape[0]};
+        case PositionBias::relative: return {.of_row = 2 * rules.reach + 1};
+        case PositionBias::relative_both: return {.of_row = 2 * rules.reach + 1, .of_key = 2 * rules.reach + 1};
+        case PositionBias::additive: return {.of_row = sizes.width};
+        default: return {.by_key = true};
     }
 }
 
-}  // namespace
+std::vector<TensorType> BiasSums::types(const RuleSizes& s) const {
+    std::vector<TensorType> types;
+    if (of_row > 0) types.push_back({Shape{s.batch, s.n, s.heads, of_row}, DType::f32});
+    if (of_key > 0) types.push_back({Shape{s.batch, s.m, s.kv_heads, of_key}, DType::f32});
+    if (by_key) types.push_back({Shape{s.batch, s.m, s.heads}, DType::f32});
+    return types;
+}
+
+void BiasSums::add(const AttentionRules& rules, const RuleSizes& s, const ScoreGradient& pair,
+                   std::span<HostTensor> sums) const {
+    const auto& [b, h, i, j, ds] = pair;
+    const bool slopes = rules.bias == PositionBias::alibi;
+    const std::int64_t distance = j - (i + s.m - s.n),
+                       reach = rules.bias == PositionBias::distance ? of_row / 2 : rules.reach,
+                       place = slopes ? 0 : std::clamp(distance, -reach, reach) + reach;
+    const double factor = !slopes ? 1 : static_cast<double>(rules.causal ? distance : -std::abs(distance));
+    if (of_row > 0) sums[0][((b * s.n + i) * s.heads + h) * of_row + place] += ds * factor;
+    if (of_key > 0) sums[1][((b * s.m + j) * s.kv_heads + h / (s.heads / s.kv_heads)) * of_key + place] += ds;
+    if (by_key) sums[0][(b * s.m + j) * s.heads + h] += ds;
+}
+
+// The sums are over rows, or over the batch.
+Tensor bias_gradient(const AttentionRules& rules, const Tensor& bias, std::span<const Tensor> sums,
+                     SourceLocation where) {
+    Graph graph = bias.graph();
+    const auto flat = [&](const Tensor& x) { return graph.reshape(x, {x.shape().elements()}, where); };
+    const std::int64_t heads = sums[0].shape()[2];
+    switch (rules.bias) {
+        case PositionBias::relative: return flat(sums[0]);
+        case PositionBias::relative_both: return vantage::concat(flat(sums[0]), flat(sums[1]), where);
+        case PositionBias::distance: {  // [batch, n, heads, distances] -> [distances, heads]
+            const std::int64_t distances = bias.shape()[0];
+            const Tensor by_head = sum_to({heads, distances, 1}, sums[0], {}, where);
+            return vantage::merge_heads(by_head, where);
+        }
+        default: return sum_to(bias.shape(), sums[0], {}, where);
+    }
+}
 
 std::vector<Tensor> attention_gradient(const GradientCall& g) {
+    namespace of = ops::attention;
     const OpCall& call = g.call;
     call.require(!call.attrs.flag("hard"), "hard attention has no gradient: which key is the largest changes by jumps");
     call.require(!call.has(of::step_), of_a_state);
@@ -342,7 +341,9 @@ std::vector<Tensor> attention_gradient(const GradientCall& g) {
         attrs, g.where);
     std::vector<Tensor> result(10);
     result[of::q_] = made[0], result[of::k_] = made[1], result[of::v_] = made[2];
-    if (g.needed[of::position_bias_]) result[of::position_bias_] = bias_gradient(g, std::span(made).subspan(3));
+    if (g.needed[of::position_bias_])
+        result[of::position_bias_] = bias_gradient(AttentionRules(call.attrs), g.inputs[of::position_bias_],
+                                                   std::span(made).subspan(3), g.where);
     if (g.needed[of::sinks_]) result[of::sinks_] = made.back();
     return result;
 }

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "runtime/base/format.h"
+#include "runtime/ops/attention_backward.h"
 #include "runtime/ops/attention_rules.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/distance_weights.h"
@@ -61,6 +62,37 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                 const std::int64_t r = std::clamp(key - i, -reach, reach) + reach;
                 out[0][q_row * (2 * reach + 1) + r] += std::exp(*score - lse);
             }
+}
+
+// lse is an operand of its own here: ∂w_ir / ∂lse_i = -w_ir. What attention makes of its gradient is attention's rule.
+Tensor gradient_by_lse(const GradientCall& g) {
+    const Tensor &dw = g.gradients[0], &lse = g.inputs[lse_];
+    Graph graph = lse.graph();
+    const std::int64_t distances = dw.shape()[2], rows = lse.shape().elements();
+    const Tensor products = graph.reshape(mul(dw, g.outputs[0], g.where), {rows, distances}, g.where),
+                 ones = graph.constant(
+                     format("ones {}", distances), {1, distances},
+                     [distances] { return std::vector<float>(static_cast<std::size_t>(distances), 1); }, g.where);
+    // a product has the storage type of its first factor: f32
+    const MatmulOptions minus{.transpose_b = true, .alpha = -1};
+    return graph.reshape(vantage::matmul(ones, products, minus, {}, {}, g.where), lse.shape(), g.where);
+}
+
+std::vector<Tensor> gradient(const GradientCall& g) {
+    g.call.require(!g.needed[mask_],
+                   "a mask has no gradient: it would be as large as the mask; learn a bias by position");
+    Attrs attrs = g.call.attrs;
+    if (g.needed[position_bias_]) attrs.set("bias_gradient", true);
+    std::vector<Tensor> operands{g.gradients[0]}, result(position_bias_ + 1);
+    operands.insert(operands.end(), g.inputs.begin(), g.inputs.end());
+    const std::vector<Tensor> made =
+        add_call(g.inputs[q_].graph(), distance_weights_backward_op, operands, attrs, g.where);
+    result[q_] = made[0], result[k_] = made[1];
+    if (g.needed[lse_]) result[lse_] = gradient_by_lse(g);
+    if (g.needed[position_bias_])
+        result[position_bias_] =
+            bias_gradient(AttentionRules(attrs), g.inputs[position_bias_], std::span(made).subspan(2), g.where);
+    return result;
 }
 
 Cost cost(const OpCall& call) {
@@ -131,7 +163,7 @@ const std::vector<Kernel> kernels = {
 
 const OpDef distance_weights_op = define_op(
     "distance_weights", "w_ir = sum of p_ij = exp(s_ij - lse_i) over the keys at distance r = j - i (Shaw et al. 2018)",
-    operand_names, infer, reference, cost, kernels, cases, not_yet);
+    operand_names, infer, reference, cost, kernels, cases, gradient);
 
 }  // namespace internal::ops::distance_weights
 

@@ -1,4 +1,4 @@
-// Attention weights by the distance of key and query.
+// Attention weights by the distance of key and query, and their gradients.
 #pragma once
 
 #include "runtime/graph/op_def.h"
@@ -10,6 +10,11 @@ extern const OpDef distance_weights_op;
 VANTAGE_OPERANDS(q_, k_, lse_, mask_, position_bias_, block_mask_, segments_);
 }  // namespace ops::distance_weights
 
-using ops::distance_weights::distance_weights_op;
+namespace ops::distance_weights_backward {
+extern const OpDef distance_weights_backward_op;
+VANTAGE_OPERANDS(dw_, q_, k_, lse_, mask_, position_bias_, block_mask_, segments_);
+}  // namespace ops::distance_weights_backward
+
+using ops::distance_weights::distance_weights_op, ops::distance_weights_backward::distance_weights_backward_op;
 
 }  // namespace vantage::internal

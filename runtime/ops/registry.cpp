@@ -60,6 +60,7 @@ std::span<const OpDef* const> all_ops() {
         &repetition_penalty_op,
         &sample_op,
         &attention_backward_op,
+        &distance_weights_backward_op,
         &column_sums_op,
         &norm_backward_op,
         &softmax_backward_op,

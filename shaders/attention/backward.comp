@@ -8,6 +8,9 @@
 // A workgroup owns a row of a head (BY_KEY: a key). Its lanes make the scores of as many pairs at once, and then each
 // adds up some features over these pairs. With BINS the gradients of scores are also summed by distance for the
 // gradient of a bias (BIAS_BY_KEY: only those). Of additive scores dt takes the way through tanh.
+//
+// BY_DISTANCE: the gradients of distance_weights. dout has a number for each of DV distances of key and query, which
+// takes the place of dout_i · v_j; there are no values, delta is 0, and stats has lse alone.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
@@ -27,6 +30,23 @@ uint row_of_query(uint batch, uint i, uint head) {
 uint row_of_key(uint batch, uint key, uint kv_head) {
     return p.heads_first != 0u ? (batch * p.kv_heads + kv_head) * p.m + key : (batch * p.m + key) * p.kv_heads + kv_head;
 }
+// lse and delta of a row, and the gradient by a weight.
+#ifdef BY_DISTANCE
+const uint VALUES = 0u;
+vec2 stats_of(uint q_row) { return vec2(ReadFloats(p.stats).at[q_row], 0.0); }
+float weight_gradient(uint q_row, uint k_row, int distance) {
+    const int reach = int(DV) / 2;
+    return load(p.dout, Q_TYPE, q_row * DV + uint(clamp(distance, -reach, reach) + reach));
+}
+#else
+const uint VALUES = DV;
+vec2 stats_of(uint q_row) { return vec2(ReadFloats(p.stats).at[2u * q_row], ReadFloats(p.stats).at[2u * q_row + 1u]); }
+float weight_gradient(uint q_row, uint k_row, int distance) {
+    float sum = 0.0;
+    for (uint e = 0u; e < DV; ++e) sum += load(p.dout, Q_TYPE, q_row * DV + e) * load(p.v, KV_TYPE, k_row * DV + e);
+    return sum;
+}
+#endif
 uint keys_of(uint batch) { return present(p.kv_len) ? min(ReadWords(p.kv_len).at[batch], p.m) : p.m; }
 int position_of(uint i) { return int(i + p.m) - int(p.n); }
 
@@ -36,7 +56,7 @@ vec3 pair_of(uint batch, uint head, uint i, uint key) {
     if (p.causal != 0u && int(key) > position && key >= PREFIX) return vec3(0.0);
     if (RULES && !rules_allow(batch, position, key)) return vec3(0.0);
     uint q_row = row_of_query(batch, i, head), k_row = row_of_key(batch, key, head / (p.heads / p.kv_heads));
-    float score = 0.0, dp = 0.0, slope = 1.0;
+    float score = 0.0, slope = 1.0;
     for (uint d = 0u; d < D; ++d) {
         float q = load(p.q, Q_TYPE, q_row * D + d), k = load(p.k, KV_TYPE, k_row * D + d);
         score += ADDITIVE ? ReadFloats(p.position_bias).at[d] * stable_tanh(q + k) : q * k;
@@ -47,9 +67,9 @@ vec3 pair_of(uint batch, uint head, uint i, uint key) {
         slope = 1.0 - t * t;
     }
     if (RULES) score = ruled_score(score, batch, batch, head, i, position, key);
-    if (score <= LOWEST) return vec3(0.0);
-    for (uint e = 0u; e < DV; ++e) dp += load(p.dout, Q_TYPE, q_row * DV + e) * load(p.v, KV_TYPE, k_row * DV + e);
-    float weight = exp(score - ReadFloats(p.stats).at[2u * q_row]), ds = weight * (dp - ReadFloats(p.stats).at[2u * q_row + 1u]);
+    vec2 stats = stats_of(q_row);
+    if (score <= LOWEST || stats.x <= LOWEST) return vec3(0.0);
+    float weight = exp(score - stats.x), ds = weight * (weight_gradient(q_row, k_row, int(key) - position) - stats.y);
     return vec3(weight, ds, ds * slope);
 }
 
@@ -148,7 +168,7 @@ void main() {
                 float k = ADDITIVE && d < D ? load(p.k, KV_TYPE, row * D + d) : 0.0;
                 for (uint t = 0u; t < count; ++t) {
                     uint q_row = row_of_query(batch, tile + t, head);
-                    if (d < DV) dv[e] += tile_p[t] * load(p.dout, Q_TYPE, q_row * DV + d);
+                    if (d < VALUES) dv[e] += tile_p[t] * load(p.dout, Q_TYPE, q_row * DV + d);
                     if (d >= D) continue;
                     float q = load(p.q, Q_TYPE, q_row * D + d);
                     if (ADDITIVE) {
@@ -174,7 +194,7 @@ void main() {
     for (uint e = 0u; e < EACH; ++e) {
         uint d = lane + e * lanes;
         if (d < D) store(p.first, KV_TYPE, row * D + d, p.scale * dk[e]);
-        if (d < DV) store(p.second, KV_TYPE, row * DV + d, dv[e]);
+        if (d < VALUES) store(p.second, KV_TYPE, row * DV + d, dv[e]);
     }
 #endif
 }

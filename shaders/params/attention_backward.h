@@ -1,6 +1,8 @@
 #include "params/attention.h"
+#ifndef VANTAGE_ATTENTION_BACKWARD_H
+#define VANTAGE_ATTENTION_BACKWARD_H
 VANTAGE_PARAMS_BEGIN
-// Layouts as in AttentionParams.
+// Layouts as in AttentionParams. Of distance_weights_backward dout is (n, heads, DV distances), stats (n, heads) = lse.
 struct AttentionBackwardParams {
     uvec2 dout, q, k, v;
     uvec2 stats;   // (batch, n, heads, 2) = lse, delta
@@ -32,3 +34,4 @@ VANTAGE_CONSTANTS(AttentionBackwardConstants, ATTENTION_RULE_CONSTANTS, ATTENTIO
 
 #define ATTENTION_DELTA_CONSTANTS(C) C(1, uint, Q_TYPE, 0) C(2, uint, DV, 64)
 VANTAGE_CONSTANTS(AttentionDeltaConstants, VANTAGE_NO_CONSTANTS, ATTENTION_DELTA_CONSTANTS)
+#endif
