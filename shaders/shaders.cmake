@@ -167,6 +167,7 @@ vantage_shader(NAME softmax_backward_one_subgroup SOURCE softmax_backward.comp D
 vantage_shader(NAME entropy_backward SOURCE entropy_backward.comp)
 vantage_shader(NAME activation_backward SOURCE activation_backward.comp)
 vantage_shader(NAME swiglu_backward SOURCE swiglu_backward.comp)
+vantage_shader(NAME causal_conv1d_backward SOURCE causal_conv1d_backward.comp)
 vantage_shader(NAME scatter_rows SOURCE scatter_rows.comp)
 vantage_shader(NAME cross_entropy SOURCE cross_entropy.comp)
 vantage_shader(NAME cross_entropy_subgroup SOURCE cross_entropy.comp DEFINES USE_SUBGROUP=1 FEATURE subgroup)

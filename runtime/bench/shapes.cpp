@@ -54,6 +54,8 @@ public:
         quick("entropy_backward", "1024x768", {per_row, rows});
         quick("activation_backward", "gelu_tanh 1024x3072", {wide, wide}, {{"kind", std::string("gelu_tanh")}});
         quick("swiglu_backward", "1024x3072", {wide, wide, wide});
+        quick("causal_conv1d_backward", "1024x1536, width 4",
+              {{{Shape{1024, 1536}, f32}}, {{Shape{1024, 1536}, f32}}, {{Shape{1536, 4}, f32}}});
         quick("scatter_rows", "1024 tokens of a vocabulary", {rows, {{Shape{1024}, i32}}},
               {{"rows", std::int64_t{vocabulary}}});
         quick("expert_gradient", "8 experts, 2 of each of 256 tokens",

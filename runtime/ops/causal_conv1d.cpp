@@ -8,7 +8,9 @@
 
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
+#include "runtime/ops/column_sums.h"
 #include "runtime/ops/kept_states.h"
+#include "runtime/ops/zeros.h"
 #include "shaders/params/activation.h"
 #include "shaders/params/causal_conv1d.h"
 #include "vantage/ops.h"
@@ -93,6 +95,26 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     }
 }
 
+// With u = bias + Σ_k w_k x: du = dy act'(u), of u made again where there is an activation.
+Tensor gradient_by_sum(const GradientCall& g) {
+    const Tensor &x = g.inputs[x_], &dy = g.gradients[y_];
+    Graph graph = x.graph();
+    if (!dy) return zeros(graph, x.shape(), g.where);
+    if (kind_of(g.call) == ACTIVATION_NONE) return dy;
+    const Tensor u = add_call(graph, causal_conv1d_op, g.inputs, {}, g.where)[y_];
+    return internal::activation_backward(dy, u, g.call.attrs.text("kind"), 1, g.where);
+}
+
+std::vector<Tensor> gradient(const GradientCall& g) {
+    namespace to = ops::causal_conv1d_backward;
+    const Tensor &x = g.inputs[x_], &weight = g.inputs[weight_], &bias = g.inputs[bias_], &state = g.inputs[state_],
+                 du = gradient_by_sum(g);
+    const std::vector<Tensor> made =
+        add_call(x.graph(), causal_conv1d_backward_op, {du, x, weight, state, g.gradients[new_state_]}, {}, g.where);
+    return {made[to::dx_], g.needed[weight_] ? sum_to(weight.shape(), made[to::dweight_], {}, g.where) : Tensor(),
+            g.needed[bias_] ? sum_to(bias.shape(), du, {}, g.where) : Tensor(), state ? made[to::dstate_] : Tensor()};
+}
+
 Cost cost(const OpCall& call) {  // of tables only the rows that a lane begins and ends with
     const Sizes s = sizes_of(call);
     Cost all = streaming_cost(call, 2 * static_cast<double>(call.in(x_).shape.elements() * s.width));
@@ -168,7 +190,7 @@ std::vector<Case> cases_cached() {
 
 const OpDef causal_conv1d_op =
     define_op("causal_conv1d", "y_t = act(bias + sum_k w_k x_{t-width+1+k}) by channel (Gu, Dao 2023)", operand_names,
-              infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, not_yet);
+              infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, gradient);
 
 const OpDef causal_conv1d_cached_op = define_op(
     "causal_conv1d_cached", "causal_conv1d from and into a sequence's kept inputs (Gu, Dao 2023)",
