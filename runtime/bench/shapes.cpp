@@ -49,6 +49,8 @@ public:
         quick("distance_weights_backward", "12 heads d64 n1024 causal, 33 distances",
               {{{Shape{1024, 12, 33}, f32}}, head, head, lse},
               {{"causal", true}, {"largest_distance", std::int64_t{16}}});
+        quick("linear_attention_backward", "12 heads d64 n1024 causal", {head, head, head, head, head, lse},
+              {{"causal", true}});
         quick("norm_backward", "1024x768", {rows, rows, width, per_row, per_row});
         quick("softmax_backward", "1024x768", {rows, rows}, {{"axis", -1}});
         quick("entropy_backward", "1024x768", {per_row, rows});

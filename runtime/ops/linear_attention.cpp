@@ -12,6 +12,7 @@
 
 #include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
+#include "runtime/ops/zeros.h"
 #include "shaders/params/linear_attention.h"
 #include "vantage/ops.h"
 
@@ -76,18 +77,23 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     const auto feature = [&](double x) { return !is_elu(call) ? x : x > 0 ? x + 1 : std::exp(x); };
     for (std::int64_t b = 0; b < s.batch; ++b)
         for (std::int64_t h = 0; h < s.heads; ++h) {
-            const auto element = [&](int operand, std::int64_t i, std::int64_t column, std::int64_t width) {
-                return at(in, operand)[s.row(b, h, i) * width + column];
+            const auto value = [&](std::int64_t j, std::int64_t e) { return in[v_][s.row(b, h, j) * s.dv + e]; };
+            const auto features = [&](int operand) {
+                std::vector<double> all;
+                for (std::int64_t i = 0; i < s.n; ++i)
+                    for (std::int64_t d = 0; d < s.d; ++d)
+                        all.push_back(feature(at(in, operand)[s.row(b, h, i) * s.d + d]));
+                return all;
             };
+            const std::vector<double> queries = features(q_), keys = features(k_);
             for (std::int64_t i = 0; i < s.n; ++i) {
                 double denominator = normalises(call) ? eps_of(call) : 1;
                 std::vector<double> sums(static_cast<std::size_t>(s.dv));
                 for (std::int64_t j = 0; j < (call.attrs.flag("causal") ? i + 1 : s.n); ++j) {
                     double weight = 0;
-                    for (std::int64_t d = 0; d < s.d; ++d)
-                        weight += feature(element(q_, i, d, s.d)) * feature(element(k_, j, d, s.d));
+                    for (std::int64_t d = 0; d < s.d; ++d) weight += at(queries, i * s.d + d) * at(keys, j * s.d + d);
                     if (normalises(call)) denominator += weight;
-                    for (std::int64_t e = 0; e < s.dv; ++e) at(sums, e) += weight * element(v_, j, e, s.dv);
+                    for (std::int64_t e = 0; e < s.dv; ++e) at(sums, e) += weight * value(j, e);
                 }
                 for (std::int64_t e = 0; e < s.dv; ++e)
                     out[o_][s.row(b, h, i) * s.dv + e] = denominator <= 0 ? 0 : at(sums, e) / denominator;
@@ -96,13 +102,23 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
             }
             for (std::int64_t d = 0; d < s.d; ++d)
                 for (std::int64_t j = 0; j < s.n; ++j) {
-                    const double key = feature(element(k_, j, d, s.d));
+                    const double key = at(keys, j * s.d + d);
                     const std::int64_t cell = (b * s.heads + h) * s.d + d;
                     out[state_k_][cell] += key;
-                    for (std::int64_t e = 0; e < s.dv; ++e)
-                        out[state_kv_][cell * s.dv + e] += key * element(v_, j, e, s.dv);
+                    for (std::int64_t e = 0; e < s.dv; ++e) out[state_kv_][cell * s.dv + e] += key * value(j, e);
                 }
         }
+}
+
+std::vector<Tensor> gradient(const GradientCall& g) {
+    const Tensor &q = g.inputs[q_], &dout = g.gradients[o_];
+    Graph graph = q.graph();
+    Attrs attrs = g.call.attrs;
+    attrs.erase("counts");
+    return add_call(graph, linear_attention_backward_op,
+                    {dout ? dout : zeros(graph, g.outputs[o_].shape(), g.where), q, g.inputs[k_], g.inputs[v_],
+                     g.outputs[o_], g.outputs[lse_], g.gradients[lse_], g.gradients[state_kv_], g.gradients[state_k_]},
+                    attrs, g.where);
 }
 
 Cost cost(const OpCall& call) {
@@ -197,7 +213,7 @@ const OpDef linear_attention_op = define_op(
     "linear_attention",
     "o_i = phi(q_i)^T sum phi(k_j) v_j^T / phi(q_i)^T sum phi(k_j), or without the denominator; a scan by chunks "
     "(Katharopoulos et al. 2020)",
-    operand_names, infer, reference, cost, kernels, cases, not_yet);
+    operand_names, infer, reference, cost, kernels, cases, gradient);
 
 }  // namespace internal::ops::linear_attention
 

@@ -1,4 +1,4 @@
-// Attention without a softmax, linear in the length of the sequence.
+// Attention without a softmax, linear in the length of the sequence, and its gradients.
 #pragma once
 
 #include "runtime/graph/op_def.h"
@@ -11,6 +11,11 @@ VANTAGE_OPERANDS(q_, k_, v_);
 enum : int { o_, state_kv_, state_k_, lse_ };  // results
 }  // namespace ops::linear_attention
 
-using ops::linear_attention::linear_attention_op;
+namespace ops::linear_attention_backward {
+extern const OpDef linear_attention_backward_op;
+VANTAGE_OPERANDS(dout_, q_, k_, v_, o_, lse_, dlse_, dstate_kv_, dstate_k_);
+}  // namespace ops::linear_attention_backward
+
+using ops::linear_attention::linear_attention_op, ops::linear_attention_backward::linear_attention_backward_op;
 
 }  // namespace vantage::internal

@@ -61,6 +61,7 @@ std::span<const OpDef* const> all_ops() {
         &sample_op,
         &attention_backward_op,
         &distance_weights_backward_op,
+        &linear_attention_backward_op,
         &column_sums_op,
         &norm_backward_op,
         &softmax_backward_op,

@@ -3,7 +3,10 @@
 #include "lib/storage.glsl"
 #include "params/linear_attention.h"
 LINEAR_ATTENTION_CONSTANTS(VANTAGE_CONSTANT)
-layout(push_constant) uniform Push { LinearAttentionParams p; };
+#ifndef PARAMS
+#define PARAMS LinearAttentionParams
+#endif
+layout(push_constant) uniform Push { PARAMS p; };
 
 uint head_row(uint batch_and_head, uint i) {
     uint head = batch_and_head % p.heads, batch = batch_and_head / p.heads;

@@ -12,6 +12,23 @@ struct LinearAttentionParams {
     uint chunks, causal, heads_first;
     float eps;
 };
+// Numbers of a row: stats (rows, 2) = 1 / n, -delta / n, with the denominator n and delta = dout · o - dlse.
+struct LinearAttentionStatsParams {
+    uvec2 dout, o, lse, dlse, stats;  // dlse f32 or 0
+    uint rows, dv;
+};
+// Sums as in front, and sums of phi(q) (dout / n, -delta / n)^T by chunks from the last to the first.
+struct LinearAttentionBackwardScanParams {
+    uvec2 sums, sums_after, dstate_kv, dstate_k;  // of a state's gradients f32 or 0
+    uint cells, d, dv, chunks, causal;
+};
+struct LinearAttentionBackwardParams {
+    uvec2 q, k, v, dout, stats;
+    uvec2 sums;  // those before or after a chunk
+    uvec2 result;
+    uint n, batch, heads, d, dv;
+    uint chunks, causal, heads_first;
+};
 struct LinearAttentionScanParams {
     uvec2 sums, state_kv, state_k;  // state_kv (batch * heads, D, Dv), state_k (batch * heads, D)
     uint cells, d, dv, chunks;      // cells = batch * heads * D * (Dv + 1)
@@ -42,6 +59,14 @@ VANTAGE_CONSTANTS(LinearAttentionConstants, VANTAGE_NO_CONSTANTS, LINEAR_ATTENTI
     C(5, bool, COUNTS, false) /* for tests: lse is the number of keys that the row looked at */ \
     C(6, bool, NORMALISE, true)
 VANTAGE_CONSTANTS(LinearAttentionRowsConstants, LINEAR_ATTENTION_CONSTANTS, LINEAR_ATTENTION_ROWS_CONSTANTS)
+
+#define LINEAR_ATTENTION_STATS_CONSTANTS(C) C(1, uint, X_TYPE, 0) C(2, bool, NORMALISE, true)
+VANTAGE_CONSTANTS(LinearAttentionStatsConstants, VANTAGE_NO_CONSTANTS, LINEAR_ATTENTION_STATS_CONSTANTS)
+
+#define LINEAR_ATTENTION_BACKWARD_CONSTANTS(C)               \
+    C(4, uint, BY, 0)     /* the result: 0 dq, 1 dk, 2 dv */ \
+    C(5, uint, TERMS, 65) /* D of dv, else Dv + 1 */
+VANTAGE_CONSTANTS(LinearAttentionBackwardConstants, LINEAR_ATTENTION_CONSTANTS, LINEAR_ATTENTION_BACKWARD_CONSTANTS)
 
 #define CACHED_LINEAR_ATTENTION_CONSTANTS(C)                              \
     C(1, uint, Q_TYPE, 0)  /* q and o */                                  \
