@@ -139,8 +139,9 @@ std::vector<TensorType> infer(const OpCall& call) {
         call.require(call.in(i).shape.rank() == 2 || call.in(i).shape.rank() == 3,
                      operand_is(call, i) + ", but must be [(batch,) rows, width]");
     require_shape(call, w_, {q.shape[-1]});
-    Shape scores = q.shape;
-    scores[-1] = k.shape[-2];
+    Shape scores = q.shape, keys = q.shape;
+    scores[-1] = keys[-2] = k.shape[-2];
+    require_type(call, k_, {keys, q.dtype});
     static_cast<void>(call.in(ds_));
     require_type(call, ds_, {scores, DType::f32});
     const Sizes s = sizes_of(call);

@@ -10,6 +10,10 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/base/format.h"
+#include "runtime/ops/additive_attention.h"
+#include "runtime/ops/column_sums.h"
+#include "runtime/ops/softmax_backward.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/alignment.h"
 #include "vantage/ops.h"
@@ -74,6 +78,47 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     }
 }
 
+// The gradient of the scores: ds = p (dc·v - Σ p dc·v) + p dlse, and their own. p, a matrix as the scores are, is made
+// of them; it is 0, and so is ds, where a key is not seen.
+Tensor gradient_by_scores(const GradientCall& g, const Tensor& p) {
+    const Tensor &dc = g.gradients[c_], &dlse = g.gradients[lse_];
+    Graph graph = p.graph();
+    Tensor ds = g.gradients[s_];
+    const auto add_part = [&](const Tensor& part) { ds = ds ? vantage::add(ds, part, g.where) : part; };
+    if (dc) {
+        const Tensor dp = vantage::matmul(dc, g.inputs[v_], {.transpose_b = true}, {}, {}, g.where);
+        add_part(internal::softmax_backward(dp, p, "softmax", -1, 1, g.where));
+    }
+    if (dlse) {
+        const std::int64_t rows = p.shape()[0], keys = p.shape()[1];
+        const Tensor ones = graph.constant(
+            format("ones {}", keys), {1, keys},
+            [keys] { return std::vector<float>(static_cast<std::size_t>(keys), 1); }, g.where);
+        add_part(vantage::mul(p, vantage::matmul(graph.reshape(dlse, {rows, 1}, g.where), ones, {}, {}, {}, g.where),
+                              g.where));
+    }
+    return ds;
+}
+
+std::vector<Tensor> gradient(const GradientCall& g) {
+    const Tensor &q = g.inputs[q_], &k = g.inputs[k_], &w = g.inputs[w_], &dc = g.gradients[c_];
+    g.call.require(!g.call.has(step_), of_a_state);
+    g.call.require(!g.gradients[s_] || !g.call.has(kv_len_), "scores of keys behind kv_len have no gradient");
+    if (g.outputs[s_].shape().elements() == 0) return {};  // no pairs
+    const Tensor p = vantage::softmax(g.outputs[s_], -1, 1, g.where), ds = gradient_by_scores(g, p);
+    std::vector<Tensor> result(w_ + 1);
+    if (dc) result[v_] = vantage::matmul(p, dc, {.transpose_a = true}, {}, {}, g.where);
+    if (!w) {
+        result[q_] = vantage::matmul(ds, k, {}, {}, {}, g.where);
+        result[k_] = vantage::matmul(ds, q, {.transpose_a = true}, {}, {}, g.where);
+        return result;
+    }
+    const std::vector<Tensor> made = add_call(q.graph(), additive_scores_backward_op, {ds, q, k, w}, {}, g.where);
+    result[q_] = made[0], result[k_] = made[1];
+    if (g.needed[w_]) result[w_] = internal::column_sums(made[2], {}, {}, {}, g.where);
+    return result;
+}
+
 // A tanh counts 10 operations, as in additive_scores.
 Cost cost(const OpCall& call) {
     const Sizes s = sizes_of(call);
@@ -128,6 +173,7 @@ std::vector<Case> cases() {
     add("dot, one query, more features than lanes", 1, 70, 300, 270, false, step_of_case(5, 1), {61});
     add("additive, 3 sequences of 4 rows, keys 5, 0 and 9 of 9", 12, 27, 12, 7, true, steps, {5, 0, 9});
     add("dot, the same in reverse", 12, 27, 12, 7, false, reversed_lanes(steps), {5, 0, 9});
+    add("dot, keys 11 of 17", 3, 17, 12, 5, false, {}, {11});
     add("no keys", 2, 0, 8, 4, false);
     return list;
 }
@@ -140,7 +186,7 @@ const std::vector<Kernel> kernels = {
 
 const OpDef alignment_op = define_op(
     "alignment", "c_i = sum_j exp(s_ij - lse_i) v_j, s_ij = q_i k_j or w tanh(q_i + k_j) (Bahdanau 2014, Luong 2015)",
-    operand_names, infer, reference, cost, kernels, cases, not_yet, {.step = step_, .context_rows = {k_, v_}});
+    operand_names, infer, reference, cost, kernels, cases, gradient, {.step = step_, .context_rows = {k_, v_}});
 
 }  // namespace internal::ops::alignment
 
