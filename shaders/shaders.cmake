@@ -64,6 +64,7 @@ vantage_shader(NAME alignment_contexts_subgroup SOURCE alignment/contexts.comp D
 vantage_shader(NAME recurrent_scan SOURCE recurrent/scan.comp)
 vantage_shader(NAME recurrent_scan_subgroup SOURCE recurrent/scan.comp DEFINES USE_SUBGROUP=1 FEATURE subgroup)
 vantage_shader(NAME recurrent_row SOURCE recurrent/row.comp)
+vantage_shader(NAME recurrent_backward SOURCE recurrent/backward.comp)
 vantage_shader(NAME recurrent_row_subgroup SOURCE recurrent/row.comp DEFINES USE_SUBGROUP=1 FEATURE subgroup)
 vantage_shader(NAME cached_linear_attention_sums SOURCE linear_attention/cached_sums.comp)
 vantage_shader(NAME cached_linear_attention_rows SOURCE linear_attention/cached_rows.comp)

@@ -60,6 +60,9 @@ public:
               {{{Shape{1024, 1536}, f32}}, {{Shape{1024, 1536}, f32}}, {{Shape{1536, 4}, f32}}});
         quick("scatter_rows", "1024 tokens of a vocabulary", {rows, {{Shape{1024}, i32}}},
               {{"rows", std::int64_t{vocabulary}}});
+        const TensorType units{Shape{128, 512}, f32}, gates{Shape{128, 2048}, f32};
+        quick("recurrent_backward", "an LSTM of 512 units, 128 rows",
+              {units, {}, gates, gates, {{Shape{2048, 512}, f32}}, {}, units}, {{"cell", std::string("lstm")}});
         quick("expert_gradient", "8 experts, 2 of each of 256 tokens",
               {{{Shape{512, 512}, f32}}, {{Shape{256, 768}, f32}}, {{Shape{512}, i32}}, {{Shape{10}, i32}}},
               {{"transpose_w", true}});

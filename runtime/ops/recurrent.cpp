@@ -11,7 +11,9 @@
 
 #include <cmath>
 
+#include "runtime/ops/column_sums.h"
 #include "runtime/ops/step.h"
+#include "runtime/ops/zeros.h"
 #include "shaders/params/recurrent.h"
 #include "vantage/ops.h"
 
@@ -21,27 +23,20 @@ namespace internal::ops::recurrent {
 namespace {
 
 constexpr const char* cells[] = {"rnn", "lstm", "gru"};  // by number: CELL_RNN …
-constexpr std::int64_t gates_of_cell[] = {1, 4, 3};
 
 struct Sizes {
     std::int64_t sequences, rows, units, gates;
     std::uint32_t cell;
     bool reverse;
 };
-std::uint32_t cell_of(const OpCall& call) {
-    const std::string name = call.attrs.text("cell", "lstm");
-    for (std::uint32_t i = 0; i < 3; ++i)
-        if (name == cells[i]) return i;
-    call.fail("cell is " + name + ", but must be rnn, lstm or gru");
-}
 Sizes sizes_of(const OpCall& call) {
     const Shape& x = call.in(x_).shape;
     const std::int64_t sequences = x.rank() == 3 ? x[0] : sequences_of(call, step_);
     return {.sequences = sequences,
             .rows = x.rank() == 3 ? x[1] : rows_of_each(call, x_, step_),
             .units = call.in(w_).shape[1],
-            .gates = at(gates_of_cell, cell_of(call)),
-            .cell = cell_of(call),
+            .gates = gates_of_cell(recurrent_cell(call)),
+            .cell = recurrent_cell(call),
             .reverse = call.attrs.flag("reverse")};
 }
 
@@ -103,6 +98,44 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
             }
         }
     }
+}
+
+// h before each row: h0 and all rows but the last, or in reverse all but the first and h0.
+Tensor rows_before(const GradientCall& g) {
+    const Sizes s = sizes_of(g.call);
+    const Tensor& h = g.outputs[h_];
+    Graph graph = h.graph();
+    const Tensor first = g.inputs[h0_] ? g.inputs[h0_] : zeros(graph, {s.sequences, s.units}, g.where),
+                 rows = graph.reshape(h, {s.sequences, s.rows * s.units}, g.where),
+                 all = s.reverse ? vantage::concat(rows, first, 1, g.where) : vantage::concat(first, rows, 1, g.where);
+    return graph.reshape(vantage::columns(all, s.reverse ? s.units : 0, s.rows * s.units, g.where),
+                         {s.sequences * s.rows, s.units}, g.where);
+}
+
+// The products of all rows are made again at once; what is left for recurrent_backward goes from row to row.
+std::vector<Tensor> gradient(const GradientCall& g) {
+    const Sizes s = sizes_of(g.call);
+    g.call.require(!g.call.has(step_), of_a_state);
+    const Tensor &x = g.inputs[x_], &w = g.inputs[w_], &b = g.inputs[b_], &h = g.outputs[h_];
+    if (x.shape().elements() == 0) return {};
+    Graph graph = x.graph();
+    const bool is_lstm = s.cell == CELL_LSTM, is_gru = s.cell == CELL_GRU;
+    const Tensor before = rows_before(g), y = vantage::linear_transposed(before, w, b, g.where),
+                 dh = g.gradients[h_] ? g.gradients[h_] : zeros(graph, h.shape(), g.where);
+    const std::vector<Tensor> made =
+        add_call(graph, recurrent_backward_op,
+                 {dh, is_lstm ? g.gradients[c_] : Tensor(), x, graph.reshape(y, x.shape(), g.where), w,
+                  is_gru ? graph.reshape(before, h.shape(), g.where) : Tensor(), is_lstm ? g.outputs[c_] : Tensor(),
+                  g.inputs[c0_]},
+                 g.call.attrs, g.where);
+    const Tensor dy = graph.reshape(is_gru ? made[1] : made[0], {s.sequences * s.rows, s.gates * s.units}, g.where);
+    std::vector<Tensor> result(c0_ + 1);
+    result[x_] = made[0];
+    if (g.needed[w_]) result[w_] = vantage::matmul(dy, before, {.transpose_a = true}, {}, {}, g.where);
+    if (g.needed[b_]) result[b_] = sum_to(b.shape(), dy, {}, g.where);
+    result[h0_] = made[is_gru ? 2 : 1];
+    if (is_lstm) result[c0_] = made[2];
+    return result;
 }
 
 // For each row and unit the products of its gates, and about 10 operations for each activation. The weights are read
@@ -218,9 +251,18 @@ const std::vector<Kernel> kernels = {
 
 const OpDef recurrent_op =
     define_op("recurrent", "a tanh RNN, LSTM or GRU over rows: h_t = cell(x_t + W h_{t-1} + b), as torch.nn defines it",
-              operand_names, infer, reference, cost, kernels, cases, not_yet, {.step = step_});
+              operand_names, infer, reference, cost, kernels, cases, gradient, {.step = step_});
 
 }  // namespace internal::ops::recurrent
+
+std::uint32_t internal::recurrent_cell(const OpCall& call) {
+    const std::string name = call.attrs.text("cell", "lstm");
+    for (std::uint32_t i = 0; i < 3; ++i)
+        if (name == at(ops::recurrent::cells, i)) return i;
+    call.fail("cell is " + name + ", but must be rnn, lstm or gru");
+}
+
+std::int64_t internal::gates_of_cell(std::uint32_t cell) { return cell == CELL_LSTM ? 4 : cell == CELL_GRU ? 3 : 1; }
 
 const char* name_of(RecurrentCell cell) { return internal::ops::recurrent::cells[static_cast<int>(cell)]; }
 

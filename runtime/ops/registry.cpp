@@ -72,6 +72,7 @@ std::span<const OpDef* const> all_ops() {
         &causal_conv1d_backward_op,
         &scatter_rows_op,
         &cross_entropy_backward_op,
+        &recurrent_backward_op,
         &expert_gradient_op,
         &route_backward_op,
         &load_balance_backward_op,
