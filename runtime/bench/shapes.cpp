@@ -56,6 +56,10 @@ public:
         quick("entropy_backward", "1024x768", {per_row, rows});
         quick("activation_backward", "gelu_tanh 1024x3072", {wide, wide}, {{"kind", std::string("gelu_tanh")}});
         quick("swiglu_backward", "1024x3072", {wide, wide, wide});
+        const TensorType inner{Shape{1024, 1536}, f32}, by_token{Shape{1024, 16}, f32};
+        quick("state_space_backward", "1024x1536, 16 states",
+              {inner, inner, inner, {{Shape{1536, 16}, f32}}, by_token, by_token, {{Shape{1536}, f32}}},
+              {{"log_a", true}, {"softplus", true}});
         quick("causal_conv1d_backward", "1024x1536, width 4",
               {{{Shape{1024, 1536}, f32}}, {{Shape{1024, 1536}, f32}}, {{Shape{1536, 4}, f32}}});
         quick("scatter_rows", "1024 tokens of a vocabulary", {rows, {{Shape{1024}, i32}}},

@@ -180,8 +180,7 @@ inline constexpr const char *of_a_state = "it works on states of a sequence, whi
                             *of_integers = "its results are whole numbers",
                             *of_fusion = "it is made by fusion, which comes after differentiation",
                             *of_display = "it is there to look at, not to learn from",
-                            *of_a_gradient = "it computes gradients itself, and these are not differentiated",
-                            *not_yet = "training does not support it yet";
+                            *of_a_gradient = "it computes gradients itself, and these are not differentiated";
 
 /// Everything known about one operation. The ops of the runtime are made by `define_op`.
 struct OpDef {

@@ -69,6 +69,7 @@ std::span<const OpDef* const> all_ops() {
         &activation_backward_op,
         &swiglu_backward_op,
         &additive_scores_backward_op,
+        &state_space_backward_op,
         &causal_conv1d_backward_op,
         &scatter_rows_op,
         &cross_entropy_backward_op,

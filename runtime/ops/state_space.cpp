@@ -11,7 +11,9 @@
 
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
+#include "runtime/ops/column_sums.h"
 #include "runtime/ops/kept_states.h"
+#include "runtime/ops/zeros.h"
 #include "shaders/params/activation.h"
 #include "shaders/params/state_space.h"
 #include "vantage/ops.h"
@@ -127,6 +129,31 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     const Sizes s = sizes_of(call);
     for (std::int64_t lane = 0; lane < s.lanes; ++lane)
         for (std::int64_t channel = 0; channel < s.channels; ++channel) run_channel(call, in, out, lane, channel);
+}
+
+// What many rows share has a sum for each of some parts of the rows or channels, and these are added up here.
+std::vector<Tensor> gradient(const GradientCall& g) {
+    namespace to = ops::state_space_backward;
+    const Tensor &x = g.inputs[x_], &state = g.inputs[state_];
+    Graph graph = x.graph();
+    const Tensor dy = g.gradients[y_] ? g.gradients[y_] : zeros(graph, x.shape(), g.where);
+    std::vector<Tensor> operands{dy}, result(state_ + 1);
+    operands.insert(operands.end(), g.inputs.begin(), g.inputs.end());
+    operands.push_back(g.gradients[new_state_]);
+    const std::vector<Tensor> made = add_call(graph, state_space_backward_op, operands, g.call.attrs, g.where);
+    const auto sum = [&](int operand, int part) {
+        if (at(g.needed, operand))
+            at(result, operand) = sum_to(at(g.inputs, operand).shape(), at(made, part), {}, g.where);
+    };
+    result[x_] = made[to::dx_];
+    result[delta_] = made[to::ddelta_];
+    if (!sizes_of(g.call).by_token) sum(delta_, to::ddelta_);
+    sum(a_, to::da_);
+    sum(b_, to::db_);
+    sum(c_, to::dc_);
+    if (g.needed[d_]) result[d_] = sum_to(g.inputs[d_].shape(), x, dy, g.where);
+    if (state) result[state_] = made[to::dstate_];
+    return result;
 }
 
 Cost cost(const OpCall& call) {  // of tables only the rows that a lane begins and ends with
@@ -267,7 +294,7 @@ const OpDef state_space_op = define_op(
     "state_space",
     "h_t = exp(delta_t A) h_{t-1} + delta_t B_t x_t, y_t = Re(C_t h_t) + D x_t; a scan by chunks (Gu, Dao 2023; Gu et "
     "al. 2022)",
-    operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, not_yet);
+    operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, gradient);
 
 const OpDef state_space_cached_op =
     define_op("state_space_cached", "state_space from and into a sequence's kept states (Gu, Dao 2023)",

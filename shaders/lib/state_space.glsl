@@ -1,5 +1,5 @@
-// What the kernels of state_space share: numbers that are real, or complex with COMPLEX; A, the step sizes, the places
-// of states and sums. `p` is declared by then.
+// What the kernels of state_space and its gradients share: numbers that are real, or complex with COMPLEX; A, the step
+// sizes, the places of states and sums. `p`, with channels and chunks, is declared by then.
 #include "lib/activation.glsl"
 #include "lib/kept_states.glsl"
 
@@ -12,6 +12,7 @@ float bounded(float a) { return a < -1e30 ? -1e30 : a; }
 NUMBER number(uvec2 address, uint type, uint i) { return vec2(load(address, type, 2u * i), load(address, type, 2u * i + 1u)); }
 NUMBER product(NUMBER a, NUMBER b) { return vec2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
 float real_product(NUMBER a, NUMBER b) { return a.x * b.x - a.y * b.y; }
+NUMBER conjugate(NUMBER a) { return vec2(a.x, -a.y); }
 // cos and sin of x. Vulkan's own need only be good to 2^-11: x is turned into the quarter around 0, in three parts of
 // pi / 2, and the rest is a polynomial.
 vec2 turned(float x) {
@@ -26,14 +27,18 @@ vec2 turned(float x) {
 }
 NUMBER exponential(NUMBER x) { return exp(x.x) * turned(x.y); }
 NUMBER rate(NUMBER a) { return vec2(bounded(LOGARITHM ? -exp(a.x) : a.x), a.y); }
+// The gradient by ln(-A) of that by A.
+NUMBER by_logarithm(NUMBER da, NUMBER a) { return vec2(da.x * a.x, da.y); }
 #else
 #define NUMBER float
 #define PARTS 1u
 NUMBER number(uvec2 address, uint type, uint i) { return load(address, type, i); }
 NUMBER product(NUMBER a, NUMBER b) { return a * b; }
 float real_product(NUMBER a, NUMBER b) { return a * b; }
+NUMBER conjugate(NUMBER a) { return a; }
 NUMBER exponential(NUMBER x) { return exp(x); }
 NUMBER rate(NUMBER a) { return bounded(LOGARITHM ? -exp(a) : a); }
+NUMBER by_logarithm(NUMBER da, NUMBER a) { return da * a; }
 #endif
 
 void put(uvec2 address, uint i, NUMBER value) {
@@ -51,14 +56,18 @@ NUMBER kept_number(uvec2 address, uint i) {
 #endif
 }
 
-float step_size(uint row, uint channel) {
-    float delta = load(p.delta, DELTA_TYPE, BY_TOKEN ? row * p.channels + channel : channel);
+float step_size(uvec2 deltas, uint row, uint channel) {
+    float delta = load(deltas, DELTA_TYPE, BY_TOKEN ? row * p.channels + channel : channel);
     return SOFTPLUS ? softplus(delta) : delta;
 }
 // A row of states; the number of a channel's first state in it is channel * STATES.
 uvec2 state_row(uvec2 table, uint row) { return row_address(table, F32, row, p.channels * STATES * PARTS); }
 // The states that a run begins with.
-NUMBER first_number(uint row, uint i) { return row != no_row && present(p.state) ? kept_number(state_row(p.state, row), i) : NUMBER(0.0); }
+NUMBER first_number(uvec2 state, uint row, uint i) {
+    return row != no_row && present(state) ? kept_number(state_row(state, row), i) : NUMBER(0.0);
+}
 // The sums of a chunk: (channels, states) numbers, then (channels) floats.
-uvec2 sums_of(uint lane, uint chunk) { return row_address(p.sums, F32, lane * p.chunks + chunk, p.channels * (STATES * PARTS + 1u)); }
+uvec2 sums_of(uvec2 sums, uint lane, uint chunk) {
+    return row_address(sums, F32, lane * p.chunks + chunk, p.channels * (STATES * PARTS + 1u));
+}
 uint step_sum_of(uint channel) { return p.channels * STATES * PARTS + channel; }

@@ -10,6 +10,18 @@ struct StateSpaceParams {
     uvec2 sums, step;
     uint n, lanes, channels, chunks, kept;
 };
+// Results are sums: da of each chunk (lanes * chunks, channels, states), and so db and dc, or with BY_TOKEN of each
+// GROUP of channels (groups, lanes * n, states).
+struct StateSpaceBackwardParams {
+    uvec2 x, delta, a, b, c, d, dy;  // as in front
+    uvec2 sums, sums_after;          // as in front; by the gradients of the states behind a chunk
+    uvec2 dx, ddelta, da, db, dc;    // dx as x; ddelta (lanes * n, channels) f32
+    uint n, lanes, channels, chunks;
+};
+struct StateSpaceBackwardScanParams {
+    uvec2 a, sums, sums_after, last, first;  // (lanes, channels, states): gradients of the states behind and in front
+    uint lanes, channels, chunks;
+};
 VANTAGE_PARAMS_END
 
 #define STATE_SPACE_CONSTANTS(C)                                                \
@@ -25,4 +37,7 @@ VANTAGE_PARAMS_END
     C(10, bool, SOFTPLUS, false) /* of delta */                                 \
     C(11, bool, SCANNED, false)  /* chunks begin with what the scan left in `sums` */
 VANTAGE_CONSTANTS(StateSpaceConstants, VANTAGE_NO_CONSTANTS, STATE_SPACE_CONSTANTS)
+
+#define STATE_SPACE_BACKWARD_CONSTANTS(C) C(12, uint, GROUP, 32) /* channels that an invocation sums */
+VANTAGE_CONSTANTS(StateSpaceBackwardConstants, STATE_SPACE_CONSTANTS, STATE_SPACE_BACKWARD_CONSTANTS)
 #endif

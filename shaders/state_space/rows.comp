@@ -32,11 +32,11 @@ void main() {
             h[j] = a[j] = NUMBER(0.0);
             if (first + j >= STATES) continue;
             a[j] = rate(number(p.a, A_TYPE, begins + j));
-            h[j] = SCANNED ? kept_number(sums_of(lane, chunk), begins + j) : first_number(first_row, begins + j);
+            h[j] = SCANNED ? kept_number(sums_of(p.sums, lane, chunk), begins + j) : first_number(p.state, first_row, begins + j);
         }
         for (uint r = begin; r < end; ++r) {
             uint row = lane * p.n + r;
-            float delta = step_size(row, channel), input_step = delta * load(p.x, X_TYPE, row * p.channels + channel);
+            float delta = step_size(p.delta, row, channel), input_step = delta * load(p.x, X_TYPE, row * p.channels + channel);
             uint at = (BY_TOKEN ? row : channel) * STATES + first;
             float sum = 0.0;
             for (uint j = 0u; j < BLOCK; ++j)

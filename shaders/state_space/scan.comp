@@ -14,9 +14,9 @@ layout(push_constant) uniform Push { StateSpaceParams p; };
 void main() {
     uint per_lane = p.channels * STATES, lane = invocation_index() / per_lane, i = invocation_index() % per_lane;
     if (lane >= p.lanes) return;
-    NUMBER a = rate(number(p.a, A_TYPE, i)), h = first_number(first_state(p.step, lane, p.kept), i);
+    NUMBER a = rate(number(p.a, A_TYPE, i)), h = first_number(p.state, first_state(p.step, lane, p.kept), i);
     for (uint chunk = 0u; chunk < p.chunks; ++chunk) {
-        uvec2 sums = sums_of(lane, chunk);
+        uvec2 sums = sums_of(p.sums, lane, chunk);
         NUMBER sum = kept_number(sums, i);
         float total = uintBitsToFloat(Words(sums).at[step_sum_of(i / STATES)]);
         put(sums, i, h);

@@ -19,9 +19,9 @@ void main() {
     uint lane = part / p.chunks, chunk = part % p.chunks;
     if (lane >= p.lanes || channel >= p.channels) return;
     uint begin = chunk * CHUNK, end = min(begin + CHUNK, valid_rows(step_of(p.step, lane), p.n));
-    uvec2 sums = sums_of(lane, chunk);
+    uvec2 sums = sums_of(p.sums, lane, chunk);
     float total = 0.0;
-    for (uint r = begin; r < end; ++r) total += step_size(lane * p.n + r, channel);
+    for (uint r = begin; r < end; ++r) total += step_size(p.delta, lane * p.n + r, channel);
     Floats(sums).at[step_sum_of(channel)] = total;
     for (uint first = 0u; first < STATES; first += BLOCK) {
         NUMBER h[BLOCK], a[BLOCK];
@@ -31,7 +31,7 @@ void main() {
         }
         for (uint r = begin; r < end; ++r) {
             uint row = lane * p.n + r;
-            float delta = step_size(row, channel), input_step = delta * load(p.x, X_TYPE, row * p.channels + channel);
+            float delta = step_size(p.delta, row, channel), input_step = delta * load(p.x, X_TYPE, row * p.channels + channel);
             uint at = (BY_TOKEN ? row : channel) * STATES + first;
             for (uint j = 0u; j < BLOCK; ++j)
                 if (first + j < STATES)
