@@ -1,5 +1,7 @@
 // The gradients of an expert layer by its matrices and biases: a product of dy and x for each expert.
 //   dW_e = Σ_c dyᵀ[c] x[c / share], db_e = Σ_c dy[c] over the choices c of expert e, but those that were dropped
+#include <algorithm>
+
 #include "runtime/ops/checks.h"
 #include "runtime/ops/expert_linear.h"
 #include "shaders/params/experts.h"
@@ -39,10 +41,13 @@ std::vector<TensorType> infer(const OpCall& call) {
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const Sizes s = sizes_of(call);
     const bool transposed = call.attrs.flag("transpose_w");
-    const auto begin_of = [&](std::int64_t expert) { return static_cast<std::int64_t>(in[offsets_][expert]); };
+    const auto begin_of = [&](std::int64_t expert) {  // within the choices, whatever a dump says
+        return std::clamp<std::int64_t>(static_cast<std::int64_t>(in[offsets_][expert]), 0, s.choices);
+    };
     for (std::int64_t expert = 0; expert < s.experts; ++expert)
         for (std::int64_t i = begin_of(expert); i < begin_of(expert + 1); ++i) {
             const auto c = static_cast<std::int64_t>(in[order_][i]);
+            if (c < 0 || c >= s.choices) continue;
             for (std::int64_t row = 0; row < s.n; ++row) {
                 const double dy = in[dy_][c * s.n + row];
                 out[1][expert * s.n + row] += dy;

@@ -30,13 +30,14 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
         for (std::int64_t e = 0; e < experts && call.has(dprobs_); ++e) at(dp, e) = in[dprobs_][row * experts + e];
         double kept = 0, mean = 0, total = 0;
         const auto expert_of = [&](std::int64_t c) { return static_cast<std::int64_t>(in[index_][row * top_k + c]); };
+        const auto has_expert = [&](std::int64_t c) { return expert_of(c) >= 0 && expert_of(c) < experts; };
         const bool divided = call.attrs.flag("renormalise");
         for (std::int64_t c = 0; c < top_k && call.has(dweight_); ++c) {
-            if (expert_of(c) >= 0) kept += in[probs_][row * experts + expert_of(c)];
+            if (has_expert(c)) kept += in[probs_][row * experts + expert_of(c)];
             mean += in[dweight_][row * top_k + c] * in[weight_][row * top_k + c];
         }
         for (std::int64_t c = 0; c < top_k && call.has(dweight_); ++c)
-            if (expert_of(c) >= 0)
+            if (has_expert(c))
                 at(dp, expert_of(c)) += (in[dweight_][row * top_k + c] - (divided ? mean : 0)) / (divided ? kept : 1);
         for (std::int64_t e = 0; e < experts; ++e) total += in[probs_][row * experts + e] * at(dp, e);
         for (std::int64_t e = 0; e < experts; ++e)
