@@ -9,6 +9,7 @@
 
 #include "runtime/base/json.h"
 #include "runtime/models/config.h"
+#include "runtime/models/initializers.h"
 #include "runtime/models/model_builder.h"
 
 namespace vantage::internal {
@@ -30,6 +31,7 @@ struct ArchitectureDetails {
     std::vector<std::int32_t> (*positions)(const ModelConfig& config, std::span<const std::int32_t> tokens) = nullptr;
     /// For encoders whose pooler has a row for each token: the row that stands for the sequence.
     std::int64_t (*pooled_row)(const ModelConfig& config, std::span<const std::int32_t> tokens) = nullptr;
+    InitialWeights initial = {};
 };
 
 struct Architecture {

@@ -135,6 +135,7 @@ const Architecture bart("bart", "BartForConditionalGeneration", {"model."}, read
                          // a copy of the shared table, unused where both sides have their own
                          .ignored = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "shared.weight"},
                          .optional = {"final_logits_bias", "encoder.embed_tokens.weight",
-                                      "decoder.embed_tokens.weight"}});
+                                      "decoder.embed_tokens.weight"},
+                         .initial = {.padding = 1, .padded = {"shared.weight", "embed_tokens.weight"}}});
 
 }  // namespace vantage::internal

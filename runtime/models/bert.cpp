@@ -125,6 +125,7 @@ const Architecture bert("bert", "Bert", {"bert."}, read_bert, build_bert,
                                      "embeddings.position_embeddings.weight",  // of models with relative positions
                                      "cls.predictions.decoder.weight", "cls.predictions.decoder.bias",
                                      "cls.predictions.bias"},
-                         .optional = {"cls.predictions.decoder.bias", pooler_weight}});
+                         .optional = {"cls.predictions.decoder.bias", pooler_weight},
+                         .initial = {.padding = 0, .padded = {"word_embeddings.weight"}}});
 
 }  // namespace vantage::internal

@@ -113,6 +113,7 @@ const Architecture big_bird("big_bird", "BigBird", {"bert."}, read_big_bird, bui
                                          "cls.seq_relationship.bias", "embeddings.position_ids",
                                          "embeddings.token_type_ids", "cls.predictions.decoder.weight",
                                          "cls.predictions.decoder.bias", "cls.predictions.bias"},
-                             .optional = {"cls.predictions.decoder.bias", bare_pooler}});
+                             .optional = {"cls.predictions.decoder.bias", bare_pooler},
+                             .initial = {.padding = 0, .padded = {"word_embeddings.weight"}}});
 
 }  // namespace vantage::internal

@@ -5,6 +5,8 @@
 //   logits of texts for an image: exp(logit_scale) · cosine
 // Radford et al., "Learning Transferable Visual Models From Natural Language Supervision" (2021).
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
@@ -16,11 +18,15 @@ namespace {
 
 constexpr std::int64_t older_end_token = 2;  // written by old configs, whatever the end token is
 constexpr const char *projection = "projection", *end_token = "end_token";
+/// Factors of the initial weights, of a tower and of its projection.
+constexpr const char *initial_factor = "initializer_factor", *projection_factor = "projection_initializer_factor";
 
 // Sizes that a config omits are those of ViT-B/32.
 struct TowerDefaults {
     std::int64_t width, inner, heads;
 };
+
+double read_factor(const JsonFields& fields) { return fields.optional_number(initial_factor, 0, 1e3).value_or(1); }
 
 void read_tower(const JsonFields& fields, ModelConfig& c, const TowerDefaults& sizes) {
     const auto size = [&](const char* key, std::int64_t most, std::int64_t absent) {
@@ -35,6 +41,8 @@ void read_tower(const JsonFields& fields, ModelConfig& c, const TowerDefaults& s
     c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-5);
     c.activation = read_activation(fields, "hidden_act", "quick_gelu");
     c.tied = false;
+    c.initializer_range = read_initializer_range(fields, 0.02);
+    c.own.set(initial_factor, read_factor(fields));
 }
 
 void read_text_tower(const JsonFields& fields, ModelConfig& c) {
@@ -53,6 +61,7 @@ void read_image_tower(const JsonFields& fields, ModelConfig& c) {
 
 void read_projection(const JsonFields& fields, ModelConfig& c) {
     c.own.set(projection, fields.optional_integer("projection_dim", 1, max_width).value_or(512));
+    c.own.set(projection_factor, read_factor(fields));
 }
 
 // A tower in a file of its own: CLIPTextModel, CLIPTextModelWithProjection and the same of Vision.
@@ -122,6 +131,21 @@ std::int64_t end_of_text(const ModelConfig& c, std::span<const std::int32_t> tok
     return found == tokens.end() ? 0 : found - tokens.begin();
 }
 
+// As transformers does. The authors' code has residual deviations for out_proj and fc2, whose products add up in the
+// residual stream; transformers has them for q, k, v and fc2.
+Initializer initial_clip(const ModelConfig& c, const NamedTensor& tensor) {
+    const double factor = c.own.number(initial_factor), width = 1 / std::sqrt(static_cast<double>(c.width)),
+                 residual = width / std::sqrt(2 * static_cast<double>(c.layers));
+    const auto normal = [&](double deviation) { return normal_initializer(factor * deviation); };
+    if (tensor.ends_with({"_projection.weight"})) return normal_initializer(c.own.number(projection_factor) * width);
+    if (tensor.ends_with({".class_embedding", ".out_proj.weight"})) return normal(width);
+    if (tensor.ends_with({".q_proj.weight", ".k_proj.weight", ".v_proj.weight", ".fc2.weight"}))
+        return normal(residual);
+    if (tensor.ends_with({".fc1.weight"})) return normal(width / std::numbers::sqrt2);
+    if (tensor.shape.rank() == 1) return default_initializer(c, tensor);
+    return normal(c.is_vision() ? c.initializer_range : 0.02);  // tables and patches
+}
+
 }  // namespace
 
 const Architecture clip("clip", "CLIPModel", {}, read_clip, nullptr);  // its config is that of one of its towers
@@ -135,7 +159,8 @@ const Architecture clip_text_model("clip_text_model", "CLIPText", {"text_model."
                                    {.bare = {"text_projection."},
                                     .ignored = {"embeddings.position_ids"},
                                     .elsewhere = {"vision_model.", "visual_projection.", "logit_scale"},
-                                    .pooled_row = end_of_text});
+                                    .pooled_row = end_of_text,
+                                    .initial = {.rule = initial_clip}});
 
 const Architecture clip_vision_model("clip_vision_model", "CLIPVision", {"vision_model."},
                                      [](const JsonFields& fields, ModelConfig& c) {
@@ -145,6 +170,7 @@ const Architecture clip_vision_model("clip_vision_model", "CLIPVision", {"vision
                                      build_image_tower,
                                      {.bare = {"visual_projection."},
                                       .ignored = {"embeddings.position_ids"},
-                                      .elsewhere = {"text_model.", "text_projection.", "logit_scale"}});
+                                      .elsewhere = {"text_model.", "text_projection.", "logit_scale"},
+                                      .initial = {.rule = initial_clip}});
 
 }  // namespace vantage::internal

@@ -39,6 +39,15 @@ void read_variants(const JsonFields& fields, ModelConfig& config) {
     }
 }
 
+// null is no token. A negative one counts from the end of the table, as in torch.
+void read_padding_token(const JsonFields& fields, ModelConfig& config, const InitialWeights& initial) {
+    if (initial.padded.empty()) return;
+    if (const auto token = fields.optional_integer("pad_token_id", -max_vocab, max_vocab))
+        config.padding_token = *token < 0 ? *token + config.vocab : *token;
+    else if (!fields.json().contains("pad_token_id"))
+        config.padding_token = initial.padding;
+}
+
 std::string architecture_of(const JsonFields& fields) {
     if (const auto type = fields.optional_text("model_type")) return *type;
     const std::string name = class_of(fields);
@@ -90,7 +99,9 @@ ModelConfig parse_model_config(std::string_view json, const std::string& name, T
     ModelConfig config;
     config.architecture = architecture.name;
     config.tower = tower;
+    config.initializer_range = read_initializer_range(fields, architecture.details.initial.range);
     architecture.read(fields, config);
+    read_padding_token(fields, config, architecture.details.initial);
     if (const std::string of = class_of(fields);
         config.kind == ModelKind::decoder && (of.ends_with("Classification") || of.ends_with("QuestionAnswering")))
         throw bad_file_error(name + ": \"architectures\" is " + in_quotes(of) +

@@ -89,6 +89,11 @@ struct ModelConfig {
     std::int64_t experts = 0, experts_per_token = 0;
     Attrs own;  ///< what only one architecture knows, under names of its own
 
+    /// Of a model that is trained from nothing: the standard deviation of the weights of most layers, and the token
+    /// whose embedding begins with zeros, -1 = none (initializers.h).
+    double initializer_range = 0.02;
+    std::int64_t padding_token = -1;
+
     std::vector<std::int64_t> end_tokens;
     /// Sampling that generation_config.json recommends; 0 and 1 mean "not said".
     double temperature = 0, top_p = 1, repetition_penalty = 1;

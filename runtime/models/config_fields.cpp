@@ -144,6 +144,10 @@ bool read_tied(const JsonFields& fields, bool default_value) {
     return fields.optional_flag("tie_word_embeddings").value_or(default_value);
 }
 
+double read_initializer_range(const JsonFields& fields, double default_value) {
+    return fields.optional_number(one_key(fields, {"initializer_range", "init_std"}), 0, 1e3).value_or(default_value);
+}
+
 std::int64_t read_window(const JsonFields& fields, std::int64_t default_value) {
     if (!fields.json().contains("sliding_window")) return default_value;
     return fields.optional_integer("sliding_window", 1, max_context).value_or(0);

@@ -52,6 +52,8 @@ Activation activation_of(const JsonFields& fields, const char* key, const std::s
 /// …ForConditionalGeneration and …Model.
 void read_start(const JsonFields& fields, ModelConfig& config, std::int64_t default_value);
 bool read_tied(const JsonFields& fields, bool default_value);
+/// initializer_range, or init_std.
+double read_initializer_range(const JsonFields& fields, double default_value);
 
 /// Rotary positions on `share` of each head, unless the file gives another share: rope_theta and rope_scaling
 /// (transformers 4), or rope_parameters (5). Throws bad_file for an unsupported scaling.

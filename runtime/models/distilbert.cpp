@@ -1,6 +1,8 @@
 // DistilBERT: fewer of BERT's blocks, without token types and pooler.
 //   masked tokens: ln(gelu(W x + b)) wordᵀ + b;  classification: W' relu(W x_0 + b) + b'
 // Sanh, Debut, Chaumond, Wolf, "DistilBERT, a distilled version of BERT" (2019).
+#include <algorithm>
+
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
@@ -17,6 +19,7 @@ void read_distilbert(const JsonFields& fields, ModelConfig& c) {
     c.norm_eps = 1e-12;
     c.activation = read_activation(fields, "activation", "gelu");
     c.tied = read_tied(fields, true);
+    c.own.set("sinusoidal", fields.optional_flag("sinusoidal_pos_embds").value_or(false));
     read_head(fields, c);
 }
 
@@ -46,10 +49,21 @@ void build_distilbert(ModelBuilder& d) {
                                                           d.graph.weight("vocab_projector.bias", {c.vocab})));
 }
 
+// With sinusoidal_pos_embds the table of positions begins as Vaswani et al. (2017) have it.
+Initializer initial_distilbert(const ModelConfig& c, const NamedTensor& tensor) {
+    if (!c.own.flag("sinusoidal") || !tensor.ends_with({"position_embeddings.weight"}))
+        return default_initializer(c, tensor);
+    return [shape = tensor.shape](const TensorRandom&, std::span<float> values) {
+        std::ranges::copy(sinusoidal_table(shape[0], shape[1]), values.begin());
+    };
+}
+
 }  // namespace
 
 const Architecture distilbert("distilbert", "DistilBert", {"distilbert."}, read_distilbert, build_distilbert,
                               {.bare = {"vocab_", "classifier.", "pre_classifier.", "qa_outputs."},
-                               .ignored = {"vocab_projector.weight"}});
+                               .ignored = {"vocab_projector.weight"},
+                               .initial = {
+                                   .padding = 0, .padded = {"word_embeddings.weight"}, .rule = initial_distilbert}});
 
 }  // namespace vantage::internal

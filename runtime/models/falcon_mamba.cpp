@@ -18,6 +18,7 @@ Tensor normalised(ModelBuilder& d, const std::string&, Tensor part) {
 }  // namespace
 
 const Architecture falcon_mamba("falcon_mamba", "FalconMamba", {"backbone."}, read_falcon_mamba,
-                                [](ModelBuilder& d) { build_mamba_with(d, normalised); });
+                                [](ModelBuilder& d) { build_mamba_with(d, normalised); },
+                                {.initial = {.range = mamba_range, .rule = initial_mamba}});
 
 }  // namespace vantage::internal

@@ -42,9 +42,15 @@ void build_gemma2(ModelBuilder& d) {
         last, [&](Tensor x) { return norm("norm", x); }, [&](Tensor x) { return d.output(x, embed); });
 }
 
+// Gains are 1 + w.
+Initializer initial_gemma2(const ModelConfig& c, const NamedTensor& tensor) {
+    return tensor.ends_with({"norm.weight"}) ? constant_initializer(0) : default_initializer(c, tensor);
+}
+
 }  // namespace
 
 const Architecture gemma2("gemma2", "Gemma2", {"model."}, read_gemma2, build_gemma2,
-                          {.ignored = {".rotary_emb.inv_freq"}});
+                          {.ignored = {".rotary_emb.inv_freq"},
+                           .initial = {.padding = 0, .padded = {"embed_tokens.weight"}, .rule = initial_gemma2}});
 
 }  // namespace vantage::internal

@@ -4,6 +4,8 @@
 // Radford, Wu, Child, Luan, Amodei, Sutskever, "Language Models are Unsupervised Multitask Learners" (2019).
 #include "runtime/models/gpt2.h"
 
+#include <cmath>
+
 #include "runtime/base/errors.h"
 
 namespace vantage::internal {
@@ -47,6 +49,14 @@ void write_gpt2_cross_kv(ModelBuilder& d, Tensor source) {
     }
 }
 
+// "A modified initialization which accounts for the accumulation on the residual path with model depth" (section 2.3):
+// the weights of the 2 · layers products that are added to it are scaled by 1/√(2 · layers). transformers 5.12 has this
+// rule but never applies it, because it compares whole names with "c_proj.weight"; transformers 4 applies it.
+Initializer initial_gpt2(const ModelConfig& c, const NamedTensor& tensor) {
+    if (!tensor.ends_with({".c_proj.weight"})) return default_initializer(c, tensor);
+    return normal_initializer(c.initializer_range / std::sqrt(2 * static_cast<double>(c.layers)));
+}
+
 namespace {
 
 void read_gpt2(const JsonFields& fields, ModelConfig& c) {
@@ -65,6 +75,6 @@ void build_gpt2(ModelBuilder& d) {
 }  // namespace
 
 const Architecture gpt2("gpt2", "GPT2", {"transformer."}, read_gpt2, build_gpt2,
-                        {.ignored = {".attn.bias", ".attn.masked_bias"}});
+                        {.ignored = {".attn.bias", ".attn.masked_bias"}, .initial = {.rule = initial_gpt2}});
 
 }  // namespace vantage::internal

@@ -14,5 +14,6 @@ Tensor gpt2_words(ModelBuilder& builder);
 Tensor gpt2_blocks(ModelBuilder& builder, Tensor words);
 /// Keys and values of `source` [n, width] for the cross-attention of each block.
 void write_gpt2_cross_kv(ModelBuilder& builder, Tensor source);
+Initializer initial_gpt2(const ModelConfig& config, const NamedTensor& tensor);
 
 }  // namespace vantage::internal

@@ -47,8 +47,14 @@ void build_gpt_oss(ModelBuilder& d) {
                          .mlp = [&](std::int64_t layer, Tensor x) { return experts(d, layer, x); }});
 }
 
+Initializer initial_gpt_oss(const ModelConfig& c, const NamedTensor& tensor) {
+    return tensor.ends_with({"router.bias", "sinks"}) ? normal_initializer(c.initializer_range)
+                                                      : default_initializer(c, tensor);
+}
+
 }  // namespace
 
-const Architecture gpt_oss("gpt_oss", "GptOss", {"model."}, read_gpt_oss, build_gpt_oss);
+const Architecture gpt_oss("gpt_oss", "GptOss", {"model."}, read_gpt_oss, build_gpt_oss,
+                           {.initial = {.padded = {"embed_tokens.weight"}, .rule = initial_gpt_oss}});
 
 }  // namespace vantage::internal

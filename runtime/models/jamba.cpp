@@ -97,8 +97,15 @@ void build_jamba(ModelBuilder& d) {
         last, [&](Tensor x) { return d.rms_norm("final_layernorm", x); }, [&](Tensor x) { return d.output(x, embed); });
 }
 
+// transformers has Mamba's rule for A, but not those for its convolutions and step sizes.
+Initializer initial_jamba(const ModelConfig& c, const NamedTensor& tensor) {
+    return tensor.ends_with({".A_log"}) ? initial_decays(tensor) : default_initializer(c, tensor);
+}
+
 }  // namespace
 
-const Architecture jamba("jamba", "Jamba", {"model."}, read_jamba, build_jamba, {.optional = {joined_experts}});
+const Architecture jamba("jamba", "Jamba", {"model."}, read_jamba, build_jamba,
+                         {.optional = {joined_experts},
+                          .initial = {.padding = 0, .padded = {"embed_tokens.weight"}, .rule = initial_jamba}});
 
 }  // namespace vantage::internal

@@ -57,6 +57,6 @@ void build_llama_with(ModelBuilder& d, const LlamaBlock& with) {
 
 const Architecture llama("llama", "Llama", {"model."},
                          [](const JsonFields& fields, ModelConfig& c) { read_llama(fields, c, {}); }, build_llama,
-                         {.ignored = {".rotary_emb.inv_freq"}});
+                         {.ignored = {".rotary_emb.inv_freq"}, .initial = {.padded = {"embed_tokens.weight"}}});
 
 }  // namespace vantage::internal

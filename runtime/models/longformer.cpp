@@ -53,6 +53,7 @@ const Architecture longformer("longformer", "Longformer", {"longformer."}, read_
                               {.bare = {"lm_head.", "classifier.", "qa_outputs."},
                                .ignored = roberta_ignored,
                                .optional = roberta_optional,
-                               .positions = roberta_positions});
+                               .positions = roberta_positions,
+                               .initial = roberta_initial});
 
 }  // namespace vantage::internal

@@ -5,7 +5,12 @@
 // Gu & Dao, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces" (2023).
 #include "runtime/models/mamba.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
+#include "runtime/base/portable_math.h"
 
 namespace vantage::internal {
 
@@ -39,6 +44,25 @@ void read_mixers(const JsonFields& fields, ModelConfig& c, std::int64_t channels
     c.own.set("mixer_bias", fields.optional_flag(keys.bias).value_or(false));
 }
 
+namespace {
+
+// How step sizes begin.
+void read_steps(const JsonFields& fields, ModelConfig& c) {
+    const auto number = [&](const char* key, double least, double default_value) {
+        c.own.set(key, fields.optional_number(key, least, 1e6).value_or(default_value));
+    };
+    number("time_step_min", 1e-30, 0.001);
+    number("time_step_max", 1e-30, 0.1);
+    number("time_step_floor", 0, 1e-4);
+    number("time_step_scale", 0, 1);
+    const std::string scheme = fields.optional_text("time_step_init_scheme").value_or("random");
+    if (scheme != "random" && scheme != "constant") fields.fail("time_step_init_scheme", "random or constant");
+    c.own.set("time_step_init_scheme", scheme);
+    c.own.set("rescale_prenorm_residual", fields.optional_flag("rescale_prenorm_residual").value_or(false));
+}
+
+}  // namespace
+
 void read_mamba(const JsonFields& fields, ModelConfig& c) {
     c.layers = one_integer(fields, {"n_layer", "num_hidden_layers"}, max_layers);
     c.width = one_integer(fields, {"d_model", "hidden_size"}, max_width);
@@ -56,6 +80,7 @@ void read_mamba(const JsonFields& fields, ModelConfig& c) {
                  .conv_bias = "use_conv_bias",
                  .step_rank = "time_step_rank",
                  .bias = "use_bias"});
+    read_steps(fields, c);
 }
 
 Tensor mamba_mixer(ModelBuilder& d, std::int64_t layer, const char* name, Tensor x, Select select) {
@@ -102,7 +127,47 @@ void build_mamba_with(ModelBuilder& d, Select select) {
         last, [&](Tensor x) { return d.rms_norm("norm_f", x); }, [&](Tensor x) { return d.output(x, embed); });
 }
 
+// Gu, Goel, Gupta, Ré, "On the Parameterization and Initialization of Diagonal State Space Models" (2022).
+Initializer initial_decays(const NamedTensor& a_log) {
+    return [states = a_log.shape[-1]](const TensorRandom&, std::span<float> values) {
+        for (std::int64_t i = 0; i < std::ssize(values); ++i)
+            at(values, i) = static_cast<float>(portable_log(static_cast<double>(1 + i % states)));
+    };
+}
+
+namespace {
+
+// With the bias b = ln(e^Δ - 1) = Δ + ln(1 - e^-Δ) the step size softplus(b) is Δ, whose logarithm is uniform.
+Initializer initial_steps(const ModelConfig& c) {
+    const double low = portable_log(c.own.number("time_step_min")), high = portable_log(c.own.number("time_step_max")),
+                 floor = c.own.number("time_step_floor");
+    return uniform_initializer([=](double u) {
+        const double step = std::max(portable_exp(std::fma(u, high - low, low)), floor);
+        if (step < 1e-6) return portable_log(step) + step / 2;  // its series
+        return step + portable_log(1 - portable_exp(-step));
+    });
+}
+
+}  // namespace
+
+// As the authors' code and transformers: out_proj and the convolution as torch initialises them, out_proj times
+// 1/√layers with rescale_prenorm_residual; D = 1.
+Initializer initial_mamba(const ModelConfig& c, const NamedTensor& tensor) {
+    if (tensor.ends_with({".A_log"})) return initial_decays(tensor);
+    if (tensor.ends_with({".conv1d.weight"})) return torch_initializer(tensor.shape[-1]);
+    if (tensor.ends_with({".out_proj.weight"}))
+        return torch_initializer(tensor.shape[-1] * (c.own.flag("rescale_prenorm_residual") ? c.layers : 1));
+    if (tensor.ends_with({".dt_proj.bias"})) return initial_steps(c);
+    if (tensor.ends_with({".dt_proj.weight"})) {
+        const double scale = c.own.number("time_step_scale") / std::sqrt(static_cast<double>(tensor.shape[-1]));
+        return c.own.text("time_step_init_scheme") == "constant" ? constant_initializer(scale)
+                                                                 : uniform_initializer(scale);
+    }
+    return default_initializer(c, tensor);
+}
+
 const Architecture mamba("mamba", "Mamba", {"backbone."}, read_mamba,
-                         [](ModelBuilder& d) { build_mamba_with(d, nullptr); });
+                         [](ModelBuilder& d) { build_mamba_with(d, nullptr); },
+                         {.initial = {.range = mamba_range, .rule = initial_mamba}});
 
 }  // namespace vantage::internal

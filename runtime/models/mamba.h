@@ -21,4 +21,10 @@ using Select = Tensor (*)(ModelBuilder& builder, const std::string& name, Tensor
 Tensor mamba_mixer(ModelBuilder& builder, std::int64_t layer, const char* name, Tensor x, Select select);
 void build_mamba_with(ModelBuilder& builder, Select select);
 
+/// A_log [channels, states]: A = -1, -2, … for the states of each channel (S4D-Real; Gu et al. 2022).
+Initializer initial_decays(const NamedTensor& a_log);
+/// Of Mamba and Falcon Mamba.
+inline constexpr double mamba_range = 0.1;
+Initializer initial_mamba(const ModelConfig& config, const NamedTensor& tensor);
+
 }  // namespace vantage::internal

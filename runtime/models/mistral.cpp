@@ -13,6 +13,6 @@ void read_mistral(const JsonFields& fields, ModelConfig& c) {
 }  // namespace
 
 const Architecture mistral("mistral", "Mistral", {"model."}, read_mistral, build_llama,
-                           {.ignored = {".rotary_emb.inv_freq"}});
+                           {.ignored = {".rotary_emb.inv_freq"}, .initial = {.padded = {"embed_tokens.weight"}}});
 
 }  // namespace vantage::internal

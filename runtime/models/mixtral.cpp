@@ -31,6 +31,8 @@ void build_mixtral(ModelBuilder& d) {
 }  // namespace
 
 const Architecture mixtral("mixtral", "Mixtral", {"model."}, read_mixtral, build_mixtral,
-                           {.ignored = {".rotary_emb.inv_freq"}, .optional = {first_joined_experts}});
+                           {.ignored = {".rotary_emb.inv_freq"},
+                            .optional = {first_joined_experts},
+                            .initial = {.padded = {"embed_tokens.weight"}}});
 
 }  // namespace vantage::internal

@@ -6,9 +6,11 @@
 //   linformer  softmax(scale q_i·(E k)_j) (F v)_j, E and F the first rows of tables [positions, K]
 // Heads of a layer share the weights of a form.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "runtime/models/attention_variant.h"
+#include "runtime/models/initializers.h"
 #include "runtime/models/model_builder.h"
 
 namespace vantage::internal {
@@ -33,6 +35,15 @@ ModelBuilder::VariantWeights ModelBuilder::variant_weights(std::int64_t d) {
         }
     }
     return all;
+}
+
+// transformers has none of these: layers as torch initialises them, and Linformer's tables with a deviation of 1/√K, as
+// the random projections in the proofs of Wang et al. (2020).
+Initializer variant_initializer(const NamedTensor& tensor) {
+    const auto has = [&](const char* part) { return tensor.name.find(part) != std::string::npos; };
+    if (has("attention_additive.") || has("attention_multiplicative.")) return torch_initializer(tensor.shape[-1]);
+    if (has("attention_linformer.")) return normal_initializer(1 / std::sqrt(static_cast<double>(tensor.shape[-1])));
+    return {};
 }
 
 ModelBuilder::Seen ModelBuilder::attend_linear(std::int64_t layer, Tensor q, Tensor k, Tensor v,

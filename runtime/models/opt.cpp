@@ -58,6 +58,7 @@ void build_opt(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture opt("opt", "OPT", {"model.decoder.", "decoder."}, read_opt, build_opt);
+const Architecture opt("opt", "OPT", {"model.decoder.", "decoder."}, read_opt, build_opt,
+                       {.initial = {.padding = 1, .padded = {"embed_tokens.weight"}}});
 
 }  // namespace vantage::internal

@@ -40,6 +40,7 @@ void build_phi(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture phi("phi", "Phi", {"model."}, read_phi, build_phi, {.ignored = {".rotary_emb.inv_freq"}});
+const Architecture phi("phi", "Phi", {"model."}, read_phi, build_phi,
+                       {.ignored = {".rotary_emb.inv_freq"}, .initial = {.padded = {"embed_tokens.weight"}}});
 
 }  // namespace vantage::internal

@@ -29,6 +29,8 @@ void build_phi3(ModelBuilder& d) {
 
 }  // namespace
 
-const Architecture phi3("phi3", "Phi3", {"model."}, read_phi3, build_phi3, {.ignored = {".rotary_emb.inv_freq"}});
+const Architecture phi3("phi3", "Phi3", {"model."}, read_phi3, build_phi3,
+                        {.ignored = {".rotary_emb.inv_freq"},
+                         .initial = {.padding = 32000, .padded = {"embed_tokens.weight"}}});
 
 }  // namespace vantage::internal

@@ -21,6 +21,7 @@ void read_qwen2(const JsonFields& fields, ModelConfig& c) {
 
 }  // namespace
 
-const Architecture qwen2("qwen2", "Qwen2", {"model."}, read_qwen2, build_llama, {.ignored = {".rotary_emb.inv_freq"}});
+const Architecture qwen2("qwen2", "Qwen2", {"model."}, read_qwen2, build_llama,
+                         {.ignored = {".rotary_emb.inv_freq"}, .initial = {.padded = {"embed_tokens.weight"}}});
 
 }  // namespace vantage::internal

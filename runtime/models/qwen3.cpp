@@ -14,6 +14,7 @@ void read_qwen3(const JsonFields& fields, ModelConfig& c) {
 
 }  // namespace
 
-const Architecture qwen3("qwen3", "Qwen3", {"model."}, read_qwen3, build_llama, {.ignored = {".rotary_emb.inv_freq"}});
+const Architecture qwen3("qwen3", "Qwen3", {"model."}, read_qwen3, build_llama,
+                         {.ignored = {".rotary_emb.inv_freq"}, .initial = {.padded = {"embed_tokens.weight"}}});
 
 }  // namespace vantage::internal

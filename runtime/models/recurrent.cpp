@@ -84,6 +84,12 @@ Tensor recurrent_layers(ModelBuilder& d, Tensor x, const RecurrentStates& states
     return x;
 }
 
+Initializer initial_recurrent(const ModelConfig& c, const NamedTensor& tensor, std::int64_t inputs) {
+    if (tensor.name == "embed_tokens.weight") return normal_initializer(1);
+    if (tensor.name.find("rnn.") != std::string::npos) return torch_initializer(tensor.shape[0] / gates_of(c));
+    return torch_initializer(tensor.shape.rank() == 1 ? inputs : tensor.shape[-1]);
+}
+
 namespace {
 
 void read_recurrent_lm(const JsonFields& fields, ModelConfig& c) { read_recurrent(fields, c, "num_hidden_layers"); }
@@ -98,8 +104,13 @@ void build_recurrent_lm(ModelBuilder& d) {
         [&](Tensor last) { return d.output(last, table, "lm_head", true); });
 }
 
+Initializer initial_recurrent_lm(const ModelConfig& c, const NamedTensor& tensor) {
+    return initial_recurrent(c, tensor, c.width);
+}
+
 }  // namespace
 
-const Architecture recurrent_lm("recurrent", "Recurrent", {}, read_recurrent_lm, build_recurrent_lm);
+const Architecture recurrent_lm("recurrent", "Recurrent", {}, read_recurrent_lm, build_recurrent_lm,
+                                {.initial = {.rule = initial_recurrent_lm}});
 
 }  // namespace vantage::internal

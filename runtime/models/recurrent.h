@@ -37,6 +37,9 @@ struct RecurrentStates {
 };
 RecurrentStates recurrent_states(ModelBuilder& builder, bool has_initial);
 Tensor recurrent_layers(ModelBuilder& builder, Tensor x, const RecurrentStates& states);
+/// As torch initialises its modules: embeddings are normal, layers uniform in ±1/√inputs, recurrent ones in ±1/√units.
+/// `inputs` is the number of inputs of the layer of a bias.
+Initializer initial_recurrent(const ModelConfig& config, const NamedTensor& tensor, std::int64_t inputs);
 /// Notes a hidden state as ModelBuilder::blocks does, unless it has another width than the others (embeddings may).
 void note_hidden(ModelBuilder& builder, std::int64_t index, Tensor x, std::int64_t width);
 

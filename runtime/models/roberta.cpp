@@ -52,6 +52,7 @@ const Architecture roberta("roberta", "Roberta", {"roberta."}, read_roberta_fiel
                            {.bare = {"lm_head.", "classifier.", "qa_outputs."},
                             .ignored = roberta_ignored,
                             .optional = roberta_optional,
-                            .positions = roberta_positions});
+                            .positions = roberta_positions,
+                            .initial = roberta_initial});
 
 }  // namespace vantage::internal

@@ -21,5 +21,8 @@ inline const std::vector<const char*> roberta_ignored = {"pooler.dense.weight",
                                                          "lm_head.decoder.bias",
                                                          "lm_head.bias"};
 inline const std::vector<const char*> roberta_optional = {"lm_head.decoder.bias", pooler_weight};
+/// The row of the padding token is one of both tables.
+inline const InitialWeights roberta_initial = {.padding = 1,
+                                               .padded = {"word_embeddings.weight", "position_embeddings.weight"}};
 
 }  // namespace vantage::internal

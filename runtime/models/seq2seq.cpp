@@ -154,9 +154,16 @@ void build_seq2seq(ModelBuilder& d) {
         x, [](Tensor last) { return last; }, [&](Tensor last) { return d.output(last, table, "lm_head", true); });
 }
 
+Initializer initial_seq2seq(const ModelConfig& c, const NamedTensor& tensor) {
+    const std::int64_t inputs = tensor.name == "lm_head.bias"   ? c.width
+                                : tensor.name == "combine.bias" ? c.encoder.width + c.width
+                                                                : c.encoder.width;  // of the bridge and of keys
+    return initial_recurrent(c, tensor, inputs);
+}
+
 }  // namespace
 
 const Architecture seq2seq("seq2seq", "Seq2Seq", {}, read_seq2seq, build_seq2seq,
-                           {.build_encoder = build_seq2seq_encoder});
+                           {.build_encoder = build_seq2seq_encoder, .initial = {.rule = initial_seq2seq}});
 
 }  // namespace vantage::internal

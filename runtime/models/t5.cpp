@@ -48,6 +48,7 @@ void read_t5(const JsonFields& fields, ModelConfig& c) {
     if (max_distance <= buckets / 2) fields.fail("relative_attention_max_distance", "more than half of the buckets");
     c.own.set("buckets", buckets);
     c.own.set("max_distance", max_distance);
+    c.own.set("initializer_factor", fields.optional_number("initializer_factor", 0, 1e3).value_or(1));
     read_t5_mlp(fields, c);
     read_start(fields, c, 0);
 }
@@ -138,6 +139,17 @@ void build_t5(ModelBuilder& d) {
         });
 }
 
+// As in Mesh TensorFlow: products have the variance of their inputs, and scores, which are not scaled, that of scaled
+// ones. So the deviation of a layer is 1/√inputs, and of queries 1/√(inputs · head width).
+Initializer initial_t5(const ModelConfig& c, const NamedTensor& tensor) {
+    const double factor = c.own.number("initializer_factor");
+    if (tensor.shape.rank() == 1) return constant_initializer(factor);
+    if (tensor.ends_with({"shared.weight", "lm_head.weight"})) return normal_initializer(factor);
+    std::int64_t inputs = tensor.ends_with({".relative_attention_bias.weight"}) ? c.width : tensor.shape[-1];
+    if (tensor.ends_with({".q.weight"})) inputs *= c.head_width;
+    return normal_initializer(factor / std::sqrt(static_cast<double>(inputs)));
+}
+
 }  // namespace
 
 const Architecture t5("t5", "T5ForConditionalGeneration", {}, read_t5, build_t5,
@@ -145,6 +157,7 @@ const Architecture t5("t5", "T5ForConditionalGeneration", {}, read_t5, build_t5,
                        // copies of the shared table, and an unused bias
                        .ignored = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
                                    "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"},
-                       .optional = {"lm_head.weight"}});
+                       .optional = {"lm_head.weight"},
+                       .initial = {.rule = initial_t5}});
 
 }  // namespace vantage::internal

@@ -39,11 +39,22 @@ BartForm form_of(const ModelBuilder& d) {
     return {.embed = embed_transformer, .norm_first = d.config.own.flag("norm_first")};
 }
 
+// As in the authors' tensor2tensor: embeddings and the output layer have a variance of 1/width, matrices are uniform
+// (Glorot & Bengio 2010), biases are 0. As in torch and fairseq, queries, keys and values count as one matrix.
+Initializer initial_transformer(const ModelConfig& c, const NamedTensor& tensor) {
+    const auto root = [](std::int64_t x) { return std::sqrt(static_cast<double>(x)); };
+    if (tensor.shape.rank() == 1 || tensor.ends_with({"bias"})) return default_initializer(c, tensor);
+    if (tensor.ends_with({"shared.weight", "lm_head.weight"})) return normal_initializer(1 / root(c.width));
+    const bool joined = tensor.ends_with({".q_proj.weight", ".k_proj.weight", ".v_proj.weight"});
+    return uniform_initializer(std::sqrt(6.0) / root(tensor.shape[0] * (joined ? 3 : 1) + tensor.shape[1]));
+}
+
 }  // namespace
 
 const Architecture transformer("transformer", "Transformer", {}, read_transformer,
                                [](ModelBuilder& d) { build_bart_decoder(d, form_of(d)); },
                                {.build_encoder = [](ModelBuilder& d) { build_bart_encoder(d, form_of(d)); },
-                                .optional = {"final_logits_bias"}});
+                                .optional = {"final_logits_bias"},
+                                .initial = {.rule = initial_transformer}});
 
 }  // namespace vantage::internal

@@ -12,7 +12,7 @@ namespace {
 
 // What is built of ViT's config, beside Encoder and ImageInput.
 constexpr const char *encoder_eps = "encoder_norm_eps", *encoder_act = "encoder_activation",
-                     *encoder_bias = "encoder_qkv_bias";
+                     *encoder_bias = "encoder_qkv_bias", *encoder_range = "encoder_initializer_range";
 
 JsonFields part_of(const JsonFields& fields, const char* key, const char* type) {
     const JsonFields part = fields.object(key);
@@ -35,6 +35,8 @@ void read_vision_encoder_decoder(const JsonFields& fields, ModelConfig& c) {
     c.own.set(encoder_eps, part.norm_eps);
     c.own.set(encoder_act, static_cast<std::int64_t>(part.activation));
     c.own.set(encoder_bias, part.qkv_bias);
+    c.own.set(encoder_range, read_initializer_range(encoder, 0.02));
+    c.initializer_range = read_initializer_range(decoder, 0.02);
     if (const std::string of = class_of(fields); !of.empty() && of != "VisionEncoderDecoderModel")
         fields.fail("architectures", "[\"VisionEncoderDecoderModel\"]");
     const auto token = [&](const char* key) {
@@ -55,6 +57,7 @@ ModelConfig encoder_config(const ModelConfig& c) {
     part.norm_eps = c.own.number(encoder_eps);
     part.activation = static_cast<Activation>(c.own.integer(encoder_act));
     part.qkv_bias = c.own.flag(encoder_bias);
+    part.initializer_range = c.own.number(encoder_range);
     return part;
 }
 
@@ -86,6 +89,11 @@ void build_decoder(ModelBuilder& d) {
     d.finish(last, "transformer.ln_f", words);
 }
 
+Initializer initial_vision_encoder_decoder(const ModelConfig& c, const NamedTensor& tensor) {
+    return tensor.name.starts_with("encoder.") ? default_initializer(encoder_config(c), tensor)
+                                               : initial_gpt2(c, tensor);
+}
+
 }  // namespace
 
 const Architecture vision_encoder_decoder("vision-encoder-decoder", "VisionEncoderDecoder", {},
@@ -94,6 +102,7 @@ const Architecture vision_encoder_decoder("vision-encoder-decoder", "VisionEncod
                                            // ViT's pooler, masks, and a copy of the tied table
                                            .ignored = {"encoder.pooler.dense.weight", "encoder.pooler.dense.bias",
                                                        ".attn.bias", ".attn.masked_bias", ".crossattention.bias",
-                                                       ".crossattention.masked_bias", "decoder.lm_head.weight"}});
+                                                       ".crossattention.masked_bias", "decoder.lm_head.weight"},
+                                           .initial = {.rule = initial_vision_encoder_decoder}});
 
 }  // namespace vantage::internal
