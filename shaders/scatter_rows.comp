@@ -1,7 +1,7 @@
 // scatter_rows: y_r = scale times the sum of the rows x_i with ids_i = r, in the order of i; 0 where there is none.
 //
-// A workgroup makes a row of y: no atomics, and the same bits in every run. Its invocations share out the ids to see
-// whether one of them is the row, which is rare in a vocabulary. Only then each of them reads all ids.
+// A workgroup makes a row of y: no atomics, and the same bits in every run. First its invocations look for the row among
+// all ids, each in a range of them: a vocabulary has far more rows than a batch has tokens, so most rows have none.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 
@@ -14,29 +14,44 @@ SCATTER_ROWS_CONSTANTS(VANTAGE_CONSTANT)
 
 layout(push_constant) uniform Push { ScatterRowsParams p; };
 
-shared uint found;
+const uint MOST_LISTED = 256u;
+shared uint listed[MOST_LISTED];         // rows of x that go to this one, ascending
+shared uint counts[gl_WorkGroupSize.x];  // by invocation
 
-void look_for(uint row) {
-    if (gl_LocalInvocationID.x == 0u) found = 0u;
+// How many rows of x go to `row`. They are listed if they are not too many.
+uint rows_for(uint row) {
+    uint lane = gl_LocalInvocationID.x, each = (p.count + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x;
+    uint begin = min(lane * each, p.count), end = min(begin + each, p.count), own = 0u;
+    for (uint i = begin; i < end; ++i) own += uint(ReadWords(p.ids).at[i] == row);
+    counts[lane] = own;
     barrier();
-    for (uint i = gl_LocalInvocationID.x; i < p.count; i += gl_WorkGroupSize.x)
-        if (ReadWords(p.ids).at[i] == row) atomicOr(found, 1u);
+    uint before = 0u, all = 0u;
+    for (uint other = 0u; other < gl_WorkGroupSize.x; ++other) {
+        if (other == lane) before = all;
+        all += counts[other];
+    }
+    if (own > 0u && all <= MOST_LISTED)
+        for (uint i = begin; i < end; ++i)
+            if (ReadWords(p.ids).at[i] == row) listed[before++] = i;
     barrier();
+    return all;
 }
 
 void main() {
     uint row = workgroup_index();
     if (row >= p.rows) return;
-    if (p.ids_below == 0u) look_for(row);
+    uint all = p.ids_below == 0u ? rows_for(row) : 0u;
+    bool has_list = all <= MOST_LISTED;
     Row y = row_of(p.y, F32, row, p.width);
     for (uint col = gl_LocalInvocationID.x * STEP; col < p.width; col += gl_WorkGroupSize.x * STEP) {
         vec4 total = vec4(0.0);
         if (p.ids_below == 0u) {
-            for (uint i = 0u; found != 0u && i < p.count; ++i)
-                if (ReadWords(p.ids).at[i] == row) {
-                    Row x = row_of(p.x, X_TYPE, i, p.width);
-                    total += load_step(x.address, X_TYPE, x.begin + col);
-                }
+            for (uint k = 0u; k < (has_list ? all : p.count); ++k) {
+                uint i = has_list ? listed[k] : k;
+                if (ReadWords(p.ids).at[i] != row) continue;
+                Row x = row_of(p.x, X_TYPE, i, p.width);
+                total += load_step(x.address, X_TYPE, x.begin + col);
+            }
         } else if (row >= p.first && row - p.first < p.count && ReadWords(p.ids).at[row - p.first] < p.ids_below) {
             Row x = row_of(p.x, X_TYPE, row - p.first, p.width);
             total = load_step(x.address, X_TYPE, x.begin + col);
