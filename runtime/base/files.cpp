@@ -305,6 +305,17 @@ void require_writable(const std::string& path) {
     const Descriptor file(open_new(temporary, path));
 }
 
+void write_link(const std::string& path, const std::string& target) {
+    const std::string temporary = temporary_name(path);
+    if (::symlink(target.c_str(), temporary.c_str()) != 0) throw_file_error("cannot make the link", path, errno);
+    if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+        const int error = errno;
+        ::unlink(temporary.c_str());
+        throw_file_error("cannot make the link", path, error);
+    }
+    sync_directory(folder_of(path));
+}
+
 void require_new_folder(const std::string& path) {
     std::error_code error;
     const std::filesystem::file_status status = std::filesystem::status(path, error);

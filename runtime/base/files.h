@@ -78,6 +78,8 @@ public:
 private:
     std::string path_, temporary_;
 };
+/// Makes the symbolic link `path`, or lets it point to another target at once.
+void write_link(const std::string& path, const std::string& target);
 /// Throws unless there is nothing at `path`, or an empty folder.
 void require_new_folder(const std::string& path);
 

@@ -13,6 +13,7 @@ namespace {
 std::atomic<int> interrupt_signal{0};
 std::atomic<bool> interrupt_ends{false};
 thread_local const std::atomic<bool>* own_flag = nullptr;  // of the InterruptScope
+thread_local bool deferred = false;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler can access nothing else");
 
 extern "C" void on_interrupt(int signal) {
@@ -36,13 +37,16 @@ void catch_interrupts() {
     ::sigaction(SIGXFSZ, &action, nullptr);  // writing beyond `ulimit -f` is an error of write(2)
 }
 
-bool interrupted() { return interrupt_signal.load(std::memory_order_relaxed) != 0; }
+bool interrupted() { return !deferred && interrupt_signal.load(std::memory_order_relaxed) != 0; }
+
+InterruptsDeferred::InterruptsDeferred() { deferred = true; }
+InterruptsDeferred::~InterruptsDeferred() { deferred = false; }
 
 InterruptScope::InterruptScope(const std::atomic<bool>& flag) { own_flag = &flag; }
 InterruptScope::~InterruptScope() { own_flag = nullptr; }
 
 void throw_if_interrupted() {
-    if (interrupted() || (own_flag != nullptr && *own_flag)) throw Error(ErrorKind::interrupted, "interrupted");
+    if (interrupted() || (!deferred && own_flag != nullptr && *own_flag)) throw Error(ErrorKind::interrupted, "interrupted");
 }
 
 bool take_interrupt() {

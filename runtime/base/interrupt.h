@@ -20,6 +20,13 @@ public:
     explicit InterruptScope(const std::atomic<bool>& flag);
     ~InterruptScope();
 };
+/// While it lives, this thread is not interrupted: for work that must be finished, such as a checkpoint. A second
+/// signal still ends the process at once.
+class InterruptsDeferred : NotCopied {
+public:
+    InterruptsDeferred();
+    ~InterruptsDeferred();
+};
 /// Clears the flag after Ctrl-C, so that work can continue, and returns true. Returns false and changes nothing when
 /// there was no signal, another one, or Ctrl-C ends the program (let_interrupt_end).
 bool take_interrupt();

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "runtime/base/checksum.h"
 #include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
@@ -22,12 +23,6 @@ struct Header {
 };
 static_assert(sizeof(Header) == 32);
 constexpr std::array<char, 8> magic{'V', 'A', 'N', 'T', 'P', 'I', 'P', 'E'};
-
-/// FNV-1a: detects accidents, not attacks by someone who can write to the user's cache.
-std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t hash = 0xcbf29ce484222325ull) {
-    for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3ull;
-    return hash;
-}
 
 template <class T>
 std::span<const std::byte> raw(const T& value) {

@@ -250,13 +250,23 @@ const std::string& WeightFiles::file_of(std::string_view name) const {
 
 namespace {
 
-void check_tensor(const TensorToWrite& tensor) {
+std::uint64_t size_of(const TensorToWrite& tensor) {
     const unsigned bits = bits_of_dtype(tensor.dtype);
     const bool negative = std::ranges::any_of(tensor.shape, [](std::int64_t size) { return size < 0; });
     const std::optional<std::uint64_t> wanted = bits == 0 || negative ? std::nullopt : bytes_of(tensor.shape, bits);
-    if (!wanted || *wanted != tensor.data.size())
-        throw usage_error("tensor {} cannot be written: {} bytes are no {} {}", in_quotes(tensor.name),
-                          tensor.data.size(), tensor.dtype, shape_text(tensor.shape));
+    if (!wanted)
+        throw usage_error("tensor {} cannot be written: it is no {} {}", in_quotes(tensor.name), tensor.dtype,
+                          shape_text(tensor.shape));
+    return *wanted;
+}
+
+void write_data(FileWriter& file, const TensorToWrite& tensor) {
+    const std::vector<std::byte> made = tensor.make ? tensor.make() : std::vector<std::byte>();
+    const std::span<const std::byte> data = tensor.make ? made : tensor.data;
+    if (data.size() != size_of(tensor))
+        throw usage_error("tensor {} cannot be written: {} bytes are no {} {}", in_quotes(tensor.name), data.size(),
+                          tensor.dtype, shape_text(tensor.shape));
+    file.write(data);
 }
 
 }  // namespace
@@ -270,15 +280,14 @@ void write_safetensors(const std::string& path, const std::vector<TensorToWrite>
                              [](const TensorToWrite* tensor) { return bits_of_dtype(tensor->dtype); });
     nlohmann::ordered_json header = nlohmann::ordered_json::object();
     if (!metadata.empty()) header["__metadata__"] = metadata;
-    std::size_t size = 0;
+    std::uint64_t size = 0;
     std::set<std::string_view> names{"__metadata__"};
     for (const TensorToWrite* tensor : order) {
-        check_tensor(*tensor);
         if (!names.insert(tensor->name).second)
             throw usage_error("tensor {} cannot be written: the name occurs twice", in_quotes(tensor->name));
-        header[tensor->name] = {
-            {"dtype", tensor->dtype}, {"shape", tensor->shape}, {"data_offsets", {size, size + tensor->data.size()}}};
-        size += tensor->data.size();
+        const std::uint64_t end = size + size_of(*tensor);
+        header[tensor->name] = {{"dtype", tensor->dtype}, {"shape", tensor->shape}, {"data_offsets", {size, end}}};
+        size = end;
     }
     std::string text = header.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
     text.append((8 - text.size() % 8) % 8, ' ');  // aligns the data to 8 bytes
@@ -288,7 +297,7 @@ void write_safetensors(const std::string& path, const std::vector<TensorToWrite>
     FileWriter file(path);
     file.write(length);
     file.write(text);
-    for (const TensorToWrite* tensor : order) file.write(tensor->data);
+    for (const TensorToWrite* tensor : order) write_data(file, *tensor);
     file.finish();
 }
 

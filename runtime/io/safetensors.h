@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -96,7 +97,9 @@ struct TensorToWrite {
     std::string name;
     std::string dtype;
     std::vector<std::int64_t> shape;
-    std::span<const std::byte> data;
+    std::span<const std::byte> data = {};
+    /// Makes the bytes when they are written, in place of `data`, so that few tensors are in memory at once.
+    std::function<std::vector<std::byte>()> make = {};
 };
 
 /// Writes a file atomically. Tensors with wide elements come first, so that each is aligned to its element size. Throws
