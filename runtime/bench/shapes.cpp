@@ -82,6 +82,7 @@ public:
         quick("dropout", "768x3072", {matrix, train}, {{"probability", 0.1}});
         quick("accumulate", "768x3072", {matrix, matrix, train});
         quick("count_loss", "a step", {train, one});
+        quick("fetch", "4096 tokens", {{{Shape{2, 4096}, i32}}, train}, {{"micro_batches", std::int64_t{1}}});
         quick("sum_squares", "768x3072", {matrix});
         quick("sum_of", "eight numbers", Operands(8, one));
         quick("begin_update", "a step", {train, history, one, {{Shape{1000}, f32}}, {{Shape{2, 8000}, f32}}});

@@ -178,19 +178,32 @@ Launch pass(const OpCall& call, const Caps& caps, const char* shader, std::int64
                                                   .scale = static_cast<float>(scale_of(call, q_))});
 }
 
+Launch delta_of_rows(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    const std::uint32_t lanes = workgroup_size(caps, 64);
+    Launch l{.shader = "attention_delta",
+             .spec = params::AttentionDeltaConstants{.lanes = lanes, .Q_TYPE = storage_of(call, q_), .DV = u32(s.dv)},
+             .operands = {in(dout_), in(o_), in(lse_), in(dlse_), scratch_out(0)},
+             .groups = flat_grid(ceil_div(s.rows(), lanes), caps)};
+    return l.with(params::AttentionDeltaParams{.rows = u32(s.rows())});
+}
+
+Launch sink_gradient(const OpCall& call, const Caps& caps, int result) {
+    const Sizes s = sizes_of(call);
+    Launch l{.shader = "attention_sink_gradient",
+             .spec = params::WorkgroupConstants{.lanes = workgroup_size(caps, 64)},
+             .operands = {scratch_in(0), in(sinks_), out(result)},
+             .groups = flat_grid(s.heads, caps)};
+    return l.with(params::AttentionSinkGradientParams{
+        .rows = u32(s.rows()), .n = u32(s.n), .heads = u32(s.heads), .heads_first = s.heads_first});
+}
+
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     const BiasSums bins = sums_of(call);
     const std::int64_t features = std::max(s.d, s.dv);
-    const std::uint32_t lanes = workgroup_size(caps, 64);
-    LaunchPlan plan;
+    LaunchPlan plan = delta_of_rows(call, caps);
     plan.scratch = {static_cast<std::uint64_t>(s.rows()) * 8};
-    Launch delta{
-        .shader = "attention_delta",
-        .spec = params::AttentionDeltaConstants{.lanes = lanes, .Q_TYPE = storage_of(call, q_), .DV = u32(s.dv)},
-        .operands = {in(dout_), in(o_), in(lse_), in(dlse_), scratch_out(0)},
-        .groups = flat_grid(ceil_div(s.rows(), lanes), caps)};
-    plan.launches.push_back(delta.with(params::AttentionDeltaParams{.rows = u32(s.rows())}));
     int next = 3;
     plan.launches.push_back(pass(call, caps, "attention_backward_rows", s.rows(), features, bins.of_row,
                                  {out(0), bins.of_row > 0 ? out(next++) : no_operand}));
@@ -199,13 +212,31 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     if (bins.of_key > 0 || bins.by_key)
         plan.launches.push_back(pass(call, caps, "attention_backward_bias", s.batch * s.m * s.kv_heads, features,
                                      bins.of_key, {out(next++), no_operand}));
-    if (!wants_sinks(call)) return plan;
-    Launch sinks{.shader = "attention_sink_gradient",
-                 .spec = params::WorkgroupConstants{.lanes = lanes},
-                 .operands = {scratch_in(0), in(sinks_), out(next)},
-                 .groups = flat_grid(s.heads, caps)};
-    plan.launches.push_back(sinks.with(params::AttentionSinkGradientParams{
-        .rows = u32(s.rows()), .n = u32(s.n), .heads = u32(s.heads), .heads_first = s.heads_first}));
+    if (wants_sinks(call)) plan.launches.push_back(sink_gradient(call, caps, next));
+    return plan;
+}
+
+// On CPU devices: a row or a key a lane. Rules go the plain way.
+bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    return caps.is_cpu() && !caps.ends_long_loops() && !has_rules(call, rule_operands, AttentionRules(call.attrs)) &&
+           call.attrs.integer("prefix_len", 0) == 0 && s.rows() > 0 && s.m > 0 && s.d % 4 == 0 && s.dv % 4 == 0 &&
+           s.d <= 256 && s.dv <= 256;
+}
+
+LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    constexpr std::uint32_t lanes = 32;
+    LaunchPlan plan = delta_of_rows(call, caps);
+    plan.scratch = {static_cast<std::uint64_t>(s.rows()) * 8};
+    const auto add = [&](const char* shader, std::int64_t count, std::int64_t heads, std::array<Operand, 2> results) {
+        Launch l = pass(call, caps, shader, s.batch * heads * ceil_div(count, std::int64_t{lanes}), 0, 0, results);
+        l.spec.front() = lanes;
+        plan.launches.push_back(l);
+    };
+    add("attention_backward_rows_cpu_simd", s.n, s.heads, {out(0), no_operand});
+    add("attention_backward_keys_cpu_simd", s.m, s.kv_heads, {out(1), out(2)});
+    if (wants_sinks(call)) plan.launches.push_back(sink_gradient(call, caps, 3));
     return plan;
 }
 
@@ -259,10 +290,13 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-const OpDef attention_backward_op = define_op(
-    "attention_backward",
-    "dq, dk and dv of attention from its log-sum-exp, in one pass by rows and one by keys (Dao et al. 2022)",
-    operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, of_a_gradient);
+const OpDef attention_backward_op =
+    define_op("attention_backward",
+              "dq, dk and dv of attention from its log-sum-exp, in one pass by rows and one by keys (Dao et al. 2022)",
+              operand_names, infer, reference, cost,
+              {{"cpu_simd", need_nothing, fits_cpu_simd, launch_cpu_simd, loads_once},
+               {"plain", need_nothing, every_call, launch}},
+              cases, of_a_gradient);
 
 }  // namespace ops::attention_backward
 

@@ -80,6 +80,7 @@ std::span<const OpDef* const> all_ops() {
         &dropout_op,
         &accumulate_op,
         &count_loss_op,
+        &fetch_op,
         &sum_squares_op,
         &sum_of_op,
         &begin_update_op,

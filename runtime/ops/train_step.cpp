@@ -1,6 +1,7 @@
 // Sums over micro-batches, the norm of all gradients, and the numbers of an update (shaders/params/train.h).
 //   accumulate: sum = (first micro-batch ? 0 : sum) + x       count_loss: the same for the loss, and counts
-//   sum_squares: Σ x², by blocks and then over the blocks      sum_of: a + b + …
+//   fetch: the entry of the current micro-batch                sum_of: a + b + …
+//   sum_squares: Σ x², by blocks and then over the blocks
 //   begin_update: norm = √squares / scale; factor = min(1, max_norm / (norm + eps)) / scale; a step whose gradients are
 //   not finite is skipped and halves the scale, and growth_interval good ones double it (Micikevicius et al. 2018)
 #include "runtime/ops/train_step.h"
@@ -204,6 +205,59 @@ const OpDef begin_update_op =
               of_a_gradient, {.alias = {train_, history_}});
 }  // namespace ops::begin_update
 
+// ---- fetch ----------------------------------------------------------------------------------------------------------
+
+namespace ops::fetch {
+namespace {
+
+std::int64_t entry_of(const OpCall& call, const HostTensor& train) {
+    const auto count = [&](int word) { return static_cast<std::int64_t>(train[word]); };
+    return (count(TRAIN_STEP) * call.attrs.integer("micro_batches") + count(TRAIN_MICRO)) % call.in(ring_).shape[0];
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+    const TensorType& ring = call.in(ring_);
+    call.require((ring.dtype == DType::f32 || ring.dtype == DType::i32) && ring.shape.rank() >= 2 && ring.shape[0] > 0,
+                 operand_is(call, ring_) + ", but must be f32 or i32 [entries, …]");
+    call.require(call.attrs.integer("micro_batches") >= 1, "micro_batches must be 1 or more");
+    require_this(call, train_, train_type);
+    const auto sizes = ring.shape.sizes().subspan(1);
+    return {{Shape({sizes.begin(), sizes.end()}), ring.dtype}};
+}
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const auto each = std::ssize(out[0].data);
+    std::copy_n(in[ring_].data.begin() + entry_of(call, in[train_]) * each, each, out[0].data.begin());
+}
+Cost cost(const OpCall& call) {
+    const double bytes = static_cast<double>(call.in(ring_).bytes()) / static_cast<double>(call.in(ring_).shape[0]);
+    return {.flops = 0, .bytes_read = bytes, .bytes_written = bytes};
+}
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const Shape& shape = call.in(ring_).shape;
+    const std::int64_t each = shape.elements() / shape[0];
+    Launch l{.shader = "fetch",
+             .spec = params::WorkgroupConstants{.lanes = workgroup_size(caps)},
+             .operands = {in(ring_), in(train_), out(0)},
+             .groups = element_grid(each, 1, caps)};
+    return l.with(params::FetchParams{
+        .entries = u32(shape[0]), .count = u32(each), .micro_batches = u32(call.attrs.integer("micro_batches"))});
+}
+std::vector<Case> cases() {
+    const auto of = [](const char* name, const Case::Input& ring, double step, double micro) {
+        return Case{.name = name,
+                    .attrs = {{"micro_batches", std::int64_t{3}}},
+                    .inputs = {ring, state_of_training({{TRAIN_STEP, step}, {TRAIN_MICRO, micro}})}};
+    };
+    return {of("5x7 of 6", integers_below({6, 5, 7}, 1000, -1), 1, 2), of("300 of 4", input_in_f32({{4, 300}}), 1e6, 1),
+            of("one of one", input_in_f32({{1, 1}}), 3, 0), of("empty", input_in_f32({{2, 0}}), 3, 0)};
+}
+
+}  // namespace
+const OpDef fetch_op =
+    define_op("fetch", "the entry of a ring that the host wrote for the current micro-batch", operand_names, infer,
+              reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, of_a_gradient);
+}  // namespace ops::fetch
+
 // ---- sums -----------------------------------------------------------------------------------------------------------
 
 namespace ops::sum_squares {
@@ -323,6 +377,10 @@ TrainState begin_update(const TrainState& state, Tensor squares, Tensor rates, T
                   {"growth_interval", options.growth_interval}},
                  where);
     return {next[0], next[1]};
+}
+
+Tensor fetch(Tensor ring, Tensor train, std::int64_t micro_batches, SourceLocation where) {
+    return add_call(ring.graph(), fetch_op, {ring, train}, {{"micro_batches", micro_batches}}, where)[0];
 }
 
 }  // namespace vantage::internal

@@ -22,6 +22,11 @@ extern const OpDef begin_update_op;
 VANTAGE_OPERANDS(train_, history_, squares_, rates_, corrections_);
 }  // namespace ops::begin_update
 
+namespace ops::fetch {
+extern const OpDef fetch_op;
+VANTAGE_OPERANDS(ring_, train_);
+}  // namespace ops::fetch
+
 namespace ops::sum_squares {
 extern const OpDef sum_squares_op;
 VANTAGE_OPERANDS(x_);
@@ -33,7 +38,7 @@ VANTAGE_OPERANDS(a_, b_, c_, d_, e_, f_, g_, h_);
 }  // namespace ops::sum_of
 
 using ops::accumulate::accumulate_op, ops::count_loss::count_loss_op, ops::begin_update::begin_update_op,
-    ops::sum_squares::sum_squares_op, ops::sum_of::sum_of_op;
+    ops::fetch::fetch_op, ops::sum_squares::sum_squares_op, ops::sum_of::sum_of_op;
 
 /// The state of a training run, f32 [TRAIN_WORDS] (shaders/params/train.h), and the records of its last steps.
 struct TrainState {
@@ -45,6 +50,9 @@ TrainState train_state(Graph& graph, SourceLocation where);
 Tensor accumulate(Tensor sum, Tensor x, Tensor train, SourceLocation where);
 /// The next version of `train`, with a micro-batch and its loss, one element, counted.
 Tensor count_loss(Tensor train, Tensor loss, SourceLocation where);
+/// What the host wrote for the current micro-batch: entry (step · micro_batches + micro) mod n of ring [n, …], which
+/// has elements of 4 bytes. So the host writes batches ahead of the device.
+Tensor fetch(Tensor ring, Tensor train, std::int64_t micro_batches, SourceLocation where);
 /// The sum of the squares of all elements of all tensors, f32 [1].
 Tensor sum_squares(std::span<const Tensor> all, SourceLocation where);
 

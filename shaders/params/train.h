@@ -28,6 +28,11 @@ struct AccumulateParams {
 struct CountLossParams {
     uvec2 train, loss, result;
 };
+struct FetchParams {
+    uvec2 ring, train;  // (entries, count)
+    uvec2 result;       // (count)
+    uint entries, count, micro_batches;
+};
 struct BeginUpdateParams {
     uvec2 train, history, squares, rates, corrections;  // (1), (rate_count), (2, correction_count)
     uvec2 new_train, new_history;                       // the memory of train and history
