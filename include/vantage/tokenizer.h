@@ -79,6 +79,9 @@ public:
     /// they are, ids without a token as #1234.
     std::string display(std::int32_t id) const;
 
+    /// A hash of the file without its white space: tokens on disk are of the tokenizer with this number.
+    std::uint64_t fingerprint() const;
+
 private:
     friend class StreamDecoder;
     explicit Tokenizer(std::shared_ptr<const text::TokenizerState> state) : state_(std::move(state)) {}

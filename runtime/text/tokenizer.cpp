@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/checksum.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/interrupt.h"
@@ -36,6 +37,7 @@ public:
     AddedTokens added;
     PostProcessor post_processor;
     Decoder decoder;
+    std::uint64_t fingerprint = 0;
 };
 
 namespace {
@@ -170,8 +172,12 @@ Tokenizer Tokenizer::load(const std::string& path) {
 Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
     const std::string shown = escape_controls(name);  // in messages
     const Json tree = parse_json(json, shown);
-    return Tokenizer(std::make_shared<const text::TokenizerState>(text::checked_steps(JsonFields(tree, shown))));
+    auto state = std::make_shared<text::TokenizerState>(text::checked_steps(JsonFields(tree, shown)));
+    state->fingerprint = internal::checksum(tree.dump());
+    return Tokenizer(std::move(state));
 }
+
+std::uint64_t Tokenizer::fingerprint() const { return state_->fingerprint; }
 
 Tokenizer::Encoding Tokenizer::encode(std::string_view utf8, bool add_special) const {
     const TraceSpan span("tokenise");

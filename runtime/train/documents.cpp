@@ -1,0 +1,330 @@
+#include "runtime/train/documents.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+
+#include "runtime/base/errors.h"
+#include "runtime/base/files.h"
+#include "runtime/base/interrupt.h"
+#include "runtime/base/json.h"
+#include "runtime/io/safetensors.h"
+#include "runtime/text/unicode.h"
+#include "runtime/train/token_file.h"
+
+namespace vantage::internal {
+
+namespace {
+
+using text::jinja::OrderedJson;
+using Ids = std::vector<std::int32_t>;
+
+constexpr std::size_t piece_bytes = std::size_t{1} << 22, longest_line = std::size_t{1} << 26;
+// Longer texts are tokenised in parts, cut behind a line, so that memory stays bounded.
+constexpr std::size_t encoded_at_once = std::size_t{1} << 20;
+constexpr const char* end_of_text = "<|endoftext|>";
+
+/// The parts of a file between separators (an empty one: the whole file), with bounded memory.
+class Parts {
+public:
+    Parts(const std::string& path, std::string separator)
+        : path_(path), bytes_(path), separator_(std::move(separator)) {}
+    /// False at the end. A part longer than `most` bytes is cut behind a line, or with `whole` refused.
+    bool next(std::string& part, std::size_t most, bool whole) {
+        while (true) {
+            const std::size_t found = separator_.empty() ? std::string::npos : buffer_.find(separator_, searched_);
+            if (found != std::string::npos) return take(part, found, found + separator_.size(), true);
+            if (!separator_.empty()) searched_ = buffer_.size() - std::min(buffer_.size(), separator_.size() - 1);
+            if (buffer_.size() > most) {
+                if (whole) throw bad_file_error("{}: a line of more than {} bytes", path_, most);
+                const std::size_t line = buffer_.rfind('\n');
+                const std::size_t end = line == std::string::npos || line == 0 ? buffer_.size() : line + 1;
+                return take(part, end, end, end == buffer_.size() && read_ == bytes_.size());
+            }
+            if (read_ == bytes_.size()) return !buffer_.empty() && take(part, buffer_.size(), buffer_.size(), true);
+            const std::size_t old = buffer_.size(), count = std::min<std::uint64_t>(piece_bytes, bytes_.size() - read_);
+            buffer_.resize(old + count);
+            bytes_.read(read_, std::as_writable_bytes(std::span(buffer_).subspan(old)));
+            read_ += count;
+        }
+    }
+    /// Whether the last part ended at a separator or the end of the file.
+    bool ended() const { return ended_; }
+    double done() const { return bytes_.empty() ? 1 : static_cast<double>(read_) / static_cast<double>(bytes_.size()); }
+    std::uint64_t size() const { return bytes_.size(); }
+
+private:
+    bool take(std::string& part, std::size_t end, std::size_t next, bool ended) {
+        part.assign(buffer_, 0, end);
+        buffer_.erase(0, next);
+        searched_ = 0, ended_ = ended;
+        return true;
+    }
+    std::string path_;
+    ByteSource bytes_;
+    std::string separator_, buffer_;
+    std::size_t searched_ = 0;
+    std::uint64_t read_ = 0;
+    bool ended_ = true;
+};
+
+bool contains(const std::string& path, const std::string& word) {
+    Parts parts(path, word);
+    std::string part;
+    return parts.next(part, longest_line, false) && parts.ended() && part.size() + word.size() <= parts.size();
+}
+
+/// A text with the parts of it that a model learns to say: begin and end in bytes, ascending.
+struct Spoken {
+    std::string text = {};
+    std::vector<std::pair<std::size_t, std::size_t>> targets = {};
+    void add(const std::string& part, bool target) {
+        if (target && !part.empty()) targets.emplace_back(text.size(), text.size() + part.size());
+        text += part;
+    }
+};
+
+class DocumentReader {
+public:
+    DocumentReader(const std::string& path, const DocumentOptions& options, const TakeTokens& take,
+                   const std::function<void(double)>& progress)
+        : path_(path), options_(options), take_(take), progress_(progress) {}
+
+    DocumentCounts read() {
+        const std::string kind = std::filesystem::path(path_).extension().string();
+        if (kind == ".gz" || kind == ".zst" || kind == ".xz")
+            throw bad_file_error("{} is compressed: decompress it first", path_);
+        if (kind == ".jsonl")
+            read_lines();
+        else if (kind == ".bin")
+            read_token_ids();
+        else if (kind == ".safetensors")
+            read_tensors();
+        else
+            read_text();
+        return counts_;
+    }
+
+private:
+    // ---- text -------------------------------------------------------------------------------------------------------
+
+    void read_text() {
+        Parts parts(path_, options_.blank_lines ? "\n\n" : contains(path_, end_of_text) ? end_of_text : "");
+        std::string part;
+        bool begins = true;
+        while (parts.next(part, encoded_at_once, false)) {
+            note(parts.done());
+            if (parts.ended()) part.erase(part.find_last_not_of('\n') + 1);
+            if (begins) part.erase(0, std::min(part.find_first_not_of('\n'), part.size()));
+            add(tokenizer().encode(part, begins).ids, parts.ended());
+            begins = parts.ended();
+        }
+        counts_.bytes = static_cast<std::int64_t>(parts.size());
+    }
+
+    // ---- lines of JSON ----------------------------------------------------------------------------------------------
+
+    void read_lines() {
+        Parts parts(path_, "\n");
+        std::string line;
+        for (std::int64_t number = 1; parts.next(line, longest_line, true); ++number) {
+            note(parts.done());
+            if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+            const std::string name = format("{}:{}", path_, number);
+            try {
+                const Json json = parse_json(line, name);
+                add(encoded(spoken(JsonFields(json, name))));
+            } catch (const Error& problem) {
+                if (options_.strict || problem.kind() != ErrorKind::bad_file) throw;
+                if (counts_.skipped++ == 0) counts_.first_skipped = problem.what();
+                if (counts_.skipped > 10 + counts_.documents / 1000)
+                    throw bad_file_error("{}: {} lines cannot be read; the first: {}", path_, counts_.skipped,
+                                         counts_.first_skipped);
+            }
+        }
+        if (counts_.documents == 0 && counts_.skipped > 0) throw bad_file_error("{}", counts_.first_skipped);
+        counts_.bytes = static_cast<std::int64_t>(parts.size());
+    }
+
+    Spoken spoken(const JsonFields& fields) const {
+        Spoken all;
+        if (fields.has("text")) {
+            all.add(fields.text("text"), true);
+        } else if (fields.has("messages")) {
+            add_conversation(all, fields);
+        } else if (fields.has("prompt")) {
+            all.add(fields.text("prompt"), false);
+            all.add(fields.text("completion"), true);
+        } else if (fields.has("instruction")) {
+            const std::string input = fields.optional_text("input").value_or("");
+            all.add(fields.text("instruction") + "\n" + (input.empty() ? "" : input + "\n"), false);
+            all.add(fields.text("output"), true);
+        } else {
+            throw bad_file_error("{}: no field \"text\", \"messages\", \"prompt\" or \"instruction\"", fields.name());
+        }
+        return all;
+    }
+
+    // What the template adds for a reply is what the model is to say: from where it invites a reply to behind it.
+    void add_conversation(Spoken& all, const JsonFields& fields) const {
+        if (!options_.chat || !options_.chat->chat_template)
+            throw bad_file_error("{}: messages, but the model has no chat template; give one with --chat-template",
+                                 fields.name());
+        const OrderedJson messages = OrderedJson::parse(fields.list("messages").dump());
+        OrderedJson shown = OrderedJson::array();
+        const auto written = [&](bool reply_follows) {
+            OrderedJson variables = options_.chat->tokens;
+            variables["messages"] = shown, variables["add_generation_prompt"] = reply_follows;
+            return options_.chat->chat_template->render(variables, 0);
+        };
+        const auto add_rest = [&](const std::string& whole, bool target) {
+            if (!whole.starts_with(all.text))
+                throw bad_file_error("{}: the chat template rewrites earlier messages, so that replies have no place",
+                                     fields.name());
+            all.add(whole.substr(all.text.size()), target);
+        };
+        for (const OrderedJson& message : messages) {
+            const bool reply = message.is_object() && message.value("role", "") == "assistant";
+            if (reply) add_rest(written(true), false);
+            shown.push_back(message);
+            if (reply) add_rest(written(false), true);
+        }
+        add_rest(written(false), false);
+    }
+
+    // A token counts where its text begins in a part that counts.
+    Ids encoded(const Spoken& spoken) const {
+        const Tokenizer::Encoding encoding = tokenizer().encode(spoken.text, true);
+        Ids ids = encoding.ids;
+        if (spoken.targets.size() == 1 &&
+            spoken.targets[0] == std::pair<std::size_t, std::size_t>(0, spoken.text.size()))
+            return ids;
+        std::vector<bool> counts;  // by code point
+        std::size_t target = 0;
+        for (std::size_t byte = 0; byte < spoken.text.size(); ++byte) {
+            if ((static_cast<unsigned char>(spoken.text[byte]) & 0xC0U) == 0x80U) continue;
+            while (target < spoken.targets.size() && byte >= spoken.targets[target].second) ++target;
+            counts.push_back(target < spoken.targets.size() && byte >= spoken.targets[target].first);
+        }
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            const auto [begin, end] = encoding.offsets[i];
+            if (begin >= end || begin >= counts.size() || !counts[begin]) ids[i] |= not_a_target;
+        }
+        return ids;
+    }
+
+    // ---- ids --------------------------------------------------------------------------------------------------------
+
+    void read_token_ids() {
+        const ByteSource bytes(path_);
+        std::array<std::int32_t, 256> header{};
+        std::uint64_t begin = 0;
+        unsigned width = 2;
+        if (bytes.size() >= sizeof(header)) {
+            bytes.read(0, std::as_writable_bytes(std::span(header)));
+            if (header[0] == 20240520 || header[0] == 20240801) begin = sizeof(header);
+            if (header[0] == 20240801) width = 4;
+        }
+        const std::uint64_t count = (bytes.size() - begin) / width;
+        if ((bytes.size() - begin) % width != 0 ||
+            (begin > 0 && static_cast<std::uint64_t>(static_cast<std::uint32_t>(header[2])) != count))
+            throw bad_file_error("{}: {} bytes are not the tokens that it says it has", path_, bytes.size());
+        Ids document;
+        for (std::uint64_t first = 0; first < count; first += piece_bytes) {
+            const std::uint64_t here = std::min<std::uint64_t>(piece_bytes, count - first);
+            note(static_cast<double>(first) / static_cast<double>(count));
+            std::vector<std::byte> raw(here * width);
+            bytes.read(begin + first * width, raw);
+            for (std::uint64_t i = 0; i < here; ++i) {
+                std::uint32_t id = 0;
+                std::memcpy(&id, raw.data() + i * width, width);
+                document.push_back(checked(id, first + i));
+                if (options_.end_token != document.back()) continue;
+                add(document);
+                document.clear();
+            }
+        }
+        if (!document.empty()) add(document);
+        counts_.bytes = static_cast<std::int64_t>(bytes.size());
+    }
+
+    void read_tensors() {
+        const SafeTensors file(path_);
+        const auto numbers = [&](const char* name, const char* dtype, auto example) {
+            std::vector<decltype(example)> values;
+            if (const TensorEntry* entry = file.find(name)) {
+                if (entry->dtype != dtype)
+                    throw bad_file_error("{}: {} is {}, wanted {}", path_, name, entry->text(), dtype);
+                values.resize(static_cast<std::size_t>(entry->elements()));
+                entry->data.read(0, std::as_writable_bytes(std::span(values)));
+            }
+            return values;
+        };
+        Ids ids = numbers("tokens", "I32", std::int32_t{});
+        if (file.find("tokens") == nullptr) throw bad_file_error("{}: no tensor \"tokens\"", path_);
+        const std::vector<std::uint8_t> mask = numbers("mask", "U8", std::uint8_t{});
+        std::vector<std::int64_t> starts = numbers("documents", "I64", std::int64_t{});
+        if (!mask.empty() && mask.size() != ids.size())
+            throw bad_file_error("{}: {} tokens, but {} in the mask", path_, ids.size(), mask.size());
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            ids[i] = checked(static_cast<std::uint32_t>(ids[i]), i);
+            if (!mask.empty() && mask[i] == 0) ids[i] |= not_a_target;
+        }
+        if (starts.empty()) starts.push_back(0);
+        starts.push_back(std::ssize(ids));
+        for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+            if (starts[i] < 0 || starts[i] > starts[i + 1] || starts[i + 1] > std::ssize(ids))
+                throw bad_file_error("{}: document {} begins at {}", path_, i, starts[i]);
+            add(std::span(ids).subspan(static_cast<std::size_t>(starts[i]),
+                                       static_cast<std::size_t>(starts[i + 1] - starts[i])));
+        }
+        counts_.bytes = std::ssize(ids) * 4;
+    }
+
+    std::int32_t checked(std::uint32_t id, std::uint64_t place) const {
+        const auto vocabulary = static_cast<std::uint32_t>(options_.vocabulary);
+        if (id >= vocabulary)
+            throw bad_file_error("{}: token {} is id {}, but the vocabulary has {}", path_, place, id, vocabulary);
+        return static_cast<std::int32_t>(id);
+    }
+
+    // -----------------------------------------------------------------------------------------------------------------
+
+    const Tokenizer& tokenizer() const {
+        if (options_.tokenizer == nullptr) throw bad_file_error("{} is text, but there is no tokenizer", path_);
+        return *options_.tokenizer;
+    }
+    void note(double done) const {
+        throw_if_interrupted();
+        if (progress_) progress_(done);
+    }
+    // Of a document, or of its next part.
+    void add(std::span<const std::int32_t> ids, bool ends = true) {
+        Ids all(ids.begin(), ids.end());
+        if (!all.empty()) last_ = all.back();
+        if (ends && last_ && options_.end_token && id_of(*last_) != *options_.end_token)
+            all.push_back(is_target(*last_) ? *options_.end_token : *options_.end_token | not_a_target);
+        counts_.tokens += std::ssize(all);
+        counts_.targets += std::ranges::count_if(all, is_target);
+        const bool document = ends && last_.has_value();
+        if (document) ++counts_.documents, last_.reset();
+        if (document || !all.empty()) take_(all, document);
+    }
+
+    const std::string& path_;
+    const DocumentOptions& options_;
+    const TakeTokens& take_;
+    const std::function<void(double)>& progress_;
+    DocumentCounts counts_;
+    std::optional<std::int32_t> last_;  ///< id of the document that has begun
+};
+
+}  // namespace
+
+DocumentCounts read_documents(const std::string& path, const DocumentOptions& options, const TakeTokens& take,
+                              const std::function<void(double)>& progress) {
+    return DocumentReader(path, options, take, progress).read();
+}
+
+}  // namespace vantage::internal

@@ -1,0 +1,262 @@
+#include "runtime/train/token_data.h"
+
+#include <algorithm>
+#include <bit>
+#include <filesystem>
+
+#include "runtime/base/checksum.h"
+#include "runtime/base/errors.h"
+#include "runtime/base/log.h"
+#include "runtime/base/options.h"
+
+namespace vantage::internal {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The finaliser of splitmix64 (Steele, Lea, Flood 2014): every bit of the result depends on every bit of x.
+std::uint64_t mixed_bits(std::uint64_t x) {
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+// Equal for equal files and settings: path, size and time of each file stand for its content.
+std::string key_of(const std::vector<std::string>& files, const Tokenizer* tokenizer, const DatasetOptions& o) {
+    std::string text =
+        format("1 {} {} {} {} {} {:.17g}", tokenizer != nullptr ? tokenizer->fingerprint() : 0,
+               o.end_token.value_or(-1), int{o.blank_lines}, int{o.strict}, o.vocabulary, o.validation_share);
+    const auto add = [&](const std::string& file) {
+        std::error_code none;
+        text += format("\n{} {} {}", fs::absolute(file).string(), fs::file_size(file, none),
+                       fs::last_write_time(file, none).time_since_epoch().count());
+    };
+    for (const std::string& file : files) add(file);
+    text += "\nvalidation";
+    for (const std::string& file : o.validation_files) add(file);
+    if (!o.chat_folder.empty())
+        for (const char* file : {"chat_template.jinja", "tokenizer_config.json"}) add(o.chat_folder + "/" + file);
+    return format("{:016x}{:016x}", checksum(text), checksum(text, 7));
+}
+
+std::string folder_of(const DatasetOptions& options) {
+    const std::string cache = cache_directory();
+    const fs::path folder = !options.folder.empty() ? fs::path(options.folder)
+                            : !cache.empty()        ? fs::path(cache) / "tokens"
+                                                    : fs::temp_directory_path() / "vantage-tokens";
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) throw bad_file_error("cannot make the folder {}: {}", folder.string(), error.message());
+    return folder.string();
+}
+
+// All files of folders, in order.
+std::vector<std::string> listed(const std::vector<std::string>& paths) {
+    std::vector<std::string> files;
+    for (const std::string& path : paths) {
+        if (!fs::exists(path)) throw bad_file_error("{}: no such file or folder", path);
+        if (!fs::is_directory(path)) {
+            files.push_back(path);
+            continue;
+        }
+        const std::size_t before = files.size();
+        for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path))
+            if (entry.is_regular_file()) files.push_back(entry.path().string());
+        std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
+    }
+    if (files.empty()) throw usage_error("no file to learn from");
+    return files;
+}
+
+std::vector<std::string> texts_of(const JsonFields& fields, const char* key) {
+    std::vector<std::string> all;
+    for (const Json& one : fields.list(key)) {
+        if (!one.is_string()) fields.fail(key, "a list of texts");
+        all.push_back(one.get<std::string>());
+    }
+    return all;
+}
+
+std::optional<std::int32_t> end_token_of(const Tokenizer* tokenizer, const DatasetOptions& options) {
+    if (options.end_token || tokenizer == nullptr) return options.end_token;
+    for (const char* token : {"<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>"})
+        if (const auto id = tokenizer->id_of(token)) return id;
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::uint64_t permuted(std::uint64_t i, std::uint64_t count, std::uint64_t key) {
+    const int half = std::max(1, static_cast<int>(std::bit_width(count - 1) + 1) / 2);
+    const std::uint64_t mask = (std::uint64_t{1} << half) - 1;
+    do {
+        std::uint64_t left = i >> half, right = i & mask;
+        for (std::uint64_t round = 0; round < 4; ++round) {
+            const std::uint64_t next = left ^ (mixed_bits(right + key * 4 + round) & mask);
+            left = right, right = next;
+        }
+        i = left << half | right;
+    } while (i >= count);
+    return i;
+}
+
+Json to_json(const std::vector<std::string>& files, const DatasetOptions& o) {
+    return {{"files", files},
+            {"context", o.context},
+            {"validation_files", o.validation_files},
+            {"validation_share", o.validation_share},
+            {"blank_lines", o.blank_lines},
+            {"strict", o.strict},
+            {"chat_folder", o.chat_folder},
+            {"vocabulary", o.vocabulary},
+            {"end_token", o.end_token ? Json(*o.end_token) : Json()},
+            {"folder", o.folder}};
+}
+
+std::vector<std::string> dataset_files_of(const JsonFields& fields) { return texts_of(fields, "files"); }
+
+DatasetOptions dataset_options_of(const JsonFields& f) {
+    DatasetOptions o;
+    o.context = f.integer("context", 1, 1 << 28);
+    o.validation_files = texts_of(f, "validation_files");
+    o.validation_share = f.number("validation_share", 0, 1);
+    o.blank_lines = f.flag("blank_lines"), o.strict = f.flag("strict");
+    o.chat_folder = f.text("chat_folder"), o.folder = f.text("folder");
+    o.vocabulary = f.integer("vocabulary", 0, 1 << 28);
+    if (const auto id = f.optional_integer("end_token", 0, 1 << 28)) o.end_token = static_cast<std::int32_t>(*id);
+    return o;
+}
+
+TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tokenizer, const DatasetOptions& options)
+    : context_(options.context) {
+    source_ = to_json(paths, options);
+    if (context_ < 1) throw usage_error("a data set's sequences have {} tokens, wanted at least one", context_);
+    const std::vector<std::string> files = listed(paths);
+    description_ = files.size() == 1 ? files.front() : format("{} and {} other files", files.front(), files.size() - 1);
+    DatasetOptions o = options;
+    o.end_token = end_token_of(tokenizer, options);
+    if (tokenizer != nullptr) o.vocabulary = tokenizer->vocab_size();
+    if (o.vocabulary < 1) throw usage_error("a data set of token ids needs the size of the vocabulary");
+    vocabulary_ = o.vocabulary;
+    key_ = key_of(files, tokenizer, o);
+    const std::string base = folder_of(o) + "/" + key_, train = base + ".tokens",
+                      validation = base + ".validation.tokens";
+    std::error_code none;
+    if (!fs::exists(train, none) || !fs::exists(validation, none)) tokenize(files, tokenizer, o, train, validation);
+    tokens_.emplace(train), validation_.emplace(validation);
+    targets_ = static_cast<std::int64_t>(tokens_->targets());
+    begins_ = begins_in(*tokens_), validation_begins_ = begins_in(*validation_);
+    if (begins_.empty())
+        throw usage_error(
+            "{} has {} tokens in {} documents, but a sequence takes {}: give more data, or a smaller context",
+            description_, tokens_->tokens(), tokens_->documents(), context_ + 1);
+    if (targets_ == 0) throw usage_error("{}: no token is a target, so there is nothing to learn", description_);
+}
+
+void TokenData::tokenize(const std::vector<std::string>& files, const Tokenizer* tokenizer, const DatasetOptions& o,
+                         const std::string& train, const std::string& validation) {
+    DocumentOptions options{.tokenizer = tokenizer,
+                            .end_token = o.end_token,
+                            .vocabulary = o.vocabulary,
+                            .blank_lines = o.blank_lines,
+                            .strict = o.strict};
+    if (!o.chat_folder.empty()) options.chat = text::read_chat_format(o.chat_folder);
+    const std::uint64_t fingerprint = tokenizer != nullptr ? tokenizer->fingerprint() : 0;
+    TokenWriter train_writer(train, o.vocabulary, fingerprint),
+        validation_writer(validation, o.vocabulary, fingerprint);
+    const double share = o.validation_files.empty() ? o.validation_share : 0;
+    std::uint64_t hash = checksum_begin;
+    std::vector<std::int32_t> document;
+    const auto split = [&](std::span<const std::int32_t> ids, bool ends) {
+        hash = checksum(std::as_bytes(ids), hash);
+        document.insert(document.end(), ids.begin(), ids.end());
+        if (!ends) return;
+        const bool measures = static_cast<double>(mixed_bits(hash) >> 11) * 0x1p-53 < share;
+        TokenWriter& to = measures ? validation_writer : train_writer;
+        to.add(document), to.end_document();
+        document.clear(), hash = checksum_begin;
+    };
+    const auto read = [&](const std::string& file, const TakeTokens& take) {
+        const DocumentCounts counts = read_documents(file, options, take, [&](double done) {
+            if (o.progress) o.progress(file, done);
+        });
+        skipped_ += counts.skipped;
+        if (counts.skipped > 0)
+            log(LogLevel::warning, "{}; lines of the file that were left out: {}", counts.first_skipped,
+                counts.skipped);
+    };
+    for (const std::string& file : files) read(file, split);
+    for (const std::string& file : o.validation_files)
+        read(file, [&](std::span<const std::int32_t> ids, bool ends) {
+            validation_writer.add(ids);
+            if (ends) validation_writer.end_document();
+        });
+    validation_writer.finish(), train_writer.finish();
+}
+
+// Documents, and multiples of the context in longer ones, whose sequence is in the file.
+std::vector<std::uint64_t> TokenData::begins_in(const TokenFile& file) const {
+    const auto length = static_cast<std::uint64_t>(context_);
+    std::vector<std::uint64_t> begins;
+    const std::span<const std::uint64_t> starts = file.starts();
+    for (std::size_t i = 0; i + 1 < starts.size(); ++i)
+        for (std::uint64_t begin = starts[i]; begin < starts[i + 1]; begin += length)
+            if (begin + length + 1 <= file.tokens()) begins.push_back(begin);
+    return begins;
+}
+
+std::int64_t TokenData::sequences() const {
+    const auto all = static_cast<std::int64_t>(tokens_->tokens()) / context_;
+    return std::clamp<std::int64_t>(all, 1, std::ssize(begins_));
+}
+
+std::int64_t TokenData::validation_sequences() const {
+    const auto all = static_cast<std::int64_t>(validation_->tokens()) / context_;
+    return std::min<std::int64_t>(all, std::ssize(validation_begins_));
+}
+
+void TokenData::read(std::uint64_t seed, std::int64_t index, const TrainingSequence& to) const {
+    const auto each = static_cast<std::uint64_t>(sequences()), place = static_cast<std::uint64_t>(index),
+               epoch = place / each, key = mixed_bits(seed + epoch * 0x9e3779b97f4a7c15);
+    std::uint64_t begin = begins_[permuted(place % each, begins_.size(), key)];
+    if (begin > 0 && (mixed_bits(key ^ place) & 1) != 0) --begin;  // at the end token in front of it
+    read_at(*tokens_, begin, to);
+}
+
+void TokenData::read_validation(std::int64_t index, const TrainingSequence& to) const {
+    read_at(*validation_, validation_begins_[permuted(static_cast<std::uint64_t>(index), validation_begins_.size(), 0)],
+            to);
+}
+
+void TokenData::read_at(const TokenFile& file, std::uint64_t first, const TrainingSequence& to) const {
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(context_) + 1);
+    file.read(first, ids);
+    for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
+        to.tokens[i] = id_of(ids[i]);
+        to.targets[i] = is_target(ids[i + 1]) ? ids[i + 1] : -1;
+    }
+}
+
+}  // namespace vantage::internal
+
+namespace vantage {
+
+using internal::TokenData;
+
+Dataset::Dataset(const std::vector<std::string>& files, const Tokenizer& tokenizer, const DatasetOptions& options)
+    : data_(std::make_shared<const TokenData>(files, &tokenizer, options)) {}
+Dataset::Dataset(const std::vector<std::string>& files, const DatasetOptions& options)
+    : data_(std::make_shared<const TokenData>(files, nullptr, options)) {}
+
+std::int64_t Dataset::context() const { return data_->context(); }
+std::int64_t Dataset::documents() const { return static_cast<std::int64_t>(data_->tokens().documents()); }
+std::int64_t Dataset::tokens() const { return static_cast<std::int64_t>(data_->tokens().tokens()); }
+std::int64_t Dataset::targets() const { return data_->targets(); }
+std::int64_t Dataset::skipped() const { return data_->skipped(); }
+std::int64_t Dataset::validation_tokens() const { return data_->validation_tokens(); }
+std::int64_t Dataset::sequences() const { return data_->sequences(); }
+std::int64_t Dataset::validation_sequences() const { return data_->validation_sequences(); }
+const std::string& Dataset::description() const { return data_->description(); }
+
+}  // namespace vantage

@@ -1,0 +1,256 @@
+// Training data: token files, documents of all formats, and the order in which sequences are read.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "expect_error.h"
+#include "runtime/base/files.h"
+#include "runtime/io/safetensors.h"
+#include "runtime/train/documents.h"
+#include "runtime/train/token_data.h"
+#include "runtime/train/token_file.h"
+#include "temporary_directory.h"
+
+using namespace vantage;
+using namespace vantage::internal;
+using vantage::test::expect_error;
+using vantage::test::TemporaryDirectory;
+
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+/// A tokenizer of bytes: a to z are 1 to 26, a space 27, a line end 28; 0 ends a text.
+const Tokenizer& letters() {
+    static const Tokenizer made = [] {
+        std::string vocabulary = R"("<|endoftext|>":0)";
+        for (char c = 'a'; c <= 'z'; ++c) vocabulary += std::string(",\"") + c + "\":" + std::to_string(c - 'a' + 1);
+        vocabulary += R"(,"Ġ":27,"Ċ":28)";
+        return Tokenizer::parse(R"({"model": {"type": "BPE", "vocab": {)" + vocabulary + R"(}, "merges": []},
+            "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+            "decoder": {"type": "ByteLevel"}, "added_tokens": [{"id": 0, "content": "<|endoftext|>", "special": true}]})",
+                                "letters.json");
+    }();
+    return made;
+}
+
+Ids ids_of(const std::string& text) { return letters().encode(text, false).ids; }
+
+/// The documents of a file with this content.
+std::vector<Ids> documents_in(const std::string& name, const std::string& content, DocumentOptions options = {}) {
+    const TemporaryDirectory folder;
+    write_file(folder.path(name), content);
+    options.tokenizer = &letters();
+    options.vocabulary = letters().vocab_size();
+    std::vector<Ids> documents(1);
+    const DocumentCounts counts =
+        read_documents(folder.path(name), options, [&](std::span<const std::int32_t> ids, bool ends) {
+            documents.back().insert(documents.back().end(), ids.begin(), ids.end());
+            if (ends) documents.emplace_back();
+        });
+    REQUIRE(documents.back().empty());
+    documents.pop_back();
+    CHECK(counts.documents == std::ssize(documents));
+    return documents;
+}
+
+/// As documents_in marks them: what does not count, in capital letters.
+std::string shown(const Ids& ids) {
+    std::string text;
+    for (const std::int32_t id : ids) {
+        const std::string one = letters().decode(Ids{id_of(id)}, false);
+        text += is_target(id) ? one
+                : one == " "  ? "_"
+                : one == "\n" ? "/"
+                              : std::string(1, static_cast<char>(one[0] - 32));
+    }
+    return text;
+}
+
+TokenData data_of(const std::vector<std::string>& files, const TemporaryDirectory& folder, std::int64_t context,
+                  double share = 0) {
+    return TokenData(files, &letters(),
+                     {.context = context, .validation_share = share, .blank_lines = true, .folder = folder.path()});
+}
+
+}  // namespace
+
+TEST_CASE("a token file is read as it was written", "[train]") {
+    const TemporaryDirectory folder;
+    for (const std::int64_t vocabulary : {32768, 32769}) {
+        const Ids first{1, 2 | not_a_target, 32767}, second{5 | not_a_target};
+        TokenWriter writer(folder.path("t"), vocabulary, 77);
+        writer.add(first);
+        writer.end_document();
+        writer.end_document();  // nothing
+        writer.add(second);
+        writer.finish();
+        const TokenFile file(folder.path("t"));
+        CHECK((file.tokens() == 4 && file.documents() == 2 && file.targets() == 2 && file.tokenizer() == 77));
+        CHECK(std::ranges::equal(file.starts(), std::vector<std::uint64_t>{0, 3, 4}));
+        Ids all(4);
+        file.read(0, all);
+        CHECK(all == Ids{1, 2 | not_a_target, 32767, 5 | not_a_target});
+        const auto bytes = std::filesystem::file_size(folder.path("t"));
+        CHECK(bytes == (vocabulary == 32768 ? 8U : 16U) + 24 + 48);
+        const std::string whole = read_file(folder.path("t"));
+        for (const std::size_t size : {0UL, 10UL, whole.size() - 1}) {
+            write_file(folder.path("cut"), whole.substr(0, size));
+            expect_error(ErrorKind::bad_file, {"cut"}, [&] { TokenFile(folder.path("cut")); });
+        }
+        for (std::size_t i = whole.size() - 48 - 24; i < whole.size() - 16; i += 4) {
+            std::string spoiled = whole;
+            spoiled[i] ^= 0x40;
+            write_file(folder.path("spoiled"), spoiled);
+            INFO(i);
+            expect_error(ErrorKind::bad_file, {"spoiled"}, [&] { TokenFile(folder.path("spoiled")); });
+        }
+    }
+}
+
+TEST_CASE("documents of texts are separated by end tokens, blank lines, or are files", "[train]") {
+    CHECK(documents_in("a.txt", "ab\n<|endoftext|>\ncd<|endoftext|>") == std::vector<Ids>{ids_of("ab"), ids_of("cd")});
+    CHECK(documents_in("a.txt", "ab\ncd\n\nef\n") == std::vector<Ids>{ids_of("ab\ncd\n\nef")});
+    CHECK(documents_in("a.txt", "ab\ncd\n\n\nef\n", {.blank_lines = true}) ==
+          std::vector<Ids>{ids_of("ab\ncd"), ids_of("ef")});
+    CHECK(documents_in("a.txt", "ab", {.end_token = 0}) == std::vector<Ids>{{1, 2, 0}});
+    CHECK(documents_in("a.txt", "").empty());
+    // longer than what is tokenised at once, and than what is read at once
+    std::string large;
+    for (int i = 0; i < 700'000; ++i) large += "abcdefg\n";
+    const std::vector<Ids> one = documents_in("a.txt", large);
+    REQUIRE(one.size() == 1);
+    CHECK(std::ssize(one[0]) == 700'000 * 8 - 1);
+    expect_error(ErrorKind::bad_file, {"a.gz", "compressed"}, [] { documents_in("a.gz", "x"); });
+}
+
+TEST_CASE("of prompts and conversations only what the model is to say counts", "[train]") {
+    const auto read = [](const std::string& lines) {
+        std::vector<std::string> all;
+        DocumentOptions options;
+        options.chat = text::ChatFormat{
+            text::ChatTemplate::parse("{% for m in messages %}{{ m.role[0] }} {{ m.content }}\n{% endfor %}"
+                                      "{% if add_generation_prompt %}a {% endif %}",
+                                      "t"),
+            text::jinja::OrderedJson::object()};
+        for (const Ids& ids : documents_in("a.jsonl", lines, options)) all.push_back(shown(ids));
+        return all;
+    };
+    CHECK(read(R"({"text": "ab cd"})"
+               "\n\n"
+               R"({"prompt": "ab ", "completion": "cd"})") == std::vector<std::string>{"ab cd", "AB_cd"});
+    CHECK(read(R"({"instruction": "ab", "input": "cd", "output": "ef"})") == std::vector<std::string>{"AB/CD/ef"});
+    CHECK(read(R"({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}, )"
+               R"({"role": "user", "content": "so"}, {"role": "assistant", "content": "no"}]})") ==
+          std::vector<std::string>{"U_HI/A_yo\nU_SO/A_no\n"});
+}
+
+TEST_CASE("lines that cannot be read are named, or left out where they are few", "[train][bad]") {
+    std::string lines;
+    for (int i = 0; i < 100; ++i) lines += "{\"text\": \"ab\"}\n";
+    const std::string broken = lines + "{\"text\": 3}\n";
+    CHECK(documents_in("a.jsonl", broken).size() == 100);
+    expect_error(ErrorKind::bad_file, {"a.jsonl:101", "\"text\" is 3"},
+                 [&] { documents_in("a.jsonl", broken, {.strict = true}); });
+    std::string many = lines;
+    for (int i = 0; i < 20; ++i) many += "{]\n";
+    expect_error(ErrorKind::bad_file, {"11 lines cannot be read", "a.jsonl:101"},
+                 [&] { documents_in("a.jsonl", many); });
+    expect_error(ErrorKind::bad_file, {"a.jsonl:1", "no field"}, [] { documents_in("a.jsonl", "{\"words\": 3}\n"); });
+    expect_error(ErrorKind::bad_file, {"a.jsonl:1", "no chat template"},
+                 [] { documents_in("a.jsonl", R"({"messages": [{"role": "user", "content": "a"}]})"); });
+}
+
+TEST_CASE("token ids of llm.c, of nanoGPT and of safetensors are read", "[train]") {
+    const std::vector<std::uint16_t> ids{0, 3, 4, 0, 5};
+    const auto raw = [](const auto& values) {
+        const auto bytes = std::as_bytes(std::span(values));
+        return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    };
+    const std::vector<Ids> want{{0}, {3, 4, 0}, {5, 0}};
+    CHECK(documents_in("a.bin", raw(ids), {.end_token = 0}) == want);
+    std::vector<std::int32_t> header(256);
+    header[0] = 20240520, header[1] = 1, header[2] = 5;
+    CHECK(documents_in("a.bin", raw(header) + raw(ids), {.end_token = 0}) == want);
+    header[2] = 6;
+    expect_error(ErrorKind::bad_file, {"a.bin"}, [&] { documents_in("a.bin", raw(header) + raw(ids)); });
+    expect_error(ErrorKind::bad_file, {"a.bin", "token 1 is id 999", "29"}, [&] {
+        documents_in("a.bin", raw(std::vector<std::uint16_t>{1, 999}));
+    });
+    const TemporaryDirectory folder;
+    const Ids tokens{1, 2, 3, 4};
+    const std::vector<std::uint8_t> mask{1, 0, 1, 1};
+    const std::vector<std::int64_t> starts{0, 3};
+    write_safetensors(folder.path("t.safetensors"), {{"tokens", "I32", {4}, std::as_bytes(std::span(tokens))},
+                                                     {"mask", "U8", {4}, std::as_bytes(std::span(mask))},
+                                                     {"documents", "I64", {2}, std::as_bytes(std::span(starts))}});
+    CHECK(documents_in("a.safetensors", read_file(folder.path("t.safetensors"))) ==
+          std::vector<Ids>{{1, 2 | not_a_target, 3}, {4}});
+}
+
+TEST_CASE("a permutation has each number once, and another key gives another order", "[train]") {
+    for (const std::uint64_t count : {1U, 2U, 3U, 7U, 64U, 1000U}) {
+        std::set<std::uint64_t> seen;
+        std::uint64_t moved = 0;
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const std::uint64_t to = permuted(i, count, 5);
+            CHECK(to < count);
+            seen.insert(to);
+            moved += to != permuted(i, count, 6) ? 1U : 0U;
+        }
+        CHECK(seen.size() == count);
+        if (count == 1000) CHECK(moved > 980);
+    }
+}
+
+TEST_CASE("sequences begin at documents and run on, and an epoch reads other ones", "[train]") {
+    const TemporaryDirectory folder;
+    std::string text;
+    for (int i = 0; i < 60; ++i) text += "abcdefg\n\n";
+    write_file(folder.path("a.txt"), text);
+    const TokenData data = data_of({folder.path("a.txt")}, folder, 4);
+    CHECK(data.tokens().documents() == 60);
+    CHECK(data.tokens().tokens() == 480);
+    CHECK(data.sequences() == 119);  // the last two would run beyond the end
+    const std::set<Ids> allowed{{1, 2, 3, 4}, {0, 1, 2, 3}, {5, 6, 7, 0}, {4, 5, 6, 7}};
+    std::set<Ids> met;
+    for (std::int64_t i = 0; i < data.sequences(); ++i) {
+        Ids tokens(4), targets(4), again(4);
+        data.read(3, i, {tokens, targets});
+        CHECK(allowed.contains(tokens));
+        met.insert(tokens);
+        for (std::size_t j = 0; j + 1 < 4; ++j) CHECK(targets[j] == tokens[j + 1]);
+        data.read(3, i, {again, targets});
+        CHECK(again == tokens);
+    }
+    CHECK(met == allowed);
+}
+
+TEST_CASE("documents that measure are chosen by what is in them", "[train]") {
+    const TemporaryDirectory folder;
+    const auto text_of = [](int count) {
+        std::string text;
+        for (int i = 0; i < count; ++i) {
+            std::string document;
+            for (int n = i + 1; n > 0; n /= 26) document += static_cast<char>('a' + n % 26);
+            text += document + " abcdefgh\n\n";
+        }
+        return text;
+    };
+    write_file(folder.path("a.txt"), text_of(400));
+    write_file(folder.path("b.txt"), text_of(500));
+    const TokenData a = data_of({folder.path("a.txt")}, folder, 4, 0.1),
+                    b = data_of({folder.path("b.txt")}, folder, 4, 0.1);
+    const auto documents = [](const TokenData& data) { return data.validation_tokens() / 12; };
+    CHECK((documents(a) > 20 && documents(a) < 65));
+    CHECK((documents(b) >= documents(a) && documents(b) < documents(a) + 30));
+    CHECK(a.key() != b.key());
+    CHECK(data_of({folder.path("a.txt")}, folder, 4, 0.1).key() == a.key());
+    expect_error(ErrorKind::usage, {"a sequence takes 100001"},
+                 [&] { data_of({folder.path("a.txt")}, folder, 100'000); });
+    expect_error(ErrorKind::bad_file, {"missing.txt"}, [&] { data_of({folder.path("missing.txt")}, folder, 4); });
+}
