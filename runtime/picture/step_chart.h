@@ -1,0 +1,34 @@
+// Curves of a training run: loss, norm of the gradients and learning rate by step.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/picture/drawing.h"
+#include "runtime/picture/picture_style.h"
+
+namespace vantage::internal {
+
+/// A curve of values by step, ascending; values that are not finite are gaps.
+struct StepCurve {
+    std::string name;
+    Rgb colour = style::accent;
+    std::vector<double> steps, values;
+};
+
+struct StepPanel {
+    std::string title;  ///< with its unit: "loss (nats per token)"
+    std::vector<StepCurve> curves;
+    bool logarithmic = false;
+};
+
+struct StepChart {
+    std::string title, caption;
+    std::vector<StepPanel> panels;  ///< one below the other, with one axis of steps
+};
+
+/// Curves are thinned to the mean of the steps that share a column of pixels.
+Drawing draw_step_chart(const StepChart& chart);
+
+}  // namespace vantage::internal
