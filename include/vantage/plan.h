@@ -159,6 +159,9 @@ public:
     /// Where a value lies on the device: an output's memory holds it from a run to the next. Throws usage for a weight
     /// that the plan keeps transposed. Include vulkan.h.
     BufferView buffer(const std::string& name) const;
+    /// Where the host reads and writes a state that was declared host_visible, also while the device works on others of
+    /// its elements. Throws usage for another value.
+    std::byte* host_memory(const std::string& name) const;
 
     /// Runs everything and waits. Throws usage naming all inputs and weights that were never written, device_lost when
     /// the device is lost or does not answer in time (VANTAGE_TIMEOUT), interrupted after Ctrl-C where the program

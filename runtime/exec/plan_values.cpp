@@ -285,6 +285,14 @@ BufferView Plan::buffer(const std::string& name) const {
             std::make_shared<const gpu::Buffer>(buffer)};
 }
 
+std::byte* Plan::host_memory(const std::string& name) const {
+    const State& s = state();
+    const int id = s.readable(name);
+    if (!s.graph.value(id).host_visible) throw usage_error("plan: {} is not visible to the host", name);
+    const auto [buffer, offset] = s.memory.place_of(s.graph, s.schedule, id);
+    return buffer.mapped() + offset;
+}
+
 void Plan::bind(const std::string& name, const BufferView& memory) {
     State& s = state();
     const int id = s.writable(name, "bound");

@@ -39,7 +39,7 @@ ModelBuilder::ModelBuilder(Graph& g, const ModelConfig& c, const BuildOptions& o
     const auto [ids, place] = options.encoder ? std::pair(model_names::source_tokens, model_names::source_step)
                                               : std::pair(model_names::tokens, model_names::step);
     if (trains()) {
-        if (!config.is_vision()) tokens = graph.input(ids, {options.sequences * options.rows}, DType::i32);
+        if (!config.is_vision()) tokens = training_input(ids, {options.sequences * options.rows});
         return;
     }
     tokens = graph.state(ids, {options.sequences, options.context}, DType::i32, true);
@@ -60,8 +60,12 @@ Tensor ModelBuilder::all_rows(Tensor by_sequence) {
     return graph.reshape(by_sequence, Shape(joined));
 }
 
+Tensor ModelBuilder::training_input(const std::string& name, const Shape& shape, DType type) {
+    return options.training->input ? options.training->input(name, shape, type) : graph.input(name, shape, type);
+}
+
 Tensor ModelBuilder::numbers_of_rows(const std::string& name, const Shape& shape, DType type) {
-    return trains() ? graph.input(name, shape, type) : graph.state(name, shape, type, true);
+    return trains() ? training_input(name, shape, type) : graph.state(name, shape, type, true);
 }
 
 Tensor ModelBuilder::row_positions(std::int64_t offset) {
@@ -75,7 +79,7 @@ Tensor ModelBuilder::trained_lengths(bool causal) {
     if (!trains() || causal || config.is_vision()) return {};
     if (options.encoder) return source_length();
     Tensor& lengths = integers_[model_names::length];
-    if (!lengths) lengths = graph.input(model_names::length, {options.sequences}, DType::i32);
+    if (!lengths) lengths = training_input(model_names::length, {options.sequences});
     return lengths;
 }
 
@@ -109,7 +113,7 @@ Tensor ModelBuilder::positions(Tensor table, std::int64_t offset) {
 Tensor ModelBuilder::by_token(const char* name, Tensor table) {
     Tensor& numbers = integers_[name];
     if (trains()) {
-        if (!numbers) numbers = graph.input(name, {options.sequences * options.rows}, DType::i32);
+        if (!numbers) numbers = training_input(name, {options.sequences * options.rows});
         return embedding(numbers, table);
     }
     if (!numbers) numbers = graph.state(name, {options.sequences, options.context}, DType::i32, true);
@@ -285,7 +289,7 @@ Tensor ModelBuilder::source_length() {
                                   : graph.state(model_names::source_length, {options.sequences}, DType::i32, true);
     if (!source_length_)
         source_length_ = options.training->offered[model_names::source_length] =
-            graph.input(model_names::source_length, {options.sequences}, DType::i32);
+            training_input(model_names::source_length, {options.sequences});
     return source_length_;
 }
 

@@ -23,6 +23,8 @@ inline constexpr std::int64_t chunk_sizes[] = {1, 8, 32, 128, 512};
 /// token types and lengths are inputs, logits of all rows are an output, and an encoder–decoder's two parts are in one
 /// graph.
 struct TrainingGraph {
+    /// Makes an input of the graph; empty: Graph::input. Inputs come from elsewhere where the host writes ahead.
+    std::function<Tensor(const std::string& name, const Shape& shape, DType type)> input = {};
     std::map<std::string, Tensor> offered = {};  ///< what the encoder offers the decoder, by the names of states
 };
 
@@ -149,6 +151,8 @@ public:
     /// i32 [sequences]: tokens that the encoder has read.
     Tensor source_length();
     bool trains() const { return options.training != nullptr; }
+    /// Of a training run: numbers that the host writes for each micro-batch.
+    Tensor training_input(const std::string& name, const Shape& shape, DType type = DType::i32);
     /// Numbers of rows that the host writes: a state of all positions, or the input of a training run.
     Tensor numbers_of_rows(const std::string& name, const Shape& shape, DType type = DType::i32);
     /// In the encoder's graph: keys and values [n, Hk, D] of its last hidden state, for the decoder's `layer`.

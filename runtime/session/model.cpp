@@ -103,6 +103,9 @@ struct Model::State {
     gpu::Buffer add_weight(const Value& value);
     void load_weights(const std::string& directory, const LoadOptions& options);
     void draw_weights(DType type, std::uint64_t seed, const std::string& name);
+    std::vector<Value> weights_in_f32() const {
+        return wanted_weights([](const std::string&) { return DType::f32; }, {});
+    }
     void describe();
 };
 
@@ -232,6 +235,40 @@ Model Model::random(const Device& device, const std::string& name, const std::st
     return Model(std::move(state));
 }
 
+struct internal::ModelAccess {
+    static const std::shared_ptr<Model::State>& state(const Model& model) { return model.state_; }
+    static void set_weights(Model::State& state, const WeightValues& values) {
+        for (const Value& value : state.weights_in_f32()) {
+            throw_if_interrupted();
+            Value declared = value;
+            if (value.transposed) std::swap(declared.type.shape[-2], declared.type.shape[-1]);
+            const std::vector<float> numbers = values(declared);
+            upload_weight(state.device.state(), state.weights->buffers.at(value.name), 0, value.type, DType::f32,
+                          value.transposed, std::as_bytes(std::span(numbers)));
+        }
+    }
+    static Model make(const Device& device, const ModelConfig& config, const std::optional<Tokenizer>& tokenizer,
+                      const std::string& name, const WeightValues& values) {
+        auto state = std::make_shared<Model::State>(device);
+        state->config = config, state->tokenizer = tokenizer, state->info.name = name;
+        const std::vector<Value> wanted = state->weights_in_f32();
+        state->require_room(wanted, name);
+        for (const Value& value : wanted) state->add_weight(value);
+        set_weights(*state, values);
+        state->describe();
+        return Model(std::move(state));
+    }
+};
+
+Model internal::model_of(const Device& device, const ModelConfig& config, const std::optional<Tokenizer>& tokenizer,
+                         const std::string& name, const WeightValues& values) {
+    return ModelAccess::make(device, config, tokenizer, name, values);
+}
+
+void internal::set_weights(const Model& model, const WeightValues& values) {
+    ModelAccess::set_weights(*ModelAccess::state(model), values);
+}
+
 Model Model::built_in(const Device& device) { return load(device, path_in(asset_directory(), "models/mini-world")); }
 
 const ModelInfo& Model::info() const { return state_->info; }
@@ -244,10 +281,6 @@ const Tokenizer& Model::tokenizer() const {
     return *state_->tokenizer;
 }
 const Device& Model::device() const { return state_->device; }
-
-struct internal::ModelAccess {
-    static const std::shared_ptr<Model::State>& state(const Model& model) { return model.state_; }
-};
 
 const ModelConfig& internal::config_of(const Model& model) { return ModelAccess::state(model)->config; }
 Graph internal::graph_of(const Model& model, const BuildOptions& options) {

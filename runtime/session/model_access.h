@@ -1,7 +1,10 @@
 // What the runtime and the tools need of a Model, and its public header does not show.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "runtime/models/config.h"
 #include "runtime/models/model_builder.h"
@@ -22,5 +25,12 @@ const ModelConfig& config_of(const Model& model);
 /// The model's graph, whose weights are in weights_of(model).
 Graph graph_of(const Model& model, const BuildOptions& options);
 const std::shared_ptr<Bindings>& weights_of(const Model& model);
+/// A model whose weights are in no file: `values` gives them in f32, row-major, as the graph declares them.
+using WeightValues = std::function<std::vector<float>(const Value&)>;
+Model model_of(const Device& device, const ModelConfig& config, const std::optional<Tokenizer>& tokenizer,
+               const std::string& name, const WeightValues& values);
+/// Gives the weights of such a model other values. No session may run meanwhile, and what sessions have of earlier
+/// tokens stays as it was.
+void set_weights(const Model& model, const WeightValues& values);
 
 }  // namespace vantage::internal

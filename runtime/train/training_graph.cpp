@@ -20,24 +20,65 @@ std::string variance(const std::string& parameter) { return "variance." + parame
 
 namespace {
 
-// Builds the forward pass of both parts of an encoder–decoder, or of the only one, and returns the logits of all rows.
-Tensor build_logits(Graph& graph, const ModelConfig& config, const TrainingSettings& settings) {
-    TrainingGraph training;
-    const auto part = [&](bool encoder, std::int64_t rows) {
-        build_into(graph, config,
+// The forward pass and the loss of a micro-batch.
+class LossBuilder {
+public:
+    LossBuilder(Graph& graph, const ModelConfig& config, const TrainingSettings& settings, Tensor train)
+        : graph_(graph), config_(config), settings_(settings), train_(train) {
+        if (settings.slots > 0)
+            training_.input = [this](const std::string& name, const Shape& shape, DType type) {
+                return from_slot(name, shape, type);
+            };
+    }
+
+    // Σ weight · loss over rows.
+    Tensor loss() {
+        const Tensor logits = this->logits();
+        const std::int64_t rows = logits.shape().elements() / logits.shape()[-1];
+        const Tensor targets = input(train_names::targets, {rows}, DType::i32),
+                     weights = input(train_names::loss_weights, {rows}, DType::f32);
+        const CrossEntropy each =
+            cross_entropy(graph_.reshape(logits, {rows, logits.shape()[-1]}), targets, settings_.loss);
+        const Tensor sum = matmul(graph_.reshape(each.loss, {1, rows}), graph_.reshape(weights, {rows, 1}));
+        return graph_.reshape(sum, {1});
+    }
+
+private:
+    // Of both parts of an encoder–decoder, or of the only one, for all rows.
+    Tensor logits() {
+        if (config_.kind == ModelKind::encoder_decoder) build_part(true, settings_.source_rows);
+        build_part(false, settings_.rows);
+        const auto found = graph_.outputs().find(model_names::logits);
+        if (found == graph_.outputs().end())
+            throw unsupported_error("{} has no output layer, and so nothing to learn from", config_.architecture);
+        const Tensor logits = GraphAccess::tensor(graph_, found->second);
+        GraphAccess::data(graph_).outputs.erase(found);  // nobody reads them, so their memory is used again
+        return logits;
+    }
+    void build_part(bool encoder, std::int64_t rows) {
+        build_into(graph_, config_,
                    {.rows = rows,
-                    .sequences = settings.sequences,
+                    .sequences = settings_.sequences,
                     .context = rows,
                     .encoder = encoder,
-                    .training = &training});
-    };
-    if (config.kind == ModelKind::encoder_decoder) part(true, settings.source_rows);
-    part(false, settings.rows);
-    const auto found = graph.outputs().find(model_names::logits);
-    if (found == graph.outputs().end())
-        throw unsupported_error("{} has no output layer, and so nothing to learn from", config.architecture);
-    return GraphAccess::tensor(graph, found->second);
-}
+                    .training = &training_});
+    }
+    Tensor input(const std::string& name, const Shape& shape, DType type) {
+        return training_.input ? training_.input(name, shape, type) : graph_.input(name, shape, type);
+    }
+    Tensor from_slot(const std::string& name, const Shape& shape, DType type) {
+        std::vector<std::int64_t> sizes{settings_.slots};
+        sizes.insert(sizes.end(), shape.sizes().begin(), shape.sizes().end());
+        const Tensor slots = graph_.state(name, Shape(sizes), type, true);
+        return fetch(slots, train_, settings_.micro_batches, SourceLocation::here());
+    }
+
+    Graph& graph_;
+    const ModelConfig& config_;
+    const TrainingSettings& settings_;
+    Tensor train_;
+    TrainingGraph training_;
+};
 
 std::vector<Tensor> weights_of(Graph& graph) {
     std::map<std::string, Tensor> by_name;
@@ -49,14 +90,11 @@ std::vector<Tensor> weights_of(Graph& graph) {
     return all;
 }
 
-// The loss of a micro-batch: Σ weight · loss over rows.
-Tensor weighted_loss(Graph& graph, Tensor logits, const TrainingSettings& settings) {
-    const std::int64_t rows = logits.shape().elements() / logits.shape()[-1];
-    const Tensor targets = graph.input(train_names::targets, {rows}, DType::i32),
-                 weights = graph.input(train_names::loss_weights, {rows});
-    const CrossEntropy each = cross_entropy(graph.reshape(logits, {rows, logits.shape()[-1]}), targets, settings.loss);
-    const Tensor sum = matmul(graph.reshape(each.loss, {1, rows}), graph.reshape(weights, {rows, 1}));
-    return graph.reshape(sum, {1});
+// A weight that updates change.
+const Value& as_state(Graph& graph, const Tensor& weight) {
+    Value& value = at(mutable_values(graph), weight.id());
+    value.kind = ValueKind::state;
+    return value;
 }
 
 void update_parameter(Graph& graph, Tensor parameter, Tensor gradient, Tensor train, const TrainingSettings& settings) {
@@ -80,6 +118,9 @@ void update_parameter(Graph& graph, Tensor parameter, Tensor gradient, Tensor tr
 }  // namespace
 
 std::vector<float> bias_corrections(double beta1, double beta2) {
+    for (const double beta : {beta1, beta2})
+        if (!(beta >= 0 && beta <= most_beta))
+            throw usage_error("Adam: beta1 {:g} and beta2 {:g} must be from 0 to {:g}", beta1, beta2, most_beta);
     std::vector<float> of_mean, of_variance;
     double power1 = 1, power2 = 1;
     do {
@@ -95,14 +136,13 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
     const SourceLocation where = SourceLocation::here();
     TrainingStep step;
     Graph& graph = step.graph;
-    const Tensor logits = build_logits(graph, config, settings), loss = weighted_loss(graph, logits, settings);
     TrainState state = train_state(graph, where);
+    const Tensor loss = LossBuilder(graph, config, settings, state.train).loss();
     const std::vector<Tensor> weights = weights_of(graph), made = gradients(loss, weights);
     std::vector<Tensor> parameters, sums;
     for (std::size_t i = 0; i < weights.size(); ++i) {
         if (!made[i]) continue;  // of another head than the one that learns: it stays a weight
-        Value& value = at(mutable_values(graph), weights[i].id());
-        value.kind = ValueKind::state;  // which updates change
+        const Value& value = as_state(graph, weights[i]);
         const Tensor sum = graph.state(train_names::gradient(value.name), value.type.shape, DType::f32);
         sums.push_back(accumulate(sum, made[i], state.train, where));
         parameters.push_back(weights[i]);
@@ -118,6 +158,15 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
     state = begin_update(state, sum_squares(sums, where), rates, corrections, settings.update, where);
     for (std::size_t i = 0; i < parameters.size(); ++i)
         update_parameter(graph, parameters[i], sums[i], state.train, settings);
+    return step;
+}
+
+TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings& settings) {
+    TrainingStep step;
+    TrainingSettings alone = settings;
+    alone.slots = 0;
+    step.graph.output(train_names::loss, LossBuilder(step.graph, config, alone, {}).loss());
+    for (const Tensor& weight : weights_of(step.graph)) step.parameters.push_back(as_state(step.graph, weight));
     return step;
 }
 

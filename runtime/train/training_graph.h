@@ -9,15 +9,18 @@
 #include "runtime/ops/train_step.h"
 #include "vantage/graph.h"
 #include "vantage/ops.h"
+#include "vantage/train.h"
 
 namespace vantage::internal {
-
-enum class Optimizer : std::uint8_t { adamw, adam, sgd };
 
 /// Sizes of a micro-batch, and how parameters are updated.
 struct TrainingSettings {
     std::int64_t sequences = 1, rows = 0;  ///< sequences of a micro-batch, and tokens of each
     std::int64_t source_rows = 0;          ///< of an encoder–decoder: tokens of what its encoder reads
+    std::int64_t micro_batches = 1;        ///< of a step
+    /// Micro-batches that the host may write ahead: inputs are states [slots, …] of these names, host-visible. 0: they
+    /// are inputs.
+    std::int64_t slots = 0;
     CrossEntropyOptions loss = {};
     Optimizer optimizer = Optimizer::adamw;
     AdamOptions adam = {};  ///< of adamw and adam; `decoupled` follows the optimizer
@@ -48,8 +51,12 @@ struct TrainingStep {
 /// A step is the segment `micro_batch`, once for each, which adds to gradients, and then `update`. All weights are
 /// trained that the logits depend on. Throws unsupported where the model has no logits to learn from.
 TrainingStep build_training_step(const ModelConfig& config, const TrainingSettings& settings);
+/// The loss of a micro-batch alone, with the parameters as states.
+TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings& settings);
 
-/// 1 / (1 - beta^t) of both betas for t = 1 … n, [2, n]: until they are 1 in f32.
+inline constexpr double most_beta = 0.99999;
+/// 1 / (1 - beta^t) of both betas for t = 1 … n, [2, n]: until they are 1 in f32, which most_beta keeps short. Throws
+/// usage for other betas.
 std::vector<float> bias_corrections(double beta1, double beta2);
 
 }  // namespace vantage::internal

@@ -1,0 +1,157 @@
+// Training: a model learns from texts on the device.
+//
+//     Dataset data({"corpus.txt"}, tokenizer, {.context = 256});
+//     Trainer trainer(device, "config.json", data, {.steps = 1000, .rate = {.rate = 3e-4, .warmup = 50}});
+//     while (const auto step = trainer.next()) std::cout << step->step << ' ' << step->loss << '\n';
+//     trainer.save("out");
+//
+// Threads: a Trainer belongs to one thread at a time; a Dataset may be used by any. next(), evaluate() and save() block
+// until the device is done with what they need.
+// Errors: as said below. A training step that threw leaves the parameters of the last completed step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vantage/model.h"
+#include "vantage/ops.h"
+#include "vantage/session.h"
+#include "vantage/tokenizer.h"
+
+namespace vantage {
+
+namespace internal {
+class TokenData;
+struct TrainerState;
+}  // namespace internal
+
+struct DatasetOptions {
+    std::int64_t context = 0;  ///< tokens of a sequence
+    /// Documents of these files measure what was learned; without them, this share of all documents, chosen by a hash
+    /// of their tokens, so that the choice stays when files grow.
+    std::vector<std::string> validation_files = {};
+    double validation_share = 0.01;
+    bool blank_lines = false;  ///< separate the documents of texts, in place of <|endoftext|>
+    bool strict = false;       ///< a line of a .jsonl that cannot be read is an error, not left out
+    /// A model folder whose chat template turns "messages" into text.
+    std::string chat_folder = {};
+    /// Of files with token ids and no tokenizer: ids are below it.
+    std::int64_t vocabulary = 0;
+    std::optional<std::int32_t> end_token = {};  ///< ends each document; without one "<|endoftext|>" or "</s>"
+    /// Where the tokens are kept; empty: the cache (VANTAGE_CACHE_DIR). A second run with the same files reads them.
+    std::string folder = {};
+    /// Called with a file and the share of it that is read.
+    std::function<void(const std::string& file, double share)> progress = {};
+};
+
+/// Texts as sequences of tokens on disk. Files: text, .jsonl, .bin of llm.c and nanoGPT, .safetensors
+/// (docs/training.md). A sequence has `context` tokens and the one behind them; it begins where a document begins, half
+/// of them at the end token in front of it, or at a multiple of `context` in a longer document, and runs on into the
+/// next documents. Which sequences a step reads is a function of the seed and the step alone.
+///
+/// Threads: any. Copies share the data.
+class Dataset {
+public:
+    /// Throws bad_file naming file and line for what cannot be read, usage where there is less than a sequence.
+    Dataset(const std::vector<std::string>& files, const Tokenizer& tokenizer, const DatasetOptions& options);
+    /// Of files with token ids.
+    Dataset(const std::vector<std::string>& files, const DatasetOptions& options);
+
+    std::int64_t context() const;
+    std::int64_t documents() const;
+    std::int64_t tokens() const;
+    std::int64_t targets() const;  ///< tokens that a model learns to predict
+    std::int64_t skipped() const;  ///< lines that could not be read
+    std::int64_t validation_tokens() const;
+    std::int64_t sequences() const;  ///< of an epoch: as many as hold all tokens
+    std::int64_t validation_sequences() const;
+    const std::string& description() const;  ///< the files, for messages
+
+private:
+    friend struct internal::TrainerState;
+    explicit Dataset(std::shared_ptr<const internal::TokenData> data) : data_(std::move(data)) {}
+    std::shared_ptr<const internal::TokenData> data_;
+};
+
+enum class Optimizer : std::uint8_t { adamw, adam, sgd };
+const char* name_of(Optimizer optimizer);
+Optimizer optimizer_named(const std::string& name);  ///< throws usage for another name
+
+struct TrainOptions {
+    std::int64_t steps = 1000;
+    std::int64_t sequences = 8;   ///< of a micro-batch
+    std::int64_t accumulate = 1;  ///< micro-batches of a step: their gradients are added up
+    RateOptions rate = {.schedule = RateSchedule::cosine, .rate = 3e-4};
+    Optimizer optimizer = Optimizer::adamw;
+    double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;  ///< of Adam and AdamW
+    double momentum = 0;                           ///< of SGD
+    bool nesterov = false;
+    double weight_decay = 0.1;  ///< of parameters with two dimensions or more
+    double max_norm = 1;        ///< gradients are scaled down to this norm; 0: not
+    double label_smoothing = 0, z_loss = 0;
+    std::uint64_t seed = 0;                  ///< of initial weights and of the order of the data
+    std::int64_t validation_sequences = 64;  ///< of each evaluation, at most
+    /// Steps are not submitted ahead across multiples of this: what evaluate(), sample() and save() see there is the
+    /// model after exactly so many steps. 0: no such multiples.
+    std::int64_t pause_every = 0;
+    bool profile = false;  ///< times every dispatch (take_timings)
+};
+
+/// What a step did.
+struct TrainRecord {
+    std::int64_t step = 0;  ///< from 0
+    double loss = 0;        ///< mean over the step's targets, in nats
+    double norm = 0;        ///< of all gradients, before they are scaled down
+    double rate = 0;
+    bool skipped = false;     ///< a gradient was not finite: the parameters stayed
+    std::int64_t tokens = 0;  ///< that were read until now
+    double seconds = 0;       ///< between the end of the step before and that of this one
+};
+
+class Trainer {
+public:
+    /// A new model of the sizes of a config.json (its text), with initial weights drawn from the seed. `tokenizer_file`
+    /// goes into the folders that `save` writes. Throws bad_file, unsupported for an architecture that cannot be
+    /// trained, out_of_memory with the numbers.
+    Trainer(const Device& device, const std::string& config, const Dataset& data, const TrainOptions& options,
+            const std::string& tokenizer_file = {});
+    /// A model folder is trained on: its weights in f32, or with `resume` a folder that `save` wrote, which goes on as
+    /// if it had never stopped. Throws bad_file, and with `resume` usage for options that do not fit.
+    static Trainer from_folder(const Device& device, const std::string& folder, const Dataset& data,
+                               const TrainOptions& options, bool resume = false);
+    ~Trainer();
+    Trainer(Trainer&&) noexcept;
+    Trainer& operator=(Trainer&&) noexcept;
+
+    /// Submits steps, at most two ahead, and returns what the next one did; nothing behind the last one. Throws
+    /// device_lost, and accuracy where a loss or parameters are not finite any more.
+    std::optional<TrainRecord> next();
+    /// Mean loss of the validation data with the parameters of the last completed step, in nats per token; nothing
+    /// where there are no validation data.
+    std::optional<double> evaluate();
+    /// The text that the model continues with.
+    std::string sample(const std::string& prompt, std::int64_t tokens, const Sampling& sampling = default_sampling);
+    /// Writes the model as a new folder `folder`/step-N, which `vantage run` opens and which training can go on from,
+    /// and lets `folder`/latest point to it. All of it is there, or nothing. Returns the path of the folder. Throws
+    /// bad_file where it cannot be written.
+    std::string save(const std::string& folder);
+
+    /// Dispatch times of the steps since the last call, with TrainOptions::profile.
+    std::vector<DispatchTiming> take_timings();
+
+    std::int64_t step() const;  ///< completed
+    std::int64_t steps() const;
+    std::uint64_t parameters() const;
+    std::uint64_t bytes() const;     ///< of parameters, gradients and the optimiser's states
+    double flops_per_token() const;  ///< of forward and backward pass
+
+private:
+    explicit Trainer(std::unique_ptr<internal::TrainerState> state);
+    std::unique_ptr<internal::TrainerState> state_;
+};
+
+}  // namespace vantage

@@ -1,0 +1,56 @@
+// Folders of a training run: a model folder that programs open, with what training goes on from.
+//   DIR/step-001250/  config.json, tokenizer and the like, model.safetensors (f32)
+//                     training.safetensors  the optimiser's states, and the words of shaders/params/train.h
+//                     training.json         settings, data, and sizes and checksums of the other files
+//   DIR/latest        a link to the newest of them
+// A folder is written beside its place and renamed, so that it is whole or not there.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "runtime/base/json.h"
+#include "runtime/train/model_weights.h"
+#include "vantage/train.h"
+
+namespace vantage::internal {
+
+/// What a run begins with: a config.json for a new model, or a model folder.
+class ModelOrigin {
+public:
+    static ModelOrigin from_config(const std::string& config, const std::string& tokenizer_file);
+    static ModelOrigin from_folder(const std::string& folder);
+    /// Throws bad_file.
+    ModelConfig config() const;
+    StartingWeights weights(ModelConfig& config, std::uint64_t seed) const;
+    /// The path of tokenizer.json.
+    std::optional<std::string> tokenizer() const;
+    /// Writes config.json and the files beside it.
+    void write_files(const FolderWriter& to) const;
+
+private:
+    std::string folder_, config_, tokenizer_;
+};
+
+Json to_json(const TrainOptions& options);
+TrainOptions train_options_of(const JsonFields& fields);
+
+/// What training.json says.
+struct SavedTraining {
+    std::string folder;  ///< of the checkpoint
+    std::int64_t step = 0;
+    TrainOptions options;
+    std::string data_key;
+    Json data;  ///< files and options, as the program that made the data set described them
+};
+/// The newest whole checkpoint of a run, or the folder itself where it is one. Folders that are not whole are named in
+/// warnings. Throws bad_file where there is none.
+SavedTraining newest_checkpoint(const std::string& folder);
+
+/// Writes training.json with the checksums of the files that are there.
+void write_training_json(const FolderWriter& folder, std::int64_t step, const TrainOptions& options,
+                         const std::string& data_key, const Json& data, const Caps& caps);
+std::string checkpoint_name(std::int64_t step);  ///< "step-001250"
+
+}  // namespace vantage::internal

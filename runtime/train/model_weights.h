@@ -1,0 +1,40 @@
+// Weights of a model that is trained: what they begin with, and where they go.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
+#include "vantage/graph.h"
+
+namespace vantage::internal {
+
+/// What a model begins with: numbers that are drawn, or the files of a folder.
+class StartingWeights {
+public:
+    StartingWeights(const ModelConfig& config, std::uint64_t seed) : config_(config), seed_(seed) {}
+    /// Notes in `config` which optional weights the folder does not have. Throws bad_file.
+    StartingWeights(ModelConfig& config, const std::string& folder);
+    /// Throws bad_file for a tensor that is missing, of another shape, or not finite.
+    std::vector<float> operator()(const Value& value) const;
+    /// The name of a tensor in files.
+    std::string name_in_files(const std::string& tensor) const;
+
+private:
+    ModelConfig config_;
+    std::uint64_t seed_ = 0;
+    std::shared_ptr<const Checkpoint> checkpoint_;  ///< null: drawn
+};
+
+/// All weights of the model's graphs, each once, as they are in files: not transposed, f32.
+std::vector<Value> weights_in_files(const ModelConfig& config);
+
+/// Writes these weights as a file of f32 tensors.
+void write_model_file(const std::string& path, const std::vector<Value>& weights, const StartingWeights& names,
+                      const WeightValues& values);
+
+}  // namespace vantage::internal

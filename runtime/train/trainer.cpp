@@ -1,0 +1,369 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+
+#include "runtime/base/at.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/errors.h"
+#include "runtime/base/interrupt.h"
+#include "runtime/graph/op_def.h"
+#include "runtime/graph/schedule.h"
+#include "runtime/models/model_builder.h"
+#include "runtime/train/checkpoint_folder.h"
+#include "runtime/train/model_weights.h"
+#include "runtime/train/token_data.h"
+#include "runtime/train/training_graph.h"
+#include "vantage/train.h"
+#include "vantage/vulkan.h"
+
+namespace vantage {
+
+using namespace internal;
+
+namespace {
+
+constexpr std::int64_t steps_ahead = 2;
+constexpr std::array optimizer_names = {"adamw", "adam", "sgd"};
+
+TrainingSettings settings_of(const TrainOptions& o, std::int64_t rows, std::int64_t width) {
+    if (o.steps < 1 || o.sequences < 1 || o.accumulate < 1)
+        throw usage_error("training: steps {}, sequences {} and accumulate {} must be at least 1", o.steps, o.sequences,
+                          o.accumulate);
+    RateOptions rate = o.rate;
+    rate.width = width;
+    return {.sequences = o.sequences,
+            .rows = rows,
+            .micro_batches = o.accumulate,
+            .slots = steps_ahead * o.accumulate,
+            .loss = {.label_smoothing = o.label_smoothing, .z_loss = o.z_loss},
+            .optimizer = o.optimizer,
+            .adam = {.beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps},
+            .sgd = {.momentum = o.momentum, .nesterov = o.nesterov},
+            .weight_decay = o.weight_decay,
+            .update = {.max_norm = o.max_norm},
+            .rates = learning_rates(rate, o.steps)};
+}
+
+double micro_batch_flops(const Graph& graph) {
+    double flops = 0;
+    for (const Node& node : graph.nodes())
+        if (node.segment == train_names::micro_batch && node.op->cost != nullptr)
+            flops += node.op->cost(call_of(graph, node)).flops;
+    return flops;
+}
+
+}  // namespace
+
+struct internal::TrainerState {
+    Device device;
+    ModelOrigin origin;
+    ModelConfig config;
+    std::shared_ptr<const TokenData> data;
+    TrainOptions options;
+    TrainingSettings settings;
+    StartingWeights start;
+    TrainingStep step;
+    Plan plan;
+    std::optional<Plan> evaluation = {};
+    std::optional<Model> model = {};
+    std::optional<Tokenizer> tokenizer = {};
+    std::int64_t submitted = 0, returned = 0;  ///< steps
+    std::deque<std::uint64_t> tickets = {};    ///< of the steps between
+    std::vector<DispatchTiming> timings = {};
+    double step_end = seconds_now();
+
+    TrainerState(const Device& d, ModelOrigin o, const Dataset& set, const TrainOptions& train_options)
+        : device(d),
+          origin(std::move(o)),
+          config(origin.config()),
+          data(set.data_),
+          options(train_options),
+          settings(settings_of(options, data->context(), config.width)),
+          start(origin.weights(config, options.seed)),
+          step(build_training_step(config, settings)),
+          plan(compile(step.graph, device, {.profile = options.profile})) {
+        if (const auto file = origin.tokenizer()) tokenizer = Tokenizer::load(*file);
+        require_fit();
+        for (const Value& value : step.graph.values())
+            if (value.kind == ValueKind::weight || is_parameter(value)) plan.write(value.name, start(value));
+        write_train_words(initial_train_words());
+    }
+
+    bool is_parameter(const Value& value) const {
+        return value.kind == ValueKind::state && std::ranges::any_of(step.parameters, [&](const Value& parameter) {
+                   return parameter.name == value.name;
+               });
+    }
+    void require_fit() const {
+        if (config.kind != ModelKind::decoder)
+            throw unsupported_error("training of {} from texts is not supported", config.architecture);
+        if (data->context() > config.context)
+            throw usage_error("sequences of {} tokens, but the model has {} positions", data->context(),
+                              config.context);
+        if (data->vocabulary() > config.vocab)
+            throw usage_error("the tokenizer of the data has {} tokens, but the model's vocabulary {}",
+                              data->vocabulary(), config.vocab);
+        for (const Value& value : step.graph.values())
+            if (value.kind == ValueKind::input)
+                throw unsupported_error("training: {} reads {}, which texts do not have", config.architecture,
+                                        value.name);
+    }
+
+    static std::vector<float> initial_train_words() {
+        std::vector<float> words(TRAIN_WORDS);
+        words[TRAIN_SCALE] = 1;
+        return words;
+    }
+    void write_train_words(const std::vector<float>& words) { plan.write(train_names::train, words); }
+
+    // The host's pointer to a state that it shares with the device.
+    template <class T>
+    T* shared(const char* name) const {
+        return reinterpret_cast<T*>(plan.host_memory(name));
+    }
+
+    // Writes the micro-batches of a step into their slots.
+    void write_batches(std::int64_t number) {
+        const std::int64_t each = settings.sequences * settings.rows;
+        std::int64_t targets = 0;
+        const auto slot_of = [&](std::int64_t micro) {
+            return (number * settings.micro_batches + micro) % settings.slots * each;
+        };
+        for (std::int64_t micro = 0; micro < settings.micro_batches; ++micro)
+            for (std::int64_t sequence = 0; sequence < settings.sequences; ++sequence) {
+                const std::int64_t at = slot_of(micro) + sequence * settings.rows;
+                const auto rows = static_cast<std::size_t>(settings.rows);
+                const TrainingSequence to{{shared<std::int32_t>(model_names::tokens) + at, rows},
+                                          {shared<std::int32_t>(train_names::targets) + at, rows}};
+                data->read(options.seed, (number * settings.micro_batches + micro) * settings.sequences + sequence, to);
+                targets += std::ranges::count_if(to.targets, is_target);
+            }
+        const float weight = 1 / static_cast<float>(std::max<std::int64_t>(targets, 1));
+        for (std::int64_t micro = 0; micro < settings.micro_batches; ++micro)
+            std::fill_n(shared<float>(train_names::loss_weights) + slot_of(micro), each, weight);
+    }
+
+    bool may_submit() const {
+        if (submitted >= options.steps || submitted - returned >= steps_ahead) return false;
+        return options.pause_every == 0 || submitted % options.pause_every != 0 || submitted == returned;
+    }
+    void submit() {
+        throw_if_interrupted();
+        const InterruptsDeferred whole_steps;  // part of a step would change the parameters of the next one
+        write_batches(submitted);
+        std::vector<int> segments(static_cast<std::size_t>(settings.micro_batches), train_names::micro_batch);
+        segments.push_back(train_names::update);
+        tickets.push_back(plan.submit(segments));
+        if (options.profile) timings.insert(timings.end(), plan.timings().begin(), plan.timings().end());
+        ++submitted;
+    }
+
+    TrainRecord record_of(std::int64_t number) {
+        const float* words = shared<float>(train_names::history) + number % TRAIN_HISTORY * TRAIN_RECORD;
+        const double now = seconds_now();
+        const TrainRecord record{.step = number,
+                                 .loss = words[1],
+                                 .norm = words[2],
+                                 .rate = words[3],
+                                 .skipped = words[5] != 0,
+                                 .tokens = (number + 1) * settings.micro_batches * settings.sequences * settings.rows,
+                                 .seconds = now - std::exchange(step_end, now)};
+        if (!std::isfinite(record.loss))
+            throw Error(
+                ErrorKind::accuracy,
+                format("training: the loss of step {} is not finite; the parameters are those before it", number));
+        return record;
+    }
+
+    void finish() {
+        if (!tickets.empty()) plan.wait(tickets.back());
+    }
+
+    // The current values of any weight of the model.
+    std::vector<float> values_of(const Value& value) {
+        for (const Value& known : step.graph.values())
+            if (known.name == value.name && (known.kind == ValueKind::state || known.kind == ValueKind::weight)) {
+                const Array array = plan.read(value.name);
+                return {array.data(), array.data() + array.size()};
+            }
+        return start(value);
+    }
+
+    // States of the optimiser.
+    std::vector<Value> moments() const {
+        std::vector<Value> all;
+        for (const Value& value : step.graph.values())
+            if (value.kind == ValueKind::state &&
+                (value.name.starts_with(train_names::mean("")) || value.name.starts_with(train_names::variance(""))))
+                all.push_back(value);
+        return all;
+    }
+
+    void save(const FolderWriter& folder) {
+        origin.write_files(folder);
+        const WeightValues values = [&](const Value& value) { return values_of(value); };
+        write_model_file(folder.file("model.safetensors"), weights_in_files(config), start, values);
+        std::vector<TensorToWrite> tensors;
+        const auto add = [&](const std::string& name, const Shape& shape) {
+            tensors.push_back({.name = name,
+                               .dtype = "F32",
+                               .shape = {shape.sizes().begin(), shape.sizes().end()},
+                               .make = [this, name] { return plan.read_bytes(name); }});
+        };
+        for (const Value& value : moments()) add(value.name, value.type.shape);
+        add(train_names::train, {TRAIN_WORDS});
+        write_safetensors(folder.file("training.safetensors"), tensors);
+        write_training_json(folder, submitted, options, data->key(), data->source(), device.caps());
+    }
+
+    void resume(const SavedTraining& saved) {
+        Json was = to_json(saved.options), is = to_json(options);
+        for (const char* may_change : {"steps", "validation_sequences", "pause_every"})
+            was.erase(may_change), is.erase(may_change);
+        for (const auto& [key, value] : was.items())
+            if (is[key] != value)
+                throw usage_error("training: {} is {}, but the checkpoint has {}: begin a new run with -m {}", key,
+                                  is[key].dump(), value.dump(), saved.folder);
+        if (data->key() != saved.data_key)
+            throw usage_error("training: the data are not those of the checkpoint {}", saved.folder);
+        const SafeTensors file(saved.folder + "/training.safetensors");
+        for (const Value& value : moments()) plan.write_bytes(value.name, file.at(value.name).data.all());
+        plan.write_bytes(train_names::train, file.at(train_names::train).data.all());
+        submitted = returned = saved.step;
+    }
+
+    Plan make_evaluation() {
+        const TrainingStep graph = build_evaluation(config, settings);
+        Plan made = compile(graph.graph, device);
+        for (const Value& value : graph.parameters) {
+            if (std::ranges::any_of(step.parameters, [&](const Value& p) { return p.name == value.name; }))
+                made.bind(value.name, plan.buffer(value.name));
+            else
+                made.write(value.name, values_of(value));
+        }
+        return made;
+    }
+};
+
+const char* name_of(Optimizer optimizer) { return at(optimizer_names, optimizer); }
+Optimizer optimizer_named(const std::string& name) {
+    const auto found = std::ranges::find(optimizer_names, name);
+    if (found == optimizer_names.end()) throw usage_error("optimizer {} is none of adamw, adam, sgd", name);
+    return static_cast<Optimizer>(found - optimizer_names.begin());
+}
+
+Trainer::Trainer(std::unique_ptr<TrainerState> state) : state_(std::move(state)) {}
+Trainer::Trainer(const Device& device, const std::string& config, const Dataset& data, const TrainOptions& options,
+                 const std::string& tokenizer_file)
+    : state_(std::make_unique<TrainerState>(device, ModelOrigin::from_config(config, tokenizer_file), data, options)) {}
+Trainer::~Trainer() = default;
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
+
+Trainer Trainer::from_folder(const Device& device, const std::string& folder, const Dataset& data,
+                             const TrainOptions& options, bool resume) {
+    const auto make = [&](const std::string& from) {
+        return Trainer(std::make_unique<TrainerState>(device, ModelOrigin::from_folder(from), data, options));
+    };
+    if (!resume) return make(folder);
+    const SavedTraining saved = newest_checkpoint(folder);
+    Trainer trainer = make(saved.folder);
+    trainer.state_->resume(saved);
+    return trainer;
+}
+
+std::optional<TrainRecord> Trainer::next() {
+    TrainerState& s = *state_;
+    while (s.may_submit()) s.submit();
+    if (s.tickets.empty()) return std::nullopt;
+    s.plan.wait(s.tickets.front());
+    s.tickets.pop_front();
+    return s.record_of(s.returned++);
+}
+
+std::optional<double> Trainer::evaluate() {
+    TrainerState& s = *state_;
+    const std::int64_t count = std::min(s.data->validation_sequences(), s.options.validation_sequences);
+    if (count == 0) return std::nullopt;
+    s.finish();
+    if (!s.evaluation) s.evaluation = s.make_evaluation();
+    const std::int64_t sequences = s.settings.sequences, rows = s.settings.rows;
+    const auto each = static_cast<std::size_t>(sequences * rows);
+    double sum = 0;
+    std::int64_t targets = 0;
+    for (std::int64_t first = 0; first < count; first += sequences) {
+        throw_if_interrupted();
+        std::vector<std::int32_t> tokens(each), wanted(each, -1);
+        for (std::int64_t i = 0; i < std::min(sequences, count - first); ++i) {
+            const auto at = static_cast<std::size_t>(i * rows), length = static_cast<std::size_t>(rows);
+            s.data->read_validation(first + i,
+                                    {std::span(tokens).subspan(at, length), std::span(wanted).subspan(at, length)});
+        }
+        targets += std::ranges::count_if(wanted, is_target);
+        s.evaluation->write(model_names::tokens, tokens);
+        s.evaluation->write(train_names::targets, wanted);
+        s.evaluation->write(train_names::loss_weights, std::vector<float>(each, 1));
+        s.evaluation->run();
+        sum += s.evaluation->read(train_names::loss).data()[0];
+    }
+    s.step_end = seconds_now();
+    return sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
+}
+
+std::string Trainer::sample(const std::string& prompt, std::int64_t tokens, const Sampling& sampling) {
+    TrainerState& s = *state_;
+    if (!s.tokenizer) throw usage_error("training: a text needs a tokenizer, and the model has none");
+    s.finish();
+    const auto values = [&](const Value& value) { return s.values_of(value); };
+    if (s.model)
+        set_weights(*s.model, values);
+    else
+        s.model = model_of(s.device, s.config, s.tokenizer, "the trained model", values);
+    Generator generator(*s.model, sampling, {.max_tokens = tokens});
+    const std::string text = generator.complete(prompt);
+    s.step_end = seconds_now();
+    return text;
+}
+
+std::string Trainer::save(const std::string& folder) {
+    TrainerState& s = *state_;
+    s.finish();
+    const std::string name = checkpoint_name(s.submitted), path = folder + "/" + name;
+    if (!std::filesystem::exists(path + "/training.json")) {
+        FolderWriter writer(path);
+        s.save(writer);
+        writer.finish();
+    }
+    write_link(folder + "/latest", name);
+    s.step_end = seconds_now();
+    return path;
+}
+
+std::vector<DispatchTiming> Trainer::take_timings() { return std::exchange(state_->timings, {}); }
+
+std::int64_t Trainer::step() const { return state_->submitted; }
+std::int64_t Trainer::steps() const { return state_->options.steps; }
+
+std::uint64_t Trainer::parameters() const {
+    std::uint64_t count = 0;
+    for (const Value& parameter : state_->step.parameters)
+        count += static_cast<std::uint64_t>(parameter.type.shape.elements());
+    return count;
+}
+
+std::uint64_t Trainer::bytes() const {
+    std::uint64_t bytes = 0;
+    for (const Value& value : state_->step.graph.values())
+        if (value.kind == ValueKind::state) bytes += value.type.bytes();
+    return bytes;
+}
+
+double Trainer::flops_per_token() const {
+    const TrainingSettings& settings = state_->settings;
+    return micro_batch_flops(state_->step.graph) / static_cast<double>(settings.sequences * settings.rows);
+}
+
+}  // namespace vantage

@@ -1,0 +1,195 @@
+// Trainer: a small model learns, evaluates, writes, is saved, and goes on as if it had not stopped.
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "../host/expect_error.h"
+#include "../host/temporary_directory.h"
+#include "runtime/base/files.h"
+#include "runtime/base/json.h"
+#include "test_device.h"
+#include "vantage/session.h"
+#include "vantage/train.h"
+
+using namespace vantage;
+using vantage::test::expect_error;
+using vantage::test::TemporaryDirectory;
+
+namespace {
+
+const std::string mini_world_folder = std::string(VANTAGE_ROOT) + "/assets/models/mini-world";
+const std::string valid_text = mini_world_folder + "/valid.txt";
+
+const Tokenizer& tokenizer() {
+    static const Tokenizer one = Tokenizer::load(mini_world_folder + "/tokenizer.json");
+    return one;
+}
+
+/// A GPT-2 of one layer.
+std::string small_gpt2(std::int64_t context = 16) {
+    return Json{{"architectures", {"GPT2LMHeadModel"}},
+                {"model_type", "gpt2"},
+                {"vocab_size", 2048},
+                {"n_positions", context},
+                {"n_embd", 16},
+                {"n_layer", 1},
+                {"n_head", 2},
+                {"activation_function", "gelu_new"}}
+        .dump();
+}
+
+struct Setting {
+    TemporaryDirectory folder;
+    Dataset data =
+        Dataset({valid_text}, tokenizer(),
+                {.context = 16, .validation_share = 0.1, .blank_lines = true, .folder = folder.path("tokens")});
+    TrainOptions options{.steps = 8, .sequences = 4, .rate = {.rate = 1e-2, .warmup = 2}, .validation_sequences = 16};
+    Trainer trainer() const {
+        return Trainer(test_device(), small_gpt2(), data, options, mini_world_folder + "/tokenizer.json");
+    }
+};
+
+std::vector<TrainRecord> run(Trainer& trainer, std::int64_t steps = 1 << 20) {
+    std::vector<TrainRecord> records;
+    for (; steps > 0; --steps) {
+        const auto record = trainer.next();
+        if (!record) break;
+        records.push_back(*record);
+    }
+    return records;
+}
+
+std::vector<double> losses(const std::vector<TrainRecord>& records) {
+    std::vector<double> all;
+    for (const TrainRecord& record : records) all.push_back(record.loss);
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("a model learns, and the same seed learns the same to the last bit", "[train]") {
+    Setting setting;
+    setting.options.steps = 30;
+    Trainer trainer = setting.trainer();
+    const double before = trainer.evaluate().value();
+    CHECK(std::abs(before - std::log(2048)) < 0.2);  // nothing is known yet
+    const std::vector<TrainRecord> records = run(trainer);
+    REQUIRE(records.size() == 30);
+    CHECK(trainer.step() == 30);
+    CHECK((records.back().step == 29 && records.back().tokens == 30 * 4 * 16));
+    CHECK(records.back().loss < records.front().loss - 1);
+    CHECK(trainer.evaluate().value() < before - 1);
+    Trainer again = setting.trainer();
+    CHECK(losses(run(again)) == losses(records));
+    CHECK(again.evaluate() == trainer.evaluate());
+    setting.options.seed = 1;
+    Trainer other = setting.trainer();
+    CHECK(losses(run(other)) != losses(records));
+}
+
+TEST_CASE("micro-batches that are added up give the step of a large batch", "[train]") {
+    Setting setting;
+    Trainer whole = setting.trainer();
+    setting.options.sequences = 1, setting.options.accumulate = 4;
+    Trainer parts = setting.trainer();
+    const auto a = run(whole), b = run(parts);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        CHECK(std::abs(a[i].loss - b[i].loss) < 1e-5);
+        CHECK(std::abs(a[i].norm - b[i].norm) < 1e-4 * a[i].norm);
+    }
+}
+
+TEST_CASE("a run that is resumed goes on as one that never stopped", "[train]") {
+    const Setting setting;
+    Trainer whole = setting.trainer();
+    const std::vector<double> want = losses(run(whole));
+    Trainer first = setting.trainer();
+    std::vector<double> got = losses(run(first, 3));
+    const std::string saved = first.save(setting.folder.path("run"));
+    const std::int64_t step = first.step();  // what was submitted ahead is in it
+    CHECK((step >= 3 && step <= 5));
+    CHECK(std::filesystem::equivalent(saved, setting.folder.path("run/latest")));
+    Trainer second =
+        Trainer::from_folder(test_device(), setting.folder.path("run"), setting.data, setting.options, true);
+    CHECK(second.step() == step);
+    for (const TrainRecord& record : run(first, step - 3)) got.push_back(record.loss);
+    for (const double loss : losses(run(second))) got.push_back(loss);
+    CHECK(got == want);
+    CHECK(second.save(setting.folder.path("run")).ends_with("step-000008"));
+    CHECK(read_file(setting.folder.path("run/latest/model.safetensors")) ==
+          read_file(whole.save(setting.folder.path("other")) + "/model.safetensors"));
+}
+
+TEST_CASE("steps before a pause are those that an evaluation sees", "[train]") {
+    Setting setting;
+    setting.options.pause_every = 4;
+    Trainer trainer = setting.trainer();
+    run(trainer, 4);
+    CHECK(trainer.step() == 4);
+    CHECK(trainer.save(setting.folder.path("run")).ends_with("step-000004"));
+}
+
+TEST_CASE("a checkpoint is a model folder, and a trainer writes what it writes", "[train]") {
+    const Setting setting;
+    Trainer trainer = setting.trainer();
+    run(trainer);
+    const Sampling greedy{.ignore_end = true};
+    const std::string text = trainer.sample("The dog", 6, greedy);
+    const Model model = Model::load(test_device(), trainer.save(setting.folder.path("run")));
+    CHECK(model.has_tokenizer());
+    CHECK(Generator(model, greedy, {.max_tokens = 6}).complete("The dog") == text);
+    CHECK(trainer.sample("The dog", 6, greedy) == text);
+    // and is trained on
+    Trainer tuned =
+        Trainer::from_folder(test_device(), setting.folder.path("run/latest"), setting.data, setting.options);
+    CHECK(tuned.step() == 0);
+    CHECK(tuned.next()->loss < 7.5);
+}
+
+TEST_CASE("checkpoints that are not whole are left out", "[train][bad]") {
+    const Setting setting;
+    Trainer trainer = setting.trainer();
+    run(trainer, 2);
+    const std::string first = trainer.save(setting.folder.path("run"));
+    run(trainer, 4);
+    const std::string second = trainer.save(setting.folder.path("run"));
+    REQUIRE(first != second);
+    const auto resumed = [&] {
+        return Trainer::from_folder(test_device(), setting.folder.path("run"), setting.data, setting.options, true)
+            .step();
+    };
+    const std::int64_t newest = trainer.step();
+    CHECK(resumed() == newest);
+    std::filesystem::resize_file(second + "/model.safetensors",
+                                 std::filesystem::file_size(second + "/model.safetensors") - 4);
+    CHECK(resumed() < newest);
+    std::filesystem::remove(first + "/training.json");
+    expect_error(ErrorKind::bad_file, {"no checkpoint"}, resumed);
+}
+
+TEST_CASE("what a trainer cannot do is said before the first step", "[train][bad]") {
+    Setting setting;
+    const auto refused = [&](ErrorKind kind, std::initializer_list<const char*> parts) {
+        expect_error(kind, parts, [&] { setting.trainer(); });
+    };
+    setting.options.sequences = 0;
+    refused(ErrorKind::usage, {"sequences 0"});
+    setting.options.sequences = 4, setting.options.beta1 = 1;
+    refused(ErrorKind::usage, {"beta1"});
+    setting.options.beta1 = 0.9;
+    expect_error(ErrorKind::usage, {"16 tokens", "8 positions"},
+                 [&] { Trainer(test_device(), small_gpt2(8), setting.data, setting.options); });
+    std::string config = small_gpt2();
+    config.replace(config.find("2048"), 4, "100");
+    expect_error(ErrorKind::usage, {"2048 tokens", "100"},
+                 [&] { Trainer(test_device(), config, setting.data, setting.options); });
+    Trainer trainer = setting.trainer();
+    run(trainer, 2);
+    trainer.save(setting.folder.path("run"));
+    setting.options.rate.rate = 1;
+    expect_error(ErrorKind::usage, {"rate is 1.0", "checkpoint has 0.01"}, [&] {
+        Trainer::from_folder(test_device(), setting.folder.path("run"), setting.data, setting.options, true);
+    });
+}
