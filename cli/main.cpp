@@ -71,13 +71,14 @@ void check_outputs(const CLI::App& app) {
 
 void apply_common(const CLI::App& app) {
     const Common& c = common();
-    const auto runs = {"run", "chat", "inspect", "demo", "heads", "embed", "classify"};
+    const auto runs = {"run", "chat", "inspect", "demo", "heads", "embed", "classify", "train", "finetune"};
     const bool runs_model = std::ranges::any_of(runs, [&](const char* name) { return app.got_subcommand(name); }) ||
                             app.get_subcommand("bench")->got_subcommand("model");
     if (app.get_option("--profile")->count() > 0 && !runs_model && !environment("VANTAGE_PROFILE"))
         throw usage_error(
-            "--profile needs a command that runs a model: run, chat, inspect, demo, heads, embed, classify or bench "
-            "model");
+            "--profile needs a command that runs a model: run, chat, inspect, demo, heads, embed, classify, train, "
+            "finetune "
+            "or bench model");
     set_strict(c.strict);
     if (c.quiet) set_log_level(LogLevel::error);
     if (c.verbose == 1) set_log_level(LogLevel::info);
@@ -162,9 +163,9 @@ int run(int argc, char** argv) {
     app.fallthrough();
     app.parse_complete_callback([&app] { apply_common(app); });
     add_common(app);
-    for (const auto add :
-         {add_demo, add_view, add_run, add_chat, add_inspect, add_heads, add_prune, add_embed, add_classify,
-          add_tokenize, add_explain, add_devices, add_conform, add_replay, add_tune, add_bench})
+    for (const auto add : {add_demo, add_view, add_run, add_chat, add_inspect, add_heads, add_prune, add_embed,
+                           add_classify, add_tokenize, add_train, add_finetune, add_explain, add_devices, add_conform,
+                           add_replay, add_tune, add_bench})
         add(app);
     check_values(app);
     add_environment_twins(app);

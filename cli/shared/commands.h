@@ -26,6 +26,8 @@ void add_explain(CLI::App& app);
 void add_replay(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_view(CLI::App& app);
+void add_train(CLI::App& app);
+void add_finetune(CLI::App& app);
 
 /// Folder of the built-in model, in a checkout or an installation.
 std::string built_in_model();

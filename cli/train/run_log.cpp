@@ -1,0 +1,133 @@
+#include "cli/train/run_log.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+
+#include "cli/shared/output.h"
+#include "runtime/base/errors.h"
+#include "runtime/base/files.h"
+#include "runtime/base/json.h"
+
+namespace vantage::cli {
+
+namespace {
+
+constexpr std::array curve_colours = {style::accent,      Rgb{255, 176, 84},  Rgb{214, 120, 255},
+                                      Rgb{120, 170, 255}, Rgb{240, 110, 120}, Rgb{150, 220, 100}};
+
+void take_line(LoggedRun& run, const Json& line, std::int64_t before) {
+    const auto number = [&](const char* key) {
+        return line.contains(key) && line[key].is_number() ? line[key].get<double>() : NAN;
+    };
+    const double step = number("step");
+    if (!(step < static_cast<double>(before))) return;
+    if (line.contains("eval")) {
+        run.evaluation_steps.push_back(step), run.evaluations.push_back(number("eval"));
+    } else {
+        run.steps.push_back(step), run.losses.push_back(number("loss"));
+        run.norms.push_back(number("norm")), run.rates.push_back(number("rate"));
+    }
+}
+
+// The lines of steps before `before`, in order, and what they say.
+std::string read_lines(const std::string& path, std::int64_t before, LoggedRun& run) {
+    std::istringstream lines(read_file(path));
+    std::string kept;
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+        ++number;
+        if (line.empty()) continue;
+        const bool cut_off = lines.eof();
+        try {
+            const Json json = parse_json(line, format("{}:{}", path, number));
+            if (!json.is_object() || !json.contains("step")) throw bad_file_error("{}:{}: no step", path, number);
+            if (json["step"].is_number() && json["step"].get<double>() < static_cast<double>(before))
+                kept += line + "\n";
+            take_line(run, json, before);
+        } catch (const Error&) {
+            if (!cut_off) throw;
+        }
+    }
+    return kept;
+}
+
+}  // namespace
+
+LoggedRun read_log(const std::string& path) {
+    LoggedRun run;
+    read_lines(path, INT64_MAX, run);
+    if (run.steps.empty()) throw bad_file_error("{}: no steps", path);
+    return run;
+}
+
+void draw_runs(const std::string& path, const std::vector<std::pair<std::string, LoggedRun>>& runs) {
+    StepPanel loss{.title = "loss (nats per token)"}, norm{.title = "norm of the gradients", .logarithmic = true},
+        rate{.title = "learning rate"};
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        const auto& [name, run] = runs[i];
+        const Rgb colour = curve_colours[i % curve_colours.size()], dim = mixed(colour, style::background, 0.5f);
+        const bool alone = runs.size() == 1;
+        loss.curves.push_back({alone ? "training" : name, alone ? dim : colour, run.steps, run.losses});
+        if (!run.evaluations.empty())
+            loss.curves.push_back({alone ? "validation" : "", alone ? colour : mixed(colour, style::strong, 0.5f),
+                                   run.evaluation_steps, run.evaluations});
+        norm.curves.push_back({"", colour, run.steps, run.norms});
+        rate.curves.push_back({"", colour, run.steps, run.rates});
+    }
+    const std::string title = runs.size() == 1 ? runs.front().first : "Training runs";
+    write_drawing(path, draw_step_chart({.title = title, .panels = {loss, norm, rate}}), title);
+}
+
+RunLog::RunLog(const std::string& folder, std::int64_t step) : folder_(folder) {
+    std::filesystem::create_directories(folder);
+    const std::string path = folder + "/log.jsonl";
+    if (std::filesystem::exists(path)) write_file(path, read_lines(path, step, run_));
+    file_ = std::fopen(path.c_str(), "ae");
+    if (file_ == nullptr) throw bad_file_error("cannot write {}: {}", path, std::strerror(errno));
+}
+
+RunLog::~RunLog() {
+    if (file_ != nullptr) std::fclose(file_);
+}
+
+void RunLog::write(const std::string& line) {
+    if (std::fputs((line + "\n").c_str(), file_) < 0 || std::fflush(file_) != 0)
+        throw bad_file_error("cannot write {}/log.jsonl: {}", folder_, std::strerror(errno));
+}
+
+void RunLog::add(const TrainRecord& r) {
+    const Json line = {{"step", r.step},
+                       {"loss", number_or_null(r.loss)},
+                       {"norm", number_or_null(r.norm)},
+                       {"rate", r.rate},
+                       {"tokens", r.tokens},
+                       {"seconds", r.seconds},
+                       {"skipped", r.skipped}};
+    take_line(run_, line, INT64_MAX);
+    write(json_text(line, -1));
+}
+
+void RunLog::add_evaluation(std::int64_t step, double loss) {
+    const Json line = {{"step", step}, {"eval", number_or_null(loss)}};
+    take_line(run_, line, INT64_MAX);
+    write(json_text(line, -1));
+}
+
+void RunLog::add_sample(std::int64_t step, const std::string& prompt, const std::string& text) {
+    const std::string path = folder_ + "/samples.txt";
+    std::FILE* file = std::fopen(path.c_str(), "ae");
+    const bool written = file != nullptr && std::fprintf(file, "== step %lld\n%s%s\n\n", static_cast<long long>(step),
+                                                         prompt.c_str(), text.c_str()) > 0;
+    if ((file != nullptr && std::fclose(file) != 0) || !written)
+        throw bad_file_error("cannot write {}: {}", path, std::strerror(errno));
+}
+
+void RunLog::draw() const {
+    if (run_.steps.empty()) return;
+    for (const char* file : {"loss.png", "loss.svg"})
+        draw_runs(folder_ + "/" + file, {{std::filesystem::path(folder_).filename().string(), run_}});
+}
+
+}  // namespace vantage::cli

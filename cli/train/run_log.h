@@ -1,0 +1,42 @@
+// The files of a training run beside its checkpoints: log.jsonl (a line for each step and evaluation), loss.png and
+// loss.svg, samples.txt.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "runtime/base/internal.h"
+#include "runtime/picture/step_chart.h"
+#include "vantage/train.h"
+
+namespace vantage::cli {
+
+/// What log.jsonl has of a run.
+struct LoggedRun {
+    std::vector<double> steps, losses, norms, rates, evaluation_steps, evaluations;
+};
+/// Throws bad_file for a line that is not of a log; the last one may be cut off.
+LoggedRun read_log(const std::string& path);
+/// The curves of runs, one below the other with a common axis, as PNG or SVG by the extension.
+void draw_runs(const std::string& path, const std::vector<std::pair<std::string, LoggedRun>>& runs);
+
+class RunLog : NotCopied {
+public:
+    /// Goes on behind `step` steps: what an earlier run wrote of later ones is dropped.
+    RunLog(const std::string& folder, std::int64_t step);
+    ~RunLog();
+    void add(const TrainRecord& record);
+    void add_evaluation(std::int64_t step, double loss);
+    void add_sample(std::int64_t step, const std::string& prompt, const std::string& text);
+    /// Draws the curves until now.
+    void draw() const;
+
+private:
+    void write(const std::string& line);
+    std::string folder_;
+    LoggedRun run_;
+    std::FILE* file_ = nullptr;
+};
+
+}  // namespace vantage::cli

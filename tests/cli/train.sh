@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# `vantage train` and `vantage finetune`: the commands of docs/training.md with few steps, what a run leaves, how it is
+# stopped and goes on, and what is refused.
+# Once: what devices compute is compared in tests/device.
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
+mini=$VANTAGE_ROOT/assets/models/mini-world
+tokenizer=$mini/tokenizer.json
+small=(--blank-lines --layers 1 --width 16 --heads 2 --context 16 --batch-tokens 64 --warmup 2)
+learn() { "$program" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" "$@"; }
+
+# ---- the commands of the documentation ------------------------------------------------------------------------------
+
+mkdir -p documented/assets && ln -s "$VANTAGE_ROOT/assets/models" documented/assets/models
+printf '{"text": "The dog saw the cat."}\n{"prompt": "The cat", "completion": " ran away."}\n%.0s' {1..40} >documented/questions.jsonl
+while read -r line; do
+    line=$(sed -E 's/--steps 300/--steps 6/; s/--steps 400/--steps 8/; s/--batch-tokens 1024/--batch-tokens 128/; s/--eval-every 50/--eval-every 3/; s/--compare out/--compare out out/' <<<"$line")
+    (cd documented && eval "${line/#vantage/\"\$program\"}") >out 2>err || fail "$line: $(<err)"
+done < <(sed -e ':a; /\\$/{N; s/\\\n//; ba}' "$VANTAGE_ROOT/docs/training.md" | awk '/^```/ { block = block == "" ? substr($0, 4) : ""; next } block == "sh" && /^vantage /')
+for file in out/step-000006/training.json out/step-000008/model.safetensors out/log.jsonl out/loss.png out/loss.svg runs.png tuned/step-000020/tokenizer.json; do
+    check "documented/$file" test -s "documented/$file"
+done
+(($(grep -c '"loss"' documented/out/log.jsonl) == 8)) || fail "a line for each step: $(<documented/out/log.jsonl)"
+(($(grep -c '"eval"' documented/out/log.jsonl) == 3)) || fail "evaluations after 3, 6 and 8 steps"
+
+# ---- a run ----------------------------------------------------------------------------------------------------------
+
+learn --steps 5 --sample-every 2 --prompt "The dog" --save-every 2 --keep 2 --eval-every 0 -o run >out 2>err || fail "train: $(<err)"
+for text in "parameters" "validation" "result" "vantage run -m run/latest"; do
+    grep -q -- "$text" out || fail "train says $text: $(<out)"
+done
+[[ $(ls run) == $'latest\nlog.jsonl\nloss.png\nloss.svg\nsamples.txt\nstep-000004\nstep-000005' ]] || fail "files of a run: $(ls run)"
+(($(grep -c '^== step' run/samples.txt) == 2)) || fail "two samples"
+[[ $(readlink run/latest) == step-000005 ]] || fail "latest: $(readlink run/latest)"
+gives '"steps": 2' train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" --steps 2 --json -o json
+python=$(sed 's/.*"step":\([0-9]*\).*/\1/' run/log.jsonl | tr '\n' ' ')
+[[ $python == "0 1 2 3 4 4 " ]] || fail "steps of log.jsonl: $python"
+
+# The same run, stopped and resumed: the same model to the last bit. The interval of checkpoints is that of the first.
+learn --steps 12 --eval-every 4 --save-every 4 -o whole >out 2>err || fail "train: $(<err)"
+begin learn --steps 12 --eval-every 4 --save-every 4 -o stopped
+until_true test -e stopped/step-000004/training.json
+kill -KILL -- "-$job" 2>/dev/null
+wait "$job" 2>/dev/null
+if [[ ! -e stopped/step-000012 ]]; then
+    "$program" train --resume stopped --eval-every 4 --save-every 4 >out 2>err || fail "train --resume after SIGKILL: $(<err)"
+fi
+check "SIGKILL and --resume" cmp whole/latest/model.safetensors stopped/latest/model.safetensors
+check "SIGKILL and --resume: optimiser" cmp whole/latest/training.safetensors stopped/latest/training.safetensors
+
+# Ctrl-C saves and says how to go on.
+begin learn --steps 100000 -o interrupted
+until_true test -s interrupted/log.jsonl
+code=0
+kill -INT -- "-$job"
+wait "$job" || code=$?
+((code == 130)) || fail "Ctrl-C: exit code $code: $(<err)"
+grep -q 'saved interrupted/step-0.*vantage train --resume interrupted' err || fail "Ctrl-C says how to go on: $(<err)"
+step=$(sed 's/.*step-0*//' <<<"$(readlink interrupted/latest)")
+gives '"steps": '$((step + 1)) train --resume interrupted --steps $((step + 1)) --json
+
+# ---- what is refused ------------------------------------------------------------------------------------------------
+
+text=(train --tokenizer "$tokenizer" "${small[@]}" --steps 2 -o refused)
+printf 'one document\n' >short.txt
+printf '{"text": "good"}\n{"text": 3}\n' >bad.jsonl
+printf '\x01\x02\x03' >odd.bin
+ends 2 "--data" "${text[@]}"
+ends 2 "-o" train --data "$mini/valid.txt" --tokenizer "$tokenizer"
+ends 2 "--tokenizer" train --data "$mini/valid.txt" -o refused
+ends 2 "--resume run" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" -o run
+ends 6 "missing.txt" "${text[@]}" --data missing.txt
+ends 6 "bad.jsonl:2" "${text[@]}" --data bad.jsonl --strict-data
+ends 6 "odd.bin" train --vocab 100 "${small[@]}" --data odd.bin -o refused
+ends 2 "short.txt" "${text[@]}" --data short.txt
+ends 2 "--heads" "${text[@]}" --data "$mini/valid.txt" --heads 3
+ends 2 "schedule" "${text[@]}" --data "$mini/valid.txt" --schedule square
+ends 2 "complete after 12 steps" train --resume whole
+ends 6 "no checkpoint" train --resume "$scratch"
+ends 6 "log.jsonl" train --compare "$scratch"
+[[ ! -e refused ]] || fail "what is refused leaves a folder"
+exit $((failures > 0))
