@@ -37,12 +37,8 @@ void Histogram::ask(const params::ViewTileMap& map, const params::ViewTileMap& m
     const auto [first_row, first_column, rows, columns] = subject.part;
     const double cells = static_cast<double>(rows) * columns;
     if (current_ || !work.open() || (!work.empty() && work.room(Work::histogram) < cells)) return;
-    const auto write = [](const gpu::Buffer& to, const params::ViewTileMap& from, const auto& words) {
-        std::memcpy(to.mapped(), &from, sizeof from);
-        std::memcpy(to.mapped() + sizeof from, words.data(), words.size() * sizeof(std::uint32_t));
-    };
-    write(map_, map, subject.words);
-    write(minus_, minus, subject.minus_words);
+    write_map(map_.mapped(), map, subject.words);
+    write_map(minus_.mapped(), minus, subject.minus_words);
     const std::uint64_t subtracted = subject.minus_words.empty() ? absent(map_.address()) : minus_.address();
     std::memset(result_.mapped(), 0, result_.bytes());
     const std::uint32_t lanes = workgroup_size(device_.caps(), 64);

@@ -2,6 +2,8 @@
 // below; which of them a part of the map needs; and the maps that name them.
 #pragma once
 
+#include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "viewer/data/tile_store.h"
@@ -75,6 +77,13 @@ private:
     std::uint64_t made_ = 0, pooled_ = 0;
 };
 
+/// A map and the words of its tiles, as kernels read them.
+inline void write_map(std::byte* to, const params::ViewTileMap& map, std::span<const std::uint32_t> words) {
+    assert(words.size() <= max_map_words);
+    std::memcpy(to, &map, sizeof map);
+    std::ranges::copy(words, reinterpret_cast<std::uint32_t*>(to + sizeof map));
+}
+
 /// Host-visible maps in rotation, so that a frame in flight keeps its own.
 class MapRing {
 public:
@@ -82,9 +91,7 @@ public:
         : buffer_(gpu::allocate(device, maps_in_flight * max_map_bytes, gpu::MemoryKind::shared, name)) {}
     std::uint64_t write(const params::ViewTileMap& map, std::span<const std::uint32_t> words) {
         next_ = (next_ + 1) % maps_in_flight;
-        std::byte* to = buffer_.mapped() + next_ * max_map_bytes;
-        std::memcpy(to, &map, sizeof map);
-        std::memcpy(to + sizeof map, words.data(), words.size_bytes());
+        write_map(buffer_.mapped() + next_ * max_map_bytes, map, words);
         return buffer_.address() + next_ * max_map_bytes;
     }
 
