@@ -7,6 +7,7 @@
 
 passed=0 failed=0 skipped=0
 processes=$(($(nproc) < 4 ? $(nproc) : 4))  # at once
+limit=${VANTAGE_TEST_LIMIT:-7200}  # seconds for a process of tests: one that takes longer hangs
 reports=$root/build/test-reports
 table=()     # lines of the table at the end
 reasons=""   # why tests were skipped, a line each
@@ -59,7 +60,7 @@ run_shards() {
         rm -f "$report"
         (
             trap - INT  # Ctrl-C also ends these
-            exec "$@" --order rand --rng-seed 25 --shard-count "$processes" --shard-index "$part" \
+            exec timeout --foreground --kill-after 10 "$limit" "$@" --order rand --rng-seed 25 --shard-count "$processes" --shard-index "$part" \
                 --allow-running-no-tests --reporter console --reporter "xml::out=$report"
         ) >"$report.log" 2>&1 &
         pids+=($!)
@@ -73,6 +74,7 @@ run_shards() {
         cat "$report.log"
         if ((code == 130)); then exit 130; fi
         read -r successes failures skips <<<"$(sed -nE "$totals" "$report" 2>/dev/null | tail -n 1)" || true
+        if ((code == 124 || code == 137)); then printf '%s: stopped after %s s\n' "$name" "$limit"; fi
         if [[ -z $successes ]]; then
             printf '%s: exited with %s before its last test\n' "$name" "$code"
             successes=0 failures=1 skips=0
@@ -124,7 +126,7 @@ run_ctest() {
     rm -f "$report"
     begin_part "$name"
     ctest --test-dir "$build" --parallel "$processes" --output-on-failure --no-tests=ignore --output-junit "$report" \
-        "$@" || code=$?
+        --timeout "$limit" "$@" || code=$?
     if ((code == 130)); then exit 130; fi
     if [[ -f $report ]]; then
         tests=$(sed -nE 's/^[[:space:]]*tests="([0-9]+)".*/\1/p' "$report" | head -n 1)

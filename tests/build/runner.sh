@@ -105,4 +105,9 @@ VANTAGE_DEVICE=uuid:bb called 0
 if grep -q 'uuid:aa' "$log"; then fail "VANTAGE_DEVICE is the only device"; fi
 VANTAGE_REQUIRE=swiftshader,other called 3
 says 'required but not found: swiftshader; found: llvmpipe \(LLVM\);Other GPU'
+# A process that hangs is stopped, and is a failure.
+cp "$build/vantage_tests_view" "$scratch/view" && printf '#!/usr/bin/env bash\nexec sleep 60\n' >"$build/vantage_tests_view"
+limit=1
+called 1 '[ops]'
+says ': stopped after 1 s$'
 exit $((failures > 0))
