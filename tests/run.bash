@@ -189,9 +189,9 @@ run_parts() {
         export VANTAGE_DEVICE=$device
         seen=("${but_once_seen[@]}")
         if ((${#but_once[@]})); then
-            VANTAGE_TEST_SAMPLE=1/2
+            VANTAGE_TEST_SAMPLE=1/4
             if [[ ${name,,} == *swiftshader* ]]; then  # compiles slowly: kernels, and models of the oracle
-                VANTAGE_TEST_SAMPLE=2/4
+                VANTAGE_TEST_SAMPLE=3/4
                 if ((whole)); then seen=("$kernels_only,[oracle]~[once]"); fi
             fi
             export VANTAGE_TEST_SAMPLE
