@@ -46,7 +46,8 @@ InterruptScope::InterruptScope(const std::atomic<bool>& flag) { own_flag = &flag
 InterruptScope::~InterruptScope() { own_flag = nullptr; }
 
 void throw_if_interrupted() {
-    if (interrupted() || (!deferred && own_flag != nullptr && *own_flag)) throw Error(ErrorKind::interrupted, "interrupted");
+    if (interrupted() || (!deferred && own_flag != nullptr && *own_flag))
+        throw Error(ErrorKind::interrupted, "interrupted");
 }
 
 bool take_interrupt() {
