@@ -93,9 +93,12 @@ std::vector<Case> cases() {
                               {"micro_batches", 4}},
                     .inputs = {floats(shape), step < 0 ? Case::Input{} : train}};
     };
-    return {of("a tenth of 12x40", {12, 40}, 0.1, 3, 7, 2), of("half, width 33", {3, 5, 33}, 0.5, 0, 1e6, 0),
-            of("none", {4, 9}, 0, 1, 0, 0), of("nearly all, without a state", {64}, 0.999, 2, -1, 0),
-            of("empty", {0, 8}, 0.1, 0, 0, 0)};
+    return {of("a tenth of 12x40", {12, 40}, 0.1, 3, 7, 2),
+            of("half, width 33", {3, 5, 33}, 0.5, 0, 1e6, 0),
+            of("none", {4, 9}, 0, 1, 0, 0),
+            of("nearly all, without a state", {64}, 0.999, 2, -1, 0),
+            of("empty", {0, 8}, 0.1, 0, 0, 0),
+            of("no columns", {3, 0}, 0.1, 0, 0, 0)};
 }
 
 }  // namespace

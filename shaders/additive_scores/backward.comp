@@ -15,8 +15,8 @@ layout(push_constant) uniform Push { AdditiveBackwardParams p; };
 
 void main() {
     uint own_count = KEYS == 1u ? p.m : p.n, other_count = KEYS == 1u ? p.n : p.m;
-    uint own = invocation_index() / p.width, a = invocation_index() % p.width, batch = own / max(own_count, 1u);
-    if (own >= p.batch * own_count) return;
+    if (invocation_index() >= p.batch * own_count * p.width) return;  // before the divisions: one of these may be 0
+    uint own = invocation_index() / p.width, a = invocation_index() % p.width, batch = own / own_count;
     float x = KEYS == 1u ? load(p.k, X_TYPE, own * p.width + a) : load(p.q, X_TYPE, own * p.width + a);
     float scores = 0.0, weights = 0.0;
     for (uint other = 0u; other < other_count; ++other) {

@@ -11,8 +11,9 @@ EXPERT_GRADIENT_CONSTANTS(VANTAGE_CONSTANT)
 layout(push_constant) uniform Push { ExpertGradientParams p; };
 
 void main() {
-    uint i = invocation_index(), each = p.n * p.k, expert = i / each, place = i % each;
-    if (expert >= p.experts) return;
+    uint i = invocation_index(), each = p.n * p.k;
+    if (i >= p.experts * each) return;  // before the divisions: each may be 0
+    uint expert = i / each, place = i % each;
     uint row = TRANSPOSED ? place / p.k : place % p.n, col = TRANSPOSED ? place % p.k : place / p.n;
     float sum = 0.0, bias = 0.0;
     uint end = ReadWords(p.offsets).at[expert + 1u];

@@ -16,8 +16,9 @@ layout(push_constant) uniform Push { DropoutParams p; };
 uint count_of(int word) { return present(p.train) ? uint(ReadFloats(p.train).at[word]) : 0u; }
 
 void main() {
-    uint per_row = (p.width + 3u) / 4u, row = invocation_index() / per_row, group = invocation_index() % per_row;
-    if (row >= p.rows) return;
+    uint per_row = (p.width + 3u) / 4u;
+    if (invocation_index() >= p.rows * per_row) return;  // before the divisions: it may be 0
+    uint row = invocation_index() / per_row, group = invocation_index() % per_row;
     uint micro_batch = count_of(TRAIN_STEP) * p.micro_batches + count_of(TRAIN_MICRO);
     uvec4 drawn = philox(uvec4(row, group, p.site, micro_batch), uvec2(p.seed_low, p.seed_high));
     Row x = row_of(p.x, X_TYPE, row, p.width), y = row_of(p.y, X_TYPE, row, p.width);
