@@ -1,5 +1,6 @@
 #include "cli/train/run_log.h"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/json.h"
+#include "runtime/base/log.h"
 
 namespace vantage::cli {
 
@@ -31,7 +33,7 @@ void take_line(LoggedRun& run, const Json& line, std::int64_t before) {
     }
 }
 
-// The lines of steps before `before`, in order, and what they say.
+// The lines of steps before `before`, in order, and what they say. What is behind a damaged line is left out.
 std::string read_lines(const std::string& path, std::int64_t before, LoggedRun& run) {
     std::istringstream lines(read_file(path));
     std::string kept;
@@ -39,15 +41,16 @@ std::string read_lines(const std::string& path, std::int64_t before, LoggedRun& 
     for (std::string line; std::getline(lines, line);) {
         ++number;
         if (line.empty()) continue;
-        const bool cut_off = lines.eof();
+        const bool cut_off = lines.eof();  // a process was killed while it wrote
         try {
             const Json json = parse_json(line, format("{}:{}", path, number));
             if (!json.is_object() || !json.contains("step")) throw bad_file_error("{}:{}: no step", path, number);
             if (json["step"].is_number() && json["step"].get<double>() < static_cast<double>(before))
                 kept += line + "\n";
             take_line(run, json, before);
-        } catch (const Error&) {
-            if (!cut_off) throw;
+        } catch (const Error& error) {
+            if (!cut_off) log(LogLevel::warning, "{}; the lines from here on are left out", error.what());
+            break;
         }
     }
     return kept;
@@ -81,7 +84,6 @@ void draw_runs(const std::string& path, const std::vector<std::pair<std::string,
 }
 
 RunLog::RunLog(const std::string& folder, std::int64_t step) : folder_(folder) {
-    std::filesystem::create_directories(folder);
     const std::string path = folder + "/log.jsonl";
     if (std::filesystem::exists(path)) write_file(path, read_lines(path, step, run_));
     file_ = std::fopen(path.c_str(), "ae");

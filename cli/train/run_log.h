@@ -16,16 +16,17 @@ namespace vantage::cli {
 struct LoggedRun {
     std::vector<double> steps, losses, norms, rates, evaluation_steps, evaluations;
 };
-/// Throws bad_file for a line that is not of a log; the last one may be cut off.
+/// What is behind a damaged line is left out, with a warning. Throws bad_file where there are no steps.
 LoggedRun read_log(const std::string& path);
 /// The curves of runs, one below the other with a common axis, as PNG or SVG by the extension.
 void draw_runs(const std::string& path, const std::vector<std::pair<std::string, LoggedRun>>& runs);
 
 class RunLog : NotCopied {
 public:
-    /// Goes on behind `step` steps: what an earlier run wrote of later ones is dropped.
+    /// In a folder that is there. Goes on behind `step` steps: what an earlier run wrote of later ones is dropped.
     RunLog(const std::string& folder, std::int64_t step);
     ~RunLog();
+    const LoggedRun& run() const { return run_; }
     void add(const TrainRecord& record);
     void add_evaluation(std::int64_t step, double loss);
     void add_sample(std::int64_t step, const std::string& prompt, const std::string& text);

@@ -1,6 +1,7 @@
 // vantage train, vantage finetune: a model learns from texts.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "runtime/base/log.h"
 #include "runtime/train/checkpoint_folder.h"
 #include "runtime/train/token_data.h"
+#include "runtime/train/training_graph.h"
 #include "vantage/train.h"
 
 namespace vantage::cli {
@@ -101,6 +103,14 @@ Dataset read_data(const TrainCommand& c, const std::optional<Tokenizer>& tokeniz
     return tokenizer ? Dataset(c.data, *tokenizer, options) : Dataset(c.data, options);
 }
 
+// What does not depend on the data.
+void set_options(TrainCommand& c) {
+    TrainOptions& o = c.training;
+    o.rate.schedule = schedule_named(c.schedule), o.optimizer = optimizer_named(c.optimizer);
+    o.pause_every = std::gcd(std::gcd(c.eval_every, c.sample_every), c.save_every);
+    o.profile = profiling();
+}
+
 // Batches are given in tokens. A micro-batch holds up to 4096.
 void set_batches(TrainCommand& c, const Dataset& data) {
     TrainOptions& o = c.training;
@@ -108,15 +118,62 @@ void set_batches(TrainCommand& c, const Dataset& data) {
                        most = std::max<std::int64_t>(most_micro_tokens / data.context(), 1);
     o.accumulate = (wanted + most - 1) / most;
     o.sequences = (wanted + o.accumulate - 1) / o.accumulate;
-    if (c.epochs > 0)
-        o.steps = std::max<std::int64_t>(std::llround(c.epochs * static_cast<double>(data.sequences()) /
-                                                      static_cast<double>(o.sequences * o.accumulate)),
-                                         1);
-    o.rate.schedule = schedule_named(c.schedule), o.optimizer = optimizer_named(c.optimizer);
-    std::int64_t pause = 0;
-    for (const std::int64_t every : {c.eval_every, c.sample_every, c.save_every}) pause = std::gcd(pause, every);
-    o.pause_every = pause;
-    o.profile = profiling();
+    if (c.epochs == 0) return;
+    const double steps =
+        c.epochs * static_cast<double>(data.sequences()) / static_cast<double>(o.sequences * o.accumulate);
+    if (!(steps <= static_cast<double>(most_steps)))
+        throw usage_error("--epochs {:g} are {:.3g} steps, wanted {} at most", c.epochs, steps, most_steps);
+    o.steps = std::max<std::int64_t>(std::llround(steps), 1);
+}
+
+// A text needs something to go on from, and room.
+void check_samples(const TrainCommand& c, const std::optional<Tokenizer>& tokenizer) {
+    if (c.sample_every == 0) return;
+    if (!tokenizer) throw usage_error("--sample-every needs a tokenizer");
+    const std::int64_t tokens = std::ssize(tokenizer->encode(c.prompt).ids), most = c.dataset.context - 1;
+    if (tokens < 1 || tokens > most)
+        throw usage_error("--sample-every needs a --prompt of 1 to {} tokens, got {}", most, tokens);
+}
+
+// ---- the folder of a run --------------------------------------------------------------------------------------------
+
+std::string resume_command(const TrainCommand& c) { return format("vantage train --resume {}", c.output); }
+
+// Settings that may change when a run goes on. They are kept beside the checkpoints, in run.json.
+void write_run_settings(const TrainCommand& c) {
+    const Json json{{"schema_version", 1},   {"eval_every", c.eval_every}, {"sample_every", c.sample_every},
+                    {"prompt", c.prompt},    {"save_every", c.save_every}, {"keep", c.keep},
+                    {"patience", c.patience}};
+    write_file(c.output + "/run.json", json.dump(2) + "\n");
+}
+void read_run_settings(TrainCommand& c, const CLI::App& command) {
+    const std::string path = c.output + "/run.json";
+    if (!fs::exists(path)) return;
+    const Json json = read_json(path);
+    const JsonFields fields(json, path);
+    const auto given = [&](const char* option) { return command.get_option(option)->count() > 0; };
+    const auto take = [&](const char* option, const char* key, std::int64_t& setting, std::int64_t min) {
+        if (!given(option)) setting = fields.integer(key, min);
+    };
+    take("--eval-every", "eval_every", c.eval_every, 0), take("--sample-every", "sample_every", c.sample_every, 0);
+    take("--save-every", "save_every", c.save_every, 0), take("--keep", "keep", c.keep, 1);
+    take("--patience", "patience", c.patience, 0);
+    if (!given("--prompt")) c.prompt = fields.text("prompt");
+}
+
+// Makes the folder, if need be, and keeps other runs out of it.
+std::unique_ptr<FileLock> locked_folder(const std::string& folder) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) throw bad_file_error("cannot make the folder {}: {}", folder, error.message());
+    auto lock = std::make_unique<FileLock>(folder + "/.lock");
+    remove_unfinished(folder);
+    return lock;
+}
+
+std::string without_slash(const std::string& path) {
+    const fs::path normal = fs::path(path).lexically_normal();
+    return normal.has_filename() ? normal.string() : normal.parent_path().string();
 }
 
 // ---- the run --------------------------------------------------------------------------------------------------------
@@ -136,7 +193,11 @@ std::string duration_text(double seconds) {
 class Run {
 public:
     Run(const TrainCommand& command, const Device& device, Trainer& trainer, const Dataset& data)
-        : c_(command), device_(device), trainer_(trainer), data_(data), log_(command.output, trainer.step()) {}
+        : c_(command), device_(device), trainer_(trainer), data_(data), log_(command.output, trainer.step()) {
+        const TrainOptions& o = command.training;
+        tokens_ = trainer.step() * o.accumulate * o.sequences * data.context();
+        for (const double loss : log_.run().evaluations) note_evaluation(loss);
+    }
 
     void summarise() const {
         if (c_.json || common().quiet) return;
@@ -161,6 +222,8 @@ public:
     // Returns why it ended.
     std::string train() {
         const double begin = seconds_now();
+        std::string ended;
+        if (c_.sample_every > 0 && trainer_.step() == 0) sample(0);
         while (const auto record = trainer_.next()) {
             if (profiling()) note_dispatches(device_, trainer_.take_timings());
             log_.add(*record);
@@ -170,16 +233,15 @@ public:
             if (due(c_.eval_every, done) || last) evaluate(done);
             if (due(c_.sample_every, done)) sample(done);
             if (due(c_.save_every, done) || last) save();
-            if (c_.patience > 0 && worse_ >= c_.patience) {
-                save();
-                return format("no better validation loss in {} evaluations", worse_);
-            }
-            if (c_.minutes > 0 && seconds_now() - begin > 60 * c_.minutes) {
-                save();
-                return format("{:g} minutes are over", c_.minutes);
-            }
+            if (!ended.empty()) continue;  // what was submitted before
+            if (c_.patience > 0 && worse_ >= c_.patience)
+                ended = format("no better validation loss in {} evaluations", worse_);
+            else if (c_.minutes > 0 && seconds_now() - begin > 60 * c_.minutes)
+                ended = format("{:g} minutes are over", c_.minutes);
+            if (!ended.empty()) trainer_.stop();
         }
-        return {};
+        if (!ended.empty()) save();
+        return ended;
     }
 
     std::string save() {
@@ -227,10 +289,13 @@ private:
     void evaluate(std::int64_t done) {
         const auto loss = trainer_.evaluate();
         if (!loss) return;
-        evaluation_ = *loss;
         log_.add_evaluation(done - 1, *loss);
-        worse_ = *loss < best_ ? 0 : worse_ + 1;
-        best_ = std::min(best_, *loss);
+        note_evaluation(*loss);
+    }
+    void note_evaluation(double loss) {
+        evaluation_ = loss;
+        worse_ = loss < best_ ? 0 : worse_ + 1;
+        best_ = std::min(best_, loss);
     }
 
     void sample(std::int64_t done) {
@@ -243,14 +308,11 @@ private:
 
     // Only after the new one is whole.
     void remove_old() const {
-        std::vector<fs::path> all;
-        for (const fs::directory_entry& entry : fs::directory_iterator(c_.output))
-            if (entry.path().filename().string().starts_with("step-") && fs::exists(entry.path() / "training.json"))
-                all.push_back(entry.path());
-        std::ranges::sort(all);
+        auto others = checkpoints_in(c_.output);
+        others.erase(trainer_.step());
         std::error_code error;
-        for (std::int64_t i = 0; i + c_.keep < std::ssize(all); ++i)
-            fs::remove_all(all[static_cast<std::size_t>(i)], error);
+        for (; std::ssize(others) >= c_.keep; others.erase(others.begin()))
+            fs::remove_all(others.begin()->second, error);
     }
 
     const TrainCommand& c_;
@@ -264,7 +326,14 @@ private:
     std::int64_t worse_ = 0, tokens_ = 0, shown_ = 0;
 };
 
-std::string resume_command(const TrainCommand& c) { return format("vantage train --resume {}", c.output); }
+void save_interrupted(Run& run, const TrainCommand& c) {
+    try {
+        const std::string saved = run.save();
+        log_message(LogLevel::warning, format("saved {}; go on with: {}", saved, resume_command(c)));
+    } catch (const Error& error) {
+        log_message(LogLevel::error, format("the run is not saved: {}", error.what()));
+    }
+}
 
 void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& trainer, const Dataset& data) {
     Run run(c, device, trainer, data);
@@ -274,10 +343,10 @@ void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& traine
         ended = run.train();
     } catch (const Error& error) {
         run.clear();
-        if (error.kind() == ErrorKind::interrupted && trainer.step() > 0) {
-            const std::string saved = run.save();
-            log_message(LogLevel::warning, format("saved {}; go on with: {}", saved, resume_command(c)));
-        }
+        if (error.kind() == ErrorKind::interrupted && trainer.step() > 0)
+            save_interrupted(run, c);
+        else if (!run.saved().empty())
+            log_message(LogLevel::warning, format("the last checkpoint is {}", run.saved()));
         throw;
     }
     run.clear();
@@ -300,33 +369,64 @@ void begin(TrainCommand& c) {
     const char* name = c.finetunes ? "finetune" : "train";
     if (c.data.empty()) throw usage_error("{}: give the texts to learn from with --data FILE", name);
     if (c.output.empty()) throw usage_error("{}: give a folder for the result with -o DIR", name);
-    if (fs::exists(c.output + "/latest"))
-        throw usage_error("{}: {} has a run already: go on with --resume {}, or give another folder", name, c.output,
-                          c.output);
+    c.output = without_slash(c.output);
+    if (fs::exists(c.output) && !fs::is_directory(c.output))
+        throw bad_file_error("cannot write {}: it is no folder", c.output);
+    if (fs::exists(c.output + "/log.jsonl") || !checkpoints_in(c.output).empty())
+        throw usage_error("{}: {} has a run already: go on with `{}`, or give another folder", name, c.output,
+                          resume_command(c));
+    set_options(c);
     const Device device = open_device();
     const Subject subject = subject_of(c);
+    check_samples(c, subject.tokenizer);
     const Dataset data = read_data(c, subject.tokenizer);
     set_batches(c, data);
+    const auto lock = locked_folder(c.output);
+    write_run_settings(c);
     Trainer trainer = c.finetunes ? Trainer::from_folder(device, common().model, data, c.training)
                                   : Trainer(device, subject.config, data, c.training, subject.tokenizer_file);
     run_to_the_end(c, device, trainer, data);
 }
 
-void go_on(TrainCommand& c, bool steps_given) {
+// Settings that are in the checkpoint stay.
+void refuse_other_settings(const CLI::App& command) {
+    constexpr std::array may_change{"--resume",         "--steps",        "--minutes", "--eval-every",
+                                    "--eval-sequences", "--sample-every", "--prompt",  "--save-every",
+                                    "--keep",           "--patience",     "--json"};
+    for (const CLI::Option* option : command.get_options())
+        if (option->count() > 0 && std::ranges::find(may_change, option->get_name()) == may_change.end())
+            throw usage_error("train: {} cannot change when a run goes on", option->get_name());
+}
+
+void go_on(TrainCommand& c, const CLI::App& command) {
+    refuse_other_settings(command);
+    c.resume = without_slash(c.resume);
+    const bool one = fs::exists(c.resume + "/training.json");  // a checkpoint, not a run
+    c.output = one ? fs::path(c.resume).parent_path().string() : c.resume;
+    if (c.output.empty()) c.output = ".";
+    if (!fs::is_directory(c.output)) throw bad_file_error("{}: no such folder", c.output);
+    const auto lock = locked_folder(c.output);
     const SavedTraining saved = newest_checkpoint(c.resume);
+    if (const auto all = checkpoints_in(c.output); one && !all.empty() && all.rbegin()->first > saved.step)
+        throw usage_error("train: {} has checkpoints of later steps: go on from the last one, or move them away",
+                          c.output);
     const JsonFields fields(saved.data, saved.folder + "/training.json: data");
-    const std::int64_t steps = c.training.steps;
+    const TrainOptions given = c.training;
     c.data = dataset_files_of(fields), c.dataset = dataset_options_of(fields), c.training = saved.options;
-    if (steps_given) c.training.steps = steps;
-    c.training.profile = profiling();
-    c.output = fs::exists(c.resume + "/training.json") ? fs::path(c.resume).parent_path().string() : c.resume;
-    for (std::int64_t* every : {&c.eval_every, &c.sample_every, &c.save_every})
-        if (*every > 0) c.training.pause_every = std::gcd(c.training.pause_every, *every);
+    c.schedule = name_of(c.training.rate.schedule), c.optimizer = name_of(c.training.optimizer);
+    if (command.get_option("--steps")->count() > 0) c.training.steps = given.steps;
+    if (command.get_option("--eval-sequences")->count() > 0)
+        c.training.validation_sequences = given.validation_sequences;
+    read_run_settings(c, command);
+    set_options(c);
     if (saved.step >= c.training.steps)
         throw usage_error("train: the run is complete after {} steps: give more with --steps", saved.step);
-    const auto tokenizer = ModelOrigin::from_folder(saved.folder).tokenizer();
+    const auto file = ModelOrigin::from_folder(saved.folder).tokenizer();
+    const auto tokenizer = file ? std::optional(Tokenizer::load(*file)) : std::nullopt;
+    check_samples(c, tokenizer);
     const Device device = open_device();
-    const Dataset data = read_data(c, tokenizer ? std::optional(Tokenizer::load(*tokenizer)) : std::nullopt);
+    const Dataset data = read_data(c, tokenizer);
+    write_run_settings(c);
     Trainer trainer = Trainer::from_folder(device, saved.folder, data, c.training, true);
     run_to_the_end(c, device, trainer, data);
 }
@@ -352,56 +452,70 @@ void compare_runs(const TrainCommand& c) {
 
 // ---- options --------------------------------------------------------------------------------------------------------
 
+const CLI::Validator below_one =
+    number_check(" from 0 to below 1", "FRACTION", [](double x) { return x >= 0 && x < 1; });
+const CLI::Validator beta_check =
+    number_check(" from 0 to 0.99999", "BETA", [](double x) { return x >= 0 && x <= most_beta; });
+const CLI::Validator tokens_of_a_step =
+    number_check(" from 1 to 1e12", "COUNT", [](double x) { return x >= 1 && x <= 1e12; });
+
 void add_data_options(CLI::App& command, TrainCommand& c) {
     add_option(command, "--data", c.data,
                "Texts to learn from: text, .jsonl, .bin, .safetensors, or folders of them (docs/training.md)", "FILE");
     add_option(command, "--eval-data", c.dataset.validation_files, "Texts that measure what was learned", "FILE");
     add_setting(command, "--eval-share", c.dataset.validation_share,
                 "Without --eval-data: the share of the documents that measure")
-        ->check(number_check(" from 0 to below 1", "FRACTION", [](double x) { return x >= 0 && x < 1; }));
+        ->check(below_one);
     command.add_flag("--blank-lines", c.dataset.blank_lines,
                      "Blank lines separate the documents of a text, in place of <|endoftext|>");
     command.add_flag("--strict-data", c.dataset.strict, "A line of a .jsonl that cannot be read is an error");
     add_option(command, "--context", c.dataset.context,
-               "Tokens of a sequence. Default: the model's, up to 1024; 256 without --config", "N");
+               "Tokens of a sequence. Default: the model's, up to 1024; 256 without --config", "N")
+        ->check(one_or_more);
 }
 
 void add_training_options(CLI::App& command, TrainCommand& c) {
     TrainOptions& o = c.training;
-    add_setting(command, "--steps", o.steps, "Steps of the optimiser");
+    add_setting(command, "--steps", o.steps, "Steps of the optimiser")->check(one_or_more);
     add_option(command, "--epochs", c.epochs, "In place of --steps: passes over the data", "X")->check(above_zero);
     add_option(command, "--minutes", c.minutes, "Ends after this time", "X")->check(above_zero);
     c.batch_tokens = c.finetunes ? 8192 : 4096;
-    add_setting(command, "--batch-tokens", c.batch_tokens, "Tokens of a step");
+    add_setting(command, "--batch-tokens", c.batch_tokens, "Tokens of a step")->check(tokens_of_a_step);
     o.rate.rate = c.finetunes ? 2e-5 : 1e-3;
     add_setting(command, "--lr", o.rate.rate, "Learning rate, the highest of the schedule")->check(above_zero);
     add_setting(command, "--lr-floor", o.rate.floor, "What a cosine schedule ends at")->check(zero_or_more);
     add_setting(command, "--schedule", c.schedule, "constant, linear, cosine, inverse_sqrt or noam");
     o.rate.warmup = 20;
-    add_setting(command, "--warmup", o.rate.warmup, "Steps in which the learning rate rises");
+    add_setting(command, "--warmup", o.rate.warmup, "Steps in which the learning rate rises")->check(zero_or_more);
     add_setting(command, "--optimizer", c.optimizer, "adamw, adam or sgd");
-    add_setting(command, "--beta1", o.beta1, "Adam: decay of the mean of gradients");
-    add_setting(command, "--beta2", o.beta2, "Adam: decay of the mean of squared gradients");
+    add_setting(command, "--beta1", o.beta1, "Adam: decay of the mean of gradients")->check(beta_check);
+    add_setting(command, "--beta2", o.beta2, "Adam: decay of the mean of squared gradients")->check(beta_check);
     add_setting(command, "--eps", o.eps, "Adam: added to the root")->check(zero_or_more);
-    add_setting(command, "--momentum", o.momentum, "SGD: momentum");
+    add_setting(command, "--momentum", o.momentum, "SGD: momentum")->check(below_one);
     command.add_flag("--nesterov", o.nesterov, "SGD: Nesterov's momentum");
     add_setting(command, "--weight-decay", o.weight_decay, "Of matrices")->check(zero_or_more);
     add_setting(command, "--max-grad-norm", o.max_norm, "Gradients are scaled down to this norm; 0: not")
         ->check(zero_or_more);
-    add_setting(command, "--label-smoothing", o.label_smoothing, "Share of the target that all tokens get");
+    add_setting(command, "--label-smoothing", o.label_smoothing, "Share of the target that all tokens get")
+        ->check(below_one);
     add_setting(command, "--z-loss", o.z_loss, "Factor of the squared log-sum-exp in the loss")->check(zero_or_more);
     add_setting(command, "--seed", o.seed, "Of initial weights and of the order of the data");
 }
 
 void add_run_options(CLI::App& command, TrainCommand& c) {
     c.eval_every = 100, c.save_every = 500;
-    add_setting(command, "--eval-every", c.eval_every, "Steps between evaluations; 0: only at the end");
-    add_setting(command, "--eval-sequences", c.training.validation_sequences, "Sequences of an evaluation, at most");
-    add_setting(command, "--sample-every", c.sample_every, "Steps between texts that the model writes; 0: none");
+    add_setting(command, "--eval-every", c.eval_every, "Steps between evaluations; 0: only at the end")
+        ->check(zero_or_more);
+    add_setting(command, "--eval-sequences", c.training.validation_sequences, "Sequences of an evaluation, at most")
+        ->check(zero_or_more);
+    add_setting(command, "--sample-every", c.sample_every, "Steps between texts that the model writes; 0: none")
+        ->check(zero_or_more);
     add_option(command, "--prompt", c.prompt, "What these texts begin with", "TEXT");
-    add_setting(command, "--save-every", c.save_every, "Steps between checkpoints; 0: only at the end");
-    add_setting(command, "--keep", c.keep, "Checkpoints that are kept");
-    add_setting(command, "--patience", c.patience, "Ends after so many evaluations without a better one; 0: not");
+    add_setting(command, "--save-every", c.save_every, "Steps between checkpoints; 0: only at the end")
+        ->check(zero_or_more);
+    add_setting(command, "--keep", c.keep, "Checkpoints that are kept")->check(one_or_more);
+    add_setting(command, "--patience", c.patience, "Ends after so many evaluations without a better one; 0: not")
+        ->check(zero_or_more);
     add_option(command, "-o,--output", c.output, "Folder for checkpoints, log.jsonl, loss.png and samples.txt", "DIR");
     command.add_flag("--json", c.json, "Print the result as one JSON object");
 }
@@ -420,10 +534,11 @@ void add_train(CLI::App& app) {
     add_option(command, "--config", c->config, "config.json of the model; without one a GPT-2 of the sizes below",
                "FILE");
     add_option(command, "--tokenizer", c->tokenizer, "tokenizer.json, or a folder that has one", "FILE");
-    add_option(command, "--vocab", c->dataset.vocabulary, "Size of the vocabulary of files with token ids", "N");
-    add_setting(command, "--layers", c->layers, "Layers of the model");
-    add_setting(command, "--width", c->width, "Features of the model");
-    add_setting(command, "--heads", c->heads, "Attention heads of a layer");
+    add_option(command, "--vocab", c->dataset.vocabulary, "Size of the vocabulary of files with token ids", "N")
+        ->check(one_or_more);
+    add_setting(command, "--layers", c->layers, "Layers of the model")->check(one_or_more);
+    add_setting(command, "--width", c->width, "Features of the model")->check(one_or_more);
+    add_setting(command, "--heads", c->heads, "Attention heads of a layer")->check(one_or_more);
     add_training_options(command, *c);
     add_run_options(command, *c);
     add_option(command, "--resume", c->resume, "Goes on with a run; its settings are those of the checkpoint", "DIR");
@@ -431,7 +546,7 @@ void add_train(CLI::App& app) {
     add_option(command, "--compare-picture", c->picture, "Picture for --compare", "FILE");
     command.callback([c, &command] {
         if (!c->compared.empty()) return compare_runs(*c);
-        if (!c->resume.empty()) return go_on(*c, command.get_option("--steps")->count() > 0);
+        if (!c->resume.empty()) return go_on(*c, command);
         begin(*c);
     });
 }

@@ -1,13 +1,13 @@
 // Training: a model learns from texts on the device.
 //
 //     Dataset data({"corpus.txt"}, tokenizer, {.context = 256});
-//     Trainer trainer(device, "config.json", data, {.steps = 1000, .rate = {.rate = 3e-4, .warmup = 50}});
+//     Trainer trainer = Trainer::from_folder(device, "gpt2", data, {.steps = 1000, .rate = {.rate = 3e-4, .warmup = 50}});
 //     while (const auto step = trainer.next()) std::cout << step->step << ' ' << step->loss << '\n';
 //     trainer.save("out");
 //
 // Threads: a Trainer belongs to one thread at a time; a Dataset may be used by any. next(), evaluate() and save() block
 // until the device is done with what they need.
-// Errors: as said below. A training step that threw leaves the parameters of the last completed step.
+// Errors: as said below.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +65,7 @@ public:
     std::int64_t documents() const;
     std::int64_t tokens() const;
     std::int64_t targets() const;  ///< tokens that a model learns to predict
-    std::int64_t skipped() const;  ///< lines that could not be read
+    std::int64_t skipped() const;  ///< lines that could not be read, when the files were read anew
     std::int64_t validation_tokens() const;
     std::int64_t sequences() const;  ///< of an epoch: as many as hold all tokens
     std::int64_t validation_sequences() const;
@@ -112,6 +112,8 @@ struct TrainRecord {
     double seconds = 0;       ///< between the end of the step before and that of this one
 };
 
+/// A model, its gradients and optimiser on a device, and the recorded step that changes them.
+/// Threads: one at a time.
 class Trainer {
 public:
     /// A new model of the sizes of a config.json (its text), with initial weights drawn from the seed. `tokenizer_file`
@@ -127,23 +129,26 @@ public:
     Trainer(Trainer&&) noexcept;
     Trainer& operator=(Trainer&&) noexcept;
 
-    /// Submits steps, at most two ahead, and returns what the next one did; nothing behind the last one. Throws
-    /// device_lost, and accuracy where a loss or parameters are not finite any more.
+    /// Submits steps, at most two ahead, and returns what the next one did; nothing behind the last one. After Ctrl-C
+    /// none is submitted, and when all are returned it throws interrupted. Throws device_lost, and accuracy where a
+    /// loss is not finite, or the gradients of ten steps in a row. Gradients that are not finite change no parameter.
     std::optional<TrainRecord> next();
+    /// No more steps are submitted: next() returns those that are, and then nothing.
+    void stop();
     /// Mean loss of the validation data with the parameters of the last completed step, in nats per token; nothing
     /// where there are no validation data.
     std::optional<double> evaluate();
     /// The text that the model continues with.
     std::string sample(const std::string& prompt, std::int64_t tokens, const Sampling& sampling = default_sampling);
     /// Writes the model as a new folder `folder`/step-N, which `vantage run` opens and which training can go on from,
-    /// and lets `folder`/latest point to it. All of it is there, or nothing. Returns the path of the folder. Throws
-    /// bad_file where it cannot be written.
+    /// and lets `folder`/latest point to it. All of it is there, or nothing; what is there under this name of another
+    /// run is replaced. Returns the path of the folder. Throws bad_file where it cannot be written.
     std::string save(const std::string& folder);
 
     /// Dispatch times of the steps since the last call, with TrainOptions::profile.
     std::vector<DispatchTiming> take_timings();
 
-    std::int64_t step() const;  ///< completed
+    std::int64_t step() const;  ///< submitted: what `save` and `evaluate` wait for
     std::int64_t steps() const;
     std::uint64_t parameters() const;
     std::uint64_t bytes() const;     ///< of parameters, gradients and the optimiser's states

@@ -1,4 +1,5 @@
-// All of Vantage except what needs other libraries: vulkan.h, view.h and view_vulkan.h. Kernels: custom_kernel.h.
+// All of Vantage except what needs other libraries: train.h, vulkan.h, view.h and view_vulkan.h. Kernels:
+// custom_kernel.h.
 //
 // Threads: each header says which; docs/guarantees.md has them in one table.
 // Errors: vantage::Error, as error.h describes, or std::bad_alloc.

@@ -307,6 +307,7 @@ void require_writable(const std::string& path) {
 
 void write_link(const std::string& path, const std::string& target) {
     const std::string temporary = temporary_name(path);
+    ::unlink(temporary.c_str());  // of a process that was killed
     if (::symlink(target.c_str(), temporary.c_str()) != 0) throw_file_error("cannot make the link", path, errno);
     if (std::rename(temporary.c_str(), path.c_str()) != 0) {
         const int error = errno;

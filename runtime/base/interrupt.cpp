@@ -39,8 +39,8 @@ void catch_interrupts() {
 
 bool interrupted() { return !deferred && interrupt_signal.load(std::memory_order_relaxed) != 0; }
 
-InterruptsDeferred::InterruptsDeferred() { deferred = true; }
-InterruptsDeferred::~InterruptsDeferred() { deferred = false; }
+InterruptsDeferred::InterruptsDeferred() : before_(deferred) { deferred = true; }
+InterruptsDeferred::~InterruptsDeferred() { deferred = before_; }
 
 InterruptScope::InterruptScope(const std::atomic<bool>& flag) { own_flag = &flag; }
 InterruptScope::~InterruptScope() { own_flag = nullptr; }

@@ -26,6 +26,9 @@ class InterruptsDeferred : NotCopied {
 public:
     InterruptsDeferred();
     ~InterruptsDeferred();
+
+private:
+    bool before_;
 };
 /// Clears the flag after Ctrl-C, so that work can continue, and returns true. Returns false and changes nothing when
 /// there was no signal, another one, or Ctrl-C ends the program (let_interrupt_end).

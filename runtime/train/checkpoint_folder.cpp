@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
 
 #include "runtime/base/checksum.h"
@@ -16,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t config_limit = 16 << 20;
+constexpr std::string_view step_prefix = "step-";
 constexpr std::array<const char*, 3> checked_files{"config.json", "model.safetensors", "training.safetensors"};
 
 std::string in_folder(const std::string& folder, const std::string& file) { return (fs::path(folder) / file).string(); }
@@ -61,25 +63,37 @@ SavedTraining read_saved(const std::string& folder) {
 
 }  // namespace
 
+void ModelOrigin::keep(const std::string& folder, const char* file) {
+    if (const std::string path = in_folder(folder, file); fs::is_regular_file(path)) files_[file] = read_file(path);
+}
+
 ModelOrigin ModelOrigin::from_config(const std::string& config, const std::string& tokenizer_file) {
     ModelOrigin origin;
-    origin.config_ = config, origin.tokenizer_ = tokenizer_file;
+    origin.files_["config.json"] = config, origin.tokenizer_ = tokenizer_file;
+    if (tokenizer_file.empty()) return origin;
+    origin.files_["tokenizer.json"] = read_file(tokenizer_file);
+    const std::string beside = fs::path(tokenizer_file).parent_path().string();
+    for (const char* file : {"tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja"})
+        origin.keep(beside, file);
     return origin;
 }
 
 ModelOrigin ModelOrigin::from_folder(const std::string& folder) {
     ModelOrigin origin;
     origin.folder_ = folder;
-    origin.config_ = read_file(in_folder(folder, "config.json"), config_limit);
-    if (fs::exists(in_folder(folder, "tokenizer.json"))) origin.tokenizer_ = in_folder(folder, "tokenizer.json");
+    origin.files_["config.json"] = read_file(in_folder(folder, "config.json"), config_limit);
+    for (const char* file : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+                             "chat_template.jinja", "generation_config.json", "preprocessor_config.json"})
+        origin.keep(folder, file);
+    if (origin.files_.contains("tokenizer.json")) origin.tokenizer_ = in_folder(folder, "tokenizer.json");
     return origin;
 }
 
 ModelConfig ModelOrigin::config() const {
-    ModelConfig config =
-        parse_model_config(config_, folder_.empty() ? "config.json" : in_folder(folder_, "config.json"));
-    if (const std::string file = in_folder(folder_, "generation_config.json"); !folder_.empty() && fs::exists(file))
-        apply_generation_config(config, read_file(file, config_limit), file);
+    ModelConfig config = parse_model_config(files_.at("config.json"),
+                                            folder_.empty() ? "config.json" : in_folder(folder_, "config.json"));
+    if (const auto generation = files_.find("generation_config.json"); generation != files_.end())
+        apply_generation_config(config, generation->second, in_folder(folder_, "generation_config.json"));
     return config;
 }
 
@@ -92,15 +106,7 @@ std::optional<std::string> ModelOrigin::tokenizer() const {
 }
 
 void ModelOrigin::write_files(const FolderWriter& to) const {
-    write_file(to.file("config.json"), config_);
-    if (!tokenizer_.empty()) write_file(to.file("tokenizer.json"), read_file(tokenizer_));
-    const std::string beside =
-        !folder_.empty() || tokenizer_.empty() ? folder_ : fs::path(tokenizer_).parent_path().string();
-    if (beside.empty() && folder_.empty() && tokenizer_.empty()) return;
-    for (const char* file : {"tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja",
-                             "generation_config.json", "preprocessor_config.json"})
-        if (const std::string from = in_folder(beside, file); fs::is_regular_file(from))
-            write_file(to.file(file), read_file(from));
+    for (const auto& [name, content] : files_) write_file(to.file(name), content);
 }
 
 Json to_json(const TrainOptions& o) {
@@ -121,20 +127,20 @@ Json to_json(const TrainOptions& o) {
             {"max_norm", o.max_norm},
             {"label_smoothing", o.label_smoothing},
             {"z_loss", o.z_loss},
-            {"seed", o.seed},
+            {"seed", static_cast<std::int64_t>(o.seed)},
             {"validation_sequences", o.validation_sequences},
             {"pause_every", o.pause_every}};
 }
 
 TrainOptions train_options_of(const JsonFields& f) {
     TrainOptions o;
-    o.steps = f.integer("steps", 1, 1 << 24);
-    o.sequences = f.integer("sequences", 1, 1 << 24);
-    o.accumulate = f.integer("accumulate", 1, 1 << 20);
-    o.rate.schedule = schedule_named(f.text("schedule"));
+    o.steps = f.integer("steps", 1, most_steps);
+    o.sequences = f.integer("sequences", 1, most_sequences);
+    o.accumulate = f.integer("accumulate", 1, most_sequences);
+    o.rate.schedule = schedule_named(f.one_of("schedule", {"constant", "linear", "cosine", "inverse_sqrt", "noam"}));
     o.rate.rate = f.number("rate", 0), o.rate.floor = f.number("rate_floor", 0);
     o.rate.warmup = f.integer("warmup", 0, 1 << 24);
-    o.optimizer = optimizer_named(f.text("optimizer"));
+    o.optimizer = optimizer_named(f.one_of("optimizer", {"adamw", "adam", "sgd"}));
     o.beta1 = f.number("beta1", 0, 1), o.beta2 = f.number("beta2", 0, 1), o.eps = f.number("eps", 0);
     o.momentum = f.number("momentum", 0, 1), o.nesterov = f.flag("nesterov");
     o.weight_decay = f.number("weight_decay", 0), o.max_norm = f.number("max_norm", 0);
@@ -145,6 +151,31 @@ TrainOptions train_options_of(const JsonFields& f) {
     return o;
 }
 
+std::map<std::int64_t, std::string> checkpoints_in(const std::string& folder) {
+    std::map<std::int64_t, std::string> all;
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+        const std::string name = entry.path().filename().string();
+        std::int64_t step = 0;
+        if (!name.starts_with(step_prefix)) continue;
+        const auto [end, problem] = std::from_chars(name.data() + step_prefix.size(), name.data() + name.size(), step);
+        if (problem == std::errc() && end == name.data() + name.size() && name == checkpoint_name(step))
+            all[step] = entry.path().string();
+    }
+    return all;
+}
+
+void remove_unfinished(const std::string& folder) {
+    std::error_code error;
+    std::vector<fs::path> unfinished;  // removed afterwards: the iterator reads the folder
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with(step_prefix) && name.find(".tmp-") != std::string::npos)
+            unfinished.push_back(entry.path());
+    }
+    for (const fs::path& path : unfinished) fs::remove_all(path, error);
+}
+
 SavedTraining newest_checkpoint(const std::string& folder) {
     if (!fs::is_directory(folder)) throw bad_file_error("{}: no such folder", folder);
     if (fs::exists(in_folder(folder, "training.json"))) {
@@ -152,16 +183,11 @@ SavedTraining newest_checkpoint(const std::string& folder) {
             throw bad_file_error("{} is no whole checkpoint: {}", folder, fault);
         return read_saved(folder);
     }
-    std::vector<std::string> names;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-        if (const std::string name = entry.path().filename().string();
-            name.starts_with("step-") && entry.is_directory())
-            names.push_back(name);
-    std::ranges::sort(names, std::greater());
-    for (const std::string& name : names) {
-        const std::string one = in_folder(folder, name), fault = fault_of(one);
-        if (fault.empty()) return read_saved(one);
-        log(LogLevel::warning, "{} is no whole checkpoint and is left out: {}", one, fault);
+    const auto all = checkpoints_in(folder);
+    for (auto one = all.rbegin(); one != all.rend(); ++one) {
+        const std::string fault = fault_of(one->second);
+        if (fault.empty()) return read_saved(one->second);
+        log(LogLevel::warning, "{} is no whole checkpoint and is left out: {}", one->second, fault);
     }
     throw bad_file_error("{}: no checkpoint of a training run", folder);
 }
@@ -177,6 +203,6 @@ void write_training_json(const FolderWriter& folder, std::int64_t step, const Tr
     write_file(folder.file("training.json"), json.dump(2) + "\n");
 }
 
-std::string checkpoint_name(std::int64_t step) { return format("step-{:06}", step); }
+std::string checkpoint_name(std::int64_t step) { return format("{}{:06}", step_prefix, step); }
 
 }  // namespace vantage::internal

@@ -6,7 +6,7 @@
 // A folder is written beside its place and renamed, so that it is whole or not there.
 #pragma once
 
-#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -26,13 +26,16 @@ public:
     StartingWeights weights(ModelConfig& config, std::uint64_t seed) const;
     /// The path of tokenizer.json.
     std::optional<std::string> tokenizer() const;
-    /// Writes config.json and the files beside it.
+    /// Writes config.json and the files beside it, as they were when the run began.
     void write_files(const FolderWriter& to) const;
 
 private:
-    std::string folder_, config_, tokenizer_;
+    void keep(const std::string& folder, const char* file);
+    std::string folder_, tokenizer_;
+    std::map<std::string, std::string> files_;  ///< what they contain, by name
 };
 
+inline constexpr std::int64_t most_steps = 1 << 24, most_sequences = 1 << 20;  ///< of TrainOptions
 Json to_json(const TrainOptions& options);
 TrainOptions train_options_of(const JsonFields& fields);
 
@@ -44,6 +47,10 @@ struct SavedTraining {
     std::string data_key;
     Json data;  ///< files and options, as the program that made the data set described them
 };
+/// The checkpoints of a run, whole or not, by step.
+std::map<std::int64_t, std::string> checkpoints_in(const std::string& folder);
+/// Removes what processes that were killed left of checkpoints.
+void remove_unfinished(const std::string& folder);
 /// The newest whole checkpoint of a run, or the folder itself where it is one. Folders that are not whole are named in
 /// warnings. Throws bad_file where there is none.
 SavedTraining newest_checkpoint(const std::string& folder);

@@ -25,7 +25,8 @@ constexpr std::size_t piece_bytes = std::size_t{1} << 22, longest_line = std::si
 constexpr std::size_t encoded_at_once = std::size_t{1} << 20;
 constexpr const char* end_of_text = "<|endoftext|>";
 
-/// The parts of a file between separators (an empty one: the whole file), with bounded memory.
+/// The parts of a file between separators (an empty one: the whole file), with bounded memory. A line end of \r\n is
+/// read as \n.
 class Parts {
 public:
     Parts(const std::string& path, std::string separator)
@@ -34,51 +35,72 @@ public:
     bool next(std::string& part, std::size_t most, bool whole) {
         while (true) {
             const std::size_t found = separator_.empty() ? std::string::npos : buffer_.find(separator_, searched_);
-            if (found != std::string::npos) return take(part, found, found + separator_.size(), true);
-            if (!separator_.empty()) searched_ = buffer_.size() - std::min(buffer_.size(), separator_.size() - 1);
-            if (buffer_.size() > most) {
+            if (found != std::string::npos) return take(part, found, found + separator_.size(), true, true);
+            const std::size_t overlap = std::max<std::size_t>(separator_.size(), 1) - 1;
+            searched_ = std::max(begin_, buffer_.size() - std::min(buffer_.size(), overlap));
+            if (buffer_.size() - begin_ > most + overlap) {
                 if (whole) throw bad_file_error("{}: a line of more than {} bytes", path_, most);
-                const std::size_t line = buffer_.rfind('\n');
-                const std::size_t end = line == std::string::npos || line == 0 ? buffer_.size() : line + 1;
-                return take(part, end, end, end == buffer_.size() && read_ == bytes_.size());
+                const std::size_t end = cut_before(begin_ + most);
+                return take(part, end, end, false);
             }
-            if (read_ == bytes_.size()) return !buffer_.empty() && take(part, buffer_.size(), buffer_.size(), true);
-            const std::size_t old = buffer_.size(), count = std::min<std::uint64_t>(piece_bytes, bytes_.size() - read_);
-            buffer_.resize(old + count);
-            bytes_.read(read_, std::as_writable_bytes(std::span(buffer_).subspan(old)));
-            read_ += count;
+            if (read_ == bytes_.size())
+                return begin_ < buffer_.size() && take(part, buffer_.size(), buffer_.size(), true);
+            read_piece();
         }
     }
-    /// Whether the last part ended at a separator or the end of the file.
+    /// Whether the last part ended at a separator or the end of the file, and whether that was a separator.
     bool ended() const { return ended_; }
+    bool separated() const { return separated_; }
     double done() const { return bytes_.empty() ? 1 : static_cast<double>(read_) / static_cast<double>(bytes_.size()); }
-    std::uint64_t size() const { return bytes_.size(); }
 
 private:
-    bool take(std::string& part, std::size_t end, std::size_t next, bool ended) {
-        part.assign(buffer_, 0, end);
-        buffer_.erase(0, next);
-        searched_ = 0, ended_ = ended;
+    bool take(std::string& part, std::size_t end, std::size_t next, bool ended, bool separated = false) {
+        part.assign(buffer_, begin_, end - begin_);
+        begin_ = searched_ = next, ended_ = ended, separated_ = separated;
         return true;
+    }
+    // Behind the last line end up to `end`, or without one between two characters.
+    std::size_t cut_before(std::size_t end) const {
+        const std::size_t line = buffer_.rfind('\n', end - 1);
+        if (line != std::string::npos && line >= begin_) return line + 1;
+        std::size_t cut = end;
+        while (cut > begin_ + 1 && (static_cast<unsigned char>(buffer_[cut]) & 0xC0U) == 0x80U) --cut;
+        return cut;
+    }
+    void read_piece() {
+        buffer_.erase(0, begin_);
+        searched_ -= begin_, begin_ = 0;
+        const std::size_t old = buffer_.size(), count = std::min<std::uint64_t>(piece_bytes, bytes_.size() - read_);
+        buffer_.resize(old + count);
+        bytes_.read(read_, std::as_writable_bytes(std::span(buffer_).subspan(old)));
+        read_ += count;
+        std::size_t to = old - (old > 0 && buffer_[old - 1] == '\r' ? 1 : 0);
+        for (std::size_t from = to; from < buffer_.size(); ++from)
+            if (buffer_[from] != '\r' || from + 1 == buffer_.size() || buffer_[from + 1] != '\n')
+                buffer_[to++] = buffer_[from];
+        buffer_.resize(to);
     }
     std::string path_;
     ByteSource bytes_;
     std::string separator_, buffer_;
-    std::size_t searched_ = 0;
+    std::size_t begin_ = 0, searched_ = 0;  ///< of the next part, and how far it has no separator
     std::uint64_t read_ = 0;
-    bool ended_ = true;
+    bool ended_ = true, separated_ = false;
 };
 
 bool contains(const std::string& path, const std::string& word) {
     Parts parts(path, word);
     std::string part;
-    return parts.next(part, longest_line, false) && parts.ended() && part.size() + word.size() <= parts.size();
+    while (parts.next(part, encoded_at_once, false))
+        if (parts.ended()) return parts.separated();
+    return false;
 }
 
 /// A text with the parts of it that a model learns to say: begin and end in bytes, ascending.
 struct Spoken {
     std::string text = {};
     std::vector<std::pair<std::size_t, std::size_t>> targets = {};
+    bool special = true;  ///< the tokenizer adds its special tokens; a chat template writes them itself
     void add(const std::string& part, bool target) {
         if (target && !part.empty()) targets.emplace_back(text.size(), text.size() + part.size());
         text += part;
@@ -120,7 +142,6 @@ private:
             add(tokenizer().encode(part, begins).ids, parts.ended());
             begins = parts.ended();
         }
-        counts_.bytes = static_cast<std::int64_t>(parts.size());
     }
 
     // ---- lines of JSON ----------------------------------------------------------------------------------------------
@@ -144,7 +165,6 @@ private:
             }
         }
         if (counts_.documents == 0 && counts_.skipped > 0) throw bad_file_error("{}", counts_.first_skipped);
-        counts_.bytes = static_cast<std::int64_t>(parts.size());
     }
 
     Spoken spoken(const JsonFields& fields) const {
@@ -169,9 +189,9 @@ private:
     // What the template adds for a reply is what the model is to say: from where it invites a reply to behind it.
     void add_conversation(Spoken& all, const JsonFields& fields) const {
         if (!options_.chat || !options_.chat->chat_template)
-            throw bad_file_error("{}: messages, but the model has no chat template; give one with --chat-template",
+            throw bad_file_error("{}: messages, but there is no model with a chat template to write them",
                                  fields.name());
-        const OrderedJson messages = OrderedJson::parse(fields.list("messages").dump());
+        all.special = false;
         OrderedJson shown = OrderedJson::array();
         const auto written = [&](bool reply_follows) {
             OrderedJson variables = options_.chat->tokens;
@@ -184,10 +204,10 @@ private:
                                      fields.name());
             all.add(whole.substr(all.text.size()), target);
         };
-        for (const OrderedJson& message : messages) {
-            const bool reply = message.is_object() && message.value("role", "") == "assistant";
+        for (const Json& message : fields.list("messages")) {
+            const bool reply = JsonFields(message, fields.name(), "messages").text("role") == "assistant";
             if (reply) add_rest(written(true), false);
-            shown.push_back(message);
+            shown.push_back(OrderedJson(message));
             if (reply) add_rest(written(false), true);
         }
         add_rest(written(false), false);
@@ -195,7 +215,7 @@ private:
 
     // A token counts where its text begins in a part that counts.
     Ids encoded(const Spoken& spoken) const {
-        const Tokenizer::Encoding encoding = tokenizer().encode(spoken.text, true);
+        const Tokenizer::Encoding encoding = tokenizer().encode(spoken.text, spoken.special);
         Ids ids = encoding.ids;
         if (spoken.targets.size() == 1 &&
             spoken.targets[0] == std::pair<std::size_t, std::size_t>(0, spoken.text.size()))
@@ -244,9 +264,10 @@ private:
                 add(document);
                 document.clear();
             }
+            add(document, false);  // of a file without end tokens no more than a piece is in memory
+            document.clear();
         }
-        if (!document.empty()) add(document);
-        counts_.bytes = static_cast<std::int64_t>(bytes.size());
+        add({});
     }
 
     void read_tensors() {
@@ -279,7 +300,6 @@ private:
             add(std::span(ids).subspan(static_cast<std::size_t>(starts[i]),
                                        static_cast<std::size_t>(starts[i + 1] - starts[i])));
         }
-        counts_.bytes = std::ssize(ids) * 4;
     }
 
     std::int32_t checked(std::uint32_t id, std::uint64_t place) const {
@@ -305,8 +325,6 @@ private:
         if (!all.empty()) last_ = all.back();
         if (ends && last_ && options_.end_token && id_of(*last_) != *options_.end_token)
             all.push_back(is_target(*last_) ? *options_.end_token : *options_.end_token | not_a_target);
-        counts_.tokens += std::ssize(all);
-        counts_.targets += std::ranges::count_if(all, is_target);
         const bool document = ends && last_.has_value();
         if (document) ++counts_.documents, last_.reset();
         if (document || !all.empty()) take_(all, document);

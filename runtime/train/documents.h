@@ -30,7 +30,7 @@ struct DocumentOptions {
 };
 
 struct DocumentCounts {
-    std::int64_t documents = 0, tokens = 0, targets = 0, bytes = 0;
+    std::int64_t documents = 0;
     std::int64_t skipped = 0;        ///< lines that could not be read
     std::string first_skipped = {};  ///< why, of the first
 };

@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t part_tokens = 8192;
+
 // The finaliser of splitmix64 (Steele, Lea, Flood 2014): every bit of the result depends on every bit of x.
 std::uint64_t mixed_bits(std::uint64_t x) {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
@@ -22,8 +24,8 @@ std::uint64_t mixed_bits(std::uint64_t x) {
     return x ^ x >> 31;
 }
 
-// Equal for equal files and settings: path, size and time of each file stand for its content.
-std::string key_of(const std::vector<std::string>& files, const Tokenizer* tokenizer, const DatasetOptions& o) {
+// Names the tokens of these files with these settings: path, size and time of each file stand for its content.
+std::string cache_name(const std::vector<std::string>& files, const Tokenizer* tokenizer, const DatasetOptions& o) {
     std::string text =
         format("1 {} {} {} {} {} {:.17g}", tokenizer != nullptr ? tokenizer->fingerprint() : 0,
                o.end_token.value_or(-1), int{o.blank_lines}, int{o.strict}, o.vocabulary, o.validation_share);
@@ -55,18 +57,26 @@ std::string folder_of(const DatasetOptions& options) {
 std::vector<std::string> listed(const std::vector<std::string>& paths) {
     std::vector<std::string> files;
     for (const std::string& path : paths) {
-        if (!fs::exists(path)) throw bad_file_error("{}: no such file or folder", path);
-        if (!fs::is_directory(path)) {
+        std::error_code error;
+        if (!fs::exists(path, error)) throw bad_file_error("{}: no such file or folder", path);
+        if (!fs::is_directory(path, error)) {
             files.push_back(path);
             continue;
         }
         const std::size_t before = files.size();
-        for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path))
-            if (entry.is_regular_file()) files.push_back(entry.path().string());
+        for (auto entry = fs::recursive_directory_iterator(path, error); !error && entry != fs::end(entry);
+             entry.increment(error))
+            if (entry->is_regular_file(error)) files.push_back(entry->path().string());
+        if (error) throw bad_file_error("{}: {}", path, error.message());
         std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
     }
-    if (files.empty()) throw usage_error("no file to learn from");
     return files;
+}
+
+std::string absolute(const std::string& path) { return path.empty() ? path : fs::absolute(path).string(); }
+std::vector<std::string> absolute(std::vector<std::string> paths) {
+    for (std::string& path : paths) path = absolute(path);
+    return paths;
 }
 
 std::vector<std::string> texts_of(const JsonFields& fields, const char* key) {
@@ -102,16 +112,16 @@ std::uint64_t permuted(std::uint64_t i, std::uint64_t count, std::uint64_t key) 
 }
 
 Json to_json(const std::vector<std::string>& files, const DatasetOptions& o) {
-    return {{"files", files},
+    return {{"files", absolute(files)},
             {"context", o.context},
-            {"validation_files", o.validation_files},
+            {"validation_files", absolute(o.validation_files)},
             {"validation_share", o.validation_share},
             {"blank_lines", o.blank_lines},
             {"strict", o.strict},
-            {"chat_folder", o.chat_folder},
+            {"chat_folder", absolute(o.chat_folder)},
             {"vocabulary", o.vocabulary},
             {"end_token", o.end_token ? Json(*o.end_token) : Json()},
-            {"folder", o.folder}};
+            {"folder", absolute(o.folder)}};
 }
 
 std::vector<std::string> dataset_files_of(const JsonFields& fields) { return texts_of(fields, "files"); }
@@ -133,24 +143,28 @@ TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tok
     source_ = to_json(paths, options);
     if (context_ < 1) throw usage_error("a data set's sequences have {} tokens, wanted at least one", context_);
     const std::vector<std::string> files = listed(paths);
+    if (files.empty()) throw usage_error("no file to learn from");
     description_ = files.size() == 1 ? files.front() : format("{} and {} other files", files.front(), files.size() - 1);
     DatasetOptions o = options;
-    o.end_token = end_token_of(tokenizer, options);
+    o.end_token = end_token_of(tokenizer, options), o.validation_files = listed(options.validation_files);
     if (tokenizer != nullptr) o.vocabulary = tokenizer->vocab_size();
     if (o.vocabulary < 1) throw usage_error("a data set of token ids needs the size of the vocabulary");
     vocabulary_ = o.vocabulary;
-    key_ = key_of(files, tokenizer, o);
-    const std::string base = folder_of(o) + "/" + key_, train = base + ".tokens",
+    const std::string base = folder_of(o) + "/" + cache_name(files, tokenizer, o), train = base + ".tokens",
                       validation = base + ".validation.tokens";
     std::error_code none;
     if (!fs::exists(train, none) || !fs::exists(validation, none)) tokenize(files, tokenizer, o, train, validation);
     tokens_.emplace(train), validation_.emplace(validation);
+    key_ = format("{:016x}{:016x}-{}", tokens_->checksum(), validation_->checksum(), context_);
     targets_ = static_cast<std::int64_t>(tokens_->targets());
     begins_ = begins_in(*tokens_), validation_begins_ = begins_in(*validation_);
     if (begins_.empty())
         throw usage_error(
             "{} has {} tokens in {} documents, but a sequence takes {}: give more data, or a smaller context",
             description_, tokens_->tokens(), tokens_->documents(), context_ + 1);
+    if (validation_begins_.empty() && !o.validation_files.empty())
+        throw usage_error("the validation data have {} tokens, but a sequence takes {}", validation_->tokens(),
+                          context_ + 1);
     if (targets_ == 0) throw usage_error("{}: no token is a target, so there is nothing to learn", description_);
 }
 
@@ -162,20 +176,30 @@ void TokenData::tokenize(const std::vector<std::string>& files, const Tokenizer*
                             .blank_lines = o.blank_lines,
                             .strict = o.strict};
     if (!o.chat_folder.empty()) options.chat = text::read_chat_format(o.chat_folder);
-    const std::uint64_t fingerprint = tokenizer != nullptr ? tokenizer->fingerprint() : 0;
-    TokenWriter train_writer(train, o.vocabulary, fingerprint),
-        validation_writer(validation, o.vocabulary, fingerprint);
+    TokenWriter train_writer(train, o.vocabulary), validation_writer(validation, o.vocabulary);
     const double share = o.validation_files.empty() ? o.validation_share : 0;
-    std::uint64_t hash = checksum_begin;
-    std::vector<std::int32_t> document;
+    const auto copy_to = [](TokenWriter& writer) {
+        return [&writer](std::span<const std::int32_t> ids, bool ends) {
+            writer.add(ids);
+            if (ends) writer.end_document();
+        };
+    };
+    // Long documents are split by their parts, so that a text without separators has validation data, too.
+    std::vector<std::int32_t> part;
+    const auto place = [&] {
+        const std::uint64_t hash = mixed_bits(checksum(std::as_bytes(std::span(part))));
+        const bool measures = train_writer.documents() > 0 && static_cast<double>(hash >> 11) * 0x1p-53 < share;
+        copy_to(measures ? validation_writer : train_writer)(part, true);
+        part.clear();
+    };
     const auto split = [&](std::span<const std::int32_t> ids, bool ends) {
-        hash = checksum(std::as_bytes(ids), hash);
-        document.insert(document.end(), ids.begin(), ids.end());
-        if (!ends) return;
-        const bool measures = static_cast<double>(mixed_bits(hash) >> 11) * 0x1p-53 < share;
-        TokenWriter& to = measures ? validation_writer : train_writer;
-        to.add(document), to.end_document();
-        document.clear(), hash = checksum_begin;
+        while (!ids.empty()) {
+            const auto some = ids.first(std::min(ids.size(), part_tokens - part.size()));
+            part.insert(part.end(), some.begin(), some.end());
+            ids = ids.subspan(some.size());
+            if (part.size() == part_tokens) place();
+        }
+        if (ends && !part.empty()) place();
     };
     const auto read = [&](const std::string& file, const TakeTokens& take) {
         const DocumentCounts counts = read_documents(file, options, take, [&](double done) {
@@ -186,12 +210,8 @@ void TokenData::tokenize(const std::vector<std::string>& files, const Tokenizer*
             log(LogLevel::warning, "{}; lines of the file that were left out: {}", counts.first_skipped,
                 counts.skipped);
     };
-    for (const std::string& file : files) read(file, split);
-    for (const std::string& file : o.validation_files)
-        read(file, [&](std::span<const std::int32_t> ids, bool ends) {
-            validation_writer.add(ids);
-            if (ends) validation_writer.end_document();
-        });
+    for (const std::string& file : files) read(file, share > 0 ? TakeTokens(split) : copy_to(train_writer));
+    for (const std::string& file : o.validation_files) read(file, copy_to(validation_writer));
     validation_writer.finish(), train_writer.finish();
 }
 

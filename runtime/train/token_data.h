@@ -41,7 +41,7 @@ public:
     std::int64_t validation_sequences() const;
     std::int64_t validation_tokens() const { return static_cast<std::int64_t>(validation_->tokens()); }
     const std::string& description() const { return description_; }
-    /// Equal for equal data: the file of tokens is named by it.
+    /// Equal for equal sequences: checksums of the tokens, and the context.
     const std::string& key() const { return key_; }
     /// The files and options, as training.json keeps them.
     const Json& source() const { return source_; }

@@ -13,7 +13,7 @@ namespace {
 struct TokenFooter {
     std::array<char, 8> magic;
     std::uint32_t width, zero;
-    std::uint64_t tokens, documents, tokenizer, targets;
+    std::uint64_t tokens, documents, checksum, targets;
 };
 static_assert(sizeof(TokenFooter) == 48);
 constexpr std::array<char, 8> token_magic{'V', 'A', 'N', 'T', 'T', 'O', 'K', '1'};
@@ -29,11 +29,11 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
 
 }  // namespace
 
-TokenWriter::TokenWriter(const std::string& path, std::int64_t vocabulary, std::uint64_t tokenizer)
-    : file_(path), width_(vocabulary <= short_vocabulary ? 2 : 4), tokenizer_(tokenizer) {}
+TokenWriter::TokenWriter(const std::string& path, std::int64_t vocabulary)
+    : file_(path), width_(vocabulary <= short_vocabulary ? 2 : 4) {}
 
 void TokenWriter::add(std::span<const std::int32_t> ids) {
-    tokens_ += ids.size();
+    tokens_ += ids.size(), checksum_ = checksum(std::as_bytes(ids), checksum_);
     targets_ += static_cast<std::uint64_t>(std::ranges::count_if(ids, is_target));
     if (width_ == 4) return file_.write(std::as_bytes(ids));
     std::vector<std::uint16_t> narrow(ids.size());
@@ -52,12 +52,12 @@ void TokenWriter::finish() {
     const std::uint64_t bytes = tokens_ * width_;
     file_.write(std::string(aligned(bytes) - bytes, '\0'));
     file_.write(bytes_of(starts_));
-    const TokenFooter footer{token_magic, width_, 0, tokens_, documents(), tokenizer_, targets_};
+    const TokenFooter footer{token_magic, width_, 0, tokens_, documents(), checksum_, targets_};
     file_.write(std::as_bytes(std::span(&footer, 1)));
     file_.finish();
 }
 
-TokenFile::TokenFile(const std::string& path) : path_(path), bytes_(path) {
+TokenFile::TokenFile(const std::string& path) : bytes_(path) {
     TokenFooter footer{};
     const auto fail = [&](const char* why) {
         throw bad_file_error("{}: {}; delete it, and it is made anew", path, why);
@@ -70,7 +70,7 @@ TokenFile::TokenFile(const std::string& path) : path_(path), bytes_(path) {
     if (footer.tokens > room / footer.width || footer.documents >= room / 8 ||
         aligned(footer.tokens * footer.width) + (footer.documents + 1) * 8 != room)
         fail("its size is not what it says");
-    width_ = footer.width, tokenizer_ = footer.tokenizer, targets_ = footer.targets;
+    width_ = footer.width, checksum_ = footer.checksum, targets_ = footer.targets;
     starts_.resize(footer.documents + 1);
     bytes_.read(aligned(footer.tokens * width_), std::as_writable_bytes(std::span(starts_)));
     if (starts_.front() != 0 || starts_.back() != footer.tokens ||

@@ -1,8 +1,8 @@
 // Texts as tokens on disk: the ids of all documents, one after the other, and where each begins.
 //
 // Layout, little-endian: the ids, 2 bytes each or 4; padding to 8 bytes; the begin of each document and the number of
-// all ids, u64; and 48 bytes: the magic "VANTTOK1", bytes per id u32, 0 u32, ids u64, documents u64, the tokenizer's
-// fingerprint u64, targets u64. The numbers are at the end so that a file is written in one pass. The highest bit of an
+// all ids, u64; and 48 bytes: the magic "VANTTOK1", bytes per id u32, 0 u32, ids u64, documents u64, the checksum
+// of the ids u64, targets u64. The numbers are at the end so that a file is written in one pass. The highest bit of an
 // id says that a model does not learn to predict it, such as the words of a user.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/checksum.h"
 #include "runtime/base/files.h"
 
 namespace vantage::internal {
@@ -23,18 +24,17 @@ inline std::int32_t id_of(std::int32_t flagged) { return flagged & INT32_MAX; }
 class TokenWriter : NotCopied {
 public:
     /// `vocabulary`: ids are below it. Nothing is at `path` before `finish`.
-    TokenWriter(const std::string& path, std::int64_t vocabulary, std::uint64_t tokenizer);
+    TokenWriter(const std::string& path, std::int64_t vocabulary);
     /// Adds to the current document; ids may be flagged with not_a_target.
     void add(std::span<const std::int32_t> ids);
     void end_document();
-    std::uint64_t tokens() const { return tokens_; }
     std::uint64_t documents() const { return starts_.size() - 1; }
     void finish();
 
 private:
     FileWriter file_;
     unsigned width_;
-    std::uint64_t tokenizer_, tokens_ = 0, targets_ = 0;
+    std::uint64_t checksum_ = checksum_begin, tokens_ = 0, targets_ = 0;
     std::vector<std::uint64_t> starts_{0};
 };
 
@@ -42,21 +42,19 @@ class TokenFile {
 public:
     /// Throws bad_file where the file is damaged.
     explicit TokenFile(const std::string& path);
-    const std::string& path() const { return path_; }
     std::uint64_t tokens() const { return starts_.back(); }
     std::uint64_t documents() const { return starts_.size() - 1; }
     std::uint64_t targets() const { return targets_; }
-    std::uint64_t tokenizer() const { return tokenizer_; }
+    std::uint64_t checksum() const { return checksum_; }  ///< of all ids
     /// Where each document begins, ascending, and the number of all tokens.
     std::span<const std::uint64_t> starts() const { return starts_; }
     /// Ids from `first` on, flagged. They must be in the file.
     void read(std::uint64_t first, std::span<std::int32_t> ids) const;
 
 private:
-    std::string path_;
     ByteSource bytes_;
     unsigned width_ = 0;
-    std::uint64_t tokenizer_ = 0, targets_ = 0;
+    std::uint64_t checksum_ = 0, targets_ = 0;
     std::vector<std::uint64_t> starts_;
 };
 

@@ -26,12 +26,18 @@ using namespace internal;
 namespace {
 
 constexpr std::int64_t steps_ahead = 2;
+constexpr std::int64_t most_skipped = 10;  // steps in a row
 constexpr std::array optimizer_names = {"adamw", "adam", "sgd"};
 
 TrainingSettings settings_of(const TrainOptions& o, std::int64_t rows, std::int64_t width) {
-    if (o.steps < 1 || o.sequences < 1 || o.accumulate < 1)
-        throw usage_error("training: steps {}, sequences {} and accumulate {} must be at least 1", o.steps, o.sequences,
-                          o.accumulate);
+    const auto require = [](const char* name, std::int64_t value, std::int64_t min, std::int64_t max) {
+        if (value < min || value > max) throw usage_error("training: {} is {}, wanted {} to {}", name, value, min, max);
+    };
+    require("steps", o.steps, 1, most_steps);
+    require("sequences", o.sequences, 1, most_sequences);
+    require("accumulate", o.accumulate, 1, most_sequences);
+    require("validation_sequences", o.validation_sequences, 0, INT64_MAX);
+    require("pause_every", o.pause_every, 0, INT64_MAX);
     RateOptions rate = o.rate;
     rate.width = width;
     return {.sequences = o.sequences,
@@ -71,6 +77,9 @@ struct internal::TrainerState {
     std::optional<Model> model = {};
     std::optional<Tokenizer> tokenizer = {};
     std::int64_t submitted = 0, returned = 0;  ///< steps
+    std::int64_t skipped = 0;                  ///< the last ones in a row
+    bool stopped = false;                      ///< no more steps are submitted
+    std::string own_checkpoint = {};           ///< the last one that this run wrote, or went on from
     std::deque<std::uint64_t> tickets = {};    ///< of the steps between
     std::vector<DispatchTiming> timings = {};
     double step_end = seconds_now();
@@ -83,13 +92,13 @@ struct internal::TrainerState {
           options(train_options),
           settings(settings_of(options, data->context(), config.width)),
           start(origin.weights(config, options.seed)),
-          step(build_training_step(config, settings)),
-          plan(compile(step.graph, device, {.profile = options.profile})) {
+          step((require_fit(), build_training_step(config, settings))),
+          plan((require_inputs(), compile(step.graph, device, {.profile = options.profile}))) {
         if (const auto file = origin.tokenizer()) tokenizer = Tokenizer::load(*file);
-        require_fit();
         for (const Value& value : step.graph.values())
             if (value.kind == ValueKind::weight || is_parameter(value)) plan.write(value.name, start(value));
         write_train_words(initial_train_words());
+        if (data->validation_sequences() > 0 && options.validation_sequences > 0) evaluation = make_evaluation();
     }
 
     bool is_parameter(const Value& value) const {
@@ -106,6 +115,8 @@ struct internal::TrainerState {
         if (data->vocabulary() > config.vocab)
             throw usage_error("the tokenizer of the data has {} tokens, but the model's vocabulary {}",
                               data->vocabulary(), config.vocab);
+    }
+    void require_inputs() const {
         for (const Value& value : step.graph.values())
             if (value.kind == ValueKind::input)
                 throw unsupported_error("training: {} reads {}, which texts do not have", config.architecture,
@@ -147,11 +158,10 @@ struct internal::TrainerState {
     }
 
     bool may_submit() const {
-        if (submitted >= options.steps || submitted - returned >= steps_ahead) return false;
+        if (stopped || interrupted() || submitted >= options.steps || submitted - returned >= steps_ahead) return false;
         return options.pause_every == 0 || submitted % options.pause_every != 0 || submitted == returned;
     }
     void submit() {
-        throw_if_interrupted();
         const InterruptsDeferred whole_steps;  // part of a step would change the parameters of the next one
         write_batches(submitted);
         std::vector<int> segments(static_cast<std::size_t>(settings.micro_batches), train_names::micro_batch);
@@ -172,9 +182,14 @@ struct internal::TrainerState {
                                  .tokens = (number + 1) * settings.micro_batches * settings.sequences * settings.rows,
                                  .seconds = now - std::exchange(step_end, now)};
         if (!std::isfinite(record.loss))
-            throw Error(
-                ErrorKind::accuracy,
-                format("training: the loss of step {} is not finite; the parameters are those before it", number));
+            throw Error(ErrorKind::accuracy,
+                        format("training: the loss of step {} is not finite; a lower learning rate may help", number));
+        skipped = record.skipped ? skipped + 1 : 0;
+        if (skipped == most_skipped)
+            throw Error(ErrorKind::accuracy,
+                        format("training: gradients were not finite in {} steps in a row, up to step {}; a lower "
+                               "learning rate may help",
+                               skipped, number));
         return record;
     }
 
@@ -232,7 +247,7 @@ struct internal::TrainerState {
         const SafeTensors file(saved.folder + "/training.safetensors");
         for (const Value& value : moments()) plan.write_bytes(value.name, file.at(value.name).data.all());
         plan.write_bytes(train_names::train, file.at(train_names::train).data.all());
-        submitted = returned = saved.step;
+        submitted = returned = saved.step, own_checkpoint = saved.folder;
     }
 
     Plan make_evaluation() {
@@ -278,7 +293,11 @@ Trainer Trainer::from_folder(const Device& device, const std::string& folder, co
 std::optional<TrainRecord> Trainer::next() {
     TrainerState& s = *state_;
     while (s.may_submit()) s.submit();
-    if (s.tickets.empty()) return std::nullopt;
+    if (s.tickets.empty()) {
+        throw_if_interrupted();
+        return std::nullopt;
+    }
+    const InterruptsDeferred whole_steps;
     s.plan.wait(s.tickets.front());
     s.tickets.pop_front();
     return s.record_of(s.returned++);
@@ -289,13 +308,13 @@ std::optional<double> Trainer::evaluate() {
     const std::int64_t count = std::min(s.data->validation_sequences(), s.options.validation_sequences);
     if (count == 0) return std::nullopt;
     s.finish();
-    if (!s.evaluation) s.evaluation = s.make_evaluation();
     const std::int64_t sequences = s.settings.sequences, rows = s.settings.rows;
     const auto each = static_cast<std::size_t>(sequences * rows);
     double sum = 0;
     std::int64_t targets = 0;
     for (std::int64_t first = 0; first < count; first += sequences) {
         throw_if_interrupted();
+        const InterruptsDeferred whole_batch;
         std::vector<std::int32_t> tokens(each), wanted(each, -1);
         for (std::int64_t i = 0; i < std::min(sequences, count - first); ++i) {
             const auto at = static_cast<std::size_t>(i * rows), length = static_cast<std::size_t>(rows);
@@ -316,6 +335,7 @@ std::optional<double> Trainer::evaluate() {
 std::string Trainer::sample(const std::string& prompt, std::int64_t tokens, const Sampling& sampling) {
     TrainerState& s = *state_;
     if (!s.tokenizer) throw usage_error("training: a text needs a tokenizer, and the model has none");
+    const InterruptsDeferred whole;  // an interrupted session gives up the device
     s.finish();
     const auto values = [&](const Value& value) { return s.values_of(value); };
     if (s.model)
@@ -332,10 +352,12 @@ std::string Trainer::save(const std::string& folder) {
     TrainerState& s = *state_;
     s.finish();
     const std::string name = checkpoint_name(s.submitted), path = folder + "/" + name;
-    if (!std::filesystem::exists(path + "/training.json")) {
+    if (path != s.own_checkpoint) {
+        std::filesystem::remove_all(path);  // damaged, or of another run that was gone back from
         FolderWriter writer(path);
         s.save(writer);
         writer.finish();
+        s.own_checkpoint = path;
     }
     write_link(folder + "/latest", name);
     s.step_end = seconds_now();
@@ -343,6 +365,8 @@ std::string Trainer::save(const std::string& folder) {
 }
 
 std::vector<DispatchTiming> Trainer::take_timings() { return std::exchange(state_->timings, {}); }
+
+void Trainer::stop() { state_->stopped = true; }
 
 std::int64_t Trainer::step() const { return state_->submitted; }
 std::int64_t Trainer::steps() const { return state_->options.steps; }

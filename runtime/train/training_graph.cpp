@@ -164,7 +164,7 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
 TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings& settings) {
     TrainingStep step;
     TrainingSettings alone = settings;
-    alone.slots = 0;
+    alone.slots = 0, alone.loss = {};
     step.graph.output(train_names::loss, LossBuilder(step.graph, config, alone, {}).loss());
     for (const Tensor& weight : weights_of(step.graph)) step.parameters.push_back(as_state(step.graph, weight));
     return step;

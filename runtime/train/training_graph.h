@@ -51,7 +51,7 @@ struct TrainingStep {
 /// A step is the segment `micro_batch`, once for each, which adds to gradients, and then `update`. All weights are
 /// trained that the logits depend on. Throws unsupported where the model has no logits to learn from.
 TrainingStep build_training_step(const ModelConfig& config, const TrainingSettings& settings);
-/// The loss of a micro-batch alone, with the parameters as states.
+/// The cross-entropy of a micro-batch alone, without smoothing and z-loss, with the parameters as states.
 TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings& settings);
 
 inline constexpr double most_beta = 0.99999;

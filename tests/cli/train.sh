@@ -28,24 +28,34 @@ learn --steps 5 --sample-every 2 --prompt "The dog" --save-every 2 --keep 2 --ev
 for text in "parameters" "validation" "result" "vantage run -m run/latest"; do
     grep -q -- "$text" out || fail "train says $text: $(<out)"
 done
-[[ $(ls run) == $'latest\nlog.jsonl\nloss.png\nloss.svg\nsamples.txt\nstep-000004\nstep-000005' ]] || fail "files of a run: $(ls run)"
-(($(grep -c '^== step' run/samples.txt) == 2)) || fail "two samples"
+[[ $(ls run) == $'latest\nlog.jsonl\nloss.png\nloss.svg\nrun.json\nsamples.txt\nstep-000004\nstep-000005' ]] || fail "files of a run: $(ls run)"
+(($(grep -c '^== step' run/samples.txt) == 3)) || fail "samples before the first step and after 2 and 4"
 [[ $(readlink run/latest) == step-000005 ]] || fail "latest: $(readlink run/latest)"
 gives '"steps": 2' train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" --steps 2 --json -o json
-python=$(sed 's/.*"step":\([0-9]*\).*/\1/' run/log.jsonl | tr '\n' ' ')
-[[ $python == "0 1 2 3 4 4 " ]] || fail "steps of log.jsonl: $python"
+logged=$(sed 's/.*"step":\([0-9]*\).*/\1/' run/log.jsonl | tr '\n' ' ')
+[[ $logged == "0 1 2 3 4 4 " ]] || fail "steps of log.jsonl: $logged"
 
-# The same run, stopped and resumed: the same model to the last bit. The interval of checkpoints is that of the first.
+# The same run, killed and resumed, from another folder and several times: the same model to the last bit.
 learn --steps 12 --eval-every 4 --save-every 4 -o whole >out 2>err || fail "train: $(<err)"
-begin learn --steps 12 --eval-every 4 --save-every 4 -o stopped
+begin learn --steps 12 --eval-every 4 --save-every 4 --keep 1 -o stopped
 until_true test -e stopped/step-000004/training.json
 kill -KILL -- "-$job" 2>/dev/null
 wait "$job" 2>/dev/null
+mkdir -p stopped/step-000008 # as a damaged one
+(cd whole && "$program" train --resume ../stopped/ --minutes 0.0001) >out 2>err || fail "train --resume after SIGKILL: $(<err)"
 if [[ ! -e stopped/step-000012 ]]; then
-    "$program" train --resume stopped --eval-every 4 --save-every 4 >out 2>err || fail "train --resume after SIGKILL: $(<err)"
+    "$program" train --resume stopped >out 2>err || fail "train --resume again: $(<err)"
 fi
+(($(ls -d stopped/step-* | wc -l) == 1)) || fail "--keep 1 after --resume: $(ls stopped)"
+logged=$(grep '"loss"' stopped/log.jsonl | sed 's/.*"step":\([0-9]*\).*/\1/' | tr '\n' ' ')
+[[ $logged == "0 1 2 3 4 5 6 7 8 9 10 11 " ]] || fail "steps of a run that was killed: $logged"
 check "SIGKILL and --resume" cmp whole/latest/model.safetensors stopped/latest/model.safetensors
 check "SIGKILL and --resume: optimiser" cmp whole/latest/training.safetensors stopped/latest/training.safetensors
+
+# Early ends.
+learn --steps 40 --eval-every 1 --patience 2 --lr 1e-30 -o patient >out 2>err || fail "--patience: $(<err)"
+grep -q 'no better validation loss in 2 evaluations' out || fail "--patience: $(<out)"
+learn --epochs 0.01 --eval-every 0 -o epochs >out 2>err || fail "--epochs: $(<err)"
 
 # Ctrl-C saves and says how to go on.
 begin learn --steps 100000 -o interrupted
@@ -72,6 +82,12 @@ ends 6 "missing.txt" "${text[@]}" --data missing.txt
 ends 6 "bad.jsonl:2" "${text[@]}" --data bad.jsonl --strict-data
 ends 6 "odd.bin" train --vocab 100 "${small[@]}" --data odd.bin -o refused
 ends 2 "short.txt" "${text[@]}" --data short.txt
+ends 2 "--sample-every" "${text[@]}" --data "$mini/valid.txt" --sample-every 1
+ends 2 "0 or more" "${text[@]}" --data "$mini/valid.txt" --eval-sequences -1
+ends 2 "1 or more" "${text[@]}" --data "$mini/valid.txt" --keep 0
+ends 2 "--epochs" "${text[@]}" --data "$mini/valid.txt" --epochs 1e300
+ends 2 "--lr cannot change" train --resume whole --lr 1
+ends 6 "no folder" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" -o short.txt
 ends 2 "--heads" "${text[@]}" --data "$mini/valid.txt" --heads 3
 ends 2 "schedule" "${text[@]}" --data "$mini/valid.txt" --schedule square
 ends 2 "complete after 12 steps" train --resume whole

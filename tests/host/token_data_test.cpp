@@ -83,14 +83,14 @@ TEST_CASE("a token file is read as it was written", "[train]") {
     const TemporaryDirectory folder;
     for (const std::int64_t vocabulary : {32768, 32769}) {
         const Ids first{1, 2 | not_a_target, 32767}, second{5 | not_a_target};
-        TokenWriter writer(folder.path("t"), vocabulary, 77);
+        TokenWriter writer(folder.path("t"), vocabulary);
         writer.add(first);
         writer.end_document();
         writer.end_document();  // nothing
         writer.add(second);
         writer.finish();
         const TokenFile file(folder.path("t"));
-        CHECK((file.tokens() == 4 && file.documents() == 2 && file.targets() == 2 && file.tokenizer() == 77));
+        CHECK((file.tokens() == 4 && file.documents() == 2 && file.targets() == 2));
         CHECK(std::ranges::equal(file.starts(), std::vector<std::uint64_t>{0, 3, 4}));
         Ids all(4);
         file.read(0, all);
@@ -117,6 +117,8 @@ TEST_CASE("documents of texts are separated by end tokens, blank lines, or are f
     CHECK(documents_in("a.txt", "ab\ncd\n\nef\n") == std::vector<Ids>{ids_of("ab\ncd\n\nef")});
     CHECK(documents_in("a.txt", "ab\ncd\n\n\nef\n", {.blank_lines = true}) ==
           std::vector<Ids>{ids_of("ab\ncd"), ids_of("ef")});
+    CHECK(documents_in("a.txt", "ab\r\n\r\ncd\r\n", {.blank_lines = true}) ==
+          std::vector<Ids>{ids_of("ab"), ids_of("cd")});
     CHECK(documents_in("a.txt", "ab", {.end_token = 0}) == std::vector<Ids>{{1, 2, 0}});
     CHECK(documents_in("a.txt", "").empty());
     // longer than what is tokenised at once, and than what is read at once
@@ -125,6 +127,13 @@ TEST_CASE("documents of texts are separated by end tokens, blank lines, or are f
     const std::vector<Ids> one = documents_in("a.txt", large);
     REQUIRE(one.size() == 1);
     CHECK(std::ssize(one[0]) == 700'000 * 8 - 1);
+    // a separator across the end of what is read at once, in a text without line ends
+    std::string words;
+    while (words.size() < (std::size_t{4} << 20) - 1) words += "abcdefg ";
+    words.resize((std::size_t{4} << 20) - 1);
+    const std::vector<Ids> two = documents_in("a.txt", words + "\n\nab", {.blank_lines = true});
+    REQUIRE(two.size() == 2);
+    CHECK((two[0].size() == words.size() && two[1] == ids_of("ab")));
     expect_error(ErrorKind::bad_file, {"a.gz", "compressed"}, [] { documents_in("a.gz", "x"); });
 }
 
@@ -147,6 +156,7 @@ TEST_CASE("of prompts and conversations only what the model is to say counts", "
     CHECK(read(R"({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}, )"
                R"({"role": "user", "content": "so"}, {"role": "assistant", "content": "no"}]})") ==
           std::vector<std::string>{"U_HI/A_yo\nU_SO/A_no\n"});
+    expect_error(ErrorKind::bad_file, {"a.jsonl:1", "role", "3"}, [&] { read(R"({"messages": [{"role": 3}]})"); });
 }
 
 TEST_CASE("lines that cannot be read are named, or left out where they are few", "[train][bad]") {
@@ -245,11 +255,15 @@ TEST_CASE("documents that measure are chosen by what is in them", "[train]") {
     write_file(folder.path("b.txt"), text_of(500));
     const TokenData a = data_of({folder.path("a.txt")}, folder, 4, 0.1),
                     b = data_of({folder.path("b.txt")}, folder, 4, 0.1);
+    write_file(folder.path("long.txt"), std::string(60'000, 'a'));
+    const TokenData parts = data_of({folder.path("long.txt")}, folder, 4, 0.5);
+    CHECK((parts.validation_tokens() > 0 && parts.tokens().tokens() > 0));
     const auto documents = [](const TokenData& data) { return data.validation_tokens() / 12; };
     CHECK((documents(a) > 20 && documents(a) < 65));
     CHECK((documents(b) >= documents(a) && documents(b) < documents(a) + 30));
     CHECK(a.key() != b.key());
-    CHECK(data_of({folder.path("a.txt")}, folder, 4, 0.1).key() == a.key());
+    write_file(folder.path("copy.txt"), text_of(400));
+    CHECK(data_of({folder.path("copy.txt")}, folder, 4, 0.1).key() == a.key());
     expect_error(ErrorKind::usage, {"a sequence takes 100001"},
                  [&] { data_of({folder.path("a.txt")}, folder, 100'000); });
     expect_error(ErrorKind::bad_file, {"missing.txt"}, [&] { data_of({folder.path("missing.txt")}, folder, 4); });
