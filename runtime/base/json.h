@@ -1,4 +1,4 @@
-// JSON from untrusted files: parsing with a limit on nesting, and fields whose errors read
+// JSON from untrusted files: parsing with limits on nesting and memory, and fields whose errors read
 //     config.json: "n_head" is -3, wanted an integer from 1 to 1024
 #pragma once
 
@@ -49,8 +49,11 @@ inline std::string describe(const Json& value) {
 
 namespace json_detail {
 
-/// Throws if the text is nested too deeply, before the parser builds a tree. Counts brackets outside strings.
-inline void check_depth(std::string_view text, const std::string& name) {
+/// Throws if the text is nested too deeply, or if its tree would take far more memory than the text, as a million empty
+/// lists do: before the parser builds it. Counts what is outside strings.
+inline void check_tree(std::string_view text, const std::string& name, std::size_t growth) {
+    constexpr std::size_t allowance = std::size_t{24} << 20;
+    std::size_t memory = 0;  // about what nlohmann's tree takes
     int depth = 0;
     bool in_string = false;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -62,14 +65,23 @@ inline void check_depth(std::string_view text, const std::string& name) {
                 in_string = false;
         } else if (c == '"') {
             in_string = true;
+            memory += 48;
         } else if (c == '[' || c == '{') {
             if (++depth > json_max_depth)
                 throw bad_file_error("{}: nested deeper than {} levels at byte {}, wanted plain JSON", name,
                                      json_max_depth, i);
+            memory += 64;
         } else if (c == ']' || c == '}') {
             --depth;
+        } else if (c == ',') {
+            memory += 32;
+        } else if (c == ':') {
+            memory += 64;
         }
     }
+    if (const std::size_t most = growth * text.size() + allowance; memory > most)
+        throw bad_file_error("{}: its lists and fields would take {} MB of memory, wanted at most {} for {} bytes",
+                             name, memory >> 20, most >> 20, text.size());
 }
 
 /// nlohmann's message "[json.exception.parse_error.101] parse error at line 1, column 2: …", shortened and without the
@@ -83,12 +95,13 @@ inline std::string parser_message(const std::exception& error) {
 
 }  // namespace json_detail
 
-/// Parses a text, which messages call `name`. Throws bad_file when it is not JSON (with line and column), or nested too
-/// deeply.
-inline Json parse_json(std::string_view text, const std::string& name) {
-    json_detail::check_depth(text, name);
+/// Parses a text, which messages call `name`. Throws bad_file when it is not JSON (with line and column), nested too
+/// deeply, or when its tree would take more than `growth` times its size and 24 MB.
+template <class Tree = Json>
+Tree parse_json(std::string_view text, const std::string& name, std::size_t growth = 6) {
+    json_detail::check_tree(text, name, growth);
     try {
-        return Json::parse(text.begin(), text.end());
+        return Tree::parse(text.begin(), text.end());
     } catch (const Json::exception& error) {
         throw bad_file_error(name + ": not JSON: " + json_detail::parser_message(error));
     }

@@ -171,9 +171,10 @@ Tokenizer Tokenizer::load(const std::string& path) {
 
 Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
     const std::string shown = escape_controls(name);  // in messages
-    const Json tree = parse_json(json, shown);
+    constexpr std::size_t growth = 32;                // a vocabulary is a list of short texts
+    const Json tree = parse_json(json, shown, growth);
     auto state = std::make_shared<text::TokenizerState>(text::checked_steps(JsonFields(tree, shown)));
-    state->fingerprint = internal::checksum(tree.dump());
+    state->fingerprint = internal::checksum(json);
     return Tokenizer(std::move(state));
 }
 

@@ -47,6 +47,21 @@ TEST_CASE("json: nesting is limited, brackets in strings do not count", "[json]"
     CHECK(parse_json(text, "x.json").get<std::string>().size() == 1001);
 }
 
+TEST_CASE("json: a tree that is far larger than its text is refused before it is built", "[json]") {
+    const auto list = [](const std::string& one, std::size_t count) {
+        std::string text = "[" + one;
+        for (std::size_t i = 1; i < count; ++i) text += "," + one;
+        return text + "]";
+    };
+    CHECK(parse_json(list("[]", 200'000), "x.json").size() == 200'000);
+    CHECK(parse_json(list("\"a text\"", 200'000), "x.json").size() == 200'000);
+    CHECK(parse_json("\"" + std::string(2'000'000, ',') + "\"", "x.json").is_string());
+    for (const char* one : {"[]", "1", "{}", "\"\"", "{\"a\":1}"})
+        expect_error(ErrorKind::bad_file, {"x.json: its lists and fields would take", "MB of memory, wanted at most"},
+                     [&] { parse_json(list(one, 2'000'000), "x.json"); });
+    CHECK(parse_json(list("\"a\"", 2'000'000), "x.json", 32).size() == 2'000'000);
+}
+
 TEST_CASE("json: of a repeated key the last value counts; a byte order mark is ignored", "[json]") {
     const Json tree = parse_json("\xEF\xBB\xBF{\"a\": 1, \"a\": 2}", "x.json");
     CHECK(JsonFields(tree, "x.json").integer("a") == 2);

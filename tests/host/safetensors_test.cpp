@@ -142,6 +142,12 @@ TEST_CASE("safetensors: invalid headers", "[safetensors][bad]") {
     expect_bad(file_of("{\"\xFF\": 1}", 0), {"not JSON"});
     expect_bad(file_of("[]", 0), {"a list of 0", "wanted an object"});
     expect_bad(file_of(std::string(100'000, '['), 0), {"nested deeper"});
+    std::string sizes, words;
+    for (int i = 0; i < 2'000'000; ++i) sizes += ",1";
+    for (int i = 0; i < 500'000; ++i) words += format("{}\"{}\":\"\"", i > 0 ? "," : "", i);
+    const char* too_large = "lists and fields would take";
+    expect_bad(file_of(one_tensor("F32", "[1" + sizes + "]", "[0,4]"), 4), {"header", too_large});
+    expect_bad(file_of("{\"__metadata__\": {" + words + "}}", 0), {"header", too_large});
     expect_bad(file_of("{\"w\": 3}", 0), {"\"w\" is 3", "an object"});
     expect_bad(file_of(R"({"__metadata__": {"format": 1}})", 0), {"\"__metadata__.format\" is 1", "a text"});
     expect_bad(file_of(R"({"w":{"shape":[1],"data_offsets":[0,4]}})", 4), {"\"w.dtype\" is missing"});
