@@ -110,6 +110,7 @@ private:
     void remove_features();
     void clear_outputs();
     std::string config_text() const;
+    std::string index_text(std::uint64_t total_bytes) const;
     void copy_others(const FolderWriter& folder) const;
 
     std::string from_;
@@ -221,10 +222,22 @@ void Pruning::clear_outputs() {
 
 std::string Pruning::config_text() const {
     if (kept_.key_heads == 0) return read_file(file("config.json"), 16 << 20);
-    auto json = nlohmann::ordered_json::parse(read_file(file("config.json"), 16 << 20));
+    auto json = parse_json<nlohmann::ordered_json>(read_file(file("config.json"), 16 << 20), file("config.json"));
     json["num_attention_heads"] = kept_.key_heads * kept_.group;
     json["num_key_value_heads"] = kept_.key_heads;
     json["head_dim"] = config_.head_width;
+    std::string text;  // a line for each field; indented all the way down, a small file could become a large one
+    for (const auto& [key, value] : json.items())
+        text += (text.empty() ? "{\n  " : ",\n  ") + Json(key).dump() + ": " + value.dump();
+    return text + "\n}\n";
+}
+
+/// model.safetensors.index.json. It is made anew: transformers ignores what else an older one says.
+std::string Pruning::index_text(std::uint64_t total_bytes) const {
+    nlohmann::ordered_json json{{"metadata", {{"total_size", total_bytes}}}, {"weight_map", Json::object()}};
+    for (const auto& shard : checkpoint_.files().files())
+        for (const auto& [name, entry] : shard->entries())
+            json["weight_map"][name] = fs::path(shard->name()).filename().string();
     return json.dump(2) + "\n";
 }
 
@@ -261,12 +274,8 @@ PrunedModel Pruning::write(const std::string& to) const {
         write_safetensors(folder.file(fs::path(file->name()).filename().string()), tensors,
                           {file->metadata().begin(), file->metadata().end()});
     }
-    if (const std::string index = file("model.safetensors.index.json"); fs::exists(index)) {
-        auto json = nlohmann::ordered_json::parse(read_file(index));
-        if (json.contains("metadata") && json["metadata"].contains("total_size"))
-            json["metadata"]["total_size"] = total_bytes;
-        write_file(folder.file("model.safetensors.index.json"), json.dump(2) + "\n");
-    }
+    if (fs::path(checkpoint_.files().files().front()->name()).filename() != "model.safetensors")  // shards
+        write_file(folder.file("model.safetensors.index.json"), index_text(total_bytes));
     write_file(folder.file("config.json"), config_text());
     copy_others(folder);
     folder.finish();
