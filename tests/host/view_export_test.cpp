@@ -153,6 +153,12 @@ TEST_CASE("pages and drawings of a view stand alone", "[view]") {
     CHECK(svg.find("://", svg.find("2000/svg")) == std::string::npos);
     const std::size_t script = html.find("<script>");
     CHECK(html.find("</script>", script) == html.rfind("</script>"));  // the prompt ends no script
+    ViewSubject about_html = s;  // after these two in a script, a browser takes "</script>" for a part of it
+    about_html.state.prompt = about_html.tokens.texts[1] = "<!-- <script>";
+    const std::string page = as_html(about_html);
+    CHECK(page.find("<!--") == std::string::npos);
+    CHECK(page.find("<script", page.find("<script>") + 1) == std::string::npos);
+    CHECK(page.find("\\u003c!-- \\u003cscript>") != std::string::npos);
     CHECK(svg.find("&lt;/script&gt;") != std::string::npos);
     CHECK(base64("Man") == "TWFu");
     CHECK(base64("Ma") == "TWE=");

@@ -248,8 +248,8 @@ nlohmann::json page_data(const ViewSubject& subject) {
 
 std::string as_html(const ViewSubject& subject) {
     std::string data = page_data(subject).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    for (std::size_t at = 0; (at = data.find("</", at)) != std::string::npos; ++at)
-        data.insert(at + 1, "\\");  // ends no script
+    // "</script>" would end the page's script, and "<!--" with "<script" would let it never end.
+    for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos;) data.replace(at, 1, "\\u003c");
     return page_begin + data + page_end;
 }
 
