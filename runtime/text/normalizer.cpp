@@ -108,7 +108,10 @@ Normalizer make_sequence_normalizer(const JsonFields& fields) {
     for (std::size_t i = 0; i < fields.list("normalizers").size(); ++i)
         steps.push_back(make_normalizer(fields.element("normalizers", i)));
     return [steps](AlignedText text) {
-        for (const Normalizer& step : steps) text = step(std::move(text));
+        for (const Normalizer& step : steps) {
+            text = step(std::move(text));
+            check_growth(text, text.bytes.size());
+        }
         return text;
     };
 }

@@ -37,13 +37,14 @@ std::string message_of(int code) {
 }
 
 /// Matches a pattern in a text with a number of steps that is bounded by the text's length. PCRE2 itself only limits
-/// the steps per starting position, of which a text has one per character.
+/// the steps per starting position, of which a text has one per character. Known patterns take a few steps at each.
 class Search {
 public:
     Search(const pcre2_code* code, std::string_view subject)
         : code_(code),
           subject_(subject),
-          budget_(steps_per_place * (std::uint64_t{subject.size()} + 16)),
+          weight_(weight_of(code)),
+          budget_(64 * (std::uint64_t{subject.size()} + 64) / weight_),
           context_(pcre2_match_context_create(nullptr)),
           data_(pcre2_match_data_create(1, nullptr)) {
         if (context_) pcre2_set_heap_limit(context_.get(), memory_limit_kib);
@@ -56,16 +57,25 @@ public:
 
     /// Searches from byte `at` on. Returns the result of pcre2_match.
     int next(std::size_t at) {
+        // PCRE2 cannot be interrupted: it searches so many places at a time.
+        constexpr std::size_t window = 65536;
         for (;;) {
-            int result = run(at, 0, steps_per_place);
+            throw_if_interrupted();
+            const std::size_t last = std::min(at + window, subject_.size());
+            int result = run(at, last, 0, free_steps_);
+            if (result == PCRE2_ERROR_NOMATCH && last < subject_.size()) {
+                for (at = last + 1; at < subject_.size() && is_continuation(subject_[at]);) ++at;
+                continue;
+            }
             if (!needs_more(result)) return result;
             // Some position from here on needs more steps, such as one before a long line of spaces, where `\s*[\r\n]+`
             // backtracks. Search position by position, with more steps from the budget of the text.
-            std::uint64_t steps = steps_per_place;
-            while (steps == steps_per_place) {
-                while (needs_more(result = run(at, PCRE2_ANCHORED, steps))) {
+            std::uint64_t steps = free_steps_;
+            while (steps == free_steps_) {
+                throw_if_interrupted();
+                while (needs_more(result = run(at, at, PCRE2_ANCHORED, steps))) {
                     steps *= 2;
-                    if (steps > budget_) return result;
+                    if (steps > std::min(budget_, most_steps_ / weight_)) return result;
                     budget_ -= steps;
                 }
                 if (result != PCRE2_ERROR_NOMATCH || at >= subject_.size()) return result;
@@ -75,21 +85,31 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t steps_per_place = 4096;
+    /// A step may pass over the whole pattern: one that is large when compiled gets fewer.
+    static std::uint64_t weight_of(const pcre2_code* code) {
+        std::size_t bytes = 0;
+        pcre2_pattern_info(code, PCRE2_INFO_SIZE, &bytes);
+        return 1 + bytes / 4096;
+    }
     static bool needs_more(int result) { return result == PCRE2_ERROR_MATCHLIMIT || result == PCRE2_ERROR_DEPTHLIMIT; }
-    int run(std::size_t at, std::uint32_t options, std::uint64_t steps) {
-        const auto limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(steps, 0xFFFF'FFFFu));
+    /// Searches for a match that begins at bytes `at` to `last`.
+    int run(std::size_t at, std::size_t last, std::uint32_t options, std::uint64_t steps) {
+        const auto limit = static_cast<std::uint32_t>(steps);
         pcre2_set_match_limit(context_.get(), limit);
         pcre2_set_depth_limit(context_.get(), limit);
+        pcre2_set_offset_limit(context_.get(), last);
         // NO_UTF_CHECK: the subject is known to be valid, and a check per match would make long texts quadratic.
         return pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(subject_.data()), subject_.size(), at,
                            options | PCRE2_NO_UTF_CHECK, data_.get(), context_.get());
     }
 
+    static constexpr std::uint64_t most_steps_ = 1 << 24;  // at once: about 0.2 s
+
     const pcre2_code* code_;
     std::string_view subject_;
-    // Steps for positions that exceed the normal limit.
-    std::uint64_t budget_;
+    std::uint64_t weight_;
+    std::uint64_t free_steps_ = std::max<std::uint64_t>(128 / weight_, 16);  // at each position
+    std::uint64_t budget_;                                                   // for positions that exceed these
     MatchContext context_;
     MatchData data_;
 };
@@ -106,7 +126,8 @@ Regex::Regex(const std::string& pattern, std::string where) : where_(std::move(w
     pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
     pcre2_set_parens_nest_limit(context.get(), 100);
     // MULTILINE: in Ruby's syntax ^ and $ match at line ends. \C would split a character.
-    const std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+    const std::uint32_t options =
+        PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT;
     int error = 0;
     PCRE2_SIZE at = 0;
     code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(), options, &error, &at,
@@ -123,7 +144,6 @@ std::vector<Match> Regex::find_all(std::string_view subject) const {
     Search search(code_.get(), subject);
     if (!search.ready()) throw Error(ErrorKind::out_of_memory, where_ + ": no memory for a regular expression");
     for (std::size_t at = 0; at <= subject.size();) {
-        throw_if_interrupted();
         const int result = search.next(at);
         if (result == PCRE2_ERROR_NOMATCH) break;
         if (result < 0)

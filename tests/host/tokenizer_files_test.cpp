@@ -1,13 +1,17 @@
 // tokenizer.json files that are damaged, of an unknown kind, hostile, or have expensive patterns.
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
+#include <thread>
 
+#include "runtime/base/interrupt.h"
 #include "runtime/text/regex.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/small_tokenizer.h"
+#include "tests/host/watchdog.h"
 
 using namespace vantage;
-using vantage::test::expect_error, vantage::test::small;
+using vantage::test::expect_error, vantage::test::small, vantage::test::cpu_seconds;
 
 namespace {
 using Ids = std::vector<std::int32_t>;
@@ -87,6 +91,25 @@ TEST_CASE("tokenizer: errors name the file, what was found and what is supported
                  [] { Tokenizer::parse("{\"normalizer\": " + std::string(200, '['), "deep.json"); });
 }
 
+TEST_CASE("tokenizer: a slow search is interrupted", "[tokenizer]") {
+    // Nowhere over the limits; the whole text takes minutes.
+    const Tokenizer slow = small(
+        {"a"}, {},
+        R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(?:.?){5}.{5}[^a-z]"}})");
+    const std::string text(50'000'000, 'a');
+    std::atomic<bool> stop{false};
+    double seconds = 0;
+    std::thread search([&] {
+        const InterruptScope scope(stop);
+        expect_error(ErrorKind::interrupted, {}, [&] { slow.encode(text, false); });
+        seconds = cpu_seconds();
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    stop = true;
+    search.join();
+    CHECK(seconds < 20);
+}
+
 TEST_CASE("tokenizer: files that expand a text without bound, or search endlessly, fail", "[tokenizer][bad]") {
     std::string steps;
     for (int i = 0; i < 40; ++i)
@@ -118,6 +141,21 @@ TEST_CASE("tokenizer: files that expand a text without bound, or search endlessl
         return std::string("\"") + part + R"(": {"type": "Sequence", ")" + key + "\": [" + all + "]}";
     };
     const std::string letters = R"({"type": "ByteLevel", "use_regex": false})", fuse = R"({"type": "Fuse"})";
+    // Pieces of one character, each of which may grow.
+    const Tokenizer prefixing = small({"a", "b"}, {},
+                                      R"("added_tokens": [{"id": 1, "content": "b"}],
+                                         "normalizer": {"type": "Prepend", "prepend": ")" +
+                                          std::string(255, 'x') + "\"}");
+    std::string pieces, accents;
+    for (int i = 0; i < 1000; ++i) pieces += "ab", accents += "é";
+    expect_error(ErrorKind::bad_file, {"normalizer", "expands"}, [&] { prefixing.encode(pieces, false); });
+    const Tokenizer single =
+        small({"a"}, {},
+              R"("pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Split", "behavior": "Isolated",
+           "pattern": {"Regex": "."}}, )" +
+                  letters + "," + letters + "," + letters + "," + letters + "," + letters + "," + letters + "]}");
+    CHECK_NOTHROW(single.encode("a", false));
+    expect_error(ErrorKind::bad_file, {"pre-tokenizer", "expands"}, [&] { single.encode(accents, false); });
     const Tokenizer lettering = small({"a"}, {}, list("pre_tokenizer", "pretokenizers", 40, letters));
     expect_error(ErrorKind::bad_file, {"pre-tokenizer", "expands"}, [&] { lettering.encode("héllo", false); });
     for (const std::string& many :
@@ -143,6 +181,13 @@ TEST_CASE("tokenizer: files that expand a text without bound, or search endlessl
         R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(?:.?){18}.{18}[^a-z]"}})");
     expect_error(ErrorKind::bad_file, {"pre_tokenizer.pattern.Regex", "exceeds its limits"},
                  [&] { trying.encode(std::string(1000, 'a'), false); });
+    const Tokenizer nesting = small(  // each step passes over the whole pattern, which is long when compiled
+        {"a"}, {},
+        R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(?:a?){0,1000}[xy]"}})");
+    const double before = cpu_seconds();
+    expect_error(ErrorKind::bad_file, {"pre_tokenizer.pattern.Regex", "exceeds its limits"},
+                 [&] { nesting.encode(std::string(5000, 'a'), false); });
+    CHECK(cpu_seconds() - before < 10);
     expect_error(ErrorKind::bad_file, {"pre_tokenizer.pattern.Regex"}, [] {  // a match that ends before it begins
         small({"a"}, {},
               R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(?=a\\Ka)b*"}})");
