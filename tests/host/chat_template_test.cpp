@@ -168,6 +168,9 @@ TEST_CASE("chat templates: hostile ones fail with a one-line error", "[chat]") {
                          "b) %}{% endmacro %}{% for i in range(100000) %}{{ m() }}{% endfor %}");
     refused("MiB", "{% set n = 'a' * 1000000 %}{% for i in range(1000) %}{% set x = {}[n] %}{% endfor %}");
     refused("MiB", "{{ ('a ' * 1000000).split(' ') | length }}");
+    // each part is a text of its own, which takes more than its one letter
+    refused("MiB", "{{ ('a,' * 130000).split(',') | length }}");
+    refused("MiB", "{% for i in range(4) %}{% set x = ('a' * 30000) | list %}{% endfor %}");
     refused("range() of more than", "{% for i in range(9223372036854775807) %}{% endfor %}");
     refused("exceeds 64 bits", "{{ 9223372036854775807 + 1 }}");
     refused("exceeds 64 bits", "{{ -(0 - 9223372036854775807 - 1) }}");

@@ -32,11 +32,12 @@ Value parts(const std::string& text, const Arguments& arguments, Budget& budget)
     if (separator != nullptr && separator->empty()) fail("split: the separator is empty");
     budget.read(text.size());
     const std::size_t most = separator != nullptr ? occurrences(text, *separator) + 1 : text.size() / 2 + 1;
-    budget.make(text.size() + most * sizeof(std::string_view));
+    budget.make(most * (2 * sizeof(std::string_view) + sizeof(Value)));  // a list grows by doubling
+    const std::vector<std::string_view> found =
+        separator == nullptr ? split(text, max_count) : split(text, *separator, max_count);
     Values all;
-    for (const std::string_view part :
-         separator == nullptr ? split(text, max_count) : split(text, *separator, max_count))
-        all.push_back(budget.text(std::string(part)));
+    all.reserve(found.size());
+    for (const std::string_view part : found) all.push_back(budget.text(std::string(part)));
     return budget.list(std::move(all));
 }
 
@@ -56,6 +57,7 @@ Value begins(const std::string& text, const Arguments& arguments, Budget&) {
 template <std::string (*change)(std::string_view)>
 Value changed(const std::string& text, const Arguments& arguments, Budget& budget) {
     arguments.bind("this method", {});
+    budget.make(text.size());
     return budget.text(change(text));
 }
 
@@ -103,6 +105,7 @@ template <bool with_key, bool with_value>
 Value entries(const Dict& dict, const Arguments& arguments, Budget& budget) {
     arguments.bind("this method", {});
     Values all;
+    all.reserve(dict.entries.size());
     for (const auto& [key, value] : dict.entries)
         all.push_back(!with_key     ? value
                       : !with_value ? budget.text(key)

@@ -19,6 +19,7 @@ std::string_view character(std::string_view text, std::size_t place) {
 
 std::vector<std::string_view> characters(std::string_view text) {
     std::vector<std::string_view> all;
+    all.reserve(character_count(text));
     for (const auto [code, begin, end] : Characters{text}) all.push_back(text.substr(begin, end - begin));
     return all;
 }
@@ -109,7 +110,8 @@ enum class Case { upper, lower };
 template <class Next>
 std::string mapped(std::string_view text, Next next) {
     std::string out;
-    for (const char32_t c : code_points(text))
+    out.reserve(text.size());
+    for (const auto [c, begin, end] : Characters{text})
         out += encode_utf8(next(c) == Case::upper ? std::u32string(1, upper_case(c)) : lower_case(c));
     return out;
 }

@@ -37,14 +37,15 @@ void Budget::make(std::size_t bytes) {
     if (made_ > limits_.made) fail("more than {} MiB of strings were created", limits_.made >> 20);
 }
 
+// What one takes beside its content, with the allocations.
+constexpr std::size_t text_bytes = 80, list_bytes = 64, element_bytes = 64, entry_bytes = 192;
+
 Value Budget::text(std::string text) {
-    make(text.size());
+    make(text_bytes + text.size());
     return std::make_shared<const std::string>(std::move(text));
 }
 
 namespace {
-
-constexpr std::size_t element_bytes = 64;  // a list element, including its allocation
 
 int depth_of(const Value& value) {
     if (const ListRef* list = as<ListRef>(value)) return (*list)->depth;
@@ -66,7 +67,7 @@ Value missing(const std::string& name, Budget& budget) {
 }
 
 Value Budget::list(Values items, bool tuple) {
-    make(items.size() * element_bytes);
+    make(list_bytes + items.size() * element_bytes);
     int deepest = 0;
     for (const Value& item : items) deepest = std::max(deepest, depth_of(item));
     return std::make_shared<const List>(List{std::move(items), tuple, depth_around(deepest)});
@@ -75,7 +76,7 @@ Value Budget::list(Values items, bool tuple) {
 Value Budget::dict(Dict dict) {
     int deepest = 0;
     for (const auto& [key, value] : dict.entries) {
-        make(element_bytes + 2 * key.size());
+        make(entry_bytes + 2 * key.size());
         deepest = std::max(deepest, depth_of(value));
     }
     dict.depth = depth_around(deepest);
@@ -205,9 +206,11 @@ Values elements(const Value& value, Budget& budget) {
         budget.make((*list)->items.size() * sizeof(Value));
         all = (*list)->items;
     } else if (const DictRef* dict = as<DictRef>(value)) {
+        budget.make((*dict)->entries.size() * element_bytes);
         for (const auto& [key, ignored] : (*dict)->entries) all.push_back(budget.text(key));
     } else if (const std::string* text = text_in(value)) {
         budget.make(text->size() * element_bytes);
+        all.reserve(character_count(*text));
         for (const std::string_view one : characters(*text)) all.push_back(budget.text(std::string(one)));
     } else if (!is_undefined(value)) {
         fail("{} cannot be gone over", kind_of(value));
@@ -257,7 +260,7 @@ std::vector<std::size_t> places_of(const SliceBounds& bounds, std::size_t size, 
     const std::int64_t end = bound_of(bounds.end, backwards ? -1 : count, count, backwards);
     std::vector<std::size_t> places;
     while (backwards ? at > end : at < end) {
-        budget.make(sizeof(std::size_t));
+        budget.make(2 * sizeof(std::size_t));  // a list grows by doubling
         places.push_back(static_cast<std::size_t>(at));
         const std::int64_t left = end - at;  // avoids overflow: step may be near the limits of its type
         if (backwards ? step <= left : step >= left) break;
@@ -307,7 +310,7 @@ Value slice_of(const Value& value, const SliceBounds& bounds, Budget& budget) {
         return budget.list(std::move(items), (*list)->tuple);
     }
     if (const std::string* text = text_in(value)) {
-        budget.make(text->size() * sizeof(std::size_t));
+        budget.make(text->size() * sizeof(std::string_view));
         const std::vector<std::string_view> all = characters(*text);
         std::string out;
         for (const std::size_t place : places_of(bounds, all.size(), budget)) out += all[place];

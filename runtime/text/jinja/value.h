@@ -85,7 +85,7 @@ struct Namespace {
 struct Limits {
     int depth = 600;                            ///< nested evaluations, including calls of macros
     std::size_t steps = 1'000'000;              ///< evaluations; reading 256 bytes counts as one
-    std::size_t made = std::size_t{128} << 20;  ///< total bytes of created strings and lists
+    std::size_t made = std::size_t{128} << 20;  ///< total bytes of created strings, lists and mappings
     std::size_t output = std::size_t{16} << 20;
 };
 inline constexpr int deepest_value = 100;  ///< nested lists and mappings
