@@ -26,10 +26,10 @@ HostTensor tokens_first(const HostTensor& x, std::int64_t b) {
 
 /// Attention weights, head by head, from q, k and the log-sum-exp of the file.
 void add_weights(OracleReader& r, Calls& calls, const HostTensor& q, const HostTensor& k, const Attrs& options) {
-    const HostTensor lse = r.wanted("lse"), p = r.wanted("p");
-    const std::int64_t n = q.type.shape[2], m = k.type.shape[2];
-    for (std::int64_t b = 0; b < q.type.shape[0]; ++b)
-        for (std::int64_t h = 0; h < q.type.shape[1]; ++h) {
+    const std::int64_t batches = q.type.shape[0], heads = q.type.shape[1], n = q.type.shape[2], m = k.type.shape[2];
+    const HostTensor lse = r.wanted("lse", {batches, heads, n}), p = r.wanted("p", {batches, heads, n, m});
+    for (std::int64_t b = 0; b < batches; ++b)
+        for (std::int64_t h = 0; h < heads; ++h) {
             Attrs attrs = options;
             attrs.erase("heads_first");
             attrs.erase("statistics");
@@ -38,7 +38,7 @@ void add_weights(OracleReader& r, Calls& calls, const HostTensor& q, const HostT
             OracleCall call =
                 call_of("attention_weights", {tokens_first(q, b), tokens_first(k, b), tokens_first(lse, b)}, attrs);
             HostTensor want({Shape{n, m}, DType::f32});
-            const auto first = p.data.begin() + static_cast<std::ptrdiff_t>((b * q.type.shape[1] + h) * n * m);
+            const auto first = p.data.begin() + static_cast<std::ptrdiff_t>((b * heads + h) * n * m);
             std::copy_n(first, n * m, want.data.begin());
             call.part = format("p of batch {}, head {}", b, h);
             expect_result(call, 0, "p", std::move(want));
@@ -158,6 +158,8 @@ Calls map_luong_attention(OracleReader& r) {
     if (score == "general") return from_scores(r, call_of("matmul", {made_by("matmul", {q, w}, {}), k}, nt), k);
     if (score != "concat") throw unsupported_error("score " + score + " of luong_attention");
     const std::int64_t dq = q.type.shape[-1], dk = k.type.shape[-1];
+    if (w.type.shape.rank() != 2 || w.type.shape[1] != dq + dk)
+        throw unsupported_error("w as {}, wanted {} columns", w.type.text(), dq + dk);
     return from_scores(r,
                        call_of("additive_scores",
                                {made_by("matmul", {q, columns_of(w, 0, dq)}, nt),

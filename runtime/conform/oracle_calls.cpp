@@ -49,6 +49,8 @@ std::vector<HostTensor> all_made_by(const char* op, std::vector<HostTensor> inpu
 }
 
 HostTensor reshaped(HostTensor tensor, Shape shape) {
+    if (tensor.type.shape.elements() != shape.elements())
+        throw unsupported_error("{} as {}", tensor.type.text(), shape.text());
     tensor.type.shape = shape;
     return tensor;
 }

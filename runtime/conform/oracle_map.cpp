@@ -1,5 +1,6 @@
 #include "runtime/conform/oracle_map.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/base/errors.h"
@@ -82,7 +83,8 @@ Calls map_patch_embed(OracleReader& r) {
     const std::int64_t edge = r.integer("patch", 1);
     OracleCall cut = call_of("patches", {x}, {{"patch_height", edge}, {"patch_width", edge}});
     const HostTensor rows = made_by("patches", {x}, cut.call.attrs);
-    const HostTensor weight = reshaped(w, {w.type.shape[0], w.type.shape.elements() / w.type.shape[0]});
+    const HostTensor weight =
+        reshaped(w, {w.type.shape[0], w.type.shape.elements() / std::max<std::int64_t>(w.type.shape[0], 1)});
     OracleCall call = call_of("matmul", {rows, weight, r.optional_floats("b")}, {{"transpose_b", true}});
     expect_result(r, call, 0, "y");
     expect_result(cut, 0, "patches", rows);

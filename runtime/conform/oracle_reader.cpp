@@ -11,7 +11,10 @@ void OracleReader::fail(const std::string& what) const { throw bad_file_error(at
 
 const HostTensor& OracleReader::exact(const std::string& name) {
     read_inputs_.insert(name);
-    if (const auto found = source_.inputs.find(name); found != source_.inputs.end()) return found->second;
+    if (const auto found = source_.inputs.find(name); found != source_.inputs.end()) {
+        if (found->second.type.shape.rank() > 0) return found->second;
+        fail("input \"" + name + "\" has no dimensions");
+    }
     fail("there is no input \"" + name + "\", wanted by " + source_.op);
 }
 
@@ -31,6 +34,12 @@ HostTensor OracleReader::wanted(const std::string& output) {
     read_outputs_.insert(output);
     if (const auto found = source_.outputs.find(output); found != source_.outputs.end()) return found->second;
     fail("there is no output \"" + output + "\", wanted of " + source_.op);
+}
+
+HostTensor OracleReader::wanted(const std::string& output, const Shape& shape) {
+    HostTensor tensor = wanted(output);
+    if (tensor.type.shape == shape) return tensor;
+    fail("output \"" + output + "\" is " + tensor.type.text() + ", wanted " + shape.text());
 }
 
 std::string OracleReader::unread() const {

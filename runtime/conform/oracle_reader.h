@@ -56,6 +56,8 @@ public:
     bool wants(const std::string& output) const { return source_.outputs.count(output) != 0; }
     /// An expected result, not rounded.
     HostTensor wanted(const std::string& output);
+    /// The same, of this shape: what reads parts of a tensor must know its sizes.
+    HostTensor wanted(const std::string& output, const Shape& shape);
 
     /// Declares that the op supports only f32.
     void f32_only() { f32_only_ = true; }
