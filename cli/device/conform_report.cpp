@@ -7,6 +7,7 @@
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
+#include "runtime/base/utf8.h"
 
 namespace vantage::cli {
 
@@ -39,6 +40,8 @@ Json outcome_json(const Outcome& o) {
 }  // namespace
 
 void ConformReport::add(Outcome outcome) {
+    for (std::string* text : {&outcome.op, &outcome.test, &outcome.part, &outcome.result.message, &outcome.rerun})
+        *text = escape_controls(*text);  // names of a stranger's files
     if (!as_json_ && (verbose_ || !outcome.passed())) print(outcome);
     if (outcome.result.ran && !dump_.empty()) {
         write_dump(*outcome.result.ran, dump_);
@@ -67,6 +70,11 @@ ConformReport::Totals ConformReport::totals() const {
     for (const NotSupported& n : not_supported_)
         if (!n.partly) ++t.not_supported;
     return t;
+}
+
+void ConformReport::add(NotSupported what) {
+    what.test = escape_controls(what.test), what.reason = escape_controls(what.reason);
+    not_supported_.push_back(std::move(what));
 }
 
 // One line per op and kernel, in the order of the runs, with the case that came closest to its tolerance.

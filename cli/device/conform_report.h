@@ -34,7 +34,7 @@ public:
         : device_(device), as_json_(as_json), verbose_(verbose), dump_(std::move(dump)) {}
 
     void add(Outcome outcome);
-    void add(NotSupported what) { not_supported_.push_back(std::move(what)); }
+    void add(NotSupported what);
     bool empty() const { return outcomes_.empty() && not_supported_.empty(); }
     /// All outcomes and totals.
     Json json() const;

@@ -7,6 +7,7 @@
 #include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/terminal.h"
+#include "runtime/base/utf8.h"
 #include "runtime/picture/shown_text.h"
 
 namespace vantage::cli {
@@ -27,7 +28,8 @@ void Progress::show(std::int64_t done, std::int64_t all) {
 void Progress::show(const std::string& text) {
     if (!wanted_) return;
     shown_ = true;
-    std::fprintf(stderr, "\r\033[K%s", shortened(text, std::max(terminal_columns(stderr_fd) - 1, 20)).c_str());
+    std::fprintf(stderr, "\r\033[K%s",
+                 shortened(escape_controls(text), std::max(terminal_columns(stderr_fd) - 1, 20)).c_str());
     std::fflush(stderr);
 }
 

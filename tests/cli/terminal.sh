@@ -41,6 +41,17 @@ for command in inspect "heads -p a" explain; do
     check "$command: no control characters of a folder's name" test -z "$(grep -e $'\033]' -e $'\342\200\256' -e $'\302\233' shown)"
 done
 
+# names of cases
+mkdir cases
+cp "$VANTAGE_ROOT/tests/data/oracle/ops/ops.safetensors" cases
+sed 's|"name": "swiglu"|"name": "swiglu\\u001b]0;owned\\u0007"|; s|"name": "tanh_bwd"|"name": "tanh\\u001b]0;owned\\u0007"|' \
+    "$VANTAGE_ROOT/tests/data/oracle/ops/ops.json" >cases/ops.json
+on_terminal "$program" conform --cases cases --op swiglu -v >shown
+on_terminal "$program" conform --cases cases --op tanh_backward >>shown
+check "conform: names of cases are escaped" grep -qF 'swiglu\x1b]0;owned\x07' shown
+check "conform: names of cases that are not supported are escaped" grep -qF 'tanh\x1b]0;owned\x07' shown
+check "conform: no control characters of names" test -z "$(grep -e $'\033]' shown)"
+
 printf 'a\n' >line
 on_terminal bash -c "exec $(printf '%q ' "$program" chat -q -m model --template chatml -n 3 --temp 0) <line" >shown 2>&1
 shows "chat" shown
