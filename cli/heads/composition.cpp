@@ -178,7 +178,7 @@ std::string write_map(const CompositionPart& part, const Model& model, std::size
         picture.col_labels.push_back(head_name(model, {at(layers, i / heads), i % heads, part.kind}));
     }
     picture.values = values;
-    picture.value_max = *std::ranges::max_element(values);
+    picture.value_max = scale_end(values);
     picture.value_name = "score", picture.scale = AttentionScale::linear;
     picture.across = "head that writes", picture.down = "head that reads";
     picture.title = format("{}-composition", reader_names[reader]);

@@ -59,6 +59,11 @@ std::string weight_text(float value, int digits) {
     return without_trailing_zeros(format("{:.{}f}", value, digits));
 }
 
+float scale_end(std::span<const float> values) {
+    const float largest = std::ranges::max(values);
+    return largest > 0 ? largest : 1;
+}
+
 std::vector<ScaleTick> scale_ticks(float value_max, AttentionScale scale, float value_min) {
     std::vector<float> shares;
     switch (scale) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ const char* name_of(AttentionScale scale);
 float position_of(float value, float value_max, AttentionScale scale, float value_min = 0);
 /// The weight at a position of the bar: the inverse of position_of, extrapolated outside [0, 1].
 float value_at(float position, float value_max, AttentionScale scale, float value_min = 0);
+
+/// The end of a bar for all of these values, at least one: the largest; 1 where that is 0 or below, as for heads that
+/// read nothing.
+float scale_end(std::span<const float> values);
 
 struct ScaleTick {
     float value = 0, position = 0;

@@ -308,6 +308,9 @@ TEST_CASE("heatmaps refuse what does not fit together", "[io]") {
     wrong.row_labels = {"one"};
     CHECK_THROWS_AS(draw_heatmap(wrong), Error);
     wrong = picture;
+    const std::vector<float> zeros(4, 0.0f), some{0.0f, 0.25f, 0.125f};
+    CHECK(scale_end(zeros) == 1.0f);
+    CHECK(scale_end(some) == 0.25f);
     wrong.value_max = 0.0f;
     CHECK_THROWS_AS(draw_heatmap(wrong), Error);
     wrong = picture;
