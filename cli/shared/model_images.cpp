@@ -2,6 +2,7 @@
 #include "runtime/session/model_access.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "cli/shared/command_options.h"
@@ -27,6 +28,10 @@ std::vector<ModelImage> images_of_numbers(const ImageInput& wanted, const std::s
                              Shape(one).text());
     const DType type = entry.dtype == "F32" ? DType::f32 : entry.dtype == "F16" ? DType::f16 : DType::bf16;
     const HostTensor values = widen({Shape(entry.shape), type}, entry.data.all());
+    const auto odd = std::ranges::find_if_not(values.data, [](double value) { return std::isfinite(value); });
+    if (odd != values.data.end())
+        throw bad_file_error("{}: pixel_values: element {} is {:g}, wanted a finite number", path,
+                             odd - values.data.begin(), *odd);
     const auto count = static_cast<std::size_t>(batch ? entry.shape[0] : 1),
                each = static_cast<std::size_t>(wanted.pixels());
     std::vector<ModelImage> images(count);

@@ -100,6 +100,9 @@ ends 6 "preprocessor_config.json: no such file" classify -m "$models/vit" --imag
 ends 6 "pixel_values is F32 [3, 3, 32, 32]; expected floats of shape [1, 24, 40]" classify -m vit_rectangle --image $numbers
 ends 6 "pixel_values" classify -m vit --image vit/model.safetensors
 ends 6 "neither a PNG nor a JPEG" classify -m vit --image vit/config.json
+head=$(printf '{"pixel_values":{"dtype":"F32","shape":[3,32,32],"data_offsets":[0,12288]}}     ')
+{ printf '\x50\0\0\0\0\0\0\0%-80s' "$head" && head -c 12284 /dev/zero && printf '\0\0\xc0\x7f'; } >nan.safetensors
+ends 6 "nan.safetensors: pixel_values: element 3071 is nan" classify -m vit --image nan.safetensors
 ends 6 "nowhere.jpg" classify -m vit --image nowhere.jpg
 head -c 900 photo.jpg >cut.jpg
 ends 6 "cut.jpg" classify -m vit --image cut.jpg
