@@ -347,27 +347,47 @@ void FolderWriter::finish() {
     sync_directory(folder_of(path_));
 }
 
-FileLock::FileLock(const std::string& path) {
+namespace {
+
+/// Whether the open file still has this name: the last holder of a lock deletes its file.
+bool is_at(int fd, const std::string& path) {
+    struct stat open {
+    }, there{};
+    return ::fstat(fd, &open) == 0 && ::stat(path.c_str(), &there) == 0 && open.st_dev == there.st_dev &&
+           open.st_ino == there.st_ino;
+}
+
+}  // namespace
+
+FileLock::FileLock(const std::string& path) : path_(path) {
     const std::filesystem::path directory = std::filesystem::path(path).parent_path();
     if (std::error_code error; !directory.empty() && !std::filesystem::create_directories(directory, error) && error)
         throw_file_error("cannot create the directory", directory.string(), error.value());
     remove_stale_temporaries(directory.empty() ? "." : directory);
-    fd_ = open_file(path.c_str(), O_RDWR | O_CREAT, 0666);
-    if (fd_ < 0) throw_file_error("cannot lock", path, errno);
     // A limit, because a process that was stopped while it held the lock must not block all others.
     constexpr std::chrono::milliseconds limit(2000), pause(10);
     for (auto waited = std::chrono::milliseconds(0); waited < limit && !interrupted(); waited += pause) {
-        if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
+        if (fd_ < 0) fd_ = open_file(path.c_str(), O_RDWR | O_CREAT, 0666);
+        if (fd_ < 0) throw_file_error("cannot lock", path, errno);
+        if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) {
+            if (is_at(fd_, path)) return;
+            ::close(std::exchange(fd_, -1));
+            errno = EWOULDBLOCK;
+            continue;
+        }
         if (errno != EWOULDBLOCK && errno != EINTR) break;
         std::this_thread::sleep_for(pause);
     }
     const int error = errno;
-    ::close(fd_);  // no destructor runs after a throwing constructor
+    if (fd_ >= 0) ::close(fd_);  // no destructor runs after a throwing constructor
     throw_if_interrupted();
     throw_file_error("cannot lock", path, error);
 }
 
-FileLock::~FileLock() { ::close(fd_); }  // releases the lock
+FileLock::~FileLock() {
+    ::unlink(path_.c_str());  // before the lock is released: then it may be another's
+    ::close(fd_);
+}
 
 TemporaryFolder::TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "vantage-XXXXXX").string()) {
     if (::mkdtemp(path_.data()) == nullptr) throw_file_error("cannot create the folder", path_, errno);

@@ -28,4 +28,5 @@ ends 6 "config.json" tune -m "$model" --quick --context 16 --seconds 0.01 --save
 check "a file that is no table stays as it is" test "$(<config.json)" = '{"model_type": "gpt2"}'
 gives "saved in table.json" tune -m "$model" --quick --context 16 --seconds 0.01 --save table.json
 gives "saved in table.json" tune -m "$model" --quick --context 16 --seconds 0.01 --save table.json
+check "nothing but the table is left beside it" test "$(ls -A | grep -c '\.lock$')" = 0
 exit $((failures > 0))

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
+#include <filesystem>
 
 #include "expect_error.h"
 #include "own_cache.h"
@@ -103,6 +104,7 @@ TEST_CASE("tuning files: a round trip, and what makes them unusable", "[tuning]"
         const std::string named = path + ".named", config = R"({"model_type": "gpt2"})";
         add_to_tuning_file(named, file);
         add_to_tuning_file(named, more);
+        CHECK_FALSE(std::filesystem::exists(named + ".lock"));
         CHECK(tuning_from_json(read_file(named), named).table.calls.size() == 2);
         file.device.name += " 2";
         const std::string before = read_file(named);
