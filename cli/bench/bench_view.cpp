@@ -238,7 +238,11 @@ void add_bench_view(CLI::App& bench) {
         ->check(CLI::Range(1, 1000));
     add_option(command, "--keys", o->keys, "Measure maps of texts of these lengths instead, without a window", "N,…")
         ->delimiter(',')
-        ->check(CLI::Range(800, 1 << 20));  // what is zoomed into
+        ->check(CLI::Range(800, 1 << 20))  // what is zoomed into
+        ->excludes("--model")              // it has one of its own
+        ->excludes("--shape")
+        ->excludes("--tg")
+        ->excludes("--repeats");
     add_bench_output(command, o->output);
     command.callback([o] { run(*o); });
 }
