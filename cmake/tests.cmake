@@ -84,7 +84,8 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND NOT vantage_sanitize AND TARGET 
   set_target_properties(vantage_faults_preload PROPERTIES CXX_VISIBILITY_PRESET default)  # it replaces functions
   vantage_warnings(vantage_faults_preload)
   add_test(NAME faults COMMAND bash "${PROJECT_SOURCE_DIR}/tests/faults/run.sh" --sample 2
-           tokenize run embed)
+           tokenize run embed run:new:ChromeTrace::text run:write:ChromeTrace::write
+           view:new:Viewer::draw_panels view:write:write_png)
   set(environment "VANTAGE_BIN=$<TARGET_FILE:vantage_cli>" "VANTAGE_ROOT=${PROJECT_SOURCE_DIR}"
     "VANTAGE_FAULTS_PRELOAD=$<TARGET_FILE:vantage_faults_preload>")
   set_tests_properties(faults PROPERTIES LABELS once ENVIRONMENT "${environment}")

@@ -6,6 +6,8 @@
 //   FAULTS_LIST=FILE         lists each place once, as lines "KIND PLACE": KIND is the function, with ":cache" when the
 //                            file is below $VANTAGE_CACHE_DIR
 //   FAULTS_AT=PLACE          the first call there fails; a file FAULTS_HIT says so when it did
+//   FAULTS_BELOW=FROM-TO,…   instead of a place: the first call that these addresses of the executable lead to, as nm
+//                            prints them (hexadecimal), of the function FAULTS_KIND
 //   FAULTS_ERRNO=NUMBER      with that error (default: ENOMEM); `new` throws std::bad_alloc
 //   FAULTS_EVERY=interrupt   each second call fails with EINTR; FAULTS_EVERY=short: transfers move one byte first
 #include <dlfcn.h>
@@ -30,6 +32,7 @@
 #include <new>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 namespace {
 
@@ -43,6 +46,7 @@ struct Code {
 constexpr int max_codes = 16;
 Code codes[max_codes];
 int code_count = 0;
+std::uintptr_t program_base = 0;  // an address in the executable's file is so much less
 
 std::atomic<bool> in_main{false};
 thread_local bool inside = false;  // in this library: its own calls do not count
@@ -52,9 +56,27 @@ const char* setting(const char* name) {
     return value == nullptr ? "" : value;
 }
 
+struct Range {
+    std::uintptr_t begin = 0, end = 0;
+};
+std::vector<Range> ranges_of(const char* text) {
+    std::vector<Range> ranges;
+    while (*text != '\0') {
+        char* rest = nullptr;
+        Range range;
+        range.begin = std::strtoull(text, &rest, 16);
+        if (*rest == '-') range.end = std::strtoull(rest + 1, &rest, 16);
+        if (range.end <= range.begin) std::abort();  // a mistake of the script's
+        ranges.push_back(range);
+        text = *rest == ',' ? rest + 1 : rest;
+    }
+    return ranges;
+}
+
 struct Settings {
     std::string list = setting("FAULTS_LIST"), hit = setting("FAULTS_HIT"), every = setting("FAULTS_EVERY");
-    std::string cache = setting("VANTAGE_CACHE_DIR");
+    std::string cache = setting("VANTAGE_CACHE_DIR"), kind = setting("FAULTS_KIND");
+    std::vector<Range> below = ranges_of(setting("FAULTS_BELOW"));
     std::uint64_t place = std::strtoull(setting("FAULTS_AT"), nullptr, 16);
     int error = *setting("FAULTS_ERRNO") == '\0' ? ENOMEM : std::atoi(setting("FAULTS_ERRNO"));
     std::mutex mutex;
@@ -71,6 +93,7 @@ int note_code(dl_phdr_info* info, std::size_t, void*) {
     const bool standard = name.find("/libc.so") != std::string::npos || name.find("/libstdc++") != std::string::npos ||
                           name.find("faults_preload") != std::string::npos;
     if ((!name.empty() && !standard) || code_count == max_codes) return 0;
+    if (name.empty()) program_base = info->dlpi_addr;
     for (int i = 0; i < info->dlpi_phnum && code_count < max_codes; ++i) {
         const auto& part = info->dlpi_phdr[i];
         if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
@@ -86,25 +109,32 @@ const Code* code_of(std::uintptr_t address) {
     return nullptr;
 }
 
-/// The place of the present call. 0 when it is not the program's own.
-std::uint64_t place() {
+struct Place {
+    std::uint64_t hash = 0;  ///< 0 when the call is not the program's own
+    bool below = false;      ///< FAULTS_BELOW led to it
+};
+/// The place of the present call.
+Place place() {
     constexpr int max_frames = 128;
     void* frames[max_frames];
     const int count = backtrace(frames, max_frames);
     std::uint64_t hash = 0;
+    bool below = false;
     for (int i = 1; i < count; ++i) {
         const auto address = reinterpret_cast<std::uintptr_t>(frames[i]);
         const Code* const code = code_of(address);
         if (hash == 0 && code != nullptr && code->origin == Origin::standard) continue;
         if (code == nullptr || code->origin != Origin::program) {
-            if (hash == 0) return 0;
+            if (hash == 0) return {};
             continue;
         }
+        for (const Range& range : settings().below)
+            below = below || (address - program_base >= range.begin && address - program_base < range.end);
         hash = (hash ^ (address - codes[0].begin)) * 0x9e3779b97f4a7c15ULL;
         hash ^= hash >> 29;
         if (hash == 0) hash = 1;
     }
-    return hash;
+    return {hash, below};
 }
 
 void append(const std::string& path, const char* text) {
@@ -121,8 +151,8 @@ bool strikes(const char* kind, const char* file = "") {
     const int saved = errno;
     Settings& s = settings();
     bool strike = false;
-    if (!s.list.empty() || s.place != 0) {
-        const std::uint64_t here = place();
+    if (!s.list.empty() || s.place != 0 || (!s.below.empty() && s.kind == kind)) {
+        const auto [here, below] = place();
         if (here != 0 && !s.list.empty()) {
             const std::lock_guard lock(s.mutex);
             const bool cached = !s.cache.empty() && std::strncmp(file, s.cache.c_str(), s.cache.size()) == 0;
@@ -131,7 +161,7 @@ bool strikes(const char* kind, const char* file = "") {
                           static_cast<unsigned long long>(here));
             if (s.seen.insert(here).second) append(s.list, line);
         }
-        strike = here != 0 && here == s.place && !s.struck.exchange(true);
+        strike = here != 0 && (below || here == s.place) && !s.struck.exchange(true);
         if (strike && !s.hit.empty()) append(s.hit, kind);
     }
     errno = saved;
@@ -155,7 +185,7 @@ bool interrupts() {
     static std::atomic<unsigned> calls{0};
     if (!in_main || inside || settings().every != "interrupt") return false;
     inside = true;
-    const bool own = place() != 0;
+    const bool own = place().hash != 0;
     inside = false;
     return own && calls.fetch_add(1) % 2 == 0;
 }

@@ -2,7 +2,10 @@
 # Makes every call of the program's own code fail once, at each place that leads to it (preload.cpp says what a place
 # is), over seven commands: allocations, files, mappings, threads. Then it interrupts and shortens all calls.
 #
-# usage: run.sh [--sample N] [COMMAND…]   COMMAND: run, inspect, heads, embed, view, demo, tokenize. Default: all
+# usage: run.sh [--sample N] [COMMAND…] [COMMAND:KIND:FUNCTION…]
+#   COMMAND: run, inspect, heads, embed, view, demo, tokenize. Default: all
+#   COMMAND:KIND:FUNCTION: one run, in which the first call of this kind that FUNCTION leads to fails, such as
+#   run:new:ChromeTrace::text
 #
 # What must happen:
 #   new fails            exit code 4 and one line, or 0 with the same output where what failed is optional
@@ -19,7 +22,10 @@ preload=$(basename -- "${VANTAGE_FAULTS_PRELOAD:?the library made of tests/fault
 export LD_LIBRARY_PATH=$(dirname -- "$VANTAGE_FAULTS_PRELOAD")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 sample=0
 if [[ ${1-} == --sample ]]; then sample=$2; shift 2; fi
-commands=("$@")
+commands=() named=()
+for argument; do
+    if [[ $argument == *:*:* ]]; then named+=("$argument"); else commands+=("$argument"); fi
+done
 if ((!$#)); then commands=(run inspect heads embed view demo tokenize); fi
 unset VANTAGE_VALIDATE VANTAGE_GUARD  # slow, and the layer allocates for itself
 # One driver thread per run: runs go side by side.
@@ -92,12 +98,46 @@ export -f one called verdict arguments
 # chosen FILE: the lines of it that run, at most $sample, evenly spread.
 chosen() { awk -v n="$sample" 'NR == FNR { all = FNR; next } n == 0 || int((FNR - 1) * n / all) != int(FNR * n / all)' "$1" "$1"; }
 
+# warm COMMAND: fills its cache, once.
+warm() {
+    if [[ -e cache-$1 ]]; then return; fi
+    mkdir "cache-$1" "warm-$1"
+    local arguments
+    arguments "$1"
+    (cd "warm-$1" && VANTAGE_CACHE_DIR=$scratch/cache-$1 "$program" "${arguments[@]}" <<<Hello >/dev/null 2>&1)
+}
+# addresses FUNCTION: where its code is in the program, as FROM-TO,…
+addresses() {
+    local from size name list=
+    while read -r from size _ name; do
+        if [[ $name =~ ^vantage::([a-z]+::)*$1(\[abi:[a-z0-9]+\])?\( ]]; then
+            list+=${list:+,}$(printf '%x-%x' "0x$from" $((0x$from + 0x$size)))
+        fi
+    done < <(nm -CS --defined-only "$program" | grep -F "$1")
+    echo "$list"
+}
+# below COMMAND KIND FUNCTION: the first call of this kind that FUNCTION leads to. It is not optional.
+below() {
+    local command=$1 kind=$2 function=$3 name=below-$1-$2 want=4 error=$enomem where wrong
+    if [[ $kind != new ]]; then want=6 error=$enospc; fi
+    where=$(addresses "$function")
+    if [[ -z $where ]]; then
+        fail "$program has no function $function"
+        return
+    fi
+    warm "$command"
+    called "$command" "$name" FAULTS_BELOW="$where" FAULTS_KIND="$kind" FAULTS_ERRNO="$error" FAULTS_HIT="$PWD/$name.hit"
+    check "$command: $kind below $function was called" test -e "$name.hit"
+    wrong=$(verdict "$command" "$name" "$kind")
+    if [[ $(<"$name.code") != "$want" ]]; then wrong="exit code $(<"$name.code"), wanted $want"; fi
+    check "$command: $kind below $function: $wrong $(head -c 300 "$name.err")" test -z "$wrong"
+    printf '%-9s %s below %s: exit code %s\n' "$command" "$kind" "$function" "$(<"$name.code")"
+}
+
 eio=5 enomem=12 enospc=28
 : >missed
 for command in "${commands[@]}"; do
-    mkdir "cache-$command"
-    called "$command" "warm-$command" || exit
-    (cd "warm-$command" && VANTAGE_CACHE_DIR=$scratch/cache-$command "$program" "${arguments[@]}" <<<Hello >/dev/null 2>&1)
+    warm "$command"
     : >"list-$command"
     called "$command" "healthy-$command" FAULTS_LIST="$PWD/list-$command"
     check "$command has places for faults" test "$(wc -l <"list-$command")" -gt 1000
@@ -126,6 +166,10 @@ for command in "${commands[@]}"; do
     check "most places of $command come again ($lost did not)" test $((2 * lost)) -lt "$(wc -l <"runs-$command")"
     printf '%-9s %5d places, %5d runs, %d faults\n' "$command" "$(wc -l <"list-$command")" "$(wc -l <"runs-$command")" "$found"
     failures=$((failures + found))
+done
+for entry in "${named[@]}"; do
+    rest=${entry#*:}
+    below "${entry%%:*}" "${rest%%:*}" "${rest#*:}"
 done
 if [[ -s missed ]]; then echo "$(wc -l <missed) runs did not come by their place again (threads)"; fi
 exit $((failures > 0))
