@@ -207,6 +207,19 @@ TEST_CASE("a page of a view has the ticks of its scale, and titles", "[view]") {
     CHECK(as_html(two_runs(ShownRuns::difference)).find("[0.5,\"0\"]") != std::string::npos);
 }
 
+TEST_CASE("a page of a view says which head it has, and how a page of another is made", "[view]") {
+    ViewSubject s = small_subject();
+    s.model.heads = 8;
+    s.model.attending[static_cast<std::size_t>(AttentionKind::self)] = {0, 1, 2, 5};
+    const std::string html = as_html(s);
+    CHECK(html.find("\"heads\":\" · one of 32 heads (4 layers × 8)\"") != std::string::npos);
+    const std::string command = nlohmann::json(s.command + " --headless --save page.html").dump();
+    REQUIRE(command.find("--layer 2 --head 5") != std::string::npos);
+    CHECK(html.find("\"command\":" + command.substr(0, command.find("</"))) != std::string::npos);
+    s.command.clear();  // a program's run, which no command makes again
+    CHECK(as_html(s).find("\"command\":\"\"") != std::string::npos);
+}
+
 TEST_CASE("a view is written in the form of its name", "[view]") {
     const test::TemporaryDirectory directory;
     write_view(directory.path("a.npy"), small_subject());

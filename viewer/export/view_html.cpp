@@ -3,6 +3,7 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/format.h"
 #include "runtime/picture/colour_map.h"
 #include "viewer/export/view_export.h"
 
@@ -17,7 +18,8 @@ const char* const page_begin = R"HTML(<!DOCTYPE html>
 <style>
 body { margin: 0; font: 14px "DejaVu Sans", sans-serif; display: flex; flex-direction: column; height: 100vh; }
 body.dark { background: #16181f; color: #eceef4; } body.light { background: #fff; color: #181a20; }
-header, footer { padding: 8px 16px; } h1 { font-size: 17px; margin: 0; } small { opacity: .7; }
+header, footer { padding: 8px 16px; } h1 { font-size: 17px; margin: 0; } small, details { opacity: .7; }
+details { font-size: 12px; } pre { margin: 4px 0; white-space: pre-wrap; overflow-wrap: anywhere; user-select: all; }
 main { flex: 1; min-height: 0; display: flex; }
 canvas { flex: 1; min-width: 0; height: 100%; touch-action: none; cursor: crosshair; }
 aside { width: 280px; padding: 8px 16px; overflow: auto; } @media (max-width: 700px) { aside { display: none; } }
@@ -26,7 +28,9 @@ aside div span { flex: 1; overflow: hidden; text-overflow: ellipsis; white-space
 aside div i { position: absolute; left: 0; top: 0; bottom: 0; background: #48dbcd55; border-radius: 3px; }
 footer { font-variant-numeric: tabular-nums; min-height: 1.4em; }
 </style></head><body>
-<header><h1 id="title"></h1><small id="caption"></small><div id="runs"></div></header>
+<header><h1 id="title"></h1><small id="caption"></small>
+<details id="others"><summary>Another head</summary>In a terminal, with another layer and head:<pre id="command"></pre></details>
+<div id="runs"></div></header>
 <main><canvas id="map" tabindex="0" aria-describedby="read"></canvas><aside id="row"></aside></main>
 <footer id="read">Wheel: zoom · drag: move · F: fit · arrows: next cell</footer>
 <script>
@@ -38,7 +42,9 @@ let part, values, lut, max;
 const map = document.getElementById("map"), pen = map.getContext("2d"), read = document.getElementById("read");
 document.body.className = view.theme;
 document.title = document.getElementById("title").textContent = view.title;
-document.getElementById("caption").textContent = view.caption;
+document.getElementById("caption").textContent = view.caption + view.heads;
+document.getElementById("command").textContent = view.command;
+document.getElementById("others").hidden = !view.command;
 for (const [key, value] of Object.entries(view.facts)) {
   const meta = document.createElement("meta"); meta.name = key; meta.content = value; document.head.append(meta);
 }
@@ -167,7 +173,7 @@ onkeydown = e => {
   if (which >= 0 && which < view.parts.length) turn_to(which);
   if (step) { e.preventDefault(); pick((picked ?? [0, 0])[0] + step[0], (picked ?? [0, 0])[1] + step[1]); }
 };
-onresize = draw; fit(); list_row(listed);
+onresize = document.getElementById("others").ontoggle = draw; fit(); list_row(listed);
 </script></body></html>
 )HTML";
 
@@ -214,6 +220,12 @@ nlohmann::json parts_of(const ViewSubject& s) {
     return parts;
 }
 
+/// The page has one head, as files of a view do. It says of how many, and how a page of another one is made.
+std::string heads_text(const ViewSubject& s) {
+    const std::int64_t layers = std::ssize(s.model.layers_of(s.head.kind)), heads = s.model.heads_of(s.head.kind);
+    return layers == 0 ? "" : format(" · one of {} heads ({} layers × {})", layers * heads, layers, heads);
+}
+
 nlohmann::json page_data(const ViewSubject& subject) {
     const ViewSubject s = subject.with_plain_labels();
     nlohmann::json facts;
@@ -222,6 +234,8 @@ nlohmann::json page_data(const ViewSubject& subject) {
     const AttentionScale scale = s.state.scale;
     return {{"title", facts_of(s).front().second},
             {"caption", caption_of(s)},
+            {"heads", heads_text(s)},
+            {"command", s.command.empty() ? "" : s.command + " --headless --save page.html"},
             {"facts", facts},
             {"theme", name_of(s.state.theme)},
             {"scale", scale == AttentionScale::linear        ? "linear"
