@@ -215,7 +215,9 @@ void show_window(const ViewOptions& o, view::ViewState state) {
     options.on_version = view::WindowSystem::wake;
     const std::unique_ptr<view::LiveModel> live = live_model(model, options);
     start(*live, state);
-    live->set_speed(o.speed.value_or(common().model.empty() ? built_in_speed : 0));
+    const double speed = o.speed.value_or(common().model.empty() ? built_in_speed : 0);
+    live->set_speed(speed);
+    log(LogLevel::info, "speed: {}", speed > 0 ? format("at most {:g} tokens per second", speed) : "no limit");
     show_and_recover(model, *live, [&] {
         const SecondRun second = second_run(*model, state, options);
         if (second.live) second.live->set_speed(live->speed());

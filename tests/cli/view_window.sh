@@ -44,11 +44,13 @@ check "a window that recovers goes on: $(<err)" kill -INT "$job"
 code=0
 wait "$job" || code=$?
 check "a window that recovered ends with 130 (got $code: $(<err))" test $code = 130
+check "the built-in model writes no faster than it can be read: $(<err)" grep -q "speed: at most 5 tokens per second" err
 check "a line says why the device was opened again" test "$(grep -c "recovering: .*VK_ERROR_DEVICE_LOST" err)" = 1
 for delay in 0.2 2; do interrupted $delay "$program" view -n 4000 -q; done
 # the X server goes away: one line, and not Xlib's
-begin "$program" view -n 4000 -v
-until_true grep -q " model: " err
+begin "$program" view -m "$VANTAGE_ROOT/assets/models/mini-world" -n 4000 -v
+until_true grep -q "speed: " err
+check "another model has no limit of its speed: $(<err)" grep -q "speed: no limit" err
 sleep 1
 kill $server
 code=0

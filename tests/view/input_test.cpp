@@ -75,6 +75,9 @@ TEST_CASE("a number field takes digits after one click, and says its range", "[v
     click_on(Area::speed);
     s.user.type("30");
     CHECK(s.live.speed() == 30);
+    CHECK(has_text(texts_of(s.window), "tok/s 30"));
+    s.live.set_speed(5);  // as the command does for the built-in model
+    CHECK(has_text(texts_of(s.window), "tok/s 5"));
     s.user.press(GLFW_KEY_ESCAPE);
     CHECK_FALSE(s.viewer.at().area.has_value());
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/format.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
 #include "viewer/panels/panels.h"
@@ -39,9 +40,10 @@ void name_field(const Ui& ui, Area area, float wide) {
 }
 
 /// A click gives a field the keys: digits then replace its number (type_digit). A drag changes it.
-void take_keys(const Ui& ui, Area area) {
+void take_keys(const Ui& ui, Area area, const std::string& number) {
     if (ImGui::IsItemClicked() && ui.at.area != area) ui.at.area = area, ui.at.typed.clear();
     note_area(ui, area);
+    note_text(std::string(number_field_of(area).name) + " " + number, box_of_item());
     note_tooltip(box_of_item());
     if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", number_field_of(area).hint().c_str());
 }
@@ -54,7 +56,7 @@ void number_field(const Ui& ui, Area area, const char* id, double& value, float 
     const auto maximum = static_cast<float>(number_field_of(area).maximum);
     if (ImGui::DragFloat(id, &edited, step, 0, maximum, shape_of(ui, area, "%.2f").c_str(), no_text_field))
         value = std::round(1000 * static_cast<double>(std::clamp(edited, 0.0f, maximum))) / 1000;  // as it is displayed
-    take_keys(ui, area);
+    take_keys(ui, area, format("{:.2f}", edited));
 }
 
 void whole_field(const Ui& ui, Area area, const char* id, std::int64_t& value, float wide) {
@@ -63,7 +65,7 @@ void whole_field(const Ui& ui, Area area, const char* id, std::int64_t& value, f
     auto edited = static_cast<int>(std::min<std::int64_t>(value, maximum));
     if (ImGui::DragInt(id, &edited, 0.3f, 0, maximum, shape_of(ui, area, "%d").c_str(), no_text_field))
         value = std::clamp(edited, 0, maximum);
-    take_keys(ui, area);
+    take_keys(ui, area, std::to_string(edited));
 }
 
 void draw_sampling(const Ui& ui) {

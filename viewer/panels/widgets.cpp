@@ -11,10 +11,6 @@ namespace {
 
 thread_local TextLog* text_log = nullptr;
 
-void note_text(std::string_view text, const Box& place) {
-    if (text_log != nullptr) text_log->texts.emplace_back(text), text_log->places.push_back(place);
-}
-
 }  // namespace
 
 TextLog::TextLog() { text_log = this; }
@@ -109,6 +105,10 @@ void fill(const Box& box, ImU32 colour, float rounding, ImDrawList& list) {
 
 void outline(const Box& box, ImU32 colour, float thickness, float rounding, ImDrawList& list) {
     list.AddRect({box.x, box.y}, {box.right(), box.bottom()}, colour, rounding, 0, thickness);
+}
+
+void note_text(std::string_view text, const Box& place) {
+    if (text_log != nullptr) text_log->texts.emplace_back(text), text_log->places.push_back(place);
 }
 
 void note_tooltip(const Box& box) {
