@@ -63,6 +63,24 @@ TEST_CASE("the difference of two runs gives back what was shown before it", "[vi
     CHECK(state.statistic == HeadStatistic::self);
 }
 
+TEST_CASE("the difference of two runs has the cell's numbers and lists of both", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    TwoShown s(compared_to({.precision = Precision::f32}, 2), {.text = ViewState::default_prompt}, 1280, 800);
+    s.user.type("d");
+    REQUIRE(s.viewer.panes().size() == 1);
+    s.point_at(s.viewer.panes()[0], 9, 2);
+    const std::vector<std::string> texts = texts_in(s.window, s.viewer.layout().inspector);
+    keep(s.window.screenshot(), "numbers of a difference");
+    for (const char* name : {"logit", "rank in row", "row sum", "entropy"}) {
+        CAPTURE(name);
+        CHECK(after(texts, name).find(" | ") != std::string::npos);
+    }
+    for (const char* run : {" · A", " · B"})
+        CHECK(std::ranges::count_if(texts, [&](const std::string& text) { return text.ends_with(run); }) == 1);
+    s.user.type("[");  // one run: one number
+    CHECK(after(texts_in(s.window, s.viewer.layout().inspector), "logit").find(" | ") == std::string::npos);
+}
+
 TEST_CASE("both panes say their own texts and lists, and mark the cell under the mouse", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const ViewState state = [] {

@@ -100,10 +100,15 @@ void show_pairs(const Ui& ui, Lines& lines, const CellReading& r) {
     lines.line("expected", format("mean of {} {}", pairs, pairs == 1 ? "pair: always 1" : "pairs"));
 }
 
-/// A number of the reading; side by side that of A and that of B.
+/// Whether the map is of both runs: side by side, or their difference.
+bool of_both(const Ui& ui) {
+    return ui.focus.two && (ui.focus.two->shown == ShownRuns::both || ui.focus.two->shown == ShownRuns::difference);
+}
+
+/// A number of the reading; of both runs that of A and that of B.
 template <class TextOf>
 std::string in_shown(const Ui& ui, const CellReading& r, TextOf text_of) {
-    if (!ui.focus.two || ui.focus.two->shown != ShownRuns::both) return text_of(r);
+    if (!of_both(ui)) return text_of(r);
     const auto text = [&](bool of_b) -> std::string {
         const CellReading* reading = CellIn(ui, of_b, r).reading();
         return reading != nullptr ? text_of(*reading) : "–";
@@ -111,10 +116,10 @@ std::string in_shown(const Ui& ui, const CellReading& r, TextOf text_of) {
     return text(false) + " | " + text(true);
 }
 
-/// Where the query or the key of a reading is in its text; side by side in both, if it is elsewhere in B.
+/// Where the query or the key of a reading is in its text; of both runs in both, if it is elsewhere in B.
 std::string position_text(const Ui& ui, const CellReading& r, std::optional<std::int64_t> CellIn::*token) {
     const auto own = std::to_string(token == &CellIn::query ? r.query : r.key);
-    if (!ui.focus.two || ui.focus.two->shown != ShownRuns::both) return own;
+    if (!of_both(ui)) return own;
     const auto text = [&](bool of_b) {
         const std::optional<std::int64_t> position = CellIn(ui, of_b, r).*token;
         return position ? std::to_string(*position) : "–";
@@ -134,12 +139,12 @@ void list_keys(const Ui& ui, Lines& lines, const RunView& run, std::int64_t quer
     }
 }
 
-/// Side by side there is a list of each run.
+/// Of both runs there is a list of each.
 void show_keys(const Ui& ui, Lines& lines, const CellReading& r) {
     const auto title = [&](const RunView& run, std::int64_t query) {
         return "“" + label_of(run.row_labels(ui.focus.head.kind), query) + "” attends to";
     };
-    if (!ui.focus.two || ui.focus.two->shown != ShownRuns::both) {
+    if (!of_both(ui)) {
         lines.title(title(ui.run, r.query));
         return list_keys(ui, lines, ui.run, r.query, lines.bars());
     }
