@@ -128,6 +128,13 @@ TEST_CASE("an image has what its map can spare of the width", "[view]") {
     CHECK(large.focus.wide >= large.tokens.wide);
     CHECK(narrow.tokens.wide >= 0.28f * 1100);
     CHECK(lay_out(4000, 1500, 1, wishes).tokens.wide == 480);
+    for (const auto& [width, height] : {std::pair{640.0f, 480.0f}, {800.0f, 500.0f}}) {  // below the heads
+        CAPTURE(width, height);
+        const Layout low = lay_out(width, height, 1, {.heads = {2, 4}, .image = true});
+        CHECK(low.tokens.wide == low.heads.wide);
+        CHECK(image_place(low.tokens, 32, 32, 1).high >= 80);
+        CHECK(focus_places(low.focus, {0, 17, 0, 17}, 40, 40, 1).map.high >= 200);
+    }
 }
 
 TEST_CASE("cells of many heads are whole pixels, and larger in a large panel", "[view]") {

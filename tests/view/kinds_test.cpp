@@ -191,6 +191,30 @@ TEST_CASE("both texts of cross attention are shown, with lines between them", "[
     CHECK(s.viewer.state().axis == KeyAxis::absolute);
 }
 
+TEST_CASE("in a low window both texts of cross attention have a line", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened(oracle + "bart");
+    ViewState state{.max_tokens = 5};
+    state.sampling.ignore_end = true;
+    state.head = HeadId{1, 2, AttentionKind::cross};
+    PanelsShown s(opened, state, {.text = {}, .ids = {5, 6, 7, 9}}, {}, 800, 500);
+    const Box& panel = s.viewer.layout().tokens;
+    keep(s.window.screenshot(), "two texts in a low window");
+    TextLog log;
+    static_cast<void>(s.window.screenshot());
+    const auto shown = [&](const std::string& token) {  // all of it
+        for (std::size_t i = 0; i < log.texts.size(); ++i)
+            if (log.texts[i] == token && panel.has(log.places[i].x, log.places[i].y))
+                return log.places[i].y >= panel.y + text_above && log.places[i].bottom() <= panel.bottom() - 6;
+        return false;
+    };
+    CHECK(shown(s.viewer.runs().a().running_source.tokens().back().text));
+    CHECK(shown(s.viewer.runs().a().running_text.tokens().back().text));
+    CHECK(has_text(log.texts, "Texts"));
+    CHECK(has_text(log.texts, "e: encoder · x: cross"));  // not cut off
+    CHECK_FALSE(has_text(log.texts, "e: encoder · x: cross att"));
+}
+
 TEST_CASE("an encoder's map by distance has keys before and after the query", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened(oracle + "bert");

@@ -218,8 +218,39 @@ TEST_CASE("the first rows have no numbers, and the panel says from where on", "[
     ViewState state{.max_tokens = 0};
     state.rows = 1;
     PanelsShown s(opened, state, {.text = state.prompt});
+    const auto unknown = [&] {  // ends of the heads' colours
+        return std::ranges::count(texts_in(s.window, s.viewer.layout().heads), "–");
+    };
     CHECK(has_text(texts_of(s.window), "counted from row 4 on"));
+    CHECK(unknown() == 2);
     s.viewer.state().rows = 6;
     s.viewer.touch(), s.user.settle();
     CHECK_FALSE(has_text(texts_of(s.window), "counted from row 4 on"));
+    CHECK(unknown() == 0);
+}
+
+TEST_CASE("the text shows its query after a resize, too", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    ViewState state{.max_tokens = 0};
+    state.prompt += " cup. " + state.prompt;
+    PanelsShown s(opened, state, {.text = state.prompt});
+    const auto shows_query = [&] {  // the only frame in the text, around its newest token
+        const Box& text = s.viewer.layout().tokens;
+        const Box lines{text.x, text.y + text_above, text.wide, text.high - text_above};
+        return has_colour(s.window.screenshot(), lines, palette_of(Theme::dark).accent);
+    };
+    CHECK(shows_query());
+    glfwSetWindowSize(s.window.handle(), 640, 480);
+    s.user.turn_until("the new size", [&] { return s.viewer.layout().bar.wide == 640; });
+    s.user.settle();
+    REQUIRE(s.viewer.at().text_lines > 3);
+    keep(s.window.screenshot(), "text in a small window");
+    CHECK(shows_query());
+    // ---- and stays where it was scrolled to
+    const Box& text = s.viewer.layout().tokens;
+    s.user.move(static_cast<double>(text.x) + 40, static_cast<double>(text.y) + 60);
+    s.user.scroll(20);
+    s.user.move(2, 478);
+    CHECK_FALSE(shows_query());
 }

@@ -14,9 +14,9 @@ namespace vantage::view {
 namespace {
 
 /// "4 layers × 8 heads"; of an encoder–decoder the rows of the grid are named one by one.
-std::string size_text(const ModelInfo& info) {
+std::string size_text(const ModelInfo& info, bool narrow) {
     if (!info.attends(AttentionKind::self)) return "x: cross attention";
-    if (info.attends(AttentionKind::cross)) return "e: encoder · x: cross attention";
+    if (info.attends(AttentionKind::cross)) return narrow ? "e: encoder · x: cross" : "e: encoder · x: cross attention";
     return format("{} layers × {} heads", info.layers_of(AttentionKind::self).size(), info.heads);
 }
 
@@ -109,9 +109,13 @@ Legend legend_of(const Ui& ui, std::pair<double, double> range) {
     const bool dark = ui.palette.dark;
     const ColourTable& colours = colours_of(ui.state.colours, dark);
     const std::string more = dark ? "brighter: " : "darker: ";
-    if (!ui.state.mini_maps)
-        return {colours, shown_name(ui.state.statistic, ui.run.live), format("{:.2g}", range.first),
-                format("{:.2g}", range.second), more + meaning_of_large(ui.state.statistic)};
+    if (!ui.state.mini_maps) {
+        const bool known =
+            std::ranges::any_of(ui.heads, [&](const HeadMeans& head) { return !std::isnan(head[ui.state.statistic]); });
+        const auto end = [&](double value) { return known ? format("{:.2g}", value) : "–"; };
+        return {colours, shown_name(ui.state.statistic, ui.run.live), end(range.first), end(range.second),
+                more + meaning_of_large(ui.state.statistic)};
+    }
     if (ui.focus.two && ui.focus.two->shown == ShownRuns::difference)
         return {difference_colours(dark), "B − A", format("−{:.2g}", ui.state.difference_max),
                 format("+{:.2g}", ui.state.difference_max), "each cell: a head's whole map"};
@@ -188,7 +192,8 @@ void draw_head_map(const Ui& ui) {
     const Panel panel("heads", box);
     if (!panel) return;
     heading(ui, box, "Heads",
-            ui.state.order == HeadOrder::value ? "sorted, largest first" : size_text(ui.run.live.model().info()));
+            ui.state.order == HeadOrder::value ? "sorted, largest first"
+                                               : size_text(ui.run.live.model().info(), box.wide < ui.px(270)));
     const HeadCells cells = lay_head_cells(box, head_grid(ui.run.live), ui.scale);
     explain_number(ui, {box.x, box.y, box.wide, cells.box.y - box.y}, "L0, H0");
     explain_number(ui, {box.x, cells.box.y, cells.left - box.x, cells.box.high}, "L0, H0");

@@ -9,7 +9,7 @@ namespace {
 
 constexpr float gap = 8, min_map = 240;
 constexpr float low_window = 560, heads_from = 584;  // heights below it are low; widths with room for the heads
-constexpr float min_heads = 160, text_beside = 96;   // heights of the heads, and of the text below them
+constexpr float min_heads = 160;                     // height of the heads
 constexpr float bar_gap = 14, bar_alone = 63;        // gap before the colour bar; its width with numbers
 constexpr float lying_bar = bar_histogram + 34;      // its height below a map
 
@@ -18,20 +18,23 @@ struct Heights {
     float prompt = 0, timeline = 0, tokens = 0;
 };
 
+/// Height of the text or the image below the heads.
+float beside_map(const LayoutWishes& wishes) { return wishes.image ? 156 : 96; }
+
 float text_height(float lines) { return text_above + text_below + lines * text_line; }
 
 /// Where the text or the image is.
 enum class TextPlace : std::uint8_t { below_map, below_heads, above_inspector };
 
 TextPlace text_place(float wide, float high, const LayoutWishes& wishes) {
-    if (wishes.image) return wide < 844 ? TextPlace::below_map : TextPlace::above_inspector;
+    if (wishes.image && wide >= 844) return TextPlace::above_inspector;
     return wide >= heads_from && high < low_window && !wishes.large_heads ? TextPlace::below_heads
                                                                           : TextPlace::below_map;
 }
 
 /// Fills the space that the map leaves, most important panels first.
 Heights share_out(float height, const LayoutWishes& wishes, TextPlace text) {
-    float left = height - (text == TextPlace::below_heads ? min_heads + gap + text_beside : min_map);
+    float left = height - (text == TextPlace::below_heads ? min_heads + gap + beside_map(wishes) : min_map);
     bool full = false;
     const auto take = [&](float high) {
         full = full || left < high + gap;  // then less important panels are removed, too
@@ -64,9 +67,10 @@ void lay_heads(Layout& l, float scale, const LayoutWishes& wishes, const Box& co
     // The grid takes what square cells need and leaves room for what is below.
     const float cell = std::min((column.wide - px(heads_beside)) / static_cast<float>(wishes.heads.columns), px(64));
     const float needed = px(heads_above + heads_below) + cell * static_cast<float>(wishes.heads.rows);
-    const bool text_below = text == TextPlace::below_heads && column.high >= px(min_heads + gap + text_beside);
+    const float beside = gap + beside_map(wishes);
+    const bool text_below = text == TextPlace::below_heads && column.high >= px(min_heads + beside);
     const bool numbers = !text_below && !wishes.large_heads && column.high >= px(min_heads + 258);
-    const float below = text_below ? px(gap + text_beside) : numbers ? px(258) : 0;
+    const float below = text_below ? px(beside) : numbers ? px(258) : 0;
     l.heads = column;
     if (below <= 0) return;
     l.heads.high = std::round(std::max(px(min_heads), std::min(needed, column.high - below)));

@@ -59,17 +59,18 @@ struct TextBlock {
     float bottom() const { return size() == 0 ? top : box(size() - 1).bottom(); }
 };
 
-/// The keys' text, and for cross-attention the queries' text below it.
-std::vector<TextBlock> text_blocks(const TextUi& ui, float wide) {
+/// The keys' text, and for cross-attention the queries' text below it: in a panel of few lines without room for lines
+/// of attention between them.
+std::vector<TextBlock> text_blocks(const TextUi& ui, float wide, float room) {
     const bool cross = ui.focus.head.kind == AttentionKind::cross, source = ui.focus.head.kind != AttentionKind::self;
     if (source) ui.of.running_source.update({ui.tokens.run, ui.tokens.source_texts}, ui.fonts, ui.scale, wide);
     if (!source || cross) ui.of.running_text.update({ui.tokens.run, ui.tokens.texts}, ui.fonts, ui.scale, wide);
     const std::int64_t given = ui.version.given_of(AttentionKind::self);
     const RunningText& keys = source ? ui.of.running_source : ui.of.running_text;
     std::vector<TextBlock> blocks{{keys, ui.key_slots, true, !cross, source ? std::ssize(keys.tokens()) : given}};
-    if (cross)
-        blocks.push_back(
-            {ui.of.running_text, ui.row_slots, false, true, given, blocks[0].bottom() + ui.px(4 + text_line)});
+    if (!cross) return blocks;
+    const float between = ui.px(4) + (room >= 3 * ui.px(text_line) ? ui.px(text_line) : 0);
+    blocks.push_back({ui.of.running_text, ui.row_slots, false, true, given, blocks[0].bottom() + between});
     return blocks;
 }
 
@@ -146,7 +147,8 @@ void draw_block(const TextUi& ui, const TextBlock& block, ImVec2 origin, std::in
 }
 
 std::string text_heading(const TextUi& ui) {
-    return std::string(ui.focus.head.kind == AttentionKind::cross ? "Source and text" : "Text") +
+    const char* both = ui.box.wide < ui.px(420) ? "Texts" : "Source and text";
+    return std::string(ui.focus.head.kind == AttentionKind::cross ? both : "Text") +
            (ui.focus.two ? std::string(" of ") + ui.name : "");
 }
 
@@ -177,7 +179,7 @@ int draw_text(const TextUi& ui) {
     ImGui::SetCursorScreenPos({box.x + ui.px(12), box.y + ui.px(text_above)});
     const float line = ui.px(text_line), room = box.high - ui.px(text_above) - ui.px(text_below) + ui.px(2);
     ImGui::BeginChild(ui.name, {box.wide - ui.px(24), std::max(1.0f, std::floor(room / line)) * line});
-    const std::vector<TextBlock> blocks = text_blocks(ui, box.wide - ui.px(24) - ui.px(12));
+    const std::vector<TextBlock> blocks = text_blocks(ui, box.wide - ui.px(24) - ui.px(12), room);
     const TextBlock &keys = blocks.front(), &queries = blocks.back();
     const float above = ui.state.lines && keys.queries ? line : 0;  // for arcs over the first line
     ImVec2 origin = ImGui::GetCursorScreenPos();
@@ -185,6 +187,9 @@ int draw_text(const TextUi& ui) {
     step(ui, queries);
     show_query(ui, queries, above, query);
     for (const TextBlock& block : blocks) draw_block(ui, block, origin, query);
+    if (blocks.size() > 1)
+        fill({origin.x, std::round(origin.y + (keys.bottom() + queries.top) / 2), box.wide - ui.px(36), ui.px(1)},
+             ui.palette.line);
     if (ui.state.lines) draw_lines(ui, keys, queries, origin, query);
     const float high = above + std::max(keys.bottom(), queries.bottom()) + ui.px(4);
     ImGui::Dummy({1, high});

@@ -335,6 +335,8 @@ void Viewer::arrange(float width, float height) {
     const float ample = 4000 * options_.scale;
     const Layout before = size_before == std::array{0, 0} ? lay_out(ample, ample, options_.scale, wishes) : layout_;
     layout_ = lay_out(width, height, options_.scale, wishes);
+    if (before.tokens.wide != layout_.tokens.wide || before.tokens.high != layout_.tokens.high)
+        at_.shown_queries = {-1, -1};  // in other lines the query may be out of sight
     // Not while a prompt is edited: it has the room of others until it is run.
     const bool resized = !options_.frozen && (size_before != size_ || before.bar.high != layout_.bar.high);
     if (const std::string missing = missing_panels(before, layout_); resized && !missing.empty())
