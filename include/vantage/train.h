@@ -1,7 +1,8 @@
 // Training: a model learns from texts on the device.
 //
 //     Dataset data({"corpus.txt"}, tokenizer, {.context = 256});
-//     Trainer trainer = Trainer::from_folder(device, "gpt2", data, {.steps = 1000, .rate = {.rate = 3e-4, .warmup = 50}});
+//     const TrainOptions options{.steps = 1000, .rate = {.rate = 3e-4, .warmup = 50}};
+//     Trainer trainer = Trainer::from_folder(device, "gpt2", data, options);
 //     while (const auto step = trainer.next()) std::cout << step->step << ' ' << step->loss << '\n';
 //     trainer.save("out");
 //

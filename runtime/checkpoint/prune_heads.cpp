@@ -234,7 +234,7 @@ std::string Pruning::config_text() const {
 
 /// model.safetensors.index.json. It is made anew: transformers ignores what else an older one says.
 std::string Pruning::index_text(std::uint64_t total_bytes) const {
-    nlohmann::ordered_json json{{"metadata", {{"total_size", total_bytes}}}, {"weight_map", Json::object()}};
+    Json json{{"metadata", {{"total_size", total_bytes}}}, {"weight_map", Json::object()}};
     for (const auto& shard : checkpoint_.files().files())
         for (const auto& [name, entry] : shard->entries())
             json["weight_map"][name] = fs::path(shard->name()).filename().string();

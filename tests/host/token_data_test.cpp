@@ -171,7 +171,7 @@ TEST_CASE("lines that cannot be read are named, or left out where they are few",
     expect_error(ErrorKind::bad_file, {"11 lines cannot be read", "a.jsonl:101"},
                  [&] { documents_in("a.jsonl", many); });
     expect_error(ErrorKind::bad_file, {"a.jsonl:1", "no field"}, [] { documents_in("a.jsonl", "{\"words\": 3}\n"); });
-    expect_error(ErrorKind::bad_file, {"a.jsonl:1", "no chat template"},
+    expect_error(ErrorKind::bad_file, {"a.jsonl:1", "no model with a chat template"},
                  [] { documents_in("a.jsonl", R"({"messages": [{"role": "user", "content": "a"}]})"); });
 }
 

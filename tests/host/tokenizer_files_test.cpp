@@ -92,22 +92,19 @@ TEST_CASE("tokenizer: errors name the file, what was found and what is supported
 }
 
 TEST_CASE("tokenizer: a slow search is interrupted", "[tokenizer]") {
-    // Nowhere over the limits; the whole text takes minutes.
-    const Tokenizer slow = small(
-        {"a"}, {},
-        R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(?:.?){5}.{5}[^a-z]"}})");
-    const std::string text(50'000'000, 'a');
+    const text::Regex slow("(?:.?){3}.{3}[^a-z]", "test");  // nowhere over the limits; the whole text takes long
+    const std::string text(100'000'000, 'a');
     std::atomic<bool> stop{false};
     double seconds = 0;
     std::thread search([&] {
         const InterruptScope scope(stop);
-        expect_error(ErrorKind::interrupted, {}, [&] { slow.encode(text, false); });
+        expect_error(ErrorKind::interrupted, {}, [&] { slow.find_all(text); });
         seconds = cpu_seconds();
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     stop = true;
     search.join();
-    CHECK(seconds < 20);
+    CHECK(seconds < 5);
 }
 
 TEST_CASE("tokenizer: files that expand a text without bound, or search endlessly, fail", "[tokenizer][bad]") {
@@ -143,7 +140,7 @@ TEST_CASE("tokenizer: files that expand a text without bound, or search endlessl
     const std::string letters = R"({"type": "ByteLevel", "use_regex": false})", fuse = R"({"type": "Fuse"})";
     // Pieces of one character, each of which may grow.
     const Tokenizer prefixing = small({"a", "b"}, {},
-                                      R"("added_tokens": [{"id": 1, "content": "b"}],
+                                      R"("added_tokens": [{"id": 1, "content": "b", "special": true}],
                                          "normalizer": {"type": "Prepend", "prepend": ")" +
                                           std::string(255, 'x') + "\"}");
     std::string pieces, accents;
@@ -154,7 +151,6 @@ TEST_CASE("tokenizer: files that expand a text without bound, or search endlessl
               R"("pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Split", "behavior": "Isolated",
            "pattern": {"Regex": "."}}, )" +
                   letters + "," + letters + "," + letters + "," + letters + "," + letters + "," + letters + "]}");
-    CHECK_NOTHROW(single.encode("a", false));
     expect_error(ErrorKind::bad_file, {"pre-tokenizer", "expands"}, [&] { single.encode(accents, false); });
     const Tokenizer lettering = small({"a"}, {}, list("pre_tokenizer", "pretokenizers", 40, letters));
     expect_error(ErrorKind::bad_file, {"pre-tokenizer", "expands"}, [&] { lettering.encode("héllo", false); });
