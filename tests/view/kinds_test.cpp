@@ -181,7 +181,7 @@ TEST_CASE("both texts of cross attention are shown, with lines between them", "[
     const Box between{panel.x + 4, static_cast<float>(first) + 16, panel.wide - 30, text_line - 8};
     s.user.move(2, 2);
     const Image without = s.window.screenshot();
-    CHECK(colours_within(without, between) == 1);
+    CHECK(colours_within(without, between) == 2);  // and the line that divides them
     s.user.type("k");
     const Image with = s.window.screenshot();
     keep(with, "cross lines");
