@@ -48,8 +48,10 @@ show_progress() {
 # Each process takes a contiguous part of the list of tests. In declaration order the tests of the ops, which build most
 # of the pipelines, would all be in one part; the list is therefore shuffled, with a fixed seed. This seed is the one of
 # 60 that splits the running time into two equal halves.
+#
+# A process that dies of a signal, as of a fault in a driver, runs once more. The end of the output names it.
 run_shards() {
-    local base part code report totals successes failures skips pids=() files=() watcher
+    local base part code report totals successes failures skips pids=() files=() watcher death
     base=$(report_of "$1") counts=(0 0 0)
     totals='s/.*<OverallResultsCases successes="([0-9]+)" failures="([0-9]+)" .*skips="([0-9]+)".*/\1 \2 \3/p'
     local name=$1
@@ -57,12 +59,7 @@ run_shards() {
     for ((part = 0; part < processes; ++part)); do
         report=$base.$part.xml
         files+=("$report")
-        rm -f "$report"
-        (
-            trap - INT  # Ctrl-C also ends these
-            exec timeout --foreground --kill-after 10 "$limit" "$@" --order rand --rng-seed 25 --shard-count "$processes" --shard-index "$part" \
-                --allow-running-no-tests --reporter console --reporter "xml::out=$report"
-        ) >"$report.log" 2>&1 &
+        run_shard "$part" "$report" "$@" &
         pids+=($!)
     done
     show_progress "${files[@]}" &
@@ -72,6 +69,13 @@ run_shards() {
         wait "${pids[part]}" || code=$?
         if [[ -t 1 ]]; then printf '\r\033[K'; fi
         cat "$report.log"
+        if ((code >= 128 && code != 130 && code != 137)) && ! grep -q '<OverallResultsCases' "$report" 2>/dev/null; then
+            death="died once ($code): $name, in $(failed_cases "$report")"
+            printf '%s; it runs again\n' "$death"
+            reasons+=$death$'\n' code=0
+            run_shard "$part" "$report" "$@" || code=$?
+            cat "$report.log"
+        fi
         if ((code == 130)); then exit 130; fi
         read -r successes failures skips <<<"$(sed -nE "$totals" "$report" 2>/dev/null | tail -n 1)" || true
         if ((code == 124 || code == 137)); then printf '%s: stopped after %s s\n' "$name" "$limit"; fi
@@ -89,6 +93,16 @@ run_shards() {
     failures_now=$(failed_cases "${files[@]}")
     reasons+=$({ cat "${files[@]}" 2>/dev/null || true; } | sed -n '/<Skip /{n;s/^ *//;p;}' | sort -u)$'\n'
 }
+# run_shard PART REPORT PROGRAM ARGUMENT…: one of the processes of run_shards.
+run_shard() (
+    part=$1 report=$2
+    shift 2
+    rm -f "$report"
+    trap - INT  # Ctrl-C also ends these
+    exec timeout --foreground --kill-after 10 "$limit" "$@" --order rand --rng-seed 25 --shard-count "$processes" \
+        --shard-index "$part" --allow-running-no-tests --reporter console --reporter "xml::out=$report" \
+        >"$report.log" 2>&1
+)
 # failed_cases REPORT…: the names of the cases that failed, or that a process died in, with &amp; and so on decoded.
 failed_cases() {
     local name='s/.*<TestCase name="([^"]*)".*/\1/'
@@ -248,7 +262,11 @@ run_tests() {
     printf '\n%-44s %7s %7s %8s %9s\n' "" passed failed skipped time
     printf '%s\n' "${table[@]}"
     sort -u <<<"$reasons" | while read -r line; do
-        if [[ -n $line ]]; then printf 'skipped: %s\n' "$line"; fi
+        case $line in
+            "") ;;
+            "died once"*) printf '%s\n' "$line" ;;
+            *) printf 'skipped: %s\n' "$line" ;;
+        esac
     done
     printf '%s passed, %s failed\n' "$passed" "$failed"
     if ((failed || passed == 0)); then exit 1; fi

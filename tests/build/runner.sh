@@ -105,8 +105,24 @@ VANTAGE_DEVICE=uuid:bb called 0
 if grep -q 'uuid:aa' "$log"; then fail "VANTAGE_DEVICE is the only device"; fi
 VANTAGE_REQUIRE=swiftshader,other called 3
 says 'required but not found: swiftshader; found: llvmpipe \(LLVM\);Other GPU'
+# A process that dies of a signal runs once more, and is named.
+cp "$build/vantage_tests_view" "$scratch/view"
+cat >"$build/vantage_tests_view" <<END
+#!/usr/bin/env bash
+if [[ \$* == *"--shard-index 0"* && ! -e $scratch/died ]]; then
+    touch $scratch/died
+    echo '  <TestCase name="adds numbers">' >"\$(sed -n 's/.*xml::out=\([^ ]*\).*/\1/p' <<<"\$*")"
+    kill -ABRT \$\$
+fi
+exec $scratch/view "\$@"
+END
+called 0 '[ops]'
+says '^died once \(134\): llvmpipe \(LLVM\), viewer, in adds numbers$'
+called 0 '[ops]'
+if grep -q 'died once' "$scratch/out"; then fail "a process that did not die is named"; fi
+
 # A process that hangs is stopped, and is a failure.
-cp "$build/vantage_tests_view" "$scratch/view" && printf '#!/usr/bin/env bash\nexec sleep 60\n' >"$build/vantage_tests_view"
+printf '#!/usr/bin/env bash\nexec sleep 60\n' >"$build/vantage_tests_view"
 limit=1
 called 1 '[ops]'
 says ': stopped after 1 s$'
