@@ -141,7 +141,7 @@ int compare(const Checked& checked, std::size_t operand, const HostTensor& gradi
 
 }  // namespace
 
-TEST_CASE("the gradient of every op agrees with central differences of its reference", "[gradient]") {
+TEST_CASE("the gradient of every op agrees with central differences of its reference", "[gradient][slow]") {
     for (const OpDef* op : all_ops()) {
         if (op->gradient.rule == nullptr) {
             CHECK(std::string(op->gradient.refusal).size() > 10);

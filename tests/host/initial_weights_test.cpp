@@ -198,7 +198,7 @@ const char* small_mamba = R"({"model_type": "mamba", "num_hidden_layers": 2, "hi
 
 }  // namespace
 
-TEST_CASE("initial weights are distributed as transformers and torch draw them", "[initial_weights]") {
+TEST_CASE("initial weights are distributed as transformers and torch draw them", "[initial_weights][slow]") {
     std::int64_t compared = 0;
     for_each_recorded([&](const Json& model, const ModelConfig& config) {
         for (const auto& [pattern, tensors] : tensors_by_pattern(config)) {
