@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh [PART…]: the tests that take too long for every change. Parts, with their time on two cores:
 #
-#   address       all device tests under the address and undefined-behaviour sanitizers, on lavapipe   (20 min)
+#   address       all host and device tests under the address and undefined-behaviour sanitizers       (40 min)
 #   thread        [threads], 8 threads of 100 sessions, and the viewer, under the thread sanitizer     (20 min)
 #   compilers     builds without warnings by g++ 14 and clang 19, in a Debian 13 tree (root)           (20 min)
 #   gpu-assisted  the device tests with GPU-assisted validation on the newest lavapipe, which finds
@@ -26,7 +26,8 @@ sanitized() {
     cmake --build --preset "$1" --target "${@:2}"
 }
 address() {
-    sanitized asan vantage_tests_device || return 1
+    sanitized asan vantage_tests_host vantage_tests_device || return 1
+    build/asan/vantage_tests_host </dev/null || return 1
     ASAN_OPTIONS=$asan_with_driver VANTAGE_DEVICE=name:llvmpipe build/asan/vantage_tests_device </dev/null
 }
 thread() {
