@@ -47,7 +47,7 @@ grep -q '"difference"' difference.json || fail "difference.json holds no differe
 check "view --compare prompt" "$program" view --headless "${small[@]}" --compare "prompt=Tom put the old cup on the table. Mia" \
     --show b --png prompt.png
 
-ends 2 "--keys excludes --model" bench view --keys 800 -m "$models/gpt2"
+ends 2 "--model excludes --keys" bench view --keys 800 -m "$models/gpt2"
 ends 2 "tokens; mini-world holds 256" view --headless --png a.png -p "$(printf 'cup %.0s' {1..540})"
 ends 2 "prompt=TEXT" view --headless --png a.png --compare q4
 ends 2 "one of f32, f16" view --headless --png a.png --compare weights=q3
