@@ -13,16 +13,21 @@
 
 namespace vantage {
 
+namespace internal {
+namespace {
+
+struct AdditiveSizes {
+    std::int64_t batch, n, m, width;
+};
+AdditiveSizes additive_sizes(const Shape& q, const Shape& k) { return {q.rank() == 3 ? q[0] : 1, q[-2], k[-2], q[-1]}; }
+
+}  // namespace
+}  // namespace internal
+
 namespace internal::ops::additive_scores {
 namespace {
 
-struct Sizes {
-    std::int64_t batch, n, m, width;
-};
-Sizes sizes_of(const OpCall& call) {
-    const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
-    return {q.rank() == 3 ? q[0] : 1, q[-2], k[-2], q[-1]};
-}
+AdditiveSizes sizes_of(const OpCall& call) { return additive_sizes(call.in(q_).shape, call.in(k_).shape); }
 
 std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
@@ -40,7 +45,7 @@ std::vector<TensorType> infer(const OpCall& call) {
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const Sizes s = sizes_of(call);
+    const AdditiveSizes s = sizes_of(call);
     for (std::int64_t row = 0; row < s.batch * s.n; ++row)
         for (std::int64_t j = 0; j < s.m; ++j) {
             const std::int64_t key = row / s.n * s.m + j;
@@ -60,12 +65,12 @@ std::vector<Tensor> gradient(const GradientCall& g) {
 }
 
 Cost cost(const OpCall& call) {
-    const Sizes s = sizes_of(call);
+    const AdditiveSizes s = sizes_of(call);
     return streaming_cost(call, 12.0 * static_cast<double>(s.batch * s.n) * static_cast<double>(s.m * s.width));
 }
 
 Launch base_launch(const OpCall& call, const char* shader, std::uint32_t lanes) {
-    const Sizes s = sizes_of(call);
+    const AdditiveSizes s = sizes_of(call);
     Launch l{.shader = shader,
              .spec =
                  params::AdditiveScoresConstants{
@@ -76,14 +81,14 @@ Launch base_launch(const OpCall& call, const char* shader, std::uint32_t lanes) 
 }
 
 LaunchPlan launch_tiled(const OpCall& call, const Caps&) {
-    const Sizes s = sizes_of(call);
+    const AdditiveSizes s = sizes_of(call);
     Launch l = base_launch(call, "additive_scores_tiled", 256);
     l.groups = {std::max(1u, ceil_div(s.m, 16)), std::max(1u, ceil_div(s.n, 16)), std::max(1u, u32(s.batch))};
     return l;
 }
 
 bool fits_tiled(const OpCall& call, const Caps& caps) {
-    const Sizes s = sizes_of(call);
+    const AdditiveSizes s = sizes_of(call);
     const std::array<std::uint32_t, 3> maximum = caps.max_workgroup_count;
     return workgroup_size(caps) == 256 && s.batch > 0 && ceil_div(s.m, 16) <= maximum[0] &&
            ceil_div(s.n, 16) <= maximum[1] && s.batch <= maximum[2];
@@ -124,13 +129,7 @@ const OpDef additive_scores_op =
 namespace internal::ops::additive_scores_backward {
 namespace {
 
-struct Sizes {
-    std::int64_t batch, n, m, width;
-};
-Sizes sizes_of(const OpCall& call) {
-    const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
-    return {q.rank() == 3 ? q[0] : 1, q[-2], k[-2], q[-1]};
-}
+AdditiveSizes sizes_of(const OpCall& call) { return additive_sizes(call.in(q_).shape, call.in(k_).shape); }
 
 std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
@@ -144,12 +143,12 @@ std::vector<TensorType> infer(const OpCall& call) {
     require_type(call, k_, {keys, q.dtype});
     static_cast<void>(call.in(ds_));
     require_type(call, ds_, {scores, DType::f32});
-    const Sizes s = sizes_of(call);
+    const AdditiveSizes s = sizes_of(call);
     return {{q.shape, DType::f32}, {k.shape, DType::f32}, {Shape{s.batch * s.n, s.width}, DType::f32}};
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const Sizes s = sizes_of(call);
+    const AdditiveSizes s = sizes_of(call);
     for (std::int64_t row = 0; row < s.batch * s.n; ++row)
         for (std::int64_t j = 0; j < s.m; ++j)
             for (std::int64_t a = 0; a < s.width; ++a) {
@@ -163,12 +162,12 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 }
 
 Cost cost(const OpCall& call) {
-    const Sizes s = sizes_of(call);
+    const AdditiveSizes s = sizes_of(call);
     return streaming_cost(call, 28.0 * static_cast<double>(s.batch * s.n) * static_cast<double>(s.m * s.width));
 }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
-    const Sizes s = sizes_of(call);
+    const AdditiveSizes s = sizes_of(call);
     require_loops(call, caps, std::max(s.n, s.m));
     LaunchPlan plan;
     for (const bool keys : {false, true}) {

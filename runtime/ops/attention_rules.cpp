@@ -309,6 +309,10 @@ std::optional<double> recorded_weight(const OpCall& call, std::span<const HostTe
     return featured ? product * std::exp(*score - lse) : std::exp(*score - lse);
 }
 
+RuleSizes recorded_sizes(const Shape& q, const Shape& k) {
+    return {.batch = 1, .heads = q[1], .n = q[0], .m = k[0], .kv_heads = k[1], .width = q[2]};
+}
+
 void check_recorded(const OpCall& call, const TensorType& q, const TensorType& k, int lse) {
     call.require(q.shape.rank() == 3 && k.shape.rank() == 3,
                  "q " + q.text() + " and k " + k.text() + " must be [n, heads, D]");

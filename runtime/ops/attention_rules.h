@@ -81,6 +81,8 @@ Feature feature_of(const OpCall& call);
 std::optional<double> recorded_weight(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,
                                       const RuleSizes& sizes, std::int64_t head, std::int64_t row, std::int64_t i,
                                       std::int64_t key);
+/// Of a call with q [n, heads, D] and k [m, kv_heads, D] of one sequence.
+RuleSizes recorded_sizes(const Shape& q, const Shape& k);
 /// Checks what attention recorded: q [n, heads, D], or [n, heads, m] with feature "scores", k [m, kv_heads, D] and the
 /// operand lse [n, heads].
 void check_recorded(const OpCall& call, const TensorType& q, const TensorType& k, int lse);

@@ -20,11 +20,7 @@ namespace {
 constexpr RuleOperands rule_operands{
     .mask = mask_, .position_bias = position_bias_, .block_mask = block_mask_, .segments = segments_};
 
-// Of a call whose q has the rows of one sequence.
-RuleSizes sizes_of(const OpCall& call) {
-    const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
-    return {.batch = 1, .heads = q[1], .n = q[0], .m = k[0], .kv_heads = k[1], .width = q[2]};
-}
+RuleSizes sizes_of(const OpCall& call) { return recorded_sizes(call.in(q_).shape, call.in(k_).shape); }
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &q = call.in(q_), &k = call.in(k_);

@@ -23,12 +23,7 @@ namespace {
 constexpr RuleOperands rule_operands{
     .mask = mask_, .position_bias = position_bias_, .block_mask = block_mask_, .segments = segments_};
 
-// Of a call whose q has the rows of one sequence.
-RuleSizes sizes_of(const OpCall& call) {
-    const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
-    return {.batch = 1, .heads = q[1], .n = q[0], .m = k[0], .kv_heads = k[1], .width = q[2]};
-}
-std::int64_t reach_of(const OpCall& call) { return call.attrs.integer("largest_distance"); }
+RuleSizes sizes_of(const OpCall& call) { return recorded_sizes(call.in(q_).shape, call.in(k_).shape); }
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &q = call.in(q_), &k = call.in(k_);
@@ -36,9 +31,6 @@ std::vector<TensorType> infer(const OpCall& call) {
         call.require(is_float(call.in(i).dtype), operand_is(call, i) + ", but must be f32, f16 or bf16");
     check_recorded(call, q, k, lse_);
     check_rule_operands(call, rule_operands, sizes_of(call), AttentionRules(call.attrs));
-    constexpr std::int64_t maximum = std::int64_t{1} << 24;
-    call.require(reach_of(call) >= 0 && reach_of(call) <= maximum,
-                 format("largest_distance is {}, but must be between 0 and 2^24", reach_of(call)));
     return {{Shape{q.shape[0], q.shape[1], 2 * reach_of(call) + 1}, q.dtype}};
 }
 
@@ -166,6 +158,13 @@ const OpDef distance_weights_op = define_op(
     operand_names, infer, reference, cost, kernels, cases, gradient);
 
 }  // namespace internal::ops::distance_weights
+
+std::int64_t internal::reach_of(const OpCall& call) {
+    const std::int64_t reach = call.attrs.integer("largest_distance");
+    call.require(reach >= 0 && reach <= std::int64_t{1} << 24,
+                 format("largest_distance is {}, but must be between 0 and 2^24", reach));
+    return reach;
+}
 
 Tensor distance_weights(Tensor q, Tensor k, Tensor lse, std::int64_t reach, const AttentionOptions& options,
                         SourceLocation where) {

@@ -18,11 +18,7 @@ namespace {
 constexpr RuleOperands rule_operands{
     .mask = mask_, .position_bias = position_bias_, .block_mask = block_mask_, .segments = segments_};
 
-RuleSizes sizes_of(const OpCall& call) {
-    const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
-    return {.batch = 1, .heads = q[1], .n = q[0], .m = k[0], .kv_heads = k[1], .width = q[2]};
-}
-std::int64_t reach_of(const OpCall& call) { return call.attrs.integer("largest_distance"); }
+RuleSizes sizes_of(const OpCall& call) { return recorded_sizes(call.in(q_).shape, call.in(k_).shape); }
 BiasSums sums_of(const OpCall& call) { return bias_sums(call, position_bias_, sizes_of(call)); }
 
 // dq, dk, then as there are: sums of rows, sums of keys for the bias.
@@ -33,9 +29,6 @@ std::vector<TensorType> infer(const OpCall& call) {
     static_cast<void>(call.in(lse_));
     check_recorded(call, q, k, lse_);
     check_rule_operands(call, rule_operands, sizes_of(call), AttentionRules(call.attrs));
-    constexpr std::int64_t maximum = std::int64_t{1} << 24;
-    call.require(reach_of(call) >= 0 && reach_of(call) <= maximum,
-                 format("largest_distance is {}, but must be between 0 and 2^24", reach_of(call)));
     require_type(call, dw_, {Shape{q.shape[0], q.shape[1], 2 * reach_of(call) + 1}, q.dtype});
     std::vector<TensorType> results{q, k};
     for (const TensorType& type : sums_of(call).types(sizes_of(call))) results.push_back(type);

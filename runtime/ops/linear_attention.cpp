@@ -21,28 +21,10 @@ namespace vantage {
 namespace internal::ops::linear_attention {
 namespace {
 
-constexpr std::int64_t chunk_tokens = 64;
+constexpr std::int64_t chunk_tokens = LinearAttentionSizes::chunk_tokens;
 
-struct Sizes {
-    std::int64_t batch, n, heads, d, dv;
-    bool heads_first;
-    std::int64_t row(std::int64_t b, std::int64_t h, std::int64_t i) const {
-        return heads_first ? (b * heads + h) * n + i : (b * n + i) * heads + h;
-    }
-    // One chunk at least: a sequence without tokens has a state, too.
-    std::int64_t chunks() const { return std::max<std::int64_t>(1, (n + chunk_tokens - 1) / chunk_tokens); }
-    std::int64_t cells() const { return batch * heads * d * (dv + 1); }
-};
-Sizes sizes_of(const OpCall& call) {
-    const Shape& q = call.in(q_).shape;
-    const bool first = call.attrs.flag("heads_first");
-    return {.batch = q.rank() == 4 ? q[0] : 1,
-            .n = first ? q[-2] : q[-3],
-            .heads = first ? q[-3] : q[-2],
-            .d = q[-1],
-            .dv = call.in(v_).shape[-1],
-            .heads_first = first};
-}
+using Sizes = LinearAttentionSizes;
+Sizes sizes_of(const OpCall& call) { return linear_attention_sizes(call, q_, v_); }
 bool is_elu(const OpCall& call) { return call.attrs.text("feature", "elu+1") == "elu+1"; }
 bool normalises(const OpCall& call) { return call.attrs.flag("normalise", true); }
 double eps_of(const OpCall& call) { return call.attrs.number("eps", 0); }
@@ -61,10 +43,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     like_q[-1] = v.shape[-1];
     require_type(call, v_, {like_q, q.dtype});
     const Sizes s = sizes_of(call);
-    call.require(s.d > 0 && s.d <= 1024 && s.dv > 0 && s.dv <= 1024,
-                 "q is " + q.text() + " and v " + v.text() + ": 1 to 1024 features are wanted");
-    call.require(s.cells() * s.chunks() < std::int64_t{1} << 31,
-                 operand_is(call, q_) + ": the sums of its chunks would be more than 2^31 numbers");
+    check_linear_attention_sizes(call, q_, v_);
     const Shape state = q.shape.rank() == 4 ? Shape{s.batch, s.heads, s.d} : Shape{s.heads, s.d};
     const Shape outer = q.shape.rank() == 4 ? Shape{s.batch, s.heads, s.d, s.dv} : Shape{s.heads, s.d, s.dv};
     const Shape lse(q.shape.sizes().first(static_cast<std::size_t>(q.shape.rank() - 1)));
@@ -75,39 +54,38 @@ std::vector<TensorType> infer(const OpCall& call) {
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const Sizes s = sizes_of(call);
     const auto feature = [&](double x) { return !is_elu(call) ? x : x > 0 ? x + 1 : std::exp(x); };
-    for (std::int64_t b = 0; b < s.batch; ++b)
-        for (std::int64_t h = 0; h < s.heads; ++h) {
-            const auto value = [&](std::int64_t j, std::int64_t e) { return in[v_][s.row(b, h, j) * s.dv + e]; };
-            const auto features = [&](int operand) {
-                std::vector<double> all;
-                for (std::int64_t i = 0; i < s.n; ++i)
-                    for (std::int64_t d = 0; d < s.d; ++d)
-                        all.push_back(feature(at(in, operand)[s.row(b, h, i) * s.d + d]));
-                return all;
-            };
-            const std::vector<double> queries = features(q_), keys = features(k_);
-            for (std::int64_t i = 0; i < s.n; ++i) {
-                double denominator = normalises(call) ? eps_of(call) : 1;
-                std::vector<double> sums(static_cast<std::size_t>(s.dv));
-                for (std::int64_t j = 0; j < (call.attrs.flag("causal") ? i + 1 : s.n); ++j) {
-                    double weight = 0;
-                    for (std::int64_t d = 0; d < s.d; ++d) weight += at(queries, i * s.d + d) * at(keys, j * s.d + d);
-                    if (normalises(call)) denominator += weight;
-                    for (std::int64_t e = 0; e < s.dv; ++e) at(sums, e) += weight * value(j, e);
-                }
-                for (std::int64_t e = 0; e < s.dv; ++e)
-                    out[o_][s.row(b, h, i) * s.dv + e] = denominator <= 0 ? 0 : at(sums, e) / denominator;
-                out[lse_][s.row(b, h, i)] =
-                    denominator <= 0 ? -std::numeric_limits<double>::infinity() : std::log(denominator);
+    for (std::int64_t head = 0; head < s.all_heads(); ++head) {
+        const auto value = [&](std::int64_t j, std::int64_t e) { return in[v_][s.row(head, j) * s.dv + e]; };
+        const auto features = [&](int operand) {
+            std::vector<double> all;
+            for (std::int64_t i = 0; i < s.n; ++i)
+                for (std::int64_t d = 0; d < s.d; ++d)
+                    all.push_back(feature(at(in, operand)[s.row(head, i) * s.d + d]));
+            return all;
+        };
+        const std::vector<double> queries = features(q_), keys = features(k_);
+        for (std::int64_t i = 0; i < s.n; ++i) {
+            double denominator = normalises(call) ? eps_of(call) : 1;
+            std::vector<double> sums(static_cast<std::size_t>(s.dv));
+            for (std::int64_t j = 0; j < (call.attrs.flag("causal") ? i + 1 : s.n); ++j) {
+                double weight = 0;
+                for (std::int64_t d = 0; d < s.d; ++d) weight += at(queries, i * s.d + d) * at(keys, j * s.d + d);
+                if (normalises(call)) denominator += weight;
+                for (std::int64_t e = 0; e < s.dv; ++e) at(sums, e) += weight * value(j, e);
             }
-            for (std::int64_t d = 0; d < s.d; ++d)
-                for (std::int64_t j = 0; j < s.n; ++j) {
-                    const double key = at(keys, j * s.d + d);
-                    const std::int64_t cell = (b * s.heads + h) * s.d + d;
-                    out[state_k_][cell] += key;
-                    for (std::int64_t e = 0; e < s.dv; ++e) out[state_kv_][cell * s.dv + e] += key * value(j, e);
-                }
+            for (std::int64_t e = 0; e < s.dv; ++e)
+                out[o_][s.row(head, i) * s.dv + e] = denominator <= 0 ? 0 : at(sums, e) / denominator;
+            out[lse_][s.row(head, i)] =
+                denominator <= 0 ? -std::numeric_limits<double>::infinity() : std::log(denominator);
         }
+        for (std::int64_t d = 0; d < s.d; ++d)
+            for (std::int64_t j = 0; j < s.n; ++j) {
+                const double key = at(keys, j * s.d + d);
+                const std::int64_t cell = head * s.d + d;
+                out[state_k_][cell] += key;
+                for (std::int64_t e = 0; e < s.dv; ++e) out[state_kv_][cell * s.dv + e] += key * value(j, e);
+            }
+    }
 }
 
 std::vector<Tensor> gradient(const GradientCall& g) {
@@ -216,6 +194,30 @@ const OpDef linear_attention_op = define_op(
     operand_names, infer, reference, cost, kernels, cases, gradient);
 
 }  // namespace internal::ops::linear_attention
+
+namespace internal {
+
+LinearAttentionSizes linear_attention_sizes(const OpCall& call, int q, int v) {
+    const Shape& shape = call.in(q).shape;
+    const bool first = call.attrs.flag("heads_first");
+    return {.batch = shape.rank() == 4 ? shape[0] : 1,
+            .n = first ? shape[-2] : shape[-3],
+            .heads = first ? shape[-3] : shape[-2],
+            .d = shape[-1],
+            .dv = call.in(v).shape[-1],
+            .heads_first = first,
+            .causal = call.attrs.flag("causal")};
+}
+
+void check_linear_attention_sizes(const OpCall& call, int q, int v) {
+    const LinearAttentionSizes s = linear_attention_sizes(call, q, v);
+    call.require(s.d > 0 && s.d <= 1024 && s.dv > 0 && s.dv <= 1024,
+                 "q is " + call.in(q).text() + " and v " + call.in(v).text() + ": 1 to 1024 features are wanted");
+    call.require(s.cells() * s.chunks() < std::int64_t{1} << 31,
+                 operand_is(call, q) + ": the sums of its chunks would be more than 2^31 numbers");
+}
+
+}  // namespace internal
 
 LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAttentionOptions options,
                                        SourceLocation where) {

@@ -16,29 +16,10 @@
 namespace vantage::internal::ops::linear_attention_backward {
 namespace {
 
-constexpr std::int64_t chunk_tokens = 64;
+constexpr std::int64_t chunk_tokens = LinearAttentionSizes::chunk_tokens;
 
-struct Sizes {
-    std::int64_t batch, n, heads, d, dv;
-    bool heads_first, causal;
-    std::int64_t row(std::int64_t head, std::int64_t i) const {  // head: of the batch
-        return heads_first ? head * n + i : (head / heads * n + i) * heads + head % heads;
-    }
-    std::int64_t all_heads() const { return batch * heads; }
-    std::int64_t chunks() const { return std::max<std::int64_t>(1, (n + chunk_tokens - 1) / chunk_tokens); }
-    std::int64_t cells() const { return batch * heads * d * (dv + 1); }
-};
-Sizes sizes_of(const OpCall& call) {
-    const Shape& q = call.in(q_).shape;
-    const bool first = call.attrs.flag("heads_first");
-    return {.batch = q.rank() == 4 ? q[0] : 1,
-            .n = first ? q[-2] : q[-3],
-            .heads = first ? q[-3] : q[-2],
-            .d = q[-1],
-            .dv = call.in(v_).shape[-1],
-            .heads_first = first,
-            .causal = call.attrs.flag("causal")};
-}
+using Sizes = LinearAttentionSizes;
+Sizes sizes_of(const OpCall& call) { return linear_attention_sizes(call, q_, v_); }
 bool is_elu(const OpCall& call) { return call.attrs.text("feature", "elu+1") == "elu+1"; }
 bool normalises(const OpCall& call) { return call.attrs.flag("normalise", true); }
 
@@ -52,10 +33,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     require_type(call, k_, q);
     for (const int i : {dout_, v_, o_}) require_type(call, i, {like_q, q.dtype});
     const Sizes s = sizes_of(call);
-    call.require(s.d > 0 && s.d <= 1024 && s.dv > 0 && s.dv <= 1024,
-                 "q is " + q.text() + " and v " + v.text() + ": 1 to 1024 features are wanted");
-    call.require(s.cells() * s.chunks() < std::int64_t{1} << 31,
-                 operand_is(call, q_) + ": the sums of its chunks would be more than 2^31 numbers");
+    check_linear_attention_sizes(call, q_, v_);
     const bool batch = q.shape.rank() == 4;
     for (const int i : {lse_, dlse_})
         require_type(call, i, {Shape(q.shape.sizes().first(static_cast<std::size_t>(q.shape.rank() - 1))), DType::f32});
@@ -145,6 +123,16 @@ Cost cost(const OpCall& call) {
 constexpr Operand stats{Operand::scratch, 0, Operand::reads}, sums{Operand::scratch, 1, Operand::reads_writes},
     sums_after{Operand::scratch, 2, Operand::reads_writes};
 
+// Both kinds of kernels take the same numbers.
+template <class Params>
+Params params_of(const OpCall& call) {
+    const Sizes s = sizes_of(call);
+    Params all{};
+    all.n = u32(s.n), all.batch = u32(s.batch), all.heads = u32(s.heads), all.d = u32(s.d), all.dv = u32(s.dv);
+    all.chunks = u32(s.chunks()), all.causal = s.causal, all.heads_first = s.heads_first;
+    return all;
+}
+
 // The sums of each chunk, as the forward pass makes them: of k and v, or of q and dout with the factors of each row.
 Launch sums_of_chunks(const OpCall& call, const Caps& caps, bool after) {
     const Sizes s = sizes_of(call);
@@ -156,14 +144,7 @@ Launch sums_of_chunks(const OpCall& call, const Caps& caps, bool after) {
              .operands = {in(q_), in(after ? q_ : k_), in(after ? dout_ : v_), scratch_out(after ? 2 : 1)},
              .groups = flat_grid(s.all_heads() * s.chunks(), caps)};
     if (after) l.operands.insert(l.operands.end(), {no_operand, stats});
-    return l.with(params::LinearAttentionParams{.n = u32(s.n),
-                                                .batch = u32(s.batch),
-                                                .heads = u32(s.heads),
-                                                .d = u32(s.d),
-                                                .dv = u32(s.dv),
-                                                .chunks = u32(s.chunks()),
-                                                .causal = s.causal,
-                                                .heads_first = s.heads_first});
+    return l.with(params_of<params::LinearAttentionParams>(call));
 }
 
 Launch rows_of_result(const OpCall& call, const Caps& caps, int result) {
@@ -177,14 +158,7 @@ Launch rows_of_result(const OpCall& call, const Caps& caps, int result) {
              .spec = constants,
              .operands = {in(q_), in(k_), in(v_), in(dout_), stats, scratch_in(result == 0 ? 1 : 2), out(result)},
              .groups = flat_grid(s.all_heads() * s.n, caps)};
-    return l.with(params::LinearAttentionBackwardParams{.n = u32(s.n),
-                                                        .batch = u32(s.batch),
-                                                        .heads = u32(s.heads),
-                                                        .d = u32(s.d),
-                                                        .dv = u32(s.dv),
-                                                        .chunks = u32(s.chunks()),
-                                                        .causal = s.causal,
-                                                        .heads_first = s.heads_first});
+    return l.with(params_of<params::LinearAttentionBackwardParams>(call));
 }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {

@@ -5,6 +5,7 @@
 
 #include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
+#include "runtime/ops/route.h"
 #include "shaders/params/experts.h"
 #include "vantage/ops.h"
 
@@ -14,12 +15,7 @@ namespace internal::ops::load_balance {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
-    const TensorType &probs = call.in(probs_), &index = call.in(index_);
-    call.require(probs.dtype == DType::f32 && probs.shape.rank() == 2,
-                 operand_is(call, probs_) + ", but must be f32 [n, experts]");
-    call.require(
-        index.dtype == DType::i32 && index.shape.rank() == 2 && index.shape[0] == probs.shape[0] && index.shape[1] > 0,
-        operand_is(call, index_) + ", but probs is " + probs.text());
+    check_choices(call, probs_, index_);
     return {{Shape{1}, DType::f32}};
 }
 

@@ -1,6 +1,6 @@
 // The gradients of a recurrent layer, from the last row that it made back to the first (Werbos, "Backpropagation
-// Through Time: What It Does and How to Do It", 1990). With y = W h + b of the row before, which the rule makes for all rows at
-// once, s the sums x + y of an LSTM's gates, dx the gradients by the gates, and dy those by y:
+// Through Time: What It Does and How to Do It", 1990). With y = W h + b of the row before, which the rule makes for all
+// rows at once, s the sums x + y of an LSTM's gates, dx the gradients by the gates, and dy those by y:
 //   rnn:   dx = dh (1 - h²)
 //   lstm:  dc += dh o (1 - tanh² c),  dx = dc g i (1 - i), dc c' f (1 - f), dc i (1 - g²), dh tanh(c) o (1 - o)
 //   gru:   dn = dh (1 - z) (1 - n²),  dx = dn y_n r (1 - r), dh (h' - n) z (1 - z), dn;  dy has r dn in place of dn

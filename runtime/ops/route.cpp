@@ -122,6 +122,15 @@ const OpDef route_op =
 
 }  // namespace internal::ops::route
 
+void internal::check_choices(const OpCall& call, int probs, int index) {
+    const TensorType &p = call.in(probs), &chosen = call.in(index);
+    call.require(p.dtype == DType::f32 && p.shape.rank() == 2,
+                 operand_is(call, probs) + ", but must be f32 [n, experts]");
+    call.require(
+        chosen.dtype == DType::i32 && chosen.shape.rank() == 2 && chosen.shape[0] == p.shape[0] && chosen.shape[1] > 0,
+        operand_is(call, index) + ", but probs is " + p.text());
+}
+
 Routing route(Tensor logits, std::int64_t top_k, bool renormalise, Tensor step, SourceLocation where) {
     const std::vector<Tensor> results =
         add_call(logits.graph(), route_op, {logits, step}, {{"top_k", top_k}, {"renormalise", renormalise}}, where);

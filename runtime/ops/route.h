@@ -20,4 +20,7 @@ VANTAGE_OPERANDS(probs_, index_, weight_, dprobs_, dweight_);
 
 using ops::route_backward::route_backward_op;
 
+/// Probabilities f32 [n, experts], and the experts that were chosen by them, i32 [n, top_k].
+void check_choices(const OpCall& call, int probs, int index);
+
 }  // namespace vantage::internal

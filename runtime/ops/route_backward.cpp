@@ -10,12 +10,8 @@ namespace vantage::internal::ops::route_backward {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
+    check_choices(call, probs_, index_);
     const TensorType &probs = call.in(probs_), &index = call.in(index_);
-    call.require(probs.dtype == DType::f32 && probs.shape.rank() == 2,
-                 operand_is(call, probs_) + ", but must be f32 [n, experts]");
-    call.require(
-        index.dtype == DType::i32 && index.shape.rank() == 2 && index.shape[0] == probs.shape[0] && index.shape[1] > 0,
-        operand_is(call, index_) + ", but probs is " + probs.text());
     static_cast<void>(call.in(weight_));
     for (const int i : {weight_, dweight_}) require_type(call, i, {index.shape, DType::f32});
     require_type(call, dprobs_, probs);
