@@ -109,13 +109,4 @@ const OpDef dropout_op =
 
 }  // namespace ops::dropout
 
-Tensor dropout(Tensor x, Tensor train, const DropoutOptions& options, SourceLocation where) {
-    return add_call(x.graph(), dropout_op, {x, train},
-                    {{"probability", options.probability},
-                     {"seed", static_cast<std::int64_t>(options.seed)},
-                     {"site", options.site},
-                     {"micro_batches", options.micro_batches}},
-                    where)[0];
-}
-
 }  // namespace vantage::internal
