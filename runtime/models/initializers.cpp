@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/checksum.h"
 #include "runtime/base/portable_math.h"
 #include "runtime/ops/sampling.h"
 
 namespace vantage::internal {
 
 namespace {
-
-// FNV-1a (Fowler, Noll, Vo), 64 bits.
-std::uint64_t hash_of(std::string_view text) {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    return hash;
-}
 
 void fill(std::span<float> values, const std::function<TensorRandom::Block(std::uint64_t)>& block_of, double factor) {
     for (std::size_t begin = 0; begin < values.size(); begin += 4) {
@@ -27,7 +21,7 @@ void fill(std::span<float> values, const std::function<TensorRandom::Block(std::
 
 }  // namespace
 
-TensorRandom::TensorRandom(std::uint64_t seed, std::string_view tensor) : seed_(seed), tensor_(hash_of(tensor)) {}
+TensorRandom::TensorRandom(std::uint64_t seed, std::string_view tensor) : seed_(seed), tensor_(checksum(tensor)) {}
 
 // Philox4x32-10 with the seed as the key, and the block and the tensor as the counter. A word w becomes the middle of
 // its interval, (w + 1/2) / 2^32, which a double holds exactly.
