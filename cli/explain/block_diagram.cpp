@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cli/explain/explain_figures.h"
+#include "cli/shared/terminal_page.h"
 #include "runtime/base/at.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/ops/activation.h"

@@ -40,14 +40,6 @@ Explanation explanation(const Model& model, Session& session, std::int64_t token
     return e;
 }
 
-std::string count_text(double value) {
-    const char* units[] = {"", " k", " M", " G", " T", " P"};
-    int unit = 0;
-    for (; value >= 1000 && unit < 5; ++unit) value /= 1000;
-    const int decimals = unit == 0 ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0;
-    return format("{:.{}f}{}", value, decimals, units[unit]);
-}
-
 std::string name_of(const RoleWeights& weights) {
     return std::string(weights.encoder ? "encoder " : "") + name_of(weights.role);
 }

@@ -30,8 +30,6 @@ struct Explanation {
 };
 Explanation explanation(const Model& model, Session& session, std::int64_t tokens, Precision precision);
 
-/// "1.09 M".
-std::string count_text(double value);
 /// "mlp", "encoder mlp".
 std::string name_of(const RoleWeights& weights);
 /// Formula of all parameters, and the number of parameters that are used for one token.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/shared/output.h"
+#include "cli/shared/terminal_page.h"
 #include "cli/shared/text_table.h"
 #include "runtime/base/format.h"
 #include "runtime/cost/symbols.h"

@@ -54,6 +54,15 @@ inline std::string share_text(double share) {
     return share >= 0.995 ? "1" : if_defined(share, format(".{:02.0f}", 100 * share));
 }
 
+/// A large number: "1.09 M".
+inline std::string count_text(double value) {
+    const char* units[] = {"", " k", " M", " G", " T", " P"};
+    int unit = 0;
+    for (; value >= 1000 && unit < 5; ++unit) value /= 1000;
+    const int decimals = unit == 0 ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0;
+    return format("{:.{}f}{}", value, decimals, units[unit]);
+}
+
 /// Spaces that fill `text` up to `width` columns.
 inline std::string padding(const std::string& text, int width) {
     return std::string(static_cast<std::size_t>(std::max(0, width - column_width(text))), ' ');

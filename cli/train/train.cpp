@@ -13,10 +13,10 @@
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "cli/shared/terminal_page.h"
+#include "cli/train/run_folder.h"
 #include "cli/train/run_log.h"
-#include "runtime/base/clock.h"
+#include "cli/train/training_run.h"
 #include "runtime/base/errors.h"
-#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
 #include "runtime/train/checkpoint_folder.h"
 #include "runtime/train/token_data.h"
@@ -29,20 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct TrainCommand {
-    bool finetunes = false;
-    std::vector<std::string> data, compared;
-    std::string config, tokenizer, output, resume, picture = "runs.png";
-    std::int64_t layers = 4, width = 128, heads = 4;
-    DatasetOptions dataset{.context = 0};
-    TrainOptions training;
-    std::int64_t batch_tokens = 0, eval_every = 0, sample_every = 0, save_every = 0, keep = 3, patience = 0;
-    double epochs = 0, minutes = 0;
-    std::string schedule = "cosine", optimizer = "adamw", prompt;
-    bool json = false;
-};
-
-constexpr std::int64_t most_micro_tokens = 4096;
+constexpr std::int64_t max_micro_tokens = 4096;
 
 // ---- what is trained ------------------------------------------------------------------------------------------------
 
@@ -83,12 +70,12 @@ Subject subject_of(TrainCommand& c) {
     if (!c.tokenizer.empty()) s.tokenizer_file = c.tokenizer;
     if (fs::is_directory(s.tokenizer_file)) s.tokenizer_file += "/tokenizer.json";
     if (!s.tokenizer_file.empty()) s.tokenizer = Tokenizer::load(s.tokenizer_file);
-    constexpr std::int64_t usual_context = 256;
+    constexpr std::int64_t default_context = 256;
     if (c.dataset.context == 0)
-        c.dataset.context = positions > 0 ? std::min<std::int64_t>(positions, 1024) : usual_context;
+        c.dataset.context = positions > 0 ? std::min<std::int64_t>(positions, 1024) : default_context;
+    if (c.finetunes && !s.tokenizer) throw usage_error("finetune: {} has no tokenizer.json", common().model);
     if (!s.tokenizer && c.dataset.vocabulary == 0)
-        throw usage_error("{}: give --tokenizer FILE, or --vocab N for files of token ids",
-                          c.finetunes ? "finetune" : "train");
+        throw usage_error("train: give --tokenizer FILE, or --vocab N for files of token ids");
     if (!c.finetunes && c.config.empty())
         s.config = small_config(c, s.tokenizer ? s.tokenizer->vocab_size() : c.dataset.vocabulary);
     return s;
@@ -115,14 +102,14 @@ void set_options(TrainCommand& c) {
 void set_batches(TrainCommand& c, const Dataset& data) {
     TrainOptions& o = c.training;
     const std::int64_t wanted = std::max<std::int64_t>(c.batch_tokens / data.context(), 1),
-                       most = std::max<std::int64_t>(most_micro_tokens / data.context(), 1);
-    o.accumulate = (wanted + most - 1) / most;
+                       maximum = std::max<std::int64_t>(max_micro_tokens / data.context(), 1);
+    o.accumulate = (wanted + maximum - 1) / maximum;
     o.sequences = (wanted + o.accumulate - 1) / o.accumulate;
     if (c.epochs == 0) return;
     const double steps =
         c.epochs * static_cast<double>(data.sequences()) / static_cast<double>(o.sequences * o.accumulate);
-    if (!(steps <= static_cast<double>(most_steps)))
-        throw usage_error("--epochs {:g} are {:.3g} steps, wanted {} at most", c.epochs, steps, most_steps);
+    if (!(steps <= static_cast<double>(max_steps)))
+        throw usage_error("--epochs {:g} are {:.3g} steps; the maximum is {}", c.epochs, steps, max_steps);
     o.steps = std::max<std::int64_t>(std::llround(steps), 1);
 }
 
@@ -130,203 +117,12 @@ void set_batches(TrainCommand& c, const Dataset& data) {
 void check_samples(const TrainCommand& c, const std::optional<Tokenizer>& tokenizer) {
     if (c.sample_every == 0) return;
     if (!tokenizer) throw usage_error("--sample-every needs a tokenizer");
-    const std::int64_t tokens = std::ssize(tokenizer->encode(c.prompt).ids), most = c.dataset.context - 1;
-    if (tokens < 1 || tokens > most)
-        throw usage_error("--sample-every needs a --prompt of 1 to {} tokens, got {}", most, tokens);
+    const std::int64_t tokens = std::ssize(tokenizer->encode(c.prompt).ids), maximum = c.dataset.context - 1;
+    if (tokens < 1 || tokens > maximum)
+        throw usage_error("--sample-every needs a --prompt of 1 to {} tokens, got {}", maximum, tokens);
 }
 
-// ---- the folder of a run --------------------------------------------------------------------------------------------
-
-std::string resume_command(const TrainCommand& c) { return format("vantage train --resume {}", c.output); }
-
-// Settings that may change when a run goes on. They are kept beside the checkpoints, in run.json.
-void write_run_settings(const TrainCommand& c) {
-    const Json json{{"schema_version", 1},   {"eval_every", c.eval_every}, {"sample_every", c.sample_every},
-                    {"prompt", c.prompt},    {"save_every", c.save_every}, {"keep", c.keep},
-                    {"patience", c.patience}};
-    write_file(c.output + "/run.json", json.dump(2) + "\n");
-}
-void read_run_settings(TrainCommand& c, const CLI::App& command) {
-    const std::string path = c.output + "/run.json";
-    if (!fs::exists(path)) return;
-    const Json json = read_json(path);
-    const JsonFields fields(json, path);
-    const auto given = [&](const char* option) { return command.get_option(option)->count() > 0; };
-    const auto take = [&](const char* option, const char* key, std::int64_t& setting, std::int64_t min) {
-        if (!given(option)) setting = fields.integer(key, min);
-    };
-    take("--eval-every", "eval_every", c.eval_every, 0), take("--sample-every", "sample_every", c.sample_every, 0);
-    take("--save-every", "save_every", c.save_every, 0), take("--keep", "keep", c.keep, 1);
-    take("--patience", "patience", c.patience, 0);
-    if (!given("--prompt")) c.prompt = fields.text("prompt");
-}
-
-// Makes the folder, if need be, and keeps other runs out of it.
-std::unique_ptr<FileLock> locked_folder(const std::string& folder) {
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) throw bad_file_error("cannot make the folder {}: {}", folder, error.message());
-    auto lock = std::make_unique<FileLock>(folder + "/.lock");
-    remove_unfinished(folder);
-    return lock;
-}
-
-std::string without_slash(const std::string& path) {
-    const fs::path normal = fs::path(path).lexically_normal();
-    return normal.has_filename() ? normal.string() : normal.parent_path().string();
-}
-
-// ---- the run --------------------------------------------------------------------------------------------------------
-
-std::string count_text(double count) {
-    for (const auto& [unit, name] : {std::pair{1e9, "B"}, {1e6, "M"}, {1e3, "k"}})
-        if (count >= unit) return format("{:.3g}{}", count / unit, name);
-    return format("{:.0f}", count);
-}
-
-std::string duration_text(double seconds) {
-    const auto all = static_cast<std::int64_t>(seconds);
-    if (all >= 3600) return format("{}:{:02}:{:02}", all / 3600, all / 60 % 60, all % 60);
-    return format("{}:{:02}", all / 60, all % 60);
-}
-
-class Run {
-public:
-    Run(const TrainCommand& command, const Device& device, Trainer& trainer, const Dataset& data)
-        : c_(command), device_(device), trainer_(trainer), data_(data), log_(command.output, trainer.step()) {
-        const TrainOptions& o = command.training;
-        tokens_ = trainer.step() * o.accumulate * o.sequences * data.context();
-        for (const double loss : log_.run().evaluations) note_evaluation(loss);
-    }
-
-    void summarise() const {
-        if (c_.json || common().quiet) return;
-        const TrainOptions& o = c_.training;
-        const auto step_tokens = static_cast<double>(o.sequences * o.accumulate * data_.context());
-        const Page page;
-        print_line("{}  {} parameters, {:.3g} MFLOP per token", page.bold("model "),
-                   count_text(static_cast<double>(trainer_.parameters())), trainer_.flops_per_token() / 1e6);
-        print_line("{}  {}: {} tokens in {} documents; validation {} tokens", page.bold("data  "), data_.description(),
-                   count_text(static_cast<double>(data_.tokens())), count_text(static_cast<double>(data_.documents())),
-                   count_text(static_cast<double>(data_.validation_tokens())));
-        print_line("{}  {} × {} × {} = {} tokens; {} steps = {} tokens, {:.2g} epochs", page.bold("step  "),
-                   o.accumulate, o.sequences, data_.context(), count_text(step_tokens), o.steps,
-                   count_text(step_tokens * static_cast<double>(o.steps)),
-                   static_cast<double>(o.sequences * o.accumulate * o.steps) / static_cast<double>(data_.sequences()));
-        print_line("{}  {:.1f} MiB of parameters, gradients and optimiser", page.bold("memory"),
-                   static_cast<double>(trainer_.bytes()) / 0x1p20);
-        print_line("{}  {}", page.bold("output"), c_.output);
-        std::fflush(stdout);
-    }
-
-    // Returns why it ended.
-    std::string train() {
-        const double begin = seconds_now();
-        std::string ended;
-        if (c_.sample_every > 0 && trainer_.step() == 0) sample(0);
-        while (const auto record = trainer_.next()) {
-            if (profiling()) note_dispatches(device_, trainer_.take_timings());
-            log_.add(*record);
-            show(*record);
-            const std::int64_t done = record->step + 1;
-            const bool last = done == trainer_.steps();
-            if (due(c_.eval_every, done) || last) evaluate(done);
-            if (due(c_.sample_every, done)) sample(done);
-            if (due(c_.save_every, done) || last) save();
-            if (!ended.empty()) continue;  // what was submitted before
-            if (c_.patience > 0 && worse_ >= c_.patience)
-                ended = format("no better validation loss in {} evaluations", worse_);
-            else if (c_.minutes > 0 && seconds_now() - begin > 60 * c_.minutes)
-                ended = format("{:g} minutes are over", c_.minutes);
-            if (!ended.empty()) trainer_.stop();
-        }
-        if (!ended.empty()) save();
-        return ended;
-    }
-
-    std::string save() {
-        const InterruptsDeferred whole;
-        progress_.clear();
-        saved_ = trainer_.save(c_.output);
-        log_.draw();
-        remove_old();
-        return saved_;
-    }
-    const std::string& saved() const { return saved_; }
-    double loss() const { return loss_; }
-    double evaluation() const { return evaluation_; }
-    void clear() { progress_.clear(); }
-
-private:
-    static bool due(std::int64_t every, std::int64_t done) { return every > 0 && done % every == 0; }
-
-    void show(const TrainRecord& r) {
-        // Running means of the last ten steps or so. The first step, which compiles kernels, counts for no time.
-        constexpr double most_weight = 0.9;
-        const auto weight = [most_weight](std::int64_t before) {
-            const auto count = static_cast<double>(before);
-            return std::min(count / (count + 1), most_weight);
-        };
-        const double tokens = static_cast<double>(r.tokens - std::exchange(tokens_, r.tokens)),
-                     of_loss = weight(shown_), of_time = weight(std::max<std::int64_t>(shown_ - 1, 0));
-        ++shown_;
-        step_seconds_ = of_time * step_seconds_ + (1 - of_time) * r.seconds;
-        const double rate = tokens / std::max(step_seconds_, 1e-9);
-        loss_ = of_loss == 0 ? r.loss : of_loss * loss_ + (1 - of_loss) * r.loss;
-        const std::string evaluated = std::isnan(evaluation_) ? "" : format(" (eval {:.4f})", evaluation_);
-        const double left = static_cast<double>(trainer_.steps() - r.step - 1) * step_seconds_;
-        const std::string line = format("step {}/{}  loss {:.4f}{}  norm {:.3g}  lr {:.3g}  {} tok/s  {} left{}",
-                                        r.step + 1, trainer_.steps(), r.loss, evaluated, r.norm, r.rate,
-                                        count_text(rate), duration_text(left), r.skipped ? "  skipped" : "");
-        progress_.show(line);
-        if (!is_terminal(2) && !common().quiet && !c_.json && seconds_now() - printed_ > 10) {
-            print_line("{}", line);
-            std::fflush(stdout);
-            printed_ = seconds_now();
-        }
-    }
-
-    void evaluate(std::int64_t done) {
-        const auto loss = trainer_.evaluate();
-        if (!loss) return;
-        log_.add_evaluation(done - 1, *loss);
-        note_evaluation(*loss);
-    }
-    void note_evaluation(double loss) {
-        evaluation_ = loss;
-        worse_ = loss < best_ ? 0 : worse_ + 1;
-        best_ = std::min(best_, loss);
-    }
-
-    void sample(std::int64_t done) {
-        progress_.clear();
-        const std::string text = trainer_.sample(c_.prompt, 64);
-        log_.add_sample(done, c_.prompt, text);
-        if (c_.json || common().quiet) return;
-        write_out(format("-- step {}\n{}{}\n", done, c_.prompt, text));
-    }
-
-    // Only after the new one is whole.
-    void remove_old() const {
-        auto others = checkpoints_in(c_.output);
-        others.erase(trainer_.step());
-        std::error_code error;
-        for (; std::ssize(others) >= c_.keep; others.erase(others.begin()))
-            fs::remove_all(others.begin()->second, error);
-    }
-
-    const TrainCommand& c_;
-    const Device& device_;
-    Trainer& trainer_;
-    const Dataset& data_;
-    RunLog log_;
-    Progress progress_;
-    std::string saved_;
-    double loss_ = NAN, evaluation_ = NAN, best_ = INFINITY, step_seconds_ = 0, printed_ = 0;
-    std::int64_t worse_ = 0, tokens_ = 0, shown_ = 0;
-};
-
-void save_interrupted(Run& run, const TrainCommand& c) {
+void save_interrupted(TrainingRun& run, const TrainCommand& c) {
     try {
         const std::string saved = run.save();
         log_message(LogLevel::warning, format("saved {}; go on with: {}", saved, resume_command(c)));
@@ -336,7 +132,7 @@ void save_interrupted(Run& run, const TrainCommand& c) {
 }
 
 void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& trainer, const Dataset& data) {
-    Run run(c, device, trainer, data);
+    TrainingRun run(c, device, trainer, data);
     run.summarise();
     std::string ended;
     try {
@@ -455,7 +251,7 @@ void compare_runs(const TrainCommand& c) {
 const CLI::Validator below_one =
     number_check(" from 0 to below 1", "FRACTION", [](double x) { return x >= 0 && x < 1; });
 const CLI::Validator beta_check =
-    number_check(" from 0 to 0.99999", "BETA", [](double x) { return x >= 0 && x <= most_beta; });
+    number_check(" from 0 to 0.99999", "BETA", [](double x) { return x >= 0 && x <= max_beta; });
 const CLI::Validator tokens_of_a_step =
     number_check(" from 1 to 1e12", "COUNT", [](double x) { return x >= 1 && x <= 1e12; });
 

@@ -1,0 +1,27 @@
+// The folder of a training run: its settings, and the lock that keeps other runs out.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/train/train_command.h"
+#include "runtime/base/files.h"
+
+namespace CLI {
+class App;
+}
+
+namespace vantage::cli {
+
+/// The command that goes on with a run.
+std::string resume_command(const TrainCommand& command);
+/// Settings that may change when a run goes on. They are kept beside the checkpoints, in run.json.
+void write_run_settings(const TrainCommand& command);
+/// Reads those that are not given as options.
+void read_run_settings(TrainCommand& command, const CLI::App& options);
+/// Makes the folder where it is missing, locks it, and removes what a process that was killed left there.
+std::unique_ptr<internal::FileLock> locked_folder(const std::string& folder);
+/// A path without a slash at its end.
+std::string without_slash(const std::string& path);
+
+}  // namespace vantage::cli

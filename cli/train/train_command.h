@@ -1,0 +1,25 @@
+// What the commands train and finetune are asked for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "vantage/train.h"
+
+namespace vantage::cli {
+
+struct TrainCommand {
+    bool finetunes = false;
+    std::vector<std::string> data, compared;
+    std::string config, tokenizer, output, resume, picture = "runs.png";
+    std::int64_t layers = 4, width = 128, heads = 4;
+    DatasetOptions dataset{.context = 0};
+    TrainOptions training;
+    std::int64_t batch_tokens = 0, eval_every = 0, sample_every = 0, save_every = 0, keep = 3, patience = 0;
+    double epochs = 0, minutes = 0;
+    std::string schedule = "cosine", optimizer = "adamw", prompt;
+    bool json = false;
+};
+
+}  // namespace vantage::cli

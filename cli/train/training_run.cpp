@@ -1,0 +1,144 @@
+#include "cli/train/training_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "cli/shared/commands.h"
+#include "cli/shared/output.h"
+#include "cli/shared/profile.h"
+#include "cli/shared/terminal_page.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/interrupt.h"
+#include "runtime/train/checkpoint_folder.h"
+
+namespace vantage::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string duration_text(double seconds) {
+    const auto all = static_cast<std::int64_t>(seconds);
+    if (all >= 3600) return format("{}:{:02}:{:02}", all / 3600, all / 60 % 60, all % 60);
+    return format("{}:{:02}", all / 60, all % 60);
+}
+
+}  // namespace
+
+TrainingRun::TrainingRun(const TrainCommand& command, const Device& device, Trainer& trainer, const Dataset& data)
+    : c_(command), device_(device), trainer_(trainer), data_(data), log_(command.output, trainer.step()) {
+    const TrainOptions& o = command.training;
+    tokens_ = trainer.step() * o.accumulate * o.sequences * data.context();
+    for (const double loss : log_.run().evaluations) note_evaluation(loss);
+}
+
+void TrainingRun::summarise() const {
+    if (c_.json || common().quiet) return;
+    const TrainOptions& o = c_.training;
+    const auto step_tokens = static_cast<double>(o.sequences * o.accumulate * data_.context());
+    const Page page;
+    print_line("{}  {} parameters, {:.3g} MFLOP per token", page.bold("model "),
+               count_text(static_cast<double>(trainer_.parameters())), trainer_.flops_per_token() / 1e6);
+    print_line("{}  {}: {} tokens in {} documents; validation {} tokens", page.bold("data  "), data_.description(),
+               count_text(static_cast<double>(data_.tokens())), count_text(static_cast<double>(data_.documents())),
+               count_text(static_cast<double>(data_.validation_tokens())));
+    print_line("{}  {} × {} × {} = {} tokens; {} steps = {} tokens, {:.2g} epochs", page.bold("step  "), o.accumulate,
+               o.sequences, data_.context(), count_text(step_tokens), o.steps,
+               count_text(step_tokens * static_cast<double>(o.steps)),
+               static_cast<double>(o.sequences * o.accumulate * o.steps) / static_cast<double>(data_.sequences()));
+    print_line("{}  {:.1f} MiB of parameters, gradients and optimiser", page.bold("memory"),
+               static_cast<double>(trainer_.bytes()) / 0x1p20);
+    print_line("{}  {}", page.bold("output"), c_.output);
+    std::fflush(stdout);
+}
+
+std::string TrainingRun::train() {
+    const double begin = seconds_now();
+    std::string ended;
+    if (c_.sample_every > 0 && trainer_.step() == 0) sample(0);
+    while (const auto record = trainer_.next()) {
+        if (profiling()) note_dispatches(device_, trainer_.take_timings());
+        log_.add(*record);
+        show(*record);
+        const std::int64_t done = record->step + 1;
+        const bool last = done == trainer_.steps();
+        if (due(c_.eval_every, done) || last) evaluate(done);
+        if (due(c_.sample_every, done)) sample(done);
+        if (due(c_.save_every, done) || last) save();
+        if (!ended.empty()) continue;  // what was submitted before
+        if (c_.patience > 0 && worse_ >= c_.patience)
+            ended = format("no better validation loss in {} evaluations", worse_);
+        else if (c_.minutes > 0 && seconds_now() - begin > 60 * c_.minutes)
+            ended = format("{:g} minutes are over", c_.minutes);
+        if (!ended.empty()) trainer_.stop();
+    }
+    if (!ended.empty()) save();
+    return ended;
+}
+
+std::string TrainingRun::save() {
+    const InterruptsDeferred whole;
+    progress_.clear();
+    saved_ = trainer_.save(c_.output);
+    log_.draw();
+    remove_old();
+    return saved_;
+}
+
+void TrainingRun::show(const TrainRecord& r) {
+    // Running means of the last ten steps or so. The first step, which compiles kernels, counts for no time.
+    constexpr double max_weight = 0.9;
+    const auto weight = [max_weight](std::int64_t before) {
+        const auto count = static_cast<double>(before);
+        return std::min(count / (count + 1), max_weight);
+    };
+    const double tokens = static_cast<double>(r.tokens - std::exchange(tokens_, r.tokens)), of_loss = weight(shown_),
+                 of_time = weight(std::max<std::int64_t>(shown_ - 1, 0));
+    ++shown_;
+    step_seconds_ = of_time * step_seconds_ + (1 - of_time) * r.seconds;
+    const double rate = tokens / std::max(step_seconds_, 1e-9);
+    loss_ = of_loss == 0 ? r.loss : of_loss * loss_ + (1 - of_loss) * r.loss;
+    const std::string evaluated = std::isnan(evaluation_) ? "" : format(" (eval {:.4f})", evaluation_);
+    const double left = static_cast<double>(trainer_.steps() - r.step - 1) * step_seconds_;
+    const std::string line =
+        format("step {}/{}  loss {:.4f}{}  norm {:.3g}  lr {:.3g}  {} tok/s  {} left{}", r.step + 1, trainer_.steps(),
+               r.loss, evaluated, r.norm, r.rate, count_text(rate), duration_text(left), r.skipped ? "  skipped" : "");
+    progress_.show(line);
+    if (!is_terminal(2) && !common().quiet && !c_.json && seconds_now() - printed_ > 10) {
+        print_line("{}", line);
+        std::fflush(stdout);
+        printed_ = seconds_now();
+    }
+}
+
+void TrainingRun::evaluate(std::int64_t done) {
+    const auto loss = trainer_.evaluate();
+    if (!loss) return;
+    log_.add_evaluation(done - 1, *loss);
+    note_evaluation(*loss);
+}
+
+void TrainingRun::note_evaluation(double loss) {
+    evaluation_ = loss;
+    worse_ = loss < best_ ? 0 : worse_ + 1;
+    best_ = std::min(best_, loss);
+}
+
+void TrainingRun::sample(std::int64_t done) {
+    progress_.clear();
+    const std::string text = trainer_.sample(c_.prompt, 64);
+    log_.add_sample(done, c_.prompt, text);
+    if (c_.json || common().quiet) return;
+    write_out(format("-- step {}\n{}{}\n", done, c_.prompt, text));
+}
+
+// Only after the new one is whole.
+void TrainingRun::remove_old() const {
+    auto others = checkpoints_in(c_.output);
+    others.erase(trainer_.step());
+    std::error_code error;
+    for (; std::ssize(others) >= c_.keep; others.erase(others.begin())) fs::remove_all(others.begin()->second, error);
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,51 @@
+// A training run from its first step to its last: progress, evaluations, samples, checkpoints, and early ends.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "cli/shared/progress.h"
+#include "cli/train/run_log.h"
+#include "cli/train/train_command.h"
+#include "vantage/device.h"
+#include "vantage/train.h"
+
+namespace vantage::cli {
+
+class TrainingRun {
+public:
+    TrainingRun(const TrainCommand& command, const Device& device, Trainer& trainer, const Dataset& data);
+
+    /// Prints sizes of model, data and steps.
+    void summarise() const;
+    /// Returns why the run ended before its last step; empty: it did not.
+    std::string train();
+    /// Writes a checkpoint and the pictures, and returns the checkpoint's path.
+    std::string save();
+    const std::string& saved() const { return saved_; }  ///< the last checkpoint
+    double loss() const { return loss_; }                ///< running mean
+    double evaluation() const { return evaluation_; }    ///< NaN: none
+    void clear() { progress_.clear(); }
+
+private:
+    static bool due(std::int64_t every, std::int64_t done) { return every > 0 && done % every == 0; }
+
+    void show(const TrainRecord& r);
+    void evaluate(std::int64_t done);
+    void note_evaluation(double loss);
+    void sample(std::int64_t done);
+    void remove_old() const;
+
+    const TrainCommand& c_;
+    const Device& device_;
+    Trainer& trainer_;
+    const Dataset& data_;
+    RunLog log_;
+    Progress progress_;
+    std::string saved_;
+    double loss_ = NAN, evaluation_ = NAN, best_ = INFINITY, step_seconds_ = 0, printed_ = 0;
+    std::int64_t worse_ = 0, tokens_ = 0, shown_ = 0;
+};
+
+}  // namespace vantage::cli
