@@ -79,7 +79,7 @@ public:
     /// they are, ids without a token as #1234.
     std::string display(std::int32_t id) const;
 
-    /// A hash of the file without its white space: tokens on disk are of the tokenizer with this number.
+    /// A hash of the file's text, such as names the tokens that a training run keeps on disk.
     std::uint64_t fingerprint() const;
 
 private:

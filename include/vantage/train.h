@@ -66,7 +66,7 @@ public:
     std::int64_t documents() const;
     std::int64_t tokens() const;
     std::int64_t targets() const;  ///< tokens that a model learns to predict
-    std::int64_t skipped() const;  ///< lines that could not be read, when the files were read anew
+    std::int64_t skipped() const;  ///< lines that could not be read; 0 where the tokens came from the cache
     std::int64_t validation_tokens() const;
     std::int64_t sequences() const;  ///< of an epoch: as many as hold all tokens
     std::int64_t validation_sequences() const;
@@ -134,7 +134,7 @@ public:
     /// none is submitted, and when all are returned it throws interrupted. Throws device_lost, and accuracy where a
     /// loss is not finite, or the gradients of ten steps in a row. Gradients that are not finite change no parameter.
     std::optional<TrainRecord> next();
-    /// No more steps are submitted: next() returns those that are, and then nothing.
+    /// Submits no more steps. next() returns the submitted ones, and then nothing.
     void stop();
     /// Mean loss of the validation data with the parameters of the last completed step, in nats per token; nothing
     /// where there are no validation data.

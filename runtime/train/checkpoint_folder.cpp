@@ -134,9 +134,9 @@ Json to_json(const TrainOptions& o) {
 
 TrainOptions train_options_of(const JsonFields& f) {
     TrainOptions o;
-    o.steps = f.integer("steps", 1, most_steps);
-    o.sequences = f.integer("sequences", 1, most_sequences);
-    o.accumulate = f.integer("accumulate", 1, most_sequences);
+    o.steps = f.integer("steps", 1, max_steps);
+    o.sequences = f.integer("sequences", 1, max_sequences);
+    o.accumulate = f.integer("accumulate", 1, max_sequences);
     o.rate.schedule = schedule_named(f.one_of("schedule", {"constant", "linear", "cosine", "inverse_sqrt", "noam"}));
     o.rate.rate = f.number("rate", 0), o.rate.floor = f.number("rate_floor", 0);
     o.rate.warmup = f.integer("warmup", 0, 1 << 24);

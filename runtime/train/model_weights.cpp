@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
@@ -59,6 +60,9 @@ std::vector<Value> weights_in_files(const ModelConfig& config) {
 void write_model_file(const std::string& path, const std::vector<Value>& weights, const StartingWeights& names,
                       const WeightValues& values) {
     std::vector<TensorToWrite> tensors;
+    // Parts of one weight follow one another, so that it is read once.
+    const Value* read = nullptr;
+    std::vector<float> all;
     for (const Value& value : weights) {
         const std::vector<std::string> parts = tensors_of(value);
         const auto sizes = value.type.shape.sizes().subspan(value.parts.empty() ? 0 : 1);
@@ -66,8 +70,8 @@ void write_model_file(const std::string& path, const std::vector<Value>& weights
             tensors.push_back({.name = names.name_in_files(parts[i]),
                                .dtype = "F32",
                                .shape = {sizes.begin(), sizes.end()},
-                               .make = [&values, &value, i, count = parts.size()] {
-                                   const std::vector<float> all = values(value);
+                               .make = [&, &value = value, i, count = parts.size()] {
+                                   if (std::exchange(read, &value) != &value) all = values(value);
                                    const std::size_t each = all.size() / count;
                                    const auto bytes = std::as_bytes(std::span(all).subspan(i * each, each));
                                    return std::vector<std::byte>(bytes.begin(), bytes.end());

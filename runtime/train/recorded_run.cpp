@@ -74,7 +74,7 @@ void RecordedRun::read_hyper(const JsonFields& fields) {
         return fields.optional_number(key, 0, 1e9).value_or(default_value);
     };
     const std::vector<double> betas = numbers(fields.json(), fields.name(), {"betas"});
-    if (betas.size() != 2 || std::ranges::any_of(betas, [](double beta) { return !(beta >= 0 && beta <= most_beta); }))
+    if (betas.size() != 2 || std::ranges::any_of(betas, [](double beta) { return !(beta >= 0 && beta <= max_beta); }))
         fields.fail("betas", "two numbers from 0 to 0.99999");
     settings_.adam = {.beta1 = betas[0], .beta2 = betas[1], .eps = number("eps", 1e-8)};
     settings_.weight_decay = number("weight_decay", 0);

@@ -26,16 +26,17 @@ using namespace internal;
 namespace {
 
 constexpr std::int64_t steps_ahead = 2;
-constexpr std::int64_t most_skipped = 10;  // steps in a row
+constexpr std::int64_t max_skipped = 10;  // steps in a row
 constexpr std::array optimizer_names = {"adamw", "adam", "sgd"};
 
 TrainingSettings settings_of(const TrainOptions& o, std::int64_t rows, std::int64_t width) {
     const auto require = [](const char* name, std::int64_t value, std::int64_t min, std::int64_t max) {
-        if (value < min || value > max) throw usage_error("training: {} is {}, wanted {} to {}", name, value, min, max);
+        if (value < min || value > max)
+            throw usage_error("training: {} is {}, but must be from {} to {}", name, value, min, max);
     };
-    require("steps", o.steps, 1, most_steps);
-    require("sequences", o.sequences, 1, most_sequences);
-    require("accumulate", o.accumulate, 1, most_sequences);
+    require("steps", o.steps, 1, max_steps);
+    require("sequences", o.sequences, 1, max_sequences);
+    require("accumulate", o.accumulate, 1, max_sequences);
     require("validation_sequences", o.validation_sequences, 0, INT64_MAX);
     require("pause_every", o.pause_every, 0, INT64_MAX);
     RateOptions rate = o.rate;
@@ -185,7 +186,7 @@ struct internal::TrainerState {
             throw Error(ErrorKind::accuracy,
                         format("training: the loss of step {} is not finite; a lower learning rate may help", number));
         skipped = record.skipped ? skipped + 1 : 0;
-        if (skipped == most_skipped)
+        if (skipped == max_skipped)
             throw Error(ErrorKind::accuracy,
                         format("training: gradients were not finite in {} steps in a row, up to step {}; a lower "
                                "learning rate may help",

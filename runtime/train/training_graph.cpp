@@ -119,8 +119,8 @@ void update_parameter(Graph& graph, Tensor parameter, Tensor gradient, Tensor tr
 
 std::vector<float> bias_corrections(double beta1, double beta2) {
     for (const double beta : {beta1, beta2})
-        if (!(beta >= 0 && beta <= most_beta))
-            throw usage_error("Adam: beta1 {:g} and beta2 {:g} must be from 0 to {:g}", beta1, beta2, most_beta);
+        if (!(beta >= 0 && beta <= max_beta))
+            throw usage_error("Adam: beta1 {:g} and beta2 {:g} must be from 0 to {:g}", beta1, beta2, max_beta);
     std::vector<float> of_mean, of_variance;
     double power1 = 1, power2 = 1;
     do {

@@ -54,8 +54,8 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
 /// The cross-entropy of a micro-batch alone, without smoothing and z-loss, with the parameters as states.
 TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings& settings);
 
-inline constexpr double most_beta = 0.99999;
-/// 1 / (1 - beta^t) of both betas for t = 1 … n, [2, n]: until they are 1 in f32, which most_beta keeps short. Throws
+inline constexpr double max_beta = 0.99999;
+/// 1 / (1 - beta^t) of both betas for t = 1 … n, [2, n]: until they are 1 in f32, which max_beta keeps short. Throws
 /// usage for other betas.
 std::vector<float> bias_corrections(double beta1, double beta2);
 
