@@ -4,8 +4,10 @@
 
 set(vantage_test_cache "${PROJECT_BINARY_DIR}/test-cache")
 
-function(vantage_test_program name pattern)
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${pattern}")
+# vantage_test_program(name pattern…): a Catch2 program of these files.
+function(vantage_test_program name)
+  list(TRANSFORM ARGN PREPEND "${PROJECT_SOURCE_DIR}/")
+  file(GLOB sources CONFIGURE_DEPENDS ${ARGN})
   if(vantage_sanitize)
     list(FILTER sources EXCLUDE REGEX "/host_allocations_test\\.cpp$")  # replaces operator new, as sanitizers do
   endif()
@@ -38,7 +40,8 @@ configure_file("${PROJECT_SOURCE_DIR}/tests/null_device/null_device.json" "${van
 
 if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   vantage_test_program(vantage_tests_host "tests/host/*.cpp")
-  vantage_test_program(vantage_tests_device "tests/device/*.cpp")
+  list(TRANSFORM VANTAGE_DEVICE_TESTS REPLACE "(.+)" "tests/device/\\1.cpp" OUTPUT_VARIABLE patterns)
+  vantage_test_program(vantage_tests_device ${patterns})
   vantage_test_program(vantage_tests_view "tests/view/*.cpp")
   if(TARGET vantage_tests_view)
     # The main function of the device tests, which counts validation messages.
@@ -100,7 +103,7 @@ endif()
 
 # Sends signals to the program (tests/signals/run.sh): a sample, which judges nothing by the clock.
 if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND TARGET vantage_cli)
-  add_test(NAME signals COMMAND bash "${PROJECT_SOURCE_DIR}/tests/signals/run.sh" --sample 32)
+  add_test(NAME signals COMMAND bash "${PROJECT_SOURCE_DIR}/tests/signals/run.sh" --sample 20)
   set_tests_properties(signals PROPERTIES COST 100 LABELS once
     ENVIRONMENT "VANTAGE_BIN=$<TARGET_FILE:vantage_cli>;VANTAGE_ROOT=${PROJECT_SOURCE_DIR}")
 endif()

@@ -192,7 +192,7 @@ list_devices() {
 # run_parts ARGUMENT…: all parts. With counting=1 only counts them, and adds up how long they took last time.
 run_parts() {
     local device name filter=("$@") but_once=() but_once_seen=() seen=()
-    local kernels_only='~[once]~[models]~[session]~[view]~[batch]~[stable]~[heads]~[tutorial]~[lecture]'
+    local kernels_and_oracle='[ops]~[once],[softmax],[subgroup],[oracle]~[once]'
     if [[ ${VANTAGE_TEST_ONCE:-0} == 1 ]]; then
         but_once=(-LE '^once$')
         if ((whole)); then but_once_seen=("~[once]"); fi
@@ -206,7 +206,7 @@ run_parts() {
             VANTAGE_TEST_SAMPLE=1/4
             if [[ ${name,,} == *swiftshader* ]]; then  # compiles slowly: kernels, and models of the oracle
                 VANTAGE_TEST_SAMPLE=3/4
-                if ((whole)); then seen=("$kernels_only,[oracle]~[once]"); fi
+                if ((whole)); then seen=("$kernels_and_oracle"); fi
             fi
             export VANTAGE_TEST_SAMPLE
         fi

@@ -3,6 +3,7 @@
 #
 #   address       all host and device tests under the address and undefined-behaviour sanitizers       (40 min)
 #   thread        [threads], 8 threads of 100 sessions, and the viewer, under the thread sanitizer     (20 min)
+#   tidy          clang-tidy over all files                                                             (6 min)
 #   compilers     builds without warnings by g++ 14 and clang 19, in a Debian 13 tree (root)           (20 min)
 #   gpu-assisted  the device tests with GPU-assisted validation on the newest lavapipe, which finds
 #                 accesses out of bounds through buffer addresses, in a Debian sid tree (root)         (60 min)
@@ -22,7 +23,7 @@ if command -v clang++-16 >/dev/null; then clang=clang++-16; fi
 
 # Builds TARGET… with the preset PRESET.
 sanitized() {
-    cmake --preset "$1" -DCMAKE_CXX_COMPILER="$clang" >"build/full-$1.log" || { cat "build/full-$1.log"; return 1; }
+    cmake --preset "$1" -DCMAKE_CXX_COMPILER="$clang" -DVANTAGE_DEVICE_TESTS='*' >"build/full-$1.log" || { cat "build/full-$1.log"; return 1; }
     cmake --build --preset "$1" --target "${@:2}"
 }
 address() {
@@ -38,6 +39,11 @@ thread() {
     build/tsan/vantage_tests_device '[sessions]' </dev/null || code=1
     build/tsan/vantage_tests_view </dev/null || code=1
     return "$code"
+}
+
+tidy() {
+    cmake --preset tidy -DVANTAGE_CCACHE=OFF >build/full-tidy.log || { cat build/full-tidy.log; return 1; }
+    .ci/tidy build/tidy "${clang/clang++/clang-tidy}"
 }
 
 # What the trees have beside a minimal system.
@@ -99,15 +105,15 @@ faults() {
     VANTAGE_BIN=build/release/vantage VANTAGE_ROOT=$root \
         VANTAGE_FAULTS_PRELOAD=$root/build/release/libvantage_faults_preload.so bash tests/faults/run.sh
 }
-signals() { VANTAGE_BIN=build/release/vantage VANTAGE_ROOT=$root bash tests/signals/run.sh; }
+signals() { VANTAGE_BIN=build/release/vantage VANTAGE_ROOT=$root bash tests/signals/run.sh 1000; }
 soak() { tests/soak/run.sh; }
 
 parts=("$@")
-if (($# == 0)); then parts=(address thread compilers gpu-assisted faults signals soak); fi
+if (($# == 0)); then parts=(address thread tidy compilers gpu-assisted faults signals soak); fi
 results=() verdict=0
 for part in "${parts[@]}"; do
     case $part in
-        address | thread | compilers | gpu-assisted | faults | signals | soak) ;;
+        address | thread | tidy | compilers | gpu-assisted | faults | signals | soak) ;;
         *) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 2 ;;
     esac
 done
