@@ -18,7 +18,7 @@ layout(push_constant) uniform Push { CrossEntropyParams p; };
 void main() {
     uint row = workgroup_index();
     if (row >= p.rows) return;
-    uint begin = row * p.cols, target = ReadWords(p.targets).at[row];
+    uint begin = row * p.cols, target = ReadWords(p.targets).at[p.first_target + row];
     bool counts = target < p.cols;
 #ifdef BACKWARD
     float lse = ReadFloats(p.lse).at[row], g = ReadFloats(p.loss).at[row];

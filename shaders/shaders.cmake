@@ -197,6 +197,7 @@ vantage_shader(NAME attention_backward_rows_cpu_simd SOURCE attention/backward_c
 vantage_shader(NAME attention_backward_keys_cpu_simd SOURCE attention/backward_cpu_simd.comp DEFINES BY_KEY=1)
 vantage_shader(NAME attention_sink_gradient SOURCE attention/sink_gradient.comp)
 vantage_shader(NAME dropout SOURCE train/dropout.comp)
+vantage_shader(NAME dropout_draw SOURCE train/dropout_draw.comp)
 vantage_shader(NAME accumulate SOURCE train/accumulate.comp)
 vantage_shader(NAME count_loss SOURCE train/count_loss.comp)
 vantage_shader(NAME fetch SOURCE train/fetch.comp)

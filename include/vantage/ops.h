@@ -107,6 +107,11 @@ struct AttentionOptions {
     /// i32 [batch, m], or [m] without a batch: only within a segment (packed sequences); not with a step. A query in
     /// front of the first key (more queries than keys) has no block and no segment, and sees nothing.
     Tensor segment_ids = {};
+
+    /// Dropout of the weights in training: o_i = Σ_j r_ij p_ij v_j, with r_ij drawn as 0 or 1 / (1 - probability); the
+    /// log-sum-exp is that of all keys. u32 [8], what Trainer draws by (shaders/params/dropout.h). Not with step, hard,
+    /// statistics or relative_values.
+    Tensor dropout = {};
 };
 /// With `statistics` entropy [n, Hq] is -Σ_j p_ij ln p_ij in nats (Shannon 1948) and largest [n, Hq] the largest p_ij;
 /// both are 0 for a row that sees no key. They are made in the same pass as o, by all kernels. A sink takes its share
@@ -441,11 +446,12 @@ inline Tensor operator*(Tensor x, double factor) { return scale(x, factor); }
 // ---- losses ---------------------------------------------------------------------------------------------------------
 
 /// loss_r = (1 - s) (lse_r - z_r,y) + s (lse_r - mean z_r) + zeta lse_r², the cross-entropy of each row of logits z
-/// [rows, classes] with its target y, i32 [rows]; s smooths labels (Szegedy et al. 2015), zeta is z-loss (Chowdhery et
+/// [rows, classes] with its target y, i32 [first_target + rows, or more]; s smooths labels (Szegedy et al. 2015), zeta is z-loss (Chowdhery et
 /// al. 2022). loss and lse = ln Σ exp(z) are f32 [rows]. A row whose target is negative, or no class, does not count:
 /// its loss and its gradient are 0.
 struct CrossEntropyOptions {
     double label_smoothing = 0, z_loss = 0;
+    std::int64_t first_target = 0;  ///< the first row's: logits may be made some rows at a time
 };
 struct CrossEntropy {
     Tensor loss = {}, lse = {};

@@ -228,6 +228,12 @@ void allow_f16_operands(Graph& graph) {
         if (node.op == &matmul_op || node.op == &attention_op) node.attrs.set("f16_operands", true);
 }
 
+void allow_f16_products(Graph& graph) {
+    allow_f16_operands(graph);
+    for (Node& node : mutable_nodes(graph))
+        if (node.op == &matmul_op) node.attrs.set("f16_weights", true);
+}
+
 void allow_int8_operands(Graph& graph) {
     for (Node& node : mutable_nodes(graph))
         if (node.op == &matmul_op && is_quantized(graph.value(node.inputs[ops::matmul::b_]).type.dtype))

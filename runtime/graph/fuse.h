@@ -22,6 +22,8 @@ void transpose_weights(Graph& graph);
 
 /// Lets matrix units take operands of matrix products and of attention rounded to f16 (CompileOptions::f16_operands).
 void allow_f16_operands(Graph& graph);
+/// Also of operands that are stored in f32, such as the weights that a training step changes.
+void allow_f16_products(Graph& graph);
 
 /// Lets rows that meet quantised weights be rounded to 8 bits (CompileOptions::int8_operands).
 void allow_int8_operands(Graph& graph);

@@ -16,8 +16,10 @@
 #include "runtime/ops/attention_backward.h"
 #include "runtime/ops/attention_kernels.h"
 #include "runtime/ops/distance_weights.h"
+#include "runtime/ops/dropout.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/attention.h"
+#include "shaders/params/dropout.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -73,8 +75,8 @@ Launch attention_launch(const OpCall& call, const Caps& caps, const char* shader
         u32(classes_of(call, part)) * std::max(1u, ceil_div(rows_of_class(call, part), std::int64_t{rows}));
     Launch l{.shader = shader,
              .spec = std::move(constants),
-             .operands = {in(q_), in(k_), in(v_), in(step_), in(kv_len_), in(mask_), in(position_bias_),
-                          in(block_mask_), in(segments_), in(sinks_), out(o_), out(lse_)},
+             .operands = {in(q_), in(k_), in(v_), in(call.has(dropout_) ? dropout_ : step_), in(kv_len_), in(mask_),
+                          in(position_bias_), in(block_mask_), in(segments_), in(sinks_), out(o_), out(lse_)},
              .groups = split > 0 ? std::array{std::max(1u, ceil_div(s.m, split)), blocks, u32(s.batch * s.kv_heads)}
                                  : flat_grid(s.batch * s.kv_heads * blocks, caps)};
     return l.with(params::AttentionParams{.n = u32(s.n),
@@ -167,6 +169,9 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(!call.attrs.flag("hard") || !rules.is_additive(), "hard attention has no additive scores");
     call.require(!call.attrs.flag("hard") || !call.has(sinks_), "sinks share a softmax, and hard attention has none");
     require_type(call, sinks_, {Shape{s.heads}, DType::f32});
+    require_type(call, dropout_, {Shape{DROPOUT_WORDS}, DType::u32});
+    call.require(!call.has(dropout_) || !(call.has(step_) || call.attrs.flag("hard") || call.attrs.flag("statistics")),
+                 "dropout is for training: leave out step, hard and statistics");
     Shape o = q.shape, lse(q.shape.sizes().first(static_cast<std::size_t>(rank - 1)));
     o[-1] = s.dv;
     call.require(!(call.attrs.flag("statistics") && call.attrs.flag("hard")),
@@ -233,7 +238,8 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                 for (std::int64_t d = 0; d < s.dv; ++d) {
                     double o = 0;
                     for (const auto& [j, x] : scores)
-                        o += std::exp(x - lse) * in[v_][s.k_row(own, j, h / s.group()) * s.dv + d];
+                        o += (call.has(dropout_) ? dropout_factor(in[dropout_], row, j) : 1) * std::exp(x - lse) *
+                             in[v_][s.k_row(own, j, h / s.group()) * s.dv + d];
                     out[o_][row * s.dv + d] = o;
                 }
                 out[lse_][row] = lse;
@@ -349,8 +355,8 @@ bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
     const std::int64_t width = std::max(s.d, s.dv);
     if (caps.ends_long_loops() && s.m > std::min<std::int64_t>(4096, 98304 / std::max<std::int64_t>(width, 1)))
         return false;
-    return caps.is_cpu() && (plain || caps.loads_uniform_once()) && s.rows() > 0 && s.d % 4 == 0 && s.dv % 4 == 0 &&
-           s.d <= 256 && s.dv <= 256;
+    return caps.is_cpu() && (plain || (caps.loads_uniform_once() && !call.has(dropout_))) && s.rows() > 0 &&
+           s.d % 4 == 0 && s.dv % 4 == 0 && s.d <= 256 && s.dv <= 256;
 }
 
 // On CPU devices: a row a lane, tiles of as many keys as keep the unrolled kernel within an instruction cache.
@@ -396,7 +402,7 @@ std::vector<Case> ruled_cases() {
     const auto add = [&](const char* name, std::int64_t n, std::int64_t m, Attrs attrs,
                          std::initializer_list<std::pair<int, Case::Input>> operands = {}) {
         Case c = test_case(name, {n, 3, 24}, {m, 1, 24}, 24, std::move(attrs));
-        c.inputs.resize(10);
+        c.inputs.resize(11);
         for (const auto& [at, input] : operands) c.inputs[static_cast<std::size_t>(at)] = input;
         for (Case::Input& input : c.inputs) input.fixed_type = true;
         list.push_back(std::move(c));
@@ -511,6 +517,10 @@ std::vector<Case> ruled_cases() {
     relative.inputs[position_bias_] = floats({2 * 7 * (9 * 4 + 11 * 2)});
     for (Case::Input& input : relative.inputs) input.fixed_type = true;
     list.push_back(relative);
+    add("dropout", 30, 70, {{"causal", true}}, {{dropout_, dropout_of_case()}});
+    add("dropout, grouped window, sinks", 40, 70, {{"window_left", 12}, {"dilation", 3}},
+        {{sinks_, floats({3})}, {dropout_, dropout_of_case()}});
+    add("dropout of few queries, split", 2, 300, {}, {{dropout_, dropout_of_case()}});
     add("nothing seen", 3, 5, {{"causal", true}, {"block_size", 8}, {"statistics", true}},
         {{block_mask_, {.type = TensorType{Shape{1, 1}, DType::i32}, .fill = Case::Fill::zeros}}});
     return list;
@@ -576,12 +586,13 @@ namespace {
 Tensor with_relative_values(const AttentionResult& result, Tensor q, Tensor k, Tensor bias, Attrs attrs,
                             const AttentionOptions& options, SourceLocation where) {
     const TensorType &table = options.relative_values.type(), &o = result.o.type();
-    if (options.hard || options.heads_first || options.kv_len || options.step || o.shape.rank() != 3 ||
-        table.shape.rank() != 2 || table.shape[0] % 2 == 0 || table.shape[1] != o.shape[2])
-        throw Error(ErrorKind::usage,
-                    "attention: relative_values is " + table.text() + " and o " + o.text() +
-                        ", but must be [2 w + 1, Dv] and [n, heads, Dv]; leave out step, kv_len, hard and heads_first",
-                    where);
+    if (options.hard || options.heads_first || options.kv_len || options.step || options.dropout ||
+        o.shape.rank() != 3 || table.shape.rank() != 2 || table.shape[0] % 2 == 0 || table.shape[1] != o.shape[2])
+        throw Error(
+            ErrorKind::usage,
+            "attention: relative_values is " + table.text() + " and o " + o.text() +
+                ", but must be [2 w + 1, Dv] and [n, heads, Dv]; leave out step, kv_len, hard, heads_first and dropout",
+            where);
     Graph g = q.graph();
     const std::int64_t rows = o.shape[0] * o.shape[1], distances = table.shape[0];
     attrs.set("largest_distance", distances / 2);
@@ -601,10 +612,11 @@ AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options
     if (options.heads_first) attrs.set("heads_first", true);
     if (options.hard) attrs.set("hard", true);
     if (options.statistics) attrs.set("statistics", true);
-    const std::vector<Tensor> results = add_call(q.graph(), attention_op,
-                                                 {q, k, v, options.step, options.kv_len, options.mask, bias,
-                                                  options.block_mask, options.segment_ids, options.sinks},
-                                                 attrs, where);
+    const std::vector<Tensor> results =
+        add_call(q.graph(), attention_op,
+                 {q, k, v, options.step, options.kv_len, options.mask, bias, options.block_mask, options.segment_ids,
+                  options.sinks, options.dropout},
+                 attrs, where);
     using namespace ops::attention;
     AttentionResult all{.o = results[o_], .lse = results[lse_]};
     if (options.hard) all.key = results[key_];

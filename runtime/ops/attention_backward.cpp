@@ -1,9 +1,10 @@
 // The gradients of attention. With t = scale q·k, c = softcap tanh(t / softcap), s = c + bias, p = exp(s - lse) and
 // delta_i = dout_i · o_i - dlse_i
-//   dv_j = Σ_i p dout_i,  ds = p (dout_i · v_j - delta_i),  dt = ds (1 - (c / softcap)²)
+//   dv_j = Σ_i p r dout_i,  ds = p (r dout_i · v_j - delta_i),  dt = ds (1 - (c / softcap)²)
 //   dq_i = scale Σ_j dt k_j,  dk_j = scale Σ_i dt q_i,  dsink_h = -Σ_i exp(sink - lse_i) delta_i
-// The weights are made again from the log-sum-exp: nothing of n × m is stored (Dao et al. 2022, appendix B.2). One pass
-// by rows and one by keys, each of which owns its results: no atomics, and the same bits in every run.
+// with r the factor of dropout, 0 or 1 / (1 - probability), which is drawn again. The weights are made again from the
+// log-sum-exp: nothing of n × m is stored (Dao et al. 2022, appendix B.2). One pass by rows and one by keys, each of
+// which owns its results: no atomics, and the same bits in every run.
 #include "runtime/ops/attention_backward.h"
 
 #include <algorithm>
@@ -14,8 +15,10 @@
 #include "runtime/ops/attention_rules.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/column_sums.h"
+#include "runtime/ops/dropout.h"
 #include "runtime/ops/zeros.h"
 #include "shaders/params/attention_backward.h"
+#include "shaders/params/dropout.h"
 #include "vantage/ops.h"
 
 namespace vantage::internal {
@@ -71,13 +74,14 @@ std::vector<TensorType> infer(const OpCall& call) {
     for (const int i : {lse_, dlse_}) require_type(call, i, {per_row, DType::f32});
     require_type(call, kv_len_, {Shape{s.batch}, DType::i32});
     check_rule_operands(call, rule_operands, s.rules(), AttentionRules(call.attrs));
+    require_type(call, dropout_, {Shape{DROPOUT_WORDS}, DType::u32});
     std::vector<TensorType> results{q, k, v};
     for (const TensorType& type : sums_of(call).types(s.rules())) results.push_back(type);
     if (wants_sinks(call)) results.push_back({Shape{s.heads}, DType::f32});
     return results;
 }
 
-// Calls `visit` with each pair that sees each other: batch, head, row, key, p, ds and dt.
+// Calls `visit` with each pair that sees each other: batch, head, row, key, p times the factor of dropout, ds and dt.
 template <class Visit>
 void for_pairs(const OpCall& call, std::span<const HostTensor> in, const Visit& visit) {
     const Sizes s = sizes_of(call);
@@ -101,9 +105,11 @@ void for_pairs(const OpCall& call, std::span<const HostTensor> in, const Visit& 
                         ruled_score(call, in, rule_operands, s.rules(), rules, t, b, b, h, i, i + s.m - s.n, j);
                     if (!score) continue;
                     for (std::int64_t e = 0; e < s.dv; ++e) dp += in[dout_][row * s.dv + e] * in[v_][key * s.dv + e];
-                    const double p = std::exp(*score - in[lse_][row]), ds = p * (dp - delta),
+                    const double p = std::exp(*score - in[lse_][row]),
+                                 factor = call.has(dropout_) ? dropout_factor(in[dropout_], row, j) : 1,
+                                 ds = p * (factor * dp - delta),
                                  bent = rules.softcap > 0 ? std::tanh(t / rules.softcap) : 0;
-                    visit(b, h, i, j, p, ds, ds * (1 - bent * bent));
+                    visit(b, h, i, j, factor * p, ds, ds * (1 - bent * bent));
                 }
             }
 }
@@ -163,6 +169,7 @@ Launch pass(const OpCall& call, const Caps& caps, const char* shader, std::int64
     own.D = u32(s.d);
     own.DV = u32(s.dv);
     set_rules(own, call, rule_operands);
+    own.DROPOUT = call.has(dropout_);
     Launch l{.shader = shader,
              .spec = own,
              .operands = {in(dout_), in(q_), in(k_), in(v_), scratch_in(0), in(kv_len_), in(mask_), in(position_bias_),
@@ -183,7 +190,7 @@ Launch delta_of_rows(const OpCall& call, const Caps& caps) {
     const std::uint32_t lanes = workgroup_size(caps, 64);
     Launch l{.shader = "attention_delta",
              .spec = params::AttentionDeltaConstants{.lanes = lanes, .Q_TYPE = storage_of(call, q_), .DV = u32(s.dv)},
-             .operands = {in(dout_), in(o_), in(lse_), in(dlse_), scratch_out(0)},
+             .operands = {in(dout_), in(o_), in(lse_), in(dlse_), in(dropout_), scratch_out(0)},
              .groups = flat_grid(ceil_div(s.rows(), lanes), caps)};
     return l.with(params::AttentionDeltaParams{.rows = u32(s.rows())});
 }
@@ -198,12 +205,15 @@ Launch sink_gradient(const OpCall& call, const Caps& caps, int result) {
         .rows = u32(s.rows()), .n = u32(s.n), .heads = u32(s.heads), .heads_first = s.heads_first});
 }
 
+// lse and delta of each row, and the words of dropout.
+std::uint64_t stats_bytes(const Sizes& s) { return static_cast<std::uint64_t>(s.rows() * 2 + DROPOUT_WORDS) * 4; }
+
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     const BiasSums bins = sums_of(call);
     const std::int64_t features = std::max(s.d, s.dv);
     LaunchPlan plan = delta_of_rows(call, caps);
-    plan.scratch = {static_cast<std::uint64_t>(s.rows()) * 8};
+    plan.scratch = {stats_bytes(s)};
     int next = 3;
     plan.launches.push_back(pass(call, caps, "attention_backward_rows", s.rows(), features, bins.of_row,
                                  {out(0), bins.of_row > 0 ? out(next++) : no_operand}));
@@ -228,7 +238,7 @@ LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     constexpr std::uint32_t lanes = 32;
     LaunchPlan plan = delta_of_rows(call, caps);
-    plan.scratch = {static_cast<std::uint64_t>(s.rows()) * 8};
+    plan.scratch = {stats_bytes(s)};
     const auto add = [&](const char* shader, std::int64_t count, std::int64_t heads, std::array<Operand, 2> results) {
         Launch l = pass(call, caps, shader, s.batch * heads * ceil_div(count, std::int64_t{lanes}), 0, 0, results);
         l.spec.front() = lanes;
@@ -255,7 +265,7 @@ std::vector<Case> cases() {
                     floats(o),
                     {.type = TensorType{per_row}, .low = 6},
                     {.type = TensorType{per_row}}};
-        c.inputs.resize(13);
+        c.inputs.resize(14);
         for (const auto& [at, input] : operands) c.inputs[static_cast<std::size_t>(at)] = input;
         for (Case::Input& input : c.inputs) input.fixed_type = true;
         list.push_back(std::move(c));
@@ -283,6 +293,12 @@ std::vector<Case> cases() {
         {{position_bias_, floats({2 * 7 * (9 * 4 + 11 * 2)})}});
     add("additive", {30, 3, 24}, {40, 1, 24}, 24, {{"position_bias", "additive"}, {"bias_gradient", true}},
         {{position_bias_, floats({24})}});
+    add("dropout, causal, grouped heads", {37, 4, 24}, {70, 2, 24}, 32, causal, {{dropout_, dropout_of_case()}});
+    add("dropout, batch, lengths, heads first", {2, 3, 5, 17}, {2, 3, 70, 17}, 17, {{"heads_first", true}},
+        {{kv_len_, list_of(DType::i32, {51, 7})}, {dropout_, dropout_of_case()}});
+    add("dropout, window, sinks, bias", {40, 3, 24}, {70, 1, 24}, 24,
+        {{"window_left", 12}, {"position_bias", "distance"}, {"bias_gradient", true}, {"sink_gradient", true}},
+        {{position_bias_, floats({33, 3})}, {sinks_, floats({3})}, {dropout_, dropout_of_case()}});
     add("more queries than keys", {6, 1, 24}, {4, 1, 24}, 24, causal);
     add("no keys", {3, 1, 24}, {0, 1, 24}, 24, {});
     return list;
@@ -367,13 +383,14 @@ std::vector<Tensor> attention_gradient(const GradientCall& g) {
     for (const char* name : {"statistics", "counts", "any_cache", "f16_operands"}) attrs.erase(name);
     if (g.needed[of::position_bias_]) attrs.set("bias_gradient", true);
     if (g.needed[of::sinks_]) attrs.set("sink_gradient", true);
-    const std::vector<Tensor> made = add_call(
-        graph, attention_backward_op,
-        {dout ? dout : zeros(graph, g.outputs[of::o_].shape(), g.where), g.inputs[of::q_], g.inputs[of::k_],
-         g.inputs[of::v_], g.outputs[of::o_], g.outputs[of::lse_], dlse, g.inputs[of::kv_len_], g.inputs[of::mask_],
-         g.inputs[of::position_bias_], g.inputs[of::block_mask_], g.inputs[of::segments_], g.inputs[of::sinks_]},
-        attrs, g.where);
-    std::vector<Tensor> result(10);
+    const std::vector<Tensor> made =
+        add_call(graph, attention_backward_op,
+                 {dout ? dout : zeros(graph, g.outputs[of::o_].shape(), g.where), g.inputs[of::q_], g.inputs[of::k_],
+                  g.inputs[of::v_], g.outputs[of::o_], g.outputs[of::lse_], dlse, g.inputs[of::kv_len_],
+                  g.inputs[of::mask_], g.inputs[of::position_bias_], g.inputs[of::block_mask_], g.inputs[of::segments_],
+                  g.inputs[of::sinks_], g.inputs[of::dropout_]},
+                 attrs, g.where);
+    std::vector<Tensor> result(11);
     result[of::q_] = made[0], result[of::k_] = made[1], result[of::v_] = made[2];
     if (g.needed[of::position_bias_])
         result[of::position_bias_] = bias_gradient(AttentionRules(call.attrs), g.inputs[of::position_bias_],

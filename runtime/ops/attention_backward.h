@@ -8,7 +8,8 @@ namespace vantage::internal {
 
 namespace ops::attention_backward {
 extern const OpDef attention_backward_op;
-VANTAGE_OPERANDS(dout_, q_, k_, v_, o_, lse_, dlse_, kv_len_, mask_, position_bias_, block_mask_, segments_, sinks_);
+VANTAGE_OPERANDS(dout_, q_, k_, v_, o_, lse_, dlse_, kv_len_, mask_, position_bias_, block_mask_, segments_, sinks_,
+                 dropout_);
 }  // namespace ops::attention_backward
 
 using ops::attention_backward::attention_backward_op;

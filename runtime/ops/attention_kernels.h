@@ -54,6 +54,7 @@ Constants attention_constants(const OpCall& call, std::uint32_t lanes, Part part
     own.D = u32(s.d);
     own.DV = u32(s.dv);
     set_rules(own, call, rule_operands);
+    own.DROPOUT = call.has(dropout_);
     own.PART = static_cast<std::uint32_t>(part);
     return own;
 }

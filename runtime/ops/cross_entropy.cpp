@@ -17,12 +17,18 @@ namespace vantage {
 namespace internal::ops::cross_entropy {
 namespace {
 
+std::int64_t first_target(const OpCall& call) { return call.attrs.integer("first_target", 0); }
+
 void check(const OpCall& call) {
     const TensorType& logits = call.in(logits_);
     call.require(is_float(logits.dtype) && logits.shape.rank() == 2 && logits.shape[1] > 0,
                  operand_is(call, logits_) + ", but must be floats [rows, classes]");
-    static_cast<void>(call.in(targets_));
-    require_type(call, targets_, {Shape{logits.shape[0]}, DType::i32});
+    const TensorType& targets = call.in(targets_);
+    const std::int64_t first = first_target(call);
+    call.require(first >= 0 && targets.dtype == DType::i32 && targets.shape.rank() == 1 &&
+                     targets.shape[0] - first >= logits.shape[0],
+                 operand_is(call, targets_) +
+                     format(", but must be i32 with the targets {} … {}", first, first + logits.shape[0] - 1));
     const double smoothing = call.attrs.number("label_smoothing"), z_loss = call.attrs.number("z_loss");
     call.require(smoothing >= 0 && smoothing < 1,
                  format("label_smoothing is {:g}, but must be from 0 to below 1", smoothing));
@@ -36,7 +42,7 @@ std::vector<TensorType> infer(const OpCall& call) {
 }
 
 std::int64_t target_of(const OpCall& call, std::span<const HostTensor> in, std::int64_t row) {
-    const auto target = static_cast<std::int64_t>(in[targets_][row]);
+    const auto target = static_cast<std::int64_t>(in[targets_][first_target(call) + row]);
     return target < call.in(logits_).shape[1] ? target : -1;
 }
 
@@ -95,7 +101,8 @@ Launch launch_of(const OpCall& call, const Caps& caps, const char* shader, std::
     return l.with(params::CrossEntropyParams{.rows = u32(logits[0]),
                                              .cols = u32(logits[1]),
                                              .smoothing = static_cast<float>(call.attrs.number("label_smoothing")),
-                                             .z_loss = static_cast<float>(call.attrs.number("z_loss"))});
+                                             .z_loss = static_cast<float>(call.attrs.number("z_loss")),
+                                             .first_target = u32(first_target(call))});
 }
 
 template <ShaderName shader, auto team_of = one_workgroup>
@@ -121,10 +128,10 @@ template <bool backward>
 std::vector<Case> cases() {
     std::vector<Case> list;
     const auto add = [&](const char* name, std::int64_t rows, std::int64_t cols, const Attrs& attrs) {
-        Case one{
-            .name = name,
-            .attrs = attrs,
-            .inputs = {{.type = TensorType{Shape{rows, cols}}, .low = 0, .high = 3}, integers_below({rows}, cols, -1)}};
+        Case one{.name = name,
+                 .attrs = attrs,
+                 .inputs = {{.type = TensorType{Shape{rows, cols}}, .low = 0, .high = 3},
+                            integers_below({rows + attrs.integer("first_target", 0)}, cols, -1)}};
         if (backward) {
             const TensorType per_row{Shape{rows}};
             one.inputs.push_back({.type = per_row, .low = 5 + std::log(static_cast<double>(cols)), .fixed_type = true});
@@ -135,6 +142,7 @@ std::vector<Case> cases() {
     add("7x33", 7, 33, {});
     add("3x2048, smoothed", 3, 2048, {{"label_smoothing", 0.1}});
     add("5x300, z-loss", 5, 300, {{"z_loss", 0.01}, {"label_smoothing", 0.2}});
+    add("6x40, targets 3 …", 6, 40, {{"first_target", 3}});
     add("4x1", 4, 1, {});
     add("no rows", 0, 8, {});
     return list;
@@ -161,9 +169,11 @@ const OpDef cross_entropy_backward_op = define_op(
 }
 
 CrossEntropy cross_entropy(Tensor logits, Tensor targets, CrossEntropyOptions options, SourceLocation where) {
-    const std::vector<Tensor> results =
-        add_call(logits.graph(), cross_entropy_op, {logits, targets},
-                 {{"label_smoothing", options.label_smoothing}, {"z_loss", options.z_loss}}, where);
+    const std::vector<Tensor> results = add_call(logits.graph(), cross_entropy_op, {logits, targets},
+                                                 {{"label_smoothing", options.label_smoothing},
+                                                  {"z_loss", options.z_loss},
+                                                  {"first_target", options.first_target}},
+                                                 where);
     return {results[ops::cross_entropy::loss_], results[ops::cross_entropy::lse_]};
 }
 

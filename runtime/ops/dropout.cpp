@@ -2,6 +2,8 @@
 // to Prevent Neural Networks from Overfitting" (2014); the division by 1 - probability keeps the mean of y that of x.
 #include "runtime/ops/dropout.h"
 
+#include <bit>
+
 #include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/sampling.h"
@@ -25,33 +27,45 @@ double probability_of(const OpCall& call) { return call.attrs.number("probabilit
 std::uint32_t threshold_of(const OpCall& call) {
     return static_cast<std::uint32_t>(std::min(probability_of(call) * 0x1p32, 0x1p32 - 1));
 }
+float factor_of(const OpCall& call) { return static_cast<float>(1 / (1 - probability_of(call))); }
 std::array<std::uint32_t, 2> seed_of(const OpCall& call) {
     const auto seed = static_cast<std::uint64_t>(call.attrs.integer("seed"));
     return {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
 }
 
-std::vector<TensorType> infer(const OpCall& call) {
-    require_floats(call);
+void check(const OpCall& call, int train) {
     call.require(probability_of(call) >= 0 && probability_of(call) < 1,
                  format("probability is {:g}, but must be from 0 to below 1", probability_of(call)));
     call.require(call.attrs.integer("micro_batches", 1) >= 1, "micro_batches must be 1 or more");
-    require_type(call, train_, {Shape{TRAIN_WORDS}, DType::f32});
+    require_type(call, train, {Shape{TRAIN_WORDS}, DType::f32});
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+    require_floats(call);
+    check(call, train_);
     return {call.in(x_)};
 }
 
-void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const auto count_of = [&](int word) {
-        return call.has(train_) ? static_cast<std::uint32_t>(in[train_][word]) : 0U;
-    };
-    const std::uint32_t micro_batch =
+// The words that all elements of the current micro-batch are drawn by.
+HostTensor words_of(const OpCall& call, const HostTensor* train) {
+    const auto count_of = [&](int word) { return train ? static_cast<std::uint32_t>((*train)[word]) : 0U; };
+    const auto [low, high] = seed_of(call);
+    HostTensor words({Shape{DROPOUT_WORDS}, DType::u32});
+    words[DROPOUT_SEED_LOW] = low, words[DROPOUT_SEED_HIGH] = high;
+    words[DROPOUT_SITE] = u32(call.attrs.integer("site"));
+    words[DROPOUT_MICRO_BATCH] =
         count_of(TRAIN_STEP) * u32(call.attrs.integer("micro_batches", 1)) + count_of(TRAIN_MICRO);
-    const double factor = 1 / (1 - probability_of(call));
+    words[DROPOUT_THRESHOLD] = threshold_of(call);
+    words[DROPOUT_FACTOR] = std::bit_cast<std::uint32_t>(factor_of(call));
+    return words;
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const HostTensor words = words_of(call, call.has(train_) ? &in[train_] : nullptr);
     for (std::int64_t row = 0; row < rows_of(call); ++row)
         for (std::int64_t col = 0; col < width_of(call); ++col) {
-            const auto drawn =
-                philox({u32(row), u32(col / 4), u32(call.attrs.integer("site")), micro_batch}, seed_of(call));
             const std::int64_t i = row * width_of(call) + col;
-            out[0][i] = (at(drawn, col % 4) < threshold_of(call) ? 0 : factor) * in[x_][i];
+            out[0][i] = dropout_factor(words, row, col) * in[x_][i];
         }
 }
 
@@ -68,7 +82,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                         .site = u32(call.attrs.integer("site")),
                                         .micro_batches = u32(call.attrs.integer("micro_batches", 1)),
                                         .threshold = threshold_of(call),
-                                        .factor = static_cast<float>(1 / (1 - probability_of(call))),
+                                        .factor = factor_of(call),
                                         .seed_low = seed_low,
                                         .seed_high = seed_high});
 }
@@ -79,19 +93,24 @@ std::vector<Tensor> gradient(const GradientCall& g) {
             {}};
 }
 
+Case::Input train_of_case(double step, double micro) {
+    std::vector<double> words(TRAIN_WORDS);
+    words[TRAIN_STEP] = step, words[TRAIN_MICRO] = micro;
+    Case::Input train = list_of(DType::f32, words);
+    train.fixed_type = true;
+    return train;
+}
+Attrs attrs_of_case(double probability, std::int64_t site) {
+    return {
+        {"probability", probability}, {"seed", std::int64_t{0x123456789abcdef}}, {"site", site}, {"micro_batches", 4}};
+}
+
 std::vector<Case> cases() {
     const auto of = [](const char* name, const Shape& shape, double probability, std::int64_t site, double step,
                        double micro) {
-        std::vector<double> words(TRAIN_WORDS);
-        words[TRAIN_STEP] = step, words[TRAIN_MICRO] = micro;
-        Case::Input train = list_of(DType::f32, words);
-        train.fixed_type = true;
         return Case{.name = name,
-                    .attrs = {{"probability", probability},
-                              {"seed", std::int64_t{0x123456789abcdef}},
-                              {"site", site},
-                              {"micro_batches", 4}},
-                    .inputs = {floats(shape), step < 0 ? Case::Input{} : train}};
+                    .attrs = attrs_of_case(probability, site),
+                    .inputs = {floats(shape), step < 0 ? Case::Input{} : train_of_case(step, micro)}};
     };
     return {of("a tenth of 12x40", {12, 40}, 0.1, 3, 7, 2),
             of("half, width 33", {3, 5, 33}, 0.5, 0, 1e6, 0),
@@ -108,5 +127,77 @@ const OpDef dropout_op =
               {{"plain", need_nothing, every_call, launch}}, cases, gradient);
 
 }  // namespace ops::dropout
+
+namespace ops::dropout_draw {
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+    dropout::check(call, train_);
+    return {{Shape{DROPOUT_WORDS}, DType::u32}};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    out[0] = dropout::words_of(call, call.has(train_) ? &in[train_] : nullptr);
+}
+
+LaunchPlan launch(const OpCall& call, const Caps&) {
+    const auto [seed_low, seed_high] = dropout::seed_of(call);
+    Launch l{.shader = "dropout_draw",
+             .spec = params::WorkgroupConstants{.lanes = 1},
+             .operands = {in(train_), out(0)},
+             .groups = {1, 1, 1}};
+    return l.with(params::DropoutDrawParams{.site = u32(call.attrs.integer("site")),
+                                            .micro_batches = u32(call.attrs.integer("micro_batches", 1)),
+                                            .threshold = dropout::threshold_of(call),
+                                            .factor = dropout::factor_of(call),
+                                            .seed_low = seed_low,
+                                            .seed_high = seed_high});
+}
+
+std::vector<Case> cases() {
+    return {{.name = "step 7", .attrs = dropout::attrs_of_case(0.1, 3), .inputs = {dropout::train_of_case(7, 2)}},
+            {.name = "without a state", .attrs = dropout::attrs_of_case(0.5, 0), .inputs = {{}}}};
+}
+
+}  // namespace
+
+const OpDef dropout_draw_op = define_op(
+    "dropout_draw", "what attention draws by that drops weights (Philox's key and counter, threshold, factor)",
+    operand_names, infer, reference, [](const OpCall& call) { return streaming_cost(call, 0); },
+    {{"plain", need_nothing, every_call, launch}}, cases, of_integers);
+
+}  // namespace ops::dropout_draw
+
+double dropout_factor(const HostTensor& words, std::int64_t row, std::int64_t col) {
+    const auto word = [&](int i) { return static_cast<std::uint32_t>(words[i]); };
+    const auto drawn = philox({u32(row), u32(col / 4), word(DROPOUT_SITE), word(DROPOUT_MICRO_BATCH)},
+                              {word(DROPOUT_SEED_LOW), word(DROPOUT_SEED_HIGH)});
+    return at(drawn, col % 4) < word(DROPOUT_THRESHOLD) ? 0 : std::bit_cast<float>(word(DROPOUT_FACTOR));
+}
+
+Case::Input dropout_of_case() {
+    Case::Input words = list_of(DType::u32, {0x89abcdef, 0x01234567, 5, 30, 0x80000000,
+                                             static_cast<double>(std::bit_cast<std::uint32_t>(2.0F)), 0, 0});
+    words.fixed_type = true;
+    return words;
+}
+
+Tensor dropout_draw(Tensor train, const DropoutOptions& options, SourceLocation where) {
+    return add_call(train.graph(), dropout_draw_op, {train},
+                    {{"probability", options.probability},
+                     {"seed", static_cast<std::int64_t>(options.seed)},
+                     {"site", options.site},
+                     {"micro_batches", options.micro_batches}},
+                    where)[0];
+}
+
+Tensor dropout(Tensor x, Tensor train, const DropoutOptions& options, SourceLocation where) {
+    return add_call(x.graph(), dropout_op, {x, train},
+                    {{"probability", options.probability},
+                     {"seed", static_cast<std::int64_t>(options.seed)},
+                     {"site", options.site},
+                     {"micro_batches", options.micro_batches}},
+                    where)[0];
+}
 
 }  // namespace vantage::internal

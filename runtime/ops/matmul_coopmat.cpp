@@ -69,13 +69,14 @@ MatrixTile tile_for(const OpCall& call, const MatmulSizes& s, const CooperativeM
 }  // namespace
 
 // f16 operands lose nothing: their products are exact in f32. Other operands are rounded only if the call allows it,
-// and f32 weights never.
+// and an f32 b, such as weights, only if it says so as well.
 bool fits_coopmat(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const CooperativeMatrix* shape = f16_matrix(caps);
     if (shape == nullptr || !has_many_rows(call) || s.k == 0) return false;
     const bool exact = call.in(a_).dtype == DType::f16 && call.in(b_).dtype == DType::f16;
-    if (!exact && !(call.attrs.flag("f16_operands") && call.in(b_).dtype != DType::f32)) return false;
+    const bool rounds_b = call.in(b_).dtype != DType::f32 || call.attrs.flag("f16_weights");
+    if (!exact && !(call.attrs.flag("f16_operands") && rounds_b)) return false;
     const MatrixTile t = tile_for(call, s, *shape, caps);
     return t.lanes() <= caps.max_workgroup_invocations && t.lanes() <= caps.max_workgroup_size[0] &&
            shared_bytes(t, call, 1) <= caps.max_shared_memory && fits_grid(tile_grid(s, t.rows(), t.cols()), caps);

@@ -78,6 +78,7 @@ std::span<const OpDef* const> all_ops() {
         &route_backward_op,
         &load_balance_backward_op,
         &dropout_op,
+        &dropout_draw_op,
         &accumulate_op,
         &count_loss_op,
         &fetch_op,

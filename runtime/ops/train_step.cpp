@@ -92,7 +92,7 @@ std::vector<TensorType> infer(const OpCall& call) {
 }
 void reference(const OpCall&, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const double done = in[train_][TRAIN_MICRO];
-    out[0][TRAIN_LOSS] = (done == 0 ? 0 : in[train_][TRAIN_LOSS]) + in[loss_][0];
+    out[0][TRAIN_LOSS] = (done == 0 ? 0 : in[train_][TRAIN_LOSS]) + in[loss_][0] / in[train_][TRAIN_SCALE];
     out[0][TRAIN_MICRO] = done + 1;
 }
 LaunchPlan launch(const OpCall&, const Caps&) {
@@ -103,14 +103,16 @@ LaunchPlan launch(const OpCall&, const Caps&) {
 }
 std::vector<Case> cases() {
     return {{.name = "first", .inputs = {state_of_training({{TRAIN_LOSS, 3}}), input_in_f32(one_number)}},
-            {.name = "third",
-             .inputs = {state_of_training({{TRAIN_LOSS, 3}, {TRAIN_MICRO, 2}}), input_in_f32(one_number)}}};
+            {.name = "third, scaled",
+             .inputs = {state_of_training({{TRAIN_LOSS, 3}, {TRAIN_MICRO, 2}, {TRAIN_SCALE, 8}}),
+                        input_in_f32(one_number)}}};
 }
 
 }  // namespace
-const OpDef count_loss_op = define_op(
-    "count_loss", "counts a micro-batch and adds its loss to that of the step", operand_names, infer, reference,
-    costs_nothing, {{"plain", need_nothing, every_call, launch}}, cases, of_a_gradient, {.alias = {train_}});
+const OpDef count_loss_op =
+    define_op("count_loss", "counts a micro-batch and adds its loss, without the loss scale, to that of the step",
+              operand_names, infer, reference, costs_nothing, {{"plain", need_nothing, every_call, launch}}, cases,
+              of_a_gradient, {.alias = {train_}});
 }  // namespace ops::count_loss
 
 // ---- begin_update ---------------------------------------------------------------------------------------------------

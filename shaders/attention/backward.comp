@@ -1,8 +1,8 @@
 // attention_backward: with t = scale q·k, c = softcap tanh(t / softcap), s = c + bias, p = exp(s - lse) as the forward
 // pass had them, made again,
-//   ds = p (dout_i · v_j - delta_i),  dt = ds (1 - (c / softcap)²)
-//   by row:  dq_i = scale sum_j dt k_j          by key:  dk_j = scale sum_i dt q_i,  dv_j = sum_i p dout_i
-// over the pairs that see each other; by key also over the query heads that share the key's head. Nothing of n × m is
+//   ds = p (r dout_i · v_j - delta_i),  dt = ds (1 - (c / softcap)²)
+//   by row:  dq_i = scale sum_j dt k_j          by key:  dk_j = scale sum_i dt q_i,  dv_j = sum_i p r dout_i
+// over the pairs that see each other, r the factor of dropout; by key also over the query heads that share the key's head. Nothing of n × m is
 // stored, and nothing is added by atomics.
 //
 // A workgroup owns a row of a head (BY_KEY: a key). Its lanes make the scores of as many pairs at once, and then each
@@ -20,6 +20,7 @@ layout(push_constant) uniform Push { AttentionBackwardParams p; };
 #include "lib/attention_rules.glsl"
 #include "lib/index.glsl"
 #include "lib/reduce.glsl"
+#include "lib/dropout.glsl"
 
 uint lane = gl_LocalInvocationID.x, lanes = gl_WorkGroupSize.x;
 shared float tile_p[gl_WorkGroupSize.x], tile_ds[gl_WorkGroupSize.x], tile_dt[gl_WorkGroupSize.x];
@@ -47,6 +48,7 @@ float weight_gradient(uint q_row, uint k_row, int distance) {
     return sum;
 }
 #endif
+uvec2 dropout_words() { return row_address(p.stats, F32, p.batch * p.n * p.heads, 2u); }
 uint keys_of(uint batch) { return present(p.kv_len) ? min(ReadWords(p.kv_len).at[batch], p.m) : p.m; }
 int position_of(uint i) { return int(i + p.m) - int(p.n); }
 
@@ -69,8 +71,9 @@ vec3 pair_of(uint batch, uint head, uint i, uint key) {
     if (RULES) score = ruled_score(score, batch, batch, head, i, position, key);
     vec2 stats = stats_of(q_row);
     if (score <= LOWEST || stats.x <= LOWEST) return vec3(0.0);
-    float weight = exp(score - stats.x), ds = weight * (weight_gradient(q_row, k_row, int(key) - position) - stats.y);
-    return vec3(weight, ds, ds * slope);
+    float weight = exp(score - stats.x), factor = DROPOUT ? kept(dropout_words(), q_row, key) : 1.0;
+    float ds = weight * (factor * weight_gradient(q_row, k_row, int(key) - position) - stats.y);
+    return vec3(factor * weight, ds, ds * slope);
 }
 
 // Where the gradient of a score belongs among the numbers of a bias.

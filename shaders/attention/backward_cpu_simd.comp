@@ -10,9 +10,11 @@
 layout(local_size_x = 32, local_size_x_id = 0) in;
 #include "params/attention_backward.h"
 ATTENTION_BACKWARD_CONSTANTS(VANTAGE_CONSTANT)
+ATTENTION_DROPOUT_CONSTANT(VANTAGE_CONSTANT)
 layout(push_constant) uniform Push { AttentionBackwardParams p; };
 #include "lib/storage.glsl"
 #include "lib/index.glsl"
+#include "lib/dropout.glsl"
 
 uint lane = gl_LocalInvocationID.x, lanes = gl_WorkGroupSize.x;
 
@@ -22,6 +24,7 @@ uint row_of_query(uint batch, uint i, uint head) {
 uint row_of_key(uint batch, uint key, uint kv_head) {
     return p.heads_first != 0u ? (batch * p.kv_heads + kv_head) * p.m + key : (batch * p.m + key) * p.kv_heads + kv_head;
 }
+uvec2 dropout_words() { return row_address(p.stats, F32, p.batch * p.n * p.heads, 2u); }
 uint keys_of(uint batch) { return present(p.kv_len) ? min(ReadWords(p.kv_len).at[batch], p.m) : p.m; }
 
 #ifdef BY_KEY  // of D features: k, and q of the rows; of DV: v, and dout of the rows
@@ -106,6 +109,15 @@ void main() {
                 deltas[j] = delta;
 #endif
             }
+            vec4 factors = vec4(1.0);
+            if (DROPOUT) {
+#ifdef BY_KEY
+                [[unroll]] for (uint j = 0u; j < 4u; ++j)
+                    factors[j] = kept(dropout_words(), row_of_query(batch, min(met + j, end - 1u), head), place);
+#else
+                factors = four_kept(dropout_words(), own_row, met / 4u);
+#endif
+            }
             vec4 scores = p.scale * four_products_d(at_d), dp = four_products_dv(at_dv), weights, dt;
             [[unroll]] for (uint j = 0u; j < 4u; ++j) {
 #ifdef BY_KEY
@@ -115,7 +127,8 @@ void main() {
 #endif
                 bool seen = met + j < end && place < count && key < keys && (p.causal == 0u || int(key) <= int(i + p.m) - int(p.n));
                 weights[j] = seen ? exp(scores[j] - lses[j]) : 0.0;
-                dt[j] = weights[j] * (dp[j] - deltas[j]);
+                dt[j] = weights[j] * (factors[j] * dp[j] - deltas[j]);
+                weights[j] *= factors[j];
             }
             [[unroll]] for (uint d = 0u; d < D / 4u; ++d)
                 [[unroll]] for (uint j = 0u; j < 4u; ++j) sum_d[d] = fma(vec4(dt[j]), load4(at_d[j], MET_TYPE, 4u * d), sum_d[d]);

@@ -17,6 +17,7 @@ ATTENTION_CPU_SIMD_CONSTANTS(VANTAGE_CONSTANT)
 layout(push_constant) uniform Push { AttentionParams p; };
 const uint SPLIT = 0u, ROWS = gl_WorkGroupSize.x;
 #include "lib/attention_rows.glsl"
+#include "lib/dropout.glsl"
 #include "lib/sinks.glsl"
 
 uint lane = gl_LocalInvocationID.x;
@@ -87,6 +88,12 @@ void main() {
         }
         denominator = denominator * shrink + total;
         maximum = peak;
+        if (DROPOUT) {  // without rules, so a tile begins with a multiple of four
+            [[unroll]] for (uint j = 0u; j < KEYS; j += 4u) {
+                vec4 factors = four_kept(p.step, row, (tile + j) / 4u);
+                [[unroll]] for (uint i = 0u; i < 4u; ++i) s[j + i] *= factors[i];
+            }
+        }
         [[unroll]] for (uint j = 0u; j < KEYS; ++j) rows[j] = row_address(p.v, KV_TYPE, key_row(key_at(min(tile + j, last_place))), DV);
         [[unroll]] for (uint line = 0u; line < DV / 4u; line += 4u) {  // 64 bytes of all values after each other
             [[unroll]] for (uint d = line; d < min(line + 4u, DV / 4u); ++d) sums[d] *= shrink;

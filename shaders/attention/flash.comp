@@ -10,6 +10,7 @@
 // (lib/row_statistics.glsl), in place of the log-sum-exps. Windows, masks, biases and sinks: lib/attention_rules.glsl.
 // Tiles of keys that a causal mask, a window or a block mask hides from all rows of the workgroup are not visited, nor
 // are keys of other residue classes (lib/attention_rows.glsl). Of a union this is one part, which leaves sums, too.
+// Dropout is of the weights that values are multiplied by, not of the denominator.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
@@ -22,6 +23,7 @@ ATTENTION_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/row_statistics.glsl"
 layout(push_constant) uniform Push { AttentionParams p; };
 #include "lib/attention_rows.glsl"
+#include "lib/dropout.glsl"
 
 const uint LANES = gl_WorkGroupSize.x;
 shared float queries[ROWS * D];
@@ -111,7 +113,7 @@ void main() {
             if (STATISTICS)
                 drop[r] = drop_moved(drop[r], denominator[r], maximum[r], peak) * shrink
                         + workgroup_sum(weight == 0.0 ? 0.0 : weight * (s[r] - peak));
-            weights[r * LANES + lane] = weight;
+            weights[r * LANES + lane] = DROPOUT ? weight * kept(p.step, result_row(r), key) : weight;
             denominator[r] = denominator[r] * shrink + workgroup_sum(weight);
             maximum[r] = peak;
             for (uint e = 0u; e < EACH; ++e) sums[r][e] *= shrink;

@@ -17,8 +17,9 @@ uint blocks = classes * blocks_of_class;
 uint block = SPLIT > 0u ? gl_WorkGroupID.y : workgroup_index() % blocks;
 uint head_and_batch = SPLIT > 0u ? gl_WorkGroupID.z : workgroup_index() / blocks;
 uint kv_head = head_and_batch % p.kv_heads, batch = head_and_batch / p.kv_heads;
-uint sequence = sequence_of(p.step, batch);
-uvec2 own_step = step_of(p.step, batch);
+uvec2 steps = DROPOUT ? uvec2(0u) : p.step;
+uint sequence = sequence_of(steps, batch);
+uvec2 own_step = step_of(steps, batch);
 
 // Row r of this workgroup is query `query_of(r)` of head `head_of(r)`; rows beyond the last one are idle.
 uint own_class = block / blocks_of_class;

@@ -10,7 +10,7 @@ VANTAGE_PARAMS_BEGIN
 // heads, Dv), lse (batch, n, heads). Heads-first: (batch, heads, n, D) and so on.
 struct AttentionParams {
     uvec2 q, k, v;
-    uvec2 step, kv_len;          // (batch) steps or 0; (batch) i32 or 0
+    uvec2 step, kv_len;          // (batch) steps or 0, with DROPOUT its words; (batch) i32 or 0
     uvec2 mask, position_bias;   // (batch or 1, heads or 1, n, m) f32 or 0; see lib/attention_rules.glsl
     uvec2 block_mask, segments;  // (1 or sequences, blocks, blocks) i32 or 0; (batch, m) i32 or 0
     uvec2 sinks;                 // (heads) f32 or 0; of attention/hard.comp, which has none, its result: the keys
@@ -47,6 +47,7 @@ struct AttentionWeightsParams {
 };
 VANTAGE_PARAMS_END
 
+#define ATTENTION_DROPOUT_CONSTANT(C) C(29, bool, DROPOUT, false) /* of weights, see lib/dropout.glsl */
 #define ATTENTION_RULE_CONSTANTS(C)                                                                                    \
     C(9, bool, RULES, false) /* any of those below but PREFIX, or an operand */                                        \
     C(10, float, SOFTCAP, 0.0)                                                                                         \
@@ -64,7 +65,8 @@ VANTAGE_PARAMS_END
     C(25, uint, STRIDE, 0)             /* not 0: far keys besides the near ones, see lib/attention_rules.glsl */       \
     C(26, uint, SUMMARY_KEYS, 0)       /* of a block of STRIDE keys the last ones, which are far keys then */          \
     C(27, uint, PART, 0)               /* of a union: PART_NEAR or PART_FAR, whose sums are joined after it */         \
-    C(28, bool, BLOCK_BY_BATCH, false) /* each sequence has a block mask of its own */
+    C(28, bool, BLOCK_BY_BATCH, false) /* each sequence has a block mask of its own */                                 \
+    ATTENTION_DROPOUT_CONSTANT(C)
 
 /// Of every kernel: storage of q and o, of k and v; widths of queries and keys, and of values (cpu_simd: multiples of
 /// 4).

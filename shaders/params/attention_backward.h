@@ -5,7 +5,7 @@ VANTAGE_PARAMS_BEGIN
 // Layouts as in AttentionParams. Of distance_weights_backward dout is (n, heads, DV distances), stats (n, heads) = lse.
 struct AttentionBackwardParams {
     uvec2 dout, q, k, v;
-    uvec2 stats;   // (batch, n, heads, 2) = lse, delta
+    uvec2 stats;   // (batch, n, heads, 2) = lse, delta; then the words of dropout
     uvec2 kv_len;  // (batch) i32 or 0
     uvec2 mask, position_bias, block_mask, segments;
     // By row: dq, and sums of the scores' gradients for the bias (batch, n, heads, BINS). By key: dk and dv. By key for
@@ -15,7 +15,7 @@ struct AttentionBackwardParams {
     float scale;
 };
 struct AttentionDeltaParams {
-    uvec2 dout, o, lse, dlse;  // dlse may be 0
+    uvec2 dout, o, lse, dlse, dropout;  // dlse and dropout may be 0
     uvec2 stats;
     uint rows;
 };

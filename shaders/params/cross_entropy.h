@@ -3,11 +3,12 @@
 #define VANTAGE_CROSS_ENTROPY_H
 VANTAGE_PARAMS_BEGIN
 struct CrossEntropyParams {
-    uvec2 logits, targets;  // (rows, cols), (rows) i32
+    uvec2 logits, targets;  // (rows, cols), (first_target + rows or more) i32
     uvec2 loss, lse;        // (rows) f32; backward: read, loss is the gradient of each row's loss
     uvec2 dlogits;          // (rows, cols), backward only
     uint rows, cols;
     float smoothing, z_loss;
+    uint first_target;  // the first row's
 };
 VANTAGE_PARAMS_END
 
