@@ -23,6 +23,9 @@ struct GraphAccess {
                                     SourceLocation where) {
         return graph.call(op, std::move(inputs), std::move(attrs), where);
     }
+    static int add_value(Graph& graph, Value value) {
+        return graph.add_value(std::move(value), SourceLocation::here());
+    }
     static Tensor tensor(Graph& graph, int id) { return Tensor(graph.data_, id); }
     /// `x` as another value, with the marks of `view`.
     static Tensor view(Graph& graph, const Tensor& x, Value view, SourceLocation where) {

@@ -16,8 +16,8 @@ constexpr std::int64_t first_bart_position = 2;  // the first rows were once res
 // A sublayer with its residual, post-norm or pre-norm.
 Tensor residual(ModelBuilder& d, const BartForm& form, const std::string& norm, Tensor x,
                 const std::function<Tensor(Tensor)>& sublayer) {
-    if (form.norm_first) return x + sublayer(d.layer_norm(norm, x));
-    return d.layer_norm(norm, x + sublayer(x));
+    if (form.norm_first) return x + d.drop(sublayer(d.layer_norm(norm, x)));
+    return d.layer_norm(norm, x + d.drop(sublayer(x)));
 }
 
 Tensor projected(ModelBuilder& d, const std::string& name, Tensor x, std::int64_t heads) {

@@ -64,9 +64,10 @@ Tensor bert_encoder(ModelBuilder& d, Tensor words, const SelfAttention& attentio
     const Tensor first = d.layer_norm("embeddings.LayerNorm", words + types);  // [n, width]
     const Tensor last = d.blocks("encoder.layer", first, [&](std::int64_t layer, Tensor x) {
         const Tensor seen = attention(layer, x);
-        x = d.layer_norm("attention.output.LayerNorm", x + d.dense("attention.output.dense", seen, c.width, true));
+        x = d.layer_norm("attention.output.LayerNorm",
+                         x + d.drop(d.dense("attention.output.dense", seen, c.width, true)));
         const Tensor inner = activate(d.dense("intermediate.dense", x, c.inner, true), c.activation);
-        return d.layer_norm("output.LayerNorm", x + d.dense("output.dense", inner, c.width, true));
+        return d.layer_norm("output.LayerNorm", x + d.drop(d.dense("output.dense", inner, c.width, true)));
     });
     d.finish_encoder(last);
     return last;
@@ -111,8 +112,9 @@ void build_bert(ModelBuilder& d) {
     if (c.head != Head::masked_lm) return;
     const Tensor inner = activate(d.dense("cls.predictions.transform.dense", x, c.width, true), c.activation);
     const Tensor transformed = d.layer_norm("cls.predictions.transform.LayerNorm", inner);
-    d.graph.output(model_names::logits,
-                   masked_logits(d, transformed, "cls.predictions.decoder", "cls.predictions.bias"));
+    d.give_logits(transformed, [&](Tensor rows) {
+        return masked_logits(d, rows, "cls.predictions.decoder", "cls.predictions.bias");
+    });
 }
 
 }  // namespace

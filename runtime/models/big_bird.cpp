@@ -89,8 +89,9 @@ void judge(ModelBuilder& d, Tensor x) {
     } else if (c.head == Head::masked_lm) {
         const Tensor transformed =
             d.layer_norm("cls.predictions.transform.LayerNorm", inner("cls.predictions.transform.dense", x, c.width));
-        d.graph.output(model_names::logits,
-                       masked_logits(d, transformed, "cls.predictions.decoder", "cls.predictions.bias"));
+        d.give_logits(transformed, [&](Tensor rows) {
+            return masked_logits(d, rows, "cls.predictions.decoder", "cls.predictions.bias");
+        });
     }
 }
 

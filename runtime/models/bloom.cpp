@@ -31,10 +31,10 @@ void build_bloom(ModelBuilder& d) {
         const Tensor slopes =
             d.graph.constant("alibi_slopes", {c.heads}, [heads = c.heads] { return alibi_slopes(heads); });
         const Tensor seen = d.attend(layer, heads.q, heads.k, heads.v, {.alibi_slopes = slopes});
-        x = (after_norm ? y : x) + d.dense("self_attention.dense", seen, c.width, true);
+        x = (after_norm ? y : x) + d.drop(d.dense("self_attention.dense", seen, c.width, true));
         const Tensor z = d.layer_norm("post_attention_layernorm", x);
         const Tensor inner = gelu_tanh(d.dense("mlp.dense_h_to_4h", z, c.inner, true));
-        return (after_norm ? z : x) + d.dense("mlp.dense_4h_to_h", inner, c.width, true);
+        return (after_norm ? z : x) + d.drop(d.dense("mlp.dense_4h_to_h", inner, c.width, true));
     });
     d.finish(last, "ln_f", embed);
 }

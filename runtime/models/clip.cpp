@@ -90,9 +90,9 @@ Tensor clip_blocks(ModelBuilder& d, Tensor first) {
         const auto heads = [&](const char* name) { return d.heads(d.dense(name, y, c.width, true), c.heads); };
         const Tensor seen =
             d.attend(layer, heads("self_attn.q_proj"), heads("self_attn.k_proj"), heads("self_attn.v_proj"));
-        x = x + d.dense("self_attn.out_proj", seen, c.width, true);
+        x = x + d.drop(d.dense("self_attn.out_proj", seen, c.width, true));
         const Tensor inner = activate(d.dense("mlp.fc1", d.layer_norm("layer_norm2", x), c.inner, true), c.activation);
-        return x + d.dense("mlp.fc2", inner, c.width, true);
+        return x + d.drop(d.dense("mlp.fc2", inner, c.width, true));
     });
 }
 

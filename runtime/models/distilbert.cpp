@@ -32,9 +32,9 @@ void build_distilbert(ModelBuilder& d) {
         const auto heads = [&](const char* name) { return d.heads(d.dense(name, x, c.width, true), c.heads); };
         const Tensor seen =
             d.attend(layer, heads("attention.q_lin"), heads("attention.k_lin"), heads("attention.v_lin"));
-        x = d.layer_norm("sa_layer_norm", x + d.dense("attention.out_lin", seen, c.width, true));
+        x = d.layer_norm("sa_layer_norm", x + d.drop(d.dense("attention.out_lin", seen, c.width, true)));
         const Tensor inner = activate(d.dense("ffn.lin1", x, c.inner, true), c.activation);
-        return d.layer_norm("output_layer_norm", x + d.dense("ffn.lin2", inner, c.width, true));
+        return d.layer_norm("output_layer_norm", x + d.drop(d.dense("ffn.lin2", inner, c.width, true)));
     });
     d.finish_encoder(last);
     if (c.head == Head::classification) {
@@ -45,8 +45,9 @@ void build_distilbert(ModelBuilder& d) {
     if (c.head != Head::masked_lm) return;
     const Tensor inner = activate(d.dense("vocab_transform", last, c.width, true), c.activation);
     const Tensor out = c.tied ? words : d.graph.weight("vocab_projector.weight", {c.vocab, c.width});
-    d.graph.output(model_names::logits, linear_transposed(d.layer_norm("vocab_layer_norm", inner), out,
-                                                          d.graph.weight("vocab_projector.bias", {c.vocab})));
+    d.give_logits(d.layer_norm("vocab_layer_norm", inner), [&](Tensor rows) {
+        return linear_transposed(rows, out, d.graph.weight("vocab_projector.bias", {c.vocab}));
+    });
 }
 
 // With sinusoidal_pos_embds the table of positions begins as Vaswani et al. (2017) have it.

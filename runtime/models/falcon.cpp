@@ -68,12 +68,12 @@ void build_falcon(ModelBuilder& d) {
     const Tensor embed = d.graph.weight("word_embeddings.weight", {c.vocab, c.width});
     const Tensor last = d.blocks("h", d.embed(embed), [&](std::int64_t layer, Tensor x) {
         const Tensor y = d.layer_norm(two_norms ? "ln_attn" : "input_layernorm", x);
-        const Tensor after = x + attention_of(d, layer, y);
+        const Tensor after = x + d.drop(attention_of(d, layer, y));
         const Tensor z = two_norms    ? d.layer_norm("ln_mlp", x)
                          : c.parallel ? y
                                       : d.layer_norm("post_attention_layernorm", after);
         const Tensor inner = activate(d.dense("mlp.dense_h_to_4h", z, c.inner, c.mlp_bias), c.activation);
-        return after + d.dense("mlp.dense_4h_to_h", inner, c.width, c.mlp_bias);
+        return after + d.drop(d.dense("mlp.dense_4h_to_h", inner, c.width, c.mlp_bias));
     });
     d.finish(last, "ln_f", embed);
 }

@@ -35,8 +35,9 @@ void build_gemma2(ModelBuilder& d) {
     const Tensor last = d.blocks("layers", first, [&](std::int64_t layer, Tensor x) {
         const QKV heads = llama_heads(d, norm("input_layernorm", x));
         const Tensor seen = d.attend(layer, heads.q, heads.k, heads.v);
-        x = x + norm("post_attention_layernorm", d.dense("self_attn.o_proj", seen, c.width, c.attention_out_bias));
-        return x + norm("post_feedforward_layernorm", gated_mlp(d, norm("pre_feedforward_layernorm", x)));
+        x = x +
+            d.drop(norm("post_attention_layernorm", d.dense("self_attn.o_proj", seen, c.width, c.attention_out_bias)));
+        return x + d.drop(norm("post_feedforward_layernorm", gated_mlp(d, norm("pre_feedforward_layernorm", x))));
     });
     d.finish(
         last, [&](Tensor x) { return norm("norm", x); }, [&](Tensor x) { return d.output(x, embed); });

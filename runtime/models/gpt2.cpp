@@ -30,13 +30,13 @@ Tensor gpt2_blocks(ModelBuilder& d, Tensor wte) {
     return d.blocks("h", d.embed(wte, wpe), [&](std::int64_t layer, Tensor x) {
         const QKV heads = split_qkv(d.conv1d("attn.c_attn", d.layer_norm("ln_1", x), 3 * c.width), c.heads,
                                     c.heads);  // [n, H, D] each
-        x = x + d.conv1d("attn.c_proj", d.attend(layer, heads.q, heads.k, heads.v), c.width);
+        x = x + d.drop(d.conv1d("attn.c_proj", d.attend(layer, heads.q, heads.k, heads.v), c.width));
         if (c.kind == ModelKind::encoder_decoder) {
             const Tensor q = d.conv1d("crossattention.q_attn", d.layer_norm("ln_cross_attn", x), c.width);
-            x = x + d.conv1d("crossattention.c_proj", d.cross_attend(layer, d.heads(q, c.heads)), c.width);
+            x = x + d.drop(d.conv1d("crossattention.c_proj", d.cross_attend(layer, d.heads(q, c.heads)), c.width));
         }
         const Tensor inner = activate(d.conv1d("mlp.c_fc", d.layer_norm("ln_2", x), c.inner), c.activation);
-        return x + d.conv1d("mlp.c_proj", inner, c.width);
+        return x + d.drop(d.conv1d("mlp.c_proj", inner, c.width));
     });
 }
 

@@ -29,10 +29,10 @@ void build_gpt_neox(ModelBuilder& d) {
             d.dense("attention.query_key_value", d.layer_norm("input_layernorm", x), 3 * c.width, c.qkv_bias);
         const QKV heads = split_qkv(packed, c.heads, c.heads, true);
         const Tensor seen = d.attend(layer, d.rotate(heads.q), d.rotate(heads.k), heads.v);
-        const Tensor after = x + d.dense("attention.dense", seen, c.width, c.attention_out_bias);
+        const Tensor after = x + d.drop(d.dense("attention.dense", seen, c.width, c.attention_out_bias));
         const Tensor y = d.layer_norm("post_attention_layernorm", c.parallel ? x : after);
         const Tensor inner = activate(d.dense("mlp.dense_h_to_4h", y, c.inner, true), c.activation);
-        return after + d.dense("mlp.dense_4h_to_h", inner, c.width, true);
+        return after + d.drop(d.dense("mlp.dense_4h_to_h", inner, c.width, true));
     });
     d.finish(last, "final_layer_norm", embed, "embed_out");
 }

@@ -33,8 +33,8 @@ void build_gptj(ModelBuilder& d) {
         const Tensor seen =
             d.attend(layer, d.rotate(heads("attn.q_proj")), d.rotate(heads("attn.k_proj")), heads("attn.v_proj"));
         const Tensor inner = activate(d.dense("mlp.fc_in", y, c.inner, true), c.activation);
-        x = x + d.dense("attn.out_proj", seen, c.width, false);
-        return x + d.dense("mlp.fc_out", inner, c.width, true);
+        x = x + d.drop(d.dense("attn.out_proj", seen, c.width, false));
+        return x + d.drop(d.dense("mlp.fc_out", inner, c.width, true));
     });
     d.finish(last, "ln_f", wte, "lm_head", true);
 }

@@ -89,9 +89,10 @@ void build_jamba(ModelBuilder& d) {
     const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, c.width});
     const Tensor last = d.blocks("layers", d.embed(embed), [&](std::int64_t layer, Tensor x) {
         const Tensor y = d.rms_norm("input_layernorm", x);
-        x = x + (std::ranges::binary_search(c.attending, layer) ? attend(d, layer, y)
-                                                                : mamba_mixer(d, layer, "mamba", y, normalised_part));
-        return x + feed_forward(d, layer, d.rms_norm("pre_ff_layernorm", x));
+        x = x + d.drop(std::ranges::binary_search(c.attending, layer)
+                           ? attend(d, layer, y)
+                           : mamba_mixer(d, layer, "mamba", y, normalised_part));
+        return x + d.drop(feed_forward(d, layer, d.rms_norm("pre_ff_layernorm", x)));
     });
     d.finish(
         last, [&](Tensor x) { return d.rms_norm("final_layernorm", x); }, [&](Tensor x) { return d.output(x, embed); });

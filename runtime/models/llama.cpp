@@ -47,9 +47,9 @@ void build_llama_with(ModelBuilder& d, const LlamaBlock& with) {
         const QKV heads = with.heads ? with.heads(y) : llama_heads(d, y);
         const Tensor seen =
             d.attend(layer, heads.q, heads.k, heads.v, with.attention ? with.attention() : AttentionOptions{});
-        x = x + d.dense("self_attn.o_proj", seen, c.width, c.attention_out_bias);
+        x = x + d.drop(d.dense("self_attn.o_proj", seen, c.width, c.attention_out_bias));
         const Tensor z = d.rms_norm("post_attention_layernorm", x);
-        return x + (with.mlp ? with.mlp(layer, z) : gated_mlp(d, z));
+        return x + d.drop(with.mlp ? with.mlp(layer, z) : gated_mlp(d, z));
     });
     d.finish(
         last, [&](Tensor x) { return d.rms_norm("norm", x); }, [&](Tensor x) { return d.output(x, embed); });

@@ -121,7 +121,7 @@ void build_mamba_with(ModelBuilder& d, Select select) {
     const ModelConfig& c = d.config;
     const Tensor embed = d.graph.weight("embeddings.weight", {c.vocab, c.width});
     const Tensor last = d.blocks("layers", d.embed(embed), [&](std::int64_t layer, Tensor x) {
-        return x + mamba_mixer(d, layer, "mixer", d.rms_norm("norm", x), select);
+        return x + d.drop(mamba_mixer(d, layer, "mixer", d.rms_norm("norm", x), select));
     });
     d.finish(
         last, [&](Tensor x) { return d.rms_norm("norm_f", x); }, [&](Tensor x) { return d.output(x, embed); });

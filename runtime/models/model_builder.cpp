@@ -5,6 +5,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
+#include "runtime/graph/graph_data.h"
 #include "runtime/ops/attention_rules.h"
 #include "shaders/params/step.h"
 
@@ -214,7 +215,10 @@ Tensor ModelBuilder::record_attention(std::int64_t layer, AttentionKind kind, Te
     return write(graph.state(model_names::recorded_queries(layer, kind), {rows, row[1], row[2]}, DType::f32), q, step);
 }
 
-AttentionResult ModelBuilder::attend_rows(Tensor q, Tensor keys, Tensor values, const AttentionOptions& how) {
+AttentionResult ModelBuilder::attend_rows(Tensor q, Tensor keys, Tensor values, AttentionOptions how) {
+    if (trains() && options.training->attention_dropout > 0)
+        how.dropout = dropout_draw(options.training->train, next_dropout(options.training->attention_dropout),
+                                   SourceLocation::here());
     const AttentionResult result = attention(by_sequence(q), by_sequence(keys), by_sequence(values), how);
     return {.o = all_rows(result.o), .lse = all_rows(result.lse), .key = result.key ? all_rows(result.key) : Tensor()};
 }
@@ -325,11 +329,26 @@ void ModelBuilder::note_router(std::int64_t layer, Tensor logits) {
     if (options.hidden) graph.output(model_names::router(layer), logits);
 }
 
+DropoutOptions ModelBuilder::next_dropout(double probability) {
+    TrainingGraph& training = *options.training;
+    return {.probability = probability,
+            .seed = training.seed,
+            .site = training.dropout_sites++,
+            .micro_batches = training.micro_batches};
+}
+
+Tensor ModelBuilder::drop(Tensor x) {
+    if (!trains() || options.training->dropout == 0) return x;
+    return dropout(x, options.training->train, next_dropout(options.training->dropout), SourceLocation::here());
+}
+
 Tensor ModelBuilder::blocks(const char* name, Tensor x, const Block& block) {
     const std::int64_t layers = options.encoder ? config.encoder.layers : config.layers;
+    x = drop(x);
     for (std::int64_t layer = 0; layer < layers; ++layer) {
         if (options.hidden) graph.output(model_names::hidden(layer), x);
         const Graph::Scope scope = graph.scope(name, static_cast<int>(layer));
+        if (trains()) options.training->blocks.push_back(GraphAccess::data(graph).scope);
         x = block(layer, x);
     }
     return x;
@@ -349,7 +368,7 @@ void ModelBuilder::finish(Tensor x, const std::function<Tensor(Tensor)>& norm,
     if (options.all_logits || trains()) {
         const Tensor last = norm(x);
         if (options.hidden) graph.output(model_names::hidden(config.layers), last);
-        graph.output(model_names::logits, logits(last));
+        give_logits(last, logits);
     } else {
         const Tensor next = logits(norm(last_row(x, step)));
         graph.output(model_names::logits, next);
@@ -361,6 +380,13 @@ void ModelBuilder::finish(Tensor x, const char* norm, Tensor embedding, const ch
     finish(
         x, [&](Tensor last) { return layer_norm(norm, last); },
         [&](Tensor last) { return output(last, embedding, name, bias); });
+}
+
+void ModelBuilder::give_logits(Tensor x, const std::function<Tensor(Tensor)>& logits) {
+    if (trains() && options.training->head)
+        options.training->head(x, logits);
+    else
+        graph.output(model_names::logits, logits(x));
 }
 
 void ModelBuilder::judge_tokens(Tensor x) {

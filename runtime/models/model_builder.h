@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/models/config.h"
+#include "runtime/ops/dropout.h"
 #include "vantage/graph.h"
 #include "vantage/heads.h"
 #include "vantage/ops.h"
@@ -26,6 +27,16 @@ struct TrainingGraph {
     /// Makes an input of the graph; empty: Graph::input. Inputs come from elsewhere where the host writes ahead.
     std::function<Tensor(const std::string& name, const Shape& shape, DType type)> input = {};
     std::map<std::string, Tensor> offered = {};  ///< what the encoder offers the decoder, by the names of states
+    std::vector<std::string> blocks = {};        ///< the scopes of those that were built, "h.0." …
+    /// Takes the rows x before a language model's output layer, and what makes the logits of any of them. Empty: the
+    /// logits of all rows are an output.
+    std::function<void(Tensor x, const std::function<Tensor(Tensor)>& logits)> head = {};
+    /// Probabilities of dropout, see ModelBuilder::drop; `train` is the state of the run (shaders/params/train.h).
+    double dropout = 0, attention_dropout = 0;  ///< the second one is of the weights of attention
+    Tensor train = {};
+    std::uint64_t seed = 0;
+    std::int64_t micro_batches = 1;
+    std::int64_t dropout_sites = 0;  ///< that were built: each draws numbers of its own
 };
 
 /// How a model's graph is built.
@@ -151,6 +162,9 @@ public:
     /// i32 [sequences]: tokens that the encoder has read.
     Tensor source_length();
     bool trains() const { return options.training != nullptr; }
+    /// Dropout where it trains, else x itself: of a sublayer's output in front of its residual sum, and of what goes
+    /// into the first block (Vaswani et al. 2017, 5.4).
+    Tensor drop(Tensor x);
     /// Of a training run: numbers that the host writes for each micro-batch.
     Tensor training_input(const std::string& name, const Shape& shape, DType type = DType::i32);
     /// Numbers of rows that the host writes: a state of all positions, or the input of a training run.
@@ -186,10 +200,14 @@ public:
     /// The layer of …ForTokenClassification and …ForQuestionAnswering, an output: a row of logits for each token. Other
     /// heads have none.
     void judge_tokens(Tensor x);
+    /// The logits of all rows of x, an output: or TrainingGraph::head makes of them what it likes.
+    void give_logits(Tensor x, const std::function<Tensor(Tensor)>& logits);
     /// The usual output layer: the embedding when they are tied, else `name`.
     Tensor output(Tensor x, Tensor embedding, const std::string& name = "lm_head", bool bias = false);
 
 private:
+    /// Of the next place that drops.
+    DropoutOptions next_dropout(double probability);
     AttentionKind own() const { return options.encoder ? AttentionKind::encoder : AttentionKind::self; }
     /// Rows of a table for the run's tokens, by numbers that the host writes into the state `name`.
     Tensor by_token(const char* name, Tensor table);
@@ -207,7 +225,7 @@ private:
     /// A name for constants that depend on rows and sequences of the run.
     std::string sized(const std::string& name, std::int64_t rows) const;
     /// Attention of each sequence's queries to its own keys.
-    AttentionResult attend_rows(Tensor q, Tensor keys, Tensor values, const AttentionOptions& how);
+    AttentionResult attend_rows(Tensor q, Tensor keys, Tensor values, AttentionOptions how);
     bool records(std::int64_t layer) const;
     /// Keeps what the tap makes a layer's weights from. Returns the recorded queries of the whole context.
     Tensor record_attention(std::int64_t layer, AttentionKind kind, Tensor q, const AttentionResult& result);

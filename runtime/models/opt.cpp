@@ -45,11 +45,11 @@ void build_opt(ModelBuilder& d) {
         const auto heads = [&](const char* name) { return d.heads(d.dense(name, y, c.width, c.qkv_bias), c.heads); };
         const Tensor seen =
             d.attend(layer, heads("self_attn.q_proj"), heads("self_attn.k_proj"), heads("self_attn.v_proj"));
-        x = norm("self_attn_layer_norm", x + d.dense("self_attn.out_proj", seen, c.width, c.attention_out_bias),
+        x = norm("self_attn_layer_norm", x + d.drop(d.dense("self_attn.out_proj", seen, c.width, c.attention_out_bias)),
                  !norm_first);
         const Tensor z = norm("final_layer_norm", x, norm_first);
         const Tensor inner = activate(d.dense("fc1", z, c.inner, c.mlp_bias), c.activation);
-        return norm("final_layer_norm", x + d.dense("fc2", inner, c.width, c.mlp_bias), !norm_first);
+        return norm("final_layer_norm", x + d.drop(d.dense("fc2", inner, c.width, c.mlp_bias)), !norm_first);
     });
     d.finish(
         last, [&](Tensor x) { return norm("final_layer_norm", x, c.own.flag("final_norm")); },

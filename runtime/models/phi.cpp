@@ -32,8 +32,8 @@ void build_phi(ModelBuilder& d) {
         }
         const Tensor seen = d.attend(layer, d.rotate(q), d.rotate(k), heads("self_attn.v_proj", c.kv_heads));
         const Tensor inner = activate(d.dense("mlp.fc1", y, c.inner, true), c.activation);
-        x = x + d.dense("self_attn.dense", seen, c.width, true);
-        return x + d.dense("mlp.fc2", inner, c.width, true);
+        x = x + d.drop(d.dense("self_attn.dense", seen, c.width, true));
+        return x + d.drop(d.dense("mlp.fc2", inner, c.width, true));
     });
     d.finish(last, "final_layernorm", embed, "lm_head", true);
 }

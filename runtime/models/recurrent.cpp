@@ -74,7 +74,7 @@ Tensor recurrent_layers(ModelBuilder& d, Tensor x, const RecurrentStates& states
     for (std::int64_t layer = 0; layer < d.config.layers; ++layer) {
         const auto i = static_cast<std::size_t>(layer);
         const RecurrentResult result =
-            recurrent_layer(d, x, d.config.width, format("l{}", layer),
+            recurrent_layer(d, d.drop(x), d.config.width, format("l{}", layer),
                             {.h0 = states.h[i].before, .c0 = has_c ? states.c[i].before : Tensor()});
         write(states.h[i].state, result.h, d.step);
         if (has_c) write(states.c[i].state, result.c, d.step);

@@ -37,7 +37,7 @@ void build_roberta_with(ModelBuilder& d, const SelfAttention& attention) {
     d.judge_tokens(x);
     if (c.head != Head::masked_lm) return;
     const Tensor transformed = d.layer_norm("lm_head.layer_norm", gelu(d.dense("lm_head.dense", x, c.width, true)));
-    d.graph.output(model_names::logits, masked_logits(d, transformed, "lm_head.decoder", "lm_head.bias"));
+    d.give_logits(transformed, [&](Tensor rows) { return masked_logits(d, rows, "lm_head.decoder", "lm_head.bias"); });
 }
 
 namespace {

@@ -89,7 +89,7 @@ Tensor t5_stack(ModelBuilder& d, Tensor table, bool encoder) {
             const Graph::Scope at = d.graph.scope("layer", index);
             const Tensor y = d.rms_norm("layer_norm", x);
             const Graph::Scope inside = d.graph.scope(name);
-            x = x + f(y);
+            x = x + d.drop(f(y));
         };
         sublayer(0, "SelfAttention", [&](Tensor y) {
             const Tensor seen =

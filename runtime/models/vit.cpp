@@ -78,10 +78,10 @@ Tensor vit_blocks(ModelBuilder& d) {
         const auto heads = [&](const char* name) { return d.heads(d.dense(name, y, c.width, c.qkv_bias), c.heads); };
         const Tensor seen = d.attend(layer, heads("attention.attention.query"), heads("attention.attention.key"),
                                      heads("attention.attention.value"));
-        x = x + d.dense("attention.output.dense", seen, c.width, true);
+        x = x + d.drop(d.dense("attention.output.dense", seen, c.width, true));
         const Tensor z = d.layer_norm("layernorm_after", x);
         const Tensor inner = activate(d.dense("intermediate.dense", z, c.inner, true), c.activation);
-        return x + d.dense("output.dense", inner, c.width, true);
+        return x + d.drop(d.dense("output.dense", inner, c.width, true));
     });
 }
 
