@@ -56,6 +56,19 @@ std::string read_lines(const std::string& path, std::int64_t before, LoggedRun& 
     return kept;
 }
 
+// The texts of samples.txt up to a step.
+std::string samples_until(const std::string& path, std::int64_t step) {
+    std::istringstream lines(read_file(path));
+    std::string kept;
+    bool keeps = true;
+    for (std::string line; std::getline(lines, line);) {
+        long long number = 0;
+        if (std::sscanf(line.c_str(), "== step %lld", &number) == 1) keeps = number <= step;
+        if (keeps) kept += line + "\n";
+    }
+    return kept;
+}
+
 }  // namespace
 
 LoggedRun read_log(const std::string& path) {
@@ -86,6 +99,8 @@ void draw_runs(const std::string& path, const std::vector<std::pair<std::string,
 RunLog::RunLog(const std::string& folder, std::int64_t step) : folder_(folder) {
     const std::string path = folder + "/log.jsonl";
     if (std::filesystem::exists(path)) write_file(path, read_lines(path, step, run_));
+    if (const std::string samples = folder + "/samples.txt"; std::filesystem::exists(samples))
+        write_file(samples, samples_until(samples, step));
     file_ = std::fopen(path.c_str(), "ae");
     if (file_ == nullptr) throw bad_file_error("cannot write {}: {}", path, std::strerror(errno));
 }

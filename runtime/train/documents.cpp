@@ -63,9 +63,11 @@ private:
     std::size_t cut_before(std::size_t end) const {
         const std::size_t line = buffer_.rfind('\n', end - 1);
         if (line != std::string::npos && line >= begin_) return line + 1;
+        constexpr std::size_t max_continuation = 3;  // bytes of a character behind its first
         std::size_t cut = end;
-        while (cut > begin_ + 1 && (static_cast<unsigned char>(buffer_[cut]) & 0xC0U) == 0x80U) --cut;
-        return cut;
+        const auto continues = [&] { return (static_cast<unsigned char>(buffer_[cut]) & 0xC0U) == 0x80U; };
+        while (cut > begin_ + 1 && end - cut <= max_continuation && continues()) --cut;
+        return continues() ? end : cut;  // no UTF-8 anyway
     }
     void read_piece() {
         buffer_.erase(0, begin_);
@@ -75,6 +77,7 @@ private:
         bytes_.read(read_, std::as_writable_bytes(std::span(buffer_).subspan(old)));
         read_ += count;
         std::size_t to = old - (old > 0 && buffer_[old - 1] == '\r' ? 1 : 0);
+        searched_ = std::min(searched_, to);  // that \r may become the \n of a separator
         for (std::size_t from = to; from < buffer_.size(); ++from)
             if (buffer_[from] != '\r' || from + 1 == buffer_.size() || buffer_[from + 1] != '\n')
                 buffer_[to++] = buffer_[from];

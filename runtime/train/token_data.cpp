@@ -88,14 +88,13 @@ std::vector<std::string> texts_of(const JsonFields& fields, const char* key) {
     return all;
 }
 
-std::optional<std::int32_t> end_token_of(const Tokenizer* tokenizer, const DatasetOptions& options) {
-    if (options.end_token || tokenizer == nullptr) return options.end_token;
+}  // namespace
+
+std::optional<std::int32_t> default_end_token(const Tokenizer& tokenizer) {
     for (const char* token : {"<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>"})
-        if (const auto id = tokenizer->id_of(token)) return id;
+        if (const auto id = tokenizer.id_of(token)) return id;
     return std::nullopt;
 }
-
-}  // namespace
 
 std::uint64_t permuted(std::uint64_t i, std::uint64_t count, std::uint64_t key) {
     const int half = std::max(1, static_cast<int>(std::bit_width(count - 1) + 1) / 2);
@@ -128,7 +127,7 @@ std::vector<std::string> dataset_files_of(const JsonFields& fields) { return tex
 
 DatasetOptions dataset_options_of(const JsonFields& f) {
     DatasetOptions o;
-    o.context = f.integer("context", 1, 1 << 28);
+    o.context = f.integer("context", 1, max_data_context);
     o.validation_files = texts_of(f, "validation_files");
     o.validation_share = f.number("validation_share", 0, 1);
     o.blank_lines = f.flag("blank_lines"), o.strict = f.flag("strict");
@@ -141,20 +140,27 @@ DatasetOptions dataset_options_of(const JsonFields& f) {
 TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tokenizer, const DatasetOptions& options)
     : context_(options.context) {
     source_ = to_json(paths, options);
-    if (context_ < 1) throw usage_error("a data set's sequences have {} tokens, wanted at least one", context_);
+    if (context_ < 1 || context_ > max_data_context)
+        throw usage_error("a data set's sequences have {} tokens, but may have 1 to {}", context_, max_data_context);
+    if (!(options.validation_share >= 0 && options.validation_share < 1))
+        throw usage_error("a data set's validation_share is {:g}, but must be from 0 to below 1",
+                          options.validation_share);
     const std::vector<std::string> files = listed(paths);
     if (files.empty()) throw usage_error("no file to learn from");
     description_ = files.size() == 1 ? files.front() : format("{} and {} other files", files.front(), files.size() - 1);
     DatasetOptions o = options;
-    o.end_token = end_token_of(tokenizer, options), o.validation_files = listed(options.validation_files);
+    if (!o.end_token && tokenizer != nullptr) o.end_token = default_end_token(*tokenizer);
+    o.validation_files = listed(options.validation_files);
     if (tokenizer != nullptr) o.vocabulary = tokenizer->vocab_size();
     if (o.vocabulary < 1) throw usage_error("a data set of token ids needs the size of the vocabulary");
     vocabulary_ = o.vocabulary;
+    if (o.end_token && (*o.end_token < 0 || *o.end_token >= vocabulary_))
+        throw usage_error("the end token of a data set is {}, but its vocabulary has {}", *o.end_token, vocabulary_);
     const std::string base = folder_of(o) + "/" + cache_name(files, tokenizer, o), train = base + ".tokens",
                       validation = base + ".validation.tokens";
     std::error_code none;
     if (!fs::exists(train, none) || !fs::exists(validation, none)) tokenize(files, tokenizer, o, train, validation);
-    tokens_.emplace(train), validation_.emplace(validation);
+    tokens_.emplace(train, vocabulary_), validation_.emplace(validation, vocabulary_);
     key_ = format("{:016x}{:016x}-{}", tokens_->checksum(), validation_->checksum(), context_);
     targets_ = static_cast<std::int64_t>(tokens_->targets());
     begins_ = begins_in(*tokens_), validation_begins_ = begins_in(*validation_);

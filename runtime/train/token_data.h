@@ -18,6 +18,11 @@ namespace vantage::internal {
 /// Domains", 2002). Nothing is shuffled or stored.
 std::uint64_t permuted(std::uint64_t i, std::uint64_t count, std::uint64_t key);
 
+inline constexpr std::int64_t max_data_context = 1 << 28;
+
+/// The token that ends documents where a data set names none: <|endoftext|>, </s>, <|end_of_text|> or <eos>.
+std::optional<std::int32_t> default_end_token(const Tokenizer& tokenizer);
+
 /// Options and files of a data set as JSON, and back.
 Json to_json(const std::vector<std::string>& files, const DatasetOptions& options);
 std::vector<std::string> dataset_files_of(const JsonFields& fields);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/base/errors.h"
+#include "runtime/base/interrupt.h"
 
 namespace vantage::internal {
 
@@ -21,6 +22,10 @@ constexpr std::uint16_t short_flag = 0x8000;
 constexpr std::int64_t short_vocabulary = 0x8000;
 
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 7) / 8 * 8; }
+
+Error damaged(const std::string& path, const char* why) {
+    return bad_file_error("{}: {}; delete it, and it is made anew", path, why);
+}
 
 template <class T>
 std::span<const std::byte> bytes_of(const std::vector<T>& values) {
@@ -57,11 +62,9 @@ void TokenWriter::finish() {
     file_.finish();
 }
 
-TokenFile::TokenFile(const std::string& path) : bytes_(path) {
+TokenFile::TokenFile(const std::string& path, std::int64_t vocabulary) : bytes_(path) {
     TokenFooter footer{};
-    const auto fail = [&](const char* why) {
-        throw bad_file_error("{}: {}; delete it, and it is made anew", path, why);
-    };
+    const auto fail = [&](const char* why) { throw damaged(path, why); };
     if (bytes_.size() < sizeof(footer)) fail("too short for a token file");
     bytes_.read(bytes_.size() - sizeof(footer), std::as_writable_bytes(std::span(&footer, 1)));
     if (footer.magic != token_magic || (footer.width != 2 && footer.width != 4) || footer.zero != 0)
@@ -76,6 +79,22 @@ TokenFile::TokenFile(const std::string& path) : bytes_(path) {
     if (starts_.front() != 0 || starts_.back() != footer.tokens ||
         std::ranges::adjacent_find(starts_, std::greater_equal()) != starts_.end())
         fail("its documents do not follow one another");
+    check_ids(path, vocabulary);
+}
+
+void TokenFile::check_ids(const std::string& path, std::int64_t vocabulary) const {
+    constexpr std::uint64_t at_once = 1 << 20;
+    std::vector<std::int32_t> ids;
+    std::uint64_t sum = checksum_begin;
+    for (std::uint64_t first = 0; first < tokens(); first += at_once) {
+        throw_if_interrupted();
+        ids.resize(std::min(at_once, tokens() - first));
+        read(first, ids);
+        sum = internal::checksum(std::as_bytes(std::span(ids)), sum);
+        if (std::ranges::any_of(ids, [&](std::int32_t id) { return id_of(id) >= vocabulary; }))
+            throw damaged(path, "an id is not in the vocabulary");
+    }
+    if (sum != checksum_) throw damaged(path, "its ids are not those that were written");
 }
 
 void TokenFile::read(std::uint64_t first, std::span<std::int32_t> ids) const {

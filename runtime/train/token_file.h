@@ -40,8 +40,8 @@ private:
 
 class TokenFile {
 public:
-    /// Throws bad_file where the file is damaged.
-    explicit TokenFile(const std::string& path);
+    /// Reads all of the file once. Throws bad_file where it is damaged, or where an id is not below `vocabulary`.
+    TokenFile(const std::string& path, std::int64_t vocabulary);
     std::uint64_t tokens() const { return starts_.back(); }
     std::uint64_t documents() const { return starts_.size() - 1; }
     std::uint64_t targets() const { return targets_; }
@@ -52,6 +52,8 @@ public:
     void read(std::uint64_t first, std::span<std::int32_t> ids) const;
 
 private:
+    void check_ids(const std::string& path, std::int64_t vocabulary) const;
+
     ByteSource bytes_;
     unsigned width_ = 0;
     std::uint64_t checksum_ = 0, targets_ = 0;

@@ -89,7 +89,7 @@ TEST_CASE("a token file is read as it was written", "[train]") {
         writer.end_document();  // nothing
         writer.add(second);
         writer.finish();
-        const TokenFile file(folder.path("t"));
+        const TokenFile file(folder.path("t"), 1 << 20);
         CHECK((file.tokens() == 4 && file.documents() == 2 && file.targets() == 2));
         CHECK(std::ranges::equal(file.starts(), std::vector<std::uint64_t>{0, 3, 4}));
         Ids all(4);
@@ -100,15 +100,18 @@ TEST_CASE("a token file is read as it was written", "[train]") {
         const std::string whole = read_file(folder.path("t"));
         for (const std::size_t size : {0UL, 10UL, whole.size() - 1}) {
             write_file(folder.path("cut"), whole.substr(0, size));
-            expect_error(ErrorKind::bad_file, {"cut"}, [&] { TokenFile(folder.path("cut")); });
+            expect_error(ErrorKind::bad_file, {"cut"}, [&] { TokenFile(folder.path("cut"), vocabulary); });
         }
-        for (std::size_t i = whole.size() - 48 - 24; i < whole.size() - 16; i += 4) {
+        // starts, footer and ids; not the padding behind the ids, nor the number of targets, which is for people
+        for (std::size_t i = 0; i < whole.size() - 8; i += 2) {
+            if (i >= whole.size() - 48 && i % 4 != 0) continue;
             std::string spoiled = whole;
             spoiled[i] ^= 0x40;
             write_file(folder.path("spoiled"), spoiled);
             INFO(i);
-            expect_error(ErrorKind::bad_file, {"spoiled"}, [&] { TokenFile(folder.path("spoiled")); });
+            expect_error(ErrorKind::bad_file, {"spoiled"}, [&] { TokenFile(folder.path("spoiled"), vocabulary); });
         }
+        expect_error(ErrorKind::bad_file, {"not in the vocabulary"}, [&] { TokenFile(folder.path("t"), 32767); });
     }
 }
 
@@ -134,6 +137,17 @@ TEST_CASE("documents of texts are separated by end tokens, blank lines, or are f
     const std::vector<Ids> two = documents_in("a.txt", words + "\n\nab", {.blank_lines = true});
     REQUIRE(two.size() == 2);
     CHECK((two[0].size() == words.size() && two[1] == ids_of("ab")));
+    // \r\n across it, and bytes that are no UTF-8 and have no place to cut
+    words.resize(words.size() - 1);
+    const std::vector<Ids> three = documents_in("a.txt", words + "\r\n\r\nab", {.blank_lines = true});
+    REQUIRE(three.size() == 2);
+    CHECK((three[0].size() == words.size() && three[1] == ids_of("ab")));
+    std::string lines;
+    while (lines.size() < (std::size_t{4} << 20) - 1)
+        lines += R"({"text": "abcdefgh"})"
+                 "\r\n";
+    CHECK(documents_in("a.jsonl", lines, {.strict = true}).size() == lines.size() / 22);
+    CHECK(documents_in("a.txt", std::string(3 << 20, '\x80')).size() == 1);  // in a moment
     expect_error(ErrorKind::bad_file, {"a.gz", "compressed"}, [] { documents_in("a.gz", "x"); });
 }
 
