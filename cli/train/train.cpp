@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -34,9 +35,10 @@ constexpr std::int64_t max_micro_tokens = 4096;
 // ---- what is trained ------------------------------------------------------------------------------------------------
 
 /// A GPT-2 of the sizes that were asked for.
-std::string small_config(const TrainCommand& c, std::int64_t vocabulary) {
+std::string small_config(const TrainCommand& c, std::int64_t vocabulary, std::optional<std::int32_t> end_token) {
     if (c.heads < 1 || c.width % c.heads != 0)
         throw usage_error("train: --width {} is no multiple of --heads {}", c.width, c.heads);
+    const Json end = end_token ? Json(*end_token) : Json();
     return Json{{"architectures", {"GPT2LMHeadModel"}},
                 {"model_type", "gpt2"},
                 {"vocab_size", vocabulary},
@@ -46,7 +48,9 @@ std::string small_config(const TrainCommand& c, std::int64_t vocabulary) {
                 {"n_head", c.heads},
                 {"activation_function", "gelu_new"},
                 {"layer_norm_epsilon", 1e-5},
-                {"tie_word_embeddings", true}}
+                {"tie_word_embeddings", true},
+                {"bos_token_id", end},
+                {"eos_token_id", end}}
                .dump(2) +
            "\n";
 }
@@ -77,7 +81,8 @@ Subject subject_of(TrainCommand& c) {
     if (!s.tokenizer && c.dataset.vocabulary == 0)
         throw usage_error("train: give --tokenizer FILE, or --vocab N for files of token ids");
     if (!c.finetunes && c.config.empty())
-        s.config = small_config(c, s.tokenizer ? s.tokenizer->vocab_size() : c.dataset.vocabulary);
+        s.config = s.tokenizer ? small_config(c, s.tokenizer->vocab_size(), default_end_token(*s.tokenizer))
+                               : small_config(c, c.dataset.vocabulary, c.dataset.end_token);
     return s;
 }
 
@@ -90,10 +95,23 @@ Dataset read_data(const TrainCommand& c, const std::optional<Tokenizer>& tokeniz
     return tokenizer ? Dataset(c.data, *tokenizer, options) : Dataset(c.data, options);
 }
 
+// As TrainOptions has it.
+std::int64_t recompute_named(const std::string& text) {
+    constexpr std::array names{"auto", "none", "cheap"};
+    const auto found = std::ranges::find(names, text);
+    if (found != names.end()) return found - names.begin() - 1;
+    std::int64_t blocks = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), blocks);
+    if (error != std::errc() || end != text.data() + text.size() || blocks < 1 || blocks > 1 << 20)
+        throw usage_error("--recompute {}: expected auto, none, cheap or a number of blocks", text);
+    return 1 + blocks;
+}
+
 // What does not depend on the data.
 void set_options(TrainCommand& c) {
     TrainOptions& o = c.training;
     o.rate.schedule = schedule_named(c.schedule), o.optimizer = optimizer_named(c.optimizer);
+    o.recompute = recompute_named(c.recompute), o.precision = precision_named(c.precision);
     o.pause_every = std::gcd(std::gcd(c.eval_every, c.sample_every), c.save_every);
     o.profile = profiling();
 }
@@ -158,7 +176,27 @@ void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& traine
     if (!ended.empty()) print_line("{}  {}", page.bold("ended "), ended);
     print_line("{}  loss {:.4f}{}", page.bold("result"), run.loss(),
                std::isnan(run.evaluation()) ? "" : format(", validation {:.4f} nats per token", run.evaluation()));
-    print_line("{}  vantage run -m {}/latest -p \"…\"", page.bold("try   "), c.output);
+    print_line("{}  vantage run -m {} -p \"…\"", page.bold("try   "), shell_word(c.output + "/latest"));
+}
+
+void refuse_used_folder(const TrainCommand& c, const char* name) {
+    if (!checkpoints_in(c.output).empty())
+        throw usage_error("{}: {} has a run already: go on with `{}`, or give another folder", name, c.output,
+                          resume_command(c));
+    if (fs::exists(c.output + "/log.jsonl"))
+        throw usage_error("{}: {} has a run that ended before its first checkpoint: remove it, or give another folder",
+                          name, c.output);
+}
+
+// The run's own files would be read as data when it goes on.
+void refuse_output_in_data(const TrainCommand& c, const char* name) {
+    const std::string output = fs::weakly_canonical(c.output).string() + "/";
+    for (const std::vector<std::string>& paths : {c.data, c.dataset.validation_files})
+        for (const std::string& path : paths)
+            if (std::error_code error;
+                fs::is_directory(path, error) && output.starts_with(fs::weakly_canonical(path, error).string() + "/"))
+                throw usage_error("{}: the folder {} is in {}, whose files are read as data: give another one", name,
+                                  c.output, path);
 }
 
 void begin(TrainCommand& c) {
@@ -168,9 +206,8 @@ void begin(TrainCommand& c) {
     c.output = without_slash(c.output);
     if (fs::exists(c.output) && !fs::is_directory(c.output))
         throw bad_file_error("cannot write {}: it is no folder", c.output);
-    if (fs::exists(c.output + "/log.jsonl") || !checkpoints_in(c.output).empty())
-        throw usage_error("{}: {} has a run already: go on with `{}`, or give another folder", name, c.output,
-                          resume_command(c));
+    refuse_used_folder(c, name);
+    refuse_output_in_data(c, name);
     set_options(c);
     const Device device = open_device();
     const Subject subject = subject_of(c);
@@ -201,6 +238,11 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     c.output = one ? fs::path(c.resume).parent_path().string() : c.resume;
     if (c.output.empty()) c.output = ".";
     if (!fs::is_directory(c.output)) throw bad_file_error("{}: no such folder", c.output);
+    if (one && !fs::exists(c.output + "/run.json"))
+        throw usage_error(
+            "train: {} is not in the folder of its run: put it into a folder of its own with that run's "
+            "run.json, or start a new run from its weights with `vantage finetune -m {}`",
+            c.resume, c.resume);
     const auto lock = locked_folder(c.output);
     const SavedTraining saved = newest_checkpoint(c.resume);
     if (const auto all = checkpoints_in(c.output); one && !all.empty() && all.rbegin()->first > saved.step)
@@ -210,6 +252,7 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     const TrainOptions given = c.training;
     c.data = dataset_files_of(fields), c.dataset = dataset_options_of(fields), c.training = saved.options;
     c.schedule = name_of(c.training.rate.schedule), c.optimizer = name_of(c.training.optimizer);
+    c.precision = name_of(c.training.precision);
     if (command.get_option("--steps")->count() > 0) c.training.steps = given.steps;
     if (command.get_option("--eval-sequences")->count() > 0)
         c.training.validation_sequences = given.validation_sequences;
@@ -295,7 +338,20 @@ void add_training_options(CLI::App& command, TrainCommand& c) {
     add_setting(command, "--label-smoothing", o.label_smoothing, "Share of the target that all tokens get")
         ->check(below_one);
     add_setting(command, "--z-loss", o.z_loss, "Factor of the squared log-sum-exp in the loss")->check(zero_or_more);
-    add_setting(command, "--seed", o.seed, "Of initial weights and of the order of the data");
+    add_setting(command, "--precision", c.precision,
+                "f32, or f16: matrix units multiply operands rounded to f16, with a dynamic loss scale");
+    add_option(command, "--memory", o.memory,
+               "Device memory that may be used, as 6G. Default: nine tenths of what is free", "SIZE")
+        ->transform(CLI::AsSizeValue(false));
+    add_setting(
+        command, "--recompute", c.recompute,
+        "Activations to make again in the backward pass, in place of keeping them: auto (as few as fit into the "
+        "memory), none, cheap, or a number of blocks");
+    add_setting(command, "--dropout", o.dropout, "Share of features that are set to 0 behind each sublayer")
+        ->check(below_one);
+    add_setting(command, "--attention-dropout", o.attention_dropout, "Share of attention's weights that are set to 0")
+        ->check(below_one);
+    add_setting(command, "--seed", o.seed, "Of initial weights, of the order of the data and of dropout");
 }
 
 void add_run_options(CLI::App& command, TrainCommand& c) {

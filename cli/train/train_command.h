@@ -18,7 +18,7 @@ struct TrainCommand {
     TrainOptions training;
     std::int64_t batch_tokens = 0, eval_every = 0, sample_every = 0, save_every = 0, keep = 3, patience = 0;
     double epochs = 0, minutes = 0;
-    std::string schedule = "cosine", optimizer = "adamw", prompt;
+    std::string schedule = "cosine", optimizer = "adamw", recompute = "auto", precision = "f32", prompt;
     bool json = false;
 };
 

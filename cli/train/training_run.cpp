@@ -24,6 +24,13 @@ std::string duration_text(double seconds) {
     return format("{}:{:02}", all / 60, all % 60);
 }
 
+// What --recompute came to.
+std::string recomputed_text(std::int64_t recompute) {
+    if (recompute == 0) return "";
+    if (recompute == 1) return ", the cheap ones made again";
+    return format(", those of {} blocks and the cheap ones made again", recompute - 1);
+}
+
 }  // namespace
 
 TrainingRun::TrainingRun(const TrainCommand& command, const Device& device, Trainer& trainer, const Dataset& data)
@@ -47,8 +54,9 @@ void TrainingRun::summarise() const {
                o.sequences, data_.context(), count_text(step_tokens), o.steps,
                count_text(step_tokens * static_cast<double>(o.steps)),
                static_cast<double>(o.sequences * o.accumulate * o.steps) / static_cast<double>(data_.sequences()));
-    print_line("{}  {:.1f} MiB of parameters, gradients and optimiser", page.bold("memory"),
-               static_cast<double>(trainer_.bytes()) / 0x1p20);
+    print_line("{}  {:.1f} MiB of parameters, gradients and optimiser; {:.1f} MiB of activations{}",
+               page.bold("memory"), static_cast<double>(trainer_.bytes()) / 0x1p20,
+               static_cast<double>(trainer_.step_bytes()) / 0x1p20, recomputed_text(trainer_.recompute()));
     print_line("{}  {}", page.bold("output"), c_.output);
     std::fflush(stdout);
 }
@@ -73,7 +81,9 @@ std::string TrainingRun::train() {
             ended = format("{:g} minutes are over", c_.minutes);
         if (!ended.empty()) trainer_.stop();
     }
-    if (!ended.empty()) save();
+    if (ended.empty()) return ended;
+    if (evaluated_ != trainer_.step()) evaluate(trainer_.step());
+    save();
     return ended;
 }
 
@@ -115,6 +125,7 @@ void TrainingRun::show(const TrainRecord& r) {
 void TrainingRun::evaluate(std::int64_t done) {
     const auto loss = trainer_.evaluate();
     if (!loss) return;
+    evaluated_ = done;
     log_.add_evaluation(done - 1, *loss);
     note_evaluation(*loss);
 }

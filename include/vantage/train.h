@@ -61,6 +61,8 @@ public:
     Dataset(const std::vector<std::string>& files, const Tokenizer& tokenizer, const DatasetOptions& options);
     /// Of files with token ids.
     Dataset(const std::vector<std::string>& files, const DatasetOptions& options);
+    Dataset(const Dataset&) = default;  // moves copy, too
+    Dataset& operator=(const Dataset&) = default;
 
     std::int64_t context() const;
     std::int64_t documents() const;
@@ -94,11 +96,24 @@ struct TrainOptions {
     double weight_decay = 0.1;  ///< of parameters with two dimensions or more
     double max_norm = 1;        ///< gradients are scaled down to this norm; 0: not
     double label_smoothing = 0, z_loss = 0;
-    std::uint64_t seed = 0;                  ///< of initial weights and of the order of the data
+    /// Of each sublayer's output in front of its residual sum, and of what goes into the first block (Vaswani et al.
+    /// 2017): the share of features that are set to 0. Evaluation has none.
+    double dropout = 0;
+    double attention_dropout = 0;            ///< the same of the weights of attention
+    std::uint64_t seed = 0;                  ///< of initial weights, of the order of the data and of dropout
     std::int64_t validation_sequences = 64;  ///< of each evaluation, at most
     /// Steps are not submitted ahead across multiples of this: what evaluate(), sample() and save() see there is the
     /// model after exactly so many steps. 0: no such multiples.
     std::int64_t pause_every = 0;
+    /// f32, or f16: matrix units, where the device has them, multiply operands rounded to f16. Sums, parameters,
+    /// activations and all else are f32; the loss scale follows the gradients (Micikevicius et al. 2018).
+    Precision precision = Precision::f32;
+    /// Bytes of device memory that a run may take; 0: nine tenths of what the device has left.
+    std::uint64_t memory = 0;
+    /// Activations that are not kept for the backward pass, but made again there (Chen et al. 2016): 0 none; 1 those that
+    /// cost no arithmetic to speak of, such as norms and activation functions; 1 + k also all of the first k blocks, but
+    /// for what goes into them; -1 the lowest number with which a step fits into `memory`.
+    std::int64_t recompute = -1;
     bool profile = false;  ///< times every dispatch (take_timings)
 };
 
@@ -108,6 +123,7 @@ struct TrainRecord {
     double loss = 0;        ///< mean over the step's targets, in nats
     double norm = 0;        ///< of all gradients, before they are scaled down
     double rate = 0;
+    double scale = 1;         ///< of the loss; changes with Precision::f16
     bool skipped = false;     ///< a gradient was not finite: the parameters stayed
     std::int64_t tokens = 0;  ///< that were read until now
     double seconds = 0;       ///< between the end of the step before and that of this one
@@ -152,10 +168,13 @@ public:
     std::int64_t step() const;  ///< submitted: what `save` and `evaluate` wait for
     std::int64_t steps() const;
     std::uint64_t parameters() const;
-    std::uint64_t bytes() const;     ///< of parameters, gradients and the optimiser's states
-    double flops_per_token() const;  ///< of forward and backward pass
+    std::uint64_t bytes() const;       ///< of parameters, gradients and the optimiser's states
+    std::uint64_t step_bytes() const;  ///< of activations: what a step takes beside `bytes`
+    std::int64_t recompute() const;    ///< what TrainOptions::recompute came to
+    double flops_per_token() const;    ///< of forward and backward pass, with what is made again
 
 private:
+    internal::TrainerState& state() const;
     explicit Trainer(std::unique_ptr<internal::TrainerState> state);
     std::unique_ptr<internal::TrainerState> state_;
 };

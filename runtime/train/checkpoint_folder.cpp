@@ -126,10 +126,15 @@ Json to_json(const TrainOptions& o) {
             {"weight_decay", o.weight_decay},
             {"max_norm", o.max_norm},
             {"label_smoothing", o.label_smoothing},
+            {"dropout", o.dropout},
+            {"attention_dropout", o.attention_dropout},
             {"z_loss", o.z_loss},
             {"seed", static_cast<std::int64_t>(o.seed)},
             {"validation_sequences", o.validation_sequences},
-            {"pause_every", o.pause_every}};
+            {"pause_every", o.pause_every},
+            {"precision", name_of(o.precision)},
+            {"memory", static_cast<std::int64_t>(o.memory)},
+            {"recompute", o.recompute}};
 }
 
 TrainOptions train_options_of(const JsonFields& f) {
@@ -139,15 +144,20 @@ TrainOptions train_options_of(const JsonFields& f) {
     o.accumulate = f.integer("accumulate", 1, max_sequences);
     o.rate.schedule = schedule_named(f.one_of("schedule", {"constant", "linear", "cosine", "inverse_sqrt", "noam"}));
     o.rate.rate = f.number("rate", 0), o.rate.floor = f.number("rate_floor", 0);
-    o.rate.warmup = f.integer("warmup", 0, 1 << 24);
+    o.rate.warmup = f.integer("warmup", 0, max_warmup);
     o.optimizer = optimizer_named(f.one_of("optimizer", {"adamw", "adam", "sgd"}));
     o.beta1 = f.number("beta1", 0, 1), o.beta2 = f.number("beta2", 0, 1), o.eps = f.number("eps", 0);
     o.momentum = f.number("momentum", 0, 1), o.nesterov = f.flag("nesterov");
     o.weight_decay = f.number("weight_decay", 0), o.max_norm = f.number("max_norm", 0);
     o.label_smoothing = f.number("label_smoothing", 0, 1), o.z_loss = f.number("z_loss", 0);
+    o.dropout = f.optional_number("dropout", 0, 1).value_or(0);
+    o.attention_dropout = f.optional_number("attention_dropout", 0, 1).value_or(0);
     o.seed = static_cast<std::uint64_t>(f.integer("seed"));
     o.validation_sequences = f.integer("validation_sequences", 0);
     o.pause_every = f.integer("pause_every", 0);
+    o.precision = f.optional_text("precision").value_or("f32") == "f16" ? Precision::f16 : Precision::f32;
+    o.memory = static_cast<std::uint64_t>(f.optional_integer("memory", 0).value_or(0));
+    o.recompute = f.optional_integer("recompute", 0).value_or(0);
     return o;
 }
 

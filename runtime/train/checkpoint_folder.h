@@ -35,7 +35,7 @@ private:
     std::map<std::string, std::string> files_;  ///< what they contain, by name
 };
 
-inline constexpr std::int64_t max_steps = 1 << 24, max_sequences = 1 << 20;  ///< of TrainOptions
+inline constexpr std::int64_t max_steps = 1 << 24, max_warmup = 1 << 24, max_sequences = 1 << 20;  ///< of TrainOptions
 Json to_json(const TrainOptions& options);
 TrainOptions train_options_of(const JsonFields& fields);
 

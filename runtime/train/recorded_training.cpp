@@ -12,8 +12,8 @@ namespace {
 
 class Repeated {
 public:
-    Repeated(const Device& device, const RecordedRun& run)
-        : run_(run), step_(build_training_step(run.config(), run.settings())), plan_(compile(step_.graph, device)) {
+    Repeated(const Device& device, const RecordedRun& run, const TrainingSettings& settings)
+        : run_(run), step_(build_training_step(run.config(), settings)), plan_(compile(step_.graph, device)) {
         for (const Value& value : step_.graph.values()) {
             if (value.kind != ValueKind::state && value.kind != ValueKind::weight) continue;
             if (const auto values = run.initial(value))
@@ -23,19 +23,15 @@ public:
             else
                 plan_.fill(value.name, 0);
         }
-        std::vector<float> state(TRAIN_WORDS);
-        state[TRAIN_SCALE] = 1;
-        plan_.write(train_names::train, state);
+        plan_.write(train_names::train, first_train_words(settings));
     }
 
     StepComparison step(std::int64_t number) {
         for (std::int64_t micro = 0; micro < run_.micro_batches(); ++micro) {
             write(run_.batch(number, micro));
-            const int segment = train_names::micro_batch;
-            plan_.wait(plan_.submit(std::span(&segment, 1)));
+            plan_.wait(plan_.submit(step_.micro_batch));
         }
-        const int segment = train_names::update;
-        plan_.wait(plan_.submit(std::span(&segment, 1)));
+        plan_.wait(plan_.submit(std::span(&step_.update, 1)));
         const Array record = plan_.read(train_names::history, {number % TRAIN_HISTORY, number % TRAIN_HISTORY + 1});
         StepComparison found{.step = number, .loss = record.data()[1], .norm = record.data()[2]};
         found.loss_error = std::abs(found.loss - run_.loss(number));
@@ -106,8 +102,11 @@ private:
 }  // namespace
 
 TrainingComparison compare_with_recorded(const Device& device, const RecordedRun& run,
-                                         const std::function<void(const StepComparison&)>& progress) {
-    Repeated repeated(device, run);
+                                         const std::function<void(const StepComparison&)>& progress,
+                                         std::int64_t head_rows, bool f16) {
+    TrainingSettings settings = run.settings();
+    settings.head_rows = head_rows, settings.f16 = f16;
+    Repeated repeated(device, run, settings);
     TrainingComparison found;
     for (std::int64_t step = 0; step < run.steps(); ++step) {
         throw_if_interrupted();

@@ -14,6 +14,7 @@
 #include "runtime/models/model_builder.h"
 #include "runtime/train/checkpoint_folder.h"
 #include "runtime/train/model_weights.h"
+#include "runtime/train/step_memory.h"
 #include "runtime/train/token_data.h"
 #include "runtime/train/training_graph.h"
 #include "vantage/train.h"
@@ -39,13 +40,33 @@ TrainingSettings settings_of(const TrainOptions& o, std::int64_t rows, std::int6
     require("accumulate", o.accumulate, 1, max_sequences);
     require("validation_sequences", o.validation_sequences, 0, INT64_MAX);
     require("pause_every", o.pause_every, 0, INT64_MAX);
+    if (o.precision == Precision::int8) throw usage_error("training: precision is int8, but must be f32 or f16");
+    require("recompute", o.recompute, -1, INT64_MAX);
+    require("warmup", o.rate.warmup, 0, max_warmup);
+    require("optimizer", static_cast<std::int64_t>(o.optimizer), 0, std::ssize(optimizer_names) - 1);
+    require("schedule", static_cast<std::int64_t>(o.rate.schedule), 0, static_cast<std::int64_t>(RateSchedule::noam));
+    const auto require_below = [](const char* name, double value, double end) {
+        if (!(value >= 0 && value < end))
+            throw usage_error("training: {} is {:g}, but must be from 0 to below {:g}", name, value, end);
+    };
+    require_below("dropout", o.dropout, 1), require_below("attention_dropout", o.attention_dropout, 1);
+    require_below("label_smoothing", o.label_smoothing, 1), require_below("momentum", o.momentum, 1);
+    require_below("eps", o.eps, 1), require_below("weight_decay", o.weight_decay, 1e6);
+    require_below("max_norm", o.max_norm, 1e30), require_below("z_loss", o.z_loss, 1e30);
+    if (o.optimizer != Optimizer::sgd && (o.momentum > 0 || o.nesterov))
+        throw usage_error("training: momentum is of sgd, not of {}", name_of(o.optimizer));
     RateOptions rate = o.rate;
     rate.width = width;
     return {.sequences = o.sequences,
             .rows = rows,
             .micro_batches = o.accumulate,
+            .recompute = o.recompute,
             .slots = steps_ahead * o.accumulate,
             .loss = {.label_smoothing = o.label_smoothing, .z_loss = o.z_loss},
+            .dropout = o.dropout,
+            .attention_dropout = o.attention_dropout,
+            .f16 = o.precision == Precision::f16,
+            .seed = o.seed,
             .optimizer = o.optimizer,
             .adam = {.beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps},
             .sgd = {.momentum = o.momentum, .nesterov = o.nesterov},
@@ -54,11 +75,11 @@ TrainingSettings settings_of(const TrainOptions& o, std::int64_t rows, std::int6
             .rates = learning_rates(rate, o.steps)};
 }
 
-double micro_batch_flops(const Graph& graph) {
+double micro_batch_flops(const TrainingStep& step) {
     double flops = 0;
-    for (const Node& node : graph.nodes())
-        if (node.segment == train_names::micro_batch && node.op->cost != nullptr)
-            flops += node.op->cost(call_of(graph, node)).flops;
+    for (const Node& node : step.graph.nodes())
+        if (node.segment != step.update && node.op->cost != nullptr)
+            flops += node.op->cost(call_of(step.graph, node)).flops;
     return flops;
 }
 
@@ -93,15 +114,17 @@ struct internal::TrainerState {
           options(train_options),
           settings(settings_of(options, data->context(), config.width)),
           start(origin.weights(config, options.seed)),
-          step((require_fit(), build_training_step(config, settings))),
+          step((require_fit(), step_within(config, settings, device.caps(), memory()))),
           plan((require_inputs(), compile(step.graph, device, {.profile = options.profile}))) {
+        options.recompute = settings.recompute;
         if (const auto file = origin.tokenizer()) tokenizer = Tokenizer::load(*file);
         for (const Value& value : step.graph.values())
             if (value.kind == ValueKind::weight || is_parameter(value)) plan.write(value.name, start(value));
-        write_train_words(initial_train_words());
+        plan.write(train_names::train, first_train_words(settings));
         if (data->validation_sequences() > 0 && options.validation_sequences > 0) evaluation = make_evaluation();
     }
 
+    std::uint64_t memory() const { return options.memory > 0 ? options.memory : device.memory_available() / 10 * 9; }
     bool is_parameter(const Value& value) const {
         return value.kind == ValueKind::state && std::ranges::any_of(step.parameters, [&](const Value& parameter) {
                    return parameter.name == value.name;
@@ -123,13 +146,6 @@ struct internal::TrainerState {
                 throw unsupported_error("training: {} reads {}, which texts do not have", config.architecture,
                                         value.name);
     }
-
-    static std::vector<float> initial_train_words() {
-        std::vector<float> words(TRAIN_WORDS);
-        words[TRAIN_SCALE] = 1;
-        return words;
-    }
-    void write_train_words(const std::vector<float>& words) { plan.write(train_names::train, words); }
 
     // The host's pointer to a state that it shares with the device.
     template <class T>
@@ -165,8 +181,10 @@ struct internal::TrainerState {
     void submit() {
         const InterruptsDeferred whole_steps;  // part of a step would change the parameters of the next one
         write_batches(submitted);
-        std::vector<int> segments(static_cast<std::size_t>(settings.micro_batches), train_names::micro_batch);
-        segments.push_back(train_names::update);
+        std::vector<int> segments;
+        for (std::int64_t micro = 0; micro < settings.micro_batches; ++micro)
+            segments.insert(segments.end(), step.micro_batch.begin(), step.micro_batch.end());
+        segments.push_back(step.update);
         tickets.push_back(plan.submit(segments));
         if (options.profile) timings.insert(timings.end(), plan.timings().begin(), plan.timings().end());
         ++submitted;
@@ -179,6 +197,7 @@ struct internal::TrainerState {
                                  .loss = words[1],
                                  .norm = words[2],
                                  .rate = words[3],
+                                 .scale = words[4],
                                  .skipped = words[5] != 0,
                                  .tokens = (number + 1) * settings.micro_batches * settings.sequences * settings.rows,
                                  .seconds = now - std::exchange(step_end, now)};
@@ -186,7 +205,7 @@ struct internal::TrainerState {
             throw Error(ErrorKind::accuracy,
                         format("training: the loss of step {} is not finite; a lower learning rate may help", number));
         skipped = record.skipped ? skipped + 1 : 0;
-        if (skipped == max_skipped)
+        if (skipped >= max_skipped && record.scale <= 1)  // a larger scale shrinks first
             throw Error(ErrorKind::accuracy,
                         format("training: gradients were not finite in {} steps in a row, up to step {}; a lower "
                                "learning rate may help",
@@ -237,7 +256,7 @@ struct internal::TrainerState {
 
     void resume(const SavedTraining& saved) {
         Json was = to_json(saved.options), is = to_json(options);
-        for (const char* may_change : {"steps", "validation_sequences", "pause_every"})
+        for (const char* may_change : {"steps", "validation_sequences", "pause_every", "memory"})
             was.erase(may_change), is.erase(may_change);
         for (const auto& [key, value] : was.items())
             if (is[key] != value)
@@ -281,18 +300,25 @@ Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 
 Trainer Trainer::from_folder(const Device& device, const std::string& folder, const Dataset& data,
                              const TrainOptions& options, bool resume) {
-    const auto make = [&](const std::string& from) {
-        return Trainer(std::make_unique<TrainerState>(device, ModelOrigin::from_folder(from), data, options));
+    const auto make = [&](const std::string& from, const TrainOptions& with) {
+        return Trainer(std::make_unique<TrainerState>(device, ModelOrigin::from_folder(from), data, with));
     };
-    if (!resume) return make(folder);
+    if (!resume) return make(folder, options);
     const SavedTraining saved = newest_checkpoint(folder);
-    Trainer trainer = make(saved.folder);
+    TrainOptions same = options;  // with other kernels fused, the last bits would differ
+    if (same.recompute < 0) same.recompute = saved.options.recompute;
+    Trainer trainer = make(saved.folder, same);
     trainer.state_->resume(saved);
     return trainer;
 }
 
+TrainerState& Trainer::state() const {
+    if (!state_) throw usage_error("trainer: it was moved from");
+    return *state_;
+}
+
 std::optional<TrainRecord> Trainer::next() {
-    TrainerState& s = *state_;
+    TrainerState& s = state();
     while (s.may_submit()) s.submit();
     if (s.tickets.empty()) {
         throw_if_interrupted();
@@ -305,7 +331,7 @@ std::optional<TrainRecord> Trainer::next() {
 }
 
 std::optional<double> Trainer::evaluate() {
-    TrainerState& s = *state_;
+    TrainerState& s = state();
     const std::int64_t count = std::min(s.data->validation_sequences(), s.options.validation_sequences);
     if (count == 0) return std::nullopt;
     s.finish();
@@ -334,7 +360,7 @@ std::optional<double> Trainer::evaluate() {
 }
 
 std::string Trainer::sample(const std::string& prompt, std::int64_t tokens, const Sampling& sampling) {
-    TrainerState& s = *state_;
+    TrainerState& s = state();
     if (!s.tokenizer) throw usage_error("training: a text needs a tokenizer, and the model has none");
     const InterruptsDeferred whole;  // an interrupted session gives up the device
     s.finish();
@@ -350,11 +376,13 @@ std::string Trainer::sample(const std::string& prompt, std::int64_t tokens, cons
 }
 
 std::string Trainer::save(const std::string& folder) {
-    TrainerState& s = *state_;
+    TrainerState& s = state();
+    if (folder.empty()) throw usage_error("training: save needs a folder");
     s.finish();
     const std::string name = checkpoint_name(s.submitted), path = folder + "/" + name;
-    if (path != s.own_checkpoint) {
-        std::filesystem::remove_all(path);  // damaged, or of another run that was gone back from
+    std::error_code error;
+    if (path != s.own_checkpoint || !std::filesystem::exists(path + "/training.json", error)) {
+        std::filesystem::remove_all(path, error);  // damaged, or of another run that was gone back from
         FolderWriter writer(path);
         s.save(writer);
         writer.finish();
@@ -365,30 +393,33 @@ std::string Trainer::save(const std::string& folder) {
     return path;
 }
 
-std::vector<DispatchTiming> Trainer::take_timings() { return std::exchange(state_->timings, {}); }
+std::vector<DispatchTiming> Trainer::take_timings() { return std::exchange(state().timings, {}); }
 
-void Trainer::stop() { state_->stopped = true; }
+void Trainer::stop() { state().stopped = true; }
 
-std::int64_t Trainer::step() const { return state_->submitted; }
-std::int64_t Trainer::steps() const { return state_->options.steps; }
+std::int64_t Trainer::step() const { return state().submitted; }
+std::int64_t Trainer::steps() const { return state().options.steps; }
 
 std::uint64_t Trainer::parameters() const {
     std::uint64_t count = 0;
-    for (const Value& parameter : state_->step.parameters)
+    for (const Value& parameter : state().step.parameters)
         count += static_cast<std::uint64_t>(parameter.type.shape.elements());
     return count;
 }
 
 std::uint64_t Trainer::bytes() const {
     std::uint64_t bytes = 0;
-    for (const Value& value : state_->step.graph.values())
+    for (const Value& value : state().step.graph.values())
         if (value.kind == ValueKind::state) bytes += value.type.bytes();
     return bytes;
 }
 
+std::uint64_t Trainer::step_bytes() const { return state().plan.arena_bytes(); }
+std::int64_t Trainer::recompute() const { return state().options.recompute; }
+
 double Trainer::flops_per_token() const {
-    const TrainingSettings& settings = state_->settings;
-    return micro_batch_flops(state_->step.graph) / static_cast<double>(settings.sequences * settings.rows);
+    const TrainingSettings& settings = state().settings;
+    return micro_batch_flops(state().step) / static_cast<double>(settings.sequences * settings.rows);
 }
 
 }  // namespace vantage

@@ -5,9 +5,12 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
+#include "runtime/graph/fuse.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/model_builder.h"
+#include "runtime/train/head_loss.h"
+#include "runtime/train/recompute.h"
 #include "vantage/gradient.h"
 
 namespace vantage::internal {
@@ -20,40 +23,55 @@ std::string variance(const std::string& parameter) { return "variance." + parame
 
 namespace {
 
+constexpr float first_loss_scale = 65536, max_loss_scale = 0x1p24F;
+
 // The forward pass and the loss of a micro-batch.
 class LossBuilder {
 public:
+    /// Where `train` is a state the loss is differentiated, else only evaluated.
     LossBuilder(Graph& graph, const ModelConfig& config, const TrainingSettings& settings, Tensor train)
         : graph_(graph), config_(config), settings_(settings), train_(train) {
         if (settings.slots > 0)
             training_.input = [this](const std::string& name, const Shape& shape, DType type) {
                 return from_slot(name, shape, type);
             };
+        if (train) training_.dropout = settings.dropout, training_.attention_dropout = settings.attention_dropout;
+        training_.train = train, training_.seed = settings.seed, training_.micro_batches = settings.micro_batches;
+        training_.head = [this](Tensor x, const std::function<Tensor(Tensor)>& logits) {
+            loss_ = loss_of(x, config_.vocab, logits);
+        };
     }
 
-    // Σ weight · loss over rows.
+    const std::vector<std::string>& blocks() const { return training_.blocks; }
+
+    // Σ weight · loss over rows, of both parts of an encoder–decoder or of the only one.
     Tensor loss() {
-        const Tensor logits = this->logits();
-        const std::int64_t rows = logits.shape().elements() / logits.shape()[-1];
-        const Tensor targets = input(train_names::targets, {rows}, DType::i32),
-                     weights = input(train_names::loss_weights, {rows}, DType::f32);
-        const CrossEntropy each =
-            cross_entropy(graph_.reshape(logits, {rows, logits.shape()[-1]}), targets, settings_.loss);
-        const Tensor sum = matmul(graph_.reshape(each.loss, {1, rows}), graph_.reshape(weights, {rows, 1}));
-        return graph_.reshape(sum, {1});
-    }
-
-private:
-    // Of both parts of an encoder–decoder, or of the only one, for all rows.
-    Tensor logits() {
         if (config_.kind == ModelKind::encoder_decoder) build_part(true, settings_.source_rows);
         build_part(false, settings_.rows);
+        if (loss_) return loss_;
         const auto found = graph_.outputs().find(model_names::logits);
         if (found == graph_.outputs().end())
             throw unsupported_error("{} has no output layer, and so nothing to learn from", config_.architecture);
         const Tensor logits = GraphAccess::tensor(graph_, found->second);
         GraphAccess::data(graph_).outputs.erase(found);  // nobody reads them, so their memory is used again
-        return logits;
+        const std::int64_t classes = logits.shape()[-1], rows = logits.shape().elements() / classes;
+        return loss_of(graph_.reshape(logits, {rows, classes}), classes, [](Tensor x) { return x; });
+    }
+
+private:
+    Tensor loss_of(Tensor x, std::int64_t classes, const std::function<Tensor(Tensor)>& logits) {
+        const std::int64_t rows = x.shape()[0], at_once = head_rows_of(settings_, rows, classes);
+        const HeadLoss head{.x = x,
+                            .logits = logits,
+                            .targets = input(train_names::targets, {rows}, DType::i32),
+                            .weights = scaled(input(train_names::loss_weights, {rows}, DType::f32)),
+                            .options = settings_.loss};
+        if (at_once >= rows) return head_loss(graph_, head);
+        return head_loss_in_pieces(graph_, head, at_once, static_cast<bool>(train_));
+    }
+    Tensor scaled(Tensor weights) {
+        if (!train_ || !settings_.f16) return weights;
+        return mul(weights, columns(graph_.reshape(train_, {1, TRAIN_WORDS}), TRAIN_SCALE, 1));
     }
     void build_part(bool encoder, std::int64_t rows) {
         build_into(graph_, config_,
@@ -76,7 +94,7 @@ private:
     Graph& graph_;
     const ModelConfig& config_;
     const TrainingSettings& settings_;
-    Tensor train_;
+    Tensor train_, loss_;
     TrainingGraph training_;
 };
 
@@ -117,6 +135,18 @@ void update_parameter(Graph& graph, Tensor parameter, Tensor gradient, Tensor tr
 
 }  // namespace
 
+std::vector<float> first_train_words(const TrainingSettings& settings) {
+    std::vector<float> words(TRAIN_WORDS);
+    words[TRAIN_SCALE] = settings.f16 ? first_loss_scale : 1;
+    return words;
+}
+
+std::int64_t head_rows_of(const TrainingSettings& settings, std::int64_t rows, std::int64_t classes) {
+    constexpr std::int64_t logits_bytes = std::int64_t{64} << 20, min_rows = 256;
+    const std::int64_t fitting = logits_bytes / (4 * std::max<std::int64_t>(classes, 1));
+    return std::min(rows, settings.head_rows > 0 ? settings.head_rows : std::max(min_rows, fitting));
+}
+
 std::vector<float> bias_corrections(double beta1, double beta2) {
     for (const double beta : {beta1, beta2})
         if (!(beta >= 0 && beta <= max_beta))
@@ -137,7 +167,9 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
     TrainingStep step;
     Graph& graph = step.graph;
     TrainState state = train_state(graph, where);
-    const Tensor loss = LossBuilder(graph, config, settings, state.train).loss();
+    LossBuilder builder(graph, config, settings, state.train);
+    const Tensor loss = builder.loss();
+    const std::size_t forward = graph.nodes().size();
     const std::vector<Tensor> weights = weights_of(graph), made = gradients(loss, weights);
     std::vector<Tensor> parameters, sums;
     for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -148,14 +180,22 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
         parameters.push_back(weights[i]);
         step.parameters.push_back(value);
     }
+    if (settings.f16) allow_f16_products(graph);
+    recompute(graph, forward, builder.blocks(),
+              {.blocks = std::max<std::int64_t>(settings.recompute - 1, 0), .cheap = settings.recompute > 0});
+    step.max_recompute = 1 + std::ssize(builder.blocks());
     state.train = count_loss(state.train, loss, where);
     graph.output(train_names::loss, loss);
 
+    step.update = static_cast<int>(graph.segments().size());
+    for (int segment = 0; segment < step.update; ++segment) step.micro_batch.push_back(segment);
     graph.segment("update");
     const Tensor rates = graph.constant("rates", {std::ssize(settings.rates)}, settings.rates);
     const std::vector<float> factors = bias_corrections(settings.adam.beta1, settings.adam.beta2);
     const Tensor corrections = graph.constant("corrections", {2, std::ssize(factors) / 2}, factors);
-    state = begin_update(state, sum_squares(sums, where), rates, corrections, settings.update, where);
+    UpdateOptions options = settings.update;
+    if (settings.f16) options.max_scale = max_loss_scale;
+    state = begin_update(state, sum_squares(sums, where), rates, corrections, options, where);
     for (std::size_t i = 0; i < parameters.size(); ++i)
         update_parameter(graph, parameters[i], sums[i], state.train, settings);
     return step;

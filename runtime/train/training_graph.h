@@ -18,10 +18,18 @@ struct TrainingSettings {
     std::int64_t sequences = 1, rows = 0;  ///< sequences of a micro-batch, and tokens of each
     std::int64_t source_rows = 0;          ///< of an encoder–decoder: tokens of what its encoder reads
     std::int64_t micro_batches = 1;        ///< of a step
+    std::int64_t head_rows = 0;            ///< see head_rows_of
+    std::int64_t recompute = 0;            ///< as TrainOptions has it, but not -1
     /// Micro-batches that the host may write ahead: inputs are states [slots, …] of these names, host-visible. 0: they
     /// are inputs.
     std::int64_t slots = 0;
     CrossEntropyOptions loss = {};
+    double dropout = 0;            ///< of sublayers' outputs and embeddings, see ModelBuilder::drop
+    double attention_dropout = 0;  ///< of the weights of attention
+    /// Matrix units multiply operands rounded to f16, with sums, parameters and all else in f32; what gradients are made
+    /// from is multiplied by a loss scale, so that small ones do not vanish (Micikevicius et al. 2018).
+    bool f16 = false;
+    std::uint64_t seed = 0;  ///< of the numbers that dropout draws
     Optimizer optimizer = Optimizer::adamw;
     AdamOptions adam = {};  ///< of adamw and adam; `decoupled` follows the optimizer
     SgdOptions sgd = {};
@@ -40,19 +48,29 @@ inline constexpr const char *train = "train", *history = "train.history";  ///< 
 std::string gradient(const std::string& parameter);
 std::string mean(const std::string& parameter);      ///< Adam's first moment, or the velocity of SGD
 std::string variance(const std::string& parameter);  ///< Adam's second moment
-enum : int { micro_batch = 0, update = 1 };          ///< segments
 }  // namespace train_names
 
 struct TrainingStep {
     Graph graph;
     std::vector<Value> parameters;  ///< states with the weights' names, ascending by name
+    /// Segments: a step runs those of `micro_batch` once for each, which adds to gradients, and then `update`.
+    std::vector<int> micro_batch = {};
+    int update = 0;
+    std::int64_t max_recompute = 0;  ///< of the settings: more changes nothing
 };
 
-/// A step is the segment `micro_batch`, once for each, which adds to gradients, and then `update`. All weights are
-/// trained that the logits depend on. Throws unsupported where the model has no logits to learn from.
+/// All weights are trained that the logits depend on. Throws unsupported where the model has no logits to learn from.
 TrainingStep build_training_step(const ModelConfig& config, const TrainingSettings& settings);
 /// The cross-entropy of a micro-batch alone, without smoothing and z-loss, with the parameters as states.
 TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings& settings);
+
+/// The state `train` before the first step.
+std::vector<float> first_train_words(const TrainingSettings& settings);
+
+/// Rows whose logits exist at the same time. Of a large vocabulary they are the largest tensor by far, so the loss and
+/// its gradient are made some rows at a time (Wijmans et al. 2024; Liger, Hsu et al. 2024): as many as have 64 MiB of
+/// logits, at least 256. `settings.head_rows` says another number.
+std::int64_t head_rows_of(const TrainingSettings& settings, std::int64_t rows, std::int64_t classes);
 
 inline constexpr double max_beta = 0.99999;
 /// 1 / (1 - beta^t) of both betas for t = 1 … n, [2, n]: until they are 1 in f32, which max_beta keeps short. Throws

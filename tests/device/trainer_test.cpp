@@ -127,6 +127,48 @@ TEST_CASE("a run that is resumed goes on as one that never stopped", "[train]") 
           read_file(whole.save(setting.folder.path("other")) + "/model.safetensors"));
 }
 
+TEST_CASE("dropout changes what is learned, not how it is measured, and goes on after a resume", "[train]") {
+    Setting setting;
+    Trainer without = setting.trainer();
+    setting.options.dropout = 0.3, setting.options.attention_dropout = 0.2, setting.options.accumulate = 2;
+    Trainer whole = setting.trainer();
+    CHECK(whole.evaluate() == without.evaluate());
+    const std::vector<double> want = losses(run(whole));
+    setting.options.dropout = 0;
+    Trainer all_features = setting.trainer();
+    CHECK(losses(run(all_features)) != want);
+    setting.options.dropout = 0.3, setting.options.attention_dropout = 0;
+    Trainer all_weights = setting.trainer();
+    CHECK(losses(run(all_weights)) != want);
+    setting.options.attention_dropout = 0.2;
+    Trainer first = setting.trainer();
+    std::vector<double> got = losses(run(first, 3));
+    first.save(setting.folder.path("run"));
+    for (const TrainRecord& record : run(first, first.step() - 3)) got.push_back(record.loss);
+    Trainer second =
+        Trainer::from_folder(test_device(), setting.folder.path("run"), setting.data, setting.options, true);
+    for (const double loss : losses(run(second))) got.push_back(loss);
+    CHECK(got == want);
+    setting.options.dropout = 1;
+    expect_error(ErrorKind::usage, {"dropout is 1"}, [&] { setting.trainer(); });
+}
+
+TEST_CASE("activations that are made again change nothing but memory", "[train]") {
+    Setting setting;
+    setting.options.dropout = setting.options.attention_dropout = 0.1, setting.options.recompute = 0;
+    Trainer kept = setting.trainer();
+    const std::vector<double> want = losses(run(kept));
+    for (const std::int64_t recompute : {1, 2}) {
+        setting.options.recompute = recompute;
+        Trainer again = setting.trainer();
+        const std::vector<double> got = losses(run(again));
+        for (std::size_t i = 0; i < want.size(); ++i)
+            CHECK(std::abs(got[i] - want[i]) < 1e-5);  // other nodes are fused
+    }
+    setting.options.recompute = -1, setting.options.memory = 1 << 20;
+    expect_error(ErrorKind::out_of_memory, {"a step takes", "but 1.0 MiB"}, [&] { setting.trainer(); });
+}
+
 TEST_CASE("steps before a pause are those that an evaluation sees", "[train]") {
     Setting setting;
     setting.options.pause_every = 4;
@@ -180,6 +222,32 @@ TEST_CASE("checkpoints that are not whole are left out", "[train][bad]") {
     expect_error(ErrorKind::bad_file, {"no checkpoint"}, resumed);
 }
 
+TEST_CASE("a trainer that was moved from says so, a data set stays one", "[train][guarantees]") {
+    Setting setting;
+    Trainer trainer = setting.trainer(), other = std::move(trainer);
+    const auto moved = [&](const auto& call) { expect_error(ErrorKind::usage, {"moved from"}, call); };
+    moved([&] { trainer.next(); });
+    moved([&] { trainer.evaluate(); });
+    moved([&] { trainer.sample("x", 1); });
+    moved([&] { trainer.save(setting.folder.path("run")); });
+    moved([&] { trainer.stop(); });
+    moved([&] { trainer.parameters(); });
+    CHECK(run(other, 1).size() == 1);
+    const Dataset data = std::move(setting.data);
+    CHECK(setting.data.tokens() == data.tokens());
+}
+
+TEST_CASE("a checkpoint that was deleted is written again", "[train]") {
+    const Setting setting;
+    Trainer trainer = setting.trainer();
+    const std::string folder = setting.folder.path("run"), saved = trainer.save(folder);
+    std::filesystem::remove_all(folder);
+    CHECK(trainer.save(folder) == saved);
+    CHECK(std::filesystem::exists(saved + "/model.safetensors"));
+    expect_error(ErrorKind::usage, {"needs a folder"}, [&] { trainer.save(""); });
+    expect_error(ErrorKind::bad_file, {"valid.txt"}, [&] { trainer.save(valid_text); });
+}
+
 TEST_CASE("what a trainer cannot do is said before the first step", "[train][bad]") {
     Setting setting;
     const auto refused = [&](ErrorKind kind, std::initializer_list<const char*> parts) {
@@ -189,7 +257,15 @@ TEST_CASE("what a trainer cannot do is said before the first step", "[train][bad
     refused(ErrorKind::usage, {"sequences is 0"});
     setting.options.sequences = 4, setting.options.beta1 = 1;
     refused(ErrorKind::usage, {"beta1"});
-    setting.options.beta1 = 0.9;
+    setting.options.beta1 = 0.9, setting.options.momentum = 0.5;
+    refused(ErrorKind::usage, {"momentum is of sgd, not of adamw"});
+    setting.options.momentum = 0, setting.options.rate.warmup = (1 << 24) + 1;
+    refused(ErrorKind::usage, {"warmup is 16777217"});
+    setting.options.rate.warmup = 2, setting.options.eps = NAN;
+    refused(ErrorKind::usage, {"eps is nan"});
+    setting.options.eps = 1e-8, setting.options.optimizer = static_cast<Optimizer>(99);
+    refused(ErrorKind::usage, {"optimizer is 99"});
+    setting.options.optimizer = Optimizer::adamw;
     expect_error(ErrorKind::usage, {"16 tokens", "8 positions"},
                  [&] { Trainer(test_device(), small_gpt2(8), setting.data, setting.options); });
     std::string config = small_gpt2();

@@ -1,9 +1,11 @@
 // Training steps of whole models, in double by the references of their ops, against runs by PyTorch in float64 and f32.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
 #include "evaluate.h"
 #include "runtime/graph/graph_data.h"
+#include "runtime/graph/schedule.h"
 #include "runtime/train/recorded_run.h"
 
 using namespace vantage;
@@ -36,9 +38,13 @@ Tensor newest(Graph& graph, const std::string& name) {
 namespace {
 
 /// Runs the recorded steps by references.
-void check_run(const std::string& folder, std::size_t parameters) {
+void check_run(const std::string& folder, std::size_t parameters, std::int64_t head_rows = 0,
+               std::int64_t recompute = 0) {
     const RecordedRun run(runs + folder);
-    TrainingStep step = build_training_step(run.config(), run.settings());
+    TrainingSettings settings = run.settings();
+    settings.head_rows = head_rows, settings.recompute = recompute;
+    TrainingStep step = build_training_step(run.config(), settings);
+    CHECK((step.micro_batch.size() > 1) == (head_rows > 0 || recompute > 0));
     CHECK(step.parameters.size() == parameters);
     std::map<std::string, HostTensor> values;
     std::vector<std::string> states;
@@ -96,4 +102,75 @@ TEST_CASE("twenty steps of a small GPT-2 are those of PyTorch", "[gradient][trai
 TEST_CASE("eight steps of a Llama are those of PyTorch", "[gradient][train]") { check_run("train_more/llama", 21); }
 TEST_CASE("eight steps of a BERT are those of PyTorch", "[gradient][train]") { check_run("train_more/bert", 42); }
 TEST_CASE("eight steps of a T5 are those of PyTorch", "[gradient][train]") { check_run("train_more/t5", 51); }
+TEST_CASE("steps whose logits are made some rows at a time are those of PyTorch", "[gradient][train]") {
+    check_run("train", 28, 13);
+    check_run("train_more/llama", 21, 20);  // a head of its own
+    check_run("train_more/bert", 42, 7);    // with a bias
+    check_run("train_more/t5", 51, 5);
+}
+TEST_CASE("steps whose activations are made again are those of PyTorch", "[gradient][train]") {
+    check_run("train", 28, 0, 1);
+    check_run("train", 28, 13, 2);
+    check_run("train_more/llama", 21, 0, 3);
+    check_run("train_more/bert", 42, 0, 3);
+    check_run("train_more/t5", 51, 0, 1 << 20);
+    check_run("train_more/vit", 40, 0, 2);
+}
+TEST_CASE("activations that are made again take less memory, and draw the same dropout", "[train]") {
+    ModelConfig config = RecordedRun(runs + "train").config();
+    config.layers = 12, config.context = 512;
+    const auto step_of = [&](std::int64_t recompute) {
+        return build_training_step(config,
+                                   {.sequences = 2, .rows = 512, .recompute = recompute, .dropout = 0.1, .rates = {1}});
+    };
+    const auto arena = [&](std::int64_t recompute) {
+        return make_schedule(step_of(recompute).graph, Caps{}).arena_bytes;
+    };
+    CHECK(step_of(0).max_recompute == 13);
+    CHECK(arena(1) < arena(0) * 3 / 4);
+    CHECK(arena(7) < arena(1));
+    CHECK(arena(13) < arena(0) / 3);
+    // Each block draws two masks: in the forward pass, in the copy of it, and in the backward pass itself.
+    std::map<std::int64_t, int> nodes;
+    const TrainingStep step = step_of(13);
+    for (const Node& node : step.graph.nodes())
+        if (std::string(node.op->name) == "dropout") ++nodes[node.attrs.integer("site")];
+    CHECK(std::ssize(nodes) == 1 + 2 * 12);
+    CHECK(std::ranges::count_if(nodes, [](const auto& site) { return site.second == 3; }) >= 12);
+}
+TEST_CASE("the logits of all rows never exist together", "[train]") {
+    ModelConfig config = RecordedRun(runs + "train").config();
+    config.vocab = 50257;
+    const auto arena = [&](std::int64_t rows, std::int64_t head_rows) {
+        const TrainingSettings settings{.sequences = 1, .rows = rows, .head_rows = head_rows, .rates = {1}};
+        return make_schedule(build_training_step(config, settings).graph, Caps{}).arena_bytes;
+    };
+    config.context = 2048;
+    const std::uint64_t logits = std::uint64_t{2048} * 50257 * 4;
+    CHECK(arena(2048, 2048) > 2 * logits);
+    CHECK(arena(2048, 0) < logits / 2);                  // 333 rows, logits and their gradient
+    CHECK(arena(2048, 256) < arena(1024, 256) * 5 / 4);  // more pieces take no more memory for logits
+}
+TEST_CASE("each sublayer and what goes into the first block is dropped out by numbers of its own", "[train]") {
+    const auto sites = [](const std::string& folder, double dropout) {
+        const RecordedRun run(runs + folder);
+        TrainingSettings settings = run.settings();
+        settings.dropout = dropout, settings.seed = 5;
+        const TrainingStep step = build_training_step(run.config(), settings);
+        std::map<std::int64_t, int> nodes;  // by site: of the forward and of the backward pass
+        for (const Node& node : step.graph.nodes())
+            if (std::string(node.op->name) == "dropout") {
+                ++nodes[node.attrs.integer("site")];
+                CHECK((node.attrs.integer("seed") == 5 && node.attrs.number("probability") == dropout));
+            }
+        for (const auto& [site, count] : nodes) CHECK(count == 2);
+        return std::ssize(nodes);
+    };
+    CHECK(sites("train", 0) == 0);
+    CHECK(sites("train", 0.1) == 1 + 2 * 2);  // two layers of two sublayers
+    CHECK(sites("train_more/llama", 0.1) == 1 + 2 * 2);
+    CHECK(sites("train_more/bert", 0.1) == 1 + 2 * 2);
+    CHECK(sites("train_more/t5", 0.1) == 1 + 2 * 2 + 1 + 2 * 3);
+    CHECK(sites("train_more/vit", 0.1) == 1 + 2 * 2);
+}
 TEST_CASE("eight steps of a ViT are those of PyTorch", "[gradient][train]") { check_run("train_more/vit", 40); }

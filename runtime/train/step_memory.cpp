@@ -1,0 +1,41 @@
+#include "runtime/train/step_memory.h"
+
+#include <algorithm>
+
+#include "runtime/base/errors.h"
+#include "runtime/base/format.h"
+#include "runtime/graph/fuse.h"
+#include "runtime/graph/schedule.h"
+
+namespace vantage::internal {
+
+std::uint64_t plan_bytes(const Graph& graph, const Caps& caps) {
+    Graph fused = graph.copy();
+    fuse(fused);
+    std::uint64_t bytes = make_schedule(fused, caps).arena_bytes;
+    for (const Value& value : fused.values())
+        if (value.kind != ValueKind::node && value.kind != ValueKind::view) bytes += value.type.bytes();
+    return bytes;
+}
+
+TrainingStep step_within(const ModelConfig& config, TrainingSettings& settings, const Caps& caps,
+                         std::uint64_t memory) {
+    const bool chooses = settings.recompute < 0;
+    settings.recompute = std::max<std::int64_t>(settings.recompute, 0);
+    for (;;) {
+        TrainingStep step = build_training_step(config, settings);
+        settings.recompute = std::min(settings.recompute, step.max_recompute);
+        if (!chooses) return step;
+        const std::uint64_t bytes = plan_bytes(step.graph, caps);
+        if (bytes <= memory) return step;
+        if (settings.recompute == step.max_recompute)
+            throw Error(
+                ErrorKind::out_of_memory,
+                format("training: a step takes {:.1f} MiB with all activations made again, but {:.1f} MiB may be "
+                       "used: shorter or fewer sequences take less",
+                       static_cast<double>(bytes) / 0x1p20, static_cast<double>(memory) / 0x1p20));
+        ++settings.recompute;
+    }
+}
+
+}  // namespace vantage::internal
