@@ -446,9 +446,9 @@ inline Tensor operator*(Tensor x, double factor) { return scale(x, factor); }
 // ---- losses ---------------------------------------------------------------------------------------------------------
 
 /// loss_r = (1 - s) (lse_r - z_r,y) + s (lse_r - mean z_r) + zeta lse_r², the cross-entropy of each row of logits z
-/// [rows, classes] with its target y, i32 [first_target + rows, or more]; s smooths labels (Szegedy et al. 2015), zeta is z-loss (Chowdhery et
-/// al. 2022). loss and lse = ln Σ exp(z) are f32 [rows]. A row whose target is negative, or no class, does not count:
-/// its loss and its gradient are 0.
+/// [rows, classes] with its target y, i32 [first_target + rows, or more]; s smooths labels (Szegedy et al. 2015), zeta
+/// is z-loss (Chowdhery et al. 2022). loss and lse = ln Σ exp(z) are f32 [rows]. A row whose target is negative, or no
+/// class, does not count: its loss and its gradient are 0.
 struct CrossEntropyOptions {
     double label_smoothing = 0, z_loss = 0;
     std::int64_t first_target = 0;  ///< the first row's: logits may be made some rows at a time

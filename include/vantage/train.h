@@ -110,9 +110,9 @@ struct TrainOptions {
     Precision precision = Precision::f32;
     /// Bytes of device memory that a run may take; 0: nine tenths of what the device has left.
     std::uint64_t memory = 0;
-    /// Activations that are not kept for the backward pass, but made again there (Chen et al. 2016): 0 none; 1 those that
-    /// cost no arithmetic to speak of, such as norms and activation functions; 1 + k also all of the first k blocks, but
-    /// for what goes into them; -1 the lowest number with which a step fits into `memory`.
+    /// Activations that are not kept for the backward pass, but made again there (Chen et al. 2016): 0 none; 1 those
+    /// that cost no arithmetic to speak of, such as norms and activation functions; 1 + k also all of the first k
+    /// blocks, but for what goes into them; -1 the lowest number with which a step fits into `memory`.
     std::int64_t recompute = -1;
     bool profile = false;  ///< times every dispatch (take_timings)
 };

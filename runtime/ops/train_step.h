@@ -48,7 +48,8 @@ struct TrainState {
 TrainState train_state(Graph& graph, SourceLocation where);
 /// The next version of `sum`: sum + x, or x for the first micro-batch of a step.
 Tensor accumulate(Tensor sum, Tensor x, Tensor train, SourceLocation where);
-/// The next version of `train`, with a micro-batch and its loss, one element, counted; the loss is divided by the scale.
+/// The next version of `train`, with a micro-batch and its loss, one element, counted; the loss is divided by the
+/// scale.
 Tensor count_loss(Tensor train, Tensor loss, SourceLocation where);
 /// What the host wrote for the current micro-batch: entry (step · micro_batches + micro) mod n of ring [n, …], which
 /// has elements of 4 bytes. So the host writes batches ahead of the device.

@@ -19,10 +19,10 @@ struct HeadLoss {
 /// Makes the logits of all rows.
 Tensor head_loss(Graph& graph, const HeadLoss& head);
 
-/// The same in pieces of `rows`, each a segment of the graph, so that the logits of two pieces never exist together; the
-/// segment "backward" follows. The gradients of x and of the weights of `logits` are made in the pieces as well, and are
-/// those of the result, whatever it depends on besides: logits exist once, not in a forward and a backward pass (Wijmans
-/// et al. 2024; Hsu et al. 2024). Without `differentiate` the result has no gradient.
+/// The same in pieces of `rows`, each a segment of the graph, so that the logits of two pieces never exist together;
+/// the segment "backward" follows. The gradients of x and of the weights of `logits` are made in the pieces as well,
+/// and are those of the result, whatever it depends on besides: logits exist once, not in a forward and a backward pass
+/// (Wijmans et al. 2024; Hsu et al. 2024). Without `differentiate` the result has no gradient.
 Tensor head_loss_in_pieces(Graph& graph, const HeadLoss& head, std::int64_t rows, bool differentiate);
 
 }  // namespace vantage::internal

@@ -20,11 +20,11 @@ struct Recompute {
     bool operator==(const Recompute&) const = default;
 };
 
-/// Rewrites a graph whose nodes from `first_backward` on were added by gradients(). `blocks` are the scopes of its blocks
-/// ("h.0." …). The backward pass of each block that recomputes becomes a segment of its own, which begins with copies of
-/// the forward nodes that it needs, so that no order of dispatches makes them earlier. Sums of gradients (accumulate)
-/// move to where their gradient is made. Numbers do not change: a copy draws the same dropout. Call it while the graph
-/// ends with the backward pass.
+/// Rewrites a graph whose nodes from `first_backward` on were added by gradients(). `blocks` are the scopes of its
+/// blocks ("h.0." …). The backward pass of each block that recomputes becomes a segment of its own, which begins with
+/// copies of the forward nodes that it needs, so that no order of dispatches makes them earlier. Sums of gradients
+/// (accumulate) move to where their gradient is made. Numbers do not change: a copy draws the same dropout. Call it
+/// while the graph ends with the backward pass.
 void recompute(Graph& graph, std::size_t first_backward, std::span<const std::string> blocks, const Recompute& what);
 
 }  // namespace vantage::internal

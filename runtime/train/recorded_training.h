@@ -26,8 +26,8 @@ struct TrainingComparison {
     std::int64_t not_compared = 0;     ///< gradients that the run did not record under a known name
     bool passed = false;
 };
-/// Throws as Plan, and bad_file where the recorded files do not fit. `progress` is called after each step; `head_rows` and
-/// `f16` as TrainingSettings has them.
+/// Throws as Plan, and bad_file where the recorded files do not fit. `progress` is called after each step; `head_rows`
+/// and `f16` as TrainingSettings has them.
 TrainingComparison compare_with_recorded(const Device& device, const RecordedRun& run,
                                          const std::function<void(const StepComparison&)>& progress = {},
                                          std::int64_t head_rows = 0, bool f16 = false);

@@ -26,8 +26,8 @@ struct TrainingSettings {
     CrossEntropyOptions loss = {};
     double dropout = 0;            ///< of sublayers' outputs and embeddings, see ModelBuilder::drop
     double attention_dropout = 0;  ///< of the weights of attention
-    /// Matrix units multiply operands rounded to f16, with sums, parameters and all else in f32; what gradients are made
-    /// from is multiplied by a loss scale, so that small ones do not vanish (Micikevicius et al. 2018).
+    /// Matrix units multiply operands rounded to f16, with sums, parameters and all else in f32; what gradients are
+    /// made from is multiplied by a loss scale, so that small ones do not vanish (Micikevicius et al. 2018).
     bool f16 = false;
     std::uint64_t seed = 0;  ///< of the numbers that dropout draws
     Optimizer optimizer = Optimizer::adamw;
