@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/base/internal.h"
 #include "vantage/heads.h"
+#include "vantage/lora.h"
 #include "vantage/ops.h"
 
 namespace vantage::internal {
@@ -87,7 +89,8 @@ struct ModelConfig {
     std::vector<std::int64_t> windows;
     std::vector<AttentionVariant> variants;  ///< those whose weights the file has
     std::int64_t experts = 0, experts_per_token = 0;
-    Attrs own;  ///< what only one architecture knows, under names of its own
+    std::optional<LoraOptions> lora = {};  ///< linear layers have adapters (adapters.h)
+    Attrs own;                             ///< what only one architecture knows, under names of its own
 
     /// Of a model that is trained from nothing: the standard deviation of the weights of most layers, and the token
     /// whose embedding begins with zeros, -1 = none (initializers.h).

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/errors.h"
+#include "runtime/models/adapters.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/ops/attention.h"
 #include "runtime/ops/cached_linear_attention.h"
@@ -31,6 +32,14 @@ const Node& attention_of(const Graph& graph, std::int64_t layer, AttentionKind k
     if (found == graph.nodes().end())
         throw unsupported_error("layer {} of this model has no attention that keeps its keys", layer);
     return *found;
+}
+
+/// Whether a product has no adapter, and is no part of one. In a graph as it is built only those add to a product.
+bool is_plain(const Graph& graph, const Node& product) {
+    if (is_adapter(graph.value(graph.storage(product.inputs[ops::matmul::b_])).name)) return false;
+    return std::ranges::none_of(graph.nodes(), [&](const Node& node) {
+        return node.op == &matmul_op && node.inputs[ops::matmul::residual_] == product.outputs[0];
+    });
 }
 
 HeadMatrix matrix_of(const Graph& graph, const Node& product, bool makes_features) {
@@ -62,7 +71,7 @@ HeadMatrix heads_behind(const Graph& graph, int id, std::int64_t heads) {
     const Attrs* packing = nullptr;
     int result = 0;
     for (const Node* node = producer(graph, id); node != nullptr; node = producer(graph, id)) {
-        if (node->op == &matmul_op) {
+        if (node->op == &matmul_op && is_plain(graph, *node)) {
             HeadMatrix matrix = matrix_of(graph, *node, true);
             matrix.head_width = width;
             for (std::int64_t head = 0; head < heads; ++head) {
@@ -101,7 +110,7 @@ HeadMatrix output_projection(const Graph& graph, std::int64_t layer, AttentionKi
             return graph.storage(node.inputs[static_cast<std::size_t>(operand)]) == joined;
         };
         if ((node.op == &mul_op || node.op == &add_op) && reads_heads(ops::elementwise::a_)) joined = node.outputs[0];
-        if (node.op != &matmul_op || !reads_heads(ops::matmul::a_)) continue;
+        if (node.op != &matmul_op || !reads_heads(ops::matmul::a_) || !is_plain(graph, node)) continue;
         HeadMatrix matrix = matrix_of(graph, node, false);
         matrix.head_width = o[-1], matrix.norm = -1;
         for (std::int64_t head = 0; head < o[-2]; ++head) matrix.first.push_back(head * o[-1]);

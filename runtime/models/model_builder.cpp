@@ -6,6 +6,7 @@
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/graph_data.h"
+#include "runtime/models/adapters.h"
 #include "runtime/ops/attention_rules.h"
 #include "shaders/params/step.h"
 
@@ -155,13 +156,24 @@ Tensor ModelBuilder::with_rows_at(Tensor x, Tensor rows, std::span<const std::in
     return graph.reshape(embedding(integers(sized("merge", each), numbers), concat(flat(x), flat(rows))), x.shape());
 }
 
+// x Aᵀ is small, and the product with Bᵀ adds to y.
+Tensor ModelBuilder::adapted(const std::string& name, Tensor x, Tensor y) {
+    if (!is_adapted(config, GraphAccess::data(graph).scope + name)) return y;
+    const std::int64_t rank = config.lora->rank;
+    const Tensor down = graph.weight_f32(name + std::string(adapter_names::down), {rank, x.shape()[-1]}),
+                 up = graph.weight_f32(name + std::string(adapter_names::up), {y.shape()[-1], rank});
+    return matmul(linear_transposed(x, down), up, {.transpose_b = true, .alpha = config.lora->factor()}, {}, y);
+}
+
 Tensor ModelBuilder::conv1d(const std::string& name, Tensor x, std::int64_t out) {
-    return linear(x, graph.weight(name + ".weight", {x.shape()[-1], out}), graph.weight(name + ".bias", {out}));
+    return adapted(
+        name, x, linear(x, graph.weight(name + ".weight", {x.shape()[-1], out}), graph.weight(name + ".bias", {out})));
 }
 
 Tensor ModelBuilder::dense(const std::string& name, Tensor x, std::int64_t out, bool bias) {
-    return linear_transposed(x, graph.weight(name + ".weight", {out, x.shape()[-1]}),
-                             bias ? graph.weight(name + ".bias", {out}) : Tensor());
+    return adapted(name, x,
+                   linear_transposed(x, graph.weight(name + ".weight", {out, x.shape()[-1]}),
+                                     bias ? graph.weight(name + ".bias", {out}) : Tensor()));
 }
 
 Tensor ModelBuilder::layer_norm(const std::string& name, Tensor x) {

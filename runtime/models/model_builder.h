@@ -140,6 +140,7 @@ public:
     /// Rows of learned positions for the run's tokens: row position + offset.
     Tensor positions(Tensor table, std::int64_t offset);
     /// A linear layer with its bias: x W + b, W [in, out] (GPT-2), or x Wᵀ + b, W [out, in].
+    /// With an adapter where config.lora wants one.
     Tensor conv1d(const std::string& name, Tensor x, std::int64_t out);
     Tensor dense(const std::string& name, Tensor x, std::int64_t out, bool bias);
     Tensor layer_norm(const std::string& name, Tensor x);
@@ -208,6 +209,8 @@ public:
 private:
     /// Of the next place that drops.
     DropoutOptions next_dropout(double probability);
+    /// y, the result of the linear layer `name` for x, with what its adapter adds.
+    Tensor adapted(const std::string& name, Tensor x, Tensor y);
     AttentionKind own() const { return options.encoder ? AttentionKind::encoder : AttentionKind::self; }
     /// Rows of a table for the run's tokens, by numbers that the host writes into the state `name`.
     Tensor by_token(const char* name, Tensor table);

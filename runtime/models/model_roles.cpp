@@ -150,6 +150,8 @@ void ModelRoles::trace(int value, const Columns& made) {
     if (node.op == &matmul_op && is_weight(node.inputs[ops::matmul::b_])) {
         std::vector<Columns>& known = columns_[index];
         if (std::ranges::count(known, made) == 0) known.push_back(made);
+        if (const int y = node.inputs[ops::matmul::residual_]; y >= 0)
+            trace(y, made);  // of an adapter: the layer's own
         return;
     }
     // the residual stream is not a projection, and neither are states

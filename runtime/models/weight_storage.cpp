@@ -5,6 +5,7 @@
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/graph_data.h"
+#include "runtime/models/adapters.h"
 #include "runtime/models/model_roles.h"
 #include "runtime/ops/embedding.h"
 #include "runtime/ops/expert_linear.h"
@@ -58,7 +59,7 @@ std::vector<std::string> store_matrices(Graph& graph, const ModelConfig& config,
     std::vector<std::string> left;
     for (std::size_t id = 0; id < matrices.size(); ++id) {
         Value& value = mutable_values(graph)[id];
-        if (!matrices[id] || value.type.dtype == wanted) continue;
+        if (!matrices[id] || value.type.dtype == wanted || is_adapter(value.name)) continue;
         if (is_quantized(wanted) && is_recurrent(graph, id))
             left.push_back(
                 format("{} stays {}: recurrent layers take f32, f16 and bf16", value.name, value.type.text()));

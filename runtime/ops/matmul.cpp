@@ -124,7 +124,8 @@ std::vector<Tensor> gradient(const GradientCall& call) {
     if (call.needed[b_])
         result[b_] = tb ? product(flat(g), flat(a), true, ta, b) : product(flat(a), flat(g), !ta, false, b);
     if (call.needed[bias_]) result[bias_] = sum_to(bias.shape(), g, {}, call.where);
-    if (call.needed[residual_]) result[residual_] = vantage::scale(dc, attrs.number("beta", 1), call.where);
+    const double beta = attrs.number("beta", 1);
+    if (call.needed[residual_]) result[residual_] = beta == 1 ? dc : vantage::scale(dc, beta, call.where);
     return result;
 }
 

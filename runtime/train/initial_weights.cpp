@@ -4,6 +4,7 @@
 #include <span>
 
 #include "runtime/base/errors.h"
+#include "runtime/models/adapters.h"
 #include "runtime/models/architecture.h"
 
 namespace vantage::internal {
@@ -17,7 +18,8 @@ void zero_row(std::span<float> table, std::int64_t row, std::int64_t width) {
 
 void initialize(const ModelConfig& config, const NamedTensor& tensor, std::uint64_t seed, std::span<float> values) {
     const InitialWeights& initial = architecture_named(config.architecture, "the model").details.initial;
-    Initializer write = variant_initializer(tensor);
+    Initializer write = adapter_initializer(tensor);
+    if (!write) write = variant_initializer(tensor);
     if (!write) write = (initial.rule != nullptr ? initial.rule : default_initializer)(config, tensor);
     write(TensorRandom(seed, tensor.name), values);
     const bool padded = std::ranges::any_of(initial.padded, [&](const char* end) { return tensor.ends_with({end}); });
