@@ -111,7 +111,6 @@ private:
     void clear_outputs();
     std::string config_text() const;
     std::string index_text(std::uint64_t total_bytes) const;
-    void copy_others(const FolderWriter& folder) const;
 
     std::string from_;
     std::vector<HeadId> heads_;
@@ -241,16 +240,6 @@ std::string Pruning::index_text(std::uint64_t total_bytes) const {
     return json.dump(2) + "\n";
 }
 
-void Pruning::copy_others(const FolderWriter& folder) const {
-    static const std::set<std::string> copied{".json", ".txt", ".model", ".jinja", ".md"};
-    for (const fs::directory_entry& entry : fs::directory_iterator(from_)) {
-        const std::string name = entry.path().filename().string();
-        const bool rewritten = name == "config.json" || name == "model.safetensors.index.json";
-        if (!entry.is_regular_file() || rewritten || !copied.contains(entry.path().extension().string())) continue;
-        write_file(folder.file(name), read_file(entry.path().string()));
-    }
-}
-
 PrunedModel Pruning::write(const std::string& to) const {
     FolderWriter folder(to);
     PrunedModel result{.smaller = kept_.key_heads > 0};
@@ -277,7 +266,7 @@ PrunedModel Pruning::write(const std::string& to) const {
     if (fs::path(checkpoint_.files().files().front()->name()).filename() != "model.safetensors")  // shards
         write_file(folder.file("model.safetensors.index.json"), index_text(total_bytes));
     write_file(folder.file("config.json"), config_text());
-    copy_others(folder);
+    copy_beside_weights(from_, folder, {"config.json", "model.safetensors.index.json"});
     folder.finish();
     return result;
 }

@@ -57,6 +57,8 @@ std::span<const Architecture* const> all_architectures();
 /// Throws bad_file with the list of supported names if there is none of this name.
 const Architecture& architecture_named(std::string_view name, std::string_view file);
 
+/// All weights of the model's graphs, each once, as they are in files: not transposed, f32.
+std::vector<Value> weights_in_files(const ModelConfig& config);
 /// Calls ArchitectureDetails::positions, which the model must have.
 std::vector<std::int32_t> token_positions(const ModelConfig& config, std::span<const std::int32_t> tokens);
 /// Calls ArchitectureDetails::pooled_row; nothing where the pooler has one row for each sequence.

@@ -1,6 +1,7 @@
 // The list of all architectures.
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "runtime/base/errors.h"
 #include "runtime/models/architecture.h"
@@ -69,6 +70,20 @@ void build_into(Graph& graph, const ModelConfig& config, const BuildOptions& opt
     ModelBuilder builder(graph, config, adjusted);
     const Architecture& architecture = architecture_named(config.architecture, "the model");
     (options.encoder ? architecture.details.build_encoder : architecture.build)(builder);
+}
+
+std::vector<Value> weights_in_files(const ModelConfig& config) {
+    std::vector<Value> all;
+    std::set<std::string> names;
+    const auto add = [&](bool encoder) {
+        const Graph graph =
+            build_model(config, {.rows = 1, .context = std::min<std::int64_t>(config.context, 16), .encoder = encoder});
+        for (const Value& value : graph.values())
+            if (value.kind == ValueKind::weight && names.insert(value.name).second) all.push_back(value);
+    };
+    add(false);
+    if (config.kind == ModelKind::encoder_decoder) add(true);
+    return all;
 }
 
 std::vector<std::int32_t> token_positions(const ModelConfig& config, std::span<const std::int32_t> tokens) {

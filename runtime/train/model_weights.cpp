@@ -3,27 +3,28 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <set>
 #include <utility>
 
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/graph/op_def.h"
+#include "runtime/models/adapters.h"
 #include "runtime/models/architecture.h"
-#include "runtime/models/model_builder.h"
 #include "runtime/train/initial_weights.h"
 
 namespace vantage::internal {
 
-StartingWeights::StartingWeights(ModelConfig& config, const std::string& folder)
-    : checkpoint_(std::make_shared<const Checkpoint>(folder, config)) {
+StartingWeights::StartingWeights(ModelConfig& config, std::uint64_t seed, const std::string& folder,
+                                 const std::string& adapters)
+    : seed_(seed), checkpoint_(std::make_shared<const Checkpoint>(folder, config, adapters)) {
     config.absent = checkpoint_->absent();
     config_ = config;
 }
 
 std::vector<float> StartingWeights::operator()(const Value& value) const {
     throw_if_interrupted();
-    if (!checkpoint_) return initial_values(config_, value, seed_);
+    if (!checkpoint_ || (is_adapter(value.name) && !checkpoint_->has_adapters()))
+        return initial_values(config_, value, seed_);
     checkpoint_->check_shape(value);
     std::vector<float> all;
     for (const std::string& part : tensors_of(value)) {
@@ -31,8 +32,7 @@ std::vector<float> StartingWeights::operator()(const Value& value) const {
         const HostTensor wide = widen({Shape{entry.elements()}, checkpoint_->dtype(part)}, entry.data.all());
         const auto odd = std::ranges::find_if_not(wide.data, [](double x) { return std::isfinite(x); });
         if (odd != wide.data.end())
-            throw bad_file_error("{}: {}: element {} is not finite; is the file damaged?",
-                                 checkpoint_->files().file_of(checkpoint_->name_of(part)), checkpoint_->name_of(part),
+            throw bad_file_error("{}: element {} is not finite; is the file damaged?", checkpoint_->place_of(part),
                                  odd - wide.data.begin());
         all.insert(all.end(), wide.data.begin(), wide.data.end());
     }
@@ -41,20 +41,6 @@ std::vector<float> StartingWeights::operator()(const Value& value) const {
 
 std::string StartingWeights::name_in_files(const std::string& tensor) const {
     return checkpoint_ ? checkpoint_->name_of(tensor) : checkpoint_prefixes(config_, tensor).front() + tensor;
-}
-
-std::vector<Value> weights_in_files(const ModelConfig& config) {
-    std::vector<Value> all;
-    std::set<std::string> names;
-    const auto add = [&](bool encoder) {
-        const Graph graph =
-            build_model(config, {.rows = 1, .context = std::min<std::int64_t>(config.context, 16), .encoder = encoder});
-        for (const Value& value : graph.values())
-            if (value.kind == ValueKind::weight && names.insert(value.name).second) all.push_back(value);
-    };
-    add(false);
-    if (config.kind == ModelKind::encoder_decoder) add(true);
-    return all;
 }
 
 void write_model_file(const std::string& path, const std::vector<Value>& weights, const StartingWeights& names,

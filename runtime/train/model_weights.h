@@ -13,12 +13,13 @@
 
 namespace vantage::internal {
 
-/// What a model begins with: numbers that are drawn, or the files of a folder.
+/// What a model begins with: numbers that are drawn, or the files of a folder. Adapters that no folder has are drawn.
 class StartingWeights {
 public:
     StartingWeights(const ModelConfig& config, std::uint64_t seed) : config_(config), seed_(seed) {}
-    /// Notes in `config` which optional weights the folder does not have. Throws bad_file.
-    StartingWeights(ModelConfig& config, const std::string& folder);
+    /// Notes in `config` which optional weights the folder does not have. `adapters`: their folder; empty: there is
+    /// none. Throws bad_file.
+    StartingWeights(ModelConfig& config, std::uint64_t seed, const std::string& folder, const std::string& adapters);
     /// Throws bad_file for a tensor that is missing, of another shape, or not finite.
     std::vector<float> operator()(const Value& value) const;
     /// The name of a tensor in files.
@@ -29,9 +30,6 @@ private:
     std::uint64_t seed_ = 0;
     std::shared_ptr<const Checkpoint> checkpoint_;  ///< null: drawn
 };
-
-/// All weights of the model's graphs, each once, as they are in files: not transposed, f32.
-std::vector<Value> weights_in_files(const ModelConfig& config);
 
 /// Writes these weights as a file of f32 tensors.
 void write_model_file(const std::string& path, const std::vector<Value>& weights, const StartingWeights& names,
