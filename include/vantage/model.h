@@ -13,6 +13,7 @@
 
 #include "vantage/device.h"
 #include "vantage/heads.h"
+#include "vantage/lora.h"
 #include "vantage/plan.h"
 #include "vantage/tokenizer.h"
 
@@ -59,6 +60,10 @@ struct LoadOptions {
     std::optional<DType> weights = {};
     /// Of a folder with two models (CLIP), the one to load: its text tower or its image tower. Other folders have one.
     Tower tower = Tower::text;
+    /// A folder of adapters (adapter_config.json and adapter_model.safetensors, as PEFT and `vantage finetune --lora`
+    /// write them) that are computed beside the model's layers, in f32; empty: none. Throws bad_file where they do not
+    /// fit, unsupported for other kinds than LORA and for what changes more than linear layers.
+    std::string lora = {};
 };
 
 /// Weights are shared by all copies and all sessions; the last one frees them. The files must not change while they are

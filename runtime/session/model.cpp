@@ -12,12 +12,14 @@
 #include "runtime/base/program.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/base/utf8.h"
+#include "runtime/checkpoint/adapter_files.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/upload_weight.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/op_def.h"
+#include "runtime/models/adapters.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/weight_storage.h"
 #include "runtime/session/model_access.h"
@@ -45,9 +47,8 @@ void upload(const Checkpoint& checkpoint, gpu::DeviceState& device, const std::v
         for (const std::string& part : parts) {
             throw_if_interrupted();
             if (stop.stop_requested()) return;
-            const std::string name = checkpoint.name_of(part);
             upload_weight(device, to, offset, value.type, checkpoint.dtype(part), value.transposed,
-                          checkpoint.entry(part).data, checkpoint.files().file_of(name) + ": " + name, minus_infinity);
+                          checkpoint.entry(part).data, checkpoint.place_of(part), minus_infinity);
             offset += value.type.bytes() / parts.size();
         }
     }
@@ -101,6 +102,8 @@ struct Model::State {
     std::vector<Value> wanted_weights(const Graph::WeightTypes& types_of, const LoadOptions& options) const;
     void require_room(const std::vector<Value>& wanted, const std::string& name) const;
     gpu::Buffer add_weight(const Value& value);
+    static std::shared_ptr<State> load(const Device& device, const std::string& directory, const LoadOptions& options,
+                                       const std::optional<LoraOptions>& lora);
     void load_weights(const std::string& directory, const LoadOptions& options);
     void draw_weights(DType type, std::uint64_t seed, const std::string& name);
     std::vector<Value> weights_in_f32() const {
@@ -151,20 +154,24 @@ gpu::Buffer Model::State::add_weight(const Value& value) {
 
 void Model::State::load_weights(const std::string& directory, const LoadOptions& options) {
     const TraceSpan span("read checkpoint");
-    const auto checkpoint = std::make_shared<const Checkpoint>(directory, config);
+    const auto checkpoint = std::make_shared<const Checkpoint>(directory, config, options.lora);
     config.absent = checkpoint->absent();
     if (config.own.has(pair_scale)) config.own.set(pair_scale, checkpoint->number(pair_scale));
     const std::vector<Value> wanted =
         wanted_weights([&](const std::string& name) { return checkpoint->dtype(name); }, options);
+    const auto is_read = [&](const Value& value) { return checkpoint->has_adapters() || !is_adapter(value.name); };
     std::set<std::string> used;
     for (const Value& value : wanted) {
+        if (!is_read(value)) continue;
         checkpoint->check_shape(value);
         for (const std::string& part : tensors_of(value)) used.insert(checkpoint->name_of(part));
     }
     checkpoint->check_surplus(used);
     require_room(wanted, directory);
     std::vector<Upload> uploads;
-    for (const Value& value : wanted) uploads.push_back({value, add_weight(value), is_bias_of_logits(config, value)});
+    for (const Value& value : wanted)
+        if (const gpu::Buffer to = add_weight(value); is_read(value))
+            uploads.push_back({value, to, is_bias_of_logits(config, value)});
     weights->pending_upload = std::make_shared<const Background>(
         [checkpoint, uploads = std::move(uploads), on = device](const std::stop_token& stop) {
             upload(*checkpoint, on.state(), uploads, stop);
@@ -197,7 +204,8 @@ void Model::State::describe() {
     info.weight_types = join(names, " ");
 }
 
-Model Model::load(const Device& device, const std::string& directory, const LoadOptions& options) {
+std::shared_ptr<Model::State> Model::State::load(const Device& device, const std::string& directory,
+                                                 const LoadOptions& options, const std::optional<LoraOptions>& lora) {
     if (options.weights && !is_float(*options.weights) && !is_quantized(*options.weights))
         throw usage_error(std::string("weights in ") + name_of(*options.weights) +
                           ": they may be f32, f16, bf16, q8_0 or q4_0");
@@ -210,6 +218,10 @@ Model Model::load(const Device& device, const std::string& directory, const Load
     state->config = parse_model_config(read_file(config, 16 << 20), config, options.tower);
     if (exists(generation)) apply_generation_config(state->config, read_file(generation, 16 << 20), generation);
     if (exists(tokenizer)) state->tokenizer = timed("read tokenizer", [&] { return Tokenizer::load(tokenizer); });
+    if (!options.lora.empty())
+        state->config.lora = read_adapter_config(options.lora);
+    else if (state->config.lora = lora; lora)
+        require_possible_adapters(state->config);
     try {
         state->load_weights(directory, options);
     } catch (const Error& error) {
@@ -222,7 +234,11 @@ Model Model::load(const Device& device, const std::string& directory, const Load
     state->info.name =
         escape_controls((path.has_filename() ? path.filename() : path.parent_path().filename()).string());
     state->describe();
-    return Model(std::move(state));
+    return state;
+}
+
+Model Model::load(const Device& device, const std::string& directory, const LoadOptions& options) {
+    return Model(State::load(device, directory, options, {}));
 }
 
 Model Model::random(const Device& device, const std::string& name, const std::string& config, DType type,
@@ -237,6 +253,10 @@ Model Model::random(const Device& device, const std::string& name, const std::st
 
 struct internal::ModelAccess {
     static const std::shared_ptr<Model::State>& state(const Model& model) { return model.state_; }
+    static Model load(const Device& device, const std::string& directory, const LoadOptions& options,
+                      const LoraOptions& lora) {
+        return Model(Model::State::load(device, directory, options, lora));
+    }
     static void set_weights(Model::State& state, const WeightValues& values) {
         for (const Value& value : state.weights_in_f32()) {
             throw_if_interrupted();
@@ -259,6 +279,11 @@ struct internal::ModelAccess {
         return Model(std::move(state));
     }
 };
+
+Model internal::model_with_adapters(const Device& device, const std::string& directory, const LoadOptions& options,
+                                    const LoraOptions& lora) {
+    return ModelAccess::load(device, directory, options, lora);
+}
 
 Model internal::model_of(const Device& device, const ModelConfig& config, const std::optional<Tokenizer>& tokenizer,
                          const std::string& name, const WeightValues& values) {
@@ -283,9 +308,11 @@ const Tokenizer& Model::tokenizer() const {
 const Device& Model::device() const { return state_->device; }
 
 const ModelConfig& internal::config_of(const Model& model) { return ModelAccess::state(model)->config; }
+Graph::WeightTypes internal::weight_types_of(const Model& model) {
+    return [state = ModelAccess::state(model)](const std::string& name) { return state->types.at(name); };
+}
 Graph internal::graph_of(const Model& model, const BuildOptions& options) {
-    return build_model(config_of(model), options,
-                       [state = ModelAccess::state(model)](const std::string& name) { return state->types.at(name); });
+    return build_model(config_of(model), options, weight_types_of(model));
 }
 const std::shared_ptr<Bindings>& internal::weights_of(const Model& model) { return ModelAccess::state(model)->weights; }
 

@@ -11,7 +11,8 @@
 namespace vantage::internal {
 
 inline const std::map<std::string, DType> weight_types{
-    {"bf16", DType::bf16}, {"f16", DType::f16}, {"f32", DType::f32}, {"q4", DType::q4_0}, {"q8", DType::q8_0}};
+    {"bf16", DType::bf16}, {"f16", DType::f16}, {"f32", DType::f32},  {"q4", DType::q4_0},
+    {"q4_0", DType::q4_0}, {"q8", DType::q8_0}, {"q8_0", DType::q8_0}};
 
 /// The word of one of `weight_types`: "q4" for DType::q4_0.
 inline std::string weight_type_name(DType type) {

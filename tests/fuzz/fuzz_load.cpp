@@ -1,5 +1,6 @@
-// A whole model folder: load it on the null device (tests/null_device), draw one token or run the encoder, render the
-// chat template. Nothing but errors of the right kind may come of it, and the memory must fit the size of the files.
+// A whole model folder, which may have adapters: load it on the null device (tests/null_device), draw one token or run
+// the encoder, render the chat template. Nothing but errors of the right kind may come of it, and the memory must fit
+// the size of the files.
 //
 // The input is the folder: a byte with the number of files, and for each of them a byte with its name (the index in
 // `names`, modulo their number), its length in 4 bytes (little-endian), and its content. The last file of a name
@@ -40,7 +41,7 @@ using Random = std::minstd_rand;
 
 // ---- the input -----------------------------------------------------------------------------------------------------
 
-constexpr std::array<const char*, 10> names{"config.json",
+constexpr std::array<const char*, 12> names{"config.json",
                                             "generation_config.json",
                                             "tokenizer.json",
                                             "tokenizer_config.json",
@@ -49,7 +50,9 @@ constexpr std::array<const char*, 10> names{"config.json",
                                             "model.safetensors",
                                             "model.safetensors.index.json",
                                             "model-00001-of-00002.safetensors",
-                                            "model-00002-of-00002.safetensors"};
+                                            "model-00002-of-00002.safetensors",
+                                            "adapter_config.json",
+                                            "adapter_model.safetensors"};
 
 struct File {
     std::size_t name = 0;
@@ -340,7 +343,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     using enum ErrorKind;
     allowed({bad_file, unsupported, usage}, [&] { render_chat(folder.path()); });
     allowed({bad_file, unsupported, out_of_memory}, [&] {
-        const Model model = Model::load(device, folder.path());
+        const bool adapted =
+            std::ranges::any_of(files, [](const File& file) { return file.is("adapter_config.json"); });
+        const Model model = Model::load(device, folder.path(), {.lora = adapted ? folder.path() : ""});
         allowed({bad_file, unsupported, out_of_memory, usage, accuracy}, [&] { run_session(model, folder.path()); });
     });
     meter.require_at_most(memory_limit(files));

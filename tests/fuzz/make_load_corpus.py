@@ -16,7 +16,8 @@ MODELS = pathlib.Path("tests/data/oracle/models")
 CORPUS = pathlib.Path("tests/fuzz/corpus/load")
 NAMES = ["config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja",
          "preprocessor_config.json", "model.safetensors", "model.safetensors.index.json",
-         "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+         "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "adapter_config.json",
+         "adapter_model.safetensors"]
 VOCAB = 16
 LAYERS = ["num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers", "encoder_layers",
           "decoder_layers"]
@@ -118,12 +119,20 @@ def main():
         if model == "phi3":
             half = len(shapes) // 2
             parts = [dict(list(shapes.items())[:half]), dict(list(shapes.items())[half:])]
-            files |= {name: safetensors(part) for name, part in zip(NAMES[8:], parts)}
-            index = {tensor: name for name, part in zip(NAMES[8:], parts) for tensor in part}
+            files |= {name: safetensors(part) for name, part in zip(NAMES[8:10], parts)}
+            index = {tensor: name for name, part in zip(NAMES[8:10], parts) for tensor in part}
             files["model.safetensors.index.json"] = compact({"metadata": {"total_size": 1}, "weight_map": index})
         else:
             files["model.safetensors"] = safetensors(shapes)
         write(model, files)
+        if model == "gpt2":
+            layer, width = "base_model.model.transformer.h.0.attn.c_attn", config["n_embd"]
+            files["adapter_config.json"] = compact(
+                {"peft_type": "LORA", "r": 2, "lora_alpha": 4, "use_rslora": True, "bias": "none",
+                 "target_modules": ["c_attn"], "rank_pattern": {}})
+            files["adapter_model.safetensors"] = safetensors(
+                {f"{layer}.lora_A.weight": [2, width], f"{layer}.lora_B.weight": [3 * width, 2]})
+            write("gpt2_adapters", files)
 
 
 if __name__ == "__main__":
