@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "vantage/lora.h"
 #include "vantage/model.h"
 #include "vantage/ops.h"
 #include "vantage/session.h"
@@ -115,6 +116,11 @@ struct TrainOptions {
     /// blocks, but for what goes into them; -1 the lowest number with which a step fits into `memory`.
     std::int64_t recompute = -1;
     bool profile = false;  ///< times every dispatch (take_timings)
+    /// Of a model folder: its weights stay, and adapters beside its linear layers are trained. A folder of adapters, in
+    /// place of a model folder, has its own.
+    std::optional<LoraOptions> lora = {};
+    /// With adapters: how the matrices that stay are stored (LoadOptions::weights).
+    std::optional<DType> weights = {};
 };
 
 /// What a step did.
@@ -138,7 +144,8 @@ public:
     /// trained, out_of_memory with the numbers.
     Trainer(const Device& device, const std::string& config, const Dataset& data, const TrainOptions& options,
             const std::string& tokenizer_file = {});
-    /// A model folder is trained on: its weights in f32, or with `resume` a folder that `save` wrote, which goes on as
+    /// A model folder is trained on: its weights in f32, or with TrainOptions::lora adapters beside them. So is a folder
+    /// of adapters whose adapter_config.json names a model folder. With `resume` a folder that `save` wrote goes on as
     /// if it had never stopped. Throws bad_file, and with `resume` usage for options that do not fit.
     static Trainer from_folder(const Device& device, const std::string& folder, const Dataset& data,
                                const TrainOptions& options, bool resume = false);
@@ -158,8 +165,9 @@ public:
     /// The text that the model continues with.
     std::string sample(const std::string& prompt, std::int64_t tokens, const Sampling& sampling = default_sampling);
     /// Writes the model as a new folder `folder`/step-N, which `vantage run` opens and which training can go on from,
-    /// and lets `folder`/latest point to it. All of it is there, or nothing; what is there under this name of another
-    /// run is replaced. Returns the path of the folder. Throws bad_file where it cannot be written.
+    /// and lets `folder`/latest point to it; of a model with adapters these alone, for LoadOptions::lora. All of it is
+    /// there, or nothing; what is there under this name of another run is replaced. Returns the path of the folder.
+    /// Throws bad_file where it cannot be written.
     std::string save(const std::string& folder);
 
     /// Dispatch times of the steps since the last call, with TrainOptions::profile.
@@ -168,7 +176,7 @@ public:
     std::int64_t step() const;  ///< submitted: what `save` and `evaluate` wait for
     std::int64_t steps() const;
     std::uint64_t parameters() const;
-    std::uint64_t bytes() const;       ///< of parameters, gradients and the optimiser's states
+    std::uint64_t bytes() const;       ///< of weights, gradients and the optimiser's states
     std::uint64_t step_bytes() const;  ///< of activations: what a step takes beside `bytes`
     std::int64_t recompute() const;    ///< what TrainOptions::recompute came to
     double flops_per_token() const;    ///< of forward and backward pass, with what is made again
@@ -178,5 +186,10 @@ private:
     explicit Trainer(std::unique_ptr<internal::TrainerState> state);
     std::unique_ptr<internal::TrainerState> state_;
 };
+
+/// Writes the model of the folder `model` with the adapters of the folder `lora` added to its weights to the folder
+/// `output`, which must be new or empty: whole or not at all. Weights keep their types and files. Returns how many
+/// matrices changed. Throws bad_file, and unsupported for adapters that Model::load does not take.
+std::int64_t merge_lora(const std::string& model, const std::string& lora, const std::string& output);
 
 }  // namespace vantage

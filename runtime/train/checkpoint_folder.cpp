@@ -8,7 +8,10 @@
 #include "runtime/base/checksum.h"
 #include "runtime/base/log.h"
 #include "runtime/base/version.h"
+#include "runtime/checkpoint/adapter_files.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
+#include "runtime/session/weight_types.h"
 
 namespace vantage::internal {
 
@@ -18,7 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t config_limit = 16 << 20;
 constexpr std::string_view step_prefix = "step-";
-constexpr std::array<const char*, 3> checked_files{"config.json", "model.safetensors", "training.safetensors"};
+constexpr std::array<const char*, 5> checked_files{"config.json", "model.safetensors", adapter_files::config,
+                                                   adapter_files::weights, "training.safetensors"};
 
 std::string in_folder(const std::string& folder, const std::string& file) { return (fs::path(folder) / file).string(); }
 
@@ -42,7 +46,8 @@ std::string fault_of(const std::string& folder) {
         const Json json = read_json(path);
         const JsonFields files = JsonFields(json, path).object("files");
         for (const char* file : checked_files)
-            if (described_file(in_folder(folder, file)) != files.object(file).json())
+            if ((files.has(file) || fs::exists(in_folder(folder, file))) &&
+                described_file(in_folder(folder, file)) != files.object(file).json())
                 return format("{} is not what was written", file);
     } catch (const Error& error) {
         return error.what();
@@ -81,11 +86,18 @@ ModelOrigin ModelOrigin::from_config(const std::string& config, const std::strin
 ModelOrigin ModelOrigin::from_folder(const std::string& folder) {
     ModelOrigin origin;
     origin.folder_ = folder;
-    origin.files_["config.json"] = read_file(in_folder(folder, "config.json"), config_limit);
+    if (fs::exists(in_folder(folder, adapter_files::config))) {
+        origin.adapters_ = folder, origin.folder_ = base_of_adapters(folder);
+        if (!fs::is_directory(origin.folder_))
+            throw bad_file_error("{}: \"base_model_name_or_path\" is {}, wanted a model folder",
+                                 in_folder(folder, adapter_files::config), in_quotes(origin.folder_));
+    }
+    const std::string& from = origin.folder_;
+    origin.files_["config.json"] = read_file(in_folder(from, "config.json"), config_limit);
     for (const char* file : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
                              "chat_template.jinja", "generation_config.json", "preprocessor_config.json"})
-        origin.keep(folder, file);
-    if (origin.files_.contains("tokenizer.json")) origin.tokenizer_ = in_folder(folder, "tokenizer.json");
+        origin.keep(from, file);
+    if (origin.files_.contains("tokenizer.json")) origin.tokenizer_ = in_folder(from, "tokenizer.json");
     return origin;
 }
 
@@ -98,7 +110,23 @@ ModelConfig ModelOrigin::config() const {
 }
 
 StartingWeights ModelOrigin::weights(ModelConfig& config, std::uint64_t seed) const {
-    return folder_.empty() ? StartingWeights(config, seed) : StartingWeights(config, folder_);
+    return folder_.empty() ? StartingWeights(config, seed) : StartingWeights(config, seed, folder_, adapters_);
+}
+
+std::optional<Model> ModelOrigin::adapted_model(const Device& device, const TrainOptions& options) const {
+    const LoadOptions load{.weights = options.weights, .lora = adapters_};
+    if (!adapters_.empty()) {
+        Model model = Model::load(device, folder_, load);
+        const LoraOptions& has = *config_of(model).lora;
+        if (options.lora && (options.lora->rank != has.rank || options.lora->factor() != has.factor()))
+            throw usage_error("training: rank {} and alpha {:g}, but the adapters of {} have rank {} and alpha {:g}",
+                              options.lora->rank, options.lora->alpha, adapters_, has.rank, has.alpha);
+        return model;
+    }
+    if (options.lora && folder_.empty()) throw usage_error("training: adapters need the folder of a trained model");
+    if (options.lora) return model_with_adapters(device, folder_, load, *options.lora);
+    if (options.weights) throw usage_error("training: all weights are trained, in f32; other types need LoRA");
+    return std::nullopt;
 }
 
 std::optional<std::string> ModelOrigin::tokenizer() const {
@@ -108,6 +136,24 @@ std::optional<std::string> ModelOrigin::tokenizer() const {
 void ModelOrigin::write_files(const FolderWriter& to) const {
     for (const auto& [name, content] : files_) write_file(to.file(name), content);
 }
+
+namespace {
+
+Json to_json(const LoraOptions& lora) {
+    return {{"rank", lora.rank}, {"alpha", lora.alpha}, {"targets", lora.targets}, {"rslora", lora.rslora}};
+}
+
+LoraOptions lora_options_of(const JsonFields& f) {
+    LoraOptions lora{.rank = f.integer("rank", 1), .alpha = f.number("alpha"), .rslora = f.flag("rslora")};
+    lora.targets.clear();
+    for (const Json& target : f.list("targets")) {
+        if (!target.is_string()) f.fail("targets", "a list of texts");
+        lora.targets.push_back(target.get<std::string>());
+    }
+    return lora;
+}
+
+}  // namespace
 
 Json to_json(const TrainOptions& o) {
     return {{"steps", o.steps},
@@ -134,7 +180,9 @@ Json to_json(const TrainOptions& o) {
             {"pause_every", o.pause_every},
             {"precision", name_of(o.precision)},
             {"memory", static_cast<std::int64_t>(o.memory)},
-            {"recompute", o.recompute}};
+            {"recompute", o.recompute},
+            {"lora", o.lora ? to_json(*o.lora) : Json()},
+            {"weights", o.weights ? Json(name_of(*o.weights)) : Json()}};
 }
 
 TrainOptions train_options_of(const JsonFields& f) {
@@ -158,6 +206,8 @@ TrainOptions train_options_of(const JsonFields& f) {
     o.precision = f.optional_text("precision").value_or("f32") == "f16" ? Precision::f16 : Precision::f32;
     o.memory = static_cast<std::uint64_t>(f.optional_integer("memory", 0).value_or(0));
     o.recompute = f.optional_integer("recompute", 0).value_or(0);
+    if (const auto lora = f.optional_object("lora")) o.lora = lora_options_of(*lora);
+    if (f.has("weights")) o.weights = weight_types.at(f.one_of("weights", {"f32", "f16", "bf16", "q8_0", "q4_0"}));
     return o;
 }
 
@@ -205,7 +255,8 @@ SavedTraining newest_checkpoint(const std::string& folder) {
 void write_training_json(const FolderWriter& folder, std::int64_t step, const TrainOptions& options,
                          const std::string& data_key, const Json& data, const Caps& caps) {
     Json files;
-    for (const char* file : checked_files) files[file] = described_file(folder.file(file));
+    for (const char* file : checked_files)
+        if (fs::exists(folder.file(file))) files[file] = described_file(folder.file(file));
     const Json json = {
         {"schema_version", 1}, {"step", step},        {"options", to_json(options)}, {"data_key", data_key},
         {"data", data},        {"device", caps.name}, {"driver", caps.driver},       {"vantage", build_facts().version},

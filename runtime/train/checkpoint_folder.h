@@ -1,5 +1,6 @@
 // Folders of a training run: a model folder that programs open, with what training goes on from.
-//   DIR/step-001250/  config.json, tokenizer and the like, model.safetensors (f32)
+//   DIR/step-001250/  config.json, tokenizer and the like, model.safetensors (f32); or of a model with adapters these
+//                     alone, adapter_config.json and adapter_model.safetensors
 //                     training.safetensors  the optimiser's states, and the words of shaders/params/train.h
 //                     training.json         settings, data, and sizes and checksums of the other files
 //   DIR/latest        a link to the newest of them
@@ -12,11 +13,12 @@
 
 #include "runtime/base/json.h"
 #include "runtime/train/model_weights.h"
+#include "vantage/model.h"
 #include "vantage/train.h"
 
 namespace vantage::internal {
 
-/// What a run begins with: a config.json for a new model, or a model folder.
+/// What a run begins with: a config.json for a new model, a model folder, or a folder of adapters that names one.
 class ModelOrigin {
 public:
     static ModelOrigin from_config(const std::string& config, const std::string& tokenizer_file);
@@ -24,6 +26,9 @@ public:
     /// Throws bad_file.
     ModelConfig config() const;
     StartingWeights weights(ModelConfig& config, std::uint64_t seed) const;
+    /// The model with adapters, those of the folder or new ones as the options say; nothing where there are none.
+    std::optional<Model> adapted_model(const Device& device, const TrainOptions& options) const;
+    const std::string& folder() const { return folder_; }  ///< of the model
     /// The path of tokenizer.json.
     std::optional<std::string> tokenizer() const;
     /// Writes config.json and the files beside it, as they were when the run began.
@@ -31,7 +36,7 @@ public:
 
 private:
     void keep(const std::string& folder, const char* file);
-    std::string folder_, tokenizer_;
+    std::string folder_, adapters_, tokenizer_;
     std::map<std::string, std::string> files_;  ///< what they contain, by name
 };
 

@@ -28,12 +28,14 @@ Tensor piece_loss(Graph& graph, const HeadLoss& head, Tensor x, std::int64_t fir
     return graph.reshape(matmul(graph.reshape(each, {1, rows}), graph.reshape(weights, {rows, 1})), {1});
 }
 
-std::vector<Tensor> weights_behind(Graph& graph, std::size_t first_value) {
+// The weights that learn of what was built from a value on.
+std::vector<Tensor> weights_behind(Graph& graph, std::size_t first_value, const HeadLoss& head) {
     std::vector<Tensor> weights;
     const auto add = [&](int id) {
         while (id >= 0 && graph.value(id).kind == ValueKind::view) id = graph.value(id).alias;
         const bool known = std::ranges::any_of(weights, [&](const Tensor& w) { return w.id() == id; });
-        if (id >= 0 && !known && graph.value(id).kind == ValueKind::weight)
+        if (id >= 0 && !known && graph.value(id).kind == ValueKind::weight &&
+            (!head.learns || head.learns(graph.value(id).name)))
             weights.push_back(GraphAccess::tensor(graph, id));
     };
     for (const Node& node : graph.nodes())
@@ -68,7 +70,7 @@ Tensor head_loss_in_pieces(Graph& graph, const HeadLoss& head, std::int64_t rows
         const Tensor loss = piece_loss(graph, head, piece, first);
         sum = sum ? add(sum, loss) : loss;
         if (!differentiate) continue;
-        if (weights.empty()) weights = weights_behind(graph, before);
+        if (weights.empty()) weights = weights_behind(graph, before, head);
         std::vector<Tensor> of{piece};
         of.insert(of.end(), weights.begin(), weights.end());
         const std::vector<Tensor> made = gradients(loss, of);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "vantage/graph.h"
 #include "vantage/ops.h"
@@ -14,6 +15,7 @@ struct HeadLoss {
     std::function<Tensor(Tensor)> logits;  ///< of any rows of x: [rows, width] → [rows, classes]
     Tensor targets, weights;               ///< i32 [n], f32 [n]
     CrossEntropyOptions options = {};
+    std::function<bool(const std::string& name)> learns = {};  ///< the weights of `logits` that do; empty: all
 };
 
 /// Makes the logits of all rows.

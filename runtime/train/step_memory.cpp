@@ -14,16 +14,17 @@ std::uint64_t plan_bytes(const Graph& graph, const Caps& caps) {
     fuse(fused);
     std::uint64_t bytes = make_schedule(fused, caps).arena_bytes;
     for (const Value& value : fused.values())
-        if (value.kind != ValueKind::node && value.kind != ValueKind::view) bytes += value.type.bytes();
+        if (value.kind == ValueKind::state || value.kind == ValueKind::constant || value.kind == ValueKind::input)
+            bytes += value.type.bytes();
     return bytes;
 }
 
-TrainingStep step_within(const ModelConfig& config, TrainingSettings& settings, const Caps& caps,
-                         std::uint64_t memory) {
+TrainingStep step_within(const ModelConfig& config, TrainingSettings& settings, const Caps& caps, std::uint64_t memory,
+                         const Graph::WeightTypes& types) {
     const bool chooses = settings.recompute < 0;
     settings.recompute = std::max<std::int64_t>(settings.recompute, 0);
     for (;;) {
-        TrainingStep step = build_training_step(config, settings);
+        TrainingStep step = build_training_step(config, settings, types);
         settings.recompute = std::min(settings.recompute, step.max_recompute);
         if (!chooses) return step;
         const std::uint64_t bytes = plan_bytes(step.graph, caps);

@@ -8,13 +8,14 @@
 
 namespace vantage::internal {
 
-/// Bytes that a plan of the graph takes: states, weights, constants and inputs, and what is alive at once between
-/// nodes.
+/// Bytes that a plan of the graph takes beside its weights: states, constants, inputs, and what is alive at once
+/// between nodes.
 std::uint64_t plan_bytes(const Graph& graph, const Caps& caps);
 
 /// build_training_step with the fewest activations recomputed that fit into `memory`, which is then
 /// `settings.recompute`; if it is not -1, with these. Throws out_of_memory with the numbers where not even the most
 /// fit.
-TrainingStep step_within(const ModelConfig& config, TrainingSettings& settings, const Caps& caps, std::uint64_t memory);
+TrainingStep step_within(const ModelConfig& config, TrainingSettings& settings, const Caps& caps, std::uint64_t memory,
+                         const Graph::WeightTypes& types = {});
 
 }  // namespace vantage::internal

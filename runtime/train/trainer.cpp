@@ -9,8 +9,12 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
+#include "runtime/checkpoint/adapter_files.h"
+#include "runtime/exec/plan_access.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/graph/schedule.h"
+#include "runtime/models/adapters.h"
+#include "runtime/models/architecture.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/train/checkpoint_folder.h"
 #include "runtime/train/model_weights.h"
@@ -88,15 +92,15 @@ double micro_batch_flops(const TrainingStep& step) {
 struct internal::TrainerState {
     Device device;
     ModelOrigin origin;
-    ModelConfig config;
     std::shared_ptr<const TokenData> data;
     TrainOptions options;
+    std::optional<Model> model;  ///< with adapters the one that plans share all weights with; else for samples
+    ModelConfig config;
     TrainingSettings settings;
     StartingWeights start;
     TrainingStep step;
     Plan plan;
     std::optional<Plan> evaluation = {};
-    std::optional<Model> model = {};
     std::optional<Tokenizer> tokenizer = {};
     std::int64_t submitted = 0, returned = 0;  ///< steps
     std::int64_t skipped = 0;                  ///< the last ones in a row
@@ -109,22 +113,29 @@ struct internal::TrainerState {
     TrainerState(const Device& d, ModelOrigin o, const Dataset& set, const TrainOptions& train_options)
         : device(d),
           origin(std::move(o)),
-          config(origin.config()),
           data(set.data_),
           options(train_options),
+          model(origin.adapted_model(device, options)),
+          config(model ? config_of(*model) : origin.config()),
           settings(settings_of(options, data->context(), config.width)),
           start(origin.weights(config, options.seed)),
-          step((require_fit(), step_within(config, settings, device.caps(), memory()))),
-          plan((require_inputs(), compile(step.graph, device, {.profile = options.profile}))) {
+          step((require_fit(), step_within(config, settings, device.caps(), memory(), types()))),
+          plan((require_inputs(), plan_of(step.graph, {.profile = options.profile}))) {
         options.recompute = settings.recompute;
         if (const auto file = origin.tokenizer()) tokenizer = Tokenizer::load(*file);
         for (const Value& value : step.graph.values())
-            if (value.kind == ValueKind::weight || is_parameter(value)) plan.write(value.name, start(value));
+            if ((value.kind == ValueKind::weight && !config.lora) || is_parameter(value))
+                plan.write(value.name, start(value));
         plan.write(train_names::train, first_train_words(settings));
         if (data->validation_sequences() > 0 && options.validation_sequences > 0) evaluation = make_evaluation();
     }
 
     std::uint64_t memory() const { return options.memory > 0 ? options.memory : device.memory_available() / 10 * 9; }
+    Graph::WeightTypes types() const { return config.lora ? weight_types_of(*model) : Graph::WeightTypes(); }
+    Plan plan_of(const Graph& graph, const CompileOptions& how) const {
+        return PlanAccess::make(graph.copy(), device, how, config.lora ? weights_of(*model) : nullptr);
+    }
+
     bool is_parameter(const Value& value) const {
         return value.kind == ValueKind::state && std::ranges::any_of(step.parameters, [&](const Value& parameter) {
                    return parameter.name == value.name;
@@ -238,9 +249,16 @@ struct internal::TrainerState {
     }
 
     void save(const FolderWriter& folder) {
-        origin.write_files(folder);
-        const WeightValues values = [&](const Value& value) { return values_of(value); };
-        write_model_file(folder.file("model.safetensors"), weights_in_files(config), start, values);
+        std::vector<Value> weights = weights_in_files(config);
+        if (config.lora) {
+            std::erase_if(weights, [](const Value& weight) { return !is_adapter(weight.name); });
+            const std::string base = std::filesystem::canonical(origin.folder()).string();
+            write_adapter_config(folder.file(adapter_files::config), config, base);
+        } else {
+            origin.write_files(folder);
+        }
+        write_model_file(folder.file(config.lora ? adapter_files::weights : "model.safetensors"), weights, start,
+                         [&](const Value& value) { return values_of(value); });
         std::vector<TensorToWrite> tensors;
         const auto add = [&](const std::string& name, const Shape& shape) {
             tensors.push_back({.name = name,
@@ -271,8 +289,8 @@ struct internal::TrainerState {
     }
 
     Plan make_evaluation() {
-        const TrainingStep graph = build_evaluation(config, settings);
-        Plan made = compile(graph.graph, device);
+        const TrainingStep graph = build_evaluation(config, settings, types());
+        Plan made = plan_of(graph.graph, {});
         for (const Value& value : graph.parameters) {
             if (std::ranges::any_of(step.parameters, [&](const Value& p) { return p.name == value.name; }))
                 made.bind(value.name, plan.buffer(value.name));
@@ -365,10 +383,10 @@ std::string Trainer::sample(const std::string& prompt, std::int64_t tokens, cons
     const InterruptsDeferred whole;  // an interrupted session gives up the device
     s.finish();
     const auto values = [&](const Value& value) { return s.values_of(value); };
-    if (s.model)
-        set_weights(*s.model, values);
-    else
+    if (!s.model)
         s.model = model_of(s.device, s.config, s.tokenizer, "the trained model", values);
+    else if (!s.config.lora)
+        set_weights(*s.model, values);
     Generator generator(*s.model, sampling, {.max_tokens = tokens});
     const std::string text = generator.complete(prompt);
     s.step_end = seconds_now();
@@ -410,7 +428,7 @@ std::uint64_t Trainer::parameters() const {
 std::uint64_t Trainer::bytes() const {
     std::uint64_t bytes = 0;
     for (const Value& value : state().step.graph.values())
-        if (value.kind == ValueKind::state) bytes += value.type.bytes();
+        if (value.kind == ValueKind::state || value.kind == ValueKind::weight) bytes += value.type.bytes();
     return bytes;
 }
 
@@ -420,6 +438,10 @@ std::int64_t Trainer::recompute() const { return state().options.recompute; }
 double Trainer::flops_per_token() const {
     const TrainingSettings& settings = state().settings;
     return micro_batch_flops(state().step) / static_cast<double>(settings.sequences * settings.rows);
+}
+
+std::int64_t merge_lora(const std::string& model, const std::string& lora, const std::string& output) {
+    return merge_adapters(model, lora, output);
 }
 
 }  // namespace vantage

@@ -7,6 +7,7 @@
 #include "runtime/base/errors.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/graph_data.h"
+#include "runtime/models/adapters.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/train/head_loss.h"
@@ -65,7 +66,8 @@ private:
                             .logits = logits,
                             .targets = input(train_names::targets, {rows}, DType::i32),
                             .weights = scaled(input(train_names::loss_weights, {rows}, DType::f32)),
-                            .options = settings_.loss};
+                            .options = settings_.loss,
+                            .learns = config_.lora ? is_adapter : std::function<bool(const std::string&)>()};
         if (at_once >= rows) return head_loss(graph_, head);
         return head_loss_in_pieces(graph_, head, at_once, static_cast<bool>(train_));
     }
@@ -162,15 +164,21 @@ std::vector<float> bias_corrections(double beta1, double beta2) {
     return of_mean;
 }
 
-TrainingStep build_training_step(const ModelConfig& config, const TrainingSettings& settings) {
+TrainingStep build_training_step(const ModelConfig& config, const TrainingSettings& settings,
+                                 Graph::WeightTypes types) {
     const SourceLocation where = SourceLocation::here();
-    TrainingStep step;
+    TrainingStep step{.graph = Graph(std::move(types))};
     Graph& graph = step.graph;
     TrainState state = train_state(graph, where);
     LossBuilder builder(graph, config, settings, state.train);
     const Tensor loss = builder.loss();
+    std::vector<Tensor> weights = weights_of(graph);
+    if (config.lora) {
+        std::erase_if(weights, [&](const Tensor& weight) { return !is_adapter(graph.value(weight.id()).name); });
+        transpose_weights(graph);  // before the backward pass uses them the other way
+    }
     const std::size_t forward = graph.nodes().size();
-    const std::vector<Tensor> weights = weights_of(graph), made = gradients(loss, weights);
+    const std::vector<Tensor> made = gradients(loss, weights);
     std::vector<Tensor> parameters, sums;
     for (std::size_t i = 0; i < weights.size(); ++i) {
         if (!made[i]) continue;  // of another head than the one that learns: it stays a weight
@@ -201,11 +209,12 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
     return step;
 }
 
-TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings& settings) {
-    TrainingStep step;
+TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings& settings, Graph::WeightTypes types) {
+    TrainingStep step{.graph = Graph(std::move(types))};
     TrainingSettings alone = settings;
     alone.slots = 0, alone.loss = {};
     step.graph.output(train_names::loss, LossBuilder(step.graph, config, alone, {}).loss());
+    if (config.lora) return step;
     for (const Tensor& weight : weights_of(step.graph)) step.parameters.push_back(as_state(step.graph, weight));
     return step;
 }
