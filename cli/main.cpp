@@ -164,8 +164,8 @@ int run(int argc, char** argv) {
     app.parse_complete_callback([&app] { apply_common(app); });
     add_common(app);
     for (const auto add : {add_demo, add_view, add_run, add_chat, add_inspect, add_heads, add_prune, add_embed,
-                           add_classify, add_tokenize, add_train, add_finetune, add_explain, add_devices, add_conform,
-                           add_replay, add_tune, add_bench})
+                           add_classify, add_tokenize, add_train, add_finetune, add_merge, add_explain, add_devices,
+                           add_conform, add_replay, add_tune, add_bench})
         add(app);
     check_values(app);
     add_environment_twins(app);
@@ -197,11 +197,22 @@ void add_model_option(CLI::App& command) {
     add_option(command, "-m,--model", common().model,
                "Model folder (config.json, *.safetensors, tokenizer.json). Default: the built-in model Mini-world",
                "DIR");
+    add_weights_option(command);
+}
+
+void add_weights_option(CLI::App& command) {
     command
         .add_option("--weights", common().weights,
                     "Storage of the weight matrices on the device: f32, f16, bf16, or quantized in blocks of 32 to 8 "
                     "bits (q8) or 4 bits (q4). Default: as in the file")
         ->check(CLI::IsMember(weight_types));
+}
+
+void add_lora_option(CLI::App& command) {
+    add_option(command, "--lora", common().lora,
+               "Adapters of the model (adapter_config.json, adapter_model.safetensors), as PEFT and `vantage finetune "
+               "--lora` write them",
+               "DIR");
 }
 
 Device open_device() {
@@ -211,8 +222,9 @@ Device open_device() {
 }
 
 LoadOptions load_options() {
-    if (common().weights.empty()) return {};
-    return {.weights = weight_types.at(common().weights)};
+    LoadOptions options{.lora = common().lora};
+    if (!common().weights.empty()) options.weights = weight_types.at(common().weights);
+    return options;
 }
 
 Model load_model(const Device& device, Tower tower) {

@@ -141,6 +141,7 @@ void add_run(CLI::App& app) {
         "  vantage run --prompts lines.txt --json > texts.jsonl\n"
         "  vantage run -m models/vit-gpt2 --image cat.jpg");
     add_model_option(command);
+    add_lora_option(command);
     CLI::Option* prompt =
         add_option(command, "-p,--prompt", o->prompts,
                    "Prompt (encoder–decoders: the encoder's text); - reads stdin. Can be given several times", "TEXT")

@@ -28,6 +28,7 @@ void add_tune(CLI::App& app);
 void add_view(CLI::App& app);
 void add_train(CLI::App& app);
 void add_finetune(CLI::App& app);
+void add_merge(CLI::App& app);
 
 /// Folder of the built-in model, in a checkout or an installation.
 std::string built_in_model();
@@ -41,13 +42,17 @@ struct Common {
     std::string profile;  ///< --profile FILE
     std::string model;    ///< -m, --model
     std::string weights;  ///< --weights; empty: as in the file
+    std::string lora;     ///< --lora: a folder of adapters
 };
 Common& common();
 /// Adds -m/--model and --weights.
 void add_model_option(CLI::App& command);
+void add_weights_option(CLI::App& command);
+/// Adds --lora, of commands that run one model.
+void add_lora_option(CLI::App& command);
 /// Opens the device of --device, else of VANTAGE_DEVICE, else the best. Throws like Device::open.
 Device open_device();
-/// The options that --weights sets.
+/// The options that --weights and --lora set.
 LoadOptions load_options();
 /// Loads the model of -m (default: the built-in one) with load_options(); logs it with -v. Of a folder with two models
 /// the one that `tower` names.

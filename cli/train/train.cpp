@@ -176,7 +176,8 @@ void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& traine
     if (!ended.empty()) print_line("{}  {}", page.bold("ended "), ended);
     print_line("{}  loss {:.4f}{}", page.bold("result"), run.loss(),
                std::isnan(run.evaluation()) ? "" : format(", validation {:.4f} nats per token", run.evaluation()));
-    print_line("{}  vantage run -m {} -p \"…\"", page.bold("try   "), shell_word(c.output + "/latest"));
+    const std::string model = c.training.lora ? shell_word(common().model) + " --lora " : "";
+    print_line("{}  vantage run -m {}{} -p \"…\"", page.bold("try   "), model, shell_word(c.output + "/latest"));
 }
 
 void refuse_used_folder(const TrainCommand& c, const char* name) {
@@ -197,6 +198,14 @@ void refuse_output_in_data(const TrainCommand& c, const char* name) {
                 fs::is_directory(path, error) && output.starts_with(fs::weakly_canonical(path, error).string() + "/"))
                 throw usage_error("{}: the folder {} is in {}, whose files are read as data: give another one", name,
                                   c.output, path);
+}
+
+// With adapters the learning rate is ten times as large by default.
+void set_lora(TrainCommand& c, bool rate_given) {
+    if (c.lora_rank == 0) return;
+    c.lora.rank = c.lora_rank;
+    c.training.lora = c.lora;
+    if (!rate_given) c.training.rate.rate *= 10;
 }
 
 void begin(TrainCommand& c) {
@@ -260,9 +269,11 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     set_options(c);
     if (saved.step >= c.training.steps)
         throw usage_error("train: the run is complete after {} steps: give more with --steps", saved.step);
-    const auto file = ModelOrigin::from_folder(saved.folder).tokenizer();
+    const ModelOrigin origin = ModelOrigin::from_folder(saved.folder);
+    const auto file = origin.tokenizer();
     const auto tokenizer = file ? std::optional(Tokenizer::load(*file)) : std::nullopt;
     check_samples(c, tokenizer);
+    common().model = origin.folder();
     const Device device = open_device();
     const Dataset data = read_data(c, tokenizer);
     write_run_settings(c);
@@ -407,13 +418,32 @@ void add_finetune(CLI::App& app) {
     auto c = std::make_shared<TrainCommand>();
     c->finetunes = true;
     CLI::App& command = add_command(app, "finetune", "Train a model further on texts",
-                                    "All parameters are trained, in f32. --resume of `vantage train` goes on.\n\n"
-                                    "Examples:\n  vantage finetune -m models/gpt2 --data chats.jsonl -o out");
+                                    "All parameters are trained, in f32; with --lora small matrices beside those of "
+                                    "the model, which stays. --resume of `vantage train` goes on.\n\n"
+                                    "Examples:\n  vantage finetune -m models/gpt2 --data chats.jsonl -o out\n"
+                                    "  vantage finetune -m models/llama --lora --weights q4 --data chats.jsonl -o out");
     add_option(command, "-m,--model", common().model, "Model folder", "DIR")->required();
     add_data_options(command, *c);
+    CLI::Option* lora =
+        add_option(command, "--lora", c->lora_rank,
+                   "Train adapters of this rank beside the weights (LoRA); without a number: of rank 16", "N")
+            ->expected(0, 1)
+            ->default_str("16")
+            ->check(CLI::Range(1, 1 << 16));
+    add_setting(command, "--lora-alpha", c->lora.alpha, "What adapters add is times alpha / rank")->needs(lora);
+    add_option(command, "--lora-targets", c->lora.targets,
+               "Layers with adapters, by the ends of their names, such as q_proj,v_proj. Default: all-linear, all but "
+               "the output layer",
+               "NAMES")
+        ->delimiter(',')
+        ->needs(lora);
+    command.add_flag("--rslora", c->lora.rslora, "What adapters add is times alpha / √rank")->needs(lora);
+    add_weights_option(command);
     add_training_options(command, *c);
     add_run_options(command, *c);
-    command.callback([c] {
+    command.callback([c, &command] {
+        set_lora(*c, command.get_option("--lr")->count() > 0);
+        c->training.weights = load_options().weights;
         if (fs::exists(common().model + "/tokenizer_config.json")) c->dataset.chat_folder = common().model;
         begin(*c);
     });

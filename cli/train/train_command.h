@@ -19,6 +19,8 @@ struct TrainCommand {
     std::int64_t batch_tokens = 0, eval_every = 0, sample_every = 0, save_every = 0, keep = 3, patience = 0;
     double epochs = 0, minutes = 0;
     std::string schedule = "cosine", optimizer = "adamw", recompute = "auto", precision = "f32", prompt;
+    std::int64_t lora_rank = 0;  ///< 0: all parameters are trained
+    LoraOptions lora;
     bool json = false;
 };
 

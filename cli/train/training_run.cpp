@@ -54,9 +54,9 @@ void TrainingRun::summarise() const {
                o.sequences, data_.context(), count_text(step_tokens), o.steps,
                count_text(step_tokens * static_cast<double>(o.steps)),
                static_cast<double>(o.sequences * o.accumulate * o.steps) / static_cast<double>(data_.sequences()));
-    print_line("{}  {:.1f} MiB of parameters, gradients and optimiser; {:.1f} MiB of activations{}",
-               page.bold("memory"), static_cast<double>(trainer_.bytes()) / 0x1p20,
-               static_cast<double>(trainer_.step_bytes()) / 0x1p20, recomputed_text(trainer_.recompute()));
+    print_line("{}  {:.1f} MiB of weights, gradients and optimiser; {:.1f} MiB of activations{}", page.bold("memory"),
+               static_cast<double>(trainer_.bytes()) / 0x1p20, static_cast<double>(trainer_.step_bytes()) / 0x1p20,
+               recomputed_text(trainer_.recompute()));
     print_line("{}  {}", page.bold("output"), c_.output);
     std::fflush(stdout);
 }

@@ -78,6 +78,7 @@ std::string command_of(const ViewOptions& o) {
     add("--device", common().device);
     add("-m", common().model);
     add("--weights", common().weights);
+    add("--lora", common().lora);
     add("--precision", o.precision == ViewOptions().precision ? "" : o.precision);
     add("--ctx", o.context > 0 ? std::to_string(o.context) : "");
     if (o.stable) line += " --stable";
@@ -98,6 +99,7 @@ SecondRun second_run(const Model& first, const view::ViewState& state, view::Liv
     if (other.model || other.weights) {
         LoadOptions load = load_options();
         if (other.weights) load.weights = other.weights;
+        if (other.model) load.lora.clear();
         second.model.emplace(Model::load(first.device(), other.model.value_or(first.info().directory), load));
     } else {
         second.model.emplace(first);
@@ -300,6 +302,7 @@ void add_view(CLI::App& app) {
         "  vantage view --compare attention-kind=linear    # the same weights, another attention\n"
         "  vantage view -p \"Mia saw the red box\" --compare \"prompt=Tom saw the blue box\"");
     add_model_option(command);
+    add_lora_option(command);
     command.add_flag("--headless", o->headless, "Write files without a window; needs no display");
     command.add_flag("--keys", o->keys,
                      "Print the key bindings in keymap-file format; to change them, save them as "

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `vantage train` and `vantage finetune`: the commands of docs/training.md with few steps, what a run leaves, how it is
-# stopped and goes on, and what is refused.
+# `vantage train`, `vantage finetune` and `vantage merge`: the commands of docs/training.md with few steps, what a run
+# leaves, how it is stopped and goes on, and what is refused.
 # Once: what devices compute is compared in tests/device.
 . "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 mini=$VANTAGE_ROOT/assets/models/mini-world
@@ -16,7 +16,7 @@ while read -r line; do
     line=$(sed -E 's/--steps 300/--steps 6/; s/--steps 400/--steps 8/; s/--batch-tokens 1024/--batch-tokens 128/; s/--eval-every 50/--eval-every 3/; s/--compare out/--compare out out/' <<<"$line")
     (cd documented && eval "${line/#vantage/\"\$program\"}") >out 2>err || fail "$line: $(<err)"
 done < <(sed -e ':a; /\\$/{N; s/\\\n//; ba}' "$VANTAGE_ROOT/docs/training.md" | awk '/^```/ { block = block == "" ? substr($0, 4) : ""; next } block == "sh" && /^vantage /')
-for file in out/step-000006/training.json out/step-000008/model.safetensors out/log.jsonl out/loss.png out/loss.svg runs.png tuned/step-000020/tokenizer.json; do
+for file in out/step-000006/training.json out/step-000008/model.safetensors out/log.jsonl out/loss.png out/loss.svg runs.png tuned/step-000020/tokenizer.json adapters/step-000020/adapter_config.json merged/model.safetensors; do
     check "documented/$file" test -s "documented/$file"
 done
 (($(grep -c '"loss"' documented/out/log.jsonl) == 8)) || fail "a line for each step: $(<documented/out/log.jsonl)"
@@ -67,6 +67,37 @@ wait "$job" || code=$?
 grep -q 'saved interrupted/step-0.*vantage train --resume interrupted' err || fail "Ctrl-C says how to go on: $(<err)"
 step=$(sed 's/.*step-0*//' <<<"$(readlink interrupted/latest)")
 gives '"steps": '$((step + 1)) train --resume interrupted --steps $((step + 1)) --json
+
+# ---- adapters --------------------------------------------------------------------------------------------------------
+
+tune() { "$program" finetune -m run/latest --data "$mini/valid.txt" --blank-lines --context 16 --batch-tokens 64 "$@"; }
+tune --lora --steps 6 --save-every 3 --eval-every 0 -o lora >out 2>err || fail "finetune --lora: $(<err)"
+grep -q -- "vantage run -m run/latest --lora lora/latest" out || fail "finetune --lora says how to try: $(<out)"
+[[ $(ls lora/latest) == $'adapter_config.json\nadapter_model.safetensors\ntraining.json\ntraining.safetensors' ]] || fail "files of adapters: $(ls lora/latest)"
+grep -q '"r": 16' lora/latest/adapter_config.json || fail "--lora has rank 16: $(<lora/latest/adapter_config.json)"
+mkdir half && cp -r lora/step-000003 half && ln -s step-000003 half/latest && cp lora/log.jsonl half
+gives '"steps": 6' train --resume half --json
+check "adapters are resumed exactly" cmp half/latest/adapter_model.safetensors lora/latest/adapter_model.safetensors
+base=$("$program" run -m run/latest -p "The dog" -n 8 --temp 0)
+gives '"lora": "lora/latest"' merge -m run/latest --lora lora/latest -o whole-model --json
+with=$("$program" run -m run/latest --lora lora/latest -p "The dog" -n 8 --temp 0 --precision f32)
+merged=$("$program" run -m whole-model -p "The dog" -n 8 --temp 0 --precision f32)
+[[ $with == "$merged" ]] || fail "merged adapters give the same text: $with; $merged; base: $base"
+echo "{% for m in messages %}{{ m['content'] }}{% endfor %}" >plain.jinja
+"$program" chat -m run/latest --lora lora/latest --template plain.jinja -n 2 <<<"Hi" >out 2>err || fail "chat --lora: $(<err)"
+"$program" view -m run/latest --lora lora/latest --headless -p "The dog" -n 2 --png view.png >out 2>err || fail "view --lora: $(<err)"
+tune --lora=2 --lora-alpha 4 --lora-targets c_attn,c_proj --rslora --steps 1 -o narrow >out 2>err || fail "finetune --lora=2: $(<err)"
+grep -A3 '"target_modules"' narrow/latest/adapter_config.json | tr -d ' \n' | grep -q '"target_modules":\["c_attn","c_proj"\]' || fail "targets: $(<narrow/latest/adapter_config.json)"
+cp -r lora/latest dora && sed -i 's/"use_dora": false/"use_dora": true/' dora/adapter_config.json
+cp -r lora/latest other && sed -i 's/"r": 16/"r": 8/' other/adapter_config.json
+ends 1 "use_dora" run -m run/latest --lora dora -p "The dog"
+ends 6 'adapter_config.json wants [8, ' run -m run/latest --lora other -p "The dog"
+ends 6 "adapter_config.json" run -m run/latest --lora nowhere -p "The dog"
+ends 6 "wants" run --lora lora/latest -p "The dog"
+ends 6 "whole-model" merge -m run/latest --lora lora/latest -o whole-model
+ends 2 "--lora" finetune -m run/latest --data short.txt --lora-alpha 4 -o refused
+ends 2 "LoRA" finetune -m run/latest --data "$mini/valid.txt" --blank-lines --context 16 --weights q8 -o refused
+ends 2 "c_attn, c_fc, c_proj" finetune -m run/latest --data "$mini/valid.txt" --blank-lines --context 16 --lora --lora-targets q_proj -o refused
 
 # ---- what is refused ------------------------------------------------------------------------------------------------
 
