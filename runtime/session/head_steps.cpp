@@ -50,8 +50,9 @@ Projection projection_of(const Graph& graph, const Node& attention) {
         if (from.kind != ValueKind::node) break;
         const Node& node = at(graph.nodes(), from.node);
         found.rotated = found.rotated || node.op == &rope_op;
-        if (node.op == &matmul_op || node.op == &joint_linear_op) return {from.node, found.rotated};
-        value = node.inputs.front();
+        const bool adds = node.op == &matmul_op && node.inputs[ops::matmul::residual_] >= 0;  // an adapter to its layer
+        if (!adds && (node.op == &matmul_op || node.op == &joint_linear_op)) return {from.node, found.rotated};
+        value = adds ? node.inputs[ops::matmul::residual_] : node.inputs.front();
     }
     throw unsupported_error("attention steps: {} has no projection of queries", name_of(graph, attention));
 }
