@@ -155,16 +155,15 @@ TEST_CASE("PEFT's files are written as they are read", "[lora]") {
     CHECK(read_json(path).at("fan_in_fan_out") == false);
     write_adapter_config(path, adapted_config("gpt2", {}), "");
     const Json json = read_json(path);
-    for (const auto& [key, value] : Json{
-             {"peft_type", "LORA"},
-             {"task_type", "CAUSAL_LM"},
-             {"r", 16},
-             {"lora_alpha", 32.0},
-             {"bias", "none"},
-             {"fan_in_fan_out", true},
-             {"target_modules", {"c_attn", "c_fc", "c_proj"}},
-             {"use_dora", false}}.items())
-        CHECK(json.at(key) == value);
+    const Json wanted = {{"peft_type", "LORA"},
+                         {"task_type", "CAUSAL_LM"},
+                         {"r", 16},
+                         {"lora_alpha", 32.0},
+                         {"bias", "none"},
+                         {"fan_in_fan_out", true},
+                         {"target_modules", {"c_attn", "c_fc", "c_proj"}},
+                         {"use_dora", false}};
+    for (const auto& [key, value] : wanted.items()) CHECK(json.at(key) == value);
 }
 
 TEST_CASE("merged weights are those of torch", "[lora]") {
