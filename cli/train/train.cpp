@@ -176,7 +176,8 @@ void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& traine
     if (!ended.empty()) print_line("{}  {}", page.bold("ended "), ended);
     print_line("{}  loss {:.4f}{}", page.bold("result"), run.loss(),
                std::isnan(run.evaluation()) ? "" : format(", validation {:.4f} nats per token", run.evaluation()));
-    const std::string model = c.training.lora ? shell_word(common().model) + " --lora " : "";
+    const bool adapts = c.training.lora || !c.adapters.empty();
+    const std::string model = adapts ? shell_word(common().model) + " --lora " : "";
     print_line("{}  vantage run -m {}{} -p \"…\"", page.bold("try   "), model, shell_word(c.output + "/latest"));
 }
 
@@ -200,12 +201,15 @@ void refuse_output_in_data(const TrainCommand& c, const char* name) {
                                   c.output, path);
 }
 
-// With adapters the learning rate is ten times as large by default.
-void set_lora(TrainCommand& c, bool rate_given) {
-    if (c.lora_rank == 0) return;
+// With adapters, new ones or those of a folder, the learning rate is ten times as large by default.
+void set_adapters(TrainCommand& c, bool rate_given) {
+    const ModelOrigin origin = ModelOrigin::from_folder(common().model);
+    common().model = origin.folder(), c.adapters = origin.adapters();
+    c.training.weights = load_options().weights;
     c.lora.rank = c.lora_rank;
-    c.training.lora = c.lora;
-    if (!rate_given) c.training.rate.rate *= 10;
+    if (c.lora_rank > 0) c.training.lora = c.lora;
+    origin.require_fit(c.training);
+    if (!rate_given && (c.training.lora || !c.adapters.empty())) c.training.rate.rate *= 10;
 }
 
 void begin(TrainCommand& c) {
@@ -225,7 +229,8 @@ void begin(TrainCommand& c) {
     set_batches(c, data);
     const auto lock = locked_folder(c.output);
     write_run_settings(c);
-    Trainer trainer = c.finetunes ? Trainer::from_folder(device, common().model, data, c.training)
+    const std::string& start = c.adapters.empty() ? common().model : c.adapters;
+    Trainer trainer = c.finetunes ? Trainer::from_folder(device, start, data, c.training)
                                   : Trainer(device, subject.config, data, c.training, subject.tokenizer_file);
     run_to_the_end(c, device, trainer, data);
 }
@@ -273,7 +278,7 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     const auto file = origin.tokenizer();
     const auto tokenizer = file ? std::optional(Tokenizer::load(*file)) : std::nullopt;
     check_samples(c, tokenizer);
-    common().model = origin.folder();
+    common().model = origin.folder(), c.adapters = origin.adapters();
     const Device device = open_device();
     const Dataset data = read_data(c, tokenizer);
     write_run_settings(c);
@@ -430,7 +435,9 @@ void add_finetune(CLI::App& app) {
             ->expected(0, 1)
             ->default_str("16")
             ->check(CLI::Range(1, 1 << 16));
-    add_setting(command, "--lora-alpha", c->lora.alpha, "What adapters add is times alpha / rank")->needs(lora);
+    add_setting(command, "--lora-alpha", c->lora.alpha, "What adapters add is times alpha / rank")
+        ->check(above_zero)
+        ->needs(lora);
     add_option(command, "--lora-targets", c->lora.targets,
                "Layers with adapters, by the ends of their names, such as q_proj,v_proj. Default: all-linear, all but "
                "the output layer",
@@ -442,8 +449,7 @@ void add_finetune(CLI::App& app) {
     add_training_options(command, *c);
     add_run_options(command, *c);
     command.callback([c, &command] {
-        set_lora(*c, command.get_option("--lr")->count() > 0);
-        c->training.weights = load_options().weights;
+        set_adapters(*c, command.get_option("--lr")->count() > 0);
         if (fs::exists(common().model + "/tokenizer_config.json")) c->dataset.chat_folder = common().model;
         begin(*c);
     });

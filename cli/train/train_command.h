@@ -19,8 +19,9 @@ struct TrainCommand {
     std::int64_t batch_tokens = 0, eval_every = 0, sample_every = 0, save_every = 0, keep = 3, patience = 0;
     double epochs = 0, minutes = 0;
     std::string schedule = "cosine", optimizer = "adamw", recompute = "auto", precision = "f32", prompt;
-    std::int64_t lora_rank = 0;  ///< 0: all parameters are trained
+    std::int64_t lora_rank = 0;  ///< of new adapters; 0: none
     LoraOptions lora;
+    std::string adapters;  ///< the folder of those that are trained on; empty: none
     bool json = false;
 };
 

@@ -218,10 +218,7 @@ std::shared_ptr<Model::State> Model::State::load(const Device& device, const std
     state->config = parse_model_config(read_file(config, 16 << 20), config, options.tower);
     if (exists(generation)) apply_generation_config(state->config, read_file(generation, 16 << 20), generation);
     if (exists(tokenizer)) state->tokenizer = timed("read tokenizer", [&] { return Tokenizer::load(tokenizer); });
-    if (!options.lora.empty())
-        state->config.lora = read_adapter_config(options.lora);
-    else if (state->config.lora = lora; lora)
-        require_possible_adapters(state->config);
+    state->config.lora = options.lora.empty() ? lora : read_adapter_config(options.lora);
     try {
         state->load_weights(directory, options);
     } catch (const Error& error) {

@@ -27,8 +27,8 @@ Graph graph_of(const Model& model, const BuildOptions& options);
 const std::shared_ptr<Bindings>& weights_of(const Model& model);
 /// The types of its weights there.
 Graph::WeightTypes weight_types_of(const Model& model);
-/// A model of a folder, whose layers have adapters: those of LoadOptions::lora, or others as `lora` says, whose weights
-/// are not written. Throws as Model::load, and usage where `lora` does not fit.
+/// A model of a folder, whose layers have adapters as `lora` says (require_possible_adapters). Their weights are not
+/// written. Throws as Model::load.
 Model model_with_adapters(const Device& device, const std::string& directory, const LoadOptions& options,
                           const LoraOptions& lora);
 /// A model whose weights are in no file: `values` gives them in f32, row-major, as the graph declares them.

@@ -9,6 +9,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/version.h"
 #include "runtime/checkpoint/adapter_files.h"
+#include "runtime/models/adapters.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/weight_types.h"
@@ -89,7 +90,7 @@ ModelOrigin ModelOrigin::from_folder(const std::string& folder) {
     if (fs::exists(in_folder(folder, adapter_files::config))) {
         origin.adapters_ = folder, origin.folder_ = base_of_adapters(folder);
         if (!fs::is_directory(origin.folder_))
-            throw bad_file_error("{}: \"base_model_name_or_path\" is {}, wanted a model folder",
+            throw bad_file_error("{}: \"base_model_name_or_path\" is {}, wanted the path of a model folder",
                                  in_folder(folder, adapter_files::config), in_quotes(origin.folder_));
     }
     const std::string& from = origin.folder_;
@@ -114,19 +115,29 @@ StartingWeights ModelOrigin::weights(ModelConfig& config, std::uint64_t seed) co
 }
 
 std::optional<Model> ModelOrigin::adapted_model(const Device& device, const TrainOptions& options) const {
+    require_fit(options);
     const LoadOptions load{.weights = options.weights, .lora = adapters_};
-    if (!adapters_.empty()) {
-        Model model = Model::load(device, folder_, load);
-        const LoraOptions& has = *config_of(model).lora;
-        if (options.lora && (options.lora->rank != has.rank || options.lora->factor() != has.factor()))
-            throw usage_error("training: rank {} and alpha {:g}, but the adapters of {} have rank {} and alpha {:g}",
-                              options.lora->rank, options.lora->alpha, adapters_, has.rank, has.alpha);
-        return model;
-    }
-    if (options.lora && folder_.empty()) throw usage_error("training: adapters need the folder of a trained model");
+    if (!adapters_.empty()) return Model::load(device, folder_, load);
     if (options.lora) return model_with_adapters(device, folder_, load, *options.lora);
-    if (options.weights) throw usage_error("training: all weights are trained, in f32; other types need LoRA");
     return std::nullopt;
+}
+
+void ModelOrigin::require_fit(const TrainOptions& options) const {
+    if (!options.lora) {
+        if (options.weights && adapters_.empty())
+            throw usage_error("training: all weights are trained, in f32; other types need LoRA");
+        return;
+    }
+    if (folder_.empty()) throw usage_error("training: adapters need the folder of a trained model");
+    if (adapters_.empty()) {
+        ModelConfig adapted = config();
+        adapted.lora = options.lora;
+        return require_possible_adapters(adapted);
+    }
+    const LoraOptions has = read_adapter_config(adapters_);
+    if (options.lora->rank != has.rank || options.lora->factor() != has.factor())
+        throw usage_error("training: rank {} and alpha {:g}, but the adapters of {} have rank {} and alpha {:g}",
+                          options.lora->rank, options.lora->alpha, adapters_, has.rank, has.alpha);
 }
 
 std::optional<std::string> ModelOrigin::tokenizer() const {

@@ -28,7 +28,10 @@ public:
     StartingWeights weights(ModelConfig& config, std::uint64_t seed) const;
     /// The model with adapters, those of the folder or new ones as the options say; nothing where there are none.
     std::optional<Model> adapted_model(const Device& device, const TrainOptions& options) const;
-    const std::string& folder() const { return folder_; }  ///< of the model
+    /// Throws usage for TrainOptions::lora and ::weights that do not fit.
+    void require_fit(const TrainOptions& options) const;
+    const std::string& folder() const { return folder_; }      ///< of the model
+    const std::string& adapters() const { return adapters_; }  ///< their folder; empty: none
     /// The path of tokenizer.json.
     std::optional<std::string> tokenizer() const;
     /// Writes config.json and the files beside it, as they were when the run began.
