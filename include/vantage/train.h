@@ -144,9 +144,9 @@ public:
     /// trained, out_of_memory with the numbers.
     Trainer(const Device& device, const std::string& config, const Dataset& data, const TrainOptions& options,
             const std::string& tokenizer_file = {});
-    /// A model folder is trained on: its weights in f32, or with TrainOptions::lora adapters beside them. So is a folder
-    /// of adapters whose adapter_config.json names a model folder. With `resume` a folder that `save` wrote goes on as
-    /// if it had never stopped. Throws bad_file, and with `resume` usage for options that do not fit.
+    /// A model folder is trained on: its weights in f32, or with TrainOptions::lora adapters beside them. So is a
+    /// folder of adapters whose adapter_config.json names a model folder. With `resume` a folder that `save` wrote goes
+    /// on as if it had never stopped. Throws bad_file, and with `resume` usage for options that do not fit.
     static Trainer from_folder(const Device& device, const std::string& folder, const Dataset& data,
                                const TrainOptions& options, bool resume = false);
     ~Trainer();
