@@ -88,8 +88,8 @@ echo "{% for m in messages %}{{ m['content'] }}{% endfor %}" >plain.jinja
 "$program" view -m run/latest --lora lora/latest --headless -p "The dog" -n 2 --png view.png >out 2>err || fail "view --lora: $(<err)"
 tune --lora=2 --lora-alpha 4 --lora-targets c_attn,c_proj --rslora --steps 1 -o narrow >out 2>err || fail "finetune --lora=2: $(<err)"
 grep -A3 '"target_modules"' narrow/latest/adapter_config.json | tr -d ' \n' | grep -q '"target_modules":\["c_attn","c_proj"\]' || fail "targets: $(<narrow/latest/adapter_config.json)"
-cp -r lora/latest dora && sed -i 's/"use_dora": false/"use_dora": true/' dora/adapter_config.json
-cp -r lora/latest other && sed -i 's/"r": 16/"r": 8/' other/adapter_config.json
+cp -rL lora/latest dora && sed -i 's/"use_dora": false/"use_dora": true/' dora/adapter_config.json
+cp -rL lora/latest other && sed -i 's/"r": 16/"r": 8/' other/adapter_config.json
 ends 1 "use_dora" run -m run/latest --lora dora -p "The dog"
 ends 6 'adapter_config.json wants [8, ' run -m run/latest --lora other -p "The dog"
 ends 6 "adapter_config.json" run -m run/latest --lora nowhere -p "The dog"

@@ -109,7 +109,7 @@ TEST_CASE("adapters are trained, and the model stays", "[lora][train]") {
     CHECK(std::abs(first - plain.evaluate().value()) < 1e-4);
     const std::vector<double> losses = losses_of(trainer);
     const double last = trainer.evaluate().value();
-    CHECK(last < first - 0.01);
+    CHECK(last < first - 0.01);  // 0.03 in 30 steps: the token table that stays is small, as it is after four steps
     CHECK(losses == [&] {
         Trainer again = tuning.trainer();
         return losses_of(again);
