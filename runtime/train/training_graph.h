@@ -59,9 +59,9 @@ struct TrainingStep {
     std::int64_t max_recompute = 0;  ///< of the settings: more changes nothing
 };
 
-/// All weights are trained that the logits depend on; where layers have adapters (ModelConfig::lora) only these, and the
-/// others are weights of `types`, laid out as a session has them. Throws unsupported where the model has no logits to
-/// learn from.
+/// All weights are trained that the logits depend on; where layers have adapters (ModelConfig::lora) only these, and
+/// the others are weights of `types`, laid out as a session has them. Throws unsupported where the model has no logits
+/// to learn from.
 TrainingStep build_training_step(const ModelConfig& config, const TrainingSettings& settings,
                                  Graph::WeightTypes types = {});
 /// The cross-entropy of a micro-batch alone, without smoothing and z-loss, with the parameters as states; of a model
