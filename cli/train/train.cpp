@@ -192,11 +192,11 @@ void refuse_used_folder(const TrainCommand& c, const char* name) {
 
 // The run's own files would be read as data when it goes on.
 void refuse_output_in_data(const TrainCommand& c, const char* name) {
-    const std::string output = fs::weakly_canonical(c.output).string() + "/";
+    const std::string output = fs::weakly_canonical(fs::absolute(c.output)).string() + "/";
     for (const std::vector<std::string>& paths : {c.data, c.dataset.validation_files})
         for (const std::string& path : paths)
             if (std::error_code error;
-                fs::is_directory(path, error) && output.starts_with(fs::weakly_canonical(path, error).string() + "/"))
+                fs::is_directory(path, error) && output.starts_with(fs::canonical(path, error).string() + "/"))
                 throw usage_error("{}: the folder {} is in {}, whose files are read as data: give another one", name,
                                   c.output, path);
 }
@@ -227,11 +227,11 @@ void begin(TrainCommand& c) {
     check_samples(c, subject.tokenizer);
     const Dataset data = read_data(c, subject.tokenizer);
     set_batches(c, data);
-    const auto lock = locked_folder(c.output);
-    write_run_settings(c);
     const std::string& start = c.adapters.empty() ? common().model : c.adapters;
     Trainer trainer = c.finetunes ? Trainer::from_folder(device, start, data, c.training)
                                   : Trainer(device, subject.config, data, c.training, subject.tokenizer_file);
+    const auto lock = locked_folder(c.output);  // what cannot be trained leaves no folder
+    write_run_settings(c);
     run_to_the_end(c, device, trainer, data);
 }
 

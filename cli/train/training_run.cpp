@@ -28,7 +28,7 @@ std::string duration_text(double seconds) {
 std::string recomputed_text(std::int64_t recompute) {
     if (recompute == 0) return "";
     if (recompute == 1) return ", the cheap ones made again";
-    return format(", those of {} blocks and the cheap ones made again", recompute - 1);
+    return format(", the cheap ones and those of {} of the blocks made again", recompute - 1);
 }
 
 }  // namespace

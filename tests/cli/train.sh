@@ -123,6 +123,21 @@ ends 2 "--heads" "${text[@]}" --data "$mini/valid.txt" --heads 3
 ends 2 "schedule" "${text[@]}" --data "$mini/valid.txt" --schedule square
 ends 2 "complete after 12 steps" train --resume whole
 ends 6 "no checkpoint" train --resume "$scratch"
+ends 2 "auto, none, cheap" "${text[@]}" --data "$mini/valid.txt" --recompute most
+ends 2 "--memory" "${text[@]}" --data "$mini/valid.txt" --memory 1X
+ends 4 "may be used" "${text[@]}" --data "$mini/valid.txt" --memory 64K
+mkdir -p texts && cp "$mini/valid.txt" texts
+ends 2 "is in texts, whose files are read" train --data texts --tokenizer "$tokenizer" "${small[@]}" -o texts/out
+# a checkpoint that was copied elsewhere: the files beside it are somebody's
+mkdir -p project && cp -r whole/latest/ project/model && echo mine | tee project/log.jsonl >project/loss.png
+ends 2 "not in the folder of its run" train --resume project/model --steps 20
+[[ $(cat project/log.jsonl project/loss.png) == $'mine\nmine' && $(ls project | wc -l) == 3 ]] || fail "a stranger's files: $(ls project)"
+code=0
+learn --steps 3 --lr 1e25 --optimizer sgd --max-grad-norm 0 -o lost >out 2>err || code=$?
+[[ $code == 7 && $(<err) == *"not finite"* ]] || fail "a loss that is not finite: $code, $(<err)"
+ends 2 "ended before its first checkpoint" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" -o lost
+learn --steps 4 --dropout 0.1 --attention-dropout 0.1 --recompute 1 --precision f16 -o "all of it" >out 2>err || fail "options: $(<err)"
+grep -q "the cheap ones and those of 1 of the blocks made again" out && grep -q "run -m 'all of it/latest'" out || fail "options: $(<out)"
 ends 6 "log.jsonl" train --compare "$scratch"
 [[ ! -e refused ]] || fail "what is refused leaves a folder"
 exit $((failures > 0))
