@@ -233,8 +233,8 @@ TEST_CASE("a trainer that was moved from says so, a data set stays one", "[train
     moved([&] { trainer.stop(); });
     moved([&] { trainer.parameters(); });
     CHECK(run(other, 1).size() == 1);
-    const Dataset data = std::move(setting.data);
-    CHECK(setting.data.tokens() == data.tokens());
+    const Dataset data = std::move(setting.data);   // NOLINT(performance-move-const-arg)
+    CHECK(setting.data.tokens() == data.tokens());  // NOLINT(bugprone-use-after-move)
 }
 
 TEST_CASE("a checkpoint that was deleted is written again", "[train]") {
