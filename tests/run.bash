@@ -192,7 +192,7 @@ list_devices() {
 # run_parts ARGUMENT…: all parts. With counting=1 only counts them, and adds up how long they took last time.
 run_parts() {
     local device name filter=("$@") but_once=() but_once_seen=() seen=()
-    local kernels_and_oracle='[ops]~[once],[softmax],[subgroup],[oracle]~[once]'
+    local kernels_and_oracle='[ops]~[once],[softmax],[subgroup],[threads],[oracle]~[once]'
     if [[ ${VANTAGE_TEST_ONCE:-0} == 1 ]]; then
         but_once=(-LE '^once$')
         if ((whole)); then but_once_seen=("~[once]"); fi

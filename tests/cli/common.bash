@@ -126,7 +126,7 @@ place() {
 bytes() {
     local begin end
     read -r begin end < <(place "$1" "$2") || return 1
-    tail -c +$((begin + 1)) "$1" | head -c $((end - begin))
+    { tail -c +$((begin + 1)) "$1" || true; } | head -c $((end - begin))  # head may end first: then tail has SIGPIPE
 }
 # ids FILE TENSOR: 1,2,3
 ids() { bytes "$1" "$2" | od -An -v -w4 -t d4 | tr -d ' ' | paste -sd,; }
