@@ -239,7 +239,7 @@ void begin(TrainCommand& c) {
 void refuse_other_settings(const CLI::App& command) {
     constexpr std::array may_change{"--resume",         "--steps",        "--minutes", "--eval-every",
                                     "--eval-sequences", "--sample-every", "--prompt",  "--save-every",
-                                    "--keep",           "--patience",     "--json"};
+                                    "--keep",           "--patience",     "--json",    "--memory"};
     for (const CLI::Option* option : command.get_options())
         if (option->count() > 0 && std::ranges::find(may_change, option->get_name()) == may_change.end())
             throw usage_error("train: {} cannot change when a run goes on", option->get_name());
@@ -270,6 +270,7 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     if (command.get_option("--steps")->count() > 0) c.training.steps = given.steps;
     if (command.get_option("--eval-sequences")->count() > 0)
         c.training.validation_sequences = given.validation_sequences;
+    if (command.get_option("--memory")->count() > 0) c.training.memory = given.memory;
     read_run_settings(c, command);
     set_options(c);
     if (saved.step >= c.training.steps)

@@ -109,7 +109,8 @@ struct TrainOptions {
     /// f32, or f16: matrix units, where the device has them, multiply operands rounded to f16. Sums, parameters,
     /// activations and all else are f32; the loss scale follows the gradients (Micikevicius et al. 2018).
     Precision precision = Precision::f32;
-    /// Bytes of device memory that a run may take; 0: nine tenths of what the device has left.
+    /// Bytes of device memory that a step may take, beside weights that are not trained; 0: nine tenths of what the
+    /// device has left.
     std::uint64_t memory = 0;
     /// Activations that are not kept for the backward pass, but made again there (Chen et al. 2016): 0 none; 1 those
     /// that cost no arithmetic to speak of, such as norms and activation functions; 1 + k also all of the first k

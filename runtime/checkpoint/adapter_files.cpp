@@ -88,10 +88,12 @@ std::vector<std::byte> merged(const Checkpoint& checkpoint, const AdaptedLayer& 
             for (std::int64_t i = 0; i < in; ++i)
                 weight[layer.inputs_first ? i * out + o : o * in + i] += b * down[k * in + i];
         }
-    if (!std::ranges::all_of(weight.data, [](double x) { return std::isfinite(x); }))
-        throw bad_file_error("{} is not finite with its adapter; is a file damaged?",
-                             checkpoint.place_of(layer.name + ".weight"));
-    return narrow(weight);
+    std::vector<std::byte> stored = narrow(weight);
+    const HostTensor as_stored = widen(weight.type, stored);  // f16 ends at 65504
+    if (!std::ranges::all_of(as_stored.data, [](double x) { return std::isfinite(x); }))
+        throw bad_file_error("{} is not finite with its adapter, as {}; is a file damaged?",
+                             checkpoint.place_of(layer.name + ".weight"), name_of(weight.type.dtype));
+    return stored;
 }
 
 }  // namespace
@@ -166,7 +168,7 @@ std::int64_t merge_adapters(const std::string& from, const std::string& adapters
         write_safetensors(folder.file(std::filesystem::path(one->name()).filename().string()), tensors,
                           {one->metadata().begin(), one->metadata().end()});
     }
-    copy_beside_weights(from, folder);
+    copy_beside_weights(from, folder, {"training.json", adapter_files::config});
     folder.finish();
     return std::ssize(changed);
 }

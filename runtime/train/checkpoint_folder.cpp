@@ -93,6 +93,10 @@ ModelOrigin ModelOrigin::from_folder(const std::string& folder) {
             throw bad_file_error("{}: \"base_model_name_or_path\" is {}, wanted the path of a model folder",
                                  in_folder(folder, adapter_files::config), in_quotes(origin.folder_));
     }
+    std::error_code error;  // a link, such as `latest`, may show another folder later
+    const fs::path target = fs::canonical(origin.folder_, error);
+    if (error) throw bad_file_error("{}: {}", origin.folder_, error.message());
+    origin.base_ = target.string();
     const std::string& from = origin.folder_;
     origin.files_["config.json"] = read_file(in_folder(from, "config.json"), config_limit);
     for (const char* file : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
@@ -124,7 +128,7 @@ std::optional<Model> ModelOrigin::adapted_model(const Device& device, const Trai
 
 void ModelOrigin::require_fit(const TrainOptions& options) const {
     if (!options.lora) {
-        if (options.weights && adapters_.empty())
+        if (options.weights && *options.weights != DType::f32 && adapters_.empty())
             throw usage_error("training: all weights are trained, in f32; other types need LoRA");
         return;
     }
@@ -214,7 +218,7 @@ TrainOptions train_options_of(const JsonFields& f) {
     o.seed = static_cast<std::uint64_t>(f.integer("seed"));
     o.validation_sequences = f.integer("validation_sequences", 0);
     o.pause_every = f.integer("pause_every", 0);
-    o.precision = f.optional_text("precision").value_or("f32") == "f16" ? Precision::f16 : Precision::f32;
+    if (f.has("precision")) o.precision = precision_named(f.one_of("precision", {"f32", "f16"}));
     o.memory = static_cast<std::uint64_t>(f.optional_integer("memory", 0).value_or(0));
     o.recompute = f.optional_integer("recompute", 0).value_or(0);
     if (const auto lora = f.optional_object("lora")) o.lora = lora_options_of(*lora);

@@ -30,7 +30,9 @@ public:
     std::optional<Model> adapted_model(const Device& device, const TrainOptions& options) const;
     /// Throws usage for TrainOptions::lora and ::weights that do not fit.
     void require_fit(const TrainOptions& options) const;
-    const std::string& folder() const { return folder_; }      ///< of the model
+    const std::string& folder() const { return folder_; }  ///< of the model
+    /// The same without links, as it was when this was made.
+    const std::string& base() const { return base_; }
     const std::string& adapters() const { return adapters_; }  ///< their folder; empty: none
     /// The path of tokenizer.json.
     std::optional<std::string> tokenizer() const;
@@ -39,7 +41,7 @@ public:
 
 private:
     void keep(const std::string& folder, const char* file);
-    std::string folder_, adapters_, tokenizer_;
+    std::string base_, folder_, adapters_, tokenizer_;
     std::map<std::string, std::string> files_;  ///< what they contain, by name
 };
 

@@ -26,15 +26,14 @@ TrainingStep step_within(const ModelConfig& config, TrainingSettings& settings, 
     for (;;) {
         TrainingStep step = build_training_step(config, settings, types);
         settings.recompute = std::min(settings.recompute, step.max_recompute);
-        if (!chooses) return step;
         const std::uint64_t bytes = plan_bytes(step.graph, caps);
         if (bytes <= memory) return step;
-        if (settings.recompute == step.max_recompute)
-            throw Error(
-                ErrorKind::out_of_memory,
-                format("training: a step takes {:.1f} MiB with all activations made again, but {:.1f} MiB may be "
-                       "used: shorter or fewer sequences take less",
-                       static_cast<double>(bytes) / 0x1p20, static_cast<double>(memory) / 0x1p20));
+        const bool most = settings.recompute == step.max_recompute;
+        if (!chooses || most)
+            throw Error(ErrorKind::out_of_memory,
+                        format("training: a step takes {:.1f} MiB, but {:.1f} MiB may be used: {} take less",
+                               static_cast<double>(bytes) / 0x1p20, static_cast<double>(memory) / 0x1p20,
+                               most ? "shorter or fewer sequences" : "activations that are made again (recompute)"));
         ++settings.recompute;
     }
 }

@@ -13,8 +13,7 @@ namespace vantage::internal {
 std::uint64_t plan_bytes(const Graph& graph, const Caps& caps);
 
 /// build_training_step with the fewest activations recomputed that fit into `memory`, which is then
-/// `settings.recompute`; if it is not -1, with these. Throws out_of_memory with the numbers where not even the most
-/// fit.
+/// `settings.recompute`; if it is not -1, with these. Throws out_of_memory with the numbers where that does not fit.
 TrainingStep step_within(const ModelConfig& config, TrainingSettings& settings, const Caps& caps, std::uint64_t memory,
                          const Graph::WeightTypes& types = {});
 

@@ -216,7 +216,7 @@ struct internal::TrainerState {
             throw Error(ErrorKind::accuracy,
                         format("training: the loss of step {} is not finite; a lower learning rate may help", number));
         skipped = record.skipped ? skipped + 1 : 0;
-        if (skipped >= max_skipped && record.scale <= 1)  // a larger scale shrinks first
+        if (skipped >= max_skipped && record.scale <= 1)  // a larger scale of f16 shrinks first, to 1 at last
             throw Error(ErrorKind::accuracy,
                         format("training: gradients were not finite in {} steps in a row, up to step {}; a lower "
                                "learning rate may help",
@@ -252,8 +252,7 @@ struct internal::TrainerState {
         std::vector<Value> weights = weights_in_files(config);
         if (config.lora) {
             std::erase_if(weights, [](const Value& weight) { return !is_adapter(weight.name); });
-            const std::string base = std::filesystem::canonical(origin.folder()).string();
-            write_adapter_config(folder.file(adapter_files::config), config, base);
+            write_adapter_config(folder.file(adapter_files::config), config, origin.base());
         } else {
             origin.write_files(folder);
         }

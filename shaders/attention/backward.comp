@@ -2,8 +2,8 @@
 // pass had them, made again,
 //   ds = p (r dout_i · v_j - delta_i),  dt = ds (1 - (c / softcap)²)
 //   by row:  dq_i = scale sum_j dt k_j          by key:  dk_j = scale sum_i dt q_i,  dv_j = sum_i p r dout_i
-// over the pairs that see each other, r the factor of dropout; by key also over the query heads that share the key's head. Nothing of n × m is
-// stored, and nothing is added by atomics.
+// over the pairs that see each other, r the factor of dropout; by key also over the query heads that share the key's
+// head. Nothing of n × m is stored, and nothing is added by atomics.
 //
 // A workgroup owns a row of a head (BY_KEY: a key). Its lanes make the scores of as many pairs at once, and then each
 // adds up some features over these pairs. With BINS the gradients of scores are also summed by distance for the

@@ -1,4 +1,5 @@
 // Trainer: a small model learns, evaluates, writes, is saved, and goes on as if it had not stopped.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <filesystem>
@@ -165,8 +166,27 @@ TEST_CASE("activations that are made again change nothing but memory", "[train]"
         for (std::size_t i = 0; i < want.size(); ++i)
             CHECK(std::abs(got[i] - want[i]) < 1e-5);  // other nodes are fused
     }
-    setting.options.recompute = -1, setting.options.memory = 1 << 20;
+    // a limit just below what all of them take; the same choice after a resume without a limit
+    setting.options.recompute = -1, setting.options.accumulate = 2;
+    Trainer all = setting.trainer();
+    CHECK(all.recompute() == 0);
+    setting.options.memory = all.bytes() + all.step_bytes() * 95 / 100;
+    Trainer fits = setting.trainer();
+    CHECK((fits.recompute() > 0 && fits.step_bytes() < all.step_bytes()));
+    std::vector<double> got = losses(run(fits, 3));
+    fits.save(setting.folder.path("run"));
+    for (const TrainRecord& record : run(fits)) got.push_back(record.loss);
+    const std::vector<double> whole = losses(run(all));
+    for (std::size_t i = 0; i < whole.size(); ++i) CHECK(std::abs(got[i] - whole[i]) < 1e-5);
+    setting.options.memory = 0;
+    Trainer again =
+        Trainer::from_folder(test_device(), setting.folder.path("run"), setting.data, setting.options, true);
+    CHECK(again.recompute() == fits.recompute());
+    for (const double loss : losses(run(again))) CHECK(std::ranges::find(got, loss) != got.end());
+    setting.options.memory = 1 << 20;
     expect_error(ErrorKind::out_of_memory, {"a step takes", "but 1.0 MiB"}, [&] { setting.trainer(); });
+    setting.options.recompute = 0;
+    expect_error(ErrorKind::out_of_memory, {"recompute"}, [&] { setting.trainer(); });
 }
 
 TEST_CASE("steps before a pause are those that an evaluation sees", "[train]") {
