@@ -23,10 +23,6 @@ struct ConformOptions {
     bool json = false;
 };
 
-std::string shell_word(const std::string& text) {
-    return "'" + join(text, "", [](char c) { return c == '\'' ? std::string("'\\''") : std::string(1, c); }) + "'";
-}
-
 std::string rerun(const ConformOptions& o, const std::string& op, const std::string& test, const std::string& kernel) {
     return "vantage conform" + (common().device.empty() ? "" : " --device " + shell_word(common().device)) +
            (o.cases.empty() ? "" : " --cases " + shell_word(o.cases)) + " --op " + op + " --case " + shell_word(test) +

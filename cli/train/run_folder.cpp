@@ -1,9 +1,6 @@
 #include "cli/train/run_folder.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cctype>
-#include <cstring>
 #include <filesystem>
 
 #include "runtime/base/errors.h"
@@ -15,16 +12,6 @@ namespace vantage::cli {
 namespace fs = std::filesystem;
 
 std::string resume_command(const TrainCommand& c) { return format("vantage train --resume {}", shell_word(c.output)); }
-
-std::string shell_word(const std::string& text) {
-    const auto is_plain = [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-+=./:,@%", c) != nullptr;
-    };
-    if (!text.empty() && std::ranges::all_of(text, is_plain)) return text;
-    std::string word = "'";
-    for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
-    return word + "'";
-}
 
 void write_run_settings(const TrainCommand& c) {
     const Json json{{"schema_version", 1},   {"eval_every", c.eval_every}, {"sample_every", c.sample_every},

@@ -15,8 +15,6 @@ namespace vantage::cli {
 
 /// The command that goes on with a run.
 std::string resume_command(const TrainCommand& command);
-/// A text as a shell reads it as one word: in quotes where it needs them.
-std::string shell_word(const std::string& text);
 /// Settings that may change when a run goes on. They are kept beside the checkpoints, in run.json.
 void write_run_settings(const TrainCommand& command);
 /// Reads those that are not given as options.

@@ -362,8 +362,8 @@ void add_training_options(CLI::App& command, TrainCommand& c) {
         ->transform(CLI::AsSizeValue(false));
     add_setting(
         command, "--recompute", c.recompute,
-        "Activations to make again in the backward pass, in place of keeping them: auto (as few as fit into the "
-        "memory), none, cheap, or a number of blocks");
+        "Activations to recompute in the backward pass instead of keeping them: auto (as few as fit into the memory), "
+        "none, cheap, or a number of blocks");
     add_setting(command, "--dropout", o.dropout, "Share of features that are set to 0 behind each sublayer")
         ->check(below_one);
     add_setting(command, "--attention-dropout", o.attention_dropout, "Share of attention's weights that are set to 0")

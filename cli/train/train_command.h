@@ -21,7 +21,7 @@ struct TrainCommand {
     std::string schedule = "cosine", optimizer = "adamw", recompute = "auto", precision = "f32", prompt;
     std::int64_t lora_rank = 0;  ///< of new adapters; 0: none
     LoraOptions lora;
-    std::string adapters;  ///< the folder of those that are trained on; empty: none
+    std::string adapters;  ///< folder of adapters to train further; empty: none
     bool json = false;
 };
 

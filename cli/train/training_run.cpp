@@ -27,8 +27,8 @@ std::string duration_text(double seconds) {
 // What --recompute came to.
 std::string recomputed_text(std::int64_t recompute) {
     if (recompute == 0) return "";
-    if (recompute == 1) return ", the cheap ones made again";
-    return format(", the cheap ones and those of {} of the blocks made again", recompute - 1);
+    if (recompute == 1) return "; cheap ones are recomputed";
+    return format("; cheap ones and those of {} blocks are recomputed", recompute - 1);
 }
 
 }  // namespace
@@ -54,9 +54,8 @@ void TrainingRun::summarise() const {
                o.sequences, data_.context(), count_text(step_tokens), o.steps,
                count_text(step_tokens * static_cast<double>(o.steps)),
                static_cast<double>(o.sequences * o.accumulate * o.steps) / static_cast<double>(data_.sequences()));
-    print_line("{}  {:.1f} MiB of weights, gradients and optimiser; {:.1f} MiB of activations{}", page.bold("memory"),
-               static_cast<double>(trainer_.bytes()) / 0x1p20, static_cast<double>(trainer_.step_bytes()) / 0x1p20,
-               recomputed_text(trainer_.recompute()));
+    print_line("{}  {} of weights, gradients and optimiser; {} of activations{}", page.bold("memory"),
+               bytes_text(trainer_.bytes()), bytes_text(trainer_.step_bytes()), recomputed_text(trainer_.recompute()));
     print_line("{}  {}", page.bold("output"), c_.output);
     std::fflush(stdout);
 }

@@ -45,7 +45,8 @@ private:
     Progress progress_;
     std::string saved_;
     double loss_ = NAN, evaluation_ = NAN, best_ = INFINITY, step_seconds_ = 0, printed_ = 0;
-    std::int64_t worse_ = 0, tokens_ = 0, shown_ = 0, evaluated_ = -1;  ///< the last: step of the last evaluation
+    std::int64_t worse_ = 0, tokens_ = 0, shown_ = 0;
+    std::int64_t evaluated_ = -1;  ///< the step of the last evaluation
 };
 
 }  // namespace vantage::cli

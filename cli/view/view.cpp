@@ -73,7 +73,7 @@ view::LiveOptions live_options(const ViewOptions& o) {
 std::string command_of(const ViewOptions& o) {
     std::string line = "vantage view";
     const auto add = [&](const char* option, const std::string& value) {
-        if (!value.empty()) line += std::string(" ") + option + " " + view::shell_word(value);
+        if (!value.empty()) line += std::string(" ") + option + " " + shell_word(value);
     };
     add("--device", common().device);
     add("-m", common().model);

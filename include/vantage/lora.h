@@ -1,7 +1,7 @@
 // Low-rank adapters (LoRA): small matrices beside the linear layers of a model whose own weights stay.
 //
 // Threads: values: any thread.
-// Errors: none; where the options are used, usage for those that do not fit the model.
+// Errors: none. What takes them throws usage where they do not fit the model.
 #pragma once
 
 #include <cstdint>

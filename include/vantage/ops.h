@@ -108,9 +108,9 @@ struct AttentionOptions {
     /// front of the first key (more queries than keys) has no block and no segment, and sees nothing.
     Tensor segment_ids = {};
 
-    /// Dropout of the weights in training: o_i = Σ_j r_ij p_ij v_j, with r_ij drawn as 0 or 1 / (1 - probability); the
-    /// log-sum-exp is that of all keys. u32 [8], what Trainer draws by (shaders/params/dropout.h). Not with step, hard,
-    /// statistics or relative_values.
+    /// Dropout of the weights in training: o_i = Σ_j r_ij p_ij v_j, with r_ij drawn as 0 or 1 / (1 - probability);
+    /// the log-sum-exp is that of all keys. u32 [8], what a Trainer draws by (shaders/params/dropout.h). Not with step,
+    /// hard, statistics or relative_values.
     Tensor dropout = {};
 };
 /// With `statistics` entropy [n, Hq] is -Σ_j p_ij ln p_ij in nats (Shannon 1948) and largest [n, Hq] the largest p_ij;

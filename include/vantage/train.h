@@ -112,9 +112,9 @@ struct TrainOptions {
     /// Bytes of device memory that a step may take, beside weights that are not trained; 0: nine tenths of what the
     /// device has left.
     std::uint64_t memory = 0;
-    /// Activations that are not kept for the backward pass, but made again there (Chen et al. 2016): 0 none; 1 those
-    /// that cost no arithmetic to speak of, such as norms and activation functions; 1 + k also all of the first k
-    /// blocks, but for what goes into them; -1 the lowest number with which a step fits into `memory`.
+    /// Activations that the backward pass recomputes instead of keeping them (Chen et al. 2016): 0 none; 1 the cheap
+    /// ones, such as norms and activation functions; 1 + k also all of the first k blocks, except their inputs; -1 the
+    /// lowest number with which a step fits into `memory`.
     std::int64_t recompute = -1;
     bool profile = false;  ///< times every dispatch (take_timings)
     /// Of a model folder: its weights stay, and adapters beside its linear layers are trained. A folder of adapters, in
@@ -180,7 +180,7 @@ public:
     std::uint64_t bytes() const;       ///< of weights, gradients and the optimiser's states
     std::uint64_t step_bytes() const;  ///< of activations: what a step takes beside `bytes`
     std::int64_t recompute() const;    ///< what TrainOptions::recompute came to
-    double flops_per_token() const;    ///< of forward and backward pass, with what is made again
+    double flops_per_token() const;    ///< of forward and backward pass, with what is recomputed
 
 private:
     internal::TrainerState& state() const;

@@ -1,7 +1,9 @@
 #include "runtime/base/format.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <cstring>
 #include <stdexcept>
 
 namespace vantage::internal {
@@ -78,6 +80,14 @@ std::string bytes_text(std::uint64_t bytes) {
     if (bytes < (1ull << 20)) return format("{:.1f} KiB", value / 0x1p10);
     if (bytes < (1ull << 30)) return format("{:.1f} MiB", value / 0x1p20);
     return format("{:.2f} GiB", value / 0x1p30);
+}
+
+std::string shell_word(const std::string& text) {
+    const auto plain = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-.:,/%+=", c) != nullptr;
+    };
+    if (!text.empty() && std::ranges::all_of(text, plain)) return text;
+    return "'" + join(text, "", [](char c) { return c == '\'' ? std::string("'\\''") : std::string(1, c); }) + "'";
 }
 
 }  // namespace vantage::internal

@@ -165,4 +165,7 @@ std::string join(const Range& range, std::string_view separator = ", ", Text tex
 /// "17 B", "1.5 KiB", "512.0 MiB", "7.98 GiB": binary units, about three digits.
 std::string bytes_text(std::uint64_t bytes);
 
+/// A word of a command line, quoted for a shell if needed.
+std::string shell_word(const std::string& text);
+
 }  // namespace vantage::internal

@@ -79,7 +79,7 @@ public:
         quick("additive_scores_backward", "128 by 128 of 256",
               {{{Shape{128, 128}, f32}}, of_scores, of_scores, {{Shape{256}, f32}}});
         quick("column_sums", "1024x768 normalised", {rows, rows, per_row, per_row});
-        quick("dropout", "768x3072", {matrix, train}, {{"probability", 0.1}});
+        quick("dropout", "768x3072", {matrix, {{Shape{8}, DType::u32}}});
         quick("dropout_draw", "a micro-batch", {train}, {{"probability", 0.1}});
         quick("accumulate", "768x3072", {matrix, matrix, train});
         quick("count_loss", "a step", {train, one});

@@ -50,8 +50,8 @@ private:
     std::optional<SafeTensors> adapters_;
 };
 
-/// Copies the files of a model folder beside its weights: JSON, text, tokenizer models and chat templates, but not
-/// those that are called as one of `except`.
+/// Copies the files of a model folder beside its weights: JSON, text, tokenizer models and chat templates, but none
+/// of the names in `except`.
 void copy_beside_weights(const std::string& from, const FolderWriter& to, const std::set<std::string>& except = {});
 
 }  // namespace vantage::internal

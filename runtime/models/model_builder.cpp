@@ -228,9 +228,7 @@ Tensor ModelBuilder::record_attention(std::int64_t layer, AttentionKind kind, Te
 }
 
 AttentionResult ModelBuilder::attend_rows(Tensor q, Tensor keys, Tensor values, AttentionOptions how) {
-    if (trains() && options.training->attention_dropout > 0)
-        how.dropout = dropout_draw(options.training->train, next_dropout(options.training->attention_dropout),
-                                   SourceLocation::here());
+    if (trains() && options.training->attention_dropout > 0) how.dropout = drawn(options.training->attention_dropout);
     const AttentionResult result = attention(by_sequence(q), by_sequence(keys), by_sequence(values), how);
     return {.o = all_rows(result.o), .lse = all_rows(result.lse), .key = result.key ? all_rows(result.key) : Tensor()};
 }
@@ -341,17 +339,18 @@ void ModelBuilder::note_router(std::int64_t layer, Tensor logits) {
     if (options.hidden) graph.output(model_names::router(layer), logits);
 }
 
-DropoutOptions ModelBuilder::next_dropout(double probability) {
+Tensor ModelBuilder::drawn(double probability) {
     TrainingGraph& training = *options.training;
-    return {.probability = probability,
-            .seed = training.seed,
-            .site = training.dropout_sites++,
-            .micro_batches = training.micro_batches};
+    const DropoutOptions how{.probability = probability,
+                             .seed = training.seed,
+                             .site = training.dropout_sites++,
+                             .micro_batches = training.micro_batches};
+    return dropout_draw(training.train, how, SourceLocation::here());
 }
 
 Tensor ModelBuilder::drop(Tensor x) {
     if (!trains() || options.training->dropout == 0) return x;
-    return dropout(x, options.training->train, next_dropout(options.training->dropout), SourceLocation::here());
+    return dropout(x, drawn(options.training->dropout), SourceLocation::here());
 }
 
 Tensor ModelBuilder::blocks(const char* name, Tensor x, const Block& block) {

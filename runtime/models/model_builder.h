@@ -27,7 +27,7 @@ struct TrainingGraph {
     /// Makes an input of the graph; empty: Graph::input. Inputs come from elsewhere where the host writes ahead.
     std::function<Tensor(const std::string& name, const Shape& shape, DType type)> input = {};
     std::map<std::string, Tensor> offered = {};  ///< what the encoder offers the decoder, by the names of states
-    std::vector<std::string> blocks = {};        ///< the scopes of those that were built, "h.0." …
+    std::vector<std::string> blocks = {};        ///< scopes of the blocks built so far, "h.0." …
     /// Takes the rows x before a language model's output layer, and what makes the logits of any of them. Empty: the
     /// logits of all rows are an output.
     std::function<void(Tensor x, const std::function<Tensor(Tensor)>& logits)> head = {};
@@ -207,8 +207,8 @@ public:
     Tensor output(Tensor x, Tensor embedding, const std::string& name = "lm_head", bool bias = false);
 
 private:
-    /// Of the next place that drops.
-    DropoutOptions next_dropout(double probability);
+    /// What the next place that drops draws by.
+    Tensor drawn(double probability);
     /// y, the result of the linear layer `name` for x, with what its adapter adds.
     Tensor adapted(const std::string& name, Tensor x, Tensor y);
     AttentionKind own() const { return options.encoder ? AttentionKind::encoder : AttentionKind::self; }

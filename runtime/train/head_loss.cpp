@@ -28,21 +28,6 @@ Tensor piece_loss(Graph& graph, const HeadLoss& head, Tensor x, std::int64_t fir
     return graph.reshape(matmul(graph.reshape(each, {1, rows}), graph.reshape(weights, {rows, 1})), {1});
 }
 
-// The weights that learn of what was built from a value on.
-std::vector<Tensor> weights_behind(Graph& graph, std::size_t first_value, const HeadLoss& head) {
-    std::vector<Tensor> weights;
-    const auto add = [&](int id) {
-        while (id >= 0 && graph.value(id).kind == ValueKind::view) id = graph.value(id).alias;
-        const bool known = std::ranges::any_of(weights, [&](const Tensor& w) { return w.id() == id; });
-        if (id >= 0 && !known && graph.value(id).kind == ValueKind::weight &&
-            (!head.learns || head.learns(graph.value(id).name)))
-            weights.push_back(GraphAccess::tensor(graph, id));
-    };
-    for (const Node& node : graph.nodes())
-        if (static_cast<std::size_t>(node.outputs.front()) >= first_value) std::ranges::for_each(node.inputs, add);
-    return weights;
-}
-
 // One after the other in pairs, and so on, so that each row is copied log2(parts) times.
 Tensor joined(std::vector<Tensor> parts) {
     while (parts.size() > 1) {
@@ -65,12 +50,11 @@ Tensor head_loss_in_pieces(Graph& graph, const HeadLoss& head, std::int64_t rows
     std::vector<Tensor> dx, weights, dweights;
     for (std::int64_t first = 0; first < all; first += rows) {
         graph.segment("head." + std::to_string(first / rows));
-        const std::size_t before = graph.values().size();
         const Tensor piece = rows_of(graph, x, first, std::min(rows, all - first));
         const Tensor loss = piece_loss(graph, head, piece, first);
         sum = sum ? add(sum, loss) : loss;
         if (!differentiate) continue;
-        if (weights.empty()) weights = weights_behind(graph, before, head);
+        if (weights.empty()) weights = head.weights_to_learn();
         std::vector<Tensor> of{piece};
         of.insert(of.end(), weights.begin(), weights.end());
         const std::vector<Tensor> made = gradients(loss, of);

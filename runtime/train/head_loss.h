@@ -2,7 +2,7 @@
 #pragma once
 
 #include <functional>
-#include <string>
+#include <vector>
 
 #include "vantage/graph.h"
 #include "vantage/ops.h"
@@ -13,9 +13,9 @@ namespace vantage::internal {
 struct HeadLoss {
     Tensor x;
     std::function<Tensor(Tensor)> logits;  ///< of any rows of x: [rows, width] → [rows, classes]
-    Tensor targets, weights;               ///< i32 [n], f32 [n]
+    Tensor targets, weights;               ///< i32 [n], f32 [n]: of the rows
     CrossEntropyOptions options = {};
-    std::function<bool(const std::string& name)> learns = {};  ///< the weights of `logits` that do; empty: all
+    std::function<std::vector<Tensor>()> weights_to_learn = {};  ///< of the graph as it is when it is called
 };
 
 /// Makes the logits of all rows.

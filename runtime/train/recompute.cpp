@@ -57,7 +57,7 @@ private:
         return value.kind == ValueKind::node ? value.node : -1;
     }
 
-    // Values of blocks that are kept: those that leave their block in the forward pass, and states.
+    // Values that are kept: what the forward pass reads outside of its block, and states.
     void find_uses() {
         for (std::size_t i = 0; i < old_.size(); ++i) {
             for (const int id : old_[i].inputs) {
@@ -78,8 +78,8 @@ private:
         const Cost cost = node.op->cost(call_of(graph_, node));
         return cost.flops < cheap_flops_per_byte * cost.bytes();
     }
-    // Whether the backward pass makes a value of the forward pass again.
-    bool makes_again(int id) const {
+    // Whether the backward pass recomputes a value of the forward pass.
+    bool recomputes(int id) const {
         const int maker = producer(id);
         if (maker < 0 || static_cast<std::size_t>(maker) >= first_backward_ || kept_.contains(shown(id))) return false;
         const int block = at(block_of_, maker);
@@ -95,7 +95,7 @@ private:
     // The segment of a node of the backward pass.
     int begin_backward(std::size_t index) {
         const int block = at(block_of_, index);
-        const auto again = [&](int id) { return id >= 0 && makes_again(id); };
+        const auto again = [&](int id) { return id >= 0 && recomputes(id); };
         if (block >= 0 && block != in_segment_of_ && std::ranges::any_of(old_[index].inputs, again)) {
             in_segment_of_ = block;
             graph_.segment("backward." + at(blocks_, block));
@@ -109,9 +109,9 @@ private:
         return node;
     }
 
-    // The value that the backward pass reads in place of one of the forward pass.
+    // The value that the backward pass reads instead of one of the forward pass.
     int in_backward(int id) {
-        if (!makes_again(id)) return id;
+        if (!recomputes(id)) return id;
         if (const auto found = copies_.find(id); found != copies_.end()) return found->second;
         Value copy = graph_.value(id);
         if (is_view(id)) {

@@ -1,4 +1,4 @@
-// Makes activations of the forward pass again in the backward pass, in place of keeping them.
+// Recomputes activations of the forward pass in the backward pass instead of keeping them.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@ namespace vantage::internal {
 
 /// What the backward pass finds of the forward pass.
 struct Recompute {
-    /// Of the first `blocks` blocks only what goes in and comes out; all else is made again (Chen et al. 2016).
+    /// Of the first `blocks` blocks only what goes in and comes out; all else is recomputed (Chen et al. 2016).
     std::int64_t blocks = 0;
-    /// Of the others what costs arithmetic to make; norms, activations and other rows that memory bounds are made again
+    /// Of the others what costs arithmetic to make; norms, activations and others that memory bounds are recomputed
     /// (selective recomputation, Korthikanti et al. 2022).
     bool cheap = false;
 

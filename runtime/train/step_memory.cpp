@@ -30,10 +30,10 @@ TrainingStep step_within(const ModelConfig& config, TrainingSettings& settings, 
         if (bytes <= memory) return step;
         const bool most = settings.recompute == step.max_recompute;
         if (!chooses || most)
-            throw Error(ErrorKind::out_of_memory,
-                        format("training: a step takes {:.1f} MiB, but {:.1f} MiB may be used: {} take less",
-                               static_cast<double>(bytes) / 0x1p20, static_cast<double>(memory) / 0x1p20,
-                               most ? "shorter or fewer sequences" : "activations that are made again (recompute)"));
+            throw Error(
+                ErrorKind::out_of_memory,
+                format("training: a step takes {}, but {} may be used: {}", bytes_text(bytes), bytes_text(memory),
+                       most ? "shorter or fewer sequences take less" : "recompute more activations"));
         ++settings.recompute;
     }
 }

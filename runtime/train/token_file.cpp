@@ -24,7 +24,7 @@ constexpr std::int64_t short_vocabulary = 0x8000;
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
 Error damaged(const std::string& path, const char* why) {
-    return bad_file_error("{}: {}; delete it, and it is made anew", path, why);
+    return bad_file_error("{}: {}; delete it to have it rebuilt", path, why);
 }
 
 template <class T>
@@ -94,7 +94,7 @@ void TokenFile::check_ids(const std::string& path, std::int64_t vocabulary) cons
         if (std::ranges::any_of(ids, [&](std::int32_t id) { return id_of(id) >= vocabulary; }))
             throw damaged(path, "an id is not in the vocabulary");
     }
-    if (sum != checksum_) throw damaged(path, "its ids are not those that were written");
+    if (sum != checksum_) throw damaged(path, "the checksum of its ids is wrong");
 }
 
 void TokenFile::read(std::uint64_t first, std::span<std::int32_t> ids) const {

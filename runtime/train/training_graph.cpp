@@ -26,6 +26,18 @@ namespace {
 
 constexpr float first_loss_scale = 65536, max_loss_scale = 0x1p24F;
 
+// The weights of a graph that learn, ascending by name: of a model with adapters only these.
+std::vector<Tensor> weights_to_learn(Graph& graph, const ModelConfig& config) {
+    std::map<std::string, Tensor> by_name;
+    for (std::size_t id = 0; id < graph.values().size(); ++id)
+        if (const Value& value = graph.value(static_cast<int>(id));
+            value.kind == ValueKind::weight && (!config.lora || is_adapter(value.name)))
+            by_name[value.name] = GraphAccess::tensor(graph, static_cast<int>(id));
+    std::vector<Tensor> all;
+    for (const auto& [name, weight] : by_name) all.push_back(weight);
+    return all;
+}
+
 // The forward pass and the loss of a micro-batch.
 class LossBuilder {
 public:
@@ -67,7 +79,7 @@ private:
                             .targets = input(train_names::targets, {rows}, DType::i32),
                             .weights = scaled(input(train_names::loss_weights, {rows}, DType::f32)),
                             .options = settings_.loss,
-                            .learns = config_.lora ? is_adapter : std::function<bool(const std::string&)>()};
+                            .weights_to_learn = [this] { return weights_to_learn(graph_, config_); }};
         if (at_once >= rows) return head_loss(graph_, head);
         return head_loss_in_pieces(graph_, head, at_once, static_cast<bool>(train_));
     }
@@ -99,16 +111,6 @@ private:
     Tensor train_, loss_;
     TrainingGraph training_;
 };
-
-std::vector<Tensor> weights_of(Graph& graph) {
-    std::map<std::string, Tensor> by_name;
-    for (std::size_t id = 0; id < graph.values().size(); ++id)
-        if (const Value& value = graph.value(static_cast<int>(id)); value.kind == ValueKind::weight)
-            by_name[value.name] = GraphAccess::tensor(graph, static_cast<int>(id));
-    std::vector<Tensor> all;
-    for (const auto& [name, weight] : by_name) all.push_back(weight);
-    return all;
-}
 
 // A weight that updates change.
 const Value& as_state(Graph& graph, const Tensor& weight) {
@@ -172,13 +174,9 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
     TrainState state = train_state(graph, where);
     LossBuilder builder(graph, config, settings, state.train);
     const Tensor loss = builder.loss();
-    std::vector<Tensor> weights = weights_of(graph);
-    if (config.lora) {
-        std::erase_if(weights, [&](const Tensor& weight) { return !is_adapter(graph.value(weight.id()).name); });
-        transpose_weights(graph);  // before the backward pass uses them the other way
-    }
+    if (config.lora) transpose_weights(graph);  // before the backward pass uses them the other way
     const std::size_t forward = graph.nodes().size();
-    const std::vector<Tensor> made = gradients(loss, weights);
+    const std::vector<Tensor> weights = weights_to_learn(graph, config), made = gradients(loss, weights);
     std::vector<Tensor> parameters, sums;
     for (std::size_t i = 0; i < weights.size(); ++i) {
         if (!made[i]) continue;  // of another head than the one that learns: it stays a weight
@@ -215,7 +213,8 @@ TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings&
     alone.slots = 0, alone.loss = {};
     step.graph.output(train_names::loss, LossBuilder(step.graph, config, alone, {}).loss());
     if (config.lora) return step;
-    for (const Tensor& weight : weights_of(step.graph)) step.parameters.push_back(as_state(step.graph, weight));
+    for (const Tensor& weight : weights_to_learn(step.graph, config))
+        step.parameters.push_back(as_state(step.graph, weight));
     return step;
 }
 

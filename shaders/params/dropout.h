@@ -11,18 +11,15 @@
 #define DROPOUT_WORDS 8
 VANTAGE_PARAMS_BEGIN
 struct DropoutParams {
-    uvec2 x, train;  // (rows, width), f32 (TRAIN_WORDS) or 0
+    uvec2 x, words;  // (rows, width), u32 (DROPOUT_WORDS)
     uvec2 y;         // (rows, width)
     uint rows, width;
-    uint site, micro_batches;  // which dropout of the graph this is; micro-batches of a step
-    uint threshold;            // of 2^32: numbers below it are dropped
-    float factor;              // of those that are kept
-    uint seed_low, seed_high;
 };
 struct DropoutDrawParams {
     uvec2 train, words;  // f32 (TRAIN_WORDS) or 0; u32 (DROPOUT_WORDS)
-    uint site, micro_batches, threshold;
-    float factor;
+    uint site, micro_batches;  // which dropout of the graph this is; micro-batches of a step
+    uint threshold;            // of 2^32: numbers below it are dropped
+    float factor;              // of those that are kept
     uint seed_low, seed_high;
 };
 VANTAGE_PARAMS_END

@@ -121,7 +121,7 @@ TEST_CASE("adapters are trained, and the model stays", "[lora][train]") {
     CHECK(files == std::set<std::string>{"adapter_config.json", "adapter_model.safetensors", "training.json",
                                          "training.safetensors"});
     CHECK(read_file(tuning.base + "/model.safetensors") == before);
-    // what is saved is what was evaluated
+    // the saved adapters must give the loss that was evaluated
     const Sampling greedy{.ignore_end = true};
     const std::string text = trainer.sample("The dog", 6, greedy);
     const Model model = Model::load(test_device(), tuning.base, {.lora = saved});

@@ -108,7 +108,7 @@ TEST_CASE("steps whose logits are made some rows at a time are those of PyTorch"
     check_run("train_more/bert", 42, 7);    // with a bias
     check_run("train_more/t5", 51, 5);
 }
-TEST_CASE("steps whose activations are made again are those of PyTorch", "[gradient][train]") {
+TEST_CASE("steps whose activations are recomputed are those of PyTorch", "[gradient][train]") {
     check_run("train", 28, 0, 1);
     check_run("train", 28, 13, 2);
     check_run("train_more/llama", 21, 0, 3);
@@ -116,7 +116,19 @@ TEST_CASE("steps whose activations are made again are those of PyTorch", "[gradi
     check_run("train_more/t5", 51, 0, 1 << 20);
     check_run("train_more/vit", 40, 0, 2);
 }
-TEST_CASE("activations that are made again take less memory, and draw the same dropout", "[train]") {
+/// How many nodes of a step drop by the numbers of each site; `check` is called with the nodes that draw them.
+std::map<std::int64_t, int> dropouts_by_site(const TrainingStep& step, const auto& check) {
+    std::map<std::int64_t, int> nodes;
+    for (const Node& node : step.graph.nodes()) {
+        if (std::string(node.op->name) != "dropout") continue;
+        const int words = node.inputs[1];
+        const Node& draw = step.graph.nodes()[static_cast<std::size_t>(step.graph.value(words).node)];
+        check(draw);
+        ++nodes[draw.attrs.integer("site")];
+    }
+    return nodes;
+}
+TEST_CASE("recomputed activations take less memory, and draw the same dropout", "[train]") {
     ModelConfig config = RecordedRun(runs + "train").config();
     config.layers = 12, config.context = 512;
     const auto step_of = [&](std::int64_t recompute) {
@@ -131,10 +143,7 @@ TEST_CASE("activations that are made again take less memory, and draw the same d
     CHECK(arena(7) < arena(1));
     CHECK(arena(13) < arena(0) / 3);
     // Each block draws two masks: in the forward pass, in the copy of it, and in the backward pass itself.
-    std::map<std::int64_t, int> nodes;
-    const TrainingStep step = step_of(13);
-    for (const Node& node : step.graph.nodes())
-        if (std::string(node.op->name) == "dropout") ++nodes[node.attrs.integer("site")];
+    const std::map<std::int64_t, int> nodes = dropouts_by_site(step_of(13), [](const Node&) {});
     CHECK(std::ssize(nodes) == 1 + 2 * 12);
     CHECK(std::ranges::count_if(nodes, [](const auto& site) { return site.second == 3; }) >= 12);
 }
@@ -157,13 +166,10 @@ TEST_CASE("each sublayer and what goes into the first block is dropped out by nu
         TrainingSettings settings = run.settings();
         settings.dropout = dropout, settings.seed = 5;
         const TrainingStep step = build_training_step(run.config(), settings);
-        std::map<std::int64_t, int> nodes;  // by site: of the forward and of the backward pass
-        for (const Node& node : step.graph.nodes())
-            if (std::string(node.op->name) == "dropout") {
-                ++nodes[node.attrs.integer("site")];
-                CHECK((node.attrs.integer("seed") == 5 && node.attrs.number("probability") == dropout));
-            }
-        for (const auto& [site, count] : nodes) CHECK(count == 2);
+        const std::map<std::int64_t, int> nodes = dropouts_by_site(step, [&](const Node& draw) {
+            CHECK((draw.attrs.integer("seed") == 5 && draw.attrs.number("probability") == dropout));
+        });
+        for (const auto& [site, count] : nodes) CHECK(count == 2);  // of the forward and of the backward pass
         return std::ssize(nodes);
     };
     CHECK(sites("train", 0) == 0);

@@ -95,12 +95,13 @@ TEST_CASE("the line that is copied makes the same picture without a window", "[v
     LiveModel& live = model.live;
     const ViewState state{.sampling = {.temperature = 0.9, .seed = 3, .ignore_end = true}, .max_tokens = 300};
     live.start({.text = state.prompt}, state.sampling, state.max_tokens);
-    Window window(opened.device, live, state,
-                  {.width = 1040,
-                   .height = 720,
-                   .scale = 1.25f,
-                   .frozen = true,
-                   .command = "vantage view -m " + shell_word(opened.model.info().directory) + " --precision f32"});
+    Window window(
+        opened.device, live, state,
+        {.width = 1040,
+         .height = 720,
+         .scale = 1.25f,
+         .frozen = true,
+         .command = "vantage view -m " + internal::shell_word(opened.model.info().directory) + " --precision f32"});
     User user(window);
     Viewer& viewer = window.viewer();
     user.turn_until("30 rows", [&] {
@@ -122,8 +123,8 @@ TEST_CASE("the line that is copied makes the same picture without a window", "[v
     CHECK(line.find("-n 300") == std::string::npos);  // it was stopped before
     const TemporaryFolder folder;
     const std::string file = folder.path() + "/again.png";
-    const std::string command =
-        shell_word(VANTAGE_PROGRAM) + line.substr(line.find(' ')) + " -q --headless --png " + shell_word(file);
+    const std::string command = internal::shell_word(VANTAGE_PROGRAM) + line.substr(line.find(' ')) +
+                                " -q --headless --png " + internal::shell_word(file);
     REQUIRE(std::system(command.c_str()) == 0);
     const Image again = read_png(file).image;
     keep(again, "again");

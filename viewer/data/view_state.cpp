@@ -431,16 +431,6 @@ std::string text_of(const Rectangle& part) {
            text_of(part.last_column);
 }
 
-std::string shell_word(const std::string& text) {
-    const auto plain = [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-.:,/%+=", c);
-    };
-    if (!text.empty() && std::ranges::all_of(text, plain)) return text;
-    std::string all = "'";
-    for (const char c : text) all += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return all + "'";
-}
-
 std::string as_command_line(const ViewState& state) {
     const ViewState defaults = default_with(state.modifiers);
     std::string line;

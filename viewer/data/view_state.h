@@ -141,8 +141,6 @@ struct ViewState {
 std::string as_command_line(const ViewState& state);
 /// "0:20,4:24": rows, then columns, half-open.
 std::string text_of(const Rectangle& part);
-/// A word of a command line, quoted for a shell if needed.
-std::string shell_word(const std::string& text);
 /// The inverse of as_command_line. `words` contain no other options. Throws usage naming the option, its value and what
 /// is expected.
 ViewState state_from(std::span<const std::string> words);
