@@ -16,7 +16,7 @@ struct DropoutParams {
     uint rows, width;
 };
 struct DropoutDrawParams {
-    uvec2 train, words;  // f32 (TRAIN_WORDS) or 0; u32 (DROPOUT_WORDS)
+    uvec2 train, words;        // f32 (TRAIN_WORDS) or 0; u32 (DROPOUT_WORDS)
     uint site, micro_batches;  // which dropout of the graph this is; micro-batches of a step
     uint threshold;            // of 2^32: numbers below it are dropped
     float factor;              // of those that are kept
