@@ -8,6 +8,7 @@
 // Zaheer et al., "Big Bird: Transformers for Longer Sequences" (2020), with global blocks of the text (ITC).
 #include <cmath>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/format.h"
 #include "runtime/models/bert.h"
 #include "runtime/ops/bigbird_blocks.h"
@@ -48,6 +49,11 @@ AttentionOptions visible_blocks(ModelBuilder& d) {
     const Attrs& own = d.config.own;
     const std::int64_t size = own.integer("block_size"), random = own.integer("random_blocks");
     if (size == 0 || d.options.context <= ops::bigbird_blocks::longest_full(size, random)) return {};
+    if (d.trains())
+        throw unsupported_error(
+            "training of block-sparse attention is not supported: sequences have {} tokens, but only up to {} see all; "
+            "take shorter ones, or \"attention_type\": \"original_full\"",
+            d.options.context, ops::bigbird_blocks::longest_full(size, random));
     const std::int64_t blocks = (d.options.context + size - 1) / size;
     const Tensor table = d.graph.state(model_names::block_counts, {d.options.sequences, blocks, blocks}, DType::i32);
     return {.block_mask = bigbird_blocks(table, d.step, size, random), .block_size = size};

@@ -35,12 +35,16 @@ Tensor longformer_attention(ModelBuilder& d, std::int64_t layer, Tensor x) {
     const auto heads = [&](const std::string& name, Tensor rows) {
         return d.heads(d.dense("attention.self." + name, rows, c.width, true), c.heads);
     };
-    // the checkpoint has these, whether this run has global tokens or not
+    // sessions load these, whether this run has global tokens or not; what is trained must be read
     const std::vector<std::int64_t>& positions = d.options.global_positions;
-    const Tensor rows = positions.empty() ? d.first_rows(x, own) : d.rows_at(x, positions);
-    const QKV global{heads("query_global", rows), heads("key_global", x), heads("value_global", x)};
+    const bool uses = count > 0 || !positions.empty();
+    QKV global;
+    if (uses || !d.trains()) {
+        const Tensor rows = positions.empty() ? d.first_rows(x, own) : d.rows_at(x, positions);
+        global = {heads("query_global", rows), heads("key_global", x), heads("value_global", x)};
+    }
     return d.attend(layer, heads("query", x), heads("key", x), heads("value", x),
-                    {.global_tokens = positions.empty() ? count : 0}, count > 0 || !positions.empty() ? global : QKV{});
+                    {.global_tokens = positions.empty() ? count : 0}, uses ? global : QKV{});
 }
 
 void build_longformer(ModelBuilder& d) {

@@ -92,28 +92,29 @@ Tensor mamba_mixer(ModelBuilder& d, std::int64_t layer, const char* name, Tensor
     const Tensor projected = d.dense("in_proj", x, 2 * channels, bias);  // [n, u | z]
     const Tensor gate = columns(projected, channels, channels);
     const Tensor u =
-        causal_conv1d(columns(projected, 0, channels), d.graph.weight("conv1d.weight", {channels, 1, conv_width}),
-                      c.own.flag("conv_bias") ? d.graph.weight("conv1d.bias", {channels}) : Tensor(),
-                      {.activation = c.activation,
-                       .state = d.kept(model_names::conv_inputs(layer), {conv_width - 1, channels}),
-                       .step = d.step})
-            .y;
+        d.together(causal_conv1d(d.apart(columns(projected, 0, channels)),
+                                 d.graph.weight("conv1d.weight", {channels, 1, conv_width}),
+                                 c.own.flag("conv_bias") ? d.graph.weight("conv1d.bias", {channels}) : Tensor(),
+                                 {.activation = c.activation,
+                                  .state = d.kept(model_names::conv_inputs(layer), {conv_width - 1, channels}),
+                                  .step = d.step})
+                       .y);
     const Tensor parts = d.dense("x_proj", u, rank + 2 * states, false);  // [n, delta | B | C]
     const auto part = [&](const char* which, std::int64_t first, std::int64_t count) {
         const Tensor some = columns(parts, first, count);
         return select != nullptr ? select(d, which, some) : some;
     };
-    const Tensor y = state_space(u,
-                                 {.delta = d.dense("dt_proj", part("dt", 0, rank), channels, true),
-                                  .a = d.graph.weight("A_log", {channels, states}),
-                                  .b = part("b", rank, states),
-                                  .c = part("c", rank + states, states),
-                                  .d = d.graph.weight("D", {channels})},
-                                 {.log_a = true,
-                                  .softplus = true,
-                                  .state = d.kept(model_names::state_space(layer), {channels, states}),
-                                  .step = d.step})
-                         .y;
+    const Tensor y = d.together(state_space(d.apart(u),
+                                            {.delta = d.apart(d.dense("dt_proj", part("dt", 0, rank), channels, true)),
+                                             .a = d.graph.weight("A_log", {channels, states}),
+                                             .b = d.apart(part("b", rank, states)),
+                                             .c = d.apart(part("c", rank + states, states)),
+                                             .d = d.graph.weight("D", {channels})},
+                                            {.log_a = true,
+                                             .softplus = true,
+                                             .state = d.kept(model_names::state_space(layer), {channels, states}),
+                                             .step = d.step})
+                                    .y);
     return d.dense("out_proj", swiglu(gate, y, {.activation = c.activation}), c.width, bias);
 }
 

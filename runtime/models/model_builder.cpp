@@ -41,7 +41,8 @@ ModelBuilder::ModelBuilder(Graph& g, const ModelConfig& c, const BuildOptions& o
     const auto [ids, place] = options.encoder ? std::pair(model_names::source_tokens, model_names::source_step)
                                               : std::pair(model_names::tokens, model_names::step);
     if (trains()) {
-        if (!config.is_vision()) tokens = training_input(ids, {options.sequences * options.rows});
+        const bool sees = options.encoder ? config.sees() : config.is_vision();
+        if (!sees) tokens = training_input(ids, {options.sequences * options.rows});
         return;
     }
     tokens = graph.state(ids, {options.sequences, options.context}, DType::i32, true);
@@ -208,6 +209,7 @@ Tensor ModelBuilder::cached(const std::string& name, Tensor rows) {
 }
 
 Tensor ModelBuilder::kept(const std::string& name, const Shape& row) {
+    if (trains()) return {};
     std::vector<std::int64_t> sizes{options.sequences * kept_states(options.context)};
     sizes.insert(sizes.end(), row.sizes().begin(), row.sizes().end());
     return graph.state(name, Shape(sizes), DType::f32);
@@ -323,6 +325,12 @@ Tensor ModelBuilder::align(Tensor q, std::int64_t features, Tensor w) {
         const Tensor state = offered(name, 1, width);
         return graph.reshape(state, {state.shape()[0], width});
     };
+    if (trains())  // as attention of one head
+        return graph.reshape(attend_rows(heads(q, 1), offered(model_names::keys(0, AttentionKind::cross), 1, 0),
+                                         offered(model_names::values(0, AttentionKind::cross), 1, 0),
+                                         {.scale = 1, .kv_len = source_length(), .additive = w})
+                                 .o,
+                             {q.shape()[0], features});
     const AlignmentResult result = alignment(q, of_encoder(model_names::keys(0, AttentionKind::cross), q.shape()[1]),
                                              of_encoder(model_names::values(0, AttentionKind::cross), features), w,
                                              {.step = step, .kv_len = source_length()});

@@ -69,7 +69,10 @@ inline constexpr const char* step = "step";      ///< u32 [sequences, STEP_WORDS
 inline constexpr const char* source_tokens = "source.tokens";  ///< the two of an encoder–decoder's encoder
 inline constexpr const char* source_step = "source.step";
 inline constexpr const char* source_length =
-    "source.length";                             ///< i32 [sequences]: tokens that the encoder has read; host-visible
+    "source.length";  ///< i32 [sequences]: tokens that the encoder has read; host-visible
+/// Of a recurrent encoder that is trained, i32 [all rows]: the row that is as far from the end of its text as this one is
+/// from the begin; behind the text the row itself.
+inline constexpr const char* source_backwards = "source.backwards";
 inline constexpr const char* length = "length";  ///< of an encoder that is trained, i32 [sequences]: tokens of each
 inline constexpr const char* seen = "seen";      ///< u32 [sequences, vocab / 32]
 /// i32 [sequences, context], host-visible: of encoders that tell types apart, and of models with
@@ -172,10 +175,14 @@ public:
     Tensor numbers_of_rows(const std::string& name, const Shape& shape, DType type = DType::i32);
     /// In the encoder's graph: keys and values [n, Hk, D] of its last hidden state, for the decoder's `layer`.
     void write_cross_kv(std::int64_t layer, Tensor k, Tensor v);
-    /// The table of a recurrent layer's kept states, `row` the shape of one.
+    /// The table of a recurrent layer's kept states, `row` the shape of one; empty in a training run.
     Tensor kept(const std::string& name, const Shape& row);
     /// Whether the checkpoint has an optional weight (ArchitectureDetails::optional).
     bool has(const std::string& weight) const;
+    /// Rows of a training run [sequences * n, …] as [sequences, n, …], for ops that go from row to row, and back. Other
+    /// runs have a step, which tells sequences apart.
+    Tensor apart(Tensor x) { return trains() ? by_sequence(x) : x; }
+    Tensor together(Tensor x) { return trains() ? all_rows(x) : x; }
     /// Notes what the router of a layer says, [n, experts].
     void note_router(std::int64_t layer, Tensor logits);
     /// The blocks of the encoder or of the decoder, each in the scope `name`.LAYER, where its weights are. `block`

@@ -41,17 +41,27 @@ RecurrentResult recurrent_layer(ModelBuilder& d, Tensor x, std::int64_t units, c
     const Tensor products =
         linear_transposed(x, weight("weight_ih_", {gates, x.shape()[-1]}), weight("bias_ih_", {gates}));
     how.cell = cell_of(d.config), how.step = d.step;
-    return recurrent(products, weight("weight_hh_", {gates, units}), weight("bias_hh_", {gates}), how);
+    const RecurrentResult made =
+        recurrent(d.apart(products), weight("weight_hh_", {gates, units}), weight("bias_hh_", {gates}), how);
+    return {.h = d.together(made.h), .c = made.c ? d.together(made.c) : Tensor()};
 }
 
 std::string initial_state(const std::string& name) { return "initial." + name; }
 
 KeptState kept_state(ModelBuilder& d, const std::string& name, bool has_initial) {
     const BuildOptions& o = d.options;
+    if (d.trains()) return {{}, has_initial ? o.training->offered.at(initial_state(name)) : Tensor()};
     const Tensor state = d.graph.state("cache." + name, {o.sequences * o.context, d.config.width}, DType::f32),
                  initial = has_initial ? d.graph.state(initial_state(name), {o.sequences, d.config.width}, DType::f32)
                                        : Tensor();
     return {state, row_before(state, initial, d.step)};
+}
+
+void keep(ModelBuilder& d, KeptState& kept, Tensor rows) {
+    if (d.trains())
+        kept.before = rows;
+    else
+        write(kept.state, rows, d.step);
 }
 
 RecurrentStates recurrent_states(ModelBuilder& d, bool has_initial) {
@@ -68,7 +78,7 @@ void note_hidden(ModelBuilder& d, std::int64_t index, Tensor x, std::int64_t wid
     if (d.options.hidden && x.shape()[-1] == width) d.graph.output(model_names::hidden(index), x);
 }
 
-Tensor recurrent_layers(ModelBuilder& d, Tensor x, const RecurrentStates& states) {
+Tensor recurrent_layers(ModelBuilder& d, Tensor x, RecurrentStates& states) {
     const Graph::Scope scope = d.graph.scope("rnn");
     const bool has_c = !states.c.empty();
     for (std::int64_t layer = 0; layer < d.config.layers; ++layer) {
@@ -76,8 +86,8 @@ Tensor recurrent_layers(ModelBuilder& d, Tensor x, const RecurrentStates& states
         const RecurrentResult result =
             recurrent_layer(d, d.drop(x), d.config.width, format("l{}", layer),
                             {.h0 = states.h[i].before, .c0 = has_c ? states.c[i].before : Tensor()});
-        write(states.h[i].state, result.h, d.step);
-        if (has_c) write(states.c[i].state, result.c, d.step);
+        keep(d, states.h[i], result.h);
+        if (has_c) keep(d, states.c[i], result.c);
         x = result.h;
         if (layer + 1 < d.config.layers) note_hidden(d, layer + 1, x, d.config.width);
     }
@@ -99,8 +109,9 @@ void build_recurrent_lm(ModelBuilder& d) {
     const Tensor table = d.graph.weight("embed_tokens.weight", {c.vocab, c.own.integer("embedding")}),
                  first = d.embed(table);
     note_hidden(d, 0, first, c.width);
+    RecurrentStates states = recurrent_states(d, false);
     d.finish(
-        recurrent_layers(d, first, recurrent_states(d, false)), [](Tensor last) { return last; },
+        recurrent_layers(d, first, states), [](Tensor last) { return last; },
         [&](Tensor last) { return d.output(last, table, "lm_head", true); });
 }
 

@@ -23,20 +23,23 @@ std::int64_t gates_of(const ModelConfig& config);
 RecurrentResult recurrent_layer(ModelBuilder& builder, Tensor x, std::int64_t units, const std::string& name,
                                 RecurrentOptions how = {});
 
-/// A state with a row [units] for each token, f32, and the row before the run's first.
+/// A state with a row [units] for each token, f32, and the row before the run's first. In a training run there is no
+/// state; an empty row before is zeros.
 struct KeptState {
     Tensor state, before;
 };
 /// `has_initial`: the row before the first token is in a state that an encoder writes; else it is zeros.
 KeptState kept_state(ModelBuilder& builder, const std::string& name, bool has_initial);
 std::string initial_state(const std::string& name);  ///< the name of that state, [sequences, units]
+/// Keeps what the run's rows made: in the state, or in a training run as the row before the next ones.
+void keep(ModelBuilder& builder, KeptState& kept, Tensor rows);
 
 /// The states of a decoder's layers, and its layers over the rows x.
 struct RecurrentStates {
     std::vector<KeptState> h, c;  ///< c of LSTMs
 };
 RecurrentStates recurrent_states(ModelBuilder& builder, bool has_initial);
-Tensor recurrent_layers(ModelBuilder& builder, Tensor x, const RecurrentStates& states);
+Tensor recurrent_layers(ModelBuilder& builder, Tensor x, RecurrentStates& states);
 /// As torch initialises its modules: embeddings are normal, layers uniform in ±1/√inputs, recurrent ones in ±1/√units.
 /// `inputs` is the number of inputs of the layer of a bias.
 Initializer initial_recurrent(const ModelConfig& config, const NamedTensor& tensor, std::int64_t inputs);

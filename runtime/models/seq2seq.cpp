@@ -67,18 +67,29 @@ Tensor words_of(ModelBuilder& d) {
 
 // ---- the encoder ----------------------------------------------------------------------------------------------------
 
+// In a training run texts turned round, which has no step that says where they end; else rows as they are.
+using Backwards = std::function<Tensor(Tensor rows)>;
+Backwards backwards_of(ModelBuilder& d) {
+    if (!d.trains()) return [](Tensor rows) { return rows; };
+    const Tensor rows = d.training_input(model_names::source_backwards, {d.options.sequences * d.options.rows});
+    return [rows](Tensor x) { return embedding(rows, x); };
+}
+
 // The outputs of a layer and its last states [sequences, E]: of the backward direction those of the first row.
 struct EncoderLayer {
     Tensor outputs, h, c;
 };
-EncoderLayer encoder_layer(ModelBuilder& d, std::int64_t layer, Tensor x) {
+EncoderLayer encoder_layer(ModelBuilder& d, std::int64_t layer, Tensor x, const Backwards& backwards) {
     const std::int64_t units = d.config.own.integer("encoder_units");
     const std::string name = format("l{}", layer);
     const RecurrentResult forward = recurrent_layer(d, x, units, name);
-    EncoderLayer all{.outputs = forward.h, .h = last_row(forward.h, d.step), .c = {}};
-    if (forward.c) all.c = last_row(forward.c, d.step);
+    const auto last = [&](Tensor rows) { return d.trains() ? d.first_row(backwards(rows)) : last_row(rows, d.step); };
+    EncoderLayer all{.outputs = forward.h, .h = last(forward.h), .c = {}};
+    if (forward.c) all.c = last(forward.c);
     if (!d.config.own.flag("bidirectional")) return all;
-    const RecurrentResult backward = recurrent_layer(d, x, units, name + "_reverse", {.reverse = true});
+    RecurrentResult backward = recurrent_layer(d, backwards(x), units, name + "_reverse", {.reverse = !d.trains()});
+    backward.h = backwards(backward.h);
+    if (backward.c) backward.c = backwards(backward.c);
     all.outputs = concat(all.outputs, backward.h, -1);
     all.h = concat(all.h, d.first_row(backward.h), -1);
     if (all.c) all.c = concat(all.c, d.first_row(backward.c), -1);
@@ -92,18 +103,22 @@ void write_initial(ModelBuilder& d, const std::string& name, Tensor last, bool s
         row = d.dense("bridge." + name, last, d.config.width, true);
         if (squashed) row = activate(row, Activation::tanh);
     }
-    write(d.graph.state(initial_state(name), row.shape(), DType::f32), row, d.step);
+    if (d.trains())
+        d.options.training->offered[initial_state(name)] = row;
+    else
+        write(d.graph.state(initial_state(name), row.shape(), DType::f32), row, d.step);
 }
 
 void build_seq2seq_encoder(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     Tensor x = d.embed(words_of(d));
+    const Backwards backwards = backwards_of(d);
     std::vector<EncoderLayer> layers;
     {
         const Graph::Scope scope = d.graph.scope("encoder.rnn");
         for (std::int64_t layer = 0; layer < c.layers; ++layer) {
             note_hidden(d, layer, x, c.encoder.width);
-            layers.push_back(encoder_layer(d, layer, x));
+            layers.push_back(encoder_layer(d, layer, x, backwards));
             x = layers.back().outputs;
         }
     }
@@ -132,26 +147,59 @@ Tensor context_of(ModelBuilder& d, Tensor s) {
                    d.graph.reshape(d.graph.weight("attention.score.weight", {1, size}), {size}));
 }
 
+// The layers and the attention, over rows of embeddings.
+struct AttentiveDecoder {
+    RecurrentStates states;
+    KeptState fed = {};
+
+    Tensor operator()(ModelBuilder& d, Tensor x) {
+        const ModelConfig& c = d.config;
+        const bool before = c.own.text("attention") == "bahdanau", feeds = c.own.flag("input_feeding");
+        Tensor context;
+        if (before) x = concat(x, context = context_of(d, states.h.back().before), -1);
+        if (feeds) x = concat(x, fed.before, -1);
+        {
+            const Graph::Scope scope = d.graph.scope("decoder");
+            x = recurrent_layers(d, x, states);
+        }
+        if (attends(c) && !before) context = context_of(d, x);
+        if (context) x = activate(d.dense("combine", concat(context, x, -1), c.width, true), Activation::tanh);
+        if (feeds) keep(d, fed, x);
+        return x;
+    }
+    // Of a training run whose rows need the row before: each row of all sequences is a part of the graph.
+    Tensor by_row(ModelBuilder& d, Tensor x) {
+        const std::int64_t sequences = d.options.sequences, rows = d.options.rows, width = d.config.width;
+        const auto zeros = [=] { return std::vector<float>(static_cast<std::size_t>(sequences * width)); };
+        if (d.config.own.flag("input_feeding")) fed.before = d.graph.constant("nothing fed", {sequences, width}, zeros);
+        std::vector<Tensor> all;
+        for (std::int64_t row = 0; row < rows; ++row) {
+            std::vector<std::int32_t> numbers;
+            for (std::int64_t lane = 0; lane < sequences; ++lane)
+                numbers.push_back(static_cast<std::int32_t>(lane * rows + row));
+            all.push_back((*this)(d, embedding(d.integers(format("row {}", row), numbers), x)));
+        }
+        while (all.size() > 1) {  // [sequences, some rows * width]
+            std::vector<Tensor> joined;
+            for (std::size_t i = 0; i + 1 < all.size(); i += 2) joined.push_back(concat(all[i], all[i + 1], -1));
+            if (all.size() % 2 != 0) joined.push_back(all.back());
+            all = std::move(joined);
+        }
+        return d.graph.reshape(all.front(), {sequences * rows, width});
+    }
+};
+
 void build_seq2seq(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor table = words_of(d);
-    const bool before = c.own.text("attention") == "bahdanau", feeds = c.own.flag("input_feeding");
-    d.source_length();  // a state of every encoder–decoder, read or not
-    Tensor x = d.embed(table), context;
+    if (!d.trains()) d.source_length();  // a state of every encoder–decoder, read or not
+    const Tensor x = d.embed(table);
     note_hidden(d, 0, x, c.width);
-    const RecurrentStates states = recurrent_states(d, true);
-    const KeptState fed = feeds ? kept_state(d, "output", false) : KeptState{};
-    if (before) x = concat(x, context = context_of(d, states.h.back().before), -1);
-    if (feeds) x = concat(x, fed.before, -1);
-    {
-        const Graph::Scope scope = d.graph.scope("decoder");
-        x = recurrent_layers(d, x, states);
-    }
-    if (attends(c) && !before) context = context_of(d, x);
-    if (context) x = activate(d.dense("combine", concat(context, x, -1), c.width, true), Activation::tanh);
-    if (feeds) write(fed.state, x, d.step);
+    AttentiveDecoder decoder{.states = recurrent_states(d, true)};
+    if (c.own.flag("input_feeding")) decoder.fed = kept_state(d, "output", false);
+    const Tensor seen = d.trains() && c.row_by_row ? decoder.by_row(d, x) : decoder(d, x);
     d.finish(
-        x, [](Tensor last) { return last; }, [&](Tensor last) { return d.output(last, table, "lm_head", true); });
+        seen, [](Tensor last) { return last; }, [&](Tensor last) { return d.output(last, table, "lm_head", true); });
 }
 
 Initializer initial_seq2seq(const ModelConfig& c, const NamedTensor& tensor) {

@@ -141,7 +141,7 @@ std::int64_t RecordedRun::targets_of(std::int64_t step) const {
 MicroBatch RecordedRun::batch(std::int64_t step, std::int64_t micro) const {
     MicroBatch batch;
     const std::int64_t rows = settings_.sequences * settings_.rows;
-    std::vector<std::int32_t> targets, tokens;
+    std::vector<std::int32_t> targets, tokens, backwards;
     if (data_->find("tokens") != nullptr) {
         const std::vector<std::int32_t> all = integers("tokens", step, micro);
         for (std::int64_t row = 0; row < rows; ++row) {
@@ -170,6 +170,12 @@ MicroBatch RecordedRun::batch(std::int64_t step, std::int64_t micro) const {
     batch[model_names::types] = same(rows, 0);
     batch[model_names::length] = same(settings_.sequences, settings_.rows);
     batch[model_names::source_length] = same(settings_.sequences, settings_.source_rows);
+    if (config_.kind == ModelKind::encoder_decoder)
+        for (std::int64_t row = 0; row < settings_.sequences * settings_.source_rows; ++row) {
+            const std::int64_t within = row % settings_.source_rows;
+            backwards.push_back(static_cast<std::int32_t>(row + settings_.source_rows - 1 - 2 * within));
+        }
+    batch[model_names::source_backwards] = backwards;
     batch[train_names::targets] = targets;
     batch[train_names::loss_weights] = std::vector<float>(targets.size(), 1 / static_cast<float>(targets_of(step)));
     return batch;
