@@ -1,4 +1,4 @@
-// Training: a model learns from texts on the device.
+// Training: a model learns from texts, labels, answers or images on the device.
 //
 //     Dataset data({"corpus.txt"}, tokenizer, {.context = 256});
 //     const TrainOptions options{.steps = 1000, .rate = {.rate = 3e-4, .warmup = 50}};
@@ -27,12 +27,18 @@
 namespace vantage {
 
 namespace internal {
-class TokenData;
+class TrainingData;
 struct TrainerState;
 }  // namespace internal
 
 struct DatasetOptions {
-    std::int64_t context = 0;  ///< tokens of a sequence
+    std::int64_t context = 0;  ///< tokens of a sequence; of source and answer each; images have their own number
+    /// The model that learns: its folder, or its config.json. It says what files have: texts, of which decoders learn
+    /// the next token and encoders masked ones, or examples with labels or answers (docs/training.md). Without one: a
+    /// decoder.
+    std::string model = {};
+    /// The pixels of an image file as Session::set_image takes them, for models that see.
+    std::function<std::vector<float>(const std::string& file)> read_image = {};
     /// Documents of these files measure what was learned; without them, this share of all documents, chosen by a hash
     /// of their tokens, so that the choice stays when files grow.
     std::vector<std::string> validation_files = {};
@@ -53,14 +59,16 @@ struct DatasetOptions {
 /// Texts as sequences of tokens on disk. Files: text, .jsonl, .bin of llm.c and nanoGPT, .safetensors
 /// (docs/training.md). A sequence has `context` tokens and the one behind them; it begins where a document begins, half
 /// of them at the end token in front of it, or at a multiple of `context` in a longer document, and runs on into the
-/// next documents. Which sequences a step reads is a function of the seed and the step alone.
+/// next documents. Or examples from .jsonl files, a sequence each: texts or images with labels or answers, where
+/// DatasetOptions::model learns from those. Which sequences a step reads is a function of the seed and the step alone.
 ///
 /// Threads: any. Copies share the data.
 class Dataset {
 public:
-    /// Throws bad_file naming file and line for what cannot be read, usage where there is less than a sequence.
+    /// Throws bad_file naming file and line for what cannot be read, usage where there is less than a sequence,
+    /// unsupported for a model that cannot be trained.
     Dataset(const std::vector<std::string>& files, const Tokenizer& tokenizer, const DatasetOptions& options);
-    /// Of files with token ids.
+    /// Of files with token ids or images.
     Dataset(const std::vector<std::string>& files, const DatasetOptions& options);
     Dataset(const Dataset&) = default;  // moves copy, too
     Dataset& operator=(const Dataset&) = default;
@@ -77,8 +85,8 @@ public:
 
 private:
     friend struct internal::TrainerState;
-    explicit Dataset(std::shared_ptr<const internal::TokenData> data) : data_(std::move(data)) {}
-    std::shared_ptr<const internal::TokenData> data_;
+    friend class Trainer;
+    std::shared_ptr<const internal::TrainingData> data_;
 };
 
 enum class Optimizer : std::uint8_t { adamw, adam, sgd };
@@ -136,6 +144,14 @@ struct TrainRecord {
     double seconds = 0;       ///< between the end of the step before and that of this one
 };
 
+/// How well a model tells labels.
+struct LabelQuality {
+    double accuracy = 0;  ///< share of the right ones
+    /// Expected calibration error (Guo et al. 2017): the mean difference of confidence and accuracy, in 15 bins of equal
+    /// width by confidence, which is the probability of the most probable label.
+    double calibration_error = 0;
+};
+
 /// A model, its gradients and optimiser on a device, and the recorded step that changes them.
 /// Threads: one at a time.
 class Trainer {
@@ -160,10 +176,12 @@ public:
     std::optional<TrainRecord> next();
     /// Submits no more steps. next() returns the submitted ones, and then nothing.
     void stop();
-    /// Mean loss of the validation data with the parameters of the last completed step, in nats per token; nothing
+    /// Mean loss of the validation data with the parameters of the last completed step, in nats per target; nothing
     /// where there are no validation data.
     std::optional<double> evaluate();
-    /// The text that the model continues with.
+    /// Of the last evaluate(), of a model that learns labels.
+    std::optional<LabelQuality> label_quality() const;
+    /// The text that the model continues with, or answers. Throws usage for encoders.
     std::string sample(const std::string& prompt, std::int64_t tokens, const Sampling& sampling = default_sampling);
     /// Writes the model as a new folder `folder`/step-N, which `vantage run` opens and which training can go on from,
     /// and lets `folder`/latest point to it; of a model with adapters these alone, for LoadOptions::lora. All of it is

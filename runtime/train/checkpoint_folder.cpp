@@ -73,14 +73,16 @@ void ModelOrigin::keep(const std::string& folder, const char* file) {
     if (const std::string path = in_folder(folder, file); fs::is_regular_file(path)) files_[file] = read_file(path);
 }
 
-ModelOrigin ModelOrigin::from_config(const std::string& config, const std::string& tokenizer_file) {
+ModelOrigin ModelOrigin::from_config(const std::string& config, const std::string& tokenizer_file,
+                                     const std::string& beside) {
     ModelOrigin origin;
     origin.files_["config.json"] = config, origin.tokenizer_ = tokenizer_file;
+    origin.keep(beside, "preprocessor_config.json");
     if (tokenizer_file.empty()) return origin;
     origin.files_["tokenizer.json"] = read_file(tokenizer_file);
-    const std::string beside = fs::path(tokenizer_file).parent_path().string();
+    const std::string folder = fs::path(tokenizer_file).parent_path().string();
     for (const char* file : {"tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja"})
-        origin.keep(beside, file);
+        origin.keep(folder, file);
     return origin;
 }
 

@@ -21,7 +21,9 @@ namespace vantage::internal {
 /// What a run begins with: a config.json for a new model, a model folder, or a folder of adapters that names one.
 class ModelOrigin {
 public:
-    static ModelOrigin from_config(const std::string& config, const std::string& tokenizer_file);
+    /// `beside`: the folder of the config's preprocessor_config.json; empty where there is none.
+    static ModelOrigin from_config(const std::string& config, const std::string& tokenizer_file,
+                                   const std::string& beside = {});
     static ModelOrigin from_folder(const std::string& folder);
     /// Throws bad_file.
     ModelConfig config() const;

@@ -150,12 +150,7 @@ private:
     // ---- lines of JSON ----------------------------------------------------------------------------------------------
 
     void read_lines() {
-        Parts parts(path_, "\n");
-        std::string line;
-        for (std::int64_t number = 1; parts.next(line, longest_line, true); ++number) {
-            note(parts.done());
-            if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-            const std::string name = format("{}:{}", path_, number);
+        const auto take = [&](const std::string& line, const std::string& name) {
             try {
                 const Json json = parse_json(line, name);
                 add(encoded(spoken(JsonFields(json, name))));
@@ -166,7 +161,8 @@ private:
                     throw bad_file_error("{}: {} lines cannot be read; the first: {}", path_, counts_.skipped,
                                          counts_.first_skipped);
             }
-        }
+        };
+        read_json_lines(path_, take, progress_);
         if (counts_.documents == 0 && counts_.skipped > 0) throw bad_file_error("{}", counts_.first_skipped);
     }
 
@@ -346,6 +342,18 @@ private:
 DocumentCounts read_documents(const std::string& path, const DocumentOptions& options, const TakeTokens& take,
                               const std::function<void(double)>& progress) {
     return DocumentReader(path, options, take, progress).read();
+}
+
+void read_json_lines(const std::string& path,
+                     const std::function<void(const std::string& line, const std::string& name)>& take,
+                     const std::function<void(double)>& progress) {
+    Parts parts(path, "\n");
+    std::string line;
+    for (std::int64_t number = 1; parts.next(line, longest_line, true); ++number) {
+        throw_if_interrupted();
+        if (progress) progress(parts.done());
+        if (line.find_first_not_of(" \t\r") != std::string::npos) take(line, format("{}:{}", path, number));
+    }
 }
 
 }  // namespace vantage::internal

@@ -44,4 +44,10 @@ using TakeTokens = std::function<void(std::span<const std::int32_t> ids, bool en
 DocumentCounts read_documents(const std::string& path, const DocumentOptions& options, const TakeTokens& take,
                               const std::function<void(double)>& progress = {});
 
+/// Calls `take` with each line of a .jsonl that is not blank, and with its name "FILE:LINE". Throws interrupted after
+/// Ctrl-C.
+void read_json_lines(const std::string& path,
+                     const std::function<void(const std::string& line, const std::string& name)>& take,
+                     const std::function<void(double)>& progress = {});
+
 }  // namespace vantage::internal

@@ -1,9 +1,9 @@
 #include "runtime/train/token_data.h"
 
 #include <algorithm>
-#include <bit>
 #include <filesystem>
 
+#include "runtime/base/at.h"
 #include "runtime/base/checksum.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
@@ -16,13 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t part_tokens = 8192;
-
-// The finaliser of splitmix64 (Steele, Lea, Flood 2014): every bit of the result depends on every bit of x.
-std::uint64_t mixed_bits(std::uint64_t x) {
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-    x = (x ^ x >> 27) * 0x94d049bb133111eb;
-    return x ^ x >> 31;
-}
 
 // Names the tokens of these files with these settings: path, size and time of each file stand for its content.
 std::string cache_name(const std::vector<std::string>& files, const Tokenizer* tokenizer, const DatasetOptions& o) {
@@ -53,129 +46,61 @@ std::string folder_of(const DatasetOptions& options) {
     return folder.string();
 }
 
-// All files of folders, in order.
-std::vector<std::string> listed(const std::vector<std::string>& paths) {
-    std::vector<std::string> files;
-    for (const std::string& path : paths) {
-        std::error_code error;
-        if (!fs::exists(path, error)) throw bad_file_error("{}: no such file or folder", path);
-        if (!fs::is_directory(path, error)) {
-            files.push_back(path);
-            continue;
-        }
-        const std::size_t before = files.size();
-        for (auto entry = fs::recursive_directory_iterator(path, error); !error && entry != fs::end(entry);
-             entry.increment(error))
-            if (entry->is_regular_file(error)) files.push_back(entry->path().string());
-        if (error) throw bad_file_error("{}: {}", path, error.message());
-        std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
-    }
-    return files;
-}
-
-std::string absolute(const std::string& path) { return path.empty() ? path : fs::absolute(path).string(); }
-std::vector<std::string> absolute(std::vector<std::string> paths) {
-    for (std::string& path : paths) path = absolute(path);
-    return paths;
-}
-
-std::vector<std::string> texts_of(const JsonFields& fields, const char* key) {
-    std::vector<std::string> all;
-    for (const Json& one : fields.list(key)) {
-        if (!one.is_string()) fields.fail(key, "a list of texts");
-        all.push_back(one.get<std::string>());
-    }
-    return all;
-}
-
 }  // namespace
 
-std::optional<std::int32_t> default_end_token(const Tokenizer& tokenizer) {
-    for (const char* token : {"<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>"})
-        if (const auto id = tokenizer.id_of(token)) return id;
-    return std::nullopt;
+TokenMasks::TokenMasks(const Tokenizer& tokenizer) {
+    const auto id = tokenizer.id_of("[MASK]"), other = id ? id : tokenizer.id_of("<mask>");
+    if (!other) throw bad_file_error("the tokenizer has neither [MASK] nor <mask>, which a masked token is shown as");
+    mask_ = *other;
+    for (std::int32_t token = 0; token < tokenizer.vocab_size(); ++token)
+        special_.push_back(tokenizer.is_special(token));
 }
 
-std::uint64_t permuted(std::uint64_t i, std::uint64_t count, std::uint64_t key) {
-    const int half = std::max(1, static_cast<int>(std::bit_width(count - 1) + 1) / 2);
-    const std::uint64_t mask = (std::uint64_t{1} << half) - 1;
-    do {
-        std::uint64_t left = i >> half, right = i & mask;
-        for (std::uint64_t round = 0; round < 4; ++round) {
-            const std::uint64_t next = left ^ (mixed_bits(right + key * 4 + round) & mask);
-            left = right, right = next;
-        }
-        i = left << half | right;
-    } while (i >= count);
-    return i;
+void TokenMasks::apply(std::uint64_t key, const TrainingSequence& to) const {
+    for (std::size_t i = 0; i < to.tokens.size(); ++i) {
+        const std::uint64_t chosen = mixed_bits(key + i * 0x9e3779b97f4a7c15), shown = mixed_bits(chosen + 1);
+        if (to.targets[i] < 0 || at(special_, to.targets[i]) || share_of(chosen) >= 0.15)
+            to.targets[i] = -1;
+        else if (share_of(shown) < 0.8)
+            to.tokens[i] = mask_;
+        else if (share_of(shown) < 0.9)
+            to.tokens[i] = static_cast<std::int32_t>(mixed_bits(shown + 1) % special_.size());
+    }
 }
 
-Json to_json(const std::vector<std::string>& files, const DatasetOptions& o) {
-    return {{"files", absolute(files)},
-            {"context", o.context},
-            {"validation_files", absolute(o.validation_files)},
-            {"validation_share", o.validation_share},
-            {"blank_lines", o.blank_lines},
-            {"strict", o.strict},
-            {"chat_folder", absolute(o.chat_folder)},
-            {"vocabulary", o.vocabulary},
-            {"end_token", o.end_token ? Json(*o.end_token) : Json()},
-            {"folder", absolute(o.folder)}};
-}
-
-std::vector<std::string> dataset_files_of(const JsonFields& fields) { return texts_of(fields, "files"); }
-
-DatasetOptions dataset_options_of(const JsonFields& f) {
-    DatasetOptions o;
-    o.context = f.integer("context", 1, max_data_context);
-    o.validation_files = texts_of(f, "validation_files");
-    o.validation_share = f.number("validation_share", 0, 1);
-    o.blank_lines = f.flag("blank_lines"), o.strict = f.flag("strict");
-    o.chat_folder = f.text("chat_folder"), o.folder = f.text("folder");
-    o.vocabulary = f.integer("vocabulary", 0, 1 << 28);
-    if (const auto id = f.optional_integer("end_token", 0, 1 << 28)) o.end_token = static_cast<std::int32_t>(*id);
-    return o;
-}
-
-TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tokenizer, const DatasetOptions& options)
-    : context_(options.context) {
-    source_ = to_json(paths, options);
-    if (context_ < 1 || context_ > max_data_context)
-        throw usage_error("a data set's sequences have {} tokens, but may have 1 to {}", context_, max_data_context);
-    if (!(options.validation_share >= 0 && options.validation_share < 1))
-        throw usage_error("a data set's validation_share is {:g}, but must be from 0 to below 1",
-                          options.validation_share);
-    const std::vector<std::string> files = listed(paths);
-    if (files.empty()) throw usage_error("no file to learn from");
-    description_ = files.size() == 1 ? files.front() : format("{} and {} other files", files.front(), files.size() - 1);
+TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tokenizer, const DatasetOptions& options,
+                     Task task)
+    : TrainingData(paths, options), context_(options.context) {
     DatasetOptions o = options;
-    if (!o.end_token && tokenizer != nullptr) o.end_token = default_end_token(*tokenizer);
-    o.validation_files = listed(options.validation_files);
+    o.end_token = end_token_of(tokenizer, options), o.validation_files = validation_files_;
     if (tokenizer != nullptr) o.vocabulary = tokenizer->vocab_size();
     if (o.vocabulary < 1) throw usage_error("a data set of token ids needs the size of the vocabulary");
     vocabulary_ = o.vocabulary;
     if (o.end_token && (*o.end_token < 0 || *o.end_token >= vocabulary_))
         throw usage_error("the end token of a data set is {}, but its vocabulary has {}", *o.end_token, vocabulary_);
-    const std::string base = folder_of(o) + "/" + cache_name(files, tokenizer, o), train = base + ".tokens",
+    if (task == Task::masked_tokens) {
+        if (tokenizer == nullptr) throw usage_error("masked tokens need a tokenizer, which tells special tokens");
+        masks_.emplace(*tokenizer);
+    }
+    const std::string base = folder_of(o) + "/" + cache_name(files_, tokenizer, o), train = base + ".tokens",
                       validation = base + ".validation.tokens";
     std::error_code none;
-    if (!fs::exists(train, none) || !fs::exists(validation, none)) tokenize(files, tokenizer, o, train, validation);
+    if (!fs::exists(train, none) || !fs::exists(validation, none)) tokenize(tokenizer, o, train, validation);
     tokens_.emplace(train, vocabulary_), validation_.emplace(validation, vocabulary_);
-    key_ = format("{:016x}{:016x}-{}", tokens_->checksum(), validation_->checksum(), context_);
-    targets_ = static_cast<std::int64_t>(tokens_->targets());
+    set_key(format("{:016x}{:016x}-{}", tokens_->checksum(), validation_->checksum(), context_));
     begins_ = begins_in(*tokens_), validation_begins_ = begins_in(*validation_);
     if (begins_.empty())
         throw usage_error(
             "{} has {} tokens in {} documents, but a sequence takes {}: give more data, or a smaller context",
-            description_, tokens_->tokens(), tokens_->documents(), context_ + 1);
-    if (validation_begins_.empty() && !o.validation_files.empty())
-        throw usage_error("the validation data have {} tokens, but a sequence takes {}", validation_->tokens(),
+            description(), tokens(), documents(), context_ + 1);
+    if (validation_begins_.empty() && !validation_files_.empty())
+        throw usage_error("the validation data have {} tokens, but a sequence takes {}", validation_tokens(),
                           context_ + 1);
-    if (targets_ == 0) throw usage_error("{}: no token is a target, so there is nothing to learn", description_);
+    if (targets() == 0) throw usage_error("{}: no token is a target, so there is nothing to learn", description());
 }
 
-void TokenData::tokenize(const std::vector<std::string>& files, const Tokenizer* tokenizer, const DatasetOptions& o,
-                         const std::string& train, const std::string& validation) {
+void TokenData::tokenize(const Tokenizer* tokenizer, const DatasetOptions& o, const std::string& train,
+                         const std::string& validation) {
     DocumentOptions options{.tokenizer = tokenizer,
                             .end_token = o.end_token,
                             .vocabulary = o.vocabulary,
@@ -183,7 +108,7 @@ void TokenData::tokenize(const std::vector<std::string>& files, const Tokenizer*
                             .strict = o.strict};
     if (!o.chat_folder.empty()) options.chat = text::read_chat_format(o.chat_folder);
     TokenWriter train_writer(train, o.vocabulary), validation_writer(validation, o.vocabulary);
-    const double share = o.validation_files.empty() ? o.validation_share : 0;
+    const double share = validation_files_.empty() ? o.validation_share : 0;
     const auto copy_to = [](TokenWriter& writer) {
         return [&writer](std::span<const std::int32_t> ids, bool ends) {
             writer.add(ids);
@@ -194,7 +119,7 @@ void TokenData::tokenize(const std::vector<std::string>& files, const Tokenizer*
     std::vector<std::int32_t> part;
     const auto place = [&] {
         const std::uint64_t hash = mixed_bits(checksum(std::as_bytes(std::span(part))));
-        const bool measures = train_writer.documents() > 0 && static_cast<double>(hash >> 11) * 0x1p-53 < share;
+        const bool measures = train_writer.documents() > 0 && share_of(hash) < share;
         copy_to(measures ? validation_writer : train_writer)(part, true);
         part.clear();
     };
@@ -216,8 +141,8 @@ void TokenData::tokenize(const std::vector<std::string>& files, const Tokenizer*
             log(LogLevel::warning, "{}; lines of the file that were left out: {}", counts.first_skipped,
                 counts.skipped);
     };
-    for (const std::string& file : files) read(file, share > 0 ? TakeTokens(split) : copy_to(train_writer));
-    for (const std::string& file : o.validation_files) read(file, copy_to(validation_writer));
+    for (const std::string& file : files_) read(file, share > 0 ? TakeTokens(split) : copy_to(train_writer));
+    for (const std::string& file : validation_files_) read(file, copy_to(validation_writer));
     validation_writer.finish(), train_writer.finish();
 }
 
@@ -243,46 +168,30 @@ std::int64_t TokenData::validation_sequences() const {
 }
 
 void TokenData::read(std::uint64_t seed, std::int64_t index, const TrainingSequence& to) const {
-    const auto each = static_cast<std::uint64_t>(sequences()), place = static_cast<std::uint64_t>(index),
-               epoch = place / each, key = mixed_bits(seed + epoch * 0x9e3779b97f4a7c15);
+    const auto each = static_cast<std::uint64_t>(sequences()), place = static_cast<std::uint64_t>(index);
+    const std::uint64_t key = epoch_key(seed, place / each);
     std::uint64_t begin = begins_[permuted(place % each, begins_.size(), key)];
     if (begin > 0 && (mixed_bits(key ^ place) & 1) != 0) --begin;  // at the end token in front of it
-    read_at(*tokens_, begin, to);
+    read_at(*tokens_, begin, mixed_bits(mixed_bits(seed) + place), to);
 }
 
 void TokenData::read_validation(std::int64_t index, const TrainingSequence& to) const {
-    read_at(*validation_, validation_begins_[permuted(static_cast<std::uint64_t>(index), validation_begins_.size(), 0)],
-            to);
+    const auto place = static_cast<std::uint64_t>(index);
+    read_at(*validation_, validation_begins_[permuted(place, validation_begins_.size(), 0)], mixed_bits(place), to);
 }
 
-void TokenData::read_at(const TokenFile& file, std::uint64_t first, const TrainingSequence& to) const {
+void TokenData::read_at(const TokenFile& file, std::uint64_t first, std::uint64_t key,
+                        const TrainingSequence& to) const {
+    clear(to);
     std::vector<std::int32_t> ids(static_cast<std::size_t>(context_) + 1);
     file.read(first, ids);
     for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
+        const std::int32_t target = ids[masks_ ? i : i + 1];
         to.tokens[i] = id_of(ids[i]);
-        to.targets[i] = is_target(ids[i + 1]) ? ids[i + 1] : -1;
+        to.targets[i] = is_target(target) ? target : -1;
     }
+    if (!to.length.empty()) to.length[0] = static_cast<std::int32_t>(context_);
+    if (masks_) masks_->apply(key, to);
 }
 
 }  // namespace vantage::internal
-
-namespace vantage {
-
-using internal::TokenData;
-
-Dataset::Dataset(const std::vector<std::string>& files, const Tokenizer& tokenizer, const DatasetOptions& options)
-    : data_(std::make_shared<const TokenData>(files, &tokenizer, options)) {}
-Dataset::Dataset(const std::vector<std::string>& files, const DatasetOptions& options)
-    : data_(std::make_shared<const TokenData>(files, nullptr, options)) {}
-
-std::int64_t Dataset::context() const { return data_->context(); }
-std::int64_t Dataset::documents() const { return static_cast<std::int64_t>(data_->tokens().documents()); }
-std::int64_t Dataset::tokens() const { return static_cast<std::int64_t>(data_->tokens().tokens()); }
-std::int64_t Dataset::targets() const { return data_->targets(); }
-std::int64_t Dataset::skipped() const { return data_->skipped(); }
-std::int64_t Dataset::validation_tokens() const { return data_->validation_tokens(); }
-std::int64_t Dataset::sequences() const { return data_->sequences(); }
-std::int64_t Dataset::validation_sequences() const { return data_->validation_sequences(); }
-const std::string& Dataset::description() const { return data_->description(); }
-
-}  // namespace vantage

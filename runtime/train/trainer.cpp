@@ -4,6 +4,7 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <map>
 
 #include "runtime/base/at.h"
 #include "runtime/base/clock.h"
@@ -17,9 +18,10 @@
 #include "runtime/models/architecture.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/train/checkpoint_folder.h"
+#include "runtime/train/label_counter.h"
 #include "runtime/train/model_weights.h"
 #include "runtime/train/step_memory.h"
-#include "runtime/train/token_data.h"
+#include "runtime/train/training_data.h"
 #include "runtime/train/training_graph.h"
 #include "vantage/train.h"
 #include "vantage/vulkan.h"
@@ -34,7 +36,20 @@ constexpr std::int64_t steps_ahead = 2;
 constexpr std::int64_t max_skipped = 10;  // steps in a row
 constexpr std::array optimizer_names = {"adamw", "adam", "sgd"};
 
-TrainingSettings settings_of(const TrainOptions& o, std::int64_t rows, std::int64_t width) {
+// Throws for a model that cannot be trained, or not with these data.
+ModelConfig trained_config(ModelConfig config, const TrainingData& data) {
+    if (const Task task = task_of(config); task != data.task())
+        throw usage_error("{} learns from {}, but the data are {}: name the model where they are read",
+                          config.architecture, name_of(task), name_of(data.task()));
+    if (data.context() > config.context)
+        throw usage_error("sequences of {} tokens, but the model has {} positions", data.context(), config.context);
+    if (data.vocabulary() > config.vocab && !config.is_vision())
+        throw usage_error("the tokenizer of the data has {} tokens, but the model's vocabulary {}", data.vocabulary(),
+                          config.vocab);
+    return config;
+}
+
+TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, std::int64_t rows) {
     const auto require = [](const char* name, std::int64_t value, std::int64_t min, std::int64_t max) {
         if (value < min || value > max)
             throw usage_error("training: {} is {}, but must be from {} to {}", name, value, min, max);
@@ -60,9 +75,13 @@ TrainingSettings settings_of(const TrainOptions& o, std::int64_t rows, std::int6
     if (o.optimizer != Optimizer::sgd && (o.momentum > 0 || o.nesterov))
         throw usage_error("training: momentum is of sgd, not of {}", name_of(o.optimizer));
     RateOptions rate = o.rate;
-    rate.width = width;
+    rate.width = config.width;
+    const bool reads = config.kind == ModelKind::encoder_decoder;
     return {.sequences = o.sequences,
             .rows = rows,
+            .source_rows = !reads          ? 0
+                           : config.sees() ? config.image.places()
+                                           : rows,
             .micro_batches = o.accumulate,
             .recompute = o.recompute,
             .slots = steps_ahead * o.accumulate,
@@ -79,6 +98,39 @@ TrainingSettings settings_of(const TrainOptions& o, std::int64_t rows, std::int6
             .rates = learning_rates(rate, o.steps)};
 }
 
+// The inputs of `sequences` sequences in memory of the host, by name.
+class HostInputs {
+public:
+    HostInputs() = default;
+    explicit HostInputs(std::int64_t sequences) : sequences_(static_cast<std::size_t>(sequences)) {}
+    void add(const std::string& name, std::span<std::byte> bytes) { parts_[name] = bytes; }
+    // What it has of these sequences.
+    template <class T>
+    std::span<T> part(const char* name, std::int64_t first, std::int64_t count = 1) const {
+        const auto found = parts_.find(name);
+        if (found == parts_.end()) return {};
+        const std::size_t each = found->second.size() / sizeof(T) / sequences_;
+        return {reinterpret_cast<T*>(found->second.data()) + static_cast<std::size_t>(first) * each,
+                static_cast<std::size_t>(count) * each};
+    }
+    TrainingSequence at(std::int64_t sequence) const {
+        const auto integers = [&](const char* name) { return part<std::int32_t>(name, sequence); };
+        return {.tokens = integers(model_names::tokens),
+                .targets = integers(train_names::targets),
+                .types = integers(model_names::types),
+                .length = integers(model_names::length),
+                .source = integers(model_names::source_tokens),
+                .source_length = integers(model_names::source_length),
+                .pixels = part<float>(model_names::pixels, sequence),
+                .source_backwards = integers(model_names::source_backwards),
+                .positions = integers(model_names::positions)};
+    }
+
+private:
+    std::size_t sequences_ = 1;
+    std::map<std::string, std::span<std::byte>> parts_;
+};
+
 double micro_batch_flops(const TrainingStep& step) {
     double flops = 0;
     for (const Node& node : step.graph.nodes())
@@ -92,7 +144,7 @@ double micro_batch_flops(const TrainingStep& step) {
 struct internal::TrainerState {
     Device device;
     ModelOrigin origin;
-    std::shared_ptr<const TokenData> data;
+    std::shared_ptr<const TrainingData> data;
     TrainOptions options;
     std::optional<Model> model;  ///< with adapters the one that plans share all weights with; else for samples
     ModelConfig config;
@@ -100,7 +152,10 @@ struct internal::TrainerState {
     StartingWeights start;
     TrainingStep step;
     Plan plan;
+    HostInputs inputs;  ///< of all slots
     std::optional<Plan> evaluation = {};
+    std::vector<Value> evaluation_inputs = {};
+    std::optional<LabelQuality> label_quality = {};
     std::optional<Tokenizer> tokenizer = {};
     std::int64_t submitted = 0, returned = 0;  ///< steps
     std::int64_t skipped = 0;                  ///< the last ones in a row
@@ -116,16 +171,19 @@ struct internal::TrainerState {
           data(set.data_),
           options(train_options),
           model(origin.adapted_model(device, options)),
-          config(model ? config_of(*model) : origin.config()),
-          settings(settings_of(options, data->context(), config.width)),
+          config(trained_config(model ? config_of(*model) : origin.config(), *data)),
+          settings(settings_of(options, config, data->context())),
           start(origin.weights(config, options.seed)),
-          step((require_fit(), step_within(config, settings, device.caps(), memory(), types()))),
-          plan((require_inputs(), plan_of(step.graph, {.profile = options.profile}))) {
+          step(step_within(config, settings, device.caps(), memory(), types())),
+          plan((require_inputs(), plan_of(step.graph, {.profile = options.profile}))),
+          inputs(settings.slots * settings.sequences) {
         options.recompute = settings.recompute;
         if (const auto file = origin.tokenizer()) tokenizer = Tokenizer::load(*file);
         for (const Value& value : step.graph.values())
             if ((value.kind == ValueKind::weight && !config.lora) || is_parameter(value))
                 plan.write(value.name, start(value));
+        for (const Value& value : step.inputs)
+            inputs.add(value.name, {plan.host_memory(value.name), static_cast<std::size_t>(value.type.bytes())});
         plan.write(train_names::train, first_train_words(settings));
         if (data->validation_sequences() > 0 && options.validation_sequences > 0) evaluation = make_evaluation();
     }
@@ -141,21 +199,11 @@ struct internal::TrainerState {
                    return parameter.name == value.name;
                });
     }
-    void require_fit() const {
-        if (config.kind != ModelKind::decoder)
-            throw unsupported_error("training of {} from texts is not supported", config.architecture);
-        if (data->context() > config.context)
-            throw usage_error("sequences of {} tokens, but the model has {} positions", data->context(),
-                              config.context);
-        if (data->vocabulary() > config.vocab)
-            throw usage_error("the tokenizer of the data has {} tokens, but the model's vocabulary {}",
-                              data->vocabulary(), config.vocab);
-    }
     void require_inputs() const {
         for (const Value& value : step.graph.values())
             if (value.kind == ValueKind::input)
-                throw unsupported_error("training: {} reads {}, which texts do not have", config.architecture,
-                                        value.name);
+                throw unsupported_error("training: {} reads {}, which {} do not have", config.architecture, value.name,
+                                        name_of(data->task()));
     }
 
     // The host's pointer to a state that it shares with the device.
@@ -166,23 +214,19 @@ struct internal::TrainerState {
 
     // Writes the micro-batches of a step into their slots.
     void write_batches(std::int64_t number) {
-        const std::int64_t each = settings.sequences * settings.rows;
+        const std::int64_t each = settings.sequences, first = number * settings.micro_batches;
+        const auto slot_of = [&](std::int64_t micro) { return (first + micro) % settings.slots * each; };
         std::int64_t targets = 0;
-        const auto slot_of = [&](std::int64_t micro) {
-            return (number * settings.micro_batches + micro) % settings.slots * each;
-        };
         for (std::int64_t micro = 0; micro < settings.micro_batches; ++micro)
-            for (std::int64_t sequence = 0; sequence < settings.sequences; ++sequence) {
-                const std::int64_t at = slot_of(micro) + sequence * settings.rows;
-                const auto rows = static_cast<std::size_t>(settings.rows);
-                const TrainingSequence to{{shared<std::int32_t>(model_names::tokens) + at, rows},
-                                          {shared<std::int32_t>(train_names::targets) + at, rows}};
-                data->read(options.seed, (number * settings.micro_batches + micro) * settings.sequences + sequence, to);
-                targets += std::ranges::count_if(to.targets, is_target);
+            for (std::int64_t sequence = 0; sequence < each; ++sequence) {
+                const TrainingSequence to = inputs.at(slot_of(micro) + sequence);
+                data->read(options.seed, (first + micro) * each + sequence, to);
+                complete(config, sequence, to);
+                targets += std::ranges::count_if(to.targets, [](std::int32_t target) { return target >= 0; });
             }
         const float weight = 1 / static_cast<float>(std::max<std::int64_t>(targets, 1));
         for (std::int64_t micro = 0; micro < settings.micro_batches; ++micro)
-            std::fill_n(shared<float>(train_names::loss_weights) + slot_of(micro), each, weight);
+            std::ranges::fill(inputs.part<float>(train_names::loss_weights, slot_of(micro), each), weight);
     }
 
     bool may_submit() const {
@@ -289,6 +333,7 @@ struct internal::TrainerState {
 
     Plan make_evaluation() {
         const TrainingStep graph = build_evaluation(config, settings, types());
+        evaluation_inputs = graph.inputs;
         Plan made = plan_of(graph.graph, {});
         for (const Value& value : graph.parameters) {
             if (std::ranges::any_of(step.parameters, [&](const Value& p) { return p.name == value.name; }))
@@ -310,7 +355,8 @@ Optimizer optimizer_named(const std::string& name) {
 Trainer::Trainer(std::unique_ptr<TrainerState> state) : state_(std::move(state)) {}
 Trainer::Trainer(const Device& device, const std::string& config, const Dataset& data, const TrainOptions& options,
                  const std::string& tokenizer_file)
-    : state_(std::make_unique<TrainerState>(device, ModelOrigin::from_config(config, tokenizer_file), data, options)) {}
+    : state_(std::make_unique<TrainerState>(
+          device, ModelOrigin::from_config(config, tokenizer_file, data.data_->folder()), data, options)) {}
 Trainer::~Trainer() = default;
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;
@@ -352,32 +398,47 @@ std::optional<double> Trainer::evaluate() {
     const std::int64_t count = std::min(s.data->validation_sequences(), s.options.validation_sequences);
     if (count == 0) return std::nullopt;
     s.finish();
-    const std::int64_t sequences = s.settings.sequences, rows = s.settings.rows;
-    const auto each = static_cast<std::size_t>(sequences * rows);
+    const std::int64_t sequences = s.settings.sequences;
     double sum = 0;
     std::int64_t targets = 0;
+    LabelCounter labels;
+    HostInputs inputs(sequences);
+    std::map<std::string, std::vector<std::byte>> bytes;
+    for (const Value& value : s.evaluation_inputs) {
+        std::vector<std::byte>& all = bytes[value.name];
+        all.resize(static_cast<std::size_t>(value.type.bytes()));
+        inputs.add(value.name, all);
+    }
+    std::ranges::fill(inputs.part<float>(train_names::loss_weights, 0, sequences), 1.f);
     for (std::int64_t first = 0; first < count; first += sequences) {
         throw_if_interrupted();
         const InterruptsDeferred whole_batch;
-        std::vector<std::int32_t> tokens(each), wanted(each, -1);
-        for (std::int64_t i = 0; i < std::min(sequences, count - first); ++i) {
-            const auto at = static_cast<std::size_t>(i * rows), length = static_cast<std::size_t>(rows);
-            s.data->read_validation(first + i,
-                                    {std::span(tokens).subspan(at, length), std::span(wanted).subspan(at, length)});
+        for (std::int64_t i = 0; i < sequences; ++i) {
+            const TrainingSequence to = inputs.at(i);
+            clear(to);
+            if (first + i < count) s.data->read_validation(first + i, to);
+            complete(s.config, i, to);
         }
-        targets += std::ranges::count_if(wanted, is_target);
-        s.evaluation->write(model_names::tokens, tokens);
-        s.evaluation->write(train_names::targets, wanted);
-        s.evaluation->write(train_names::loss_weights, std::vector<float>(each, 1));
+        for (const auto& [name, all] : bytes) s.evaluation->write_bytes(name, all);
         s.evaluation->run();
         sum += s.evaluation->read(train_names::loss).data()[0];
+        const auto wanted = inputs.part<std::int32_t>(train_names::targets, 0, sequences);
+        targets += std::ranges::count_if(wanted, [](std::int32_t target) { return target >= 0; });
+        if (s.data->task() != Task::labels) continue;
+        const Array logits = s.evaluation->read(model_names::logits);
+        for (std::int64_t i = 0; i < std::min(sequences, count - first); ++i) labels.add(logits.row(i), at(wanted, i));
     }
+    if (s.data->task() == Task::labels) s.label_quality = labels.quality();
     s.step_end = seconds_now();
     return sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
 }
 
+std::optional<LabelQuality> Trainer::label_quality() const { return state().label_quality; }
+
 std::string Trainer::sample(const std::string& prompt, std::int64_t tokens, const Sampling& sampling) {
     TrainerState& s = state();
+    if (s.config.kind == ModelKind::encoder || s.config.sees())
+        throw usage_error("training: {} does not write a text about a text", s.config.architecture);
     if (!s.tokenizer) throw usage_error("training: a text needs a tokenizer, and the model has none");
     const InterruptsDeferred whole;  // an interrupted session gives up the device
     s.finish();

@@ -42,12 +42,11 @@ std::vector<Tensor> weights_to_learn(Graph& graph, const ModelConfig& config) {
 class LossBuilder {
 public:
     /// Where `train` is a state the loss is differentiated, else only evaluated.
-    LossBuilder(Graph& graph, const ModelConfig& config, const TrainingSettings& settings, Tensor train)
-        : graph_(graph), config_(config), settings_(settings), train_(train) {
-        if (settings.slots > 0)
-            training_.input = [this](const std::string& name, const Shape& shape, DType type) {
-                return from_slot(name, shape, type);
-            };
+    LossBuilder(TrainingStep& step, const ModelConfig& config, const TrainingSettings& settings, Tensor train)
+        : step_(step), graph_(step.graph), config_(config), settings_(settings), train_(train) {
+        training_.input = [this](const std::string& name, const Shape& shape, DType type) {
+            return input(name, shape, type);
+        };
         if (train) training_.dropout = settings.dropout, training_.attention_dropout = settings.attention_dropout;
         training_.train = train, training_.seed = settings.seed, training_.micro_batches = settings.micro_batches;
         training_.head = [this](Tensor x, const std::function<Tensor(Tensor)>& logits) {
@@ -56,6 +55,7 @@ public:
     }
 
     const std::vector<std::string>& blocks() const { return training_.blocks; }
+    Tensor logits() const { return logits_; }  ///< of labels
 
     // Σ weight · loss over rows, of both parts of an encoder–decoder or of the only one.
     Tensor loss() {
@@ -65,7 +65,7 @@ public:
         const auto found = graph_.outputs().find(model_names::logits);
         if (found == graph_.outputs().end())
             throw unsupported_error("{} has no output layer, and so nothing to learn from", config_.architecture);
-        const Tensor logits = GraphAccess::tensor(graph_, found->second);
+        const Tensor logits = logits_ = GraphAccess::tensor(graph_, found->second);
         GraphAccess::data(graph_).outputs.erase(found);  // nobody reads them, so their memory is used again
         const std::int64_t classes = logits.shape()[-1], rows = logits.shape().elements() / classes;
         return loss_of(graph_.reshape(logits, {rows, classes}), classes, [](Tensor x) { return x; });
@@ -96,19 +96,22 @@ private:
                     .training = &training_});
     }
     Tensor input(const std::string& name, const Shape& shape, DType type) {
-        return training_.input ? training_.input(name, shape, type) : graph_.input(name, shape, type);
-    }
-    Tensor from_slot(const std::string& name, const Shape& shape, DType type) {
+        if (settings_.slots == 0) return noted(graph_.input(name, shape, type));
         std::vector<std::int64_t> sizes{settings_.slots};
         sizes.insert(sizes.end(), shape.sizes().begin(), shape.sizes().end());
-        const Tensor slots = graph_.state(name, Shape(sizes), type, true);
-        return fetch(slots, train_, settings_.micro_batches, SourceLocation::here());
+        return fetch(noted(graph_.state(name, Shape(sizes), type, true)), train_, settings_.micro_batches,
+                     SourceLocation::here());
+    }
+    Tensor noted(Tensor written) {
+        step_.inputs.push_back(graph_.value(written.id()));
+        return written;
     }
 
+    TrainingStep& step_;
     Graph& graph_;
     const ModelConfig& config_;
     const TrainingSettings& settings_;
-    Tensor train_, loss_;
+    Tensor train_, loss_, logits_;
     TrainingGraph training_;
 };
 
@@ -172,7 +175,7 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
     TrainingStep step{.graph = Graph(std::move(types))};
     Graph& graph = step.graph;
     TrainState state = train_state(graph, where);
-    LossBuilder builder(graph, config, settings, state.train);
+    LossBuilder builder(step, config, settings, state.train);
     const Tensor loss = builder.loss();
     if (config.lora) transpose_weights(graph);  // before the backward pass uses them the other way
     const std::size_t forward = graph.nodes().size();
@@ -211,7 +214,9 @@ TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings&
     TrainingStep step{.graph = Graph(std::move(types))};
     TrainingSettings alone = settings;
     alone.slots = 0, alone.loss = {};
-    step.graph.output(train_names::loss, LossBuilder(step.graph, config, alone, {}).loss());
+    LossBuilder builder(step, config, alone, {});
+    step.graph.output(train_names::loss, builder.loss());
+    if (config.head == Head::classification) step.graph.output(model_names::logits, builder.logits());
     if (config.lora) return step;
     for (const Tensor& weight : weights_to_learn(step.graph, config))
         step.parameters.push_back(as_state(step.graph, weight));

@@ -52,7 +52,8 @@ std::string variance(const std::string& parameter);  ///< Adam's second moment
 
 struct TrainingStep {
     Graph graph;
-    std::vector<Value> parameters;  ///< states with the weights' names, ascending by name
+    std::vector<Value> parameters;   ///< states with the weights' names, ascending by name
+    std::vector<Value> inputs = {};  ///< what the host writes of a micro-batch
     /// Segments: a step runs those of `micro_batch` once for each, which adds to gradients, and then `update`.
     std::vector<int> micro_batch = {};
     int update = 0;
@@ -64,8 +65,8 @@ struct TrainingStep {
 /// to learn from.
 TrainingStep build_training_step(const ModelConfig& config, const TrainingSettings& settings,
                                  Graph::WeightTypes types = {});
-/// The cross-entropy of a micro-batch alone, without smoothing and z-loss, with the parameters as states; of a model
-/// with adapters all are weights.
+/// The cross-entropy of a micro-batch alone, without smoothing and z-loss, with the parameters as states; of labels the
+/// logits are an output, too; of a model with adapters all are weights.
 TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings& settings,
                               Graph::WeightTypes types = {});
 

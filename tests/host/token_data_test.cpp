@@ -237,8 +237,8 @@ TEST_CASE("sequences begin at documents and run on, and an epoch reads other one
     for (int i = 0; i < 60; ++i) text += "abcdefg\n\n";
     write_file(folder.path("a.txt"), text);
     const TokenData data = data_of({folder.path("a.txt")}, folder, 4);
-    CHECK(data.tokens().documents() == 60);
-    CHECK(data.tokens().tokens() == 480);
+    CHECK(data.documents() == 60);
+    CHECK(data.tokens() == 480);
     CHECK(data.sequences() == 119);  // the last two would run beyond the end
     const std::set<Ids> allowed{{1, 2, 3, 4}, {0, 1, 2, 3}, {5, 6, 7, 0}, {4, 5, 6, 7}};
     std::set<Ids> met;
@@ -271,7 +271,7 @@ TEST_CASE("documents that measure are chosen by what is in them", "[train]") {
                     b = data_of({folder.path("b.txt")}, folder, 4, 0.1);
     write_file(folder.path("long.txt"), std::string(60'000, 'a'));
     const TokenData parts = data_of({folder.path("long.txt")}, folder, 4, 0.5);
-    CHECK((parts.validation_tokens() > 0 && parts.tokens().tokens() > 0));
+    CHECK((parts.validation_tokens() > 0 && parts.tokens() > 0));
     const auto documents = [](const TokenData& data) { return data.validation_tokens() / 12; };
     CHECK((documents(a) > 20 && documents(a) < 65));
     CHECK((documents(b) >= documents(a) && documents(b) < documents(a) + 30));

@@ -1,0 +1,219 @@
+#include "runtime/train/example_data.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "runtime/base/at.h"
+#include "runtime/base/checksum.h"
+#include "runtime/base/errors.h"
+#include "runtime/base/log.h"
+#include "runtime/train/documents.h"
+
+namespace vantage::internal {
+
+namespace {
+
+// The token behind an answer, as generation knows it.
+std::optional<std::int32_t> answer_end(const ModelConfig& config, const Tokenizer* tokenizer,
+                                       const DatasetOptions& options) {
+    if (!options.end_token && !config.end_tokens.empty() && config.end_tokens.front() >= 0)
+        return static_cast<std::int32_t>(config.end_tokens.front());
+    return end_token_of(tokenizer, options);
+}
+
+void copy_to(std::span<std::int32_t> to, std::span<const std::int32_t> from, std::size_t first = 0) {
+    if (!to.empty())
+        std::ranges::copy(from.first(std::min(from.size(), to.size() - first)),
+                          to.begin() + static_cast<std::ptrdiff_t>(first));
+}
+
+}  // namespace
+
+ExampleData::ExampleData(const std::vector<std::string>& files, const Tokenizer* tokenizer,
+                         const DatasetOptions& options, const ModelConfig& config)
+    : TrainingData(files, options),
+      config_(config),
+      task_(task_of(config)),
+      end_token_(answer_end(config, tokenizer, options)),
+      read_image_(options.read_image),
+      progress_(options.progress),
+      context_(config.is_vision() ? config.image.places() : options.context) {
+    if (tokenizer != nullptr) tokenizer_ = *tokenizer;
+    if (!tokenizer && !config.is_vision())
+        throw usage_error("{} learns from texts, which need a tokenizer", config.architecture);
+    if (config.sees() && !read_image_)
+        throw usage_error("{} learns from images: say how they are read (DatasetOptions::read_image)",
+                          config.architecture);
+    read_files(files_, validation_files_.empty() ? options.validation_share : 0, training_);
+    read_files(validation_files_, 0, validation_);
+    if (training_.empty())
+        throw usage_error("{} has {} examples, none of them to learn from: give more, or --eval-share 0", description(),
+                          validation_.size());
+    fit_context();
+    set_key(format("{:016x}{:016x}-{}", checksum_of(training_), checksum_of(validation_), context_));
+    if (cut_ > 0)
+        log(LogLevel::warning, "{}: {} texts have more than {} tokens and are cut", description(), cut_, context_);
+}
+
+void ExampleData::read_files(const std::vector<std::string>& files, double validation_share, std::vector<Example>& to) {
+    for (const std::string& file : files) {
+        if (!file.ends_with(".jsonl"))
+            throw bad_file_error("{} is no .jsonl, in which {} finds its {}", file, config_.architecture,
+                                 name_of(task_));
+        const std::string folder = std::filesystem::path(file).parent_path().string();
+        const auto take = [&](const std::string& line, const std::string& name) {
+            const Json json = parse_json(line, name);
+            Example example = example_of(JsonFields(json, name), folder);
+            const bool measures = share_of(mixed_bits(checksum(line))) < validation_share;
+            (measures ? validation_ : to).push_back(std::move(example));
+        };
+        read_json_lines(file, take, [&](double done) {
+            if (progress_) progress_(file, done);
+        });
+    }
+}
+
+ExampleData::Example ExampleData::example_of(const JsonFields& fields, const std::string& folder) {
+    Example example;
+    if (config_.sees()) read_image_of(example, fields, folder);
+    if (task_ == Task::labels) {
+        example.label = label_of(fields);
+        if (config_.is_vision()) return example;
+        Tokenizer::Encoding text = encoded(fields, "text", "pair");
+        example.tokens = std::move(text.ids), example.types = std::move(text.type_ids);
+        cut(example.tokens);
+        return example;
+    }
+    const bool prompt = fields.has("prompt");
+    if (!config_.sees()) cut(example.source = encoded(fields, prompt ? "prompt" : "source").ids);
+    cut(example.answer = answer_of(fields, prompt || fields.has("completion") ? "completion" : "target"));
+    return example;
+}
+
+std::int32_t ExampleData::label_of(const JsonFields& fields) const {
+    const std::vector<std::string>& names = config_.labels;
+    const Json label = fields.has("label") ? fields.json().at("label") : Json();
+    const auto found = label.is_string() ? std::ranges::find(names, label.get<std::string>()) : names.end();
+    if (found != names.end()) return static_cast<std::int32_t>(found - names.begin());
+    if (const auto number = JsonFields::integer_of(label); number && *number >= 0 && *number < std::ssize(names))
+        return static_cast<std::int32_t>(*number);
+    fields.fail("label", format("a label of the model: 0 to {}, or {}", names.size() - 1, cut_short(join(names), 100)));
+}
+
+// A broken image is found before the first step.
+void ExampleData::read_image_of(Example& example, const JsonFields& fields, const std::string& folder) const {
+    example.image = (std::filesystem::path(folder) / fields.text("image")).string();
+    try {
+        const std::vector<float> pixels = pixels_of(example.image);
+        example.pixels_checksum = checksum(std::as_bytes(std::span(pixels)));
+    } catch (const Error& problem) {
+        if (problem.kind() != ErrorKind::bad_file) throw;
+        throw bad_file_error("{}: {}", fields.name(), problem.what());
+    }
+}
+
+std::vector<float> ExampleData::pixels_of(const std::string& image) const {
+    std::vector<float> pixels = read_image_(image);
+    if (std::ssize(pixels) != config_.image.pixels())
+        throw bad_file_error("{}: {} numbers, but the model takes {}", image, pixels.size(), config_.image.pixels());
+    return pixels;
+}
+
+Tokenizer::Encoding ExampleData::encoded(const JsonFields& fields, const char* key, const char* pair) const {
+    const std::string text = fields.text(key);
+    Tokenizer::Encoding encoding = pair != nullptr && fields.has(pair)
+                                       ? tokenizer_->encode_pair(text, fields.text(pair))
+                                       : tokenizer_->encode(text);
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos || encoding.ids.empty())
+        fields.fail(key, "a text with a word in it");
+    return encoding;
+}
+
+std::vector<std::int32_t> ExampleData::answer_of(const JsonFields& fields, const char* key) const {
+    std::vector<std::int32_t> ids = encoded(fields, key).ids;
+    if (end_token_ && ids.back() != *end_token_) ids.push_back(*end_token_);
+    return ids;
+}
+
+// What a tokenizer puts behind a text stays.
+void ExampleData::cut(std::vector<std::int32_t>& ids) {
+    if (std::ssize(ids) <= context_) return;
+    const std::int32_t last = ids.back();
+    ids.resize(static_cast<std::size_t>(context_));
+    if (tokenizer_->is_special(last)) ids.back() = last;
+    ++cut_;
+}
+
+// The longest text, where that is less than the context.
+void ExampleData::fit_context() {
+    if (config_.is_vision()) return;
+    std::size_t longest = 1;
+    for (const std::vector<Example>* examples : {&training_, &validation_})
+        for (const Example& example : *examples)
+            longest = std::max({longest, example.tokens.size(), example.source.size(), example.answer.size()});
+    context_ = std::min(context_, static_cast<std::int64_t>(longest));
+}
+
+std::uint64_t ExampleData::checksum_of(const std::vector<Example>& examples) {
+    std::uint64_t hash = checksum_begin;
+    const auto add = [&](std::span<const std::int32_t> numbers) {
+        const std::uint64_t count = numbers.size();
+        hash = checksum(std::as_bytes(std::span(&count, 1)), hash);
+        hash = checksum(std::as_bytes(numbers), hash);
+    };
+    for (const Example& example : examples) {
+        for (const auto* ids : {&example.tokens, &example.types, &example.source, &example.answer}) add(*ids);
+        add(std::span(&example.label, 1));
+        hash = checksum(std::as_bytes(std::span(&example.pixels_checksum, 1)), hash);
+    }
+    return hash;
+}
+
+std::int64_t ExampleData::targets() const {
+    std::int64_t count = 0;
+    for (const Example& example : training_) count += task_ == Task::labels ? 1 : std::ssize(example.answer);
+    return count;
+}
+
+std::int64_t ExampleData::tokens_of(const std::vector<Example>& examples) const {
+    std::int64_t count = 0;
+    for (const Example& example : examples)
+        count += std::ssize(example.tokens) + std::ssize(example.source) + std::ssize(example.answer) +
+                 (config_.sees() ? config_.image.places() : 0);
+    return count;
+}
+
+void ExampleData::read(std::uint64_t seed, std::int64_t index, const TrainingSequence& to) const {
+    const std::uint64_t place = static_cast<std::uint64_t>(index), each = training_.size();
+    write(at(training_, permuted(place % each, each, epoch_key(seed, place / each))), to);
+}
+
+void ExampleData::read_validation(std::int64_t index, const TrainingSequence& to) const {
+    write(at(validation_, permuted(static_cast<std::uint64_t>(index), validation_.size(), 0)), to);
+}
+
+// The answer's tokens are read one place behind where they are targets (teacher forcing).
+void ExampleData::write(const Example& example, const TrainingSequence& to) const {
+    clear(to);
+    const auto set = [](std::span<std::int32_t> one, std::int64_t value) {
+        if (!one.empty()) one[0] = static_cast<std::int32_t>(value);
+    };
+    if (!to.pixels.empty()) std::ranges::copy(pixels_of(example.image), to.pixels.begin());
+    set(to.source_length, config_.sees() ? config_.image.places() : std::ssize(example.source));
+    copy_to(to.source, example.source);
+    const std::int64_t length = std::ssize(example.source);
+    for (std::int64_t row = 0; row < std::ssize(to.source_backwards); ++row)
+        at(to.source_backwards, row) = static_cast<std::int32_t>(row < length ? length - 1 - row : row);
+    if (task_ == Task::labels) {
+        copy_to(to.tokens, example.tokens);
+        copy_to(to.types, example.types);
+        set(to.length, std::ssize(example.tokens));
+        set(to.targets, example.label);
+        return;
+    }
+    set(to.tokens, config_.start_token);
+    copy_to(to.tokens, example.answer, 1);
+    copy_to(to.targets, example.answer);
+}
+
+}  // namespace vantage::internal

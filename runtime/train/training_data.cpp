@@ -1,0 +1,206 @@
+#include "runtime/train/training_data.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <filesystem>
+
+#include "runtime/base/at.h"
+#include "runtime/base/checksum.h"
+#include "runtime/base/errors.h"
+#include "runtime/models/architecture.h"
+#include "runtime/train/checkpoint_folder.h"
+#include "runtime/train/example_data.h"
+#include "runtime/train/token_data.h"
+
+namespace vantage::internal {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array task_names = {"texts", "texts with masked tokens", "labels", "answers"};
+
+// All files of folders, in order.
+std::vector<std::string> listed(const std::vector<std::string>& paths) {
+    std::vector<std::string> files;
+    for (const std::string& path : paths) {
+        std::error_code error;
+        if (!fs::exists(path, error)) throw bad_file_error("{}: no such file or folder", path);
+        if (!fs::is_directory(path, error)) {
+            files.push_back(path);
+            continue;
+        }
+        const std::size_t before = files.size();
+        for (auto entry = fs::recursive_directory_iterator(path, error); !error && entry != fs::end(entry);
+             entry.increment(error))
+            if (entry->is_regular_file(error)) files.push_back(entry->path().string());
+        if (error) throw bad_file_error("{}: {}", path, error.message());
+        std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
+    }
+    return files;
+}
+
+std::string absolute(const std::string& path) { return path.empty() ? path : fs::absolute(path).string(); }
+std::vector<std::string> absolute(std::vector<std::string> paths) {
+    for (std::string& path : paths) path = absolute(path);
+    return paths;
+}
+
+std::vector<std::string> texts_of(const JsonFields& fields, const char* key) {
+    std::vector<std::string> all;
+    for (const Json& one : fields.list(key)) {
+        if (!one.is_string()) fields.fail(key, "a list of texts");
+        all.push_back(one.get<std::string>());
+    }
+    return all;
+}
+
+ModelConfig config_of_model(const std::string& model) {
+    if (fs::is_directory(model)) return ModelOrigin::from_folder(model).config();
+    return parse_model_config(read_file(model, 16 << 20), model);
+}
+
+}  // namespace
+
+const char* name_of(Task task) { return at(task_names, task); }
+
+Task task_of(const ModelConfig& config) {
+    if (config.kind == ModelKind::decoder) return Task::next_tokens;
+    if (config.kind == ModelKind::encoder_decoder) return Task::answers;
+    if (config.head == Head::masked_lm) return Task::masked_tokens;
+    if (config.head == Head::classification && config.labelling == Labelling::one_of) return Task::labels;
+    throw unsupported_error(
+        "training of {} {} is not supported: encoders learn masked tokens (…ForMaskedLM) or one label of several "
+        "(…ForSequenceClassification, …ForImageClassification)",
+        config.architecture,
+        config.head == Head::none             ? "without an output layer"
+        : config.head == Head::classification ? "with labels that do not exclude one another"
+                                              : "with labels for each token");
+}
+
+void clear(const TrainingSequence& to) {
+    for (const std::span<std::int32_t>& part :
+         {to.tokens, to.types, to.length, to.source, to.source_length, to.positions, to.source_backwards})
+        std::ranges::fill(part, 0);
+    std::ranges::fill(to.targets, -1);
+    std::ranges::fill(to.pixels, 0.f);
+}
+
+void complete(const ModelConfig& config, std::int64_t number, const TrainingSequence& to) {
+    if (!to.positions.empty()) {  // behind the text they are not read
+        const std::size_t length = to.length.empty() ? to.tokens.size() : static_cast<std::size_t>(to.length[0]);
+        std::ranges::copy(token_positions(config, to.tokens.first(length)), to.positions.begin());
+    }
+    const auto rows = static_cast<std::int64_t>(to.source_backwards.size());
+    for (std::int32_t& row : to.source_backwards) row += static_cast<std::int32_t>(number * rows);
+}
+
+TrainingData::TrainingData(const std::vector<std::string>& paths, const DatasetOptions& options)
+    : files_(listed(paths)), validation_files_(listed(options.validation_files)), source_(to_json(paths, options)) {
+    if (files_.empty()) throw usage_error("no file to learn from");
+    description_ =
+        files_.size() == 1 ? files_.front() : format("{} and {} other files", files_.front(), files_.size() - 1);
+    if (options.context < 1 || options.context > max_data_context)
+        throw usage_error("a data set's sequences have {} tokens, but may have 1 to {}", options.context,
+                          max_data_context);
+    if (!(options.validation_share >= 0 && options.validation_share < 1))
+        throw usage_error("a data set's validation_share is {:g}, but must be from 0 to below 1",
+                          options.validation_share);
+    if (const fs::path model = options.model; !model.empty())
+        folder_ = (fs::is_directory(model) ? model : fs::absolute(model).parent_path()).string();
+}
+
+std::shared_ptr<const TrainingData> read_training_data(const std::vector<std::string>& files,
+                                                       const Tokenizer* tokenizer, const DatasetOptions& options) {
+    if (options.model.empty()) return std::make_shared<const TokenData>(files, tokenizer, options);
+    const ModelConfig config = config_of_model(options.model);
+    const Task task = task_of(config);
+    if (task == Task::labels || task == Task::answers)
+        return std::make_shared<const ExampleData>(files, tokenizer, options, config);
+    return std::make_shared<const TokenData>(files, tokenizer, options, task);
+}
+
+std::optional<std::int32_t> default_end_token(const Tokenizer& tokenizer) {
+    for (const char* token : {"<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>"})
+        if (const auto id = tokenizer.id_of(token)) return id;
+    return std::nullopt;
+}
+
+std::optional<std::int32_t> end_token_of(const Tokenizer* tokenizer, const DatasetOptions& options) {
+    return options.end_token || tokenizer == nullptr ? options.end_token : default_end_token(*tokenizer);
+}
+
+std::uint64_t mixed_bits(std::uint64_t x) {
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+std::uint64_t epoch_key(std::uint64_t seed, std::uint64_t epoch) {
+    return mixed_bits(seed + epoch * 0x9e3779b97f4a7c15);
+}
+
+std::uint64_t permuted(std::uint64_t i, std::uint64_t count, std::uint64_t key) {
+    const int half = std::max(1, static_cast<int>(std::bit_width(count - 1) + 1) / 2);
+    const std::uint64_t mask = (std::uint64_t{1} << half) - 1;
+    do {
+        std::uint64_t left = i >> half, right = i & mask;
+        for (std::uint64_t round = 0; round < 4; ++round) {
+            const std::uint64_t next = left ^ (mixed_bits(right + key * 4 + round) & mask);
+            left = right, right = next;
+        }
+        i = left << half | right;
+    } while (i >= count);
+    return i;
+}
+
+Json to_json(const std::vector<std::string>& files, const DatasetOptions& o) {
+    return {{"files", absolute(files)},
+            {"model", absolute(o.model)},
+            {"context", o.context},
+            {"validation_files", absolute(o.validation_files)},
+            {"validation_share", o.validation_share},
+            {"blank_lines", o.blank_lines},
+            {"strict", o.strict},
+            {"chat_folder", absolute(o.chat_folder)},
+            {"vocabulary", o.vocabulary},
+            {"end_token", o.end_token ? Json(*o.end_token) : Json()},
+            {"folder", absolute(o.folder)}};
+}
+
+std::vector<std::string> dataset_files_of(const JsonFields& fields) { return texts_of(fields, "files"); }
+
+DatasetOptions dataset_options_of(const JsonFields& f) {
+    DatasetOptions o;
+    o.context = f.integer("context", 1, max_data_context);
+    o.model = f.optional_text("model").value_or("");
+    o.validation_files = texts_of(f, "validation_files");
+    o.validation_share = f.number("validation_share", 0, 1);
+    o.blank_lines = f.flag("blank_lines"), o.strict = f.flag("strict");
+    o.chat_folder = f.text("chat_folder"), o.folder = f.text("folder");
+    o.vocabulary = f.integer("vocabulary", 0, 1 << 28);
+    if (const auto id = f.optional_integer("end_token", 0, 1 << 28)) o.end_token = static_cast<std::int32_t>(*id);
+    return o;
+}
+
+}  // namespace vantage::internal
+
+namespace vantage {
+
+Dataset::Dataset(const std::vector<std::string>& files, const Tokenizer& tokenizer, const DatasetOptions& options)
+    : data_(internal::read_training_data(files, &tokenizer, options)) {}
+Dataset::Dataset(const std::vector<std::string>& files, const DatasetOptions& options)
+    : data_(internal::read_training_data(files, nullptr, options)) {}
+
+std::int64_t Dataset::context() const { return data_->context(); }
+std::int64_t Dataset::documents() const { return data_->documents(); }
+std::int64_t Dataset::tokens() const { return data_->tokens(); }
+std::int64_t Dataset::targets() const { return data_->targets(); }
+std::int64_t Dataset::skipped() const { return data_->skipped(); }
+std::int64_t Dataset::validation_tokens() const { return data_->validation_tokens(); }
+std::int64_t Dataset::sequences() const { return data_->sequences(); }
+std::int64_t Dataset::validation_sequences() const { return data_->validation_sequences(); }
+const std::string& Dataset::description() const { return data_->description(); }
+
+}  // namespace vantage
