@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 
 #include "cli/shared/command_options.h"
 #include "runtime/base/errors.h"
@@ -43,12 +44,23 @@ std::vector<ModelImage> images_of_numbers(const ImageInput& wanted, const std::s
     return images;
 }
 
-ImageProcessor processor_of(const Model& model) {
-    const std::string file = (std::filesystem::path(model.info().directory) / "preprocessor_config.json").string();
+std::string processor_file(const std::string& folder) {
+    return (std::filesystem::path(folder) / "preprocessor_config.json").string();
+}
+
+// Nothing where the folder has none.
+std::optional<ImageProcessor> processor_in(const std::string& folder) {
+    const std::string file = processor_file(folder);
     std::error_code ignored;
-    if (!std::filesystem::exists(file, ignored))
-        throw bad_file_error("{}: no such file; without it, give pixel_values in a safetensors file", file);
+    if (!std::filesystem::exists(file, ignored)) return std::nullopt;
     return parse_image_processor(read_file(file, 1 << 20), file);
+}
+
+const ImageProcessor& require_processor(const std::optional<ImageProcessor>& processor, const std::string& folder) {
+    if (!processor)
+        throw bad_file_error("{}: no such file; without it, give pixel_values in a safetensors file",
+                             processor_file(folder));
+    return *processor;
 }
 
 }  // namespace
@@ -59,10 +71,21 @@ std::vector<ModelImage> read_model_images(const Model& model, const std::string&
         throw usage_error("--image needs a vision model, but {} is a text model ({})", model.info().name,
                           model.info().architecture);
     if (path.ends_with(".safetensors")) return images_of_numbers(config.image, path);
-    const ImageProcessor processor = processor_of(model);
+    const std::string& folder = model.info().directory;
+    const std::optional<ImageProcessor> found = processor_in(folder);
+    const ImageProcessor& processor = require_processor(found, folder);
     Image seen = processor.framed(read_image(path), config.image);
     std::vector<float> pixels = processor.pixel_values(seen, config.image);
     return {{path, std::move(pixels), std::move(seen)}};
+}
+
+std::function<std::vector<float>(const std::string& path)> image_reader(const std::string& folder,
+                                                                        const ImageInput& wanted) {
+    return [folder, wanted, found = processor_in(folder)](const std::string& path) {
+        if (path.ends_with(".safetensors")) return images_of_numbers(wanted, path).front().pixels;
+        const ImageProcessor& processor = require_processor(found, folder);
+        return processor.pixel_values(processor.framed(read_image(path), wanted), wanted);
+    };
 }
 
 CLI::Option* add_images_option(CLI::App& command, std::vector<std::string>& files) {

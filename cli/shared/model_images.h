@@ -1,11 +1,13 @@
 // Input images for vision models: PNG and JPEG files, or pixel values from a safetensors file.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "cli/shared/cli11.h"
 #include "runtime/io/image.h"
+#include "runtime/models/config.h"
 #include "vantage/model.h"
 
 namespace vantage::cli {
@@ -19,6 +21,10 @@ struct ModelImage {
 /// The images of one file. PNG and JPEG are preprocessed as the model's preprocessor_config.json says. A safetensors
 /// file holds pixel_values [C, H, W] or [images, C, H, W], used as they are. Throws usage for a text model, bad_file.
 std::vector<ModelImage> read_model_images(const Model& model, const std::string& path);
+
+/// Reads the pixels of one image in the same way, for a model in `folder` that takes such images.
+std::function<std::vector<float>(const std::string& path)> image_reader(const std::string& folder,
+                                                                        const ImageInput& wanted);
 
 /// Adds --image, with several files.
 CLI::Option* add_images_option(CLI::App& command, std::vector<std::string>& files);

@@ -79,7 +79,7 @@ LoggedRun read_log(const std::string& path) {
 }
 
 void draw_runs(const std::string& path, const std::vector<std::pair<std::string, LoggedRun>>& runs) {
-    StepPanel loss{.title = "loss (nats per token)"}, norm{.title = "norm of the gradients", .logarithmic = true},
+    StepPanel loss{.title = "loss (nats per target)"}, norm{.title = "norm of the gradients", .logarithmic = true},
         rate{.title = "learning rate"};
     for (std::size_t i = 0; i < runs.size(); ++i) {
         const auto& [name, run] = runs[i];
@@ -126,8 +126,9 @@ void RunLog::add(const TrainRecord& r) {
     write(json_text(line, -1));
 }
 
-void RunLog::add_evaluation(std::int64_t step, double loss) {
-    const Json line = {{"step", step}, {"eval", number_or_null(loss)}};
+void RunLog::add_evaluation(std::int64_t step, double loss, const std::optional<LabelQuality>& labels) {
+    Json line = {{"step", step}, {"eval", number_or_null(loss)}};
+    if (labels) line["accuracy"] = labels->accuracy, line["calibration_error"] = labels->calibration_error;
     take_line(run_, line, INT64_MAX);
     write(json_text(line, -1));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ public:
     ~RunLog();
     const LoggedRun& run() const { return run_; }
     void add(const TrainRecord& record);
-    void add_evaluation(std::int64_t step, double loss);
+    void add_evaluation(std::int64_t step, double loss, const std::optional<LabelQuality>& labels);
     void add_sample(std::int64_t step, const std::string& prompt, const std::string& text);
     /// Draws the curves until now.
     void draw() const;

@@ -1,4 +1,4 @@
-// vantage train, vantage finetune: a model learns from texts.
+// vantage train, vantage finetune: a model learns from texts, labels, answers or images.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -10,6 +10,7 @@
 
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
+#include "cli/shared/model_images.h"
 #include "cli/shared/output.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
@@ -20,7 +21,7 @@
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
 #include "runtime/train/checkpoint_folder.h"
-#include "runtime/train/token_data.h"
+#include "runtime/train/training_data.h"
 #include "runtime/train/training_graph.h"
 #include "vantage/train.h"
 
@@ -55,6 +56,20 @@ std::string small_config(const TrainCommand& c, std::int64_t vocabulary, std::op
            "\n";
 }
 
+// Says what the data have, and how the model that comes out is used. `path`: its folder or config.json.
+void take_model(TrainCommand& c, const ModelConfig& config, const std::string& path) {
+    c.dataset.model = path;
+    if (config.kind == ModelKind::encoder) c.use = "classify";
+    if (config.sees()) {
+        c.input = "--image FILE";
+        c.dataset.read_image =
+            image_reader(fs::is_directory(path) ? path : fs::path(path).parent_path().string(), config.image);
+    }
+    if (c.sample_every > 0 && (config.kind == ModelKind::encoder || config.sees()))
+        throw usage_error("train: --sample-every is for models that write about texts, and {} does not",
+                          config.architecture);
+}
+
 struct Subject {
     std::optional<Tokenizer> tokenizer;
     std::string tokenizer_file, config;  ///< of a new model
@@ -62,23 +77,24 @@ struct Subject {
 
 Subject subject_of(TrainCommand& c) {
     Subject s;
-    std::int64_t positions = 0;
+    ModelConfig config;
     if (c.finetunes) {
         const ModelOrigin origin = ModelOrigin::from_folder(common().model);
         s.tokenizer_file = origin.tokenizer().value_or("");
-        positions = origin.config().context;
+        take_model(c, config = origin.config(), common().model);
     } else if (!c.config.empty()) {
         s.config = read_file(c.config, 16 << 20);
-        positions = parse_model_config(s.config, c.config).context;
+        take_model(c, config = parse_model_config(s.config, c.config), c.config);
     }
     if (!c.tokenizer.empty()) s.tokenizer_file = c.tokenizer;
     if (fs::is_directory(s.tokenizer_file)) s.tokenizer_file += "/tokenizer.json";
     if (!s.tokenizer_file.empty()) s.tokenizer = Tokenizer::load(s.tokenizer_file);
     constexpr std::int64_t default_context = 256;
     if (c.dataset.context == 0)
-        c.dataset.context = positions > 0 ? std::min<std::int64_t>(positions, 1024) : default_context;
-    if (c.finetunes && !s.tokenizer) throw usage_error("finetune: {} has no tokenizer.json", common().model);
-    if (!s.tokenizer && c.dataset.vocabulary == 0)
+        c.dataset.context = config.context > 0 ? std::min<std::int64_t>(config.context, 1024) : default_context;
+    if (c.finetunes && !s.tokenizer && !config.is_vision())
+        throw usage_error("finetune: {} has no tokenizer.json", common().model);
+    if (!s.tokenizer && c.dataset.vocabulary == 0 && !config.is_vision())
         throw usage_error("train: give --tokenizer FILE, or --vocab N for files of token ids");
     if (!c.finetunes && c.config.empty())
         s.config = s.tokenizer ? small_config(c, s.tokenizer->vocab_size(), default_end_token(*s.tokenizer))
@@ -164,21 +180,30 @@ void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& traine
         throw;
     }
     run.clear();
-    if (c.json)
-        return write_json({{"schema_version", 1},
-                           {"steps", trainer.step()},
-                           {"loss", number_or_null(run.loss())},
-                           {"eval", number_or_null(run.evaluation())},
-                           {"parameters", trainer.parameters()},
-                           {"output", run.saved()},
-                           {"ended", ended}});
+    const std::optional<LabelQuality> labels = trainer.label_quality();
+    if (c.json) {
+        Json result = {{"schema_version", 1},
+                       {"steps", trainer.step()},
+                       {"loss", number_or_null(run.loss())},
+                       {"eval", number_or_null(run.evaluation())},
+                       {"parameters", trainer.parameters()},
+                       {"output", run.saved()},
+                       {"ended", ended}};
+        if (labels) result["accuracy"] = labels->accuracy, result["calibration_error"] = labels->calibration_error;
+        return write_json(result);
+    }
     const Page page;
     if (!ended.empty()) print_line("{}  {}", page.bold("ended "), ended);
     print_line("{}  loss {:.4f}{}", page.bold("result"), run.loss(),
-               std::isnan(run.evaluation()) ? "" : format(", validation {:.4f} nats per token", run.evaluation()));
+               std::isnan(run.evaluation())
+                   ? ""
+                   : format(", validation {:.4f} nats per {}", run.evaluation(), labels ? "label" : "token"));
+    if (labels)
+        print_line("{}  {:.1f} % right, calibration error {:.1f} %", page.bold("labels"), 100 * labels->accuracy,
+                   100 * labels->calibration_error);
     const bool adapts = c.training.lora || !c.adapters.empty();
     const std::string model = adapts ? shell_word(common().model) + " --lora " : "";
-    print_line("{}  vantage run -m {}{} -p \"…\"", page.bold("try   "), model, shell_word(c.output + "/latest"));
+    print_line("{}  vantage {} -m {}{} {}", page.bold("try   "), c.use, model, shell_word(c.output + "/latest"), c.input);
 }
 
 void refuse_used_folder(const TrainCommand& c, const char* name) {
@@ -214,7 +239,7 @@ void set_adapters(TrainCommand& c, bool rate_given) {
 
 void begin(TrainCommand& c) {
     const char* name = c.finetunes ? "finetune" : "train";
-    if (c.data.empty()) throw usage_error("{}: give the texts to learn from with --data FILE", name);
+    if (c.data.empty()) throw usage_error("{}: say what to learn from with --data FILE", name);
     if (c.output.empty()) throw usage_error("{}: give a folder for the result with -o DIR", name);
     c.output = without_slash(c.output);
     if (fs::exists(c.output) && !fs::is_directory(c.output))
@@ -276,6 +301,7 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     if (saved.step >= c.training.steps)
         throw usage_error("train: the run is complete after {} steps: give more with --steps", saved.step);
     const ModelOrigin origin = ModelOrigin::from_folder(saved.folder);
+    if (!c.dataset.model.empty()) take_model(c, origin.config(), saved.folder);
     const auto file = origin.tokenizer();
     const auto tokenizer = file ? std::optional(Tokenizer::load(*file)) : std::nullopt;
     check_samples(c, tokenizer);
@@ -317,8 +343,10 @@ const CLI::Validator tokens_of_a_step =
 
 void add_data_options(CLI::App& command, TrainCommand& c) {
     add_option(command, "--data", c.data,
-               "Texts to learn from: text, .jsonl, .bin, .safetensors, or folders of them (docs/training.md)", "FILE");
-    add_option(command, "--eval-data", c.dataset.validation_files, "Texts that measure what was learned", "FILE");
+               "What to learn from: texts (text, .jsonl, .bin, .safetensors), or .jsonl with labels or answers, or "
+               "folders of them (docs/training.md)",
+               "FILE");
+    add_option(command, "--eval-data", c.dataset.validation_files, "Files that measure what was learned", "FILE");
     add_setting(command, "--eval-share", c.dataset.validation_share,
                 "Without --eval-data: the share of the documents that measure")
         ->check(below_one);
@@ -326,7 +354,7 @@ void add_data_options(CLI::App& command, TrainCommand& c) {
                      "Blank lines separate the documents of a text, in place of <|endoftext|>");
     command.add_flag("--strict-data", c.dataset.strict, "A line of a .jsonl that cannot be read is an error");
     add_option(command, "--context", c.dataset.context,
-               "Tokens of a sequence. Default: the model's, up to 1024; 256 without --config", "N")
+               "Tokens of a sequence, at most. Default: the model's, up to 1024; 256 without --config", "N")
         ->check(one_or_more);
 }
 
@@ -394,7 +422,7 @@ void add_run_options(CLI::App& command, TrainCommand& c) {
 void add_train(CLI::App& app) {
     auto c = std::make_shared<TrainCommand>();
     CLI::App& command = add_command(
-        app, "train", "Train a model from nothing on texts",
+        app, "train", "Train a model from nothing on texts, labels, answers or images",
         "Ctrl-C saves a checkpoint, with which --resume goes on as if nothing had happened.\n\n"
         "Examples:\n  vantage train --data corpus.txt --tokenizer tokenizer.json --layers 4 --width 128 -o out\n"
         "  vantage train --data corpus.jsonl --config config.json --tokenizer gpt2 --batch-tokens 65536 -o out\n"
@@ -423,7 +451,7 @@ void add_train(CLI::App& app) {
 void add_finetune(CLI::App& app) {
     auto c = std::make_shared<TrainCommand>();
     c->finetunes = true;
-    CLI::App& command = add_command(app, "finetune", "Train a model further on texts",
+    CLI::App& command = add_command(app, "finetune", "Train a model further on texts, labels, answers or images",
                                     "All parameters are trained, in f32; with --lora small matrices beside those of "
                                     "the model, which stays. --resume of `vantage train` goes on.\n\n"
                                     "Examples:\n  vantage finetune -m models/gpt2 --data chats.jsonl -o out\n"

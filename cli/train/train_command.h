@@ -22,6 +22,7 @@ struct TrainCommand {
     std::int64_t lora_rank = 0;  ///< of new adapters; 0: none
     LoraOptions lora;
     std::string adapters;  ///< folder of adapters to train further; empty: none
+    std::string use = "run", input = "-p \"…\"";  ///< of the model that comes out: the command and what it takes
     bool json = false;
 };
 

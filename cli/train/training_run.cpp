@@ -125,7 +125,7 @@ void TrainingRun::evaluate(std::int64_t done) {
     const auto loss = trainer_.evaluate();
     if (!loss) return;
     evaluated_ = done;
-    log_.add_evaluation(done - 1, *loss);
+    log_.add_evaluation(done - 1, *loss, trainer_.label_quality());
     note_evaluation(*loss);
 }
 

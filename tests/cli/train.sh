@@ -11,6 +11,18 @@ learn() { "$program" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${
 # ---- the commands of the documentation ------------------------------------------------------------------------------
 
 mkdir -p documented/assets && ln -s "$VANTAGE_ROOT/assets/models" documented/assets/models
+bert=(--tokenizer "$VANTAGE_ROOT/tests/data/oracle/models/bert/tokenizer.json" --context 16 --batch-tokens 64 --warmup 2)
+bert_config() {
+    printf '{"model_type": "bert", "architectures": ["%s"], "vocab_size": 1000, "hidden_size": 16, "num_hidden_layers": 1,
+        "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 32, "id2label": {"0": "negative", "1": "positive"}}' "$1"
+}
+bert_config BertForSequenceClassification >labels.json
+bert_config BertForMaskedLM >masked.json
+bert_config BertForTokenClassification >tokens.json
+printf '{"text": "A fine film.", "label": "positive"}\n{"text": "A dull film.", "label": 0}\n%.0s' {1..12} >documented/reviews.jsonl
+"$program" train --config labels.json --data documented/reviews.jsonl --eval-data documented/reviews.jsonl "${bert[@]}" --steps 2 -o labels >out 2>err || fail "train on labels: $(<err)"
+grep -q "nats per label" out && grep -q "calibration error" out && grep -q "vantage classify -m labels/latest" out || fail "train on labels says: $(<out)"
+mv labels/step-000002 documented/bert
 printf '{"text": "The dog saw the cat."}\n{"prompt": "The cat", "completion": " ran away."}\n%.0s' {1..40} >documented/questions.jsonl
 while read -r line; do
     line=$(sed -E 's/--steps 300/--steps 6/; s/--steps 400/--steps 8/; s/--batch-tokens 1024/--batch-tokens 128/; s/--eval-every 50/--eval-every 3/; s/--compare out/--compare out out/' <<<"$line")
@@ -21,6 +33,19 @@ for file in out/step-000006/training.json out/step-000008/model.safetensors out/
 done
 (($(grep -c '"loss"' documented/out/log.jsonl) == 8)) || fail "a line for each step: $(<documented/out/log.jsonl)"
 (($(grep -c '"eval"' documented/out/log.jsonl) == 3)) || fail "evaluations after 3, 6 and 8 steps"
+
+# ---- other models ---------------------------------------------------------------------------------------------------
+
+"$program" train --config masked.json --data "$mini/valid.txt" --blank-lines "${bert[@]}" --steps 2 -o masked >out 2>err || fail "train on masked tokens: $(<err)"
+gives '"gap 1"' classify -m masked/latest -p "The [MASK] sat." --json
+mkdir -p see && cp "$VANTAGE_ROOT/tests/data/images/photo.png" see/a.png
+printf '{"model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": 16, "num_hidden_layers": 1,
+    "num_attention_heads": 2, "intermediate_size": 16, "image_size": 16, "patch_size": 8, "id2label": {"0": "a", "1": "b"}}' >see/config.json
+printf '{"size": {"height": 16, "width": 16}, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}' >see/preprocessor_config.json
+printf '{"image": "a.png", "label": "b"}\n{"image": "../see/a.png", "label": 1}\n' >see/images.jsonl
+"$program" train --config see/config.json --data see/images.jsonl --eval-share 0 --batch-tokens 10 --steps 3 -o seen >out 2>err || fail "train on images: $(<err)"
+gives '"b"' classify -m seen/latest --image see/a.png --json
+gives '"steps": 4' train --resume seen --steps 4 --json
 
 # ---- a run ----------------------------------------------------------------------------------------------------------
 
@@ -121,6 +146,15 @@ ends 2 "--lr cannot change" train --resume whole --lr 1
 ends 6 "no folder" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" -o short.txt
 ends 2 "--heads" "${text[@]}" --data "$mini/valid.txt" --heads 3
 ends 2 "schedule" "${text[@]}" --data "$mini/valid.txt" --schedule square
+label() { printf '%s\n' "$1" >label.jsonl; }
+examples=(train --config labels.json "${bert[@]}" --steps 2 -o refused --data label.jsonl)
+label '{"text": "the", "label": 2}' && ends 6 'label.jsonl:1: "label" is 2' "${examples[@]}"
+label '{"text": "the", "label": "good"}' && ends 6 "negative, positive" "${examples[@]}"
+label '{"text": "", "label": 1}' && ends 6 'label.jsonl:1: "text" is ""' "${examples[@]}"
+printf '{"image": "none.png", "label": 1}\n' >see/missing.jsonl
+ends 6 "missing.jsonl:1: " train --config see/config.json --data see/missing.jsonl -o refused
+ends 1 "ForMaskedLM" train --config tokens.json "${bert[@]}" -o refused --data label.jsonl
+ends 2 "sample-every" "${examples[@]}" --sample-every 1
 ends 2 "complete after 12 steps" train --resume whole
 ends 6 "no checkpoint" train --resume "$scratch"
 ends 2 "auto, none, cheap" "${text[@]}" --data "$mini/valid.txt" --recompute most
