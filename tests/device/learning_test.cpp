@@ -1,0 +1,288 @@
+// Every architecture learns: a batch by heart, and the data of each kind through Trainer.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "../host/temporary_directory.h"
+#include "runtime/base/at.h"
+#include "runtime/base/files.h"
+#include "runtime/base/json.h"
+#include "runtime/models/architecture.h"
+#include "runtime/train/initial_weights.h"
+#include "runtime/train/training_graph.h"
+#include "shaders/params/train.h"
+#include "test_device.h"
+#include "vantage/plan.h"
+#include "vantage/session.h"
+#include "vantage/train.h"
+
+using namespace vantage;
+using namespace vantage::internal;
+using vantage::test::TemporaryDirectory;
+
+namespace {
+
+const std::string oracle = std::string(VANTAGE_TEST_DATA) + "/data/oracle/models/";
+
+constexpr std::int64_t batch_sequences = 2, batch_rows = 8, heart_steps = 40;
+
+/// A batch of drawn tokens, pixels and targets: nothing but the batch itself says what comes next. The second sequence
+/// is shorter than the first, where the model is told.
+class DrawnBatch {
+public:
+    DrawnBatch(const ModelConfig& config, const TrainingSettings& settings) : config_(config), settings_(settings) {}
+
+    void write(Plan& plan, const Value& input) {
+        const std::string& name = input.name;
+        const std::int64_t count = input.type.shape.elements();
+        if (name == model_names::pixels || name == train_names::loss_weights) {
+            std::normal_distribution<float> normal;
+            std::vector<float> values(static_cast<std::size_t>(count), 1 / static_cast<float>(count));
+            if (name == model_names::pixels)
+                for (float& x : values) x = normal(random_);
+            return plan.write(name, values);
+        }
+        std::vector<std::int32_t> values(static_cast<std::size_t>(count));
+        const std::int64_t source = settings_.source_rows;
+        for (std::int64_t i = 0; i < count; ++i)
+            at(values, i) = static_cast<std::int32_t>(
+                name == model_names::types           ? 0
+                : name == model_names::length        ? settings_.rows - i
+                : name == model_names::source_length ? (config_.sees() ? source : source - i)
+                : name == model_names::source_backwards
+                    ? backwards(i / source, i % source)
+                    : draw(name == train_names::targets ? config_.logit_columns() : config_.vocab));
+        if (name == model_names::tokens) tokens_ = values;
+        if (name == model_names::positions) values = positions();
+        plan.write(name, values);
+    }
+
+private:
+    std::int64_t draw(std::int64_t below) {
+        return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(below));
+    }
+    std::int64_t backwards(std::int64_t sequence, std::int64_t row) const {
+        const std::int64_t source = settings_.source_rows, length = source - sequence;
+        return sequence * source + (row < length ? length - 1 - row : row);
+    }
+    std::vector<std::int32_t> positions() const {
+        std::vector<std::int32_t> all;
+        for (std::int64_t i = 0; i < settings_.sequences; ++i) {
+            const auto rows = static_cast<std::size_t>(settings_.rows);
+            const auto some =
+                token_positions(config_, std::span(tokens_).subspan(static_cast<std::size_t>(i) * rows, rows));
+            all.insert(all.end(), some.begin(), some.end());
+        }
+        return all;
+    }
+    const ModelConfig& config_;
+    const TrainingSettings& settings_;
+    std::mt19937_64 random_{7};
+    std::vector<std::int32_t> tokens_;
+};
+
+/// Losses of the first and the last step.
+std::pair<double, double> learned_by_heart(const ModelConfig& config) {
+    const bool reads = config.kind == ModelKind::encoder_decoder;
+    const TrainingSettings settings{.sequences = batch_sequences,
+                                    .rows = config.is_vision() ? config.image.places() : batch_rows,
+                                    .source_rows = !reads          ? 0
+                                                   : config.sees() ? config.image.places()
+                                                                   : batch_rows + 2,
+                                    .adam = {.beta2 = 0.95},
+                                    .update = {.max_norm = 1},
+                                    .rates = std::vector<float>(heart_steps, 1e-2f)};
+    const TrainingStep step = build_training_step(config, settings);
+    Plan plan = compile(step.graph, test_device());
+    DrawnBatch batch(config, settings);
+    for (const Value& value : step.inputs) batch.write(plan, value);
+    const auto is_parameter = [&](const Value& value) {
+        return std::ranges::any_of(step.parameters, [&](const Value& one) { return one.name == value.name; });
+    };
+    for (const Value& value : step.graph.values())
+        if (value.kind == ValueKind::weight || (value.kind == ValueKind::state && is_parameter(value)))
+            plan.write(value.name, initial_values(config, value, 1));
+        else if (value.kind == ValueKind::state)
+            plan.fill(value.name, 0);
+    std::vector<float> words(TRAIN_WORDS);
+    words[TRAIN_SCALE] = 1;
+    plan.write(train_names::train, words);
+    std::pair<double, double> losses{};
+    for (std::int64_t i = 0; i < heart_steps; ++i) {
+        plan.run();
+        (i == 0 ? losses.first : losses.second) = plan.read(train_names::loss).data()[0];
+    }
+    return losses;
+}
+
+const Tokenizer& words() {
+    static const Tokenizer one = Tokenizer::load(oracle + "bert/tokenizer.json");
+    return one;
+}
+
+/// A model of this config that has learned the lines of a file by heart.
+struct Learner {
+    TemporaryDirectory folder;
+    Dataset data;
+    Trainer trainer;
+
+    Learner(const Json& config, const std::string& lines, DatasetOptions options = {.context = 16})
+        : data(make_data(config, lines, options)),
+          trainer(test_device(), config.dump(), data,
+                  {.steps = 60, .sequences = 4, .rate = {.rate = 1e-2, .warmup = 2}, .weight_decay = 0},
+                  oracle + "bert/tokenizer.json") {}
+    double learn() {
+        double loss = INFINITY;
+        while (const auto record = trainer.next()) loss = record->loss;
+        return loss;
+    }
+
+private:
+    Dataset make_data(const Json& config, const std::string& lines, DatasetOptions options) const {
+        write_file(folder.path("config.json"), config.dump());
+        write_file(folder.path("a.jsonl"), lines);
+        options.model = folder.path("config.json"), options.folder = folder.path("tokens");
+        options.validation_files = {folder.path("a.jsonl")};
+        return {{folder.path("a.jsonl")}, words(), options};
+    }
+};
+
+Json small_bert(const char* head) {
+    return {{"model_type", "bert"},    {"architectures", {head}},       {"vocab_size", 1000},
+            {"hidden_size", 32},       {"num_hidden_layers", 1},        {"num_attention_heads", 2},
+            {"intermediate_size", 32}, {"max_position_embeddings", 64}, {"id2label", {{"0", "small"}, {"1", "large"}}}};
+}
+
+constexpr const char* four_texts = R"({"text": "the cat", "label": "small"}
+{"text": "the red house on the hill", "label": "large"}
+{"text": "a dog", "label": 0}
+{"text": "ten trees and a house", "label": 1}
+)";
+
+}  // namespace
+
+TEST_CASE("every architecture learns one batch by heart", "[train]") {
+    for (const std::string& model : sampled({"bart",
+                                             "bert",
+                                             "bert_answers",
+                                             "bert_classification",
+                                             "bert_relative_key",
+                                             "bert_relative_key_query",
+                                             "bert_tokens",
+                                             "big_bird",
+                                             "big_bird_answers",
+                                             "big_bird_classification",
+                                             "bloom",
+                                             "distilbert",
+                                             "distilbert_classification",
+                                             "falcon",
+                                             "falcon_alibi",
+                                             "falcon_mamba",
+                                             "falcon_multi_query",
+                                             "gemma2",
+                                             "gpt2",
+                                             "gpt_neox",
+                                             "gpt_neox_sequential",
+                                             "gpt_oss",
+                                             "gptj",
+                                             "jamba",
+                                             "jamba_tied",
+                                             "llama",
+                                             "llama_llama3",
+                                             "longformer",
+                                             "mamba",
+                                             "mistral",
+                                             "mixtral",
+                                             "opt",
+                                             "opt_post_norm",
+                                             "phi",
+                                             "phi3",
+                                             "phi3_longrope",
+                                             "qwen2",
+                                             "qwen3",
+                                             "recurrent_gru_tied",
+                                             "recurrent_lstm",
+                                             "roberta",
+                                             "roberta_classification",
+                                             "roberta_relative_key",
+                                             "seq2seq_bahdanau",
+                                             "seq2seq_concat",
+                                             "seq2seq_dot",
+                                             "seq2seq_luong",
+                                             "seq2seq_plain",
+                                             "t5",
+                                             "t5_gated",
+                                             "transformer",
+                                             "transformer_norm_first",
+                                             "vit",
+                                             "vit_gpt2",
+                                             "vit_rectangle"})) {
+        const std::string path = oracle + model + "/config.json";
+        const auto [first, last] = learned_by_heart(parse_model_config(read_file(path), path));
+        INFO(model << ": loss " << first << ", then " << last);
+        CHECK(last < first / 10);
+    }
+}
+
+TEST_CASE("an encoder learns masked tokens", "[train]") {
+    std::string lines;
+    for (int i = 0; i < 20; ++i) lines += "{\"text\": \"the cat in the hat and the dog on the mat\"}\n";
+    Learner bert(small_bert("BertForMaskedLM"), lines, {.context = 13});
+    const double before = bert.trainer.evaluate().value();
+    CHECK(std::abs(before - std::log(1000)) < 0.5);
+    bert.learn();
+    CHECK(bert.trainer.evaluate().value() < before / 2);
+    CHECK(!bert.trainer.label_quality());
+}
+
+TEST_CASE("an encoder learns labels of texts", "[train]") {
+    Learner bert(small_bert("BertForSequenceClassification"), four_texts);
+    CHECK(bert.trainer.evaluate().value() > 0.3);
+    CHECK(bert.learn() < 0.05);
+    CHECK(bert.trainer.evaluate().value() < 0.05);
+    CHECK(bert.trainer.label_quality().value().accuracy == 1);
+    CHECK(bert.trainer.label_quality().value().calibration_error < 0.05);
+    const Model model = Model::load(test_device(), bert.trainer.save(bert.folder.path("run")));
+    Session session(model, {.context = 16});
+    session.append(words().encode("ten trees and a house").ids);
+    session.run();
+    CHECK(session.logits().data()[1] > session.logits().data()[0] + 1);
+}
+
+TEST_CASE("an encoder–decoder learns answers", "[train]") {
+    Learner transformer({{"model_type", "transformer"},
+                         {"d_model", 32},
+                         {"num_heads", 2},
+                         {"d_ff", 32},
+                         {"num_encoder_layers", 1},
+                         {"num_decoder_layers", 1},
+                         {"vocab_size", 1000},
+                         {"max_position_embeddings", 32},
+                         {"decoder_start_token_id", 0},
+                         {"eos_token_id", 3}},
+                        "{\"source\": \"the cat\", \"target\": \"a dog\"}\n"
+                        "{\"source\": \"ten trees and a house\", \"target\": \"the red hill on the house\"}\n");
+    CHECK(transformer.learn() < 0.1);
+    CHECK(transformer.trainer.sample("the cat", 16, {}).ends_with("a dog"));
+    CHECK(transformer.trainer.sample("ten trees and a house", 16, {}).ends_with("the red hill on the house"));
+}
+
+TEST_CASE("a model that sees learns labels of images", "[train]") {
+    const Json vit = {{"model_type", "vit"},      {"architectures", {"ViTForImageClassification"}},
+                      {"hidden_size", 32},        {"num_hidden_layers", 1},
+                      {"num_attention_heads", 2}, {"intermediate_size", 32},
+                      {"image_size", 8},          {"patch_size", 4},
+                      {"num_channels", 3},        {"id2label", {{"0", "dark"}, {"1", "light"}}}};
+    const auto image = [](const std::string& path) {
+        return std::vector<float>(3 * 8 * 8, path.ends_with("light.png") ? 1.f : -1.f);
+    };
+    Learner learner(vit, "{\"image\": \"light.png\", \"label\": \"light\"}\n{\"image\": \"dark.png\", \"label\": 0}\n",
+                    {.context = 1, .read_image = image});
+    CHECK(learner.learn() < 0.05);
+    learner.trainer.evaluate();
+    CHECK(learner.trainer.label_quality().value().accuracy == 1);
+}
