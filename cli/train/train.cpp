@@ -56,8 +56,11 @@ std::string small_config(const TrainCommand& c, std::int64_t vocabulary, std::op
            "\n";
 }
 
-// Says what the data have, and how the model that comes out is used. `path`: its folder or config.json.
+// What the data contain, and how the trained model is used, follow from the config. `path`: the model's folder or
+// config.json.
 void take_model(TrainCommand& c, const ModelConfig& config, const std::string& path) {
+    const Task task = task_of(config);
+    if (task == Task::labels || task == Task::answers) c.documents = "examples";
     c.dataset.model = path;
     if (config.kind == ModelKind::encoder) c.use = "classify";
     if (config.sees()) {
@@ -66,8 +69,7 @@ void take_model(TrainCommand& c, const ModelConfig& config, const std::string& p
             image_reader(fs::is_directory(path) ? path : fs::path(path).parent_path().string(), config.image);
     }
     if (c.sample_every > 0 && (config.kind == ModelKind::encoder || config.sees()))
-        throw usage_error("train: --sample-every is for models that write about texts, and {} does not",
-                          config.architecture);
+        throw usage_error("--sample-every is for models that write about texts, and {} does not", config.architecture);
 }
 
 struct Subject {
@@ -199,7 +201,7 @@ void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& traine
                    ? ""
                    : format(", validation {:.4f} nats per {}", run.evaluation(), labels ? "label" : "token"));
     if (labels)
-        print_line("{}  {:.1f} % right, calibration error {:.1f} %", page.bold("labels"), 100 * labels->accuracy,
+        print_line("{}  accuracy {:.1f} %, calibration error {:.1f} %", page.bold("labels"), 100 * labels->accuracy,
                    100 * labels->calibration_error);
     const bool adapts = c.training.lora || !c.adapters.empty();
     const std::string model = adapts ? shell_word(common().model) + " --lora " : "";

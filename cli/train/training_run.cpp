@@ -47,9 +47,9 @@ void TrainingRun::summarise() const {
     const Page page;
     print_line("{}  {} parameters, {:.3g} MFLOP per token", page.bold("model "),
                count_text(static_cast<double>(trainer_.parameters())), trainer_.flops_per_token() / 1e6);
-    print_line("{}  {}: {} tokens in {} documents; validation {} tokens", page.bold("data  "), data_.description(),
+    print_line("{}  {}: {} tokens in {} {}; validation {} tokens", page.bold("data  "), data_.description(),
                count_text(static_cast<double>(data_.tokens())), count_text(static_cast<double>(data_.documents())),
-               count_text(static_cast<double>(data_.validation_tokens())));
+               c_.documents, count_text(static_cast<double>(data_.validation_tokens())));
     print_line("{}  {} × {} × {} = {} tokens; {} steps = {} tokens, {:.2g} epochs", page.bold("step  "), o.accumulate,
                o.sequences, data_.context(), count_text(step_tokens), o.steps,
                count_text(step_tokens * static_cast<double>(o.steps)),

@@ -144,7 +144,7 @@ struct TrainRecord {
     double seconds = 0;       ///< between the end of the step before and that of this one
 };
 
-/// How well a model tells labels.
+/// How well a model classifies.
 struct LabelQuality {
     double accuracy = 0;  ///< share of the right ones
     /// Expected calibration error (Guo et al. 2017): the mean difference of confidence and accuracy, in 15 bins of equal

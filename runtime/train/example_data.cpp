@@ -36,7 +36,6 @@ ExampleData::ExampleData(const std::vector<std::string>& files, const Tokenizer*
       task_(task_of(config)),
       end_token_(answer_end(config, tokenizer, options)),
       read_image_(options.read_image),
-      progress_(options.progress),
       context_(config.is_vision() ? config.image.places() : options.context) {
     if (tokenizer != nullptr) tokenizer_ = *tokenizer;
     if (!tokenizer && !config.is_vision())
@@ -44,18 +43,20 @@ ExampleData::ExampleData(const std::vector<std::string>& files, const Tokenizer*
     if (config.sees() && !read_image_)
         throw usage_error("{} learns from images: say how they are read (DatasetOptions::read_image)",
                           config.architecture);
-    read_files(files_, validation_files_.empty() ? options.validation_share : 0, training_);
-    read_files(validation_files_, 0, validation_);
+    read_files(files_, options, validation_files_.empty() ? options.validation_share : 0, training_);
+    read_files(validation_files_, options, 0, validation_);
     if (training_.empty())
         throw usage_error("{} has {} examples, none of them to learn from: give more, or --eval-share 0", description(),
                           validation_.size());
+    require_two_labels();
     fit_context();
     set_key(format("{:016x}{:016x}-{}", checksum_of(training_), checksum_of(validation_), context_));
     if (cut_ > 0)
         log(LogLevel::warning, "{}: {} texts have more than {} tokens and are cut", description(), cut_, context_);
 }
 
-void ExampleData::read_files(const std::vector<std::string>& files, double validation_share, std::vector<Example>& to) {
+void ExampleData::read_files(const std::vector<std::string>& files, const DatasetOptions& options,
+                             double validation_share, std::vector<Example>& to) {
     for (const std::string& file : files) {
         if (!file.ends_with(".jsonl"))
             throw bad_file_error("{} is no .jsonl, in which {} finds its {}", file, config_.architecture,
@@ -68,7 +69,7 @@ void ExampleData::read_files(const std::vector<std::string>& files, double valid
             (measures ? validation_ : to).push_back(std::move(example));
         };
         read_json_lines(file, take, [&](double done) {
-            if (progress_) progress_(file, done);
+            if (options.progress) options.progress(file, done);
         });
     }
 }
@@ -142,6 +143,13 @@ void ExampleData::cut(std::vector<std::int32_t>& ids) {
     ids.resize(static_cast<std::size_t>(context_));
     if (tokenizer_->is_special(last)) ids.back() = last;
     ++cut_;
+}
+
+void ExampleData::require_two_labels() const {
+    const std::int32_t first = training_.front().label;
+    if (task_ == Task::labels && std::ranges::all_of(training_, [&](const Example& one) { return one.label == first; }))
+        throw usage_error("{}: all examples to learn from have the label {}, so there is nothing to learn",
+                          description(), at(config_.labels, first));
 }
 
 // The longest text, where that is less than the context.

@@ -41,7 +41,8 @@ private:
         std::uint64_t pixels_checksum = 0;
         std::int32_t label = -1;
     };
-    void read_files(const std::vector<std::string>& files, double validation_share, std::vector<Example>& to);
+    void read_files(const std::vector<std::string>& files, const DatasetOptions& options, double validation_share,
+                    std::vector<Example>& to);
     Example example_of(const JsonFields& fields, const std::string& folder);
     std::int32_t label_of(const JsonFields& fields) const;
     void read_image_of(Example& example, const JsonFields& fields, const std::string& folder) const;
@@ -49,6 +50,7 @@ private:
     Tokenizer::Encoding encoded(const JsonFields& fields, const char* key, const char* pair = nullptr) const;
     std::vector<std::int32_t> answer_of(const JsonFields& fields, const char* key) const;
     void cut(std::vector<std::int32_t>& ids);
+    void require_two_labels() const;
     void fit_context();
     static std::uint64_t checksum_of(const std::vector<Example>& examples);
     std::int64_t tokens_of(const std::vector<Example>& examples) const;
@@ -59,7 +61,6 @@ private:
     std::optional<Tokenizer> tokenizer_;
     std::optional<std::int32_t> end_token_;
     std::function<std::vector<float>(const std::string&)> read_image_;
-    std::function<void(const std::string&, double)> progress_;
     std::int64_t context_ = 0, cut_ = 0;
     std::vector<Example> training_, validation_;
 };

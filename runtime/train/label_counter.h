@@ -1,4 +1,4 @@
-// How well labels are told, of all that were asked.
+// Accuracy and calibration of a model that classifies.
 #pragma once
 
 #include <array>

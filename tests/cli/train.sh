@@ -42,7 +42,7 @@ mkdir -p see && cp "$VANTAGE_ROOT/tests/data/images/photo.png" see/a.png
 printf '{"model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": 16, "num_hidden_layers": 1,
     "num_attention_heads": 2, "intermediate_size": 16, "image_size": 16, "patch_size": 8, "id2label": {"0": "a", "1": "b"}}' >see/config.json
 printf '{"size": {"height": 16, "width": 16}, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}' >see/preprocessor_config.json
-printf '{"image": "a.png", "label": "b"}\n{"image": "../see/a.png", "label": 1}\n' >see/images.jsonl
+printf '{"image": "a.png", "label": "b"}\n{"image": "../see/a.png", "label": 0}\n' >see/images.jsonl
 "$program" train --config see/config.json --data see/images.jsonl --eval-share 0 --batch-tokens 10 --steps 3 -o seen >out 2>err || fail "train on images: $(<err)"
 gives '"b"' classify -m seen/latest --image see/a.png --json
 gives '"steps": 4' train --resume seen --steps 4 --json
@@ -151,6 +151,8 @@ examples=(train --config labels.json "${bert[@]}" --steps 2 -o refused --data la
 label '{"text": "the", "label": 2}' && ends 6 'label.jsonl:1: "label" is 2' "${examples[@]}"
 label '{"text": "the", "label": "good"}' && ends 6 "negative, positive" "${examples[@]}"
 label '{"text": "", "label": 1}' && ends 6 'label.jsonl:1: "text" is ""' "${examples[@]}"
+label '{"text": "the"}' && ends 6 'label.jsonl:1: "label" is missing' "${examples[@]}"
+label '{"text": "the", "label": 1}' && ends 2 'label.jsonl: all examples to learn from have the label positive' "${examples[@]}"
 printf '{"image": "none.png", "label": 1}\n' >see/missing.jsonl
 ends 6 "missing.jsonl:1: " train --config see/config.json --data see/missing.jsonl -o refused
 ends 1 "ForMaskedLM" train --config tokens.json "${bert[@]}" -o refused --data label.jsonl

@@ -1,4 +1,5 @@
-// Every architecture learns: a batch by heart, and the data of each kind through Trainer.
+// Every architecture learns: a batch by heart, and the data of each kind through Trainer. The first step of a batch is
+// compared with transformers (tests/data/train).
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
@@ -163,7 +164,57 @@ constexpr const char* four_texts = R"({"text": "the cat", "label": "small"}
 {"text": "ten trees and a house", "label": 1}
 )";
 
+/// The tokenizer of tests/data/train/make.py: w0, w1, … are the tokens 0, 1, …, but 4 is <mask>.
+Tokenizer numbered_words() {
+    Json vocabulary;
+    for (int i = 0; i < 97; ++i) vocabulary[i == 4 ? "<mask>" : "w" + std::to_string(i)] = i;
+    const Json tokenizer = {
+        {"model",
+         {{"type", "WordPiece"}, {"unk_token", "w0"}, {"continuing_subword_prefix", "##"}, {"vocab", vocabulary}}},
+        {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
+        {"added_tokens", {{{"id", 4}, {"content", "<mask>"}, {"special", true}}}}};
+    return Tokenizer::parse(tokenizer.dump(), "numbered words");
+}
+
+/// Its images, which are named by a number.
+std::vector<float> numbered_image(const ImageInput& wanted, const std::string& path) {
+    const int number = std::stoi(path.substr(path.rfind('/') + 1));
+    std::vector<float> pixels(static_cast<std::size_t>(wanted.pixels()));
+    for (std::size_t i = 0; i < pixels.size(); ++i)
+        pixels[i] = static_cast<float>(std::sin(static_cast<double>(i) + number));
+    return pixels;
+}
+
+/// The first step of a Trainer over all lines at once.
+TrainRecord first_step(const std::string& model, const Json& lines) {
+    const TemporaryDirectory folder;
+    const std::string file = folder.path("a.jsonl"), config = oracle + model + "/config.json";
+    std::string text;
+    for (const Json& line : lines) text += line.dump() + "\n";
+    write_file(file, text);
+    const ImageInput wanted = parse_model_config(read_file(config), config).image;
+    DatasetOptions options{.context = 24, .model = oracle + model, .validation_share = 0};
+    options.folder = folder.path("tokens");
+    options.read_image = [&](const std::string& path) { return numbered_image(wanted, path); };
+    const Dataset data({file}, numbered_words(), options);
+    Trainer trainer = Trainer::from_folder(test_device(), oracle + model, data,
+                                           {.steps = 1, .sequences = std::ssize(lines), .seed = 5});
+    return trainer.next().value();
+}
+
 }  // namespace
+
+TEST_CASE("the first step of a batch is that of transformers", "[train]") {
+    const std::string path = std::string(VANTAGE_TEST_DATA) + "/data/train/first_steps.json";
+    const Json all = parse_json(read_file(path), path);
+    for (const Json& one : sampled(std::vector<Json>(all.begin(), all.end()))) {
+        const TrainRecord step = first_step(one["model"].get<std::string>(), one["lines"]);
+        const double loss = one["loss"].get<double>(), norm = one["norm"].get<double>();
+        INFO(one["model"] << ": loss " << step.loss << ", not " << loss << "; norm " << step.norm << ", not " << norm);
+        CHECK(std::abs(step.loss - loss) < 1e-5 * loss);
+        CHECK(std::abs(step.norm - norm) < 1e-4 * norm);
+    }
+}
 
 TEST_CASE("every architecture learns one batch by heart", "[train]") {
     for (const std::string& model : sampled({"bart",
