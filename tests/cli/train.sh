@@ -46,6 +46,20 @@ printf '{"image": "a.png", "label": "b"}\n{"image": "../see/a.png", "label": 0}\
 "$program" train --config see/config.json --data see/images.jsonl --eval-share 0 --batch-tokens 10 --steps 3 -o seen >out 2>err || fail "train on images: $(<err)"
 gives '"b"' classify -m seen/latest --image see/a.png --json
 gives '"steps": 4' train --resume seen --steps 4 --json
+printf '{"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "vocab_size": 1000, "d_model": 16, "d_kv": 8, "d_ff": 16,
+    "num_layers": 1, "num_heads": 2, "decoder_start_token_id": 0, "eos_token_id": 3}' >t5.json
+printf '{"source": "The cat", "target": "a dog"}\n{"prompt": "The dog", "completion": "a cat and a cat"}\n' >answers.jsonl
+"$program" train --config t5.json --data answers.jsonl --eval-share 0 "${bert[@]}" --steps 2 --sample-every 1 --prompt "The cat" -o answers >out 2>err || fail "train on answers: $(<err)"
+grep -q "2 examples" out && grep -q "vantage run -m answers/latest" out || fail "train on answers says: $(<out)"
+gives "" run -m answers/latest -p "The cat" -n 4
+
+# The data must be those of the checkpoint, and their labels those of the model.
+printf '{"text": "A film.", "label": %s}\n' 0 1 >own.jsonl
+"$program" train --config labels.json --data own.jsonl --eval-share 0 "${bert[@]}" --steps 2 -o own >out 2>err || fail "train on own labels: $(<err)"
+printf '{"text": "A film.", "label": %s}\n' 0 '"good"' >own.jsonl
+ends 6 'own.jsonl:2: "label" is "good"' train --resume own --steps 3
+printf '{"text": "A film.", "label": %s}\n' 1 0 >own.jsonl
+ends 2 "data are not those" train --resume own --steps 3
 
 # ---- a run ----------------------------------------------------------------------------------------------------------
 
@@ -155,6 +169,9 @@ label '{"text": "the"}' && ends 6 'label.jsonl:1: "label" is missing' "${example
 label '{"text": "the", "label": 1}' && ends 2 'label.jsonl: all examples to learn from have the label positive' "${examples[@]}"
 printf '{"image": "none.png", "label": 1}\n' >see/missing.jsonl
 ends 6 "missing.jsonl:1: " train --config see/config.json --data see/missing.jsonl -o refused
+head -c 200 see/a.png >see/broken.png
+printf '{"image": "broken.png", "label": 1}\n' >see/broken.jsonl
+ends 6 "broken.jsonl:1: " train --config see/config.json --data see/broken.jsonl -o refused
 ends 1 "ForMaskedLM" train --config tokens.json "${bert[@]}" -o refused --data label.jsonl
 ends 2 "sample-every" "${examples[@]}" --sample-every 1
 ends 2 "complete after 12 steps" train --resume whole

@@ -119,6 +119,12 @@ TEST_CASE("texts have labels by number or by name", "[train]") {
         first = first || row.targets[0] == 2, second = second || row.targets[0] == 1;
     }
     CHECK((first && second));
+    // equal data have equal keys
+    const std::string lines = "{\"text\": \"the cat\", \"label\": 2}\n{\"text\": \"the\", \"label\": 1}\n";
+    const std::string key = examples.read("bert_classification", lines)->key();
+    CHECK(examples.read("bert_classification", "\n" + lines)->key() == key);
+    CHECK(examples.read("bert_classification", "{\"text\": \"a cat\"" + lines.substr(18))->key() != key);
+    CHECK(examples.read("bert_classification", lines.substr(0, lines.size() - 3) + "0}\n")->key() != key);
     // too long
     examples.options.context = 3;
     const auto cut = examples.read("bert_classification",
