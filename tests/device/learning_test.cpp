@@ -27,7 +27,7 @@ using vantage::test::TemporaryDirectory;
 
 namespace {
 
-const std::string oracle = std::string(VANTAGE_TEST_DATA) + "/data/oracle/models/";
+const std::string oracle_models = std::string(VANTAGE_TEST_DATA) + "/data/oracle/models/";
 
 constexpr std::int64_t batch_sequences = 2, batch_rows = 8, heart_steps = 40;
 
@@ -144,7 +144,7 @@ Learned learned_by_heart(const ModelConfig& config) {
 }
 
 const Tokenizer& words() {
-    static const Tokenizer one = Tokenizer::load(oracle + "bert/tokenizer.json");
+    static const Tokenizer one = Tokenizer::load(oracle_models + "bert/tokenizer.json");
     return one;
 }
 
@@ -158,7 +158,7 @@ struct Learner {
         : data(make_data(config, lines, options)),
           trainer(test_device(), config.dump(), data,
                   {.steps = 60, .sequences = 4, .rate = {.rate = 1e-2, .warmup = 2}, .weight_decay = 0},
-                  oracle + "bert/tokenizer.json") {}
+                  oracle_models + "bert/tokenizer.json") {}
     double learn() {
         double loss = INFINITY;
         while (const auto record = trainer.next()) loss = record->loss;
@@ -211,16 +211,16 @@ std::vector<float> numbered_image(const ImageInput& wanted, const std::string& p
 /// The first step of a Trainer over all lines at once.
 TrainRecord first_step(const std::string& model, const Json& lines) {
     const TemporaryDirectory folder;
-    const std::string file = folder.path("a.jsonl"), config = oracle + model + "/config.json";
+    const std::string file = folder.path("a.jsonl"), config = oracle_models + model + "/config.json";
     std::string text;
     for (const Json& line : lines) text += line.dump() + "\n";
     write_file(file, text);
     const ImageInput wanted = parse_model_config(read_file(config), config).image;
-    DatasetOptions options{.context = 24, .model = oracle + model, .validation_share = 0};
+    DatasetOptions options{.context = 24, .model = oracle_models + model, .validation_share = 0};
     options.folder = folder.path("tokens");
     options.read_image = [&](const std::string& path) { return numbered_image(wanted, path); };
     const Dataset data({file}, numbered_words(), options);
-    Trainer trainer = Trainer::from_folder(test_device(), oracle + model, data,
+    Trainer trainer = Trainer::from_folder(test_device(), oracle_models + model, data,
                                            {.steps = 1, .sequences = std::ssize(lines), .seed = 5});
     return trainer.next().value();
 }
@@ -295,7 +295,7 @@ TEST_CASE("every architecture learns one batch by heart", "[train]") {
                                              "vit",
                                              "vit_gpt2",
                                              "vit_rectangle"})) {
-        const std::string path = oracle + model + "/config.json";
+        const std::string path = oracle_models + model + "/config.json";
         const Learned learned = learned_by_heart(parse_model_config(read_file(path), path));
         INFO(model << ": loss " << learned.first << ", then " << learned.last << "; changed by " << learned.change
                    << ", by gradients " << learned.foretold);
