@@ -85,8 +85,17 @@ TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tok
     const std::string base = folder_of(o) + "/" + cache_name(files_, tokenizer, o), train = base + ".tokens",
                       validation = base + ".validation.tokens";
     std::error_code none;
-    if (!fs::exists(train, none) || !fs::exists(validation, none)) tokenize(tokenizer, o, train, validation);
-    tokens_.emplace(train, vocabulary_), validation_.emplace(validation, vocabulary_);
+    const auto open = [&] { tokens_.emplace(train, vocabulary_), validation_.emplace(validation, vocabulary_); };
+    const bool kept = fs::exists(train, none) && fs::exists(validation, none);
+    try {
+        if (!kept) tokenize(tokenizer, o, train, validation);
+        open();
+    } catch (const Error& damage) {
+        if (!kept || damage.kind() != ErrorKind::bad_file) throw;
+        log(LogLevel::warning, "{}; the texts are read anew", damage.what());
+        tokenize(tokenizer, o, train, validation);
+        open();
+    }
     set_key(format("{:016x}{:016x}-{}", tokens_->checksum(), validation_->checksum(), context_));
     begins_ = begins_in(*tokens_), validation_begins_ = begins_in(*validation_);
     if (begins_.empty())

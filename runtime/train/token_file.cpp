@@ -23,9 +23,7 @@ constexpr std::int64_t short_vocabulary = 0x8000;
 
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
-Error damaged(const std::string& path, const char* why) {
-    return bad_file_error("{}: {}; delete it to have it rebuilt", path, why);
-}
+Error damaged(const std::string& path, const char* why) { return bad_file_error("{}: {}", path, why); }
 
 template <class T>
 std::span<const std::byte> bytes_of(const std::vector<T>& values) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "runtime/base/at.h"
 #include "runtime/base/clock.h"
@@ -141,6 +142,18 @@ double micro_batch_flops(const TrainingStep& step) {
 
 }  // namespace
 
+namespace {
+// Of weights and states that a node reads; the others, such as weights of kinds of attention that no layer has, have no
+// memory.
+std::set<std::string> names_in_use(const Graph& graph) {
+    std::set<std::string> names;
+    for (const int node : live_nodes(graph))
+        for (const int id : at(graph.nodes(), node).inputs)
+            if (id >= 0) names.insert(graph.value(graph.storage(id)).name);
+    return names;
+}
+}  // namespace
+
 struct internal::TrainerState {
     Device device;
     ModelOrigin origin;
@@ -151,6 +164,7 @@ struct internal::TrainerState {
     TrainingSettings settings;
     StartingWeights start;
     TrainingStep step;
+    std::set<std::string> in_use;
     Plan plan;
     HostInputs inputs;  ///< of all slots
     std::optional<Plan> evaluation = {};
@@ -175,12 +189,14 @@ struct internal::TrainerState {
           settings(settings_of(options, config, data->context())),
           start(origin.weights(config, options.seed)),
           step(step_within(config, settings, device.caps(), memory(), types())),
+          in_use(names_in_use(step.graph)),
           plan((require_inputs(), plan_of(step.graph, {.profile = options.profile}))),
           inputs(settings.slots * settings.sequences) {
         options.recompute = settings.recompute;
         if (const auto file = origin.tokenizer()) tokenizer = Tokenizer::load(*file);
         for (const Value& value : step.graph.values())
-            if ((value.kind == ValueKind::weight && !config.lora) || is_parameter(value))
+            if (in_use.contains(value.name) &&
+                ((value.kind == ValueKind::weight && !config.lora) || is_parameter(value)))
                 plan.write(value.name, start(value));
         for (const Value& value : step.inputs)
             inputs.add(value.name, {plan.host_memory(value.name), static_cast<std::size_t>(value.type.bytes())});
@@ -275,7 +291,8 @@ struct internal::TrainerState {
     // The current values of any weight of the model.
     std::vector<float> values_of(const Value& value) {
         for (const Value& known : step.graph.values())
-            if (known.name == value.name && (known.kind == ValueKind::state || known.kind == ValueKind::weight)) {
+            if (known.name == value.name && in_use.contains(value.name) &&
+                (known.kind == ValueKind::state || known.kind == ValueKind::weight)) {
                 const Array array = plan.read(value.name);
                 return {array.data(), array.data() + array.size()};
             }
@@ -335,7 +352,9 @@ struct internal::TrainerState {
         const TrainingStep graph = build_evaluation(config, settings, types());
         evaluation_inputs = graph.inputs;
         Plan made = plan_of(graph.graph, {});
+        const std::set<std::string> used = names_in_use(graph.graph);
         for (const Value& value : graph.parameters) {
+            if (!used.contains(value.name)) continue;
             if (std::ranges::any_of(step.parameters, [&](const Value& p) { return p.name == value.name; }))
                 made.bind(value.name, plan.buffer(value.name));
             else
