@@ -147,8 +147,8 @@ struct TrainRecord {
 /// How well a model classifies.
 struct LabelQuality {
     double accuracy = 0;  ///< share of the right ones
-    /// Expected calibration error (Guo et al. 2017): the mean difference of confidence and accuracy, in 15 bins of equal
-    /// width by confidence, which is the probability of the most probable label.
+    /// Expected calibration error (Guo et al. 2017): the mean difference of confidence and accuracy, in 15 bins of
+    /// equal width by confidence, which is the probability of the most probable label.
     double calibration_error = 0;
 };
 

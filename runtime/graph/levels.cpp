@@ -34,7 +34,7 @@ std::vector<std::span<const Dispatch>> nodes_of(std::span<const Dispatch> dispat
     return nodes;
 }
 
-// When a resource was written and read last, or will be first.
+// When a resource was written and read last, or the levels of the nodes that will write and read it first.
 struct Times {
     int write, read;
 };
@@ -46,9 +46,9 @@ std::vector<int> earliest(std::span<const std::span<const Dispatch>> nodes) {
     for (const std::span<const Dispatch> node : nodes) {
         if (node.front().segment != std::exchange(segment, node.front().segment)) floor = top + 1;
         int level = floor;
-        for_uses(node, [&](const MemoryUse& use, int before) {
+        for_uses(node, [&](const MemoryUse& use, int) {
             const Times& then = last.try_emplace(resource_of(use), Times{-1, -1}).first->second;
-            level = std::max({level, then.write + 1 - before, use.writes ? then.read + 1 - before : 0});
+            level = std::max({level, then.write + 1, use.writes ? then.read + 1 : 0});
         });
         for_uses(node, [&](const MemoryUse& use, int before) {
             Times& now = last.at(resource_of(use));
@@ -83,10 +83,10 @@ void delay(std::span<const std::span<const Dispatch>> nodes, std::vector<int>& l
             if (user != never) end = std::min(end, user - before);
         });
         if (end != never && makes_more_than_it_reads(node)) levels[i] = std::max(levels[i], end - 1);
-        for_uses(node, [&](const MemoryUse& use, int before) {
+        for_uses(node, [&](const MemoryUse& use, int) {
             Times& now = first.at(resource_of(use));
             int& mine = use.writes ? now.write : now.read;
-            mine = std::min(mine, levels[i] + before);
+            mine = std::min(mine, levels[i]);
         });
         bottom = std::min(bottom, levels[i]);
     }

@@ -70,8 +70,8 @@ inline constexpr const char* source_tokens = "source.tokens";  ///< the two of a
 inline constexpr const char* source_step = "source.step";
 inline constexpr const char* source_length =
     "source.length";  ///< i32 [sequences]: tokens that the encoder has read; host-visible
-/// Of a recurrent encoder that is trained, i32 [all rows]: the row that is as far from the end of its text as this one is
-/// from the begin; behind the text the row itself.
+/// Of a recurrent encoder that is trained, i32 [all rows]: the row that is as far from the end of its text as this one
+/// is from the begin; behind the text the row itself.
 inline constexpr const char* source_backwards = "source.backwards";
 inline constexpr const char* length = "length";  ///< of an encoder that is trained, i32 [sequences]: tokens of each
 inline constexpr const char* seen = "seen";      ///< u32 [sequences, vocab / 32]

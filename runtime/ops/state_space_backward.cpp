@@ -263,6 +263,8 @@ std::vector<Case> cases() {
     add("selective n=7, as Mamba gives it", inputs({7, 66}, 16, false, true, true, true),
         {{"log_a", true}, {"softplus", true}});
     add("selective, a batch, from states", inputs({2, 40, 9}, 20, false, true, true));
+    add("selective n=8, a batch as Mamba learns it", inputs({2, 8, 48}, 10, false, true, false, true),
+        {{"log_a", true}, {"softplus", true}});
     add("constant n=70", inputs({70, 7}, 18, false, false, false), {{"softplus", true}});
     add("complex, constant n=70", inputs({70, 5}, 11, true, false, false));
     add("complex, constant, from a state", inputs({3, 5}, 8, true, false, true, true), {{"log_a", true}});

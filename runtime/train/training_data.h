@@ -30,8 +30,8 @@ struct TrainingSequence {
 };
 /// No tokens and no targets.
 void clear(const TrainingSequence& to);
-/// Writes what follows from the others, and lets rows count from the first of the micro-batch, of which this is sequence
-/// `number`.
+/// Writes what follows from the others, and lets rows count from the first of the micro-batch, of which this is
+/// sequence `number`.
 void complete(const ModelConfig& config, std::int64_t number, const TrainingSequence& to);
 
 class TrainingData : NotCopied {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../host/temporary_directory.h"
+#include "oracle_model.h"
 #include "runtime/base/at.h"
 #include "runtime/base/files.h"
 #include "runtime/base/json.h"
@@ -23,11 +24,10 @@
 
 using namespace vantage;
 using namespace vantage::internal;
+using vantage::test::oracle_models;
 using vantage::test::TemporaryDirectory;
 
 namespace {
-
-const std::string oracle_models = std::string(VANTAGE_TEST_DATA) + "/data/oracle/models/";
 
 constexpr std::int64_t batch_sequences = 2, batch_rows = 8, heart_steps = 40;
 
@@ -87,7 +87,7 @@ private:
 };
 
 /// All parameters one behind the other, or all their gradients.
-std::vector<double> values_of(Plan& plan, const TrainingStep& step, bool gradients) {
+std::vector<double> parameters_of(Plan& plan, const TrainingStep& step, bool gradients) {
     std::vector<double> all;
     for (const Value& parameter : step.parameters) {
         const Array one = plan.read(gradients ? train_names::gradient(parameter.name) : parameter.name);
@@ -133,11 +133,11 @@ Learned learned_by_heart(const ModelConfig& config) {
         return static_cast<double>(plan.read(train_names::loss).data()[0]);
     };
     Learned learned;
-    const std::vector<double> begin = values_of(plan, step, false);
+    const std::vector<double> begin = parameters_of(plan, step, false);
     learned.first = run();
-    const std::vector<double> end = values_of(plan, step, false), before = values_of(plan, step, true);
+    const std::vector<double> end = parameters_of(plan, step, false), before = parameters_of(plan, step, true);
     learned.change = run() - learned.first;
-    const std::vector<double> after = values_of(plan, step, true);
+    const std::vector<double> after = parameters_of(plan, step, true);
     for (std::size_t i = 0; i < begin.size(); ++i) learned.foretold += (before[i] + after[i]) / 2 * (end[i] - begin[i]);
     for (std::int64_t i = 2; i < heart_steps; ++i) learned.last = run();
     return learned;
@@ -191,11 +191,14 @@ constexpr const char* four_texts = R"({"text": "the cat", "label": "small"}
 Tokenizer numbered_words() {
     Json vocabulary;
     for (int i = 0; i < 97; ++i) vocabulary[i == 4 ? "<mask>" : "w" + std::to_string(i)] = i;
-    const Json tokenizer = {
-        {"model",
-         {{"type", "WordPiece"}, {"unk_token", "w0"}, {"continuing_subword_prefix", "##"}, {"vocab", vocabulary}}},
-        {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
-        {"added_tokens", {{{"id", 4}, {"content", "<mask>"}, {"special", true}}}}};
+    const Json tokenizer = {{"model",
+                             {{"type", "WordPiece"},
+                              {"unk_token", "w0"},
+                              {"continuing_subword_prefix", "##"},
+                              {"max_input_chars_per_word", 100},
+                              {"vocab", vocabulary}}},
+                            {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
+                            {"added_tokens", {{{"id", 4}, {"content", "<mask>"}, {"special", true}}}}};
     return Tokenizer::parse(tokenizer.dump(), "numbered words");
 }
 

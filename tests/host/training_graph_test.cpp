@@ -1,9 +1,12 @@
 // Training steps of whole models, in double by the references of their ops, against runs by PyTorch in float64 and f32.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_container_properties.hpp>
 #include <cmath>
 
 #include "evaluate.h"
+#include "known_configs.h"
+#include "made_up_devices.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/train/recorded_run.h"
@@ -146,6 +149,24 @@ TEST_CASE("recomputed activations take less memory, and draw the same dropout", 
     const std::map<std::int64_t, int> nodes = dropouts_by_site(step_of(13), [](const Node&) {});
     CHECK(std::ssize(nodes) == 1 + 2 * 12);
     CHECK(std::ranges::count_if(nodes, [](const auto& site) { return site.second == 3; }) >= 12);
+}
+TEST_CASE("no training step has a hazard", "[graph][train]") {
+    for (const char* name :
+         {"bert", "falcon_mamba", "gpt2", "jamba", "mixtral", "recurrent_lstm", "seq2seq_bahdanau", "t5", "vit_gpt2"}) {
+        const ModelConfig config = test::config_of(name);
+        const bool reads = config.kind == ModelKind::encoder_decoder;
+        const TrainingSettings settings{.sequences = 2,
+                                        .rows = 8,
+                                        .source_rows = !reads          ? 0
+                                                       : config.sees() ? config.image.places()
+                                                                       : 10,
+                                        .rates = {1}};
+        const TrainingStep step = build_training_step(config, settings);
+        for (const Caps& caps : {test::graphics_card(), test::smallest_device()}) {
+            INFO(name << " on " << caps.name);
+            CHECK_THAT(find_hazards(step.graph, make_schedule(step.graph, caps)), Catch::Matchers::IsEmpty());
+        }
+    }
 }
 TEST_CASE("the logits of all rows never exist together", "[train]") {
     ModelConfig config = RecordedRun(runs + "train").config();
