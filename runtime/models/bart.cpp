@@ -7,6 +7,8 @@
 
 #include <cmath>
 
+#include "vantage/gradient.h"
+
 namespace vantage::internal {
 
 namespace {
@@ -88,9 +90,10 @@ void build_bart_decoder(ModelBuilder& d, const BartForm& form) {
     const auto norm = [&](Tensor last) { return form.norm_first ? d.layer_norm("decoder.layer_norm", last) : last; };
     d.finish(x, norm, [&](Tensor last) {
         const Tensor words = c.tied ? table : d.graph.weight("lm_head.weight", {c.vocab, c.width});
-        const std::string bias = "final_logits_bias";
+        const std::string bias = "final_logits_bias";  // does not learn, as in transformers
         return linear_transposed(
-            last, words, d.has(bias) ? d.graph.reshape(d.graph.weight(bias, {1, c.vocab}), {c.vocab}) : Tensor());
+            last, words,
+            d.has(bias) ? stop_gradient(d.graph.reshape(d.graph.weight(bias, {1, c.vocab}), {c.vocab})) : Tensor());
     });
 }
 
