@@ -6,6 +6,7 @@
 #include "runtime/base/errors.h"
 #include "runtime/base/json.h"
 #include "runtime/train/checkpoint_folder.h"
+#include "runtime/train/run_files.h"
 
 namespace vantage::cli {
 
@@ -14,24 +15,26 @@ namespace fs = std::filesystem;
 std::string resume_command(const TrainCommand& c) { return format("vantage train --resume {}", shell_word(c.output)); }
 
 void write_run_settings(const TrainCommand& c) {
-    const Json json{{"schema_version", 1},   {"eval_every", c.eval_every}, {"sample_every", c.sample_every},
-                    {"prompt", c.prompt},    {"save_every", c.save_every}, {"keep", c.keep},
-                    {"patience", c.patience}};
+    Json json = to_json(RunSettings{.eval_every = c.eval_every,
+                                    .sample_every = c.sample_every,
+                                    .save_every = c.save_every,
+                                    .keep = c.keep,
+                                    .patience = c.patience,
+                                    .prompt = c.prompt});
+    json["schema_version"] = 1;
     write_file(c.output + "/run.json", json.dump(2) + "\n");
 }
 void read_run_settings(TrainCommand& c, const CLI::App& command) {
     const std::string path = c.output + "/run.json";
     if (!fs::exists(path)) return;
     const Json json = read_json(path);
-    const JsonFields fields(json, path);
-    const auto given = [&](const char* option) { return command.get_option(option)->count() > 0; };
-    const auto take = [&](const char* option, const char* key, std::int64_t& setting, std::int64_t min) {
-        if (!given(option)) setting = fields.integer(key, min);
+    const RunSettings saved = run_settings_of(JsonFields(json, path));
+    const auto take = [&](const char* option, auto& setting, const auto& value) {
+        if (command.get_option(option)->count() == 0) setting = value;
     };
-    take("--eval-every", "eval_every", c.eval_every, 0), take("--sample-every", "sample_every", c.sample_every, 0);
-    take("--save-every", "save_every", c.save_every, 0), take("--keep", "keep", c.keep, 1);
-    take("--patience", "patience", c.patience, 0);
-    if (!given("--prompt")) c.prompt = fields.text("prompt");
+    take("--eval-every", c.eval_every, saved.eval_every), take("--sample-every", c.sample_every, saved.sample_every);
+    take("--save-every", c.save_every, saved.save_every), take("--keep", c.keep, saved.keep);
+    take("--patience", c.patience, saved.patience), take("--prompt", c.prompt, saved.prompt);
 }
 
 std::unique_ptr<FileLock> locked_folder(const std::string& folder) {

@@ -4,13 +4,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <sstream>
 
 #include "cli/shared/output.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/base/json.h"
-#include "runtime/base/log.h"
 
 namespace vantage::cli {
 
@@ -18,43 +15,6 @@ namespace {
 
 constexpr std::array curve_colours = {style::accent,      Rgb{255, 176, 84},  Rgb{214, 120, 255},
                                       Rgb{120, 170, 255}, Rgb{240, 110, 120}, Rgb{150, 220, 100}};
-
-void take_line(LoggedRun& run, const Json& line, std::int64_t before) {
-    const auto number = [&](const char* key) {
-        return line.contains(key) && line[key].is_number() ? line[key].get<double>() : NAN;
-    };
-    const double step = number("step");
-    if (!(step < static_cast<double>(before))) return;
-    if (line.contains("eval")) {
-        run.evaluation_steps.push_back(step), run.evaluations.push_back(number("eval"));
-    } else {
-        run.steps.push_back(step), run.losses.push_back(number("loss"));
-        run.norms.push_back(number("norm")), run.rates.push_back(number("rate"));
-    }
-}
-
-// The lines of steps before `before`, in order, and what they say. What is behind a damaged line is left out.
-std::string read_lines(const std::string& path, std::int64_t before, LoggedRun& run) {
-    std::istringstream lines(read_file(path));
-    std::string kept;
-    int number = 0;
-    for (std::string line; std::getline(lines, line);) {
-        ++number;
-        if (line.empty()) continue;
-        const bool cut_off = lines.eof();  // a process was killed while it wrote
-        try {
-            const Json json = parse_json(line, format("{}:{}", path, number));
-            if (!json.is_object() || !json.contains("step")) throw bad_file_error("{}:{}: no step", path, number);
-            if (json["step"].is_number() && json["step"].get<double>() < static_cast<double>(before))
-                kept += line + "\n";
-            take_line(run, json, before);
-        } catch (const Error& error) {
-            if (!cut_off) log(LogLevel::warning, "{}; the lines from here on are left out", error.what());
-            break;
-        }
-    }
-    return kept;
-}
 
 // The texts of samples.txt up to a step.
 std::string samples_until(const std::string& path, std::int64_t step) {
@@ -70,13 +30,6 @@ std::string samples_until(const std::string& path, std::int64_t step) {
 }
 
 }  // namespace
-
-LoggedRun read_log(const std::string& path) {
-    LoggedRun run;
-    read_lines(path, INT64_MAX, run);
-    if (run.steps.empty()) throw bad_file_error("{}: no steps", path);
-    return run;
-}
 
 void draw_runs(const std::string& path, const std::vector<std::pair<std::string, LoggedRun>>& runs) {
     StepPanel loss{.title = "loss (nats per target)"}, norm{.title = "norm of the gradients", .logarithmic = true},
@@ -98,7 +51,7 @@ void draw_runs(const std::string& path, const std::vector<std::pair<std::string,
 
 RunLog::RunLog(const std::string& folder, std::int64_t step) : folder_(folder) {
     const std::string path = folder + "/log.jsonl";
-    if (std::filesystem::exists(path)) write_file(path, read_lines(path, step, run_));
+    if (std::filesystem::exists(path)) write_file(path, read_log_lines(path, step, run_));
     if (const std::string samples = folder + "/samples.txt"; std::filesystem::exists(samples))
         write_file(samples, samples_until(samples, step));
     file_ = std::fopen(path.c_str(), "ae");
@@ -115,21 +68,15 @@ void RunLog::write(const std::string& line) {
 }
 
 void RunLog::add(const TrainRecord& r) {
-    const Json line = {{"step", r.step},
-                       {"loss", number_or_null(r.loss)},
-                       {"norm", number_or_null(r.norm)},
-                       {"rate", r.rate},
-                       {"tokens", r.tokens},
-                       {"seconds", r.seconds},
-                       {"skipped", r.skipped}};
-    take_line(run_, line, INT64_MAX);
+    const Json line = log_line(r);
+    take_line(run_, line);
     write(json_text(line, -1));
 }
 
 void RunLog::add_evaluation(std::int64_t step, double loss, const std::optional<LabelQuality>& labels) {
-    Json line = {{"step", step}, {"eval", number_or_null(loss)}};
+    Json line = log_line(step, loss);
     if (labels) line["accuracy"] = labels->accuracy, line["calibration_error"] = labels->calibration_error;
-    take_line(run_, line, INT64_MAX);
+    take_line(run_, line);
     write(json_text(line, -1));
 }
 

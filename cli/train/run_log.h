@@ -9,16 +9,13 @@
 
 #include "runtime/base/internal.h"
 #include "runtime/picture/step_chart.h"
+#include "runtime/train/run_files.h"
 #include "vantage/train.h"
 
 namespace vantage::cli {
 
-/// What log.jsonl has of a run.
-struct LoggedRun {
-    std::vector<double> steps, losses, norms, rates, evaluation_steps, evaluations;
-};
-/// What is behind a damaged line is left out, with a warning. Throws bad_file where there are no steps.
-LoggedRun read_log(const std::string& path);
+using internal::LoggedRun;
+using internal::read_log;
 /// The curves of runs, one below the other with a common axis, as PNG or SVG by the extension.
 void draw_runs(const std::string& path, const std::vector<std::pair<std::string, LoggedRun>>& runs);
 

@@ -1,0 +1,93 @@
+#include "runtime/train/run_files.h"
+
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "runtime/base/files.h"
+#include "runtime/base/log.h"
+#include "runtime/train/checkpoint_folder.h"
+
+namespace vantage::internal {
+
+namespace {
+
+// What is logged was f32 on the device. Larger numbers are damage, and would overflow in charts.
+double logged_number(const Json& line, const char* key) {
+    const auto found = line.find(key);
+    if (found == line.end() || !found->is_number()) return NAN;
+    const double value = found->get<double>();
+    return std::abs(value) <= std::numeric_limits<float>::max() ? value : NAN;
+}
+
+}  // namespace
+
+Json to_json(const RunSettings& s) {
+    return {{"eval_every", s.eval_every},
+            {"sample_every", s.sample_every},
+            {"prompt", s.prompt},
+            {"save_every", s.save_every},
+            {"keep", s.keep},
+            {"patience", s.patience}};
+}
+
+RunSettings run_settings_of(const JsonFields& fields) {
+    return {.eval_every = fields.integer("eval_every", 0),
+            .sample_every = fields.integer("sample_every", 0),
+            .save_every = fields.integer("save_every", 0),
+            .keep = fields.integer("keep", 1),
+            .patience = fields.integer("patience", 0),
+            .prompt = fields.text("prompt")};
+}
+
+Json log_line(const TrainRecord& r) {
+    return {{"step", r.step},
+            {"loss", number_or_null(r.loss)},
+            {"norm", number_or_null(r.norm)},
+            {"rate", r.rate},
+            {"tokens", r.tokens},
+            {"seconds", r.seconds},
+            {"skipped", r.skipped}};
+}
+Json log_line(std::int64_t step, double evaluation) { return {{"step", step}, {"eval", number_or_null(evaluation)}}; }
+
+void take_line(LoggedRun& run, const Json& line) {
+    const double step = logged_number(line, "step");
+    if (line.contains("eval")) {
+        run.evaluation_steps.push_back(step), run.evaluations.push_back(logged_number(line, "eval"));
+    } else {
+        run.steps.push_back(step), run.losses.push_back(logged_number(line, "loss"));
+        run.norms.push_back(logged_number(line, "norm")), run.rates.push_back(logged_number(line, "rate"));
+    }
+}
+
+std::string read_log_lines(const std::string& path, std::int64_t before, LoggedRun& run) {
+    std::istringstream lines(read_file(path));
+    std::string kept;
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+        ++number;
+        if (line.empty()) continue;
+        const bool cut_off = lines.eof();  // a process was killed while it wrote
+        try {
+            const std::string name = format("{}:{}", path, number);
+            const Json json = parse_json(line, name);
+            if (JsonFields(json, name).integer("step", 0, max_steps) >= before) continue;
+            kept += line + "\n";
+            take_line(run, json);
+        } catch (const Error& error) {
+            if (!cut_off) log(LogLevel::warning, "{}; the lines from here on are left out", error.what());
+            break;
+        }
+    }
+    return kept;
+}
+
+LoggedRun read_log(const std::string& path) {
+    LoggedRun run;
+    read_log_lines(path, INT64_MAX, run);
+    if (run.steps.empty()) throw bad_file_error("{}: no steps", path);
+    return run;
+}
+
+}  // namespace vantage::internal
