@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 
 #include "cli/shared/output.h"
 #include "runtime/base/errors.h"

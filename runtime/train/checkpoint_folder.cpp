@@ -13,6 +13,7 @@
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/weight_types.h"
+#include "runtime/train/training_graph.h"
 
 namespace vantage::internal {
 
@@ -61,7 +62,7 @@ SavedTraining read_saved(const std::string& folder) {
     const Json json = read_json(path);
     const JsonFields fields(json, path);
     return {.folder = folder,
-            .step = fields.integer("step", 0, 1 << 24),
+            .step = fields.integer("step", 0, max_steps),
             .options = train_options_of(fields.object("options")),
             .data_key = fields.text("data_key"),
             .data = fields.object("data").json()};
@@ -208,15 +209,20 @@ TrainOptions train_options_of(const JsonFields& f) {
     o.sequences = f.integer("sequences", 1, max_sequences);
     o.accumulate = f.integer("accumulate", 1, max_sequences);
     o.rate.schedule = schedule_named(f.one_of("schedule", {"constant", "linear", "cosine", "inverse_sqrt", "noam"}));
-    o.rate.rate = f.number("rate", 0), o.rate.floor = f.number("rate_floor", 0);
+    o.rate.rate = f.number("rate", 0), o.rate.floor = f.number("rate_floor", 0, o.rate.rate);
     o.rate.warmup = f.integer("warmup", 0, max_warmup);
     o.optimizer = optimizer_named(f.one_of("optimizer", {"adamw", "adam", "sgd"}));
-    o.beta1 = f.number("beta1", 0, 1), o.beta2 = f.number("beta2", 0, 1), o.eps = f.number("eps", 0);
-    o.momentum = f.number("momentum", 0, 1), o.nesterov = f.flag("nesterov");
+    const auto below_one = [&](const char* key) {
+        const double number = f.number(key, 0);
+        if (number >= 1) f.fail(key, "a number from 0 to below 1");
+        return number;
+    };
+    o.beta1 = f.number("beta1", 0, max_beta), o.beta2 = f.number("beta2", 0, max_beta), o.eps = f.number("eps", 0);
+    o.momentum = below_one("momentum"), o.nesterov = f.flag("nesterov");
     o.weight_decay = f.number("weight_decay", 0), o.max_norm = f.number("max_norm", 0);
-    o.label_smoothing = f.number("label_smoothing", 0, 1), o.z_loss = f.number("z_loss", 0);
-    o.dropout = f.optional_number("dropout", 0, 1).value_or(0);
-    o.attention_dropout = f.optional_number("attention_dropout", 0, 1).value_or(0);
+    o.label_smoothing = below_one("label_smoothing"), o.z_loss = f.number("z_loss", 0);
+    o.dropout = f.has("dropout") ? below_one("dropout") : 0;
+    o.attention_dropout = f.has("attention_dropout") ? below_one("attention_dropout") : 0;
     o.seed = static_cast<std::uint64_t>(f.integer("seed"));
     o.validation_sequences = f.integer("validation_sequences", 0);
     o.pause_every = f.integer("pause_every", 0);

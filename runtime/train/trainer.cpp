@@ -332,6 +332,16 @@ struct internal::TrainerState {
         write_training_json(folder, submitted, options, data->key(), data->source(), device.caps());
     }
 
+    // A state as `save` wrote it.
+    static std::vector<float> saved_state(const SafeTensors& file, const std::string& name, const Shape& shape) {
+        const TensorEntry& entry = file.at(name);
+        if (entry.dtype != "F32" || !std::ranges::equal(entry.shape, shape.sizes()))
+            throw bad_file_error("{}: {} is {}, wanted F32 {}", file.name(), name, entry.text(), shape.text());
+        std::vector<float> values(static_cast<std::size_t>(shape.elements()));
+        entry.data.read(0, std::as_writable_bytes(std::span(values)));
+        return values;
+    }
+
     void resume(const SavedTraining& saved) {
         Json was = to_json(saved.options), is = to_json(options);
         for (const char* may_change : {"steps", "validation_sequences", "pause_every", "memory"})
@@ -343,8 +353,17 @@ struct internal::TrainerState {
         if (data->key() != saved.data_key)
             throw usage_error("training: the data are not those of the checkpoint {}", saved.folder);
         const SafeTensors file(saved.folder + "/training.safetensors");
-        for (const Value& value : moments()) plan.write_bytes(value.name, file.at(value.name).data.all());
-        plan.write_bytes(train_names::train, file.at(train_names::train).data.all());
+        for (const Value& value : moments()) {
+            const std::vector<float> values = saved_state(file, value.name, value.type.shape);
+            if (!std::ranges::all_of(values, [](float x) { return std::isfinite(x); }))
+                throw bad_file_error("{}: {} has values that are not finite", file.name(), value.name);
+            plan.write(value.name, values);
+        }
+        const std::vector<float> words = saved_state(file, train_names::train, {TRAIN_WORDS});
+        if (words[TRAIN_STEP] != static_cast<float>(saved.step) || words[TRAIN_MICRO] != 0 ||
+            !(words[TRAIN_SCALE] > 0 && std::isfinite(words[TRAIN_SCALE])))
+            throw bad_file_error("{}: it is not of step {}, as training.json says", file.name(), saved.step);
+        write_train_words(words);
         submitted = returned = saved.step, own_checkpoint = saved.folder;
     }
 
