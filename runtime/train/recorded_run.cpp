@@ -64,6 +64,8 @@ RecordedRun::RecordedRun(const std::string& folder) : folder_(folder) {
     read_hyper(JsonFields(json["hyper"], record));
     if (json.contains("lr")) {
         const std::vector<double> rates = numbers(json, record, {"lr"});
+        if (rates.size() < losses_.size())
+            throw bad_file_error("{}: {} losses, but {} learning rates", record, losses_.size(), rates.size());
         settings_.rates.assign(rates.begin(), rates.end());
     }
     read_sizes();
@@ -116,25 +118,45 @@ void RecordedRun::read_sizes() {
         throw bad_file_error("{}: sequences without a token", folder_);
 }
 
-// Those of the sequences of a micro-batch, one after the other.
-std::vector<std::int32_t> RecordedRun::integers(const char* name, std::int64_t step, std::int64_t micro) const {
+// What a micro-batch has of the tensor, `each` elements of a sequence. They must be in the file.
+template <class T>
+std::vector<T> RecordedRun::numbers_of(const char* name, const char* dtype, std::int64_t each, std::int64_t step,
+                                       std::int64_t micro) const {
     const TensorEntry& entry = data_->at(name);
-    if (entry.dtype != "I32" || entry.shape.size() < 2)
-        throw bad_file_error("{}: {} is {}, wanted I32 [steps, sequences, …]", folder_, name, entry.text());
-    const std::int64_t each = product(std::span(entry.shape).subspan(2)),
-                       first = (step * entry.shape[1] + micro * settings_.sequences) * each;
-    std::vector<std::int32_t> values(static_cast<std::size_t>(settings_.sequences * each));
-    if (first + std::ssize(values) > entry.elements())
-        throw bad_file_error("{}: {} is {}, which ends before step {}", folder_, name, entry.text(), step);
-    entry.data.read(static_cast<std::uint64_t>(first) * 4, std::as_writable_bytes(std::span(values)));
+    const std::int64_t sequences = micro_batches_ * settings_.sequences;
+    if (entry.dtype != dtype || entry.shape.size() < 2 || entry.shape[0] < steps() || entry.shape[1] != sequences ||
+        product(std::span(entry.shape).subspan(2)) != each)
+        throw bad_file_error("{}: {} is {}, wanted {} of {} steps or more, {} sequences and {} elements of each",
+                             folder_, name, entry.text(), dtype, steps(), sequences, each);
+    std::vector<T> values(static_cast<std::size_t>(settings_.sequences * each));
+    const std::int64_t first = (step * sequences + micro * settings_.sequences) * each;
+    entry.data.read(static_cast<std::uint64_t>(first) * sizeof(T), std::as_writable_bytes(std::span(values)));
     return values;
+}
+
+std::vector<std::int32_t> RecordedRun::tokens_of(const char* name, std::int64_t each, std::int64_t step,
+                                                 std::int64_t micro) const {
+    std::vector<std::int32_t> ids = numbers_of<std::int32_t>(name, "I32", each, step, micro);
+    for (const std::int32_t id : ids)
+        if (id < 0 || id >= config_.vocab)
+            throw bad_file_error("{}: {} has id {}, but the vocabulary has {}", folder_, name, id, config_.vocab);
+    return ids;
+}
+
+std::vector<std::int32_t> RecordedRun::labels_of(std::int64_t step, std::int64_t micro) const {
+    const std::int64_t classes = config_.is_vision() ? config_.logit_columns() : config_.vocab;
+    std::vector<std::int32_t> labels =
+        numbers_of<std::int32_t>("labels", "I32", config_.is_vision() ? 1 : settings_.rows, step, micro);
+    for (const std::int32_t label : labels)
+        if (label >= classes) throw bad_file_error("{}: a label is {}, but the model has {}", folder_, label, classes);
+    return labels;
 }
 
 std::int64_t RecordedRun::targets_of(std::int64_t step) const {
     if (data_->find("tokens") != nullptr) return micro_batches_ * settings_.sequences * settings_.rows;
     std::int64_t count = 0;
     for (std::int64_t micro = 0; micro < micro_batches_; ++micro)
-        count += std::ranges::count_if(integers("labels", step, micro), [](std::int32_t id) { return id >= 0; });
+        count += std::ranges::count_if(labels_of(step, micro), [](std::int32_t id) { return id >= 0; });
     return std::max<std::int64_t>(count, 1);
 }
 
@@ -143,25 +165,20 @@ MicroBatch RecordedRun::batch(std::int64_t step, std::int64_t micro) const {
     const std::int64_t rows = settings_.sequences * settings_.rows;
     std::vector<std::int32_t> targets, tokens, backwards;
     if (data_->find("tokens") != nullptr) {
-        const std::vector<std::int32_t> all = integers("tokens", step, micro);
+        const std::vector<std::int32_t> all = tokens_of("tokens", settings_.rows + 1, step, micro);
         for (std::int64_t row = 0; row < rows; ++row) {
             const std::int64_t place = row / settings_.rows * (settings_.rows + 1) + row % settings_.rows;
             tokens.push_back(at(all, place));
             targets.push_back(at(all, place + 1));
         }
+    } else if (config_.is_vision()) {
+        targets = labels_of(step, micro);
+        batch[model_names::pixels] = numbers_of<float>("pixel_values", "F32", config_.image.pixels(), step, micro);
     } else {
-        targets = integers("labels", step, micro);
-        if (const TensorEntry* pixels = data_->find("pixel_values")) {
-            const std::int64_t each = product(std::span(pixels->shape).subspan(2)),
-                               first = (step * pixels->shape[1] + micro * settings_.sequences) * each;
-            std::vector<float> values(static_cast<std::size_t>(settings_.sequences * each));
-            pixels->data.read(static_cast<std::uint64_t>(first) * 4, std::as_writable_bytes(std::span(values)));
-            batch[model_names::pixels] = values;
-        } else {
-            const bool both = config_.kind == ModelKind::encoder_decoder;
-            tokens = integers(both ? "decoder_input_ids" : "input_ids", step, micro);
-            if (both) batch[model_names::source_tokens] = integers("input_ids", step, micro);
-        }
+        targets = labels_of(step, micro);
+        const bool both = config_.kind == ModelKind::encoder_decoder;
+        tokens = tokens_of(both ? "decoder_input_ids" : "input_ids", settings_.rows, step, micro);
+        if (both) batch[model_names::source_tokens] = tokens_of("input_ids", settings_.source_rows, step, micro);
     }
     const auto same = [&](std::int64_t count, std::int64_t value) {
         return std::vector<std::int32_t>(static_cast<std::size_t>(count), static_cast<std::int32_t>(value));

@@ -54,7 +54,12 @@ private:
     void read_sizes();
     const TensorEntry* find(const SafeTensors& file, const std::string& name) const;
     std::optional<std::vector<float>> read(const SafeTensors& file, const Value& parameter) const;
-    std::vector<std::int32_t> integers(const char* name, std::int64_t step, std::int64_t micro) const;
+    template <class T>
+    std::vector<T> numbers_of(const char* name, const char* dtype, std::int64_t each, std::int64_t step,
+                              std::int64_t micro) const;
+    std::vector<std::int32_t> tokens_of(const char* name, std::int64_t each, std::int64_t step,
+                                        std::int64_t micro) const;
+    std::vector<std::int32_t> labels_of(std::int64_t step, std::int64_t micro) const;
     std::int64_t targets_of(std::int64_t step) const;
 
     std::string folder_;

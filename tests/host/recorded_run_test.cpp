@@ -70,3 +70,27 @@ TEST_CASE("a recording of a training run that is damaged is refused with one lin
     with_data("pixel_values", {20, 2, 3, 4, 4}, {"does not read pixel_values"});
     with_data("labels", {20, 2, 24}, {"input_ids"});
 }
+
+TEST_CASE("batches of a recording have the sizes and ids that the model reads", "[train][bad]") {
+    const auto with_tensors = [](const std::vector<TensorToWrite>& tensors, std::initializer_list<const char*> parts) {
+        expect_error(ErrorKind::bad_file, parts, [&] {
+            read_changed_run(
+                [&](const std::string& folder) { write_safetensors(folder + "/data.safetensors", tensors); });
+        });
+    };
+    const std::vector<std::int32_t> ids(20 * 2 * 4), beyond(20 * 2 * 4, 256);
+    const auto zeros = std::as_bytes(std::span(ids)), large = std::as_bytes(std::span(beyond));
+    with_tensors({{"tokens", "I32", {20, 2, 4}, large}}, {"tokens has id 256", "vocabulary has 256"});
+    const TensorToWrite input{"input_ids", "I32", {20, 2, 4}, zeros};
+    with_tensors({input, {"labels", "I32", {20, 4, 2}, zeros}}, {"labels is I32 [20, 4, 2]", "4 elements"});
+    with_tensors({input, {"labels", "I32", {0, 1 << 30, 1 << 30}}}, {"labels is I32 [0"});
+    with_tensors({input, {"labels", "F32", {20, 2, 4}, zeros}}, {"labels is F32"});
+    with_tensors({input, {"labels", "I32", {20, 2, 4}, large}}, {"a label is 256"});
+    expect_error(ErrorKind::bad_file, {"train.json", "20 losses, but 1 learning rates"}, [] {
+        read_changed_run([](const std::string& folder) {
+            Json json = read_json(folder + "/train.json");
+            json["lr"] = {0.1};
+            write_file(folder + "/train.json", json.dump());
+        });
+    });
+}
