@@ -195,7 +195,12 @@ private:
         const auto written = [&](bool reply_follows) {
             OrderedJson variables = options_.chat->tokens;
             variables["messages"] = shown, variables["add_generation_prompt"] = reply_follows;
-            return options_.chat->chat_template->render(variables, 0);
+            try {
+                return options_.chat->chat_template->render(variables, 0);
+            } catch (const Error& error) {  // it refuses this conversation (usage), or fails with it
+                if (error.kind() != ErrorKind::usage && error.kind() != ErrorKind::bad_file) throw;
+                throw bad_file_error("{}: {}", fields.name(), error.what());
+            }
         };
         const auto add_rest = [&](const std::string& whole, bool target) {
             if (!whole.starts_with(all.text))
@@ -285,7 +290,7 @@ private:
         if (file.find("tokens") == nullptr) throw bad_file_error("{}: no tensor \"tokens\"", path_);
         const std::vector<std::uint8_t> mask = numbers("mask", "U8", std::uint8_t{});
         std::vector<std::int64_t> starts = numbers("documents", "I64", std::int64_t{});
-        if (!mask.empty() && mask.size() != ids.size())
+        if (file.find("mask") != nullptr && mask.size() != ids.size())
             throw bad_file_error("{}: {} tokens, but {} in the mask", path_, ids.size(), mask.size());
         for (std::size_t i = 0; i < ids.size(); ++i) {
             ids[i] = checked(static_cast<std::uint32_t>(ids[i]), i);
@@ -294,7 +299,7 @@ private:
         if (starts.empty()) starts.push_back(0);
         starts.push_back(std::ssize(ids));
         for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
-            if (starts[i] < 0 || starts[i] > starts[i + 1] || starts[i + 1] > std::ssize(ids))
+            if ((i == 0 && starts[i] != 0) || starts[i] > starts[i + 1] || starts[i + 1] > std::ssize(ids))
                 throw bad_file_error("{}: document {} begins at {}", path_, i, starts[i]);
             add(std::span(ids).subspan(static_cast<std::size_t>(starts[i]),
                                        static_cast<std::size_t>(starts[i + 1] - starts[i])));

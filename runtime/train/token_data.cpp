@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t part_tokens = 8192;
+constexpr std::int64_t max_vocabulary = 1 << 28;  // ids have bits left for flags
 
 // Names the tokens of these files with these settings: path, size and time of each file stand for its content.
 std::string cache_name(const std::vector<std::string>& files, const Tokenizer* tokenizer, const DatasetOptions& o) {
@@ -74,7 +75,8 @@ TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tok
     DatasetOptions o = options;
     o.end_token = end_token_of(tokenizer, options), o.validation_files = validation_files_;
     if (tokenizer != nullptr) o.vocabulary = tokenizer->vocab_size();
-    if (o.vocabulary < 1) throw usage_error("a data set of token ids needs the size of the vocabulary");
+    if (o.vocabulary < 1 || o.vocabulary > max_vocabulary)
+        throw usage_error("a data set of token ids needs the size of the vocabulary, from 1 to {}", max_vocabulary);
     vocabulary_ = o.vocabulary;
     if (o.end_token && (*o.end_token < 0 || *o.end_token >= vocabulary_))
         throw usage_error("the end token of a data set is {}, but its vocabulary has {}", *o.end_token, vocabulary_);

@@ -69,7 +69,7 @@ TokenFile::TokenFile(const std::string& path, std::int64_t vocabulary) : bytes_(
         fail("not a token file");
     const std::uint64_t room = bytes_.size() - sizeof(footer);
     if (footer.tokens > room / footer.width || footer.documents >= room / 8 ||
-        aligned(footer.tokens * footer.width) + (footer.documents + 1) * 8 != room)
+        aligned(footer.tokens * footer.width) + (footer.documents + 1) * 8 != room || footer.targets > footer.tokens)
         fail("its size is not what it says");
     width_ = footer.width, checksum_ = footer.checksum, targets_ = footer.targets;
     starts_.resize(footer.documents + 1);

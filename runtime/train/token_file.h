@@ -48,7 +48,7 @@ public:
     std::uint64_t checksum() const { return checksum_; }  ///< of all ids
     /// Where each document begins, ascending, and the number of all tokens.
     std::span<const std::uint64_t> starts() const { return starts_; }
-    /// Ids from `first` on, flagged. They must be in the file.
+    /// Ids from `first` on, flagged, as they are in the file. They must be in it.
     void read(std::uint64_t first, std::span<std::int32_t> ids) const;
 
 private:

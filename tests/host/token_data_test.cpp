@@ -173,6 +173,17 @@ TEST_CASE("of prompts and conversations only what the model is to say counts", "
     expect_error(ErrorKind::bad_file, {"a.jsonl:1", "role", "3"}, [&] { read(R"({"messages": [{"role": 3}]})"); });
 }
 
+TEST_CASE("a conversation that the chat template refuses is a line that cannot be read", "[train][bad]") {
+    DocumentOptions options;
+    options.chat = text::ChatFormat{text::ChatTemplate::parse("{{ raise_exception('roles must alternate') }}", "t"),
+                                    text::jinja::OrderedJson::object()};
+    const std::string refused = R"({"messages": [{"role": "user", "content": "a"}]})";
+    CHECK(documents_in("a.jsonl", "{\"text\": \"ab\"}\n" + refused, options).size() == 1);
+    options.strict = true;
+    expect_error(ErrorKind::bad_file, {"a.jsonl:1", "roles must alternate"},
+                 [&] { documents_in("a.jsonl", refused, options); });
+}
+
 TEST_CASE("lines that cannot be read are named, or left out where they are few", "[train][bad]") {
     std::string lines;
     for (int i = 0; i < 100; ++i) lines += "{\"text\": \"ab\"}\n";
@@ -214,6 +225,33 @@ TEST_CASE("token ids of llm.c, of nanoGPT and of safetensors are read", "[train]
                                                      {"documents", "I64", {2}, std::as_bytes(std::span(starts))}});
     CHECK(documents_in("a.safetensors", read_file(folder.path("t.safetensors"))) ==
           std::vector<Ids>{{1, 2 | not_a_target, 3}, {4}});
+    const auto refused = [&](const std::vector<TensorToWrite>& more, std::initializer_list<const char*> parts) {
+        std::vector<TensorToWrite> tensors{{"tokens", "I32", {4}, std::as_bytes(std::span(tokens))}};
+        tensors.insert(tensors.end(), more.begin(), more.end());
+        write_safetensors(folder.path("t.safetensors"), tensors);
+        expect_error(ErrorKind::bad_file, parts,
+                     [&] { documents_in("a.safetensors", read_file(folder.path("t.safetensors"))); });
+    };
+    refused({{"mask", "U8", {0}}}, {"a.safetensors", "4 tokens, but 0 in the mask"});
+    refused({{"documents", "I64", {1}, std::as_bytes(std::span(starts)).subspan(8)}}, {"document 0 begins at 3"});
+}
+
+TEST_CASE("kept tokens that are damaged are named when they are read", "[train][bad]") {
+    const TemporaryDirectory folder;
+    write_file(folder.path("a.txt"), "abcdefgh");
+    static_cast<void>(data_of({folder.path("a.txt")}, folder, 4));
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+        const std::string path = entry.path().string();
+        if (!path.ends_with(".tokens") || path.ends_with(".validation.tokens")) continue;
+        std::string bytes = read_file(path);
+        bytes[5] = 0x7f;  // the upper byte of the third id
+        write_file(path, bytes);
+    }
+    const TokenData data = data_of({folder.path("a.txt")}, folder, 4);
+    Ids tokens(4), targets(4);
+    expect_error(ErrorKind::bad_file, {".tokens", "the vocabulary has 29", "delete it"}, [&] {
+        for (std::int64_t i = 0; i < 8; ++i) data.read(0, i, {tokens, targets});
+    });
 }
 
 TEST_CASE("a permutation has each number once, and another key gives another order", "[train]") {
