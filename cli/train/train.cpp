@@ -212,7 +212,8 @@ void refuse_used_folder(const TrainCommand& c, const char* name) {
     if (!checkpoints_in(c.output).empty())
         throw usage_error("{}: {} has a run already: go on with `{}`, or give another folder", name, c.output,
                           resume_command(c));
-    if (fs::exists(c.output + "/log.jsonl"))
+    // A run that was stopped before its first step leaves an empty log.
+    if (std::error_code none; fs::exists(c.output + "/log.jsonl") && fs::file_size(c.output + "/log.jsonl", none) > 0)
         throw usage_error("{}: {} has a run that ended before its first checkpoint: remove it, or give another folder",
                           name, c.output);
 }
