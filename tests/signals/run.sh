@@ -4,10 +4,11 @@
 # usage: run.sh [--sample] [--seed N] COUNT      COUNT: number of signals; for a measurement 1000
 #
 # What must happen, wherever the signal strikes:
-#   INT TERM HUP QUIT PIPE   exit code 130 without a word; 0 when the work was done, or `chat` went on after Ctrl-C.
-#                            Before main: the end by the signal itself
+#   INT TERM HUP QUIT PIPE   exit code 130 without a word (`train` says where it saved); 0 when the work was done, or
+#                            `chat` went on after Ctrl-C. Before main: the end by the signal itself
 #   KILL                     the end
-#   all                      files that were asked for are whole or not there; the next start gives the right result
+#   all                      files that were asked for are whole or not there; the next start gives the right result.
+#                            `train --resume` goes on from the last checkpoint, to the same model
 #   all but KILL             no temporary file beside them or in the cache
 # Without --sample also: the end comes within half a second. What takes longer, in a driver's call, ends within half a
 # second of a second signal. --sample judges nothing by the clock.
@@ -25,11 +26,12 @@ RANDOM=$seed
 export VANTAGE_NO_PROGRESS=1
 unset VANTAGE_VALIDATE VANTAGE_GUARD # slow
 export MESA_SHADER_CACHE_DIR=$scratch/mesa
+mini=$VANTAGE_ROOT/assets/models/mini-world
 story="Once upon a time there was a dog. The dog chased the birds. "
 printf 'Hello\nWhere is the key?\n' >"$scratch/lines"
 
 names=(run batch chat inspect heads embed classify tokenize explain devices conform tune bench speed view apng demo prune dump
-    replay)
+    replay train)
 # arguments NAME: sets `arguments`. Results go to files of the working folder.
 arguments() {
     case $1 in
@@ -53,6 +55,8 @@ arguments() {
         prune) arguments=(prune --heads 0.1,3.2 -o pruned) ;;
         dump) arguments=(inspect -p "$story" --dump dumped --dump-node h.1.attention) ;;
         replay) arguments=(replay "$scratch/right-dump/dumped") ;;
+        train) arguments=(train -q --data "$mini/valid.txt" --tokenizer "$mini/tokenizer.json" --blank-lines --layers 1
+            --width 16 --heads 2 --context 16 --batch-tokens 64 --steps 60 --save-every 10 --eval-every 30 -o trained) ;;
     esac
 }
 # started NAME FOLDER: begins the command as $job, in FOLDER and with its cache FOLDER.cache.
@@ -63,6 +67,25 @@ started() {
     (cd "$2" && VANTAGE_CACHE_DIR=$2.cache exec "$program" "${arguments[@]}") <"$scratch/lines" >"$2.out" 2>"$2.err" &
     job=$!
     set +m
+}
+# resumed FOLDER: goes on with the training run in it; prints what is wrong. A run without a checkpoint begins anew.
+resumed() {
+    local code=0 checkpoint=$1/trained/step-000060
+    local again=(train -q --resume "$1/trained")
+    if [[ -e $checkpoint ]]; then again=(tokenize -m "$1/trained/latest"); fi
+    if ! compgen -G "$1/trained/step-[0-9][0-9][0-9][0-9][0-9][0-9]" >/dev/null; then
+        if [[ -s $1/trained/log.jsonl ]]; then rm "$1/trained/log.jsonl"; fi
+        arguments train
+        again=("${arguments[@]}")
+    fi
+    (cd "$1" && VANTAGE_CACHE_DIR=$1.cache exec "$program" "${again[@]}") <"$scratch/lines" >/dev/null 2>"$1.err" || code=$?
+    if ((code)); then echo "${again[0]} ends with $code: $(head -c 300 "$1.err")"; fi
+    for file in model training; do
+        if ! cmp -s "$checkpoint/$file.safetensors" "$scratch/right-train/trained/step-000060/$file.safetensors"; then
+            echo "another $file.safetensors"
+        fi
+    done
+    find "$1/trained" -name '*.tmp-*' -printf 'left %f\n'
 }
 now() { echo $((${EPOCHREALTIME//[!0-9]/} / 1000)); } # milliseconds
 # ended MILLISECONDS: whether $job ends before.
@@ -124,7 +147,9 @@ for ((i = 0; i < count; ++i)); do
         *) fail "$what: ends with $code: $(head -c 300 "$folder.err")" ;;
     esac
     ends_by[$code]=$((${ends_by[$code]:-0} + 1))
-    if [[ $code = 130 && -s $folder.err && $name != tune ]]; then fail "$what: says $(head -c 300 "$folder.err")"; fi
+    says=$(<"$folder.err")
+    if [[ $name == train && $says =~ ^[^$'\n']*"saved trained/step-"[^$'\n']*"train --resume trained"$ ]]; then says=; fi
+    if [[ $code = 130 && -n $says && $name != tune ]]; then fail "$what: says $(head -c 300 "$folder.err")"; fi
     left=$(find "$folder" "$folder.cache" -name '*.tmp-*' 2>/dev/null)
     if [[ $signal == KILL && -n $left ]]; then
         left_by_kill=$((left_by_kill + 1))
@@ -135,6 +160,10 @@ for ((i = 0; i < count; ++i)); do
         for file in "$folder"/*; do
             if [[ -f $file ]] && ! cmp -s "$file" "$scratch/right-$name/${file##*/}"; then fail "$what: half of ${file##*/}"; fi
         done
+    fi
+    if [[ $name == train ]]; then
+        wrong=$(resumed "$folder")
+        if [[ -n $wrong ]]; then fail "$what: then $wrong"; fi
     fi
     again=$(VANTAGE_CACHE_DIR=$folder.cache "$program" run -q -p Hello -n 3 --temp 0 2>&1)
     if [[ $again != "$text" ]]; then fail "$what: the next start gives $again"; fi
