@@ -148,6 +148,10 @@ ends 2 "--data" "${text[@]}"
 ends 2 "-o" train --data "$mini/valid.txt" --tokenizer "$tokenizer"
 ends 2 "--tokenizer" train --data "$mini/valid.txt" -o refused
 ends 2 "--resume run" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" -o run
+mkdir begun && echo '{"step":0,"loss":1}' >begun/log.jsonl
+ends 2 "begun has a run without a checkpoint" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" -o begun
+: >begun/log.jsonl
+gives '"steps": 1' train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" --steps 1 --json -o begun
 ends 6 "missing.txt" "${text[@]}" --data missing.txt
 ends 6 "bad.jsonl:2" "${text[@]}" --data bad.jsonl --strict-data
 ends 6 "odd.bin" train --vocab 100 "${small[@]}" --data odd.bin -o refused
