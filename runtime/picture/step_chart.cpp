@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "runtime/base/errors.h"
@@ -22,11 +23,16 @@ std::vector<double> even_numbers(double from, double to, int most) {
             each *= factor;
             break;
         }
+    const double first = std::ceil(from / each - 1e-9);
     std::vector<double> all;
-    for (double x = std::ceil(from / each - 1e-9) * each; x <= to + each * 1e-9; x += each)
-        all.push_back(std::abs(x) < each * 1e-6 ? 0 : x);
+    for (int i = 0; i <= most; ++i)  // counted: between neighbouring doubles a sum would stay where it is
+        if (const double x = (first + i) * each; x <= to + each * 1e-9)
+            all.push_back(std::abs(x) < each * 1e-6 ? 0 : x);
     return all;
 }
+
+// The others are gaps. Their sums and powers would overflow.
+bool is_drawn(double value) { return std::abs(value) <= std::numeric_limits<float>::max(); }
 
 class StepPainter {
 public:
@@ -84,10 +90,10 @@ private:
         double low = INFINITY, high = -INFINITY;
         for (const StepCurve& curve : panel.curves)
             for (const double value : curve.values)
-                if (std::isfinite(value) && (value > 0 || !panel.logarithmic))
+                if (is_drawn(value) && (static_cast<float>(value) > 0 || !panel.logarithmic))
                     low = std::min(low, value), high = std::max(high, value);
         if (!(low <= high)) return {};
-        const double room = high > low ? 0.05 * (high - low) : 1;
+        const double room = high > low ? 0.05 * (high - low) : std::max(1.0, 0.05 * std::abs(high));
         if (!panel.logarithmic) return {low > high / 3 ? low - room : std::min(low, 0.0), high + room};
         return {low / 1.1, high * 1.1, true};
     }
@@ -96,7 +102,7 @@ private:
     std::map<int, std::pair<double, int>> columns_of(const StepCurve& curve, const Rect& plot) const {
         std::map<int, std::pair<double, int>> columns;
         for (std::size_t i = 0; i < curve.steps.size(); ++i) {
-            if (!std::isfinite(curve.values[i])) continue;
+            if (!is_drawn(curve.values[i])) continue;
             auto& [sum, count] = columns[static_cast<int>(x_of(plot, curve.steps[i]))];
             sum += curve.values[i], ++count;
         }
@@ -111,7 +117,7 @@ private:
             if (!std::isnan(last_x)) add(DrawnLine{last_x, last_y, double(x), y, curve.colour, 1.6});
             last_x = x, last_y = y;
         }
-        if (curve.steps.size() == 1) add(DrawnDisc{last_x, last_y, 3, curve.colour});
+        if (curve.steps.size() == 1 && !std::isnan(last_x)) add(DrawnDisc{last_x, last_y, 3, curve.colour});
     }
 
     void draw_panel(const StepPanel& panel, const Rect& plot, bool last) {

@@ -10,7 +10,7 @@
 
 namespace vantage::internal {
 
-/// A curve of values by step, ascending; values that are not finite are gaps.
+/// A curve of values by step, from 0, ascending; values that are not finite in f32 are gaps.
 struct StepCurve {
     std::string name;
     Rgb colour = style::accent;

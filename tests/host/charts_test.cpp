@@ -8,6 +8,7 @@
 #include "runtime/picture/flow_chart.h"
 #include "runtime/picture/layer_chart.h"
 #include "runtime/picture/matrix_chart.h"
+#include "runtime/picture/step_chart.h"
 #include "tests/host/expect_error.h"
 
 using namespace vantage;
@@ -227,4 +228,28 @@ TEST_CASE("marks of an axis are round numbers", "[picture]") {
     CHECK(round_marks(100, 5)[1] == std::pair<int, std::string>{20, "20"});
     CHECK(round_marks(5, 3, -2).front() == std::pair<int, std::string>{0, "-2"});
     CHECK(round_marks(1, 8).size() == 1);
+}
+
+TEST_CASE("a chart of steps has all its lines inside, whatever the values are", "[picture]") {
+    constexpr double huge = 1.7e308, small = 5e-324;
+    for (const std::vector<double>& values : std::vector<std::vector<double>>{{2, 2.0000000000000004},
+                                                                              {huge, -huge, huge},
+                                                                              {huge},
+                                                                              {3e38, -3e38},
+                                                                              {1e38, 1e38},
+                                                                              {small, small},
+                                                                              {-5, -5},
+                                                                              {0, 0},
+                                                                              {std::nan("")}})
+        for (const bool logarithmic : {false, true}) {
+            CAPTURE(values, logarithmic);
+            StepCurve curve{.name = "", .values = values};
+            for (std::size_t i = 0; i < values.size(); ++i) curve.steps.push_back(static_cast<double>(i));
+            const Drawing drawing = draw_step_chart({.title = "t", .panels = {{"panel", {curve}, logarithmic}}});
+            CHECK(drawing.shapes.size() < 300);
+            for (const DrawnLine& line : shapes_of<DrawnLine>(drawing))
+                for (const auto& [x, y] : {std::pair(line.x0, line.y0), std::pair(line.x1, line.y1)})
+                    CHECK((x >= 0 && x < drawing.width && y >= 0 && y < drawing.height));
+            for (const DrawnDisc& disc : shapes_of<DrawnDisc>(drawing)) CHECK(disc.y >= 0);
+        }
 }
