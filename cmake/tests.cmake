@@ -24,7 +24,7 @@ function(vantage_test_program name)
   add_test(NAME ${name} COMMAND ${name})
 endfunction()
 
-# A Vulkan driver that runs nothing, for tests/cli/null_device.sh and tests/fuzz/fuzz_load.cpp. It is selected with
+# A Vulkan driver that runs nothing, for tests/cli/null_device.sh and targets of tests/fuzz. It is selected with
 # VK_DRIVER_FILES; tests/null_device/null_device.cpp describes it.
 file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/null_device/*.cpp")
 add_library(vantage_null_device MODULE ${sources})
@@ -87,8 +87,9 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND NOT vantage_sanitize AND TARGET 
   set_target_properties(vantage_faults_preload PROPERTIES CXX_VISIBILITY_PRESET default)  # it replaces functions
   vantage_warnings(vantage_faults_preload)
   add_test(NAME faults COMMAND bash "${PROJECT_SOURCE_DIR}/tests/faults/run.sh" --sample 2
-           tokenize run embed run:new:ChromeTrace::text run:write:ChromeTrace::write
-           view:new:Viewer::draw_panels view:write:write_png)
+           tokenize run embed train run:new:ChromeTrace::text run:write:ChromeTrace::write
+           view:new:Viewer::draw_panels view:write:write_png
+           train:new:Trainer::save train:write:write_safetensors)
   set(environment "VANTAGE_BIN=$<TARGET_FILE:vantage_cli>" "VANTAGE_ROOT=${PROJECT_SOURCE_DIR}"
     "VANTAGE_FAULTS_PRELOAD=$<TARGET_FILE:vantage_faults_preload>")
   set_tests_properties(faults PROPERTIES LABELS once ENVIRONMENT "${environment}")
@@ -178,8 +179,11 @@ foreach(source IN LISTS fuzzers)
     target_link_libraries(${target} PRIVATE vantage_inspect)
   elseif(name STREQUAL "dump")
     target_link_libraries(${target} PRIVATE vantage_exec)
-  elseif(name STREQUAL "load")
+  elseif(name MATCHES "^(load|recorded_run|training_data|training_run)$")
     target_link_libraries(${target} PRIVATE vantage)
+    if(NOT name STREQUAL "load")
+      target_link_libraries(${target} PRIVATE vantage_train)
+    endif()
     target_compile_definitions(${target} PRIVATE VANTAGE_NULL_DEVICE="${vantage_null_device_manifest}")
     add_dependencies(${target} vantage_null_device)
   endif()
