@@ -142,6 +142,7 @@ private:
             note(parts.done());
             if (parts.ended()) part.erase(part.find_last_not_of('\n') + 1);
             if (begins) part.erase(0, std::min(part.find_first_not_of('\n'), part.size()));
+            if (begins && part.empty()) continue;  // not a document of special tokens alone
             add(tokenizer().encode(part, begins).ids, parts.ended());
             begins = parts.ended();
         }
