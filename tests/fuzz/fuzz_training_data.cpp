@@ -90,7 +90,7 @@ void check_documents(const std::string& path, const DataFormat& format) {
 }
 
 void check_sequences(const TokenData& data) {
-    const TokenFile& file = data.tokens();
+    const TokenFile& file = data.token_file();
     require(file.documents() <= file.tokens() && file.targets() <= file.tokens() && data.sequences() > 0);
     std::array<std::int32_t, context> tokens{}, targets{};
     const auto check = [&] {
