@@ -363,7 +363,7 @@ struct internal::TrainerState {
         if (words[TRAIN_STEP] != static_cast<float>(saved.step) || words[TRAIN_MICRO] != 0 ||
             !(words[TRAIN_SCALE] > 0 && std::isfinite(words[TRAIN_SCALE])))
             throw bad_file_error("{}: it is not of step {}, as training.json says", file.name(), saved.step);
-        write_train_words(words);
+        plan.write(train_names::train, words);
         submitted = returned = saved.step, own_checkpoint = saved.folder;
     }
 
