@@ -15,9 +15,9 @@ struct Level {
 };
 
 /// The level of each node: higher than all dispatches of earlier nodes (in the given order) that use the same memory if
-/// one of the two writes it, and than all earlier segments. Levels are as low as possible; a node that produces more bytes than it
-/// reads is scheduled as late as its users allow. Memory of the arena is told apart by `MemoryUse::offset` alone:
-/// before placement, that is, by lifetime.
+/// one of the two writes it, and than all earlier segments. Levels are as low as possible; a node that produces more
+/// bytes than it reads is scheduled as late as its users allow. Memory of the arena is told apart by
+/// `MemoryUse::offset` alone: before placement, that is, by lifetime.
 std::vector<Level> levels_of(std::span<const Dispatch> dispatches);
 
 }  // namespace vantage::internal

@@ -71,7 +71,7 @@ private:
         double from = 0, to = 1;
         bool logarithmic = false;
         double share(double value) const {
-            const auto place = [&](double x) { return logarithmic ? std::log(x) : x; };
+            const auto place = [&](double x) { return logarithmic ? std::log(std::max(x, from)) : x; };
             return (place(value) - place(from)) / (place(to) - place(from));
         }
     };

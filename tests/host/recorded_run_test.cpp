@@ -83,7 +83,7 @@ TEST_CASE("batches of a recording have the sizes and ids that the model reads", 
     with_tensors({{"tokens", "I32", {20, 2, 4}, large}}, {"tokens has id 256", "vocabulary has 256"});
     const TensorToWrite input{"input_ids", "I32", {20, 2, 4}, zeros};
     with_tensors({input, {"labels", "I32", {20, 4, 2}, zeros}}, {"labels is I32 [20, 4, 2]", "4 elements"});
-    with_tensors({input, {"labels", "I32", {0, 1 << 30, 1 << 30}}}, {"labels is I32 [0"});
+    with_tensors({input, {"labels", "I32", {0, 2, 4}}}, {"labels is I32 [0, 2, 4]"});
     with_tensors({input, {"labels", "F32", {20, 2, 4}, zeros}}, {"labels is F32"});
     with_tensors({input, {"labels", "I32", {20, 2, 4}, large}}, {"a label is 256"});
     expect_error(ErrorKind::bad_file, {"train.json", "20 losses, but 1 learning rates"}, [] {
