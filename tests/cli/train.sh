@@ -149,7 +149,7 @@ ends 2 "-o" train --data "$mini/valid.txt" --tokenizer "$tokenizer"
 ends 2 "--tokenizer" train --data "$mini/valid.txt" -o refused
 ends 2 "--resume run" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" -o run
 mkdir begun && echo '{"step":0,"loss":1}' >begun/log.jsonl
-ends 2 "begun has a run without a checkpoint" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" -o begun
+ends 2 "begun has a run that ended before its first checkpoint" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" -o begun
 : >begun/log.jsonl
 gives '"steps": 1' train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" --steps 1 --json -o begun
 ends 6 "missing.txt" "${text[@]}" --data missing.txt
