@@ -205,7 +205,8 @@ void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& traine
                    100 * labels->calibration_error);
     const bool adapts = c.training.lora || !c.adapters.empty();
     const std::string model = adapts ? shell_word(common().model) + " --lora " : "";
-    print_line("{}  vantage {} -m {}{} {}", page.bold("try   "), c.use, model, shell_word(c.output + "/latest"), c.input);
+    print_line("{}  vantage {} -m {}{} {}", page.bold("try   "), c.use, model, shell_word(c.output + "/latest"),
+               c.input);
 }
 
 void refuse_used_folder(const TrainCommand& c, const char* name) {
