@@ -20,7 +20,9 @@ void write_run_settings(const TrainCommand& c) {
                                     .save_every = c.save_every,
                                     .keep = c.keep,
                                     .patience = c.patience,
-                                    .prompt = c.prompt});
+                                    .prompt = c.prompt,
+                                    .log_heads = c.log_heads,
+                                    .probe = c.probe});
     json["schema_version"] = 1;
     write_file(c.output + "/run.json", json.dump(2) + "\n");
 }
@@ -35,6 +37,7 @@ void read_run_settings(TrainCommand& c, const CLI::App& command) {
     take("--eval-every", c.eval_every, saved.eval_every), take("--sample-every", c.sample_every, saved.sample_every);
     take("--save-every", c.save_every, saved.save_every), take("--keep", c.keep, saved.keep);
     take("--patience", c.patience, saved.patience), take("--prompt", c.prompt, saved.prompt);
+    take("--log-heads", c.log_heads, saved.log_heads), take("--probe", c.probe, saved.probe);
 }
 
 std::unique_ptr<FileLock> locked_folder(const std::string& folder) {

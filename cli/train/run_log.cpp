@@ -34,8 +34,8 @@ std::string samples_until(const std::string& path, std::int64_t step) {
 }  // namespace
 
 void draw_runs(const std::string& path, const std::vector<std::pair<std::string, LoggedRun>>& runs) {
-    StepPanel loss{.title = "loss (nats per target)"}, norm{.title = "norm of the gradients", .logarithmic = true},
-        rate{.title = "learning rate"};
+    StepPanel loss{.title = "loss (nats per target)", .height = 280},
+        norm{.title = "norm of the gradients", .logarithmic = true}, rate{.title = "learning rate"};
     for (std::size_t i = 0; i < runs.size(); ++i) {
         const auto& [name, run] = runs[i];
         const Rgb colour = curve_colours[i % curve_colours.size()], dim = mixed(colour, style::background, 0.5f);
@@ -53,7 +53,8 @@ void draw_runs(const std::string& path, const std::vector<std::pair<std::string,
 
 RunLog::RunLog(const std::string& folder, std::int64_t step) : folder_(folder) {
     const std::string path = folder + "/log.jsonl";
-    if (std::filesystem::exists(path)) write_file(path, read_log_lines(path, step, run_));
+    if (std::filesystem::exists(path))
+        write_file(path, read_log_lines(path, step, [&](const Json& line) { take_line(run_, line); }));
     if (const std::string samples = folder + "/samples.txt"; std::filesystem::exists(samples))
         write_file(samples, samples_until(samples, step));
     file_ = std::fopen(path.c_str(), "ae");
@@ -80,6 +81,15 @@ void RunLog::add_evaluation(std::int64_t step, double loss, const std::optional<
     if (labels) line["accuracy"] = labels->accuracy, line["calibration_error"] = labels->calibration_error;
     take_line(run_, line);
     write(json_text(line, -1));
+}
+
+void RunLog::add_head(std::int64_t step, const HeadChange& change) {
+    write(json_text(Json{{"step", step},
+                         {"layer", change.layer},
+                         {"head", change.head},
+                         {"becomes", change.pattern.id()},
+                         {"share", number_or_null(change.pattern.share)}},
+                    -1));
 }
 
 void RunLog::add_sample(std::int64_t step, const std::string& prompt, const std::string& text) {

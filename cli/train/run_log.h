@@ -1,5 +1,5 @@
-// The files of a training run beside its checkpoints: log.jsonl (a line for each step and evaluation), loss.png and
-// loss.svg, samples.txt.
+// The files of a training run beside its checkpoints: log.jsonl (a line for each step, evaluation and head that
+// begins to follow a pattern), loss.png and loss.svg, samples.txt.
 #pragma once
 
 #include <cstdio>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/train/head_log.h"
 #include "runtime/base/internal.h"
 #include "runtime/picture/step_chart.h"
 #include "runtime/train/run_files.h"
@@ -27,6 +28,7 @@ public:
     const LoggedRun& run() const { return run_; }
     void add(const TrainRecord& record);
     void add_evaluation(std::int64_t step, double loss, const std::optional<LabelQuality>& labels);
+    void add_head(std::int64_t step, const HeadChange& change);
     void add_sample(std::int64_t step, const std::string& prompt, const std::string& text);
     /// Draws the curves until now.
     void draw() const;

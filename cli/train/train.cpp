@@ -73,13 +73,14 @@ void take_model(TrainCommand& c, const ModelConfig& config, const std::string& p
 }
 
 struct Subject {
+    ModelConfig model;
     std::optional<Tokenizer> tokenizer;
     std::string tokenizer_file, config;  ///< of a new model
 };
 
 Subject subject_of(TrainCommand& c) {
     Subject s;
-    ModelConfig config;
+    ModelConfig& config = s.model;
     if (c.finetunes) {
         const ModelOrigin origin = ModelOrigin::from_folder(common().model);
         s.tokenizer_file = origin.tokenizer().value_or("");
@@ -100,7 +101,8 @@ Subject subject_of(TrainCommand& c) {
         throw usage_error("train: give --tokenizer FILE, or --vocab N for files of token ids");
     if (!c.finetunes && c.config.empty())
         s.config = s.tokenizer ? small_config(c, s.tokenizer->vocab_size(), default_end_token(*s.tokenizer))
-                               : small_config(c, c.dataset.vocabulary, c.dataset.end_token);
+                               : small_config(c, c.dataset.vocabulary, c.dataset.end_token),
+        config = parse_model_config(s.config, "the new model");
     return s;
 }
 
@@ -147,6 +149,13 @@ void set_batches(TrainCommand& c, const Dataset& data) {
     if (!(steps <= static_cast<double>(max_steps)))
         throw usage_error("--epochs {:g} are {:.3g} steps; the maximum is {}", c.epochs, steps, max_steps);
     o.steps = std::max<std::int64_t>(std::llround(steps), 1);
+}
+
+// What heads read, if they are measured.
+void set_probe(TrainCommand& c, const ModelConfig& config, const std::optional<Tokenizer>& tokenizer) {
+    if (!c.log_heads && !c.probe.empty()) throw usage_error("--probe is for --log-heads");
+    if (c.log_heads)
+        c.probe_tokens = probe_tokens(c.probe, config, tokenizer ? &*tokenizer : nullptr, c.dataset.context);
 }
 
 // A text needs something to go on from, and room.
@@ -254,6 +263,7 @@ void begin(TrainCommand& c) {
     const Device device = open_device();
     const Subject subject = subject_of(c);
     check_samples(c, subject.tokenizer);
+    set_probe(c, subject.model, subject.tokenizer);
     const Dataset data = read_data(c, subject.tokenizer);
     set_batches(c, data);
     const std::string& start = c.adapters.empty() ? common().model : c.adapters;
@@ -266,9 +276,9 @@ void begin(TrainCommand& c) {
 
 // Settings that are in the checkpoint stay.
 void refuse_other_settings(const CLI::App& command) {
-    constexpr std::array may_change{"--resume",         "--steps",        "--minutes", "--eval-every",
-                                    "--eval-sequences", "--sample-every", "--prompt",  "--save-every",
-                                    "--keep",           "--patience",     "--json",    "--memory"};
+    constexpr std::array may_change{"--resume",       "--steps",  "--minutes",    "--eval-every", "--eval-sequences",
+                                    "--sample-every", "--prompt", "--save-every", "--keep",       "--patience",
+                                    "--json",         "--memory", "--log-heads",  "--probe"};
     for (const CLI::Option* option : command.get_options())
         if (option->count() > 0 && std::ranges::find(may_change, option->get_name()) == may_change.end())
             throw usage_error("train: {} cannot change when a run goes on", option->get_name());
@@ -309,6 +319,7 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     const auto file = origin.tokenizer();
     const auto tokenizer = file ? std::optional(Tokenizer::load(*file)) : std::nullopt;
     check_samples(c, tokenizer);
+    set_probe(c, origin.config(), tokenizer);
     common().model = origin.folder(), c.adapters = origin.adapters();
     const Device device = open_device();
     const Dataset data = read_data(c, tokenizer);
@@ -412,6 +423,10 @@ void add_run_options(CLI::App& command, TrainCommand& c) {
     add_setting(command, "--sample-every", c.sample_every, "Steps between texts that the model writes; 0: none")
         ->check(zero_or_more);
     add_option(command, "--prompt", c.prompt, "What these texts begin with", "TEXT");
+    command.add_flag("--log-heads", c.log_heads,
+                     "Measure with each evaluation what each attention head attends to: heads.jsonl, heads.png");
+    add_option(command, "--probe", c.probe, "The text that heads read for it. Default: drawn tokens, twice in a row",
+               "TEXT");
     add_setting(command, "--save-every", c.save_every, "Steps between checkpoints; 0: only at the end")
         ->check(zero_or_more);
     add_setting(command, "--keep", c.keep, "Checkpoints that are kept")->check(one_or_more);

@@ -38,6 +38,7 @@ TrainingRun::TrainingRun(const TrainCommand& command, const Device& device, Trai
     const TrainOptions& o = command.training;
     tokens_ = trainer.step() * o.accumulate * o.sequences * data.context();
     for (const double loss : log_.run().evaluations) note_evaluation(loss);
+    if (!command.probe_tokens.empty()) heads_.emplace(command.output, trainer.step(), command.probe_tokens);
 }
 
 void TrainingRun::summarise() const {
@@ -91,6 +92,7 @@ std::string TrainingRun::save() {
     progress_.clear();
     saved_ = trainer_.save(c_.output);
     log_.draw();
+    if (heads_) heads_->draw();
     remove_old();
     return saved_;
 }
@@ -122,11 +124,23 @@ void TrainingRun::show(const TrainRecord& r) {
 }
 
 void TrainingRun::evaluate(std::int64_t done) {
+    evaluated_ = done;
+    if (heads_) measure_heads(done);
     const auto loss = trainer_.evaluate();
     if (!loss) return;
-    evaluated_ = done;
     log_.add_evaluation(done - 1, *loss, trainer_.label_quality());
     note_evaluation(*loss);
+}
+
+void TrainingRun::measure_heads(std::int64_t done) {
+    const InterruptsDeferred whole;
+    progress_.clear();
+    for (const HeadChange& change : heads_->add(done - 1, trainer_.model())) {
+        log_.add_head(done - 1, change);
+        if (c_.json || common().quiet) continue;
+        print_line("step {}: head {} {}", done, name_of(HeadId{change.layer, change.head}), change.pattern.text());
+    }
+    std::fflush(stdout);
 }
 
 void TrainingRun::note_evaluation(double loss) {

@@ -3,9 +3,11 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "cli/shared/progress.h"
+#include "cli/train/head_log.h"
 #include "cli/train/run_log.h"
 #include "cli/train/train_command.h"
 #include "vantage/device.h"
@@ -33,6 +35,7 @@ private:
 
     void show(const TrainRecord& r);
     void evaluate(std::int64_t done);
+    void measure_heads(std::int64_t done);
     void note_evaluation(double loss);
     void sample(std::int64_t done);
     void remove_old() const;
@@ -42,6 +45,7 @@ private:
     Trainer& trainer_;
     const Dataset& data_;
     RunLog log_;
+    std::optional<HeadLog> heads_;
     Progress progress_;
     std::string saved_;
     double loss_ = NAN, evaluation_ = NAN, best_ = INFINITY, step_seconds_ = 0, printed_ = 0;

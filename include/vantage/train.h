@@ -181,6 +181,9 @@ public:
     std::optional<double> evaluate();
     /// Of the last evaluate(), of a model that learns labels.
     std::optional<LabelQuality> label_quality() const;
+    /// The model with the parameters of the last completed step. Its weights are a copy, which the next call renews;
+    /// sessions that it has then read the new ones.
+    Model model();
     /// The text that the model continues with, or answers. Throws usage for encoders.
     std::string sample(const std::string& prompt, std::int64_t tokens, const Sampling& sampling = default_sampling);
     /// Writes the model as a new folder `folder`/step-N, which `vantage run` opens and which training can go on from,

@@ -58,7 +58,7 @@ public:
                 y += size.height() + 6;
             }
         for (std::size_t i = 0; i < chart_.panels.size(); ++i) {
-            const Rect plot{style::margin + step_axis_room, y + 44, step_plot_width, i == 0 ? 280 : 110};
+            const Rect plot{style::margin + step_axis_room, y + 44, step_plot_width, chart_.panels[i].height};
             draw_panel(chart_.panels[i], plot, i + 1 == chart_.panels.size());
             y = plot.bottom() + step_axis_room_below;
         }
@@ -87,6 +87,7 @@ private:
     double x_of(const Rect& plot, double step) const { return plot.x + step / last_step_ * plot.width; }
 
     static Axis axis_of(const StepPanel& panel) {
+        if (panel.is_share) return {0, 1};
         double low = INFINITY, high = -INFINITY;
         for (const StepCurve& curve : panel.curves)
             for (const double value : curve.values)

@@ -21,6 +21,8 @@ struct StepPanel {
     std::string title;  ///< with its unit: "loss (nats per token)"
     std::vector<StepCurve> curves;
     bool logarithmic = false;
+    int height = 110;      ///< of the curves, in pixels
+    bool is_share = false;  ///< values from 0 to 1, which is the axis
 };
 
 struct StepChart {

@@ -26,6 +26,8 @@ Json to_json(const RunSettings& s) {
     return {{"eval_every", s.eval_every},
             {"sample_every", s.sample_every},
             {"prompt", s.prompt},
+            {"log_heads", s.log_heads},
+            {"probe", s.probe},
             {"save_every", s.save_every},
             {"keep", s.keep},
             {"patience", s.patience}};
@@ -37,7 +39,9 @@ RunSettings run_settings_of(const JsonFields& fields) {
             .save_every = fields.integer("save_every", 0),
             .keep = fields.integer("keep", 1),
             .patience = fields.integer("patience", 0),
-            .prompt = fields.text("prompt")};
+            .prompt = fields.text("prompt"),
+            .log_heads = fields.optional_flag("log_heads").value_or(false),
+            .probe = fields.optional_text("probe").value_or("")};
 }
 
 Json log_line(const TrainRecord& r) {
@@ -53,6 +57,7 @@ Json log_line(std::int64_t step, double evaluation) { return {{"step", step}, {"
 
 void take_line(LoggedRun& run, const Json& line) {
     const double step = logged_number(line, "step");
+    if (line.contains("becomes")) return;  // a head
     if (line.contains("eval")) {
         run.evaluation_steps.push_back(step), run.evaluations.push_back(logged_number(line, "eval"));
     } else {
@@ -61,7 +66,7 @@ void take_line(LoggedRun& run, const Json& line) {
     }
 }
 
-std::string read_log_lines(const std::string& path, std::int64_t before, LoggedRun& run) {
+std::string read_log_lines(const std::string& path, std::int64_t before, const std::function<void(const Json&)>& take) {
     std::istringstream lines(read_file(path));
     std::string kept;
     int number = 0;
@@ -73,8 +78,8 @@ std::string read_log_lines(const std::string& path, std::int64_t before, LoggedR
             const std::string name = format("{}:{}", path, number);
             const Json json = parse_json(line, name);
             if (JsonFields(json, name).integer("step", 0, max_steps) >= before) continue;
+            take(json);
             kept += line + "\n";
-            take_line(run, json);
         } catch (const Error& error) {
             if (!cut_off) log(LogLevel::warning, "{}; the lines from here on are left out", error.what());
             break;
@@ -85,9 +90,20 @@ std::string read_log_lines(const std::string& path, std::int64_t before, LoggedR
 
 LoggedRun read_log(const std::string& path) {
     LoggedRun run;
-    read_log_lines(path, INT64_MAX, run);
+    read_log_lines(path, INT64_MAX, [&](const Json& line) { take_line(run, line); });
     if (run.steps.empty()) throw bad_file_error("{}: no steps", path);
     return run;
+}
+
+void take_heads(LoggedHeads& heads, const Json& line) {
+    const double step = logged_number(line, "step");
+    for (const Json& one : JsonFields(line, "heads.jsonl").list("heads")) {
+        const JsonFields fields(one, "heads.jsonl");
+        LoggedHead& head = heads[{fields.integer("layer", 0), fields.integer("head", 0)}];
+        head.pattern = fields.text("pattern");
+        head.steps.push_back(step), head.previous.push_back(logged_number(one, "previous"));
+        head.induction.push_back(logged_number(one, "induction"));
+    }
 }
 
 }  // namespace vantage::internal

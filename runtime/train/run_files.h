@@ -1,10 +1,14 @@
 // Files of a training run beside its checkpoints.
-//   DIR/run.json   settings that may change when the run goes on
-//   DIR/log.jsonl  a line for each step and each evaluation
+//   DIR/run.json     settings that may change when the run goes on
+//   DIR/log.jsonl    a line for each step, each evaluation and each head that begins to follow a pattern
+//   DIR/heads.jsonl  a line for each evaluation: what each head attends to
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/json.h"
@@ -15,6 +19,8 @@ namespace vantage::internal {
 struct RunSettings {
     std::int64_t eval_every = 0, sample_every = 0, save_every = 0, keep = 1, patience = 0;
     std::string prompt;  ///< of samples
+    bool log_heads = false;
+    std::string probe;  ///< the text that heads read; empty: drawn tokens
 };
 Json to_json(const RunSettings& settings);
 /// Throws bad_file.
@@ -28,10 +34,19 @@ struct LoggedRun {
 Json log_line(const TrainRecord& record);
 Json log_line(std::int64_t step, double evaluation);
 void take_line(LoggedRun& run, const Json& line);
-/// Returns the lines of steps before `before` as they are, and adds to `run` what they say. What is behind a damaged
-/// line is left out, with a warning unless it is the last one, which a process that was killed did not complete.
-std::string read_log_lines(const std::string& path, std::int64_t before, LoggedRun& run);
+/// Returns the lines of steps before `before` as they are, and calls `take` with each. What is behind a damaged line is
+/// left out, with a warning unless it is the last one, which a process that was killed did not complete.
+std::string read_log_lines(const std::string& path, std::int64_t before, const std::function<void(const Json&)>& take);
 /// All of a log. Throws bad_file where there are no steps.
 LoggedRun read_log(const std::string& path);
+
+/// What heads.jsonl has of a head: shares of its attention by step (HeadStatistics), and the id of its last pattern.
+struct LoggedHead {
+    std::vector<double> steps, previous, induction;
+    std::string pattern;
+};
+using LoggedHeads = std::map<std::pair<std::int64_t, std::int64_t>, LoggedHead>;  ///< by layer and head
+/// Adds a line {"step", "heads": [{"layer", "head", "previous", "induction", "pattern"}]}. Throws bad_file.
+void take_heads(LoggedHeads& heads, const Json& line);
 
 }  // namespace vantage::internal

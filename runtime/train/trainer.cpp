@@ -473,11 +473,8 @@ std::optional<double> Trainer::evaluate() {
 
 std::optional<LabelQuality> Trainer::label_quality() const { return state().label_quality; }
 
-std::string Trainer::sample(const std::string& prompt, std::int64_t tokens, const Sampling& sampling) {
+Model Trainer::model() {
     TrainerState& s = state();
-    if (s.config.kind == ModelKind::encoder || s.config.sees())
-        throw usage_error("training: {} does not write a text about a text", s.config.architecture);
-    if (!s.tokenizer) throw usage_error("training: a text needs a tokenizer, and the model has none");
     const InterruptsDeferred whole;  // an interrupted session gives up the device
     s.finish();
     const auto values = [&](const Value& value) { return s.values_of(value); };
@@ -485,7 +482,17 @@ std::string Trainer::sample(const std::string& prompt, std::int64_t tokens, cons
         s.model = model_of(s.device, s.config, s.tokenizer, "the trained model", values);
     else if (!s.config.lora)
         set_weights(*s.model, values);
-    Generator generator(*s.model, sampling, {.max_tokens = tokens});
+    s.step_end = seconds_now();
+    return *s.model;
+}
+
+std::string Trainer::sample(const std::string& prompt, std::int64_t tokens, const Sampling& sampling) {
+    TrainerState& s = state();
+    if (s.config.kind == ModelKind::encoder || s.config.sees())
+        throw usage_error("training: {} does not write a text about a text", s.config.architecture);
+    if (!s.tokenizer) throw usage_error("training: a text needs a tokenizer, and the model has none");
+    const InterruptsDeferred whole;
+    Generator generator(model(), sampling, {.max_tokens = tokens});
     const std::string text = generator.complete(prompt);
     s.step_end = seconds_now();
     return text;

@@ -53,6 +53,20 @@ printf '{"source": "The cat", "target": "a dog"}\n{"prompt": "The dog", "complet
 grep -q "2 examples" out && grep -q "vantage run -m answers/latest" out || fail "train on answers says: $(<out)"
 gives "" run -m answers/latest -p "The cat" -n 4
 
+# ---- heads ----------------------------------------------------------------------------------------------------------
+
+learn --steps 4 --eval-every 2 --log-heads -o heads >out 2>err || fail "train --log-heads: $(<err)"
+(($(grep -c '"heads"' heads/heads.jsonl) == 2)) || fail "heads after steps 2 and 4: $(<heads/heads.jsonl)"
+gives "" train --resume heads --steps 6 --json
+(($(grep -c '"heads"' heads/heads.jsonl) == 3)) || fail "heads after step 6, too: $(<heads/heads.jsonl)"
+(($(grep -o '"previous"' heads/heads.jsonl | wc -l) == 6)) || fail "two heads, three times: $(<heads/heads.jsonl)"
+check heads/heads.png test -s heads/heads.png
+check heads/heads.svg test -s heads/heads.svg
+learn --steps 1 --log-heads --probe "The cat saw the cat." -o probed >out 2>err || fail "train --probe: $(<err)"
+ends 2 "--probe is for --log-heads" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" --probe a -o probe
+ends 2 "--log-heads needs 4 tokens" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" --log-heads --probe a -o probe
+ends 2 "attention reads one text" train --config t5.json --data answers.jsonl --eval-share 0 "${bert[@]}" --log-heads -o probe
+
 # The data must be those of the checkpoint, and their labels those of the model.
 printf '{"text": "A film.", "label": %s}\n' 0 1 >own.jsonl
 "$program" train --config labels.json --data own.jsonl --eval-share 0 "${bert[@]}" --steps 2 -o own >out 2>err || fail "train on own labels: $(<err)"

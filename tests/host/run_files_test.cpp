@@ -28,6 +28,7 @@ LoggedRun logged(const std::string& lines) {
 
 TEST_CASE("a log of a run is read up to the first line that is damaged", "[train]") {
     const std::string two = "{\"step\":0,\"loss\":2.5,\"norm\":1,\"rate\":0.1}\n{\"step\":0,\"eval\":2.25}\n";
+    CHECK(logged(two + "{\"step\":0,\"becomes\":\"induction\"}\n").steps == std::vector<double>{0});  // a head
     const LoggedRun whole = logged(two + "{\"step\":1,\"loss\":null,\"norm\":1e300}\n");
     CHECK(whole.steps == std::vector<double>{0, 1});
     CHECK((whole.losses[0] == 2.5 && std::isnan(whole.losses[1])));
@@ -42,8 +43,29 @@ TEST_CASE("a log of a run is read up to the first line that is damaged", "[train
     const TemporaryDirectory folder;
     write_file(folder.path("log.jsonl"), two + "{\"step\":1,\"loss\":2}\n");
     LoggedRun run;
-    CHECK(read_log_lines(folder.path("log.jsonl"), 1, run) == two);
+    const auto take = [&](const Json& line) { take_line(run, line); };
+    CHECK(read_log_lines(folder.path("log.jsonl"), 1, take) == two);
     CHECK(run.steps == std::vector<double>{0});
+}
+
+TEST_CASE("the log of heads has the shares of each head by step", "[train][bad]") {
+    LoggedHeads heads;
+    const std::string name = "heads.jsonl";
+    take_heads(heads, parse_json(R"({"step": 9, "heads": [{"layer": 1, "head": 2, "previous": 0.25, "induction": null,
+                                                           "pattern": "mixed"}]})",
+                                 name));
+    take_heads(heads, parse_json(R"({"step": 19, "heads": [{"layer": 1, "head": 2, "previous": 0.75, "induction": 0.5,
+                                                            "pattern": "previous-token"}]})",
+                                 name));
+    const LoggedHead& head = heads.at({1, 2});
+    CHECK((heads.size() == 1 && head.pattern == "previous-token"));
+    CHECK((head.steps == std::vector<double>{9, 19} && head.previous == std::vector<double>{0.25, 0.75}));
+    CHECK((std::isnan(head.induction[0]) && head.induction[1] == 0.5));
+    for (const char* line :
+         {R"({"step": 1})", R"({"step": 1, "heads": [3]})", R"({"step": 1, "heads": [{"layer": 0}]})"}) {
+        CAPTURE(line);
+        expect_error(ErrorKind::bad_file, {"heads.jsonl"}, [&] { take_heads(heads, parse_json(line, name)); });
+    }
 }
 
 TEST_CASE("settings of a run are read as they were written, and refused beyond their limits", "[train][bad]") {

@@ -1,0 +1,129 @@
+#include "cli/train/head_log.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include "cli/shared/head_survey.h"
+#include "cli/shared/output.h"
+#include "runtime/base/errors.h"
+#include "runtime/base/files.h"
+#include "runtime/picture/step_chart.h"
+
+namespace vantage::cli {
+
+namespace {
+
+constexpr std::array layer_colours = {style::accent,      Rgb{255, 176, 84},  Rgb{214, 120, 255},
+                                      Rgb{120, 170, 255}, Rgb{240, 110, 120}, Rgb{150, 220, 100}};
+constexpr std::size_t max_named = 8;  // curves with a name, in a panel
+constexpr std::int64_t max_probe = 128;
+
+// The heads with the largest last values have names, if these are those of a pattern; the others are dim.
+StepPanel panel_of(const internal::LoggedHeads& heads, HeadPattern::Kind kind,
+                   std::vector<double> internal::LoggedHead::*values) {
+    const PatternInfo& info = info_of(kind);
+    StepPanel panel{.title = info.statistic, .height = 200, .is_share = true};
+    std::vector<std::pair<double, std::size_t>> named;
+    for (const auto& [place, head] : heads) {
+        const double last = (head.*values).back();
+        if (last >= info.minimum) named.emplace_back(-last, panel.curves.size());
+        const Rgb colour = layer_colours[static_cast<std::size_t>(place.first) % layer_colours.size()];
+        panel.curves.push_back({"", mixed(colour, style::background, 0.6f), head.steps, head.*values});
+    }
+    const double end = heads.begin()->second.steps.back();
+    const StepCurve limit{
+        format("≥ {:.2f}: {}", info.minimum, info.id), style::line, {0, end}, {info.minimum, info.minimum}};
+    std::ranges::sort(named);
+    named.resize(std::min(named.size(), max_named));
+    auto place = heads.begin();
+    for (std::size_t i = 0; i < panel.curves.size(); ++i, ++place) {
+        if (std::ranges::find(named, i, [](const auto& one) { return one.second; }) == named.end()) continue;
+        const auto [layer, head] = place->first;
+        panel.curves[i].name = name_of(HeadId{layer, head});
+        panel.curves[i].colour = layer_colours[static_cast<std::size_t>(layer) % layer_colours.size()];
+    }
+    panel.curves.push_back(limit);
+    return panel;
+}
+
+}  // namespace
+
+HeadLog::HeadLog(const std::string& folder, std::int64_t step, std::vector<std::int32_t> probe)
+    : folder_(folder), probe_(std::move(probe)) {
+    const std::string path = folder + "/heads.jsonl";
+    if (std::filesystem::exists(path))
+        write_file(path, read_log_lines(path, step, [&](const Json& line) { take_heads(heads_, line); }));
+    file_ = std::fopen(path.c_str(), "ae");
+    if (file_ == nullptr) throw bad_file_error("cannot write {}: {}", path, std::strerror(errno));
+}
+
+HeadLog::~HeadLog() {
+    if (file_ != nullptr) std::fclose(file_);
+}
+
+std::vector<HeadChange> HeadLog::add(std::int64_t step, const Model& model) {
+    Session session(model, {.context = std::ssize(probe_), .record_attention = RecordAttention::all()});
+    session.append(probe_);
+    session.run();
+    const HeadSurvey survey(session, probe_.size());
+    Json list = Json::array();
+    std::vector<HeadChange> changes;
+    for (const std::int64_t layer : survey.layers())
+        for (int head = 0; head < survey.heads(); ++head) {
+            const HeadStatistics& numbers = survey.of(layer, head);
+            const HeadPattern pattern = pattern_of(numbers);
+            const auto before = heads_.find({layer, head});
+            if ((pattern.kind == HeadPattern::previous_token || pattern.kind == HeadPattern::induction) &&
+                (before == heads_.end() || before->second.pattern != pattern.id()))
+                changes.push_back({layer, head, pattern});
+            list.push_back({{"layer", layer},
+                            {"head", head},
+                            {"previous", number_or_null(numbers.previous)},
+                            {"induction", number_or_null(numbers.induction_mass())},
+                            {"pattern", pattern.id()}});
+        }
+    const Json line = {{"step", step}, {"heads", list}};
+    take_heads(heads_, line);
+    if (std::fputs((json_text(line, -1) + "\n").c_str(), file_) < 0 || std::fflush(file_) != 0)
+        throw bad_file_error("cannot write {}/heads.jsonl: {}", folder_, std::strerror(errno));
+    return changes;
+}
+
+void HeadLog::draw() const {
+    if (heads_.empty()) return;
+    const std::string title = "Heads of " + std::filesystem::path(folder_).filename().string();
+    const StepChart chart{.title = title,
+                          .caption = "Share of each head's attention, by training step; a colour for each layer",
+                          .panels = {panel_of(heads_, HeadPattern::previous_token, &internal::LoggedHead::previous),
+                                     panel_of(heads_, HeadPattern::induction, &internal::LoggedHead::induction)}};
+    for (const char* file : {"heads.png", "heads.svg"})
+        write_drawing(folder_ + "/" + file, draw_step_chart(chart), title);
+}
+
+std::vector<std::int32_t> probe_tokens(const std::string& text, const internal::ModelConfig& config,
+                                       const Tokenizer* tokenizer, std::int64_t context) {
+    if (config.kind == ModelKind::encoder_decoder || config.sees() ||
+        config.attending_layers(AttentionKind::self).empty())
+        throw usage_error("--log-heads is for models whose attention reads one text, and {} is none",
+                          config.architecture);
+    const std::int64_t most = std::min(context, max_probe);
+    std::vector<std::int32_t> ids;
+    if (!text.empty()) {
+        if (tokenizer == nullptr) throw usage_error("--probe needs a tokenizer");
+        ids = tokenizer->encode(text).ids;
+        ids.resize(std::min<std::size_t>(ids.size(), static_cast<std::size_t>(most)));
+    } else {
+        std::mt19937_64 random(0);
+        for (std::int64_t i = 0; i < most / 2; ++i)
+            ids.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(config.vocab)));
+        ids.insert(ids.end(), ids.begin(), ids.begin() + most / 2);
+    }
+    if (ids.size() < 4) throw usage_error("--log-heads needs 4 tokens to read, got {}", ids.size());
+    return ids;
+}
+
+}  // namespace vantage::cli
