@@ -120,7 +120,7 @@ private:
             const int dependent = at(word_of_, id - 1), of = head > 0 ? at(word_of_, head - 1) : dependent;
             if (of != dependent) sentence_.relations.push_back({dependent, of, name});
         }
-        if (sentence_.text.ends_with(' ')) sentence_.text.pop_back();
+        if (!sentence_.words.empty() && length_ > sentence_.words.back().second) sentence_.text.pop_back();
         if (!sentence_.words.empty()) sentences_.push_back(std::move(sentence_));
         sentence_ = {}, word_of_.clear(), found_.clear();
         length_ = 0, multiword_end_ = 0;

@@ -42,6 +42,7 @@ TEST_CASE("CoNLL-U sentences have words of the text and the relations between th
         relations += r.name + " " + std::to_string(r.dependent) + std::to_string(r.head) + ", ";
     CHECK(relations == "det 01, nmod:poss 13, amod 23, punct 43, ");
     CHECK(all[1].text == "Go on");
+    CHECK(parse_conllu(line("1", "a", "2", "x") + line("2", " ", "1", "x", "SpaceAfter=No"), "file")[0].text == "a  ");
     CHECK(all[1].line == 11);
 }
 
