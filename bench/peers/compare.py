@@ -6,12 +6,14 @@
 
 Peers (the script lists those that are not installed): llama.cpp's llama-bench on Vulkan and on the CPU, with GGUF files of random
 weights from make_gguf.py; PyTorch (pytorch.py) on CUDA or the CPU; ncnn on Vulkan (ncnn_ops.py, ops only).
-Parts: model (shape of GPT-2 small, pp512 and tg64, in f32, f16 and q8), ops (matrix products, attention, norms).
+Parts: model (shape of GPT-2 small, pp512 and tg64, in f32, f16 and q8), ops (matrix products, attention, norms), train
+(steps of training GPT-2 small in f32; PyTorch alone).
 
 Every round runs Vantage, then each peer (A B A B …), so that other load on the machine affects all of them. Figures are
 medians over the rounds. ggml hides software devices unless GGML_VK_VISIBLE_DEVICES is set: if unset, it is set to 0.
 """
 import argparse
+import collections
 import importlib.util
 import json
 import os
@@ -26,6 +28,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE))
 from work import OPS, WORK  # noqa: E402
+Training = collections.namedtuple("Training", "sequences tokens steps warm_up")
 WEIGHTS = {"f32": "f32", "f16": "f16", "q8": "q8_0"}  # Vantage's names and ggml's
 
 
@@ -55,6 +58,16 @@ class Vantage:
         report = json.loads(out)
         self.device = "{name}, {driver} {driver_version}".format(**report["device"])
         return {row["test"]: row["t_per_s"] for row in report["rows"]}
+
+    def train(self, test):
+        out = run(self.command + ["bench", "train", "--shape", "gpt2-small", "-b", str(test.sequences), "--tokens",
+                                  str(test.tokens), "--steps", str(test.steps), "--warm-up", str(test.warm_up), "-o",
+                                  "json"])
+        if out is None:
+            return {}
+        report = json.loads(out)
+        self.device = "{name}, {driver} {driver_version}".format(**report["device"])
+        return {row["test"]: row["t_per_s_median"] for row in report["rows"]}
 
     def ops(self, _):
         figures = {}
@@ -87,6 +100,9 @@ class LlamaBench:
         self.device = rows[0]["gpu_info"] if rows[0]["backends"] == "Vulkan" else rows[0]["cpu_info"]
         return {("pp512" if row["n_prompt"] else "tg64"): row["avg_ts"] for row in rows}
 
+    def train(self, _):
+        return {}
+
     def ops(self, _):
         return {}
 
@@ -107,6 +123,9 @@ class Script:
 
     def model(self, weights, _):
         return self.ask("model", weights)
+
+    def train(self, test):
+        return {} if "torch" not in self.name.lower() else self.ask("train", *map(str, test))
 
     def ops(self, _):
         return self.ask("ops")
@@ -171,7 +190,9 @@ def main():
     parser.add_argument("--device", default="", help="as for vantage --device")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--only", default="model", help="model, ops or both: model,ops")
+    parser.add_argument("--only", default="model", help="model, ops, train, or several: model,ops")
+    parser.add_argument("--train", default="1x512", help="of the part train: sequences x tokens of a step, 1x512,4x1024")
+    parser.add_argument("--steps", type=int, default=5, help="of the part train: steps that count, after two others")
     parser.add_argument("--weights", default="f32,f16,q8")
     parser.add_argument("--peers", default="", help="only those whose names have one of these words in them")
     parser.add_argument("--json", help="write all medians to this file, too")
@@ -195,6 +216,11 @@ def main():
         if "ops" in parts:
             all_figures["ops"] = measure(programs, options.rounds, lambda program: program.ops(None))
             table("Ops in f32", "GFLOP/s of matrix products and attention, GB/s of all others", all_figures["ops"])
+        if "train" in parts:
+            for shape in options.train.split(","):
+                test = Training(*map(int, shape.split("x")), options.steps, 2)
+                all_figures[f"train {shape}"] = measure(programs, options.rounds, lambda program: program.train(test))
+                table("Training GPT-2 small, f32", "tokens/s", all_figures[f"train {shape}"])
     print("\nmedians of", options.rounds)
     for program in programs:
         print(f"{program.name}: {program.device}")

@@ -3,6 +3,7 @@
 
     python3 pytorch.py ops                        matrix products, attention and norms in f32
     python3 pytorch.py model {f32|f16|q8}         shape of GPT-2 small: pp512 and tg64 (not in q8)
+    python3 pytorch.py train N TOKENS STEPS WARM  steps of training it with AdamW in f32: N sequences of TOKENS tokens
 """
 import json
 import statistics
@@ -97,8 +98,57 @@ def model(weights):
     return {"pp512": 512 / seconds(lambda: gpt2(prompt, 0), repeats=1), "tg64": 64 / seconds(draw, repeats=1)}
 
 
+class TrainedGpt2(torch.nn.Module):
+    """the shape of GPT-2 small with parameters, and the loss of a batch"""
+
+    def __init__(self, width=768, layers=12, heads=12, vocabulary=50257, context=1024):
+        super().__init__()
+        nn = torch.nn
+        self.heads = heads
+        self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
+        self.blocks = nn.ModuleList(nn.ModuleDict({
+            "norm": nn.LayerNorm(width), "qkv": nn.Linear(width, 3 * width), "out": nn.Linear(width, width),
+            "second": nn.LayerNorm(width), "up": nn.Linear(width, 4 * width), "down": nn.Linear(4 * width, width),
+        }) for _ in range(layers))
+        self.norm = nn.LayerNorm(width)
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                nn.init.normal_(parameter, std=0.02)
+
+    def forward(self, ids):
+        f, (count, length) = torch.nn.functional, ids[:, :-1].shape
+        x = self.tokens(ids[:, :-1]) + self.places.weight[:length]
+        for block in self.blocks:
+            q, k, v = block["qkv"](block["norm"](x)).view(count, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+            seen = f.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + block["out"](seen.transpose(1, 2).reshape(count, length, -1))
+            x = x + block["down"](f.gelu(block["up"](block["second"](x)), approximate="tanh"))
+        logits = self.norm(x) @ self.tokens.weight.T
+        return f.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+
+
+@torch.enable_grad()
+def train(sequences, tokens, steps, warm_up):
+    """as `vantage bench train`: drawn tokens, gradients scaled to norm 1, AdamW; tokens/s by the median step"""
+    gpt2 = TrainedGpt2().to(DEVICE)
+    optimiser = torch.optim.AdamW(gpt2.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1)
+    taken = []
+    for step in range(warm_up + steps):
+        ids = torch.randint(50257, (sequences, tokens + 1), device=DEVICE)
+        begin = time.perf_counter()
+        optimiser.zero_grad()
+        loss = gpt2(ids)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(gpt2.parameters(), 1.0)
+        optimiser.step()
+        loss.item()  # waits
+        if step >= warm_up:
+            taken.append(time.perf_counter() - begin)
+    return {f"{sequences} × {tokens}": sequences * tokens / statistics.median(taken)}
+
+
 def main(what, *rest):
-    figures = ops() if what == "ops" else model(*rest)
+    figures = ops() if what == "ops" else train(*map(int, rest)) if what == "train" else model(*rest)
     name = torch.cuda.get_device_name() if CUDA else f"CPU, {torch.get_num_threads()} threads"
     print(json.dumps({"device": f"PyTorch {torch.__version__}, {name}", **figures}))
 

@@ -20,6 +20,7 @@ struct BenchOutput {
 void measure_and_write(Report& report, const std::function<void()>& measure, const std::function<void()>& write);
 
 void add_bench_model(CLI::App& bench);
+void add_bench_train(CLI::App& bench);
 void add_bench_view(CLI::App& bench);
 void add_bench_roofs(CLI::App& bench);
 void add_bench_ops(CLI::App& bench);
