@@ -226,6 +226,7 @@ void add_classify(CLI::App& app) {
         "  vantage classify -m models/vit --image cat.jpg dog.png --top 3\n"
         "  vantage classify -m models/clip --image cat.jpg --labels \"a photo of a cat\" \"a photo of a dog\"");
     add_model_option(command);
+    add_lora_option(command);
     CLI::Option* prompt = add_option(command, "-p,--prompt", o->prompt, "Input text; - reads stdin", "TEXT");
     CLI::Option* images = add_images_option(command, o->images)->excludes(prompt);
     add_option(command, "--labels", o->labels,

@@ -6,11 +6,13 @@
 #include <cstring>
 #include <filesystem>
 #include <random>
+#include <utility>
 
 #include "cli/shared/head_survey.h"
 #include "cli/shared/output.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
+#include "runtime/base/utf8.h"
 #include "runtime/picture/step_chart.h"
 
 namespace vantage::cli {
@@ -50,13 +52,25 @@ StepPanel panel_of(const internal::LoggedHeads& heads, HeadPattern::Kind kind,
     return panel;
 }
 
+// Calls `take` with each head and its statistics on the probe.
+template <class Take>
+void for_heads(const Model& model, const std::vector<std::int32_t>& probe, const Take& take) {
+    Session session(model, {.context = std::ssize(probe), .record_attention = RecordAttention::all()});
+    session.append(probe);
+    session.run();
+    const HeadSurvey survey(session, probe.size());
+    for (const std::int64_t layer : survey.layers())
+        for (int head = 0; head < survey.heads(); ++head) take(layer, head, survey.of(layer, head));
+}
+
 }  // namespace
 
 HeadLog::HeadLog(const std::string& folder, std::int64_t step, std::vector<std::int32_t> probe)
     : folder_(folder), probe_(std::move(probe)) {
     const std::string path = folder + "/heads.jsonl";
     if (std::filesystem::exists(path))
-        write_file(path, read_log_lines(path, step, [&](const Json& line) { take_heads(heads_, line); }));
+        write_file(path, read_log_lines(path, step, [&](const JsonFields& line) { take_heads(heads_, line); }));
+    for (const auto& [place, head] : heads_) patterns_[place] = head.pattern;
     file_ = std::fopen(path.c_str(), "ae");
     if (file_ == nullptr) throw bad_file_error("cannot write {}: {}", path, std::strerror(errno));
 }
@@ -65,29 +79,29 @@ HeadLog::~HeadLog() {
     if (file_ != nullptr) std::fclose(file_);
 }
 
+void HeadLog::begin(const Model& model) {
+    if (!patterns_.empty()) return;
+    for_heads(model, probe_, [&](std::int64_t layer, int head, const HeadStatistics& numbers) {
+        patterns_[{layer, head}] = pattern_of(numbers).id();
+    });
+}
+
 std::vector<HeadChange> HeadLog::add(std::int64_t step, const Model& model) {
-    Session session(model, {.context = std::ssize(probe_), .record_attention = RecordAttention::all()});
-    session.append(probe_);
-    session.run();
-    const HeadSurvey survey(session, probe_.size());
     Json list = Json::array();
     std::vector<HeadChange> changes;
-    for (const std::int64_t layer : survey.layers())
-        for (int head = 0; head < survey.heads(); ++head) {
-            const HeadStatistics& numbers = survey.of(layer, head);
-            const HeadPattern pattern = pattern_of(numbers);
-            const auto before = heads_.find({layer, head});
-            if ((pattern.kind == HeadPattern::previous_token || pattern.kind == HeadPattern::induction) &&
-                (before == heads_.end() || before->second.pattern != pattern.id()))
-                changes.push_back({layer, head, pattern});
-            list.push_back({{"layer", layer},
-                            {"head", head},
-                            {"previous", number_or_null(numbers.previous)},
-                            {"induction", number_or_null(numbers.induction_mass())},
-                            {"pattern", pattern.id()}});
-        }
+    for_heads(model, probe_, [&](std::int64_t layer, int head, const HeadStatistics& numbers) {
+        const HeadPattern pattern = pattern_of(numbers);
+        const bool is_new = std::exchange(patterns_[{layer, head}], pattern.id()) != pattern.id();
+        if (is_new && (pattern.kind == HeadPattern::previous_token || pattern.kind == HeadPattern::induction))
+            changes.push_back({layer, head, pattern});
+        list.push_back({{"layer", layer},
+                        {"head", head},
+                        {"previous", number_or_null(numbers.previous)},
+                        {"induction", number_or_null(numbers.induction_mass())},
+                        {"pattern", pattern.id()}});
+    });
     const Json line = {{"step", step}, {"heads", list}};
-    take_heads(heads_, line);
+    take_heads(heads_, JsonFields(line, folder_ + "/heads.jsonl"));
     if (std::fputs((json_text(line, -1) + "\n").c_str(), file_) < 0 || std::fflush(file_) != 0)
         throw bad_file_error("cannot write {}/heads.jsonl: {}", folder_, std::strerror(errno));
     return changes;
@@ -96,10 +110,11 @@ std::vector<HeadChange> HeadLog::add(std::int64_t step, const Model& model) {
 void HeadLog::draw() const {
     if (heads_.empty()) return;
     const std::string title = "Heads of " + std::filesystem::path(folder_).filename().string();
-    const StepChart chart{.title = title,
-                          .caption = "Share of each head's attention, by training step; a colour for each layer",
-                          .panels = {panel_of(heads_, HeadPattern::previous_token, &internal::LoggedHead::previous),
-                                     panel_of(heads_, HeadPattern::induction, &internal::LoggedHead::induction)}};
+    const StepChart chart{
+        .title = title,
+        .caption = "Share of each head's attention, by training step; heads of a layer have one colour",
+        .panels = {panel_of(heads_, HeadPattern::previous_token, &internal::LoggedHead::previous),
+                   panel_of(heads_, HeadPattern::induction, &internal::LoggedHead::induction)}};
     for (const char* file : {"heads.png", "heads.svg"})
         write_drawing(folder_ + "/" + file, draw_step_chart(chart), title);
 }
@@ -110,10 +125,12 @@ std::vector<std::int32_t> probe_tokens(const std::string& text, const internal::
         config.attending_layers(AttentionKind::self).empty())
         throw usage_error("--log-heads is for models whose attention reads one text, and {} is none",
                           config.architecture);
-    const std::int64_t most = std::min(context, max_probe);
+    const std::int64_t allowed = config.context > 0 ? config.context : max_probe;
+    const std::int64_t most = std::min({context, allowed, max_probe});
     std::vector<std::int32_t> ids;
     if (!text.empty()) {
         if (tokenizer == nullptr) throw usage_error("--probe needs a tokenizer");
+        if (repair_utf8(text) != text) throw usage_error("--probe is not UTF-8");
         ids = tokenizer->encode(text).ids;
         ids.resize(std::min<std::size_t>(ids.size(), static_cast<std::size_t>(most)));
     } else {

@@ -54,7 +54,7 @@ void draw_runs(const std::string& path, const std::vector<std::pair<std::string,
 RunLog::RunLog(const std::string& folder, std::int64_t step) : folder_(folder) {
     const std::string path = folder + "/log.jsonl";
     if (std::filesystem::exists(path))
-        write_file(path, read_log_lines(path, step, [&](const Json& line) { take_line(run_, line); }));
+        write_file(path, read_log_lines(path, step, [&](const JsonFields& line) { take_line(run_, line.json()); }));
     if (const std::string samples = folder + "/samples.txt"; std::filesystem::exists(samples))
         write_file(samples, samples_until(samples, step));
     file_ = std::fopen(path.c_str(), "ae");

@@ -20,6 +20,7 @@
 #include "cli/train/training_run.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
+#include "runtime/base/utf8.h"
 #include "runtime/train/checkpoint_folder.h"
 #include "runtime/train/training_data.h"
 #include "runtime/train/training_graph.h"
@@ -153,7 +154,6 @@ void set_batches(TrainCommand& c, const Dataset& data) {
 
 // What heads read, if they are measured.
 void set_probe(TrainCommand& c, const ModelConfig& config, const std::optional<Tokenizer>& tokenizer) {
-    if (!c.log_heads && !c.probe.empty()) throw usage_error("--probe is for --log-heads");
     if (c.log_heads)
         c.probe_tokens = probe_tokens(c.probe, config, tokenizer ? &*tokenizer : nullptr, c.dataset.context);
 }
@@ -162,6 +162,7 @@ void set_probe(TrainCommand& c, const ModelConfig& config, const std::optional<T
 void check_samples(const TrainCommand& c, const std::optional<Tokenizer>& tokenizer) {
     if (c.sample_every == 0) return;
     if (!tokenizer) throw usage_error("--sample-every needs a tokenizer");
+    if (repair_utf8(c.prompt) != c.prompt) throw usage_error("--prompt is not UTF-8");
     const std::int64_t tokens = std::ssize(tokenizer->encode(c.prompt).ids), maximum = c.dataset.context - 1;
     if (tokens < 1 || tokens > maximum)
         throw usage_error("--sample-every needs a --prompt of 1 to {} tokens, got {}", maximum, tokens);
@@ -254,6 +255,7 @@ void begin(TrainCommand& c) {
     const char* name = c.finetunes ? "finetune" : "train";
     if (c.data.empty()) throw usage_error("{}: say what to learn from with --data FILE", name);
     if (c.output.empty()) throw usage_error("{}: give a folder for the result with -o DIR", name);
+    if (!c.log_heads && !c.probe.empty()) throw usage_error("--probe is for --log-heads");
     c.output = without_slash(c.output);
     if (fs::exists(c.output) && !fs::is_directory(c.output))
         throw bad_file_error("cannot write {}: it is no folder", c.output);
@@ -315,7 +317,7 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     if (saved.step >= c.training.steps)
         throw usage_error("train: the run is complete after {} steps: give more with --steps", saved.step);
     const ModelOrigin origin = ModelOrigin::from_folder(saved.folder);
-    if (!c.dataset.model.empty()) take_model(c, origin.config(), saved.folder);
+    if (!c.dataset.model.empty()) take_model(c, origin.config(), origin.folder());  // adapters: that of their model
     const auto file = origin.tokenizer();
     const auto tokenizer = file ? std::optional(Tokenizer::load(*file)) : std::nullopt;
     check_samples(c, tokenizer);
@@ -432,7 +434,8 @@ void add_run_options(CLI::App& command, TrainCommand& c) {
     add_setting(command, "--keep", c.keep, "Checkpoints that are kept")->check(one_or_more);
     add_setting(command, "--patience", c.patience, "Ends after so many evaluations without a better one; 0: not")
         ->check(zero_or_more);
-    add_option(command, "-o,--output", c.output, "Folder for checkpoints, log.jsonl, loss.png and samples.txt", "DIR");
+    add_option(command, "-o,--output", c.output,
+               "Folder for checkpoints, log.jsonl, loss.png, samples.txt and heads.png", "DIR");
     command.add_flag("--json", c.json, "Print the result as one JSON object");
 }
 

@@ -65,6 +65,7 @@ std::string TrainingRun::train() {
     const double begin = seconds_now();
     std::string ended;
     if (c_.sample_every > 0 && trainer_.step() == 0) sample(0);
+    if (heads_) heads_->begin(trainer_.model());
     while (const auto record = trainer_.next()) {
         if (profiling()) note_dispatches(device_, trainer_.take_timings());
         log_.add(*record);

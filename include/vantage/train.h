@@ -40,7 +40,7 @@ struct DatasetOptions {
     /// The pixels of an image file as Session::set_image takes them, for models that see.
     std::function<std::vector<float>(const std::string& file)> read_image = {};
     /// Documents of these files measure what was learned; without them, this share of all documents, chosen by a hash
-    /// of their tokens, so that the choice stays when files grow.
+    /// of their tokens, of examples of their line, so that the choice stays when files grow.
     std::vector<std::string> validation_files = {};
     double validation_share = 0.01;
     bool blank_lines = false;  ///< separate the documents of texts, in place of <|endoftext|>
@@ -181,8 +181,9 @@ public:
     std::optional<double> evaluate();
     /// Of the last evaluate(), of a model that learns labels.
     std::optional<LabelQuality> label_quality() const;
-    /// The model with the parameters of the last completed step. Its weights are a copy, which the next call renews;
-    /// sessions that it has then read the new ones.
+    /// The model with the parameters of the last submitted step, when that is done. Its weights are a copy, which the
+    /// next call renews, in sessions that it has as well. With adapters they are those that training changes: use it
+    /// before the next call of next().
     Model model();
     /// The text that the model continues with, or answers. Throws usage for encoders.
     std::string sample(const std::string& prompt, std::int64_t tokens, const Sampling& sampling = default_sampling);

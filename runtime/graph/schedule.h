@@ -66,8 +66,8 @@ Schedule make_schedule(const Graph& graph, const Caps& caps, const ScheduleOptio
 std::vector<int> live_nodes(const Graph& graph);
 
 /// Every pair of dispatches of a schedule that touch the same memory, one of them writing, without a barrier between
-/// them, or the same value in another order than the graph's, each as one line. Shares no code with the passes that
-/// order dispatches and set the barriers.
+/// them, or use the same value in another order than their nodes have, each as one line. Shares no code with the passes
+/// that order dispatches and set the barriers.
 std::vector<std::string> find_hazards(const Graph& graph, const Schedule& schedule);
 
 }  // namespace vantage::internal

@@ -1,4 +1,4 @@
-// Curves of a training run: loss, norm of the gradients and learning rate by step.
+// Curves of a training run by step: loss, norm of the gradients and learning rate, or what heads attend to.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct StepPanel {
     std::string title;  ///< with its unit: "loss (nats per token)"
     std::vector<StepCurve> curves;
     bool logarithmic = false;
-    int height = 110;      ///< of the curves, in pixels
+    int height = 110;       ///< of the curves, in pixels
     bool is_share = false;  ///< values from 0 to 1, which is the axis
 };
 

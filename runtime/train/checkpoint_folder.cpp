@@ -78,7 +78,7 @@ ModelOrigin ModelOrigin::from_config(const std::string& config, const std::strin
                                      const std::string& beside) {
     ModelOrigin origin;
     origin.files_["config.json"] = config, origin.tokenizer_ = tokenizer_file;
-    origin.keep(beside, "preprocessor_config.json");
+    if (!beside.empty()) origin.keep(beside, "preprocessor_config.json");
     if (tokenizer_file.empty()) return origin;
     origin.files_["tokenizer.json"] = read_file(tokenizer_file);
     const std::string folder = fs::path(tokenizer_file).parent_path().string();

@@ -48,6 +48,9 @@ ExampleData::ExampleData(const std::vector<std::string>& files, const Tokenizer*
     if (training_.empty())
         throw usage_error("{} has {} examples, none of them to learn from: give more, or --eval-share 0", description(),
                           validation_.size());
+    if (end_token_ && !config.is_vision() && *end_token_ >= config.vocab)
+        throw usage_error("the end token of answers is {}, but the vocabulary of the model has {}", *end_token_,
+                          config.vocab);
     require_two_labels();
     fit_context();
     set_key(format("{:016x}{:016x}-{}", checksum_of(training_), checksum_of(validation_), context_));
@@ -127,6 +130,9 @@ Tokenizer::Encoding ExampleData::encoded(const JsonFields& fields, const char* k
                                        : tokenizer_->encode(text);
     if (text.find_first_not_of(" \t\r\n") == std::string::npos || encoding.ids.empty())
         fields.fail(key, "a text with a word in it");
+    const std::int64_t types = config_.token_types;
+    if (types > 0 && std::ranges::any_of(encoding.type_ids, [&](std::int64_t type) { return type >= types; }))
+        fields.fail(pair != nullptr ? pair : key, format("no second text: the model has {} kinds of tokens", types));
     return encoding;
 }
 

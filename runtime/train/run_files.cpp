@@ -66,7 +66,8 @@ void take_line(LoggedRun& run, const Json& line) {
     }
 }
 
-std::string read_log_lines(const std::string& path, std::int64_t before, const std::function<void(const Json&)>& take) {
+std::string read_log_lines(const std::string& path, std::int64_t before,
+                           const std::function<void(const JsonFields& line)>& take) {
     std::istringstream lines(read_file(path));
     std::string kept;
     int number = 0;
@@ -77,8 +78,9 @@ std::string read_log_lines(const std::string& path, std::int64_t before, const s
         try {
             const std::string name = format("{}:{}", path, number);
             const Json json = parse_json(line, name);
-            if (JsonFields(json, name).integer("step", 0, max_steps) >= before) continue;
-            take(json);
+            const JsonFields fields(json, name);
+            if (fields.integer("step", 0, max_steps) >= before) continue;
+            take(fields);
             kept += line + "\n";
         } catch (const Error& error) {
             if (!cut_off) log(LogLevel::warning, "{}; the lines from here on are left out", error.what());
@@ -90,19 +92,28 @@ std::string read_log_lines(const std::string& path, std::int64_t before, const s
 
 LoggedRun read_log(const std::string& path) {
     LoggedRun run;
-    read_log_lines(path, INT64_MAX, [&](const Json& line) { take_line(run, line); });
+    read_log_lines(path, INT64_MAX, [&](const JsonFields& line) { take_line(run, line.json()); });
     if (run.steps.empty()) throw bad_file_error("{}: no steps", path);
     return run;
 }
 
-void take_heads(LoggedHeads& heads, const Json& line) {
-    const double step = logged_number(line, "step");
-    for (const Json& one : JsonFields(line, "heads.jsonl").list("heads")) {
-        const JsonFields fields(one, "heads.jsonl");
-        LoggedHead& head = heads[{fields.integer("layer", 0), fields.integer("head", 0)}];
-        head.pattern = fields.text("pattern");
-        head.steps.push_back(step), head.previous.push_back(logged_number(one, "previous"));
-        head.induction.push_back(logged_number(one, "induction"));
+void take_heads(LoggedHeads& heads, const JsonFields& line) {
+    struct Row {
+        std::int64_t layer, head;
+        double previous, induction;
+        std::string pattern;
+    };
+    std::vector<Row> rows;
+    for (const Json& one : line.list("heads")) {
+        const JsonFields fields(one, line.name());
+        rows.push_back({fields.integer("layer", 0), fields.integer("head", 0), logged_number(one, "previous"),
+                        logged_number(one, "induction"), fields.text("pattern")});
+    }
+    const double step = logged_number(line.json(), "step");
+    for (const Row& row : rows) {
+        LoggedHead& head = heads[{row.layer, row.head}];
+        head.steps.push_back(step), head.previous.push_back(row.previous), head.induction.push_back(row.induction);
+        head.pattern = row.pattern;
     }
 }
 

@@ -34,9 +34,11 @@ struct LoggedRun {
 Json log_line(const TrainRecord& record);
 Json log_line(std::int64_t step, double evaluation);
 void take_line(LoggedRun& run, const Json& line);
-/// Returns the lines of steps before `before` as they are, and calls `take` with each. What is behind a damaged line is
-/// left out, with a warning unless it is the last one, which a process that was killed did not complete.
-std::string read_log_lines(const std::string& path, std::int64_t before, const std::function<void(const Json&)>& take);
+/// Returns the lines of steps before `before` as they are, and calls `take` with each. What is behind a damaged line,
+/// at which `take` may throw bad_file, is left out, with a warning unless it is the last one, which a process that was
+/// killed did not complete.
+std::string read_log_lines(const std::string& path, std::int64_t before,
+                           const std::function<void(const JsonFields& line)>& take);
 /// All of a log. Throws bad_file where there are no steps.
 LoggedRun read_log(const std::string& path);
 
@@ -46,7 +48,8 @@ struct LoggedHead {
     std::string pattern;
 };
 using LoggedHeads = std::map<std::pair<std::int64_t, std::int64_t>, LoggedHead>;  ///< by layer and head
-/// Adds a line {"step", "heads": [{"layer", "head", "previous", "induction", "pattern"}]}. Throws bad_file.
-void take_heads(LoggedHeads& heads, const Json& line);
+/// Adds a line {"step", "heads": [{"layer", "head", "previous", "induction", "pattern"}]}: all of it, or throws
+/// bad_file.
+void take_heads(LoggedHeads& heads, const JsonFields& line);
 
 }  // namespace vantage::internal

@@ -360,9 +360,11 @@ struct internal::TrainerState {
             plan.write(value.name, values);
         }
         const std::vector<float> words = saved_state(file, train_names::train, {TRAIN_WORDS});
-        if (words[TRAIN_STEP] != static_cast<float>(saved.step) || words[TRAIN_MICRO] != 0 ||
-            !(words[TRAIN_SCALE] > 0 && std::isfinite(words[TRAIN_SCALE])))
+        if (words[TRAIN_STEP] != static_cast<float>(saved.step))
             throw bad_file_error("{}: it is not of step {}, as training.json says", file.name(), saved.step);
+        if (words[TRAIN_MICRO] != 0 || !(words[TRAIN_SCALE] > 0 && std::isfinite(words[TRAIN_SCALE])) ||
+            !(words[TRAIN_UPDATES] >= 0 && words[TRAIN_UPDATES] <= words[TRAIN_STEP]))
+            throw bad_file_error("{}: {} has values that no run leaves", file.name(), train_names::train);
         plan.write(train_names::train, words);
         submitted = returned = saved.step, own_checkpoint = saved.folder;
     }

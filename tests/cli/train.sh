@@ -22,6 +22,9 @@ bert_config BertForTokenClassification >tokens.json
 printf '{"text": "A fine film.", "label": "positive"}\n{"text": "A dull film.", "label": 0}\n%.0s' {1..12} >documented/reviews.jsonl
 "$program" train --config labels.json --data documented/reviews.jsonl --eval-data documented/reviews.jsonl "${bert[@]}" --steps 2 -o labels >out 2>err || fail "train on labels: $(<err)"
 grep -q "nats per label" out && grep -q "calibration error" out && grep -q "vantage classify -m labels/latest" out || fail "train on labels says: $(<out)"
+"$program" finetune -m labels/latest --lora=2 --data documented/reviews.jsonl --context 16 --batch-tokens 64 --steps 1 -o adapted >out 2>err || fail "finetune labels --lora: $(<err)"
+grep -q "vantage classify -m labels/latest --lora adapted/latest" out || fail "finetune labels --lora says: $(<out)"
+gives '"positive"' classify -m labels/latest --lora adapted/latest -p "A fine film." --json
 mv labels/step-000002 documented/bert
 printf '{"text": "The dog saw the cat."}\n{"prompt": "The cat", "completion": " ran away."}\n%.0s' {1..40} >documented/questions.jsonl
 while read -r line; do
@@ -62,6 +65,15 @@ gives "" train --resume heads --steps 6 --json
 (($(grep -o '"previous"' heads/heads.jsonl | wc -l) == 6)) || fail "two heads, three times: $(<heads/heads.jsonl)"
 check heads/heads.png test -s heads/heads.png
 check heads/heads.svg test -s heads/heads.svg
+# Heads that have a pattern before the first step are not named; those that change are.
+"$program" finetune -m "$mini" --data "$mini/valid.txt" --blank-lines --context 64 --batch-tokens 64 --steps 1 --log-heads -o formed >out 2>err || fail "finetune --log-heads: $(<err)"
+! grep -q "attends to" out || fail "heads had their patterns before: $(<out)"
+grep -q '"pattern":"induction"' formed/heads.jsonl || fail "the built-in model has no induction head: $(<formed/heads.jsonl)"
+sed -i 's/"pattern":"[a-z-]*"/"pattern":"mixed"/g' formed/heads.jsonl
+"$program" train --resume formed --steps 2 >out 2>err || fail "resume with heads: $(<err)"
+grep -q "attends to what followed the same token before" out && grep -q '"becomes":"induction"' formed/log.jsonl || fail "no head became one: $(<out)"
+printf '{"step":0,"heads":[{"layer":99,"head":0}]}\n' >heads/heads.jsonl
+gives "" train --resume heads --steps 8 --save-every 1 --eval-every 0 --json
 learn --steps 1 --log-heads --probe "The cat saw the cat." -o probed >out 2>err || fail "train --probe: $(<err)"
 ends 2 "--probe is for --log-heads" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" --probe a -o probe
 ends 2 "--log-heads needs 4 tokens" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" --log-heads --probe a -o probe

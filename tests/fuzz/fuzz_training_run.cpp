@@ -30,8 +30,8 @@ using namespace vantage;
 using namespace vantage::internal;
 using packed_files::File;
 
-constexpr std::array<const char*, 6> names{"config.json",   "model.safetensors", "training.safetensors",
-                                           "training.json", "run.json",          "log.jsonl"};
+constexpr std::array<const char*, 7> names{"config.json", "model.safetensors", "training.safetensors", "training.json",
+                                           "run.json",    "log.jsonl",         "heads.jsonl"};
 constexpr std::int64_t vocabulary = 16;
 
 /// 400 token ids, and no file where training.json has its own.
@@ -114,6 +114,16 @@ void check_log(const std::string& path) {
             for (const double place : {line->x0, line->y0, line->x1, line->y1}) require(place >= 0 && place < 2000);
 }
 
+void check_heads(const std::string& path) {
+    if (!std::filesystem::exists(path)) return;
+    LoggedHeads heads;
+    read_log_lines(path, max_steps, [&](const JsonFields& line) { take_heads(heads, line); });
+    for (const auto& [place, head] : heads) {
+        require(place.first >= 0 && place.second >= 0 && !head.steps.empty());
+        require(head.steps.size() == head.previous.size() && head.steps.size() == head.induction.size());
+    }
+}
+
 void check_settings(const std::string& path) {
     if (!std::filesystem::exists(path)) return;
     const Json json = read_json(path);
@@ -143,6 +153,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const HeapMeter meter;
     allowed({ErrorKind::bad_file}, [&] { check_settings(folder.path("run.json")); });
     allowed({ErrorKind::bad_file}, [&] { check_log(folder.path("log.jsonl")); });
+    allowed({ErrorKind::bad_file}, [&] { check_heads(folder.path("heads.jsonl")); });
     std::size_t steps = 0;
     allowed({ErrorKind::bad_file}, [&] { steps = go_on(folder.path()); });
     meter.require_at_most(memory_for(size) + null_device_memory +

@@ -43,34 +43,42 @@ TEST_CASE("a log of a run is read up to the first line that is damaged", "[train
     const TemporaryDirectory folder;
     write_file(folder.path("log.jsonl"), two + "{\"step\":1,\"loss\":2}\n");
     LoggedRun run;
-    const auto take = [&](const Json& line) { take_line(run, line); };
+    const auto take = [&](const JsonFields& line) { take_line(run, line.json()); };
     CHECK(read_log_lines(folder.path("log.jsonl"), 1, take) == two);
     CHECK(run.steps == std::vector<double>{0});
 }
 
 TEST_CASE("the log of heads has the shares of each head by step", "[train][bad]") {
     LoggedHeads heads;
-    const std::string name = "heads.jsonl";
-    take_heads(heads, parse_json(R"({"step": 9, "heads": [{"layer": 1, "head": 2, "previous": 0.25, "induction": null,
-                                                           "pattern": "mixed"}]})",
-                                 name));
-    take_heads(heads, parse_json(R"({"step": 19, "heads": [{"layer": 1, "head": 2, "previous": 0.75, "induction": 0.5,
-                                                            "pattern": "previous-token"}]})",
-                                 name));
+    const auto take = [&](const std::string& text) {
+        const Json line = parse_json(text, "heads.jsonl");
+        take_heads(heads, JsonFields(line, "heads.jsonl"));
+    };
+    take(R"({"step": 9, "heads": [{"layer": 1, "head": 2, "previous": 0.25, "induction": null,
+                                                           "pattern": "mixed"}]})");
+    take(R"({"step": 19, "heads": [{"layer": 1, "head": 2, "previous": 0.75, "induction": 0.5,
+                                                            "pattern": "previous-token"}]})");
     const LoggedHead& head = heads.at({1, 2});
     CHECK((heads.size() == 1 && head.pattern == "previous-token"));
     CHECK((head.steps == std::vector<double>{9, 19} && head.previous == std::vector<double>{0.25, 0.75}));
     CHECK((std::isnan(head.induction[0]) && head.induction[1] == 0.5));
     for (const char* line :
-         {R"({"step": 1})", R"({"step": 1, "heads": [3]})", R"({"step": 1, "heads": [{"layer": 0}]})"}) {
+         {R"({"step": 1})", R"({"step": 1, "heads": [3]})", R"({"step": 1, "heads": [{"layer": 0, "head": 1}]})"}) {
         CAPTURE(line);
-        expect_error(ErrorKind::bad_file, {"heads.jsonl"}, [&] { take_heads(heads, parse_json(line, name)); });
+        expect_error(ErrorKind::bad_file, {"heads.jsonl"}, [&] { take(line); });
     }
+    CHECK(heads.size() == 1);  // nothing of a damaged line
 }
 
 TEST_CASE("settings of a run are read as they were written, and refused beyond their limits", "[train][bad]") {
-    const RunSettings settings{
-        .eval_every = 3, .sample_every = 4, .save_every = 5, .keep = 6, .patience = 7, .prompt = "a"};
+    const RunSettings settings{.eval_every = 3,
+                               .sample_every = 4,
+                               .save_every = 5,
+                               .keep = 6,
+                               .patience = 7,
+                               .prompt = "a",
+                               .log_heads = true,
+                               .probe = "b"};
     const Json json = to_json(settings);
     CHECK(to_json(run_settings_of(JsonFields(json, "run.json"))) == json);
     const Json options = to_json(TrainOptions{.recompute = 0});
