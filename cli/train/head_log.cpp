@@ -1,7 +1,6 @@
 #include "cli/train/head_log.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -19,10 +18,10 @@ namespace vantage::cli {
 
 namespace {
 
-constexpr std::array layer_colours = {style::accent,      Rgb{255, 176, 84},  Rgb{214, 120, 255},
-                                      Rgb{120, 170, 255}, Rgb{240, 110, 120}, Rgb{150, 220, 100}};
 constexpr std::size_t max_named = 8;  // curves with a name, in a panel
 constexpr std::int64_t max_probe = 128;
+
+Rgb colour_of(std::int64_t layer) { return step_colours[static_cast<std::size_t>(layer) % step_colours.size()]; }
 
 // The heads with the largest last values have names, if these are those of a pattern; the others are dim.
 StepPanel panel_of(const internal::LoggedHeads& heads, HeadPattern::Kind kind,
@@ -33,7 +32,7 @@ StepPanel panel_of(const internal::LoggedHeads& heads, HeadPattern::Kind kind,
     for (const auto& [place, head] : heads) {
         const double last = (head.*values).back();
         if (last >= info.minimum) named.emplace_back(-last, panel.curves.size());
-        const Rgb colour = layer_colours[static_cast<std::size_t>(place.first) % layer_colours.size()];
+        const Rgb colour = colour_of(place.first);
         panel.curves.push_back({"", mixed(colour, style::background, 0.6f), head.steps, head.*values});
     }
     const double end = heads.begin()->second.steps.back();
@@ -46,7 +45,7 @@ StepPanel panel_of(const internal::LoggedHeads& heads, HeadPattern::Kind kind,
         if (std::ranges::find(named, i, [](const auto& one) { return one.second; }) == named.end()) continue;
         const auto [layer, head] = place->first;
         panel.curves[i].name = name_of(HeadId{layer, head});
-        panel.curves[i].colour = layer_colours[static_cast<std::size_t>(layer) % layer_colours.size()];
+        panel.curves[i].colour = colour_of(layer);
     }
     panel.curves.push_back(limit);
     return panel;

@@ -1,6 +1,5 @@
 #include "cli/train/run_log.h"
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -14,9 +13,6 @@
 namespace vantage::cli {
 
 namespace {
-
-constexpr std::array curve_colours = {style::accent,      Rgb{255, 176, 84},  Rgb{214, 120, 255},
-                                      Rgb{120, 170, 255}, Rgb{240, 110, 120}, Rgb{150, 220, 100}};
 
 // The texts of samples.txt up to a step.
 std::string samples_until(const std::string& path, std::int64_t step) {
@@ -38,7 +34,7 @@ void draw_runs(const std::string& path, const std::vector<std::pair<std::string,
         norm{.title = "norm of the gradients", .logarithmic = true}, rate{.title = "learning rate"};
     for (std::size_t i = 0; i < runs.size(); ++i) {
         const auto& [name, run] = runs[i];
-        const Rgb colour = curve_colours[i % curve_colours.size()], dim = mixed(colour, style::background, 0.5f);
+        const Rgb colour = step_colours[i % step_colours.size()], dim = mixed(colour, style::background, 0.5f);
         const bool alone = runs.size() == 1;
         loss.curves.push_back({alone ? "training" : name, alone ? dim : colour, run.steps, run.losses});
         if (!run.evaluations.empty())

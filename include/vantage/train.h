@@ -181,9 +181,9 @@ public:
     std::optional<double> evaluate();
     /// Of the last evaluate(), of a model that learns labels.
     std::optional<LabelQuality> label_quality() const;
-    /// The model with the parameters of the last submitted step, when that is done. Its weights are a copy, which the
-    /// next call renews, in sessions that it has as well. With adapters they are those that training changes: use it
-    /// before the next call of next().
+    /// The model with the parameters of the last submitted step; waits for that step. The weights are a copy, which the
+    /// next call of model() updates, also for sessions of an earlier one. With adapters they are not a copy: do not run
+    /// sessions while steps are running, that is, after the next call of next().
     Model model();
     /// The text that the model continues with, or answers. Throws usage for encoders.
     std::string sample(const std::string& prompt, std::int64_t tokens, const Sampling& sampling = default_sampling);

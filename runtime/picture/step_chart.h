@@ -1,6 +1,7 @@
 // Curves of a training run by step: loss, norm of the gradients and learning rate, or what heads attend to.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,6 +10,10 @@
 #include "runtime/picture/picture_style.h"
 
 namespace vantage::internal {
+
+/// Colours that tell curves apart.
+inline constexpr std::array step_colours{style::accent,      Rgb{255, 176, 84},  Rgb{214, 120, 255},
+                                         Rgb{120, 170, 255}, Rgb{240, 110, 120}, Rgb{150, 220, 100}};
 
 /// A curve of values by step, from 0, ascending; values that are not finite in f32 are gaps.
 struct StepCurve {

@@ -94,7 +94,7 @@ TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tok
         open();
     } catch (const Error& damage) {
         if (!kept || damage.kind() != ErrorKind::bad_file) throw;
-        log(LogLevel::warning, "{}; the texts are read anew", damage.what());
+        log(LogLevel::warning, "{}; the texts are read again", damage.what());
         tokenize(tokenizer, o, train, validation);
         open();
     }

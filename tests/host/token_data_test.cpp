@@ -236,7 +236,7 @@ TEST_CASE("token ids of llm.c, of nanoGPT and of safetensors are read", "[train]
     refused({{"documents", "I64", {1}, std::as_bytes(std::span(starts)).subspan(8)}}, {"document 0 begins at 3"});
 }
 
-TEST_CASE("texts are read anew where their kept tokens are damaged", "[train][bad]") {
+TEST_CASE("texts are read again where their kept tokens are damaged", "[train][bad]") {
     const TemporaryDirectory folder;
     write_file(folder.path("a.txt"), "abcdefgh");
     const auto first_sequence = [&] {
