@@ -52,8 +52,9 @@ void print(const DeviceListing& device) {
                        format(", Vulkan {}.{}.{}", version >> 22 & 0x7f, version >> 12 & 0x3ff, version & 0xfff));
     line("memory", bytes_text(caps.device_memory) + ", " + bytes_text(device.memory_available) + " available" +
                        (caps.memory_budget ? "" : " at most") + (caps.unified_memory ? ", shared with the host" : ""));
-    line("compute", format("workgroups of {}, ", caps.max_workgroup_invocations) + bytes_text(caps.max_shared_memory) +
-                        " shared memory");
+    line("compute", (caps.processors > 0 ? format("{} processors, ", caps.processors) : "") +
+                        format("workgroups of {}, ", caps.max_workgroup_invocations) +
+                        bytes_text(caps.max_shared_memory) + " shared memory");
     line("subgroups", subgroups_text(caps));
     line("types", format("fp16 {}, 16-bit storage {}, int8 {}, int8 dot products {}", yes_no(caps.fp16),
                          yes_no(caps.storage16), yes_no(caps.int8), yes_no(caps.integer_dot_accelerated)));

@@ -48,6 +48,8 @@ public:
     void* chain() { return &head_; }
     const std::vector<const char*>& extensions() const { return extensions_; }
     bool has_extension(const char* name) const;
+    /// Whether the driver has it, enabled or not.
+    bool supports(const char* name) const;
 
 private:
     VkPhysicalDeviceFeatures2 head_{};
@@ -57,6 +59,7 @@ private:
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices_{};
     MatrixFeatures2 matrices2_;
     std::vector<const char*> extensions_;
+    std::vector<std::string> supported_;
 };
 
 /// What the driver says of a device, without Vantage's quirks. An instance must exist (Vantage's or the program's).

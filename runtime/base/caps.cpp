@@ -94,6 +94,7 @@ void visit_fields(AnyCaps& c, Visitor visit) {
     visit("subgroup_arithmetic", c.subgroup_arithmetic);
     visit("subgroup_shuffle", c.subgroup_shuffle);
     visit("subgroup_size_control", c.subgroup_size_control);
+    visit("processors", c.processors);
     visit("max_workgroup_invocations", c.max_workgroup_invocations);
     visit("max_workgroup_size", c.max_workgroup_size);
     visit("max_workgroup_count", c.max_workgroup_count);

@@ -26,8 +26,8 @@ std::vector<std::string> extensions_of(VkPhysicalDevice physical) {
 
 DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical, bool windows) {
     gpu::load_functions();
-    const std::vector<std::string> found = extensions_of(physical);
-    const auto has = [&](const char* name) { return std::ranges::count(found, name) > 0; };
+    supported_ = extensions_of(physical);
+    const auto has = [&](const char* name) { return supports(name); };
     if (windows && has(VK_KHR_SWAPCHAIN_EXTENSION_NAME)) extensions_.push_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
     for (const char* name : {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
                              VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME, "VK_KHR_portability_subset",
@@ -83,6 +83,8 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical, bool windows) {
     if (matrices.cooperativeMatrix) vulkan13_.pNext = &matrices_;
     if (use_matrices2) matrices_.pNext = &matrices2_;
 }
+
+bool DeviceFeatures::supports(const char* name) const { return std::ranges::count(supported_, name) > 0; }
 
 bool DeviceFeatures::has_extension(const char* name) const {
     return std::ranges::any_of(extensions_, [&](const char* one) { return std::strcmp(one, name) == 0; });

@@ -97,6 +97,26 @@ void read_pci(VkPhysicalDevice physical, Caps& caps) {
     caps.pci = format("{:04x}:{:02x}:{:02x}.{:x}", pci.pciDomain, pci.pciBus, pci.pciDevice, pci.pciFunction);
 }
 
+void read_processors(VkPhysicalDevice physical, const DeviceFeatures& features, Caps& caps) {
+    auto nvidia = vk_struct<VkPhysicalDeviceShaderSMBuiltinsPropertiesNV>(
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV);
+    auto amd = vk_struct<VkPhysicalDeviceShaderCoreProperties2AMD>(
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_2_AMD);
+    auto arm = vk_struct<VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM>(
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_BUILTINS_PROPERTIES_ARM);
+    auto properties = vk_struct<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
+    if (features.supports(VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME))
+        gpu::chain(properties, nvidia);
+    else if (features.supports(VK_AMD_SHADER_CORE_PROPERTIES_2_EXTENSION_NAME))
+        gpu::chain(properties, amd);
+    else if (features.supports(VK_ARM_SHADER_CORE_BUILTINS_EXTENSION_NAME))
+        gpu::chain(properties, arm);
+    else
+        return;
+    vkGetPhysicalDeviceProperties2(physical, &properties);
+    caps.processors = nvidia.shaderSMCount + amd.activeComputeUnitCount + arm.shaderCoreCount;
+}
+
 void read_memory(VkPhysicalDevice physical, Caps& caps) {
     VkPhysicalDeviceMemoryProperties memory{};
     vkGetPhysicalDeviceMemoryProperties(physical, &memory);
@@ -210,6 +230,7 @@ Caps read_caps(VkPhysicalDevice physical) {
     read_features(features, caps);
     if (features.has_extension(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME)) read_pci(physical, caps);
     if (features.has_extension(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) read_matrices(physical, caps);
+    read_processors(physical, features, caps);
     caps.cooperative_matrix2 = features.has_extension(gpu::matrix2_extension);
     return caps;
 }

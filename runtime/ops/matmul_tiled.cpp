@@ -10,10 +10,12 @@ namespace vantage::internal::ops::matmul {
 
 namespace {
 
-// Devices do not report how many processors they have. With this many workgroups few are idle on most devices.
-constexpr std::uint32_t enough_groups = 64;
+constexpr RegisterTile wide{8, 8}, large{8, 4}, small{4, 4};
 
-constexpr RegisterTile large{8, 4}, small{4, 4};
+// With so many workgroups few processors are idle; of a device that does not say how many it has, on most.
+std::uint32_t enough_groups(const Caps& caps) {
+    return caps.processors > 0 ? std::clamp(2 * caps.processors, 16u, 512u) : 64;
+}
 
 std::uint32_t count(const std::array<std::uint32_t, 3>& groups) { return groups[0] * groups[1] * groups[2]; }
 
@@ -23,7 +25,7 @@ std::uint32_t count(const std::array<std::uint32_t, 3>& groups) { return groups[
 // devices compile the small tile faster.
 const RegisterTile& register_tile(const MatmulSizes& s, const Caps& caps) {
     const bool registers = caps.max_workgroup_invocations >= 512 && caps.max_subgroup_size > 16 && !caps.is_cpu();
-    return registers && count(tile_grid(s, large.rows(), large.cols())) >= enough_groups / 2 ? large : small;
+    return registers && count(tile_grid(s, large.rows(), large.cols())) >= enough_groups(caps) / 2 ? large : small;
 }
 
 std::array<std::uint32_t, 3> tile_grid(const MatmulSizes& s, std::int64_t rows, std::int64_t cols) {
@@ -43,8 +45,9 @@ LaunchPlan launch_tiles(const OpCall& call, const Caps& caps, const char* shader
     launch.groups = tile_grid(s, tile.rows, tile.cols);
     launch.subgroup_size = subgroup_size;
     const std::int64_t groups = count(launch.groups);
-    const std::int64_t wanted =
-        groups < enough_groups / 2 ? std::min<std::int64_t>({8, enough_groups / groups, s.k / 512}) : 1;
+    // Where k is long, adding up a few parts costs nothing beside the products.
+    const std::int64_t enough = std::max<std::int64_t>(enough_groups(caps), s.k >= 8192 ? 256 : 0);
+    const std::int64_t wanted = groups < enough / 2 ? std::min<std::int64_t>({8, enough / groups, s.k / 512}) : 1;
     const std::int64_t k_per_split =
         ceil_div(ceil_div(s.k, std::max<std::int64_t>(wanted, 1)), tile.depth) * tile.depth;
     const std::uint32_t k_splits = k_per_split > 0 ? ceil_div(s.k, k_per_split) : 1;
@@ -77,9 +80,8 @@ bool fits_tiled(const OpCall& call, const Caps& caps) {
            fits_grid(tile_grid(s, small.rows(), small.cols()), caps);
 }
 
-LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
+static LaunchPlan launch_register_tiles(const OpCall& call, const Caps& caps, const RegisterTile& tile) {
     const MatmulSizes s = matmul_sizes(call);
-    const RegisterTile& tile = register_tile(s, caps);
     constexpr std::uint32_t side = RegisterTile::side, quads = RegisterTile::quads;
     const params::MatmulTiledConstants own{.SIDE_X = side,
                                            .SIDE_Y = side,
@@ -91,5 +93,25 @@ LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
     return launch_tiles(call, caps, "matmul_tiled", matmul_constants(call, RegisterTile::lanes, own),
                         {tile.rows(), tile.cols(), 4 * quads});
 }
+
+LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
+    return launch_register_tiles(call, caps, register_tile(matmul_sizes(call), caps));
+}
+
+bool fits_wide(const OpCall& call, const Caps& caps) {
+    constexpr std::uint32_t shared_bytes = 20 << 10;
+    const MatmulSizes s = matmul_sizes(call);
+    return fits_tiled(call, caps) && s.m > 64 && s.n > 64 && caps.max_shared_memory >= shared_bytes;
+}
+
+// 8 x 8 sums take some 140 registers, which devices have whose subgroups are all of 32 or more. They read less for each
+// product, but there must be enough tiles for all processors.
+bool wide_profitable(const OpCall& call, const Caps& caps) {
+    const std::uint32_t tiles = count(tile_grid(matmul_sizes(call), wide.rows(), wide.cols()));
+    return !caps.is_cpu() && caps.max_workgroup_invocations >= 512 && caps.min_subgroup_size >= 32 &&
+           tiles >= (caps.processors > 0 ? enough_groups(caps) : 256);
+}
+
+LaunchPlan launch_wide(const OpCall& call, const Caps& caps) { return launch_register_tiles(call, caps, wide); }
 
 }  // namespace vantage::internal::ops::matmul
