@@ -107,6 +107,9 @@ struct AttentionOptions {
     /// i32 [batch, m], or [m] without a batch: only within a segment (packed sequences); not with a step. A query in
     /// front of the first key (more queries than keys) has no block and no segment, and sees nothing.
     Tensor segment_ids = {};
+    /// segment_ids ascend, as those of documents one after another do: tiles of queries and keys that share no document
+    /// are not visited. Ids that do not ascend give wrong results.
+    bool packed = false;
 
     /// Dropout of the weights in training: o_i = Σ_j r_ij p_ij v_j, with r_ij drawn as 0 or 1 / (1 - probability);
     /// the log-sum-exp is that of all keys. u32 [8], what a Trainer draws by (shaders/params/dropout.h). Not with step,

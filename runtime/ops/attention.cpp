@@ -350,7 +350,7 @@ bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     if (!wants_sums_only(call)) return false;
     // Devices that would not choose it run it without rules only, for the tests: each rule compiles another pipeline.
-    const bool plain = !has_rules(call, rule_operands, AttentionRules(call.attrs));
+    const bool plain = !has_rules_besides_documents(call, rule_operands, AttentionRules(call.attrs));
     // Where long loops end: measured 8744 keys with 8 features, 1888 with 64, 968 with 128, and 440 with 256.
     const std::int64_t width = std::max(s.d, s.dv);
     if (caps.ends_long_loops() && s.m > std::min<std::int64_t>(4096, 98304 / std::max<std::int64_t>(width, 1)))
@@ -479,6 +479,26 @@ std::vector<Case> ruled_cases() {
     add("window, more queries than keys", 40, 20, {{"window_left", 4}, {"window_right", 4}, {"global_tokens", 2}});
     add("blocks, more queries than keys", 30, 20, {{"causal", true}, {"block_size", 8}},
         {{block_mask_, integers_below({3, 3}, 2)}});
+    add("packed documents", 200, 200, {{"causal", true}, {"packed", true}}, {{segments_, documents_of_case(200)}});
+    add("packed documents, both ways, dropout", 200, 200, {{"packed", true}},
+        {{segments_, documents_of_case(200)}, {dropout_, dropout_of_case()}});
+    add("packed documents, fewer queries", 70, 200, {{"packed", true}, {"statistics", true}},
+        {{segments_, documents_of_case(200)}});
+    const auto fixed = [&](Case c) {
+        for (Case::Input& input : c.inputs) input.fixed_type = true;
+        list.push_back(std::move(c));
+    };
+    fixed(test_case("tiles, wide, batch, lengths", {2, 70, 2, 96}, {2, 90, 1, 96}, 128, {}, {}, {90, 0}));
+    fixed(test_case("tiles, heads first, causal", {2, 2, 70, 64}, {2, 1, 70, 64}, 64,
+                    {{"causal", true}, {"heads_first", true}}));
+    add("window, global tokens behind the first queries", 130, 100,
+        {{"window_left", 4}, {"window_right", 4}, {"global_tokens", 2}});
+    add("packed documents with negative numbers", 70, 70, {{"packed", true}}, {{segments_, list_of(DType::i32, [] {
+                                                                                    std::vector<double> ids(70, -2);
+                                                                                    std::fill(ids.begin() + 20,
+                                                                                              ids.end(), 3.0);
+                                                                                    return ids;
+                                                                                }())}});
     add("segments, more queries than keys", 30, 20, {}, {{segments_, integers_below({20}, 2)}});
     add("cache, window", 4, 70, {{"causal", true}, {"window_left", 6}}, {{step_, cache}});
     add("cache, blocks, alibi, sinks", 4, 70, {{"causal", true}, {"block_size", 8}},
@@ -569,6 +589,7 @@ const std::vector<Kernel> kernels = {
     {"cpu_simd", need_nothing, fits_cpu_simd, launch_cpu_simd, loads_once},
     {"coopmat2", need_coopmat | need_coopmat2 | need_fp16 | need_subgroup, fits_coopmat2, launch_coopmat2, not_on_cpu},
     {"coopmat", need_coopmat | need_fp16 | need_subgroup, fits_coopmat, launch_coopmat, not_on_cpu},
+    {"tiled", need_nothing, fits_tiled, launch_tiled, tiles_profitable},
     {"subgroup", need_subgroup, every_call, launch_flash<"attention_subgroup", "attention_hard_subgroup">},
     {"plain", need_nothing, every_call, launch_flash<"attention", "attention_hard">}};
 

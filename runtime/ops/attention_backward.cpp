@@ -11,7 +11,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/ops/attention.h"
+#include "runtime/ops/attention_kernels.h"
 #include "runtime/ops/attention_rules.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/column_sums.h"
@@ -226,28 +226,51 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     return plan;
 }
 
-// On CPU devices: a row or a key a lane. Rules go the plain way.
+// On CPU devices: a row or a key a lane. Rules but packed documents go another way.
 bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    return caps.is_cpu() && !caps.ends_long_loops() && !has_rules(call, rule_operands, AttentionRules(call.attrs)) &&
+    return caps.is_cpu() && !caps.ends_long_loops() && (s.n == s.m || !call.has(segments_)) &&
+           !has_rules_besides_documents(call, rule_operands, AttentionRules(call.attrs)) &&
            call.attrs.integer("prefix_len", 0) == 0 && s.rows() > 0 && s.m > 0 && s.d % 4 == 0 && s.dv % 4 == 0 &&
            s.d <= 256 && s.dv <= 256;
 }
 
-LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
+// Both passes with a workgroup of `lanes` for each `block` rows or keys.
+LaunchPlan launch_blocks(const OpCall& call, const Caps& caps, const char* by_rows, const char* by_keys,
+                         std::int64_t block, std::uint32_t lanes) {
     const Sizes s = sizes_of(call);
-    constexpr std::uint32_t lanes = 32;
     LaunchPlan plan = delta_of_rows(call, caps);
     plan.scratch = {stats_bytes(s)};
     const auto add = [&](const char* shader, std::int64_t count, std::int64_t heads, std::array<Operand, 2> results) {
-        Launch l = pass(call, caps, shader, s.batch * heads * ceil_div(count, std::int64_t{lanes}), 0, 0, results);
+        Launch l = pass(call, caps, shader, s.batch * heads * ceil_div(count, block), 0, 0, results);
         l.spec.front() = lanes;
         plan.launches.push_back(l);
     };
-    add("attention_backward_rows_cpu_simd", s.n, s.heads, {out(0), no_operand});
-    add("attention_backward_keys_cpu_simd", s.m, s.kv_heads, {out(1), out(2)});
+    add(by_rows, s.n, s.heads, {out(0), no_operand});
+    add(by_keys, s.m, s.kv_heads, {out(1), out(2)});
     if (wants_sinks(call)) plan.launches.push_back(sink_gradient(call, caps, 3));
     return plan;
+}
+
+LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
+    return launch_blocks(call, caps, "attention_backward_rows_cpu_simd", "attention_backward_keys_cpu_simd", 32, 32);
+}
+
+// 64 rows or keys a workgroup.
+bool fits_tiled(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    return attention::fits_tiles(call, caps, rule_operands, s.d, s.dv) && !call.attrs.flag("bias_gradient") &&
+           s.rows() > 0 && s.m > 0 && (!caps.ends_long_loops() || std::max(s.n * s.group(), s.m) <= longest_loop);
+}
+
+bool tiled_profitable(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    return attention::tiles_profitable(call, caps) && std::max(s.n, s.m) >= 32;
+}
+
+LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
+    return launch_blocks(call, caps, "attention_backward_rows_tiled", "attention_backward_keys_tiled",
+                         attention::tiled_rows, attention::tiled_lanes);
 }
 
 std::vector<Case> cases() {
@@ -299,6 +322,15 @@ std::vector<Case> cases() {
     add("dropout, window, sinks, bias", {40, 3, 24}, {70, 1, 24}, 24,
         {{"window_left", 12}, {"position_bias", "distance"}, {"bias_gradient", true}, {"sink_gradient", true}},
         {{position_bias_, floats({33, 3})}, {sinks_, floats({3})}, {dropout_, dropout_of_case()}});
+    add("tiles, causal, grouped heads", {130, 2, 64}, {150, 1, 64}, 64, causal);
+    add("wide tiles, batch, lengths", {2, 70, 1, 96}, {2, 90, 1, 96}, 128, {},
+        {{kv_len_, list_of(DType::i32, {90, 65})}});
+    add("tiles, window, dropout", {150, 2, 32}, {150, 2, 32}, 32, {{"causal", true}, {"window_left", 20}},
+        {{dropout_, dropout_of_case()}});
+    add("packed documents", {200, 2, 32}, {200, 1, 32}, 32, {{"causal", true}, {"packed", true}},
+        {{segments_, documents_of_case(200)}});
+    add("packed documents, both ways, dropout", {200, 2, 24}, {200, 1, 24}, 24, {{"packed", true}},
+        {{segments_, documents_of_case(200)}, {dropout_, dropout_of_case()}});
     add("more queries than keys", {6, 1, 24}, {4, 1, 24}, 24, causal);
     add("no keys", {3, 1, 24}, {0, 1, 24}, 24, {});
     return list;
@@ -311,6 +343,7 @@ const OpDef attention_backward_op =
               "dq, dk and dv of attention from its log-sum-exp, in one pass by rows and one by keys (Dao et al. 2022)",
               operand_names, infer, reference, cost,
               {{"cpu_simd", need_nothing, fits_cpu_simd, launch_cpu_simd, loads_once},
+               {"tiled", need_nothing, fits_tiled, launch_tiled, tiled_profitable},
                {"plain", need_nothing, every_call, launch}},
               cases, of_a_gradient);
 

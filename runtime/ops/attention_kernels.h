@@ -11,6 +11,14 @@ namespace vantage::internal::ops::attention {
 constexpr RuleOperands rule_operands{
     .mask = mask_, .position_bias = position_bias_, .block_mask = block_mask_, .segments = segments_};
 
+/// Of the kernels with lib/attention_tiles.glsl.
+constexpr std::uint32_t tiled_lanes = 256, tiled_rows = 64, tiled_shared_bytes = 32 << 10;
+/// Whether a device and a call with these widths of keys and values fit them. CPU devices, which would not choose them,
+/// run them with windows and documents alone, for the tests: each rule compiles another pipeline. Not with subgroups of
+/// 4, as SwiftShader has, which compiles them for minutes.
+bool fits_tiles(const OpCall& call, const Caps& caps, const RuleOperands& at, std::int64_t d, std::int64_t dv);
+bool tiles_profitable(const OpCall& call, const Caps& caps);
+
 struct Sizes {
     std::int64_t batch, n, m, heads, kv_heads, d, dv;
     bool heads_first;
@@ -67,6 +75,8 @@ Launch attention_launch(const OpCall& call, const Caps& caps, const char* shader
 LaunchPlan attention_plan(const OpCall& call, const Caps& caps, const std::function<Launch(Part)>& launch_part,
                           std::uint32_t split = 0);
 
+bool fits_tiled(const OpCall& call, const Caps& caps);
+LaunchPlan launch_tiled(const OpCall& call, const Caps& caps);
 bool fits_coopmat2(const OpCall& call, const Caps& caps);
 LaunchPlan launch_coopmat2(const OpCall& call, const Caps& caps);
 bool fits_coopmat(const OpCall& call, const Caps& caps);

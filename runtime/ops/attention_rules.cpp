@@ -80,6 +80,7 @@ AttentionRules::AttentionRules(const Attrs& attrs)
       prefix(attrs.integer("prefix_len")),
       global(attrs.integer("global_tokens")),
       block(attrs.integer("block_size")),
+      packed(attrs.flag("packed")),
       bias(bias_named(attrs.text("position_bias", "alibi"))),
       reach(attrs.integer("reach")) {}
 
@@ -162,6 +163,7 @@ Attrs rule_attrs(const AttentionOptions& options) {
     if (options.prefix_len != 0) attrs.set("prefix_len", options.prefix_len);
     if (options.global_tokens != 0) attrs.set("global_tokens", options.global_tokens);
     if (options.block_size != 0) attrs.set("block_size", options.block_size);
+    if (options.packed) attrs.set("packed", true);
     if (options.distance_bias) attrs.set("position_bias", "distance");
     if (options.key_bias) attrs.set("position_bias", "key");
     if (options.additive) attrs.set("position_bias", "additive");
@@ -246,6 +248,7 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
                     format(", but must be f32 [{}, {}]", by_distance ? "2 w + 1" : std::to_string(s.m), s.heads));
     }
     call.require(call.has(at.position_bias) || !rules.is_additive(), "additive scores want their vector w");
+    call.require(call.has(at.segments) || !rules.packed, "packed says that segment_ids ascend: give them");
     if (call.has(at.segments) && call.in(at.segments).shape.rank() == 1 && s.batch == 1)
         require_type(call, at.segments, {Shape{s.m}, DType::i32});
     else
@@ -334,8 +337,22 @@ bool blocks_by_batch(const OpCall& call, const RuleOperands& at) {
 }
 
 bool has_rules(const OpCall& call, const RuleOperands& at, const AttentionRules& rules) {
+    return call.has(at.segments) || has_rules_besides_documents(call, at, rules);
+}
+
+bool has_rules_besides_documents(const OpCall& call, const RuleOperands& at, const AttentionRules& rules) {
     return rules.softcap > 0 || rules.left || rules.right || rules.dilation > 1 || rules.stride > 0 ||
-           rules.block > 0 || call.has(at.mask) || call.has(at.position_bias) || call.has(at.segments);
+           rules.block > 0 || call.has(at.mask) || call.has(at.position_bias) ||
+           (call.has(at.segments) && !rules.packed);
+}
+
+Case::Input documents_of_case(std::int64_t tokens) {
+    std::vector<double> ids(static_cast<std::size_t>(tokens), 5);
+    std::int64_t document = 0, next = 0;
+    for (const std::int64_t length : {3, 61, 64, 30})
+        for (std::int64_t end = std::min(next + length, tokens), id = document++; next < end; ++next)
+            ids[static_cast<std::size_t>(next)] = static_cast<double>(id);
+    return list_of(DType::i32, ids);
 }
 
 std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,

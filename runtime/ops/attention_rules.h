@@ -31,6 +31,7 @@ struct AttentionRules {
     double softcap = 0;                       ///< 0 = none
     std::optional<std::int64_t> left, right;  ///< keys before and after the query's own
     std::int64_t dilation = 1, stride = 0, summary_keys = 0, prefix = 0, global = 0, block = 0;
+    bool packed = false;                      ///< segments ascend
     PositionBias bias = PositionBias::alibi;  ///< what an operand position_bias is
     std::int64_t reach = 0;                   ///< w of a relative one
 
@@ -88,6 +89,10 @@ RuleSizes recorded_sizes(const Shape& q, const Shape& k);
 void check_recorded(const OpCall& call, const TensorType& q, const TensorType& k, int lse);
 /// Whether the call has any rule that takes a kernel more than the causal mask and its prefix.
 bool has_rules(const OpCall& call, const RuleOperands& at, const AttentionRules& rules);
+/// The same, but for packed documents.
+bool has_rules_besides_documents(const OpCall& call, const RuleOperands& at, const AttentionRules& rules);
+/// Segments of packed documents for a case, with ends inside of tiles and at their edges.
+Case::Input documents_of_case(std::int64_t tokens);
 /// Whether the mask has an element for each head, for each batch; with one head or batch it does not matter.
 bool mask_by_head(const OpCall& call, const RuleOperands& at);
 bool mask_by_batch(const OpCall& call, const RuleOperands& at);
@@ -112,6 +117,7 @@ void set_rules(Constants& constants, const OpCall& call, const RuleOperands& at)
     constants.MASK_BY_HEAD = mask_by_head(call, at);
     constants.MASK_BY_BATCH = mask_by_batch(call, at);
     constants.BLOCK_BY_BATCH = blocks_by_batch(call, at);
+    constants.PACKED = rules.packed && call.has(at.segments);
     constants.BIAS = static_cast<std::uint32_t>(rules.bias);
     constants.REACH = u32(reach);
 }

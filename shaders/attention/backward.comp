@@ -110,6 +110,7 @@ void main() {
     for (uint e = 0u; e < EACH; ++e) dq[e] = 0.0;
     for (uint e = 0u; e < BINS_EACH; ++e) bins[e] = 0.0;
     for (uint tile = begin; tile < end; tile += lanes) {
+        if (PACKED && !share_documents(batch, position, position, tile, min(tile + lanes, end) - 1u)) continue;
         put_tile(tile + lane < end ? pair_of(batch, head, i, tile + lane) : vec3(0.0));
         uint count = min(lanes, end - tile);
         for (uint e = 0u; e < EACH; ++e) {
@@ -157,6 +158,7 @@ void main() {
     for (uint head = kv_head * group; head < (kv_head + 1u) * group; ++head) {
         float total = 0.0;
         for (uint tile = begin; tile < end; tile += lanes) {
+            if (PACKED && !share_documents(batch, position_of(tile), position_of(min(tile + lanes, end) - 1u), key, key)) continue;
             vec3 pair = tile + lane < end ? pair_of(batch, head, tile + lane, key) : vec3(0.0);
             total += pair.y;
             put_tile(pair);

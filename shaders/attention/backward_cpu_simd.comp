@@ -1,5 +1,5 @@
-// attention_backward (backward.comp has the formulas), without rules but the causal one, for devices whose lanes are
-// those of a CPU's vectors.
+// attention_backward (backward.comp has the formulas), without rules but the causal one and packed documents, for
+// devices whose lanes are those of a CPU's vectors.
 //
 // An invocation owns a row (BY_KEY: a key) with its gradients, all in registers. The keys (rows) that it meets are the
 // same for all lanes, so each number of them is read once and broadcast into an fma; four of them at a time, so that
@@ -10,9 +10,8 @@
 layout(local_size_x = 32, local_size_x_id = 0) in;
 #include "params/attention_backward.h"
 ATTENTION_BACKWARD_CONSTANTS(VANTAGE_CONSTANT)
-ATTENTION_DROPOUT_CONSTANT(VANTAGE_CONSTANT)
 layout(push_constant) uniform Push { AttentionBackwardParams p; };
-#include "lib/storage.glsl"
+#include "lib/attention_rules.glsl"
 #include "lib/index.glsl"
 #include "lib/dropout.glsl"
 
@@ -26,6 +25,9 @@ uint row_of_key(uint batch, uint key, uint kv_head) {
 }
 uvec2 dropout_words() { return row_address(p.stats, F32, p.batch * p.n * p.heads, 2u); }
 uint keys_of(uint batch) { return present(p.kv_len) ? min(ReadWords(p.kv_len).at[batch], p.m) : p.m; }
+
+// Of packed documents there are as many queries as keys: a token has the same place among both.
+uint document_of(uint batch, uint place) { return ReadWords(p.segments).at[batch * p.m + place]; }
 
 #ifdef BY_KEY  // of D features: k, and q of the rows; of DV: v, and dout of the rows
 #define OWN_TYPE KV_TYPE
@@ -87,14 +89,21 @@ void main() {
         sum_dv[d] = vec4(0.0);
 #endif
     }
+    uint own_document = PACKED ? document_of(batch, inside) : 0u, last_place = min(first + lanes, count) - 1u;
 #ifdef BY_KEY
     for (uint head = owner * group; head < (owner + 1u) * group; ++head)
 #endif
         for (uint met = begin; met < end; met += 4u) {
+            uint last_met = min(met + 3u, end - 1u);
+#ifdef BY_KEY
+            if (PACKED && !share_documents(batch, int(met), int(last_met), first, last_place)) continue;
+#else
+            if (PACKED && !share_documents(batch, int(first), int(last_place), met, last_met)) continue;
+#endif
             uvec2 at_d[4], at_dv[4];
             vec4 lses, deltas;
             [[unroll]] for (uint j = 0u; j < 4u; ++j) {
-                uint other = min(met + j, end - 1u);
+                uint other = min(met + j, last_met);
 #ifdef BY_KEY
                 uint row = row_of_query(batch, other, head);
                 at_d[j] = row_address(p.q, Q_TYPE, row, D);
@@ -113,7 +122,7 @@ void main() {
             if (DROPOUT) {
 #ifdef BY_KEY
                 [[unroll]] for (uint j = 0u; j < 4u; ++j)
-                    factors[j] = kept(dropout_words(), row_of_query(batch, min(met + j, end - 1u), head), place);
+                    factors[j] = kept(dropout_words(), row_of_query(batch, min(met + j, last_met), head), place);
 #else
                 factors = four_kept(dropout_words(), own_row, met / 4u);
 #endif
@@ -126,6 +135,7 @@ void main() {
                 uint key = met + j, i = place;
 #endif
                 bool seen = met + j < end && place < count && key < keys && (p.causal == 0u || int(key) <= int(i + p.m) - int(p.n));
+                if (PACKED) seen = seen && document_of(batch, min(met + j, last_met)) == own_document;
                 weights[j] = seen ? exp(scores[j] - lses[j]) : 0.0;
                 dt[j] = weights[j] * (factors[j] * dp[j] - deltas[j]);
                 weights[j] *= factors[j];

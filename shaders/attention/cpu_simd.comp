@@ -51,6 +51,7 @@ void main() {
     // what the first and the last real row of the workgroup see is the same for all lanes
     uint last = max(rows_among(rows_valid), 1u) - 1u;
     uint end = max(visible(0u, rows_valid, keys_valid), visible(last, rows_valid, keys_valid));
+    if (GLOBAL > 0u && position_of(0u) < int(GLOBAL)) end = place_of(keys_valid);  // a row between them may be global
     uint last_place = max(end, 1u) - 1u;  // keys are loaded also where no lane wants them: there is one
     uint begin = RULES ? place_of(window_begin(position_of(0u))) : 0u, scored = 0u;
 
@@ -62,7 +63,7 @@ void main() {
     for (uint tile = 0u; tile < end; tile += KEYS) {
         if (RULES && tile >= GLOBAL && tile + KEYS <= begin) tile += (begin - tile) / KEYS * KEYS;  // to the window
         if (RULES && tile >= end) break;
-        if (RULES && !blocks_allow(tile, min(tile + KEYS, end), last)) continue;
+        if (RULES && !tile_is_shown(tile, min(tile + KEYS, end), last)) continue;
         if (COUNTS) scored += min(KEYS, end - tile);
         float s[KEYS], peak = maximum;
         bool seen[KEYS];
@@ -88,7 +89,7 @@ void main() {
         }
         denominator = denominator * shrink + total;
         maximum = peak;
-        if (DROPOUT) {  // without rules, so a tile begins with a multiple of four
+        if (DROPOUT) {  // no rules but documents, so a tile begins with a multiple of four
             [[unroll]] for (uint j = 0u; j < KEYS; j += 4u) {
                 vec4 factors = four_kept(p.step, row, (tile + j) / 4u);
                 [[unroll]] for (uint i = 0u; i < 4u; ++i) s[j + i] *= factors[i];

@@ -95,7 +95,7 @@ void main() {
         if (RULES && tile >= GLOBAL && tile + LANES <= begin) tile += (begin - tile) / LANES * LANES;  // to the window
         if (tile >= last) break;
         uint place = tile + lane, key = key_at(min(place, last - 1u)), count = min(LANES, last - tile);
-        if (RULES && !blocks_allow(tile, tile + count, max(real, 1u) - 1u)) continue;
+        if (RULES && !tile_is_shown(tile, tile + count, max(real, 1u) - 1u)) continue;
         scored += count;
         float s[ROWS];
         scores(key, s);

@@ -34,8 +34,11 @@ uint lane = gl_LocalInvocationID.x, row = lane / LANES_OF_ROW;
 uint stripe = gl_SubgroupID / SHARES, share = gl_SubgroupID % SHARES;
 uint rows_valid = valid_rows(own_step, p.n), keys_valid = keys_there();
 uint real = rows_among(rows_valid);  // rows of queries that there are
-// End of the places that this workgroup sees. Later queries see more keys, but the first rows may be global: see all.
-uint last = real > 0u ? max(visible(0u, rows_valid, keys_valid), visible(real - 1u, rows_valid, keys_valid)) : 0u;
+// End of the places that this workgroup sees. Later queries see more keys, but there may be global rows, which see all.
+bool maybe_global = GLOBAL > 0u && position_of(0u) < int(GLOBAL);
+uint last = real == 0u   ? 0u
+          : maybe_global ? place_of(keys_valid)
+                         : max(visible(0u, rows_valid, keys_valid), visible(real - 1u, rows_valid, keys_valid));
 uint begin = RULES ? place_of(window_begin(position_of(0u))) : 0u;
 
 uint keys_of_row(uint r) { return r < real ? min(visible(r, rows_valid, keys_valid), last) : 0u; }
@@ -57,7 +60,10 @@ void put_tile(uint all) {
 
 // The first tile from `from` on that somebody may see: between the global keys and the window lies nothing.
 uint skip(uint from, uint begin) {
-    return RULES && from >= GLOBAL && from + KEYS <= begin ? from + (begin - from) / KEYS * KEYS : from;
+    if (RULES && from >= GLOBAL && from + KEYS <= begin) from += (begin - from) / KEYS * KEYS;
+    if (PACKED)
+        while (from < last && !tile_is_shown(from, min(from + KEYS, last), max(real, 1u) - 1u)) from += KEYS;
+    return from;
 }
 
 void load_queries() {

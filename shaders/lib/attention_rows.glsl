@@ -78,10 +78,12 @@ uint visible(uint r, uint rows_valid, uint keys_valid) {
     return place_of(RULES ? window_end(position_of(r), end) : end);
 }
 
-// Whether the block mask shows a key of the places [first, end) to one of the rows up to `last`; a walk that leaves out
-// keys does not ask.
-bool blocks_allow(uint first, uint end, uint last) {
-    if (BLOCK == 0u || !EVERY_KEY) return true;
+// Whether the block mask and packed documents show a key of the places [first, end) to one of the rows up to `last`; a
+// walk that leaves out keys does not ask.
+bool tile_is_shown(uint first, uint end, uint last) {
+    if (!EVERY_KEY) return true;
+    if (PACKED && !share_documents(sequence, position_of(0u), position_of(last), first, end - 1u)) return false;
+    if (BLOCK == 0u) return true;
     int from = max(position_of(0u), 0), to = min(position_of(last), int(p.m) - 1);
     for (int i = from / int(BLOCK) * int(BLOCK); i <= to; i += int(BLOCK))
         for (uint key = first / BLOCK * BLOCK; key < end; key += BLOCK)

@@ -56,6 +56,15 @@ int times_seen(uint sequence, int i, uint key) {
     return int(ReadWords(p.block_mask).at[row * blocks + key / BLOCK]);
 }
 
+// Of packed documents, whose segments ascend: whether one has tokens among the queries at positions i … last_i and among
+// the keys key … last_key.
+bool share_documents(uint sequence, int i, int last_i, uint key, uint last_key) {
+    const int last = int(p.m) - 1;
+    ReadWords segments = ReadWords(row_address(p.segments, F32, sequence, p.m));
+    return int(segments.at[key]) <= int(segments.at[clamp(last_i, 0, last)])
+        && int(segments.at[clamp(i, 0, last)]) <= int(segments.at[last_key]);
+}
+
 // Whether the query at position i sees a key of its sequence, apart from the causal mask and the end of the keys.
 bool rules_allow(uint sequence, int i, uint key) {
     if (!is_in_part(i, key)) return false;

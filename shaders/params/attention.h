@@ -66,6 +66,7 @@ VANTAGE_PARAMS_END
     C(26, uint, SUMMARY_KEYS, 0)       /* of a block of STRIDE keys the last ones, which are far keys then */          \
     C(27, uint, PART, 0)               /* of a union: PART_NEAR or PART_FAR, whose sums are joined after it */         \
     C(28, bool, BLOCK_BY_BATCH, false) /* each sequence has a block mask of its own */                                 \
+    C(30, bool, PACKED, false)         /* segments ascend: tiles that share none are skipped */                        \
     ATTENTION_DROPOUT_CONSTANT(C)
 
 /// Of every kernel: storage of q and o, of k and v; widths of queries and keys, and of values (cpu_simd: multiples of
@@ -87,6 +88,9 @@ VANTAGE_CONSTANTS(AttentionHardConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_OP
 
 #define ATTENTION_CPU_SIMD_CONSTANTS(C) ATTENTION_OPERAND_CONSTANTS(C) C(5, uint, KEYS, 8) C(22, bool, COUNTS, false)
 VANTAGE_CONSTANTS(AttentionCpuSimdConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_CPU_SIMD_CONSTANTS)
+
+#define ATTENTION_TILED_CONSTANTS(C) ATTENTION_OPERAND_CONSTANTS(C) C(22, bool, COUNTS, false)
+VANTAGE_CONSTANTS(AttentionTiledConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_TILED_CONSTANTS)
 
 #define ATTENTION_COOPMAT2_CONSTANTS(C)                       \
     ATTENTION_OPERAND_CONSTANTS(C)                            \
