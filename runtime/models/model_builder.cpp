@@ -72,6 +72,13 @@ Tensor ModelBuilder::numbers_of_rows(const std::string& name, const Shape& shape
 }
 
 Tensor ModelBuilder::row_positions(std::int64_t offset) {
+    if (options.training->documents) {
+        Tensor& rows = integers_[model_names::document_rows + std::to_string(offset)];
+        if (!rows)
+            rows =
+                training_input(model_names::document_rows + std::to_string(offset), {options.sequences * options.rows});
+        return rows;
+    }
     std::vector<std::int32_t> ids;
     for (std::int64_t row = 0; row < options.sequences * options.rows; ++row)
         ids.push_back(static_cast<std::int32_t>(row % options.rows + offset));
@@ -209,7 +216,12 @@ Tensor ModelBuilder::cached(const std::string& name, Tensor rows) {
 }
 
 Tensor ModelBuilder::kept(const std::string& name, const Shape& row) {
-    if (trains()) return {};
+    if (trains()) {
+        if (options.training->documents)
+            throw unsupported_error("{} carries a state from token to token, so its documents cannot be separated",
+                                    config.architecture);
+        return {};
+    }
     std::vector<std::int64_t> sizes{options.sequences * kept_states(options.context)};
     sizes.insert(sizes.end(), row.sizes().begin(), row.sizes().end());
     return graph.state(name, Shape(sizes), DType::f32);
@@ -230,6 +242,11 @@ Tensor ModelBuilder::record_attention(std::int64_t layer, AttentionKind kind, Te
 }
 
 AttentionResult ModelBuilder::attend_rows(Tensor q, Tensor keys, Tensor values, AttentionOptions how) {
+    if (trains() && options.training->documents) {
+        Tensor& documents = integers_[model_names::documents];
+        if (!documents) documents = training_input(model_names::documents, {options.sequences * options.rows});
+        how.segment_ids = graph.reshape(documents, {options.sequences, options.rows}), how.packed = true;
+    }
     if (trains() && options.training->attention_dropout > 0) how.dropout = drawn(options.training->attention_dropout);
     const AttentionResult result = attention(by_sequence(q), by_sequence(keys), by_sequence(values), how);
     return {.o = all_rows(result.o), .lse = all_rows(result.lse), .key = result.key ? all_rows(result.key) : Tensor()};
@@ -247,6 +264,9 @@ Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, At
     how.causal = defaults.causal && !options.encoder, how.scale = defaults.scale, how.softcap = defaults.softcap;
     std::vector<std::int64_t> positions = options.global_positions;
     how.kv_len = trained_lengths(how.causal);
+    if (first.q && trains() && options.training->documents)
+        throw unsupported_error("the documents of {} cannot be separated: its first tokens see all others",
+                                config.architecture);
     if (first.q && !positions.empty())  // no window: the table has it, and the global tokens
         how.block_mask = graph.state(model_names::visible_keys(defaults.window_left.value()),
                                      {options.context, options.context}, DType::i32),

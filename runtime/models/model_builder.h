@@ -36,6 +36,7 @@ struct TrainingGraph {
     Tensor train = {};
     std::uint64_t seed = 0;
     std::int64_t micro_batches = 1;
+    bool documents = false;  ///< attention and positions know the documents of a sequence, model_names::documents
     std::int64_t dropout_sites = 0;  ///< that were built: each draws numbers of its own
 };
 
@@ -79,6 +80,9 @@ inline constexpr const char* seen = "seen";      ///< u32 [sequences, vocab / 32
 /// ArchitectureDetails::positions.
 inline constexpr const char* types = "token_types";
 inline constexpr const char* positions = "position_ids";
+/// Of packed documents that are trained, i32 [all rows]: the document of each row, ascending in each sequence, and the
+/// row's place in its document plus an offset.
+inline constexpr const char *documents = "documents", *document_rows = "document_rows.";
 inline constexpr const char* pixels = "pixels";  ///< f32 [1, channels, height, width], of models that see; host-visible
 /// f32 [all rows, vocab], [sequences, vocab] of the tokens that are drawn, or [sequences, labels].
 inline constexpr const char* logits = "logits";
@@ -221,7 +225,7 @@ private:
     AttentionKind own() const { return options.encoder ? AttentionKind::encoder : AttentionKind::self; }
     /// Rows of a table for the run's tokens, by numbers that the host writes into the state `name`.
     Tensor by_token(const char* name, Tensor table);
-    /// i32 [all rows], of a training run: the position of each row in its sequence, plus an offset.
+    /// i32 [all rows], of a training run: the position of each row in its sequence or document, plus an offset.
     Tensor row_positions(std::int64_t offset);
     /// Lengths of the texts that attention sees no further than, of an encoder that is trained; else empty.
     Tensor trained_lengths(bool causal);

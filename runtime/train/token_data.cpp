@@ -71,7 +71,7 @@ void TokenMasks::apply(std::uint64_t key, const TrainingSequence& to) const {
 
 TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tokenizer, const DatasetOptions& options,
                      Task task)
-    : TrainingData(paths, options), context_(options.context) {
+    : TrainingData(paths, options), context_(options.context), separate_(options.separate_documents) {
     DatasetOptions o = options;
     o.end_token = end_token_of(tokenizer, options), o.validation_files = validation_files_;
     if (tokenizer != nullptr) o.vocabulary = tokenizer->vocab_size();
@@ -98,7 +98,8 @@ TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tok
         tokenize(tokenizer, o, train, validation);
         open();
     }
-    set_key(format("{:016x}{:016x}-{}", tokens_->checksum(), validation_->checksum(), context_));
+    set_key(format("{:016x}{:016x}-{}", tokens_->checksum(), validation_->checksum(), context_) +
+            (separate_ ? "-separate" : ""));
     begins_ = begins_in(*tokens_), validation_begins_ = begins_in(*validation_);
     if (begins_.empty())
         throw usage_error(
@@ -182,7 +183,7 @@ void TokenData::read(std::uint64_t seed, std::int64_t index, const TrainingSeque
     const auto each = static_cast<std::uint64_t>(sequences()), place = static_cast<std::uint64_t>(index);
     const std::uint64_t key = epoch_key(seed, place / each);
     std::uint64_t begin = begins_[permuted(place % each, begins_.size(), key)];
-    if (begin > 0 && (mixed_bits(key ^ place) & 1) != 0) --begin;  // at the end token in front of it
+    if (begin > 0 && !separate_ && (mixed_bits(key ^ place) & 1) != 0) --begin;  // at the end token in front of it
     read_at(*tokens_, begin, mixed_bits(mixed_bits(seed) + place), to);
 }
 
@@ -196,10 +197,15 @@ void TokenData::read_at(const TokenFile& file, std::uint64_t first, std::uint64_
     clear(to);
     std::vector<std::int32_t> ids(static_cast<std::size_t>(context_) + 1);
     file.read(first, ids);
-    for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
+    const std::span<const std::uint64_t> starts = file.starts();
+    auto end = std::ranges::upper_bound(starts, first);  // of the document
+    for (std::size_t i = 0, document = 0; i + 1 < ids.size(); ++i) {
         const std::int32_t target = ids[masks_ ? i : i + 1];
+        const bool is_last = first + i + 1 == *end;
         to.tokens[i] = id_of(ids[i]);
-        to.targets[i] = is_target(target) ? target : -1;
+        to.targets[i] = is_target(target) && (masks_ || !separate_ || !is_last) ? target : -1;
+        if (!to.documents.empty()) to.documents[i] = static_cast<std::int32_t>(document);
+        if (is_last) ++document, end = std::upper_bound(end, starts.end(), first + i + 1);
     }
     if (!to.length.empty()) to.length[0] = static_cast<std::int32_t>(context_);
     if (masks_) masks_->apply(key, to);

@@ -41,6 +41,7 @@ public:
     std::int64_t tokens() const override { return static_cast<std::int64_t>(tokens_->tokens()); }
     std::int64_t targets() const override { return static_cast<std::int64_t>(tokens_->targets()); }
     std::int64_t skipped() const override { return skipped_; }
+    bool separates_documents() const override { return separate_; }
     std::int64_t validation_tokens() const override { return static_cast<std::int64_t>(validation_->tokens()); }
     std::int64_t sequences() const override;
     std::int64_t validation_sequences() const override;
@@ -55,6 +56,7 @@ private:
     std::vector<std::uint64_t> begins_in(const TokenFile& file) const;
 
     std::int64_t context_ = 0, vocabulary_ = 0, skipped_ = 0;
+    bool separate_ = false;
     std::optional<TokenMasks> masks_;
     std::optional<TokenFile> tokens_, validation_;
     std::vector<std::uint64_t> begins_, validation_begins_;  ///< where sequences begin

@@ -50,7 +50,7 @@ ModelConfig trained_config(ModelConfig config, const TrainingData& data) {
     return config;
 }
 
-TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, std::int64_t rows) {
+TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, const TrainingData& data) {
     const auto require = [](const char* name, std::int64_t value, std::int64_t min, std::int64_t max) {
         if (value < min || value > max)
             throw usage_error("training: {} is {}, but must be from {} to {}", name, value, min, max);
@@ -79,13 +79,14 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, s
     rate.width = config.width;
     const bool reads = config.kind == ModelKind::encoder_decoder;
     return {.sequences = o.sequences,
-            .rows = rows,
+            .rows = data.context(),
             .source_rows = !reads          ? 0
                            : config.sees() ? config.image.places()
-                                           : rows,
+                                           : data.context(),
             .micro_batches = o.accumulate,
             .recompute = o.recompute,
             .slots = steps_ahead * o.accumulate,
+            .documents = data.separates_documents(),
             .loss = {.label_smoothing = o.label_smoothing, .z_loss = o.z_loss},
             .dropout = o.dropout,
             .attention_dropout = o.attention_dropout,
@@ -124,10 +125,21 @@ public:
                 .source_length = integers(model_names::source_length),
                 .pixels = part<float>(model_names::pixels, sequence),
                 .source_backwards = integers(model_names::source_backwards),
-                .positions = integers(model_names::positions)};
+                .positions = integers(model_names::positions),
+                .documents = integers(model_names::documents),
+                .document_rows = document_rows(sequence)};
     }
 
 private:
+    std::vector<std::pair<std::int32_t, std::span<std::int32_t>>> document_rows(std::int64_t sequence) const {
+        const std::string begin = model_names::document_rows;
+        std::vector<std::pair<std::int32_t, std::span<std::int32_t>>> all;
+        for (const auto& [name, bytes] : parts_)
+            if (name.starts_with(begin))
+                all.emplace_back(std::stoi(name.substr(begin.size())), part<std::int32_t>(name.c_str(), sequence));
+        return all;
+    }
+
     std::size_t sequences_ = 1;
     std::map<std::string, std::span<std::byte>> parts_;
 };
@@ -186,7 +198,7 @@ struct internal::TrainerState {
           options(train_options),
           model(origin.adapted_model(device, options)),
           config(trained_config(model ? config_of(*model) : origin.config(), *data)),
-          settings(settings_of(options, config, data->context())),
+          settings(settings_of(options, config, *data)),
           start(origin.weights(config, options.seed)),
           step(step_within(config, settings, device.caps(), memory(), types())),
           in_use(names_in_use(step.graph)),

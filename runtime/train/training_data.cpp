@@ -4,10 +4,12 @@
 #include <array>
 #include <bit>
 #include <filesystem>
+#include <numeric>
 
 #include "runtime/base/at.h"
 #include "runtime/base/checksum.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/utf8.h"
 #include "runtime/models/architecture.h"
 #include "runtime/train/checkpoint_folder.h"
 #include "runtime/train/example_data.h"
@@ -20,26 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array task_names = {"texts", "texts with masked tokens", "labels", "answers"};
-
-// All files of folders, in order.
-std::vector<std::string> listed(const std::vector<std::string>& paths) {
-    std::vector<std::string> files;
-    for (const std::string& path : paths) {
-        std::error_code error;
-        if (!fs::exists(path, error)) throw bad_file_error("{}: no such file or folder", path);
-        if (!fs::is_directory(path, error)) {
-            files.push_back(path);
-            continue;
-        }
-        const std::size_t before = files.size();
-        for (auto entry = fs::recursive_directory_iterator(path, error); !error && entry != fs::end(entry);
-             entry.increment(error))
-            if (entry->is_regular_file(error)) files.push_back(entry->path().string());
-        if (error) throw bad_file_error("{}: {}", path, error.message());
-        std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
-    }
-    return files;
-}
 
 std::string absolute(const std::string& path) { return path.empty() ? path : fs::absolute(path).string(); }
 std::vector<std::string> absolute(std::vector<std::string> paths) {
@@ -61,7 +43,37 @@ ModelConfig config_of_model(const std::string& model) {
     return parse_model_config(read_file(model, 16 << 20), model);
 }
 
+// Calls `visit` with the begin and the length of each document among the first rows.
+template <class Visit>
+void for_documents(const TrainingSequence& of, std::size_t rows, const Visit& visit) {
+    std::size_t begin = 0;
+    for (std::size_t i = 1; i <= rows; ++i)
+        if (i == rows || (!of.documents.empty() && of.documents[i] != of.documents[i - 1])) {
+            visit(begin, i - begin);
+            begin = i;
+        }
+}
+
 }  // namespace
+
+std::vector<std::string> files_in(const std::vector<std::string>& paths) {
+    std::vector<std::string> files;
+    for (const std::string& path : paths) {
+        std::error_code error;
+        if (!fs::exists(path, error)) throw bad_file_error("{}: no such file or folder", path);
+        if (!fs::is_directory(path, error)) {
+            files.push_back(path);
+            continue;
+        }
+        const std::size_t before = files.size();
+        for (auto entry = fs::recursive_directory_iterator(path, error); !error && entry != fs::end(entry);
+             entry.increment(error))
+            if (entry->is_regular_file(error)) files.push_back(entry->path().string());
+        if (error) throw bad_file_error("{}: {}", path, error.message());
+        std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
+    }
+    return files;
+}
 
 const char* name_of(Task task) { return at(task_names, task); }
 
@@ -81,7 +93,7 @@ Task task_of(const ModelConfig& config) {
 
 void clear(const TrainingSequence& to) {
     for (const std::span<std::int32_t>& part :
-         {to.tokens, to.types, to.length, to.source, to.source_length, to.positions, to.source_backwards})
+         {to.tokens, to.types, to.length, to.source, to.source_length, to.positions, to.source_backwards, to.documents})
         std::ranges::fill(part, 0);
     std::ranges::fill(to.targets, -1);
     std::ranges::fill(to.pixels, 0.f);
@@ -90,14 +102,27 @@ void clear(const TrainingSequence& to) {
 void complete(const ModelConfig& config, std::int64_t number, const TrainingSequence& to) {
     if (!to.positions.empty()) {  // behind the text they are not read
         const std::size_t length = to.length.empty() ? to.tokens.size() : static_cast<std::size_t>(to.length[0]);
-        std::ranges::copy(token_positions(config, to.tokens.first(length)), to.positions.begin());
+        for_documents(to, length, [&](std::size_t begin, std::size_t count) {
+            std::ranges::copy(token_positions(config, to.tokens.subspan(begin, count)),
+                              to.positions.begin() + static_cast<std::ptrdiff_t>(begin));
+        });
     }
+    for (const auto& [offset, places] : to.document_rows)
+        for_documents(to, places.size(), [&](std::size_t begin, std::size_t count) {
+            std::iota(places.begin() + static_cast<std::ptrdiff_t>(begin),
+                      places.begin() + static_cast<std::ptrdiff_t>(begin + count), offset);
+        });
     const auto rows = static_cast<std::int64_t>(to.source_backwards.size());
     for (std::int32_t& row : to.source_backwards) row += static_cast<std::int32_t>(number * rows);
 }
 
 TrainingData::TrainingData(const std::vector<std::string>& paths, const DatasetOptions& options)
-    : files_(listed(paths)), validation_files_(listed(options.validation_files)), source_(to_json(paths, options)) {
+    : files_(files_in(paths)), validation_files_(files_in(options.validation_files)), source_(to_json(paths, options)) {
+    // training.json is JSON, and names the files
+    for (const std::vector<std::string>& named : {absolute(paths), absolute(options.validation_files)})
+        for (const std::string& path : named)
+            if (!is_utf8(path))
+                throw usage_error("{}: the name of a file to learn from must be UTF-8", repair_utf8(path));
     if (files_.empty()) throw usage_error("no file to learn from");
     description_ =
         files_.size() == 1 ? files_.front() : format("{} and {} other files", files_.front(), files_.size() - 1);
@@ -116,8 +141,12 @@ std::shared_ptr<const TrainingData> read_training_data(const std::vector<std::st
     if (options.model.empty()) return std::make_shared<const TokenData>(files, tokenizer, options);
     const ModelConfig config = config_of_model(options.model);
     const Task task = task_of(config);
-    if (task == Task::labels || task == Task::answers)
+    if (task == Task::labels || task == Task::answers) {
+        if (options.separate_documents)
+            throw usage_error("separate documents are of texts, but {} learns from {}, a sequence each",
+                              config.architecture, name_of(task));
         return std::make_shared<const ExampleData>(files, tokenizer, options, config);
+    }
     return std::make_shared<const TokenData>(files, tokenizer, options, task);
 }
 
@@ -162,6 +191,7 @@ Json to_json(const std::vector<std::string>& files, const DatasetOptions& o) {
             {"validation_files", absolute(o.validation_files)},
             {"validation_share", o.validation_share},
             {"blank_lines", o.blank_lines},
+            {"separate_documents", o.separate_documents},
             {"strict", o.strict},
             {"chat_folder", absolute(o.chat_folder)},
             {"vocabulary", o.vocabulary},
@@ -178,6 +208,7 @@ DatasetOptions dataset_options_of(const JsonFields& f) {
     o.validation_files = texts_of(f, "validation_files");
     o.validation_share = f.number("validation_share", 0, 1);
     o.blank_lines = f.flag("blank_lines"), o.strict = f.flag("strict");
+    o.separate_documents = f.optional_flag("separate_documents").value_or(false);
     o.chat_folder = f.text("chat_folder"), o.folder = f.text("folder");
     o.vocabulary = f.integer("vocabulary", 0, 1 << 28);
     if (const auto id = f.optional_integer("end_token", 0, 1 << 28)) o.end_token = static_cast<std::int32_t>(*id);

@@ -27,6 +27,9 @@ struct TrainingSequence {
     std::span<float> pixels = {};
     std::span<std::int32_t> source_backwards = {};  ///< rows of this sequence, see model_names
     std::span<std::int32_t> positions = {};         ///< see `complete`
+    std::span<std::int32_t> documents = {};         ///< of each row, ascending from 0
+    /// The row's place in its document plus a number, see `complete`.
+    std::vector<std::pair<std::int32_t, std::span<std::int32_t>>> document_rows = {};
 };
 /// No tokens and no targets.
 void clear(const TrainingSequence& to);
@@ -44,6 +47,7 @@ public:
     virtual std::int64_t tokens() const = 0;
     virtual std::int64_t targets() const = 0;
     virtual std::int64_t skipped() const = 0;
+    virtual bool separates_documents() const { return false; }
     virtual std::int64_t validation_tokens() const = 0;
     virtual std::int64_t sequences() const = 0;  ///< of an epoch
     virtual std::int64_t validation_sequences() const = 0;
@@ -70,6 +74,9 @@ private:
 /// What DatasetOptions::model says that files have. `tokenizer`: null for token ids and images.
 std::shared_ptr<const TrainingData> read_training_data(const std::vector<std::string>& files,
                                                        const Tokenizer* tokenizer, const DatasetOptions& options);
+
+/// The files of these paths, those of folders in order.
+std::vector<std::string> files_in(const std::vector<std::string>& paths);
 
 inline constexpr std::int64_t max_data_context = 1 << 28;
 

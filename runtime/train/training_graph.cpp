@@ -48,6 +48,7 @@ public:
             return input(name, shape, type);
         };
         if (train) training_.dropout = settings.dropout, training_.attention_dropout = settings.attention_dropout;
+        training_.documents = settings.documents;
         training_.train = train, training_.seed = settings.seed, training_.micro_batches = settings.micro_batches;
         training_.head = [this](Tensor x, const std::function<Tensor(Tensor)>& logits) {
             loss_ = loss_of(x, config_.vocab, logits);

@@ -23,6 +23,7 @@ struct TrainingSettings {
     /// Micro-batches that the host may write ahead: inputs are states [slots, …] of these names, host-visible. 0: they
     /// are inputs.
     std::int64_t slots = 0;
+    bool documents = false;  ///< DatasetOptions::separate_documents
     CrossEntropyOptions loss = {};
     double dropout = 0;            ///< of sublayers' outputs and embeddings, see ModelBuilder::drop
     double attention_dropout = 0;  ///< of the weights of attention

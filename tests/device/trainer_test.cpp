@@ -10,6 +10,7 @@
 #include "../host/temporary_directory.h"
 #include "runtime/base/files.h"
 #include "runtime/base/json.h"
+#include "runtime/io/safetensors.h"
 #include "test_device.h"
 #include "vantage/session.h"
 #include "vantage/train.h"
@@ -60,6 +61,26 @@ std::vector<TrainRecord> run(Trainer& trainer, std::int64_t steps = 1 << 20) {
         records.push_back(*record);
     }
     return records;
+}
+
+/// Token ids of documents as a file.
+void write_documents(const std::string& path, const std::vector<std::vector<std::int32_t>>& documents) {
+    std::vector<std::int32_t> tokens;
+    std::vector<std::int64_t> starts;
+    for (const auto& document : documents) {
+        starts.push_back(std::ssize(tokens));
+        tokens.insert(tokens.end(), document.begin(), document.end());
+    }
+    write_safetensors(path, {{"tokens", "I32", {std::ssize(tokens)}, std::as_bytes(std::span(tokens))},
+                             {"documents", "I64", {std::ssize(starts)}, std::as_bytes(std::span(starts))}});
+}
+
+/// -ln of the probability of a token.
+double cross_entropy_of(std::span<const float> logits, std::int32_t token) {
+    const double largest = *std::ranges::max_element(logits);
+    double sum = 0;
+    for (const float logit : logits) sum += std::exp(logit - largest);
+    return std::log(sum) + largest - static_cast<double>(logits[static_cast<std::size_t>(token)]);
 }
 
 std::vector<double> losses(const std::vector<TrainRecord>& records) {
@@ -152,6 +173,43 @@ TEST_CASE("dropout changes what is learned, not how it is measured, and goes on 
     CHECK(got == want);
     setting.options.dropout = 1;
     expect_error(ErrorKind::usage, {"dropout is 1"}, [&] { setting.trainer(); });
+}
+
+TEST_CASE("documents that are separate cost what each costs alone", "[train]") {
+    const TemporaryDirectory folder;
+    std::vector<std::vector<std::int32_t>> documents;
+    std::int32_t next = 1;
+    for (const int length : {5, 7, 6, 9, 3, 12}) {
+        documents.emplace_back();
+        for (int i = 0; i < length; ++i) documents.back().push_back((next = next * 37 % 2039));
+    }
+    write_documents(folder.path("documents.safetensors"), documents);
+    const DatasetOptions how{
+        .context = 16, .validation_share = 0, .separate_documents = true, .vocabulary = 2048, .folder = folder.path()};
+    const Dataset data({folder.path("documents.safetensors")}, how);
+    TrainOptions options{.steps = 1, .sequences = 1, .rate = {.rate = 1e-30}};
+    Trainer trainer(test_device(), small_gpt2(), data, options);
+    const Model model = trainer.model();
+    std::vector<double> allowed;  // of the sequences that begin at a document each
+    for (std::size_t first = 0; first < documents.size(); ++first) {
+        double sum = 0, targets = 0;
+        std::size_t room = 16;
+        for (std::size_t i = first; i < documents.size() && room > 0; ++i) {
+            const std::span<const std::int32_t> ids(documents[i]);
+            const std::size_t rows = std::min(room, ids.size());
+            room -= rows;
+            Session session(model, {.precision = Precision::f32, .inspect = true});
+            session.append(ids.first(rows));
+            session.run();
+            const Array logits = session.logits();
+            for (std::size_t row = 0; row < std::min(rows, ids.size() - 1); ++row, ++targets)
+                sum += cross_entropy_of(logits.row(static_cast<std::int64_t>(row)), ids[row + 1]);
+        }
+        if (room == 0) allowed.push_back(sum / targets);
+    }
+    const double loss = trainer.next().value().loss;
+    INFO(loss);
+    CHECK(std::ranges::any_of(allowed, [&](double one) { return std::abs(one - loss) < 2e-5; }));
 }
 
 TEST_CASE("recomputed activations change nothing but memory", "[train]") {

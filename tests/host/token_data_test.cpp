@@ -300,6 +300,35 @@ TEST_CASE("sequences begin at documents and run on, and an epoch reads other one
     CHECK(met == allowed);
 }
 
+TEST_CASE("separate documents have bounds that no target crosses", "[train]") {
+    const TemporaryDirectory folder;
+    write_file(folder.path("a.txt"), "ab\n\ncdefg\n\nh\n\nijklmnopqrstuvwx\n\nyz\n\nabc\n\nde\n");
+    const TokenData data({folder.path("a.txt")}, &letters(),
+                         {.context = 8,
+                          .validation_share = 0,
+                          .blank_lines = true,
+                          .separate_documents = true,
+                          .folder = folder.path()});
+    CHECK(data.separates_documents());
+    bool bounds = false;
+    for (std::int64_t index = 0; index < 20; ++index) {
+        Ids tokens(8), targets(8), documents(8), places(8);
+        const TrainingSequence sequence{
+            .tokens = tokens, .targets = targets, .documents = documents, .document_rows = {{2, places}}};
+        data.read(1, index, sequence);
+        complete({}, 0, sequence);
+        CHECK((documents[0] == 0 && places[0] == 2));
+        for (std::size_t i = 0; i + 1 < 8; ++i) {
+            const bool same = documents[i] == documents[i + 1];
+            bounds = bounds || !same;
+            CHECK((same || documents[i] + 1 == documents[i + 1]));
+            CHECK(targets[i] == (same ? tokens[i + 1] : -1));
+            CHECK(places[i + 1] == (same ? places[i] + 1 : 2));
+        }
+    }
+    CHECK(bounds);
+}
+
 TEST_CASE("documents that measure are chosen by what is in them", "[train]") {
     const TemporaryDirectory folder;
     const auto text_of = [](int first, int end) {
