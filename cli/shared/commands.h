@@ -29,6 +29,7 @@ void add_view(CLI::App& app);
 void add_train(CLI::App& app);
 void add_finetune(CLI::App& app);
 void add_merge(CLI::App& app);
+void add_data(CLI::App& app);
 
 /// Folder of the built-in model, in a checkout or an installation.
 std::string built_in_model();

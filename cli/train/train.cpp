@@ -137,12 +137,15 @@ void set_options(TrainCommand& c) {
     o.profile = profiling();
 }
 
-// Batches are given in tokens. A micro-batch holds up to 4096.
+// Batches are given in tokens. A micro-batch holds up to 4096 by default.
 void set_batches(TrainCommand& c, const Dataset& data) {
     TrainOptions& o = c.training;
     const std::int64_t wanted = std::max<std::int64_t>(c.batch_tokens / data.context(), 1),
                        maximum = std::max<std::int64_t>(max_micro_tokens / data.context(), 1);
-    o.accumulate = (wanted + maximum - 1) / maximum;
+    if (c.accumulate > wanted)
+        throw usage_error("--accumulate {}: a step has only {} sequences of {} tokens", c.accumulate, wanted,
+                          data.context());
+    o.accumulate = c.accumulate > 0 ? c.accumulate : (wanted + maximum - 1) / maximum;
     o.sequences = (wanted + o.accumulate - 1) / o.accumulate;
     if (c.epochs == 0) return;
     const double steps =
@@ -367,6 +370,8 @@ void add_data_options(CLI::App& command, TrainCommand& c) {
     add_setting(command, "--eval-share", c.dataset.validation_share,
                 "Without --eval-data: the share of the documents that measure")
         ->check(below_one);
+    command.add_flag("--separate-documents", c.dataset.separate_documents,
+                     "Tokens attend to their own document only, and positions begin at 0 in each");
     command.add_flag("--blank-lines", c.dataset.blank_lines,
                      "Blank lines separate the documents of a text, in place of <|endoftext|>");
     command.add_flag("--strict-data", c.dataset.strict, "A line of a .jsonl that cannot be read is an error");
@@ -382,6 +387,9 @@ void add_training_options(CLI::App& command, TrainCommand& c) {
     add_option(command, "--minutes", c.minutes, "Ends after this time", "X")->check(above_zero);
     c.batch_tokens = c.finetunes ? 8192 : 4096;
     add_setting(command, "--batch-tokens", c.batch_tokens, "Tokens of a step")->check(tokens_of_a_step);
+    add_option(command, "--accumulate", c.accumulate,
+               "Micro-batches that a step is divided into. Default: of at most 4096 tokens each", "N")
+        ->check(one_or_more);
     o.rate.rate = c.finetunes ? 2e-5 : 1e-3;
     add_setting(command, "--lr", o.rate.rate, "Learning rate, the highest of the schedule")->check(above_zero);
     add_setting(command, "--lr-floor", o.rate.floor, "What a cosine schedule ends at")->check(zero_or_more);

@@ -16,6 +16,7 @@ struct TrainCommand {
     std::int64_t layers = 4, width = 128, heads = 4;
     DatasetOptions dataset{.context = 0};
     TrainOptions training;
+    std::int64_t accumulate = 0;  ///< micro-batches of a step; 0: as many as hold few tokens each
     std::int64_t batch_tokens = 0, eval_every = 0, sample_every = 0, save_every = 0, keep = 3, patience = 0;
     double epochs = 0, minutes = 0;
     std::string schedule = "cosine", optimizer = "adamw", recompute = "auto", precision = "f32", prompt;

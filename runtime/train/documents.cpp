@@ -110,11 +110,13 @@ struct Spoken {
     }
 };
 
+using TakeText = std::function<void(const std::string& text)>;
+
 class DocumentReader {
 public:
     DocumentReader(const std::string& path, const DocumentOptions& options, const TakeTokens& take,
-                   const std::function<void(double)>& progress)
-        : path_(path), options_(options), take_(take), progress_(progress) {}
+                   const std::function<void(double)>& progress, TakeText take_text = {})
+        : path_(path), options_(options), take_(take), progress_(progress), take_text_(std::move(take_text)) {}
 
     DocumentCounts read() {
         const std::string kind = std::filesystem::path(path_).extension().string();
@@ -122,6 +124,8 @@ public:
             throw bad_file_error("{} is compressed: decompress it first", path_);
         if (kind == ".jsonl")
             read_lines();
+        else if (take_text_ && (kind == ".bin" || kind == ".safetensors"))
+            throw bad_file_error("{} has token ids, but a text is wanted", path_);
         else if (kind == ".bin")
             read_token_ids();
         else if (kind == ".safetensors")
@@ -143,7 +147,12 @@ private:
             if (parts.ended()) part.erase(part.find_last_not_of('\n') + 1);
             if (begins) part.erase(0, std::min(part.find_first_not_of('\n'), part.size()));
             if (begins && part.empty()) continue;  // not a document of special tokens alone
-            add(tokenizer().encode(part, begins).ids, parts.ended());
+            if (take_text_) {
+                take_text_(part);
+                counts_.documents += parts.ended() ? 1 : 0;
+            } else {
+                add(tokenizer().encode(part, begins).ids, parts.ended());
+            }
             begins = parts.ended();
         }
     }
@@ -154,7 +163,11 @@ private:
         const auto take = [&](const std::string& line, const std::string& name) {
             try {
                 const Json json = parse_json(line, name);
-                add(encoded(spoken(JsonFields(json, name))));
+                const JsonFields fields(json, name);
+                if (take_text_)
+                    take_texts(fields);
+                else
+                    add(encoded(spoken(fields)));
             } catch (const Error& problem) {
                 if (options_.strict || problem.kind() != ErrorKind::bad_file) throw;
                 if (counts_.skipped++ == 0) counts_.first_skipped = problem.what();
@@ -165,6 +178,19 @@ private:
         };
         read_json_lines(path_, take, progress_);
         if (counts_.documents == 0 && counts_.skipped > 0) throw bad_file_error("{}", counts_.first_skipped);
+    }
+
+    void take_texts(const JsonFields& fields) {
+        std::vector<std::string> texts;
+        if (fields.has("messages")) {
+            for (const Json& message : fields.list("messages"))
+                if (const auto found = message.find("content"); found != message.end() && found->is_string())
+                    texts.push_back(found->get<std::string>());  // not of calls of tools
+        } else {
+            texts.push_back(spoken(fields).text);
+        }
+        for (const std::string& text : texts) take_text_(text);
+        ++counts_.documents;
     }
 
     Spoken spoken(const JsonFields& fields) const {
@@ -339,6 +365,7 @@ private:
     const DocumentOptions& options_;
     const TakeTokens& take_;
     const std::function<void(double)>& progress_;
+    TakeText take_text_;  ///< in place of tokens
     DocumentCounts counts_;
     std::optional<std::int32_t> last_;  ///< id of the document that has begun
 };
@@ -348,6 +375,12 @@ private:
 DocumentCounts read_documents(const std::string& path, const DocumentOptions& options, const TakeTokens& take,
                               const std::function<void(double)>& progress) {
     return DocumentReader(path, options, take, progress).read();
+}
+
+DocumentCounts read_texts(const std::string& path, const DocumentOptions& options, const TakeText& take,
+                          const std::function<void(double)>& progress) {
+    const TakeTokens none;
+    return DocumentReader(path, options, none, progress, take).read();
 }
 
 void read_json_lines(const std::string& path,

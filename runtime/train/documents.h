@@ -44,6 +44,12 @@ using TakeTokens = std::function<void(std::span<const std::int32_t> ids, bool en
 DocumentCounts read_documents(const std::string& path, const DocumentOptions& options, const TakeTokens& take,
                               const std::function<void(double)>& progress = {});
 
+/// Calls `take` with the texts of a file's documents, or with parts of them that end with a line. Of messages it is
+/// their contents, one by one. As read_documents, but throws bad_file for files with token ids.
+DocumentCounts read_texts(const std::string& path, const DocumentOptions& options,
+                          const std::function<void(const std::string& text)>& take,
+                          const std::function<void(double)>& progress = {});
+
 /// Calls `take` with each line of a .jsonl that is not blank, and with its name "FILE:LINE". Throws interrupted after
 /// Ctrl-C.
 void read_json_lines(const std::string& path,

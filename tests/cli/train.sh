@@ -37,6 +37,10 @@ done
 (($(grep -c '"loss"' documented/out/log.jsonl) == 8)) || fail "a line for each step: $(<documented/out/log.jsonl)"
 (($(grep -c '"eval"' documented/out/log.jsonl) == 3)) || fail "evaluations after 3, 6 and 8 steps"
 
+learn --steps 2 --separate-documents --accumulate 2 -o apart >out 2>err || fail "--separate-documents --accumulate: $(<err)"
+grep -q "step *2 × 2 × 16" out || fail "--accumulate 2 says: $(<out)"
+ends 2 "only 4 sequences" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" --accumulate 5 -o refused
+
 # ---- other models ---------------------------------------------------------------------------------------------------
 
 "$program" train --config masked.json --data "$mini/valid.txt" --blank-lines "${bert[@]}" --steps 2 -o masked >out 2>err || fail "train on masked tokens: $(<err)"
