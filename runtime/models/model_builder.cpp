@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "runtime/base/at.h"
+#include "runtime/base/errors.h"
 #include "runtime/base/format.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/models/adapters.h"

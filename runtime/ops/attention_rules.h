@@ -6,6 +6,7 @@
 #include <span>
 
 #include "runtime/base/at.h"
+#include "runtime/graph/op_def.h"
 #include "shaders/params/attention.h"
 #include "vantage/op.h"
 #include "vantage/ops.h"
