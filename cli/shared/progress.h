@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
+
+#include "runtime/base/format.h"
 
 namespace vantage::cli {
 
@@ -24,6 +27,16 @@ private:
     bool wanted_, shown_ = false;
     int percent_ = -1;
 };
+
+/// "reading FILE: 40 %", once for each percent: what is called for each document of a file.
+inline std::function<void(const std::string& file, double share)> reading(Progress& progress) {
+    return [&progress, last = -1](const std::string& file, double share) mutable {
+        const int percent = static_cast<int>(100 * share);
+        if (percent == last) return;
+        last = percent;
+        progress.show(format("reading {}: {} %", file, percent));
+    };
+}
 
 /// Calls `visit(layer, head)` for all heads of these layers, layer by layer, with a progress line.
 template <class Integer, class Visit>

@@ -37,13 +37,6 @@ struct DataCommand {
     bool json = false;
 };
 
-// "reading FILE: 40 %"
-std::function<void(const std::string&, double)> shown_on(Progress& progress) {
-    return [&progress](const std::string& file, double share) {
-        progress.show(format("reading {}: {:.0f} %", file, 100 * share));
-    };
-}
-
 Tokenizer tokenizer_of(const DataCommand& c) {
     const bool folder = std::filesystem::is_directory(c.tokenizer);
     return Tokenizer::load(folder ? c.tokenizer + "/tokenizer.json" : c.tokenizer);
@@ -53,7 +46,7 @@ Tokenizer tokenizer_of(const DataCommand& c) {
 TokenData tokens_of(const DataCommand& c, const Tokenizer& tokenizer) {
     Progress progress;
     DatasetOptions options = c.dataset;
-    options.progress = shown_on(progress);
+    options.progress = reading(progress);
     return TokenData(c.files, &tokenizer, options);
 }
 
@@ -69,6 +62,7 @@ void make_vocabulary(const DataCommand& c) {
     require_writable(c.output);
     BpeTrainer trainer({.vocab = c.size, .min_frequency = c.min_frequency, .special_tokens = c.special});
     Progress progress;
+    const auto shown = reading(progress);
     std::int64_t documents = 0, bytes = 0;
     for (const std::string& file : files_in(c.files)) {
         const DocumentCounts counts = read_texts(
@@ -77,7 +71,7 @@ void make_vocabulary(const DataCommand& c) {
                 trainer.add(text);
                 bytes += std::ssize(text);
             },
-            [&](double share) { shown_on(progress)(file, share); });
+            [&](double share) { shown(file, share); });
         documents += counts.documents;
         warn_of_skipped(file, counts);
     }
@@ -191,14 +185,14 @@ Counted count_files(const DataCommand& c, const Tokenizer& tokenizer) {
     Counted all;
     std::int64_t length = 0;
     Progress progress;
+    const auto shown = reading(progress);
     for (const std::string& file : files_in(c.files)) {
         const auto take = [&](std::span<const std::int32_t> ids, bool ends) {
             length += std::ssize(ids);
             all.targets += std::ranges::count_if(ids, is_target);
             if (ends) all.tokens += length, all.lengths.push_back(std::exchange(length, 0));
         };
-        const DocumentCounts counts =
-            read_documents(file, options, take, [&](double share) { shown_on(progress)(file, share); });
+        const DocumentCounts counts = read_documents(file, options, take, [&](double share) { shown(file, share); });
         progress.clear();
         warn_of_skipped(file, counts);
         all.skipped += counts.skipped;

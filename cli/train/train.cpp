@@ -110,9 +110,7 @@ Subject subject_of(TrainCommand& c) {
 Dataset read_data(const TrainCommand& c, const std::optional<Tokenizer>& tokenizer) {
     Progress progress;
     DatasetOptions options = c.dataset;
-    options.progress = [&](const std::string& file, double share) {
-        progress.show(format("reading {}: {:.0f} %", file, 100 * share));
-    };
+    options.progress = reading(progress);
     return tokenizer ? Dataset(c.data, *tokenizer, options) : Dataset(c.data, options);
 }
 
