@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -30,9 +29,8 @@ namespace {
 struct DataCommand {
     std::vector<std::string> files;
     std::string tokenizer, output;
-    DatasetOptions dataset{.context = 256, .validation_share = 0};
+    DatasetOptions dataset{.context = 256};
     std::int64_t size = 0, min_frequency = 2, sequences = 2, seed = 0;
-    double eval_share = DatasetOptions().validation_share;
     std::vector<std::string> special = {"<|endoftext|>"};
     bool json = false;
 };
@@ -150,7 +148,7 @@ void tokenize_files(DataCommand& c) {
     const std::string kind = std::filesystem::path(c.output).extension().string();
     if (kind != ".bin" && kind != ".safetensors")
         throw usage_error("{}: expected a file that ends with .bin (llm.c) or .safetensors", c.output);
-    c.dataset.context = 1;
+    c.dataset.context = 1, c.dataset.validation_share = 0;  // all of it
     const Tokenizer tokenizer = tokenizer_of(c);
     const TokenData data = tokens_of(c, tokenizer);
     if (kind == ".bin")
@@ -320,8 +318,8 @@ void add_context_option(CLI::App& command, DataCommand& c) {
 // What a training run has, too.
 void add_run_options(CLI::App& command, DataCommand& c) {
     add_option(command, "--eval-data", c.dataset.validation_files, "Files that measure what was learned", "FILE");
-    add_option(command, "--eval-share", c.eval_share,
-               "Without --eval-data: the share of the documents that measure. Default: 0.01", "SHARE")
+    add_setting(command, "--eval-share", c.dataset.validation_share,
+                "Without --eval-data: the share of the documents that measure")
         ->check(CLI::Range(0.0, 0.99));
     command.add_flag("--separate-documents", c.dataset.separate_documents,
                      "Tokens attend to their own document only, as with `vantage train --separate-documents`");
@@ -370,10 +368,7 @@ void add_data(CLI::App& app) {
     add_run_options(show, *c);
     add_setting(show, "-n,--sequences", c->sequences, "Sequences to show")->check(one_or_more);
     add_setting(show, "--seed", c->seed, "Seed of the order, as of the training run")->check(zero_or_more);
-    show.callback([c] {
-        c->dataset.validation_share = c->eval_share;
-        show_files(*c);
-    });
+    show.callback([c] { show_files(*c); });
 }
 
 }  // namespace vantage::cli

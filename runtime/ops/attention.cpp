@@ -493,12 +493,6 @@ std::vector<Case> ruled_cases() {
                     {{"causal", true}, {"heads_first", true}}));
     add("window, global tokens behind the first queries", 130, 100,
         {{"window_left", 4}, {"window_right", 4}, {"global_tokens", 2}});
-    add("packed documents with negative numbers", 70, 70, {{"packed", true}}, {{segments_, list_of(DType::i32, [] {
-                                                                                    std::vector<double> ids(70, -2);
-                                                                                    std::fill(ids.begin() + 20,
-                                                                                              ids.end(), 3.0);
-                                                                                    return ids;
-                                                                                }())}});
     add("segments, more queries than keys", 30, 20, {}, {{segments_, integers_below({20}, 2)}});
     add("cache, window", 4, 70, {{"causal", true}, {"window_left", 6}}, {{step_, cache}});
     add("cache, blocks, alibi, sinks", 4, 70, {{"causal", true}, {"block_size", 8}},

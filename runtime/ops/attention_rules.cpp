@@ -348,7 +348,7 @@ bool has_rules_besides_documents(const OpCall& call, const RuleOperands& at, con
 
 Case::Input documents_of_case(std::int64_t tokens) {
     std::vector<double> ids(static_cast<std::size_t>(tokens), 5);
-    std::int64_t document = 0, next = 0;
+    std::int64_t document = -2, next = 0;  // negative ids, too
     for (const std::int64_t length : {3, 61, 64, 30})
         for (std::int64_t end = std::min(next + length, tokens), id = document++; next < end; ++next)
             ids[static_cast<std::size_t>(next)] = static_cast<double>(id);

@@ -14,7 +14,7 @@ bool fits_tiles(const OpCall& call, const Caps& caps, const RuleOperands& at, st
            dv % 4 == 0 && d <= 128 && dv <= 128;
 }
 
-// Some 110 registers a lane, which devices have whose subgroups are all of 32 or more.
+// By what a lane keeps some 110 registers, which devices with subgroups of 32 or more have.
 bool tiles_profitable(const OpCall&, const Caps& caps) { return !caps.is_cpu() && caps.min_subgroup_size >= 32; }
 
 bool fits_tiled(const OpCall& call, const Caps& caps) {

@@ -58,7 +58,8 @@ uvec2 pair_at(uint met, uint r, uint c) { return uvec2(met + 4u * lane_x + c, fi
 uvec2 pair_at(uint met, uint r, uint c) { return uvec2(first + 4u * lane_y + r, met + 4u * lane_x + c); }  // query, key
 #endif
 
-// Turns scores into those that the rules make; LOWEST where a pair is hidden. In a loop, since the rules are long.
+// Applies the rules to the scores of a lane's 16 pairs. A hidden pair gets LOWEST. A loop keeps the pipeline short: the
+// rules are long.
 void apply_rules(uint met, inout vec4 scores[4]) {
     put_pairs(scores);
     [[dont_unroll]] for (uint i = 0u; i < 16u; ++i) {

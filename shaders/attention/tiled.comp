@@ -39,8 +39,8 @@ vec4 row_sums(vec4 own) {
     return sum;
 }
 
-// Turns the scores of a lane's pairs, whose first key is at `place`, into those that the rules make; LOWEST where a pair
-// is hidden. In a loop, since the rules are long.
+// Applies the rules to the scores of a lane's 16 pairs, whose first key is at `place`. A hidden pair gets LOWEST. A loop
+// keeps the pipeline short: the rules are long.
 void apply_rules(uint place) {
     put_pairs(products);
     [[dont_unroll]] for (uint i = 0u; i < 16u; ++i) {
