@@ -4,14 +4,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <random>
 #include <utility>
 
 #include "cli/shared/head_survey.h"
 #include "cli/shared/output.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/base/utf8.h"
 #include "runtime/picture/step_chart.h"
 
 namespace vantage::cli {
@@ -19,7 +17,6 @@ namespace vantage::cli {
 namespace {
 
 constexpr std::size_t max_named = 8;  // curves with a name, in a panel
-constexpr std::int64_t max_probe = 128;
 
 Rgb colour_of(std::int64_t layer) { return step_colours[static_cast<std::size_t>(layer) % step_colours.size()]; }
 
@@ -51,21 +48,17 @@ StepPanel panel_of(const internal::LoggedHeads& heads, HeadPattern::Kind kind,
     return panel;
 }
 
-// Calls `take` with each head and its statistics on the probe.
+// Calls `take` with each head and its statistics on the text that the session has read.
 template <class Take>
-void for_heads(const Model& model, const std::vector<std::int32_t>& probe, const Take& take) {
-    Session session(model, {.context = std::ssize(probe), .record_attention = RecordAttention::all()});
-    session.append(probe);
-    session.run();
-    const HeadSurvey survey(session, probe.size());
+void for_heads(Session& session, const Take& take) {
+    const HeadSurvey survey(session, session.tokens().size());
     for (const std::int64_t layer : survey.layers())
         for (int head = 0; head < survey.heads(); ++head) take(layer, head, survey.of(layer, head));
 }
 
 }  // namespace
 
-HeadLog::HeadLog(const std::string& folder, std::int64_t step, std::vector<std::int32_t> probe)
-    : folder_(folder), probe_(std::move(probe)) {
+HeadLog::HeadLog(const std::string& folder, std::int64_t step) : folder_(folder) {
     const std::string path = folder + "/heads.jsonl";
     if (std::filesystem::exists(path))
         write_file(path, read_log_lines(path, step, [&](const JsonFields& line) { take_heads(heads_, line); }));
@@ -78,17 +71,17 @@ HeadLog::~HeadLog() {
     if (file_ != nullptr) std::fclose(file_);
 }
 
-void HeadLog::begin(const Model& model) {
+void HeadLog::begin(Session& session) {
     if (!patterns_.empty()) return;
-    for_heads(model, probe_, [&](std::int64_t layer, int head, const HeadStatistics& numbers) {
+    for_heads(session, [&](std::int64_t layer, int head, const HeadStatistics& numbers) {
         patterns_[{layer, head}] = pattern_of(numbers).id();
     });
 }
 
-std::vector<HeadChange> HeadLog::add(std::int64_t step, const Model& model) {
+std::vector<HeadChange> HeadLog::add(std::int64_t step, Session& session) {
     Json list = Json::array();
     std::vector<HeadChange> changes;
-    for_heads(model, probe_, [&](std::int64_t layer, int head, const HeadStatistics& numbers) {
+    for_heads(session, [&](std::int64_t layer, int head, const HeadStatistics& numbers) {
         const HeadPattern pattern = pattern_of(numbers);
         const bool is_new = std::exchange(patterns_[{layer, head}], pattern.id()) != pattern.id();
         if (is_new && (pattern.kind == HeadPattern::previous_token || pattern.kind == HeadPattern::induction))
@@ -116,30 +109,6 @@ void HeadLog::draw() const {
                    panel_of(heads_, HeadPattern::induction, &internal::LoggedHead::induction)}};
     for (const char* file : {"heads.png", "heads.svg"})
         write_drawing(folder_ + "/" + file, draw_step_chart(chart), title);
-}
-
-std::vector<std::int32_t> probe_tokens(const std::string& text, const internal::ModelConfig& config,
-                                       const Tokenizer* tokenizer, std::int64_t context) {
-    if (config.kind == ModelKind::encoder_decoder || config.sees() ||
-        config.attending_layers(AttentionKind::self).empty())
-        throw usage_error("--log-heads is for models whose attention reads one text, and {} is none",
-                          config.architecture);
-    const std::int64_t allowed = config.context > 0 ? config.context : max_probe;
-    const std::int64_t most = std::min({context, allowed, max_probe});
-    std::vector<std::int32_t> ids;
-    if (!text.empty()) {
-        if (tokenizer == nullptr) throw usage_error("--probe needs a tokenizer");
-        if (repair_utf8(text) != text) throw usage_error("--probe is not UTF-8");
-        ids = tokenizer->encode(text).ids;
-        ids.resize(std::min<std::size_t>(ids.size(), static_cast<std::size_t>(most)));
-    } else {
-        std::mt19937_64 random(0);
-        for (std::int64_t i = 0; i < most / 2; ++i)
-            ids.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(config.vocab)));
-        ids.insert(ids.end(), ids.begin(), ids.begin() + most / 2);
-    }
-    if (ids.size() < 4) throw usage_error("--log-heads needs 4 tokens to read, got {}", ids.size());
-    return ids;
 }
 
 }  // namespace vantage::cli

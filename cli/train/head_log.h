@@ -7,9 +7,8 @@
 
 #include "runtime/base/internal.h"
 #include "runtime/inspect/head_pattern.h"
-#include "runtime/models/config.h"
 #include "runtime/train/run_files.h"
-#include "vantage/model.h"
+#include "vantage/session.h"
 
 namespace vantage::cli {
 
@@ -23,28 +22,20 @@ struct HeadChange {
 class HeadLog : NotCopied {
 public:
     /// In a folder that is there. Goes on behind `step` steps: what an earlier run wrote of later ones is dropped.
-    /// `probe`: the tokens that the heads read.
-    HeadLog(const std::string& folder, std::int64_t step, std::vector<std::int32_t> probe);
+    HeadLog(const std::string& folder, std::int64_t step);
     ~HeadLog();
     /// The patterns of the heads before the first step, where no earlier run has logged any.
-    void begin(const Model& model);
-    /// Measures all heads on the probe, and returns those whose pattern is a new one.
-    std::vector<HeadChange> add(std::int64_t step, const Model& model);
+    void begin(Session& probe);
+    /// Measures all heads on what the session has read, and returns those whose pattern is a new one.
+    std::vector<HeadChange> add(std::int64_t step, Session& probe);
     /// Draws the shares until now.
     void draw() const;
 
 private:
     std::string folder_;
-    std::vector<std::int32_t> probe_;
     internal::LoggedHeads heads_;
     std::map<std::pair<std::int64_t, std::int64_t>, std::string> patterns_;  ///< the last ones, by layer and head
     std::FILE* file_ = nullptr;
 };
-
-/// The tokens that the heads of a model read: those of a text; without one drawn tokens, twice in a row, in which
-/// induction heads find each token of the second half in the first (Olsson et al. 2022). At most `context`, what the
-/// model allows, and 128. Throws usage for a model that does not read one text, or that has no attention.
-std::vector<std::int32_t> probe_tokens(const std::string& text, const internal::ModelConfig& config,
-                                       const Tokenizer* tokenizer, std::int64_t context);
 
 }  // namespace vantage::cli

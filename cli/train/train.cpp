@@ -18,6 +18,7 @@
 #include "cli/train/run_folder.h"
 #include "cli/train/run_log.h"
 #include "cli/train/training_run.h"
+#include "cli/train/watch.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
 #include "runtime/base/utf8.h"
@@ -25,6 +26,7 @@
 #include "runtime/train/training_data.h"
 #include "runtime/train/training_graph.h"
 #include "vantage/train.h"
+#include "vantage/view.h"
 
 namespace vantage::cli {
 
@@ -126,12 +128,19 @@ std::int64_t recompute_named(const std::string& text) {
     return 1 + blocks;
 }
 
+Device device_for(const TrainCommand& c) { return c.watch ? open_for_windows(common().device) : open_device(); }
+
 // What does not depend on the data.
 void set_options(TrainCommand& c) {
     TrainOptions& o = c.training;
     o.rate.schedule = schedule_named(c.schedule), o.optimizer = optimizer_named(c.optimizer);
     o.recompute = recompute_named(c.recompute), o.precision = precision_named(c.precision);
     o.pause_every = std::gcd(std::gcd(c.eval_every, c.sample_every), c.save_every);
+    if (c.watch) {
+        constexpr double part_of_a_picture = 0.004;  // as in vantage view
+        o.pause_every = std::gcd(o.pause_every, c.watch_every);
+        o.submission_seconds = part_of_a_picture;
+    }
     o.profile = profiling();
 }
 
@@ -155,7 +164,7 @@ void set_batches(TrainCommand& c, const Dataset& data) {
 
 // What heads read, if they are measured.
 void set_probe(TrainCommand& c, const ModelConfig& config, const std::optional<Tokenizer>& tokenizer) {
-    if (c.log_heads)
+    if (c.log_heads || c.watch)
         c.probe_tokens = probe_tokens(c.probe, config, tokenizer ? &*tokenizer : nullptr, c.dataset.context);
 }
 
@@ -178,8 +187,9 @@ void save_interrupted(TrainingRun& run, const TrainCommand& c) {
     }
 }
 
-void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& trainer, const Dataset& data) {
-    TrainingRun run(c, device, trainer, data);
+void train_to_the_end(const TrainCommand& c, const Device& device, Trainer& trainer, const Dataset& data, Probe* probe,
+                      view::TrainingFrames* frames) {
+    TrainingRun run(c, device, trainer, data, probe, frames);
     run.summarise();
     std::string ended;
     try {
@@ -220,6 +230,16 @@ void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& traine
                c.input);
 }
 
+void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& trainer, const Dataset& data) {
+    std::optional<Probe> probe;
+    if (!c.probe_tokens.empty()) probe.emplace(trainer, c.probe_tokens);
+    const auto train = [&](view::TrainingFrames* frames) {
+        train_to_the_end(c, device, trainer, data, probe ? &*probe : nullptr, frames);
+    };
+    if (!c.watch) return train(nullptr);
+    watch_training(c.output, device, *probe, train);
+}
+
 void refuse_used_folder(const TrainCommand& c, const char* name) {
     if (!checkpoints_in(c.output).empty())
         throw usage_error("{}: {} has a run already: go on with `{}`, or give another folder", name, c.output,
@@ -256,14 +276,14 @@ void begin(TrainCommand& c) {
     const char* name = c.finetunes ? "finetune" : "train";
     if (c.data.empty()) throw usage_error("{}: say what to learn from with --data FILE", name);
     if (c.output.empty()) throw usage_error("{}: give a folder for the result with -o DIR", name);
-    if (!c.log_heads && !c.probe.empty()) throw usage_error("--probe is for --log-heads");
+    if (!c.log_heads && !c.watch && !c.probe.empty()) throw usage_error("--probe is for --log-heads and --watch");
     c.output = without_slash(c.output);
     if (fs::exists(c.output) && !fs::is_directory(c.output))
         throw bad_file_error("cannot write {}: it is no folder", c.output);
     refuse_used_folder(c, name);
     refuse_output_in_data(c, name);
     set_options(c);
-    const Device device = open_device();
+    const Device device = device_for(c);
     const Subject subject = subject_of(c);
     check_samples(c, subject.tokenizer);
     set_probe(c, subject.model, subject.tokenizer);
@@ -279,9 +299,10 @@ void begin(TrainCommand& c) {
 
 // Settings that are in the checkpoint stay.
 void refuse_other_settings(const CLI::App& command) {
-    constexpr std::array may_change{"--resume",       "--steps",  "--minutes",    "--eval-every", "--eval-sequences",
-                                    "--sample-every", "--prompt", "--save-every", "--keep",       "--patience",
-                                    "--json",         "--memory", "--log-heads",  "--probe"};
+    constexpr std::array may_change{"--resume",         "--steps",        "--minutes", "--eval-every",
+                                    "--eval-sequences", "--sample-every", "--prompt",  "--save-every",
+                                    "--keep",           "--patience",     "--json",    "--memory",
+                                    "--log-heads",      "--probe",        "--watch",   "--watch-every"};
     for (const CLI::Option* option : command.get_options())
         if (option->count() > 0 && std::ranges::find(may_change, option->get_name()) == may_change.end())
             throw usage_error("train: {} cannot change when a run goes on", option->get_name());
@@ -324,7 +345,7 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     check_samples(c, tokenizer);
     set_probe(c, origin.config(), tokenizer);
     common().model = origin.folder(), c.adapters = origin.adapters();
-    const Device device = open_device();
+    const Device device = device_for(c);
     const Dataset data = read_data(c, tokenizer);
     write_run_settings(c);
     Trainer trainer = Trainer::from_folder(device, saved.folder, data, c.training, true);
@@ -433,6 +454,10 @@ void add_run_options(CLI::App& command, TrainCommand& c) {
     add_option(command, "--prompt", c.prompt, "What these texts begin with", "TEXT");
     command.add_flag("--log-heads", c.log_heads,
                      "Measure with each evaluation what each attention head attends to: heads.jsonl, heads.png");
+    command.add_flag("--watch", c.watch,
+                     "Show in a window what the heads attend to while they learn, with a slider over the steps; also "
+                     "--log-heads");
+    add_setting(command, "--watch-every", c.watch_every, "Steps between what the window shows")->check(one_or_more);
     add_option(command, "--probe", c.probe, "The text that heads read for it. Default: drawn tokens, twice in a row",
                "TEXT");
     add_setting(command, "--save-every", c.save_every, "Steps between checkpoints; 0: only at the end")

@@ -28,6 +28,8 @@ struct TrainCommand {
     bool log_heads = false;
     std::string probe;                       ///< what heads read; empty: drawn tokens
     std::vector<std::int32_t> probe_tokens;  ///< of it; empty: heads are not measured
+    bool watch = false;                      ///< in a window
+    std::int64_t watch_every = 10;           ///< steps between what it shows
     bool json = false;
 };
 

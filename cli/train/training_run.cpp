@@ -11,6 +11,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/train/checkpoint_folder.h"
+#include "viewer/data/training_frames.h"
 
 namespace vantage::cli {
 
@@ -33,12 +34,19 @@ std::string recomputed_text(std::int64_t recompute) {
 
 }  // namespace
 
-TrainingRun::TrainingRun(const TrainCommand& command, const Device& device, Trainer& trainer, const Dataset& data)
-    : c_(command), device_(device), trainer_(trainer), data_(data), log_(command.output, trainer.step()) {
+TrainingRun::TrainingRun(const TrainCommand& command, const Device& device, Trainer& trainer, const Dataset& data,
+                         Probe* probe, view::TrainingFrames* frames)
+    : c_(command),
+      device_(device),
+      trainer_(trainer),
+      data_(data),
+      probe_(probe),
+      frames_(frames),
+      log_(command.output, trainer.step()) {
     const TrainOptions& o = command.training;
     tokens_ = trainer.step() * o.accumulate * o.sequences * data.context();
     for (const double loss : log_.run().evaluations) note_evaluation(loss);
-    if (!command.probe_tokens.empty()) heads_.emplace(command.output, trainer.step(), command.probe_tokens);
+    if (probe_ != nullptr) heads_.emplace(command.output, trainer.step());
 }
 
 void TrainingRun::summarise() const {
@@ -65,13 +73,15 @@ std::string TrainingRun::train() {
     const double begin = seconds_now();
     std::string ended;
     if (c_.sample_every > 0 && trainer_.step() == 0) sample(0);
-    if (heads_) heads_->begin(trainer_.model());
+    if (heads_) heads_->begin(probe_->read());
+    if (frames_ != nullptr) frames_->add({.step = trainer_.step()});
     while (const auto record = trainer_.next()) {
         if (profiling()) note_dispatches(device_, trainer_.take_timings());
         log_.add(*record);
         show(*record);
         const std::int64_t done = record->step + 1;
         const bool last = done == trainer_.steps();
+        if (frames_ != nullptr && (due(c_.watch_every, done) || last)) show_heads(*record);
         if (due(c_.eval_every, done) || last) evaluate(done);
         if (due(c_.sample_every, done)) sample(done);
         if (due(c_.save_every, done) || last) save();
@@ -82,6 +92,7 @@ std::string TrainingRun::train() {
             ended = format("{:g} minutes are over", c_.minutes);
         if (!ended.empty()) trainer_.stop();
     }
+    if (frames_ != nullptr) frames_->finish();
     if (ended.empty()) return ended;
     if (evaluated_ != trainer_.step()) evaluate(trainer_.step());
     save();
@@ -136,12 +147,17 @@ void TrainingRun::evaluate(std::int64_t done) {
 void TrainingRun::measure_heads(std::int64_t done) {
     const InterruptsDeferred whole;
     progress_.clear();
-    for (const HeadChange& change : heads_->add(done - 1, trainer_.model())) {
+    for (const HeadChange& change : heads_->add(done - 1, probe_->read())) {
         log_.add_head(done - 1, change);
         if (c_.json || common().quiet) continue;
         print_line("step {}: head {} {}", done, name_of(HeadId{change.layer, change.head}), change.pattern.text());
     }
     std::fflush(stdout);
+}
+
+void TrainingRun::show_heads(const TrainRecord& record) {
+    static_cast<void>(probe_->read());
+    frames_->add({.step = record.step + 1, .loss = record.loss});
 }
 
 void TrainingRun::note_evaluation(double loss) {

@@ -8,16 +8,23 @@
 
 #include "cli/shared/progress.h"
 #include "cli/train/head_log.h"
+#include "cli/train/probe.h"
 #include "cli/train/run_log.h"
 #include "cli/train/train_command.h"
 #include "vantage/device.h"
 #include "vantage/train.h"
 
+namespace vantage::view {
+class TrainingFrames;
+}
+
 namespace vantage::cli {
 
 class TrainingRun {
 public:
-    TrainingRun(const TrainCommand& command, const Device& device, Trainer& trainer, const Dataset& data);
+    /// `probe`: what heads read, null if they are not measured. `frames`: what a window shows of it, null without one.
+    TrainingRun(const TrainCommand& command, const Device& device, Trainer& trainer, const Dataset& data, Probe* probe,
+                view::TrainingFrames* frames);
 
     /// Prints sizes of model, data and steps.
     void summarise() const;
@@ -36,6 +43,7 @@ private:
     void show(const TrainRecord& r);
     void evaluate(std::int64_t done);
     void measure_heads(std::int64_t done);
+    void show_heads(const TrainRecord& record);
     void note_evaluation(double loss);
     void sample(std::int64_t done);
     void remove_old() const;
@@ -44,6 +52,8 @@ private:
     const Device& device_;
     Trainer& trainer_;
     const Dataset& data_;
+    Probe* probe_;
+    view::TrainingFrames* frames_;
     RunLog log_;
     std::optional<HeadLog> heads_;
     Progress progress_;

@@ -130,6 +130,8 @@ struct TrainOptions {
     /// lowest number with which a step fits into `memory`.
     std::int64_t recompute = -1;
     bool profile = false;  ///< times every dispatch (take_timings)
+    /// CompileOptions::submission_seconds: short ones let a window of the same device draw in between.
+    double submission_seconds = 0.1;
     /// Of a model folder: its weights stay, and adapters beside its linear layers are trained. A folder of adapters, in
     /// place of a model folder, has its own.
     std::optional<LoraOptions> lora = {};

@@ -202,7 +202,8 @@ struct internal::TrainerState {
           start(origin.weights(config, options.seed)),
           step(step_within(config, settings, device.caps(), memory(), types())),
           in_use(names_in_use(step.graph)),
-          plan((require_inputs(), plan_of(step.graph, {.profile = options.profile}))),
+          plan((require_inputs(),
+                plan_of(step.graph, {.profile = options.profile, .submission_seconds = options.submission_seconds}))),
           inputs(settings.slots * settings.sequences) {
         options.recompute = settings.recompute;
         if (const auto file = origin.tokenizer()) tokenizer = Tokenizer::load(*file);
@@ -384,7 +385,7 @@ struct internal::TrainerState {
     Plan make_evaluation() {
         const TrainingStep graph = build_evaluation(config, settings, types());
         evaluation_inputs = graph.inputs;
-        Plan made = plan_of(graph.graph, {});
+        Plan made = plan_of(graph.graph, {.submission_seconds = options.submission_seconds});
         const std::set<std::string> used = names_in_use(graph.graph);
         for (const Value& value : graph.parameters) {
             if (!used.contains(value.name)) continue;

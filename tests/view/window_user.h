@@ -51,6 +51,7 @@ void inject(Setter setter, GLFWwindow* window, Arguments... arguments) {
 inline void wait_for_answers(LiveModel& live) {
     std::promise<void> answered;
     live.with_session([&](Session&) { answered.set_value(); });
+    if (live.shows_copies()) live.serve();  // its session belongs to this thread
     answered.get_future().wait();
 }
 

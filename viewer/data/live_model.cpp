@@ -27,7 +27,7 @@ bool is_busy(Activity activity) {
 }
 
 const char* status_of(const Version& version) {
-    constexpr std::array names{"idle", "reading", "writing", "paused", "finished", "failed"};
+    constexpr std::array names{"idle", "reading", "writing", "paused", "finished", "failed", "learning"};
     if (version.stopping) return "stopping …";
     return version.stopped && version.activity == Activity::ended ? "stopped" : at(names, version.activity);
 }
@@ -90,6 +90,7 @@ struct LiveModel::State {
     std::vector<HeadId> heads;
     std::map<std::pair<AttentionKind, std::int64_t>, TapSource> sources;
     AttentionVariant variant;
+    bool copied = false;  ///< sources are copies of the session's rows
 
     // ---- between the threads
     mutable std::mutex mutex;
@@ -431,15 +432,36 @@ void LiveModel::recover(const std::function<Model()>& reload) {
 bool LiveModel::commanded() const { return state_->own != nullptr; }
 
 void LiveModel::publish() {
+    serve();
+    state_->follow();
+}
+
+void LiveModel::serve() {
     State& s = *state_;
     while (true) {
         std::unique_lock lock(s.mutex);
         const std::function<void()> asked = s.first_command();
-        if (!asked) break;
+        if (!asked) return;
         lock.unlock();
         asked();
     }
-    s.follow();
+}
+
+void LiveModel::show_copies(const std::function<TapSource(const TapSource&)>& copy) {
+    state_->copied = true;
+    for (auto& [place, source] : state_->sources) source = copy(source);
+}
+
+bool LiveModel::shows_copies() const { return state_->copied; }
+
+void LiveModel::publish_copies(Activity activity) {
+    {
+        const std::lock_guard lock(state_->mutex);
+        Version& version = state_->version;
+        ++version.run, ++version.number;
+        version.activity = activity;
+    }
+    if (state_->options.on_version) state_->options.on_version();
 }
 
 void LiveModel::start(LivePrompt prompt, const Sampling& sampling, std::int64_t max_tokens) {

@@ -18,7 +18,8 @@
 
 namespace vantage::view {
 
-enum class Activity : std::uint8_t { idle, reading, writing, paused, ended, failed };
+/// learning: a training run changes the parameters.
+enum class Activity : std::uint8_t { idle, reading, writing, paused, ended, failed, learning };
 
 struct Version {
     std::uint64_t number = 0;        ///< increases with every version
@@ -110,6 +111,16 @@ public:
     bool commanded() const;
     /// For a followed session: call it between two calls of the session, on the same thread.
     void publish();
+
+    // ---- for a followed session of which viewers see copies (TrainingFrames)
+    /// From now on viewers read what `copy` returns in place of the rows of the session. Call it after the first
+    /// `publish`, and before there is a viewer.
+    void show_copies(const std::function<TapSource(const TapSource&)>& copy);
+    bool shows_copies() const;
+    /// Publishes the copies as the rows of another run of the same text. Any thread.
+    void publish_copies(Activity activity);
+    /// Runs the work of `with_session`, on the session's thread.
+    void serve();
 
     // ---- commands, from any thread; they return at once and take effect before the next token or chunk. `start`,
     // `stop` and the end of this object do not wait for a chunk: they interrupt it between two submissions.

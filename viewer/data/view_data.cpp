@@ -136,7 +136,7 @@ struct ViewData::State {
     /// Viewing does not slow down an idle model.
     double seconds_to_refine() const {
         const Activity now = live.version().activity;
-        const bool rests = now != Activity::reading && now != Activity::writing;
+        const bool rests = now != Activity::reading && now != Activity::writing && now != Activity::learning;
         if (!rests || budget.percent()) return options.refine_seconds;
         return device.caps().is_cpu() ? 0.05 : 0.008;  // the longest that a picture waits
     }

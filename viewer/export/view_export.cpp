@@ -291,6 +291,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
         {"Vantage-Scale", format("{}, {:g} to {:g}", name_of(v.scale), v.range.min, v.range.max)},
         {"Vantage-Row-Sum-Error",
          s.row_sum_error ? format("{:.2g}", *s.row_sum_error) : "unknown, or the head has a learned sink"}};
+    if (s.training_step) facts.emplace_back("Vantage-Training-Step", count_text(*s.training_step));
     if (s.second) {
         facts.emplace_back("Vantage-Compared", text_of(v.compared.value_or(Compared())));
         facts.emplace_back("Vantage-Shown", s.part_name());

@@ -34,7 +34,8 @@ struct ViewSubject {
     MapCells cells;                       ///< of the visible part
     std::optional<double> row_sum_error;  ///< nothing with a learned sink, or before a sum is known
     std::optional<SecondSubject> second;
-    bool spaces_shown = true;  ///< leading spaces of tokens, in labels
+    std::optional<std::int64_t> training_step;  ///< of a model that learns
+    bool spaces_shown = true;                   ///< leading spaces of tokens, in labels
     /// Value of a cell as shown.
     float at(std::int64_t row, std::int64_t column) const { return value(row, column, state.pooling); }
     float value(std::int64_t row, std::int64_t column, CellPooling pooling) const;

@@ -4,9 +4,11 @@
 #include <array>
 
 #include "vantage/error.h"
+#include "viewer/data/training_frames.h"
 #include "viewer/panels/areas.h"
 #include "viewer/panels/menus.h"
 #include "viewer/panels/moves.h"
+#include "viewer/panels/panels.h"
 #include "viewer/panels/viewed_runs.h"
 #include "viewer/panels/viewer.h"
 
@@ -88,6 +90,7 @@ void step_back_out(Viewer& v) {
         v.state().pins.clear();
     } else {
         v.state().rows.reset();
+        v.at().step.reset();
     }
 }
 
@@ -101,14 +104,23 @@ void step_on(Viewer& v) {
         v.step();
 }
 
+/// To an earlier or later step of training.
+void move_step(Viewer& v, std::ptrdiff_t by) {
+    const std::vector<TrainingFrames::Place> places = v.training()->places();
+    const auto step = &TrainingFrames::Place::step;
+    const auto here = v.at().step ? std::ranges::upper_bound(places, *v.at().step, {}, step) : places.end();
+    show_step(v.at(), places, here - places.begin() - 1 + by);
+}
+
 void toggle_difference(Viewer& v) {
     v.show(v.runs().shown() == ShownRuns::difference ? v.at().before_difference.shown : ShownRuns::difference);
 }
 
 // ---- why an action cannot be done
 
-const char* not_commanded(const Viewer& v) {
-    return v.runs().a().live.commanded() ? nullptr : "a program runs this model: the viewer cannot control it";
+const char* not_commanded(const Viewer& v) { return v.why_not_commanded(); }
+const char* not_training(const Viewer& v) {
+    return v.training() != nullptr ? nullptr : "no model is being trained here: vantage train --watch shows one";
 }
 const char* not_running(const Viewer& v) {
     if (const char* why = not_commanded(v)) return why;
@@ -210,12 +222,17 @@ const std::array action_table = std::to_array<Action>({
            {"stop", "Stop", Menu::model, shift(function_key(5)), [](Viewer& v) { v.stop(); }, nullptr, false, true}),
     unless(not_running, {"pause", "Pause", Menu::model, character(U' '), [](Viewer& v) { v.pause_or_resume(); },
                          [](const Viewer& v) { return v.runs().a().version.activity == Activity::paused; }}),
-    {"live", "Follow the model", Menu::model, character(U'l'), [](Viewer& v) { v.state().rows.reset(); },
-     [](const Viewer& v) { return !v.state().rows; }, true},
+    {"live", "Follow the model", Menu::model, character(U'l'),
+     [](Viewer& v) { v.state().rows.reset(), v.at().step.reset(); },
+     [](const Viewer& v) { return !v.state().rows && !v.at().step; }, true},
     {"back", "Previous token", Menu::model, character(U','), [](Viewer& v) { go_to_row(v, v.runs().rows() - 1); }},
     {"step", "Next token", Menu::model, character(U'.'), step_on},
     {"first", "First token", Menu::model, special(Key::home), [](Viewer& v) { go_to_row(v, 1); }},
     {"last", "Newest token", Menu::model, special(Key::end), [](Viewer& v) { v.state().rows.reset(); }},
+    unless(not_training, {"earlier-step", "Earlier step of training", Menu::model, character(U'<'),
+                          [](Viewer& v) { move_step(v, -1); }}),
+    unless(not_training,
+           {"later-step", "Later step of training", Menu::model, character(U'>'), [](Viewer& v) { move_step(v, 1); }}),
 
     {"layer-up", "Previous layer", Menu::heads, special(Key::up), [](Viewer& v) { move_head(v, -1, 0); }},
     {"layer-down", "Next layer", Menu::heads, special(Key::down), [](Viewer& v) { move_head(v, 1, 0); }},

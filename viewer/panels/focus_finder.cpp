@@ -54,22 +54,27 @@ void FocusFinder::look(LiveModel& live, const Version& version) {
         answered_ = false;
         if (!begin_next(live, version)) return;
     }
-    live.with_session([self = shared_from_this()](Session& session) { self->read(session); });
+    live.with_session(
+        [self = shared_from_this(), all = live.shows_copies()](Session& session) { self->read(session, all); });
 }
 
 // Runs in the model's thread. If the text has changed since, there is a newer version, and the search restarts for it.
-void FocusFinder::read(Session& session) {
+void FocusFinder::read(Session& session, bool all_layers) {
     const double begin = seconds_now();
+    const std::size_t end = all_layers ? layers_.size() : next_layer_ + 1;
     std::vector<HeadStatistics> some;
     std::optional<std::string> error;
     try {
-        if (rows_ <= std::ssize(session.tokens())) some = read_layer_(session, layers_[next_layer_], rows_);
+        for (std::size_t i = next_layer_; i < end && rows_ <= std::ssize(session.tokens()); ++i) {
+            const std::vector<HeadStatistics> more = read_layer_(session, layers_[i], rows_);
+            some.insert(some.end(), more.begin(), more.end());
+        }
     } catch (const std::exception& e) {
         error = e.what();
     }
     const std::lock_guard lock(mutex_);
     heads_.insert(heads_.end(), some.begin(), some.end());
-    next_layer_ = some.empty() ? layers_.size() : next_layer_ + 1;
+    next_layer_ = some.empty() ? layers_.size() : end;
     if (error) error_ = "no head could be chosen: " + *error;
     if (next_layer_ == layers_.size() && !some.empty()) {
         const auto heads = static_cast<int>(session.model().info().heads);

@@ -16,7 +16,8 @@
 namespace vantage::view {
 
 /// Once per run, after the prompt, the model's thread computes the statistics of one layer after another. The next
-/// layer is requested by the next `look`, so that the model continues in between. An error ends the search.
+/// layer is requested by the next `look`, so that the model continues in between; of a model that learns, which answers
+/// only now and then, all layers at once. An error ends the search.
 class FocusFinder : public std::enable_shared_from_this<FocusFinder> {
 public:
     /// Statistics of a layer's heads for the first `rows` tokens. Called between two tokens of the model.
@@ -39,7 +40,7 @@ public:
 private:
     static std::vector<HeadStatistics> statistics_of_layer(Session& session, std::int64_t layer, std::int64_t rows);
     bool begin_next(const LiveModel& live, const Version& version);
-    void read(Session& session);
+    void read(Session& session, bool all_layers);
     const ReadLayer read_layer_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;

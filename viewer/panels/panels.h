@@ -1,6 +1,9 @@
 // The panels. Each draws itself into its box of the layout and changes state and interaction when something is clicked.
 #pragma once
 
+#include <span>
+
+#include "viewer/data/training_frames.h"
 #include "viewer/panels/ui.h"
 
 namespace vantage::view {
@@ -54,6 +57,10 @@ void draw_timeline(const Ui& ui);
 // ---- what the user asks for
 
 void draw_prompt(const Ui& ui, Viewer& view);
+/// In place of the prompt: the steps of a model that learns.
+void draw_steps(const Ui& ui, TrainingFrames& frames);
+/// Shows one of these steps; the newest is followed.
+void show_step(Interaction& at, std::span<const TrainingFrames::Place> places, std::ptrdiff_t place);
 void draw_help(const Ui& ui);
 /// Scrolls the help; false for all other keys.
 bool act_in_help(Interaction& at, const Shortcut& shortcut);

@@ -15,11 +15,6 @@
 namespace vantage::view {
 namespace {
 
-Box box_of_item() {
-    const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
-    return {from.x, from.y, to.x - from.x, to.y - from.y};
-}
-
 /// Remembers the box of the last item, if its area is active.
 void note_area(const Ui& ui, Area area) {
     if (ui.at.area == area) ui.at.area_box = box_of_item();

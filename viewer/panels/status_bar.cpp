@@ -15,6 +15,7 @@ constexpr float error_beside = 12, error_above = 8;  // margins of an error in i
 ImU32 activity_colour(const Ui& ui, Activity activity) {
     switch (activity) {
         case Activity::reading:
+        case Activity::learning:
         case Activity::writing: return ui.palette.accent;
         case Activity::failed: return ui.palette.bad;
         default: return ui.palette.faint;
@@ -77,6 +78,7 @@ std::string off_rows_text(std::span<const OffRow> rows) {
 }
 
 std::string viewing_text(const Ui& ui) {
+    if (!ui.state.rows) return format("viewing step {}", *ui.at.step);
     return format("viewing token {} of {}", std::min(*ui.state.rows, ui.focus.all_rows), ui.focus.all_rows);
 }
 
@@ -85,7 +87,7 @@ void draw_figures(const Ui& ui, Pieces& pieces) {
     const Palette& p = ui.palette;
     if (!ui.run.frame->off_rows.empty()) pieces.text(off_rows_text(ui.run.frame->off_rows), p.bad, "rows sum to 1");
     const Version& version = ui.run.version;
-    const bool live = !ui.state.rows;
+    const bool live = !ui.state.rows && !ui.at.step;
     pieces.text(live ? std::string(status_of(version)) : viewing_text(ui),
                 live ? activity_colour(ui, version.activity) : p.accent, live ? "" : "Time", true);
     if (!ui.figures.frozen && ui.run.frame->version.tokens_per_second > 0)

@@ -63,6 +63,7 @@ struct Interaction {
         HeadStatistic statistic = ViewState().statistic;
     } before_difference;
     std::optional<std::int64_t> token;  ///< under the mouse, in the text
+    std::optional<std::int64_t> step;   ///< of training, that is shown; nothing: the newest
     bool help = false, find = false, focus_find = false;
     int help_step = 0;                                  ///< lines to scroll the help by
     std::array<std::int64_t, 2> shown_queries{-1, -1};  ///< to which the texts were scrolled, of A and of B

@@ -10,6 +10,7 @@
 #include "runtime/gpu/queue.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
+#include "viewer/data/training_frames.h"
 #include "viewer/panels/actions.h"
 #include "viewer/panels/areas.h"
 #include "viewer/panels/focus_finder.h"
@@ -147,9 +148,16 @@ void Viewer::set_scale(float scale) {
     touch();
 }
 
+const char* Viewer::why_not_commanded() const {
+    if (runs_.a().live.commanded()) return nullptr;
+    return training() != nullptr ? "the model is being trained: it reads the text of --probe only"
+                                 : "a program runs this model: the viewer cannot control it";
+}
+
 bool Viewer::commanded() {
-    if (!runs_.a().live.commanded()) say("a program runs this model: the viewer cannot control it");
-    return runs_.a().live.commanded();
+    const char* why = why_not_commanded();
+    if (why != nullptr) say(why);
+    return why == nullptr;
 }
 
 /// Both runs, unless the second reads what the first writes: then it follows by itself.
@@ -250,7 +258,9 @@ void Viewer::copy_command_line() {
 
 ViewSubject Viewer::subject() {
     finish_runs(false);
-    return subject_of(runs_, state_, command_context());
+    ViewSubject subject = subject_of(runs_, state_, command_context());
+    if (training() != nullptr) subject.training_step = training()->shown().step;
+    return subject;
 }
 
 // ---- the steps of a picture
@@ -279,6 +289,7 @@ void Viewer::set_picture() {
 void Viewer::read_models() {
     const RunView& a = runs_.a();
     const std::shared_ptr<const Image> seen = a.tokens.seen;
+    if (training() != nullptr && training()->show(at_.step)) new_step_ = true;
     runs_.read(fonts_);
     if (a.tokens.seen != seen) set_picture();
     if (!asked_ || a.version.run < asked_->run) return;
@@ -389,7 +400,8 @@ void Viewer::note_frame(double now, double device_seconds, double host_seconds) 
 }
 
 PicturesWanted Viewer::pictures_wanted() const {
-    PicturesWanted wanted{.news = runs_.versions_wait() || runs_.finder().answered(), .reading = reading_due_};
+    const bool step = training() != nullptr && training()->is_news(at_.step);
+    PicturesWanted wanted{.news = step || runs_.versions_wait() || runs_.finder().answered(), .reading = reading_due_};
     if (at_.blink_from) wanted.change_at = clock_.last() + runs_.blink_left(clock_.last());
     if (!at_.note.empty() && at_.note_until) wanted.change_at = std::min(wanted.change_at, *at_.note_until);
     if (const auto due = runs_.distances_due()) wanted.refine_at = *due;
@@ -469,7 +481,7 @@ void Viewer::draw_panels() {
     draw_inspector(of_cell);
     front.tokens.patches_in_keys(runs_.head().kind) ? draw_image(ui) : draw_tokens(ui);
     draw_timeline(ui);
-    draw_prompt(ui, *this);
+    training() != nullptr ? draw_steps(ui, *training()) : draw_prompt(ui, *this);
     if (at_.help) draw_help(ui);
     if (at_.find) draw_find(ui, *this);
     draw_area_frame(ui, panes_.back().places);
@@ -512,7 +524,8 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
     arrange(width, height);
     set_colours();
     update_runs(now);
-    if (whole) finish_one_version(width, height);
+    // All data of one step, so that nothing is empty for a moment: the text of a training run is short.
+    if (std::exchange(new_step_, false) || whole) finish_one_version(width, height);
     begin_ui(width, height);
     draw_panels();
     ImGui::Render();

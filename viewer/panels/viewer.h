@@ -21,6 +21,8 @@
 
 namespace vantage::view {
 
+class TrainingFrames;
+
 struct ViewerOptions {
     float scale = 1;      ///< of the interface, multiplied by the screen's own
     bool frozen = false;  ///< show no times: the same state gives the same pixels
@@ -32,6 +34,8 @@ struct ViewerOptions {
     /// Makes the prompt of a state; empty: its text. May throw what is wrong with it.
     std::function<LivePrompt(const ViewState&)> prompt = {};
     LiveModel* compared = nullptr;  ///< a second run on the same device; the viewer starts it
+    /// Of a model that learns: its live() is what the viewer shows.
+    TrainingFrames* training = nullptr;
     /// What opened the viewer, without the options of a view, the size and the scale: begins the command line that
     /// makes the picture again.
     std::string command = "vantage view";
@@ -87,11 +91,15 @@ public:
     const Interaction& at() const { return at_; }
     /// The runs that are shown: the head in focus, rows, columns, tokens.
     const ViewedRuns& runs() const { return runs_; }
+    /// The steps of a model that learns; null: it does not.
+    TrainingFrames* training() const { return options_.training; }
     const Layout& layout() const { return layout_; }
     /// Map panels from left to right. The last one has the colour bar.
     const std::vector<Pane>& panes() const { return panes_; }
     /// Range of the colour bar that "reset" restores.
     const ValueRange& default_ends() const { return ends_.defaults(); }
+    /// Why the model takes no commands; null if it does.
+    const char* why_not_commanded() const;
     /// Whether the model takes commands. Says so in the window if not.
     bool commanded();
     void run_prompt();
@@ -169,6 +177,7 @@ private:
     Request request_ = Request::none;
     bool alt_alone_ = false;  ///< Alt is down, and nothing else was pressed since
     bool reading_due_ = false;
+    bool new_step_ = false;  ///< of training, since the last picture
     double now_ = 0;
 };
 

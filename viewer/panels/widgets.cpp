@@ -107,6 +107,11 @@ void outline(const Box& box, ImU32 colour, float thickness, float rounding, ImDr
     list.AddRect({box.x, box.y}, {box.right(), box.bottom()}, colour, rounding, 0, thickness);
 }
 
+Box box_of_item() {
+    const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
+    return {from.x, from.y, to.x - from.x, to.y - from.y};
+}
+
 void note_text(std::string_view text, const Box& place) {
     if (text_log != nullptr) text_log->texts.emplace_back(text), text_log->places.push_back(place);
 }

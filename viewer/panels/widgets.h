@@ -70,6 +70,8 @@ std::string fitted(const Face& face, std::string_view text, float width);
 void fill(const Box& box, ImU32 colour, float rounding = 0, ImDrawList& list = window_list());
 void outline(const Box& box, ImU32 colour, float thickness = 1, float rounding = 0, ImDrawList& list = window_list());
 
+/// Of ImGui's last item.
+Box box_of_item();
 /// Notes for a test a text that ImGui draws here.
 void note_text(std::string_view text, const Box& place);
 /// Notes for a test that this box has a tooltip.

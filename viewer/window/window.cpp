@@ -82,7 +82,7 @@ VkSurfaceKHR make_surface(const Device& device, GLFWwindow* window) {
 WindowSystem::WindowSystem() {
     if (glfwInit() != GLFW_TRUE)
         throw unsupported_error(
-            "no window can be opened ({}): is there a display? Without one: vantage view --headless --png FILE",
+            "no window can be opened ({}): is there a display? vantage view --headless --png FILE needs none",
             glfw_message());
     end_plainly_at_x11_errors();
     if (glfwVulkanSupported() != GLFW_TRUE) {
@@ -167,6 +167,7 @@ Window::Window(const Device& device, LiveModel& live, const ViewState& state, co
             .keys = options.keys,
             .prompt = options.prompt,
             .compared = options.compared,
+            .training = options.training,
             .command = options.command});
     glfwSetWindowUserPointer(s.window, this);
     listen(s.window);

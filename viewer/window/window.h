@@ -19,6 +19,7 @@ struct GLFWwindow;
 
 namespace vantage::view {
 
+class TrainingFrames;
 class Viewer;
 
 /// Initialises GLFW while it lives. Throws unsupported without a display.
@@ -42,6 +43,7 @@ struct WindowOptions {
     KeyBindings keys = {};       ///< from here on as in ViewerOptions
     std::function<LivePrompt(const ViewState&)> prompt = {};
     LiveModel* compared = nullptr;
+    TrainingFrames* training = nullptr;
     std::string command = "vantage view";
 };
 

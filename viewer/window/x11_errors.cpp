@@ -2,7 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <string>
+#include <utility>
 
 #include "runtime/base/log.h"
 #include "vantage/error.h"
@@ -22,17 +26,20 @@ using ErrorHandler = int (*)(void*, ErrorEvent*);
 using ConnectionHandler = int (*)(void*);
 constexpr unsigned char bad_window = 3, bad_drawable = 9;
 
+std::function<int()> work_left;
+
 // Not by exit(): nothing that has a window can be destroyed without the server.
-[[noreturn]] void end(const char* what) {
+[[noreturn]] void end(const std::string& what) {
     log(LogLevel::error, "{}", what);
-    std::_Exit(exit_code(ErrorKind::unsupported));
+    const int code = work_left ? work_left() : exit_code(ErrorKind::unsupported);
+    std::fflush(stdout);
+    std::_Exit(code);
 }
 
 int on_error(void*, ErrorEvent* event) {
     if (event->code == bad_window || event->code == bad_drawable) end("the window was destroyed by another program");
-    log(LogLevel::error, "X11 refuses a request (error {} of request {}.{})", static_cast<unsigned>(event->code),
-        static_cast<unsigned>(event->request), static_cast<unsigned>(event->minor));
-    std::_Exit(exit_code(ErrorKind::unsupported));
+    end(format("X11 refuses a request (error {} of request {}.{})", static_cast<unsigned>(event->code),
+               static_cast<unsigned>(event->request), static_cast<unsigned>(event->minor)));
 }
 
 int on_lost_connection(void*) { end("the X server ended, or closed the connection of this window"); }
@@ -44,6 +51,8 @@ void set_handler(void* library, const char* function, Handler handler) {
 }
 
 }  // namespace
+
+void finish_before_x11_ends(std::function<int()> work) { work_left = std::move(work); }
 
 void end_plainly_at_x11_errors() {
     void* const library = ::dlopen("libX11.so.6", RTLD_LAZY | RTLD_NOLOAD);  // null where GLFW has not loaded it
