@@ -92,7 +92,8 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND NOT vantage_sanitize AND TARGET 
            train:new:Trainer::save train:write:write_safetensors)
   set(environment "VANTAGE_BIN=$<TARGET_FILE:vantage_cli>" "VANTAGE_ROOT=${PROJECT_SOURCE_DIR}"
     "VANTAGE_FAULTS_PRELOAD=$<TARGET_FILE:vantage_faults_preload>")
-  set_tests_properties(faults PROPERTIES LABELS once ENVIRONMENT "${environment}")
+  add_test(NAME kills COMMAND bash "${PROJECT_SOURCE_DIR}/tests/faults/kills.sh" --sample 4)
+  set_tests_properties(faults kills PROPERTIES LABELS once ENVIRONMENT "${environment}")
 endif()
 
 # tests/soak/run.sh, which takes hours.

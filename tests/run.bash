@@ -198,7 +198,7 @@ run_parts() {
         if ((whole)); then but_once_seen=("~[once]"); fi
     fi
     catch "host" vantage_tests_host "${filter[@]}"
-    if ((whole)); then part run_ctest "files, consumer" -E '^(vantage_tests_|cli_|faults$|signals$)'; fi
+    if ((whole)); then part run_ctest "files, consumer" -E '^(vantage_tests_|cli_|faults$|kills$|signals$)'; fi
     while IFS=$'\t' read -r device name; do
         export VANTAGE_DEVICE=$device
         seen=("${but_once_seen[@]}")
@@ -218,14 +218,14 @@ run_parts() {
             catch "$name" vantage_tests_device "${filter[@]}" "${seen[@]}"
         fi
         catch "$name, viewer" vantage_tests_view "${filter[@]}" "${but_once_seen[@]}"
-        if ((whole)); then part run_ctest "$name, command line" -R '^(cli_|faults$|signals$)' "${but_once[@]}"; fi
+        if ((whole)); then part run_ctest "$name, command line" -R '^(cli_|faults$|kills$|signals$)' "${but_once[@]}"; fi
     done <<<"$listing"
     unset VANTAGE_TEST_SAMPLE
     if ((whole && ${#but_once[@]})); then
         # The device that a user would get by default, so not SwiftShader, which was added above.
         device=${given:-$(grep -vi swiftshader <<<"$listing" | head -n 1 | cut -f 1)} || true  # "": only SwiftShader
         if [[ -n $device ]]; then export VANTAGE_DEVICE=$device; else unset VANTAGE_DEVICE; fi
-        part run_ctest "command line, files and texts" -R '^(cli_|faults$|signals$)' -L '^once$'
+        part run_ctest "command line, files and texts" -R '^(cli_|faults$|kills$|signals$)' -L '^once$'
         LP_NATIVE_VECTOR_WIDTH=256 catch "long texts" vantage_tests_device "[once]"
         catch "viewer, windows" vantage_tests_view "[once]"
     fi

@@ -5,8 +5,11 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
@@ -199,7 +202,9 @@ void train_to_the_end(const TrainCommand& c, const Device& device, Trainer& trai
         if (error.kind() == ErrorKind::interrupted && trainer.step() > 0)
             save_interrupted(run, c);
         else if (!run.saved().empty())
-            log_message(LogLevel::warning, format("the last checkpoint is {}", run.saved()));
+            log_message(LogLevel::warning,
+                        format("the last checkpoint is {}{}", run.saved(),
+                               error.kind() == ErrorKind::device_lost ? "; go on with: " + resume_command(c) : ""));
         throw;
     }
     run.clear();
@@ -238,6 +243,32 @@ void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& traine
     };
     if (!c.watch) return train(nullptr);
     watch_training(c.output, device, *probe, train);
+}
+
+// Runs what `make` makes for the device. With --recover a loss of the device is survived: it is opened again, and the
+// run goes on from its newest checkpoint, or from its beginning. Three losses without a new checkpoint end it.
+void run_and_recover(const TrainCommand& c, std::optional<Device> device, const Dataset& data,
+                     const std::function<Trainer(const Device&)>& make) {
+    constexpr int max_losses = 3;
+    int losses = 0;
+    std::int64_t last = -1;
+    for (;;) {
+        const auto checkpoints = checkpoints_in(c.output);
+        const std::int64_t newest = checkpoints.empty() ? -1 : checkpoints.rbegin()->first;
+        try {
+            if (!device) device = device_for(c);
+            Trainer trainer =
+                losses > 0 && newest >= 0
+                    ? Trainer::from_folder(*device, newest_checkpoint(c.output).folder, data, c.training, true)
+                    : make(*device);
+            return run_to_the_end(c, *device, trainer, data);
+        } catch (const Error& error) {
+            losses = newest > std::exchange(last, newest) ? 1 : losses + 1;
+            if (error.kind() != ErrorKind::device_lost || !c.recover || losses > max_losses) throw;
+            log_message(LogLevel::warning, format("recovering: {}", error.what()));
+        }
+        device.reset();
+    }
 }
 
 void refuse_used_folder(const TrainCommand& c, const char* name) {
@@ -283,18 +314,22 @@ void begin(TrainCommand& c) {
     refuse_used_folder(c, name);
     refuse_output_in_data(c, name);
     set_options(c);
-    const Device device = device_for(c);
+    std::optional<Device> device = device_for(c);
     const Subject subject = subject_of(c);
     check_samples(c, subject.tokenizer);
     set_probe(c, subject.model, subject.tokenizer);
     const Dataset data = read_data(c, subject.tokenizer);
     set_batches(c, data);
     const std::string& start = c.adapters.empty() ? common().model : c.adapters;
-    Trainer trainer = c.finetunes ? Trainer::from_folder(device, start, data, c.training)
-                                  : Trainer(device, subject.config, data, c.training, subject.tokenizer_file);
-    const auto lock = locked_folder(c.output);  // what cannot be trained leaves no folder
-    write_run_settings(c);
-    run_to_the_end(c, device, trainer, data);
+    std::unique_ptr<FileLock> lock;
+    run_and_recover(c, std::move(device), data, [&](const Device& now) {
+        Trainer trainer = c.finetunes ? Trainer::from_folder(now, start, data, c.training)
+                                      : Trainer(now, subject.config, data, c.training, subject.tokenizer_file);
+        if (lock) return trainer;
+        lock = locked_folder(c.output);  // what cannot be trained leaves no folder
+        write_run_settings(c);
+        return trainer;
+    });
 }
 
 // Settings that are in the checkpoint stay.
@@ -345,11 +380,11 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     check_samples(c, tokenizer);
     set_probe(c, origin.config(), tokenizer);
     common().model = origin.folder(), c.adapters = origin.adapters();
-    const Device device = device_for(c);
+    std::optional<Device> device = device_for(c);
     const Dataset data = read_data(c, tokenizer);
     write_run_settings(c);
-    Trainer trainer = Trainer::from_folder(device, saved.folder, data, c.training, true);
-    run_to_the_end(c, device, trainer, data);
+    run_and_recover(c, std::move(device), data,
+                    [&](const Device& now) { return Trainer::from_folder(now, saved.folder, data, c.training, true); });
 }
 
 void compare_runs(const TrainCommand& c) {
@@ -467,6 +502,8 @@ void add_run_options(CLI::App& command, TrainCommand& c) {
         ->check(zero_or_more);
     add_option(command, "-o,--output", c.output,
                "Folder for checkpoints, log.jsonl, loss.png, samples.txt and heads.png", "DIR");
+    command.add_flag("--recover", c.recover,
+                     "If the device is lost, open it again and go on from the newest checkpoint");
     command.add_flag("--json", c.json, "Print the result as one JSON object");
 }
 

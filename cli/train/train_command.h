@@ -30,6 +30,7 @@ struct TrainCommand {
     std::vector<std::int32_t> probe_tokens;  ///< of it; empty: heads are not measured
     bool watch = false;                      ///< in a window
     std::int64_t watch_every = 10;           ///< steps between what it shows
+    bool recover = false;                    ///< from the loss of the device
     bool json = false;
 };
 

@@ -10,6 +10,9 @@
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
+#include "runtime/base/log.h"
+#include "runtime/base/options.h"
+#include "runtime/bench/roofs.h"
 #include "runtime/train/checkpoint_folder.h"
 #include "viewer/data/training_frames.h"
 
@@ -32,6 +35,14 @@ std::string recomputed_text(std::int64_t recompute) {
     return format("; cheap ones and those of {} blocks are recomputed", recompute - 1);
 }
 
+// FLOPs per second of matrix products, as `vantage bench roofs` measured them; 0 where it did not.
+double saved_roof(const Caps& caps, Precision precision) {
+    const auto roofs = load_roofs(caps, roofs_path(caps, cache_directory()));
+    if (!roofs) return 0;
+    const double matrix = precision == Precision::f16 ? roofs->arithmetic_gflops(Arithmetic::matrix, "f16") : 0;
+    return 1e9 * std::max(matrix, roofs->arithmetic_gflops(Arithmetic::f32));
+}
+
 }  // namespace
 
 TrainingRun::TrainingRun(const TrainCommand& command, const Device& device, Trainer& trainer, const Dataset& data,
@@ -45,6 +56,7 @@ TrainingRun::TrainingRun(const TrainCommand& command, const Device& device, Trai
       log_(command.output, trainer.step()) {
     const TrainOptions& o = command.training;
     tokens_ = trainer.step() * o.accumulate * o.sequences * data.context();
+    roof_ = saved_roof(device.caps(), o.precision);
     for (const double loss : log_.run().evaluations) note_evaluation(loss);
     if (probe_ != nullptr) heads_.emplace(command.output, trainer.step());
 }
@@ -79,12 +91,16 @@ std::string TrainingRun::train() {
         if (profiling()) note_dispatches(device_, trainer_.take_timings());
         log_.add(*record);
         show(*record);
+        warn_of_divergence(*record);
         const std::int64_t done = record->step + 1;
         const bool last = done == trainer_.steps();
         if (frames_ != nullptr && (due(c_.watch_every, done) || last)) show_heads(*record);
         if (due(c_.eval_every, done) || last) evaluate(done);
         if (due(c_.sample_every, done)) sample(done);
-        if (due(c_.save_every, done) || last) save();
+        if (last)
+            save();
+        else if (due(c_.save_every, done))
+            save_for_now();
         if (!ended.empty()) continue;  // what was submitted before
         if (c_.patience > 0 && worse_ >= c_.patience)
             ended = format("no better validation loss in {} evaluations", worse_);
@@ -109,6 +125,27 @@ std::string TrainingRun::save() {
     return saved_;
 }
 
+void TrainingRun::save_for_now() {
+    try {
+        save();
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::bad_file) throw;
+        progress_.clear();
+        log_message(LogLevel::warning,
+                    format("step {} is not saved: {}; the training goes on", trainer_.step(), error.what()));
+    }
+}
+
+void TrainingRun::warn_of_divergence(const TrainRecord& r) {
+    if (!level_.diverges(r.loss)) return;
+    progress_.clear();
+    log_message(
+        LogLevel::warning,
+        format("step {}: the loss was above {:.3g} for {} steps, and was {:.3g} before; norm {:.3g}, lr {:.3g}: "
+               "a lower learning rate may help",
+               r.step + 1, level_.limit(), internal::LossLevel::steps, level_.best(), r.norm, r.rate));
+}
+
 void TrainingRun::show(const TrainRecord& r) {
     // Running means of the last ten steps or so. The first step, which compiles kernels, counts for no time.
     constexpr double max_weight = 0.9;
@@ -124,9 +161,11 @@ void TrainingRun::show(const TrainRecord& r) {
     loss_ = of_loss == 0 ? r.loss : of_loss * loss_ + (1 - of_loss) * r.loss;
     const std::string evaluated = std::isnan(evaluation_) ? "" : format(" (eval {:.4f})", evaluation_);
     const double left = static_cast<double>(trainer_.steps() - r.step - 1) * step_seconds_;
-    const std::string line =
-        format("step {}/{}  loss {:.4f}{}  norm {:.3g}  lr {:.3g}  {} tok/s  {} left{}", r.step + 1, trainer_.steps(),
-               r.loss, evaluated, r.norm, r.rate, count_text(rate), duration_text(left), r.skipped ? "  skipped" : "");
+    const std::string of_roof =
+        roof_ > 0 ? format("  {:.0f} % of roof", 100 * rate * trainer_.flops_per_token() / roof_) : "";
+    const std::string line = format("step {}/{}  loss {:.4f}{}  norm {:.3g}  lr {:.3g}  {} tok/s{}  {} left{}",
+                                    r.step + 1, trainer_.steps(), r.loss, evaluated, r.norm, r.rate, count_text(rate),
+                                    of_roof, duration_text(left), r.skipped ? "  skipped" : "");
     progress_.show(line);
     if (!is_terminal(2) && !common().quiet && !c_.json && seconds_now() - printed_ > 10) {
         print_line("{}", line);

@@ -11,6 +11,7 @@
 #include "cli/train/probe.h"
 #include "cli/train/run_log.h"
 #include "cli/train/train_command.h"
+#include "runtime/train/loss_level.h"
 #include "vantage/device.h"
 #include "vantage/train.h"
 
@@ -32,6 +33,8 @@ public:
     std::string train();
     /// Writes a checkpoint and the pictures, and returns the checkpoint's path.
     std::string save();
+    /// The same before the end: a checkpoint that cannot be written, as on a full disk, is warned of.
+    void save_for_now();
     const std::string& saved() const { return saved_; }  ///< the last checkpoint
     double loss() const { return loss_; }                ///< running mean
     double evaluation() const { return evaluation_; }    ///< NaN: none
@@ -41,6 +44,7 @@ private:
     static bool due(std::int64_t every, std::int64_t done) { return every > 0 && done % every == 0; }
 
     void show(const TrainRecord& r);
+    void warn_of_divergence(const TrainRecord& r);
     void evaluate(std::int64_t done);
     void measure_heads(std::int64_t done);
     void show_heads(const TrainRecord& record);
@@ -58,6 +62,8 @@ private:
     std::optional<HeadLog> heads_;
     Progress progress_;
     std::string saved_;
+    internal::LossLevel level_;
+    double roof_ = 0;  ///< measured FLOPs per second of the device; 0: not known
     double loss_ = NAN, evaluation_ = NAN, best_ = INFINITY, step_seconds_ = 0, printed_ = 0;
     std::int64_t worse_ = 0, tokens_ = 0, shown_ = 0;
     std::int64_t evaluated_ = -1;  ///< the step of the last evaluation

@@ -250,11 +250,14 @@ std::map<std::int64_t, std::string> checkpoints_in(const std::string& folder) {
 
 void remove_unfinished(const std::string& folder) {
     std::error_code error;
+    // Names of a run's own files. Others are not touched: somebody may have put them there.
+    constexpr std::array<std::string_view, 7> own{step_prefix,   "latest", "log.jsonl", "run.json",
+                                                  "samples.txt", "heads.", "loss."};
     std::vector<fs::path> unfinished;  // removed afterwards: the iterator reads the folder
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
         const std::string name = entry.path().filename().string();
-        if (name.starts_with(step_prefix) && name.find(".tmp-") != std::string::npos)
-            unfinished.push_back(entry.path());
+        const bool is_own = std::ranges::any_of(own, [&](std::string_view begin) { return name.starts_with(begin); });
+        if (is_own && name.find(".tmp-") != std::string::npos) unfinished.push_back(entry.path());
     }
     for (const fs::path& path : unfinished) fs::remove_all(path, error);
 }

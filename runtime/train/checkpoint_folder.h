@@ -61,7 +61,7 @@ struct SavedTraining {
 };
 /// The checkpoints of a run, whole or not, by step.
 std::map<std::int64_t, std::string> checkpoints_in(const std::string& folder);
-/// Removes what processes that were killed left of checkpoints.
+/// Removes what processes that were killed left of checkpoints, logs and pictures.
 void remove_unfinished(const std::string& folder);
 /// The newest whole checkpoint of a run, or the folder itself where it is one. Folders that are not whole are named in
 /// warnings. Throws bad_file where there is none.

@@ -243,19 +243,29 @@ struct internal::TrainerState {
 
     // Writes the micro-batches of a step into their slots.
     void write_batches(std::int64_t number) {
-        const std::int64_t each = settings.sequences, first = number * settings.micro_batches;
-        const auto slot_of = [&](std::int64_t micro) { return (first + micro) % settings.slots * each; };
+        const auto slot_of = [&](std::int64_t micro) {
+            return (number * settings.micro_batches + micro) % settings.slots;
+        };
         std::int64_t targets = 0;
         for (std::int64_t micro = 0; micro < settings.micro_batches; ++micro)
-            for (std::int64_t sequence = 0; sequence < each; ++sequence) {
-                const TrainingSequence to = inputs.at(slot_of(micro) + sequence);
-                data->read(options.seed, (first + micro) * each + sequence, to);
-                complete(config, sequence, to);
-                targets += std::ranges::count_if(to.targets, [](std::int32_t target) { return target >= 0; });
-            }
+            targets += write_batch(number, micro, slot_of(micro));
         const float weight = 1 / static_cast<float>(std::max<std::int64_t>(targets, 1));
         for (std::int64_t micro = 0; micro < settings.micro_batches; ++micro)
-            std::ranges::fill(inputs.part<float>(train_names::loss_weights, slot_of(micro), each), weight);
+            std::ranges::fill(
+                inputs.part<float>(train_names::loss_weights, slot_of(micro) * settings.sequences, settings.sequences),
+                weight);
+    }
+    // One of them, without the weights of its losses. Returns the number of targets.
+    std::int64_t write_batch(std::int64_t number, std::int64_t micro, std::int64_t slot) {
+        const std::int64_t each = settings.sequences;
+        std::int64_t targets = 0;
+        for (std::int64_t sequence = 0; sequence < each; ++sequence) {
+            const TrainingSequence to = inputs.at(slot * each + sequence);
+            data->read(options.seed, (number * settings.micro_batches + micro) * each + sequence, to);
+            complete(config, sequence, to);
+            targets += std::ranges::count_if(to.targets, [](std::int32_t target) { return target >= 0; });
+        }
+        return targets;
     }
 
     bool may_submit() const {
@@ -274,6 +284,24 @@ struct internal::TrainerState {
         ++submitted;
     }
 
+    // Where the first result that is not finite comes from, for a message: runs a step again, node by node, with the
+    // parameters as they are. The run cannot go on after that.
+    std::string first_not_finite(std::int64_t number) {
+        try {
+            finish();
+            for (std::int64_t micro = 0; micro < settings.micro_batches; ++micro) {
+                for (std::int64_t slot = 0; slot < settings.slots; ++slot)  // whichever the device reads
+                    write_batch(number, micro, slot);
+                if (const std::optional<Divergence> found = plan.find_not_finite())
+                    return format(": the first such result is that of node {} (kernel {}), {}", found->node,
+                                  found->kernel, found->message);
+            }
+        } catch (const Error& error) {  // what is known is said without it
+            if (error.kind() == ErrorKind::interrupted || error.kind() == ErrorKind::device_lost) throw;
+        }
+        return "";
+    }
+
     TrainRecord record_of(std::int64_t number) {
         const float* words = shared<float>(train_names::history) + number % TRAIN_HISTORY * TRAIN_RECORD;
         const double now = seconds_now();
@@ -287,13 +315,14 @@ struct internal::TrainerState {
                                  .seconds = now - std::exchange(step_end, now)};
         if (!std::isfinite(record.loss))
             throw Error(ErrorKind::accuracy,
-                        format("training: the loss of step {} is not finite; a lower learning rate may help", number));
+                        format("training: the loss of step {} is not finite{}; a lower learning rate may help", number,
+                               first_not_finite(number)));
         skipped = record.skipped ? skipped + 1 : 0;
         if (skipped >= max_skipped && record.scale <= 1)  // a larger scale of f16 shrinks first, to 1 at last
             throw Error(ErrorKind::accuracy,
-                        format("training: gradients were not finite in {} steps in a row, up to step {}; a lower "
+                        format("training: gradients were not finite in {} steps in a row, up to step {}{}; a lower "
                                "learning rate may help",
-                               skipped, number));
+                               skipped, number, first_not_finite(number)));
         return record;
     }
 

@@ -212,7 +212,15 @@ ends 2 "complete after 12 steps" train --resume whole
 ends 6 "no checkpoint" train --resume "$scratch"
 ends 2 "auto, none, cheap" "${text[@]}" --data "$mini/valid.txt" --recompute most
 ends 2 "--memory" "${text[@]}" --data "$mini/valid.txt" --memory 1X
-ends 4 "may be used" "${text[@]}" --data "$mini/valid.txt" --memory 64K
+ends 4 "train adapters (LoRA)" "${text[@]}" --data "$mini/valid.txt" --memory 64K
+ends 4 "recomputed" "${text[@]}" --data "$mini/valid.txt" --layers 6 --width 64 --batch-tokens 256 --memory 9M --recompute cheap
+# Out of memory before the first step: what the message says does fit.
+large=(train --data "$mini/valid.txt" --tokenizer "$tokenizer" --blank-lines --layers 2 --width 64 --heads 4 --context 64
+    --batch-tokens 1024 --steps 1 --eval-every 0 --memory 10M -q)
+"$program" "${large[@]}" -o refused 2>err && fail "a step that does not fit runs"
+[[ $(<err) =~ with\ ([0-9]+)\ of\ the\ 16\ sequences ]] || fail "the change that fits: $(<err)"
+fits=${BASH_REMATCH[1]:-1}
+"$program" "${large[@]}" --accumulate $(((16 + fits - 1) / fits)) -o fits >out 2>err || fail "$fits sequences at a time: $(<err)"
 mkdir -p texts && cp "$mini/valid.txt" texts
 ends 2 "is in texts, whose files are read" train --data texts --tokenizer "$tokenizer" "${small[@]}" -o texts/out
 # a checkpoint that was copied elsewhere: the files beside it are somebody's
@@ -221,10 +229,24 @@ ends 2 "not in the folder of its run" train --resume project/model --steps 20
 [[ $(cat project/log.jsonl project/loss.png) == $'mine\nmine' && $(ls project | wc -l) == 3 ]] || fail "a stranger's files: $(ls project)"
 code=0
 learn --steps 3 --lr 1e25 --optimizer sgd --max-grad-norm 0 -o lost >out 2>err || code=$?
-[[ $code == 7 && $(<err) == *"not finite"* ]] || fail "a loss that is not finite: $code, $(<err)"
+[[ $code == 7 && $(<err) == *"not finite: the first such result is that of node h.0."*", NaN at element "* ]] || fail "a loss that is not finite: $code, $(<err)"
 ends 2 "ended before its first checkpoint" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" -o lost
 learn --steps 4 --dropout 0.1 --attention-dropout 0.1 --recompute 1 --precision f16 -o "all of it" >out 2>err || fail "options: $(<err)"
 grep -q "cheap ones and those of 1 blocks are recomputed" out && grep -q "run -m 'all of it/latest'" out || fail "options: $(<out)"
+# A disk that is full, here a limit for the size of files: the run goes on, and fails where the last checkpoint does.
+code=0
+(ulimit -f 32 && learn --steps 5 --save-every 2 -o full) >out 2>err || code=$?
+(($code == 6 && $(grep -c "is not saved: .*; the training goes on" err) == 2)) || fail "a full disk: $code, $(<err)"
+[[ $(ls full) == $'log.jsonl\nrun.json' ]] || fail "a full disk leaves $(ls full)"
+# The device is lost: the run ends with how to go on, or goes on by itself to the same model.
+learn --steps 30 --save-every 4 -o kept >out 2>err || fail "train: $(<err)"
+code=0
+VANTAGE_FAULT=submit:150:device_lost learn --steps 30 --save-every 4 -o gone >out 2>err || code=$?
+[[ $code == 5 && $(<err) == *"the last checkpoint is gone/step-"*"go on with: vantage train --resume gone"* ]] || fail "a lost device: $code, $(<err)"
+VANTAGE_FAULT=submit:150:device_lost learn --steps 30 --save-every 4 --recover -o found >out 2>err || fail "--recover: $(<err)"
+(($(grep -c recovering err) == 1)) || fail "--recover says so: $(<err)"
+check "--recover" cmp kept/latest/model.safetensors found/latest/model.safetensors
+(($(grep -c '"loss"' found/log.jsonl) == 30)) || fail "--recover logs each step once"
 ends 6 "log.jsonl" train --compare "$scratch"
 [[ ! -e refused ]] || fail "what is refused leaves a folder"
 exit $((failures > 0))

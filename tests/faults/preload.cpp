@@ -9,6 +9,8 @@
 //   FAULTS_BELOW=FROM-TO,…   instead of a place: the first call that these addresses of the executable lead to, as nm
 //                            prints them (hexadecimal), of the function FAULTS_KIND
 //   FAULTS_ERRNO=NUMBER      with that error (default: ENOMEM); `new` throws std::bad_alloc
+//   FAULTS_KILL=NUMBER       the process is killed before this call, from 1, on files with FAULTS_KILL_BELOW in their
+//                            path; the file FAULTS_HIT gets a line for each such call
 //   FAULTS_EVERY=interrupt   each second call fails with EINTR; FAULTS_EVERY=short: transfers move one byte first
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -22,6 +24,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
@@ -76,6 +79,9 @@ std::vector<Range> ranges_of(const char* text) {
 struct Settings {
     std::string list = setting("FAULTS_LIST"), hit = setting("FAULTS_HIT"), every = setting("FAULTS_EVERY");
     std::string cache = setting("VANTAGE_CACHE_DIR"), kind = setting("FAULTS_KIND");
+    std::string kill_below = setting("FAULTS_KILL_BELOW");
+    long kill = std::atol(setting("FAULTS_KILL"));
+    std::atomic<long> kill_calls{0};
     std::vector<Range> below = ranges_of(setting("FAULTS_BELOW"));
     std::uint64_t place = std::strtoull(setting("FAULTS_AT"), nullptr, 16);
     int error = *setting("FAULTS_ERRNO") == '\0' ? ENOMEM : std::atoi(setting("FAULTS_ERRNO"));
@@ -144,9 +150,19 @@ void append(const std::string& path, const char* text) {
     ::close(fd);
 }
 
+void count_to_the_kill(const char* kind, const char* file) {
+    Settings& s = settings();
+    if (s.kill_below.empty() || std::strstr(file, s.kill_below.c_str()) == nullptr) return;
+    inside = true;
+    if (!s.hit.empty()) append(s.hit, (std::string(kind) + "\n").c_str());
+    if (++s.kill_calls == s.kill) static_cast<void>(::kill(::getpid(), SIGKILL));
+    inside = false;
+}
+
 /// Notes a call of the function `kind`. True when it must fail.
 bool strikes(const char* kind, const char* file = "") {
     if (!in_main || inside) return false;
+    count_to_the_kill(kind, file);
     inside = true;
     const int saved = errno;
     Settings& s = settings();

@@ -7,7 +7,7 @@
 #   compilers     builds without warnings by g++ 14 and clang 19, in a Debian 13 tree (root)           (20 min)
 #   gpu-assisted  the device tests with GPU-assisted validation on the newest lavapipe, which finds
 #                 accesses out of bounds through buffer addresses, in a Debian sid tree (root)         (60 min)
-#   faults        every failing call (tests/faults/run.sh)                                             (hours)
+#   faults        every failing call, and a kill before every write of a training run (tests/faults)   (hours)
 #   signals       1000 signals (tests/signals/run.sh)                                                  (1 hour)
 #   soak          10 million tokens (tests/soak/run.sh)                                                (2 hours)
 #
@@ -102,8 +102,12 @@ gpu_assisted() {
         build/release/vantage_tests_device </dev/null
 }
 faults() {
-    VANTAGE_BIN=build/release/vantage VANTAGE_ROOT=$root \
-        VANTAGE_FAULTS_PRELOAD=$root/build/release/libvantage_faults_preload.so bash tests/faults/run.sh
+    export VANTAGE_BIN=$root/build/release/vantage VANTAGE_ROOT=$root
+    export VANTAGE_FAULTS_PRELOAD=$root/build/release/libvantage_faults_preload.so
+    local code=0
+    bash tests/faults/kills.sh || code=1
+    bash tests/faults/run.sh || code=1
+    return "$code"
 }
 signals() { VANTAGE_BIN=build/release/vantage VANTAGE_ROOT=$root bash tests/signals/run.sh 1000; }
 soak() { tests/soak/run.sh; }
