@@ -492,7 +492,9 @@ void add_run_options(CLI::App& command, TrainCommand& c) {
     command.add_flag("--watch", c.watch,
                      "Show in a window what the heads attend to while they learn, with a slider over the steps; also "
                      "--log-heads");
-    add_setting(command, "--watch-every", c.watch_every, "Steps between what the window shows")->check(one_or_more);
+    add_setting(command, "--watch-every", c.watch_every,
+                "Steps between what the window shows, at least: it takes at most 5 % of the time")
+        ->check(one_or_more);
     add_option(command, "--probe", c.probe, "The text that heads read for it. Default: drawn tokens, twice in a row",
                "TEXT");
     add_setting(command, "--save-every", c.save_every, "Steps between checkpoints; 0: only at the end")

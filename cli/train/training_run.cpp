@@ -94,7 +94,7 @@ std::string TrainingRun::train() {
         warn_of_divergence(*record);
         const std::int64_t done = record->step + 1;
         const bool last = done == trainer_.steps();
-        if (frames_ != nullptr && (due(c_.watch_every, done) || last)) show_heads(*record);
+        if (frames_ != nullptr && (last || (due(c_.watch_every, done) && may_show_heads()))) show_heads(*record);
         if (due(c_.eval_every, done) || last) evaluate(done);
         if (due(c_.sample_every, done)) sample(done);
         if (last)
@@ -194,9 +194,17 @@ void TrainingRun::measure_heads(std::int64_t done) {
     std::fflush(stdout);
 }
 
+// Whether another frame would take at most 5 % of the time since the last one.
+bool TrainingRun::may_show_heads() const {
+    constexpr double share = 0.05;
+    return frame_seconds_ <= share * (seconds_now() - frames_end_);
+}
+
 void TrainingRun::show_heads(const TrainRecord& record) {
+    const double begin = seconds_now();
     static_cast<void>(probe_->read());
     frames_->add({.step = record.step + 1, .loss = record.loss});
+    frames_end_ = seconds_now(), frame_seconds_ = frames_end_ - begin;
 }
 
 void TrainingRun::note_evaluation(double loss) {

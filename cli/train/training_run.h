@@ -47,6 +47,7 @@ private:
     void warn_of_divergence(const TrainRecord& r);
     void evaluate(std::int64_t done);
     void measure_heads(std::int64_t done);
+    bool may_show_heads() const;
     void show_heads(const TrainRecord& record);
     void note_evaluation(double loss);
     void sample(std::int64_t done);
@@ -63,7 +64,8 @@ private:
     Progress progress_;
     std::string saved_;
     internal::LossLevel level_;
-    double roof_ = 0;  ///< measured FLOPs per second of the device; 0: not known
+    double roof_ = 0;                            ///< measured FLOPs per second of the device; 0: not known
+    double frames_end_ = 0, frame_seconds_ = 0;  ///< of the last frame: when it was made, and how long that took
     double loss_ = NAN, evaluation_ = NAN, best_ = INFINITY, step_seconds_ = 0, printed_ = 0;
     std::int64_t worse_ = 0, tokens_ = 0, shown_ = 0;
     std::int64_t evaluated_ = -1;  ///< the step of the last evaluation
