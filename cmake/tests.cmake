@@ -105,7 +105,7 @@ endif()
 
 # Sends signals to the program (tests/signals/run.sh): a sample, which judges nothing by the clock.
 if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND TARGET vantage_cli)
-  add_test(NAME signals COMMAND bash "${PROJECT_SOURCE_DIR}/tests/signals/run.sh" --sample 20)
+  add_test(NAME signals COMMAND bash "${PROJECT_SOURCE_DIR}/tests/signals/run.sh" --sample 6)
   set_tests_properties(signals PROPERTIES COST 100 LABELS once
     ENVIRONMENT "VANTAGE_BIN=$<TARGET_FILE:vantage_cli>;VANTAGE_ROOT=${PROJECT_SOURCE_DIR}")
 endif()

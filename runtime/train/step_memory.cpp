@@ -1,6 +1,7 @@
 #include "runtime/train/step_memory.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/errors.h"
 #include "runtime/base/format.h"
@@ -29,6 +30,11 @@ std::string what_would_fit(const ModelConfig& config, TrainingSettings settings,
     const auto fits = [&](std::int64_t TrainingSettings::*changed, std::int64_t value) {
         TrainingSettings tried = settings;
         tried.*changed = value;
+        if (changed == &TrainingSettings::sequences) {  // the step has as many in all
+            const std::int64_t all = settings.sequences * settings.micro_batches;
+            tried.micro_batches = (all + value - 1) / value;
+            tried.slots = settings.slots / settings.micro_batches * tried.micro_batches;
+        }
         bytes = plan_bytes(build_training_step(config, tried, types).graph, caps);
         return bytes <= memory;
     };
@@ -55,7 +61,8 @@ std::string what_would_fit(const ModelConfig& config, TrainingSettings settings,
         return format("it takes {}{} with {} of the {} sequences at a time: accumulate more micro-batches",
                       bytes_text(bytes), recomputed, few, settings.sequences);
     }
-    settings.sequences = 1;
+    const std::int64_t all = std::exchange(settings.sequences, 1);
+    settings.micro_batches *= all, settings.slots *= all;
     const bool reads_text = settings.source_rows == settings.rows;
     for (settings.rows /= 2; settings.rows >= 16; settings.rows /= 2) {
         if (reads_text) settings.source_rows = settings.rows;

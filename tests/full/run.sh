@@ -7,7 +7,8 @@
 #   compilers     builds without warnings by g++ 14 and clang 19, in a Debian 13 tree (root)           (20 min)
 #   gpu-assisted  the device tests with GPU-assisted validation on the newest lavapipe, which finds
 #                 accesses out of bounds through buffer addresses, in a Debian sid tree (root)         (60 min)
-#   faults        every failing call, and a kill before every write of a training run (tests/faults)   (hours)
+#   faults        every failing call, a kill before every write of a training run (tests/faults), and a
+#                 loss of the device at every submission of a text                                     (hours)
 #   signals       1000 signals (tests/signals/run.sh)                                                  (1 hour)
 #   soak          10 million tokens (tests/soak/run.sh)                                                (2 hours)
 #
@@ -105,6 +106,7 @@ faults() {
     export VANTAGE_BIN=$root/build/release/vantage VANTAGE_ROOT=$root
     export VANTAGE_FAULTS_PRELOAD=$root/build/release/libvantage_faults_preload.so
     local code=0
+    VANTAGE_NULL_DEVICE=$root/build/release/null_device.json EVERY_SUBMISSION=1 bash tests/cli/recover.sh || code=1
     bash tests/faults/kills.sh || code=1
     bash tests/faults/run.sh || code=1
     return "$code"

@@ -11,9 +11,9 @@
 #                            `train --resume` goes on from the last checkpoint, to the same model
 #   all but KILL             no temporary file beside them or in the cache
 # Without --sample also: the end comes within half a second. What takes longer, in a driver's call, ends within half a
-# second of a second signal. --sample judges nothing by the clock.
+# second of a second signal. --sample judges nothing by the clock, and takes COUNT of the commands, each day others.
 . "${VANTAGE_ROOT:?}/tests/cli/common.bash"
-judge_time=1 seed=1
+judge_time=1 seed=
 while (($# > 1)); do
     case $1 in
         --sample) judge_time=0; shift ;;
@@ -22,6 +22,9 @@ while (($# > 1)); do
     esac
 done
 count=${1:?the number of signals}
+if [[ -z $seed ]]; then
+    if ((judge_time)); then seed=1; else seed=$((10#$(date +%j))); fi
+fi
 RANDOM=$seed
 export VANTAGE_NO_PROGRESS=1
 unset VANTAGE_VALIDATE VANTAGE_GUARD # slow
@@ -32,6 +35,12 @@ printf 'Hello\nWhere is the key?\n' >"$scratch/lines"
 
 names=(run batch chat inspect heads embed classify tokenize explain devices conform tune bench speed view apng demo prune dump
     replay train)
+if ((!judge_time && count < ${#names[@]})); then
+    chosen=()
+    for ((i = 0; i < count; ++i)); do chosen+=("${names[(seed * count + i) % ${#names[@]}]}"); done
+    if [[ " ${chosen[*]} " == *" replay "* && " ${chosen[*]} " != *" dump "* ]]; then chosen=(dump "${chosen[@]}"); fi
+    names=("${chosen[@]}")
+fi
 # arguments NAME: sets `arguments`. Results go to files of the working folder.
 arguments() {
     case $1 in
