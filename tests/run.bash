@@ -226,7 +226,7 @@ run_parts() {
         device=${given:-$(grep -vi swiftshader <<<"$listing" | head -n 1 | cut -f 1)} || true  # "": only SwiftShader
         if [[ -n $device ]]; then export VANTAGE_DEVICE=$device; else unset VANTAGE_DEVICE; fi
         part run_ctest "command line, files and texts" -R '^(cli_|faults$|kills$|signals$)' -L '^once$'
-        LP_NATIVE_VECTOR_WIDTH=256 catch "long texts" vantage_tests_device "[once]"
+        VANTAGE_TEST_SAMPLE=2/4 LP_NATIVE_VECTOR_WIDTH=256 catch "long texts" vantage_tests_device "[once]"
         catch "viewer, windows" vantage_tests_view "[once]"
     fi
 }
