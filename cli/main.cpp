@@ -18,6 +18,7 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/output.h"
 #include "cli/shared/profile.h"
+#include "cli/shared/report_error.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
@@ -302,17 +303,8 @@ int main(int argc, char** argv) {
             std::fflush(stdout);
             ::_exit(exit_code(ErrorKind::interrupted));
         }
-        if (error.kind() != ErrorKind::interrupted) log(LogLevel::error, "{}", error.what());
-        return exit_code(error.kind());
-    } catch (const std::bad_alloc&) {
-        log(LogLevel::error, "out of host memory");
-        return exit_code(ErrorKind::out_of_memory);
-    } catch (const std::system_error& error) {  // such as a thread that cannot be started
-        log(LogLevel::error, "{}", error.what());
-        const bool exhausted = error.code() == std::errc::resource_unavailable_try_again;
-        return exit_code(exhausted ? ErrorKind::out_of_memory : ErrorKind::failure);
-    } catch (const std::exception& error) {
-        log(LogLevel::error, "{}", error.what());
-        return exit_code(ErrorKind::failure);
+        return cli::report_error();
+    } catch (const std::exception&) {
+        return cli::report_error();
     }
 }

@@ -6,6 +6,7 @@
 # what failed last.
 
 passed=0 failed=0 skipped=0
+of=1 turn=$((10#${VANTAGE_TEST_TURN:-0}))  # of run_shards
 processes=$(($(nproc) < 4 ? $(nproc) : 4))  # at once
 limit=${VANTAGE_TEST_LIMIT:-7200}  # seconds for a process of tests: one that takes longer hangs
 reports=$root/build/test-reports
@@ -47,7 +48,8 @@ show_progress() {
 #
 # Each process takes a contiguous part of the list of tests. In declaration order the tests of the ops, which build most
 # of the pipelines, would all be in one part; the list is therefore shuffled, with a fixed seed. This seed is the one of
-# 60 that splits the running time into two equal halves.
+# 60 that splits the running time into two equal halves. With `of` above 1 only one part of the list in so many runs,
+# another one with each `turn`.
 #
 # A process that dies of a signal, as of a fault in a driver, runs once more. The end of the output names it.
 run_shards() {
@@ -99,8 +101,8 @@ run_shard() (
     shift 2
     rm -f "$report"
     trap - INT  # Ctrl-C also ends these
-    exec timeout --foreground --kill-after 10 "$limit" "$@" --order rand --rng-seed 25 --shard-count "$processes" \
-        --shard-index "$part" --allow-running-no-tests --reporter console --reporter "xml::out=$report" \
+    exec timeout --foreground --kill-after 10 "$limit" "$@" --order rand --rng-seed 25 --shard-count "$((processes * of))" \
+        --shard-index "$((turn % of * processes + part))" --allow-running-no-tests --reporter console --reporter "xml::out=$report" \
         >"$report.log" 2>&1
 )
 # failed_cases REPORT…: the names of the cases that failed, or that a process died in, with &amp; and so on decoded.
@@ -204,8 +206,8 @@ run_parts() {
         seen=("${but_once_seen[@]}")
         if ((${#but_once[@]})); then
             VANTAGE_TEST_SAMPLE=1/4
-            if [[ ${name,,} == *swiftshader* ]]; then  # compiles slowly: kernels, and models of the oracle
-                VANTAGE_TEST_SAMPLE=3/4
+            if [[ ${name,,} == *swiftshader* ]]; then  # compiles slowly: half of the kernels and the oracle's models
+                VANTAGE_TEST_SAMPLE=3/4 of=2
                 if ((whole)); then seen=("$kernels_and_oracle"); fi
             fi
             export VANTAGE_TEST_SAMPLE
@@ -218,6 +220,7 @@ run_parts() {
             catch "$name" vantage_tests_device "${filter[@]}" "${seen[@]}"
         fi
         catch "$name, viewer" vantage_tests_view "${filter[@]}" "${but_once_seen[@]}"
+        of=1
         if ((whole)); then part run_ctest "$name, command line" -R '^(cli_|faults$|kills$|signals$)' "${but_once[@]}"; fi
     done <<<"$listing"
     unset VANTAGE_TEST_SAMPLE

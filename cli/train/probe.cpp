@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
@@ -11,6 +12,7 @@ namespace vantage::cli {
 
 Session& Probe::read() {
     const InterruptsDeferred whole;  // an interrupted session would show part of the text
+    if (std::exchange(step_, trainer_.step()) == trainer_.step()) return *session_;
     Model model = trainer_.model();
     if (session_)
         session_->restart();

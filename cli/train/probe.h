@@ -23,6 +23,7 @@ private:
     Trainer& trainer_;
     std::vector<std::int32_t> tokens_;
     std::optional<Session> session_;
+    std::int64_t step_ = -1;  ///< of the parameters with which it was read last
 };
 
 /// The tokens that the heads of a model read: those of a text; without one drawn tokens, twice in a row, in which

@@ -5,10 +5,14 @@
 #include <cstring>
 #include <filesystem>
 #include <sstream>
+#include <utility>
+
+#include <unistd.h>
 
 #include "cli/shared/output.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
+#include "runtime/base/log.h"
 
 namespace vantage::cli {
 
@@ -61,9 +65,17 @@ RunLog::~RunLog() {
     if (file_ != nullptr) std::fclose(file_);
 }
 
+// A line that cannot be written, as on a full disk, is left out: the training goes on.
 void RunLog::write(const std::string& line) {
-    if (std::fputs((line + "\n").c_str(), file_) < 0 || std::fflush(file_) != 0)
-        throw bad_file_error("cannot write {}/log.jsonl: {}", folder_, std::strerror(errno));
+    const long whole = std::ftell(file_);
+    if (std::fputs((line + "\n").c_str(), file_) >= 0 && std::fflush(file_) == 0) return;
+    const int error = errno;
+    std::clearerr(file_);
+    if (whole >= 0 && ::ftruncate(::fileno(file_), whole) == 0) std::fseek(file_, 0, SEEK_END);
+    if (std::exchange(warned_, true)) return;
+    log_message(LogLevel::warning,
+                format("cannot write {}/log.jsonl: {}; the training goes on, and lines are missing from it", folder_,
+                       std::strerror(error)));
 }
 
 void RunLog::add(const TrainRecord& r) {

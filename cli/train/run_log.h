@@ -38,6 +38,7 @@ private:
     std::string folder_;
     LoggedRun run_;
     std::FILE* file_ = nullptr;
+    bool warned_ = false;  ///< that lines are missing
 };
 
 }  // namespace vantage::cli

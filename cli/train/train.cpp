@@ -167,7 +167,7 @@ void set_batches(TrainCommand& c, const Dataset& data) {
 
 // What heads read, if they are measured.
 void set_probe(TrainCommand& c, const ModelConfig& config, const std::optional<Tokenizer>& tokenizer) {
-    if (c.log_heads || c.watch)
+    if (c.log_heads)
         c.probe_tokens = probe_tokens(c.probe, config, tokenizer ? &*tokenizer : nullptr, c.dataset.context);
 }
 
@@ -201,10 +201,8 @@ void train_to_the_end(const TrainCommand& c, const Device& device, Trainer& trai
         run.clear();
         if (error.kind() == ErrorKind::interrupted && trainer.step() > 0)
             save_interrupted(run, c);
-        else if (!run.saved().empty())
-            log_message(LogLevel::warning,
-                        format("the last checkpoint is {}{}", run.saved(),
-                               error.kind() == ErrorKind::device_lost ? "; go on with: " + resume_command(c) : ""));
+        else if (!run.saved().empty() && error.kind() != ErrorKind::device_lost)
+            log_message(LogLevel::warning, format("the last checkpoint is {}", run.saved()));
         throw;
     }
     run.clear();
@@ -245,29 +243,46 @@ void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& traine
     watch_training(c.output, device, *probe, train);
 }
 
+std::int64_t newest_step(const TrainCommand& c) {
+    const auto checkpoints = checkpoints_in(c.output);
+    return checkpoints.empty() ? 0 : checkpoints.rbegin()->first;
+}
+
+// The device that is opened after a loss. Another one may take its place if none was named.
+Device device_after(const TrainCommand& c, const Caps& lost) {
+    Device device = device_for(c);
+    if (device.caps().name != lost.name)
+        fall_back(format("{} is gone; going on with {}", lost.name, device.caps().name));
+    return device;
+}
+
 // Runs what `make` makes for the device. With --recover a loss of the device is survived: it is opened again, and the
-// run goes on from its newest checkpoint, or from its beginning. Three losses without a new checkpoint end it.
-void run_and_recover(const TrainCommand& c, std::optional<Device> device, const Dataset& data,
+// run goes on from its newest checkpoint, or from its beginning; not after the third loss without another checkpoint.
+void run_and_recover(const TrainCommand& c, Device device, const Dataset& data,
                      const std::function<Trainer(const Device&)>& make) {
     constexpr int max_losses = 3;
-    int losses = 0;
-    std::int64_t last = -1;
-    for (;;) {
-        const auto checkpoints = checkpoints_in(c.output);
-        const std::int64_t newest = checkpoints.empty() ? -1 : checkpoints.rbegin()->first;
+    const Caps caps = device.caps();
+    std::optional<Device> now = std::move(device);
+    std::int64_t newest = newest_step(c);
+    for (int losses = 0;;) {
         try {
-            if (!device) device = device_for(c);
+            if (!now) now = device_after(c, caps);
             Trainer trainer =
-                losses > 0 && newest >= 0
-                    ? Trainer::from_folder(*device, newest_checkpoint(c.output).folder, data, c.training, true)
-                    : make(*device);
-            return run_to_the_end(c, *device, trainer, data);
+                losses > 0 && newest > 0 ? Trainer::from_folder(*now, c.output, data, c.training, true) : make(*now);
+            return run_to_the_end(c, *now, trainer, data);
         } catch (const Error& error) {
-            losses = newest > std::exchange(last, newest) ? 1 : losses + 1;
-            if (error.kind() != ErrorKind::device_lost || !c.recover || losses > max_losses) throw;
+            if (error.kind() != ErrorKind::device_lost) throw;
+            const std::int64_t before = std::exchange(newest, newest_step(c));
+            losses = newest > before ? 1 : losses + 1;
+            if (!c.recover || losses > max_losses) {
+                if (newest > 0)
+                    log_message(LogLevel::warning,
+                                format("the last checkpoint is of step {}; go on with: {}", newest, resume_command(c)));
+                throw;
+            }
             log_message(LogLevel::warning, format("recovering: {}", error.what()));
         }
-        device.reset();
+        now.reset();
     }
 }
 
@@ -307,14 +322,15 @@ void begin(TrainCommand& c) {
     const char* name = c.finetunes ? "finetune" : "train";
     if (c.data.empty()) throw usage_error("{}: say what to learn from with --data FILE", name);
     if (c.output.empty()) throw usage_error("{}: give a folder for the result with -o DIR", name);
-    if (!c.log_heads && !c.watch && !c.probe.empty()) throw usage_error("--probe is for --log-heads and --watch");
+    c.log_heads = c.log_heads || c.watch;
+    if (!c.log_heads && !c.probe.empty()) throw usage_error("--probe is for --log-heads and --watch");
     c.output = without_slash(c.output);
     if (fs::exists(c.output) && !fs::is_directory(c.output))
         throw bad_file_error("cannot write {}: it is no folder", c.output);
     refuse_used_folder(c, name);
     refuse_output_in_data(c, name);
     set_options(c);
-    std::optional<Device> device = device_for(c);
+    Device device = device_for(c);
     const Subject subject = subject_of(c);
     check_samples(c, subject.tokenizer);
     set_probe(c, subject.model, subject.tokenizer);
@@ -334,10 +350,10 @@ void begin(TrainCommand& c) {
 
 // Settings that are in the checkpoint stay.
 void refuse_other_settings(const CLI::App& command) {
-    constexpr std::array may_change{"--resume",         "--steps",        "--minutes", "--eval-every",
-                                    "--eval-sequences", "--sample-every", "--prompt",  "--save-every",
-                                    "--keep",           "--patience",     "--json",    "--memory",
-                                    "--log-heads",      "--probe",        "--watch",   "--watch-every"};
+    constexpr std::array may_change{"--resume",       "--steps",  "--minutes",    "--eval-every", "--eval-sequences",
+                                    "--sample-every", "--prompt", "--save-every", "--keep",       "--patience",
+                                    "--json",         "--memory", "--log-heads",  "--probe",      "--watch",
+                                    "--watch-every",  "--recover"};
     for (const CLI::Option* option : command.get_options())
         if (option->count() > 0 && std::ranges::find(may_change, option->get_name()) == may_change.end())
             throw usage_error("train: {} cannot change when a run goes on", option->get_name());
@@ -370,6 +386,7 @@ void go_on(TrainCommand& c, const CLI::App& command) {
         c.training.validation_sequences = given.validation_sequences;
     if (command.get_option("--memory")->count() > 0) c.training.memory = given.memory;
     read_run_settings(c, command);
+    c.log_heads = c.log_heads || c.watch;
     set_options(c);
     if (saved.step >= c.training.steps)
         throw usage_error("train: the run is complete after {} steps: give more with --steps", saved.step);
@@ -380,7 +397,7 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     check_samples(c, tokenizer);
     set_probe(c, origin.config(), tokenizer);
     common().model = origin.folder(), c.adapters = origin.adapters();
-    std::optional<Device> device = device_for(c);
+    Device device = device_for(c);
     const Dataset data = read_data(c, tokenizer);
     write_run_settings(c);
     run_and_recover(c, std::move(device), data,
@@ -493,10 +510,10 @@ void add_run_options(CLI::App& command, TrainCommand& c) {
                      "Show in a window what the heads attend to while they learn, with a slider over the steps; also "
                      "--log-heads");
     add_setting(command, "--watch-every", c.watch_every,
-                "Steps between what the window shows, at least: it takes at most 5 % of the time")
+                "Minimum number of steps between snapshots; taking them takes at most 5 % of the time")
         ->check(one_or_more);
-    add_option(command, "--probe", c.probe, "The text that heads read for it. Default: drawn tokens, twice in a row",
-               "TEXT");
+    add_option(command, "--probe", c.probe,
+               "The text for --log-heads and --watch. Default: random tokens, repeated once", "TEXT");
     add_setting(command, "--save-every", c.save_every, "Steps between checkpoints; 0: only at the end")
         ->check(zero_or_more);
     add_setting(command, "--keep", c.keep, "Checkpoints that are kept")->check(one_or_more);

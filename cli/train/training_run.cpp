@@ -58,6 +58,7 @@ TrainingRun::TrainingRun(const TrainCommand& command, const Device& device, Trai
     tokens_ = trainer.step() * o.accumulate * o.sequences * data.context();
     roof_ = saved_roof(device.caps(), o.precision);
     for (const double loss : log_.run().evaluations) note_evaluation(loss);
+    for (const double loss : log_.run().losses) static_cast<void>(level_.diverges(loss));
     if (probe_ != nullptr) heads_.emplace(command.output, trainer.step());
 }
 
@@ -94,7 +95,8 @@ std::string TrainingRun::train() {
         warn_of_divergence(*record);
         const std::int64_t done = record->step + 1;
         const bool last = done == trainer_.steps();
-        if (frames_ != nullptr && (last || (due(c_.watch_every, done) && may_show_heads()))) show_heads(*record);
+        const bool end = last || (!ended.empty() && done == trainer_.step());
+        if (end || (due(c_.watch_every, done) && may_show_heads())) show_heads(*record);
         if (due(c_.eval_every, done) || last) evaluate(done);
         if (due(c_.sample_every, done)) sample(done);
         if (last)
@@ -119,9 +121,9 @@ std::string TrainingRun::save() {
     const InterruptsDeferred whole;
     progress_.clear();
     saved_ = trainer_.save(c_.output);
+    remove_old();
     log_.draw();
     if (heads_) heads_->draw();
-    remove_old();
     return saved_;
 }
 
@@ -131,8 +133,8 @@ void TrainingRun::save_for_now() {
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::bad_file) throw;
         progress_.clear();
-        log_message(LogLevel::warning,
-                    format("step {} is not saved: {}; the training goes on", trainer_.step(), error.what()));
+        log_message(LogLevel::warning, format("step {} is not saved, or not all of it: {}; the training goes on",
+                                              trainer_.step(), error.what()));
     }
 }
 
@@ -201,6 +203,7 @@ bool TrainingRun::may_show_heads() const {
 }
 
 void TrainingRun::show_heads(const TrainRecord& record) {
+    if (frames_ == nullptr || frames_->closed()) return;
     const double begin = seconds_now();
     static_cast<void>(probe_->read());
     frames_->add({.step = record.step + 1, .loss = record.loss});

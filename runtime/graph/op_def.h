@@ -285,6 +285,13 @@ inline std::uint32_t ceil_div(std::int64_t a, std::int64_t b) { return u32((a + 
 Cost streaming_cost(const OpCall& call, double flops);
 /// The largest workgroup size ≤ limit of this device that is a power of two.
 std::uint32_t workgroup_size(const Caps& caps, std::uint32_t limit = 256);
+/// Whether a lane has some 150 registers or more. No driver says it. GPUs with subgroups of 32 lanes or more have them;
+/// not those of phones and the like, which are integrated and have little shared memory, too: the compilers of Adreno
+/// 618 and 660 and of Apple's M1 spill there.
+inline bool has_many_registers(const Caps& caps) {
+    const bool small = caps.type == DeviceType::integrated && caps.max_shared_memory < (48u << 10);
+    return !caps.is_cpu() && caps.min_subgroup_size >= 32 && !small;
+}
 /// The lanes that reduce a row together, and the steps of one loop iteration.
 struct RowTeam {
     std::uint32_t lanes, unroll = 1;

@@ -264,16 +264,25 @@ Cost cost(const OpCall& call) {
     return cost;
 }
 
+// Whether a compiler may choose subgroups of several sizes, the fewer lanes the more registers each: on Intel's GPUs.
+bool chooses_lanes(const Caps& caps) {
+    return !caps.is_cpu() && caps.min_subgroup_size < 32 && caps.min_subgroup_size < caps.max_subgroup_size;
+}
+
 // 1, 4 or 8 rows, as many as the registers hold: a row takes the lane's features of v and three more registers. GPUs
 // with narrow subgroups take one row: they have 64 registers a lane, and two rows of 64 features spill
-// (bench/devices.py, Mali-G610).
+// (bench/devices.py, Mali-G610). Dropout, and rules with wide heads, take registers of their own: 8 rows spill then on
+// GPUs of Intel.
 std::uint32_t rows_for(const OpCall& call, Part part, std::uint32_t lanes, const Caps& caps) {
     const Sizes s = sizes_of(call);
     const std::int64_t there = rows_of_class(call, part);
     if (caps.max_subgroup_size <= 16 && !caps.is_cpu()) return 1;
     const std::uint32_t by_registers = std::max(1u, 32u / ceil_div(s.dv, lanes));
     const std::uint32_t by_memory = std::max(1u, (caps.max_shared_memory / 4 - lanes) / (u32(s.d) + lanes));
-    const std::uint32_t wanted = there == 1 ? 1 : there <= 4 ? 4 : 8;
+    const bool crowded =
+        chooses_lanes(caps) &&
+        (call.has(dropout_) || (s.dv > 64 && has_rules(call, rule_operands, AttentionRules(call.attrs))));
+    const std::uint32_t wanted = there == 1 ? 1 : there <= 4 || crowded ? 4 : 8;
     return std::min(wanted, std::bit_floor(std::min(by_registers, by_memory)));
 }
 
@@ -285,7 +294,7 @@ LaunchPlan flash_plan(const OpCall& call, const Caps& caps, const char* shader, 
     const std::uint32_t lanes = lanes_for(caps);
     const auto launch_part = [&](Part part) {
         const std::uint32_t rows = rows_for(call, part, lanes, caps);
-        return attention_launch(
+        Launch launch = attention_launch(
             call, caps, shader,
             attention_constants<params::AttentionConstants>(call, lanes, part,
                                                             {.ROWS = rows,
@@ -295,6 +304,11 @@ LaunchPlan flash_plan(const OpCall& call, const Caps& caps, const char* shader, 
                                                              .STATISTICS = call.attrs.flag("statistics"),
                                                              .COUNTS = call.attrs.flag("counts")}),
             rows, part, split);
+        // Where heads are narrow, Intel's compiler takes the widest subgroups, and spills.
+        constexpr std::int64_t narrow = 32;
+        if (caps.subgroup_size_control && chooses_lanes(caps) && s.d <= narrow && s.dv <= narrow)
+            launch.subgroup_size = caps.min_subgroup_size;
+        return launch;
     };
     return attention_plan(call, caps, launch_part, split);
 }

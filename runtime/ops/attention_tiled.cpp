@@ -14,8 +14,8 @@ bool fits_tiles(const OpCall& call, const Caps& caps, const RuleOperands& at, st
            dv % 4 == 0 && d <= 128 && dv <= 128;
 }
 
-// By what a lane keeps some 110 registers, which devices with subgroups of 32 or more have.
-bool tiles_profitable(const OpCall&, const Caps& caps) { return !caps.is_cpu() && caps.min_subgroup_size >= 32; }
+// A lane keeps some 110 to 250 registers.
+bool tiles_profitable(const OpCall&, const Caps& caps) { return has_many_registers(caps); }
 
 bool fits_tiled(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);

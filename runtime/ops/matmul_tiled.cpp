@@ -104,11 +104,11 @@ bool fits_wide(const OpCall& call, const Caps& caps) {
     return fits_tiled(call, caps) && s.m > 64 && s.n > 64 && caps.max_shared_memory >= shared_bytes;
 }
 
-// 8 x 8 sums and their operands take some 140 registers, which devices with subgroups of 32 or more have. They read less
-// for each product, but there must be enough tiles for all processors.
+// 8 x 8 sums and their operands take some 150 registers. They read less for each product, but there must be enough tiles
+// for all processors.
 bool wide_profitable(const OpCall& call, const Caps& caps) {
     const std::uint32_t tiles = count(tile_grid(matmul_sizes(call), wide.rows(), wide.cols()));
-    return !caps.is_cpu() && caps.max_workgroup_invocations >= 512 && caps.min_subgroup_size >= 32 &&
+    return has_many_registers(caps) && caps.max_workgroup_invocations >= 512 &&
            tiles >= (caps.processors > 0 ? enough_groups(caps) : 256);
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/train/step_memory.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "runtime/base/errors.h"
@@ -26,52 +27,47 @@ namespace {
 /// shorter ones.
 std::string what_would_fit(const ModelConfig& config, TrainingSettings settings, const Caps& caps, std::uint64_t memory,
                            const Graph::WeightTypes& types) {
-    std::uint64_t bytes = 0;
-    const auto fits = [&](std::int64_t TrainingSettings::*changed, std::int64_t value) {
+    using Member = std::int64_t TrainingSettings::*;
+    const std::int64_t all = settings.sequences * settings.micro_batches,
+                       slots = settings.slots / settings.micro_batches;
+    const bool reads_text = settings.source_rows == settings.rows;
+    const auto bytes_with = [&](Member changed, std::int64_t value) {
         TrainingSettings tried = settings;
         tried.*changed = value;
-        if (changed == &TrainingSettings::sequences) {  // the step has as many in all
-            const std::int64_t all = settings.sequences * settings.micro_batches;
-            tried.micro_batches = (all + value - 1) / value;
-            tried.slots = settings.slots / settings.micro_batches * tried.micro_batches;
+        tried.micro_batches = (all + tried.sequences - 1) / tried.sequences;  // the step has as many sequences
+        tried.slots = slots * tried.micro_batches;
+        if (reads_text) tried.source_rows = tried.rows;
+        return plan_bytes(build_training_step(config, tried, types).graph, caps);
+    };
+    // The value next to `too_much` that fits, between it and `least`, which fits.
+    const auto nearest = [&](Member changed, std::int64_t too_much, std::int64_t least) {
+        while (std::abs(too_much - least) > 1) {
+            const std::int64_t middle = (too_much + least) / 2;
+            (bytes_with(changed, middle) <= memory ? least : too_much) = middle;
         }
-        bytes = plan_bytes(build_training_step(config, tried, types).graph, caps);
-        return bytes <= memory;
+        return std::pair(least, bytes_text(bytes_with(changed, least)));
     };
     const std::int64_t most = build_training_step(config, settings, types).max_recompute;
-    if (settings.recompute < most && fits(&TrainingSettings::recompute, most)) {
-        std::int64_t too_little = settings.recompute, enough = most;
-        while (too_little + 1 < enough) {
-            const std::int64_t middle = (too_little + enough) / 2;
-            (fits(&TrainingSettings::recompute, middle) ? enough : too_little) = middle;
-        }
-        static_cast<void>(fits(&TrainingSettings::recompute, enough));
-        return format("it takes {} if {} are recomputed", bytes_text(bytes),
-                      enough == 1 ? "cheap activations" : format("the activations of {} blocks", enough - 1));
+    if (settings.recompute < most && bytes_with(&TrainingSettings::recompute, most) <= memory) {
+        const auto [value, bytes] = nearest(&TrainingSettings::recompute, settings.recompute, most);
+        return format("it takes {} if {} are recomputed", bytes,
+                      value == 1 ? "cheap activations" : format("the activations of {} blocks", value - 1));
     }
     const char* recomputed = settings.recompute < most ? ", all activations recomputed," : "";
     settings.recompute = most;
-    if (fits(&TrainingSettings::sequences, 1)) {
-        std::int64_t few = 1, too_many = settings.sequences;
-        while (few + 1 < too_many) {
-            const std::int64_t middle = (few + too_many) / 2;
-            (fits(&TrainingSettings::sequences, middle) ? few : too_many) = middle;
-        }
-        static_cast<void>(fits(&TrainingSettings::sequences, few));
-        return format("it takes {}{} with {} of the {} sequences at a time: accumulate more micro-batches",
-                      bytes_text(bytes), recomputed, few, settings.sequences);
+    if (settings.sequences > 1 && bytes_with(&TrainingSettings::sequences, 1) <= memory) {
+        const auto [value, bytes] = nearest(&TrainingSettings::sequences, settings.sequences, 1);
+        return format("it takes {}{} with {} of the {} sequences at a time: accumulate {} micro-batches", bytes,
+                      recomputed, value, settings.sequences, (all + value - 1) / value);
     }
-    const std::int64_t all = std::exchange(settings.sequences, 1);
-    settings.micro_batches *= all, settings.slots *= all;
-    const bool reads_text = settings.source_rows == settings.rows;
-    for (settings.rows /= 2; settings.rows >= 16; settings.rows /= 2) {
-        if (reads_text) settings.source_rows = settings.rows;
-        if (fits(&TrainingSettings::rows, settings.rows))
-            return format("it takes {}{} with one sequence of {} tokens at a time", bytes_text(bytes), recomputed,
-                          settings.rows);
+    settings.sequences = 1;
+    constexpr std::int64_t shortest = 16;
+    if (!config.is_vision() && settings.rows > shortest && bytes_with(&TrainingSettings::rows, shortest) <= memory) {
+        const auto [value, bytes] = nearest(&TrainingSettings::rows, settings.rows, shortest);
+        return format("it takes {}{} with one sequence of {} tokens at a time", bytes, recomputed, value);
     }
     return config.lora ? "a smaller model takes less, or weights in fewer bits"
-                       : "the model's weights, gradients and optimiser alone are too large: train adapters (LoRA)";
+                       : "a smaller model takes less; so do adapters (LoRA) of a model that is fine-tuned";
 }
 
 }  // namespace

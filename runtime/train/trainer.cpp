@@ -297,7 +297,7 @@ struct internal::TrainerState {
                                   found->kernel, found->message);
             }
         } catch (const Error& error) {  // what is known is said without it
-            if (error.kind() == ErrorKind::interrupted || error.kind() == ErrorKind::device_lost) throw;
+            if (error.kind() == ErrorKind::device_lost) throw;
         }
         return "";
     }

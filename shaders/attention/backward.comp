@@ -13,6 +13,7 @@
 // takes the place of dout_i · v_j; there are no values, delta is 0, and stats has lse alone.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
 #include "params/attention_backward.h"
 ATTENTION_BACKWARD_CONSTANTS(VANTAGE_CONSTANT)
@@ -44,7 +45,8 @@ const uint VALUES = DV;
 vec2 stats_of(uint q_row) { return vec2(ReadFloats(p.stats).at[2u * q_row], ReadFloats(p.stats).at[2u * q_row + 1u]); }
 float weight_gradient(uint q_row, uint k_row, int distance) {
     float sum = 0.0;
-    for (uint e = 0u; e < DV; ++e) sum += load(p.dout, Q_TYPE, q_row * DV + e) * load(p.v, KV_TYPE, k_row * DV + e);
+    // Unrolled, they spill on Intel's GPUs.
+    [[dont_unroll]] for (uint e = 0u; e < DV; ++e) sum += load(p.dout, Q_TYPE, q_row * DV + e) * load(p.v, KV_TYPE, k_row * DV + e);
     return sum;
 }
 #endif
@@ -59,7 +61,7 @@ vec3 pair_of(uint batch, uint head, uint i, uint key) {
     if (RULES && !rules_allow(batch, position, key)) return vec3(0.0);
     uint q_row = row_of_query(batch, i, head), k_row = row_of_key(batch, key, head / (p.heads / p.kv_heads));
     float score = 0.0, slope = 1.0;
-    for (uint d = 0u; d < D; ++d) {
+    [[dont_unroll]] for (uint d = 0u; d < D; ++d) {
         float q = load(p.q, Q_TYPE, q_row * D + d), k = load(p.k, KV_TYPE, k_row * D + d);
         score += ADDITIVE ? ReadFloats(p.position_bias).at[d] * stable_tanh(q + k) : q * k;
     }

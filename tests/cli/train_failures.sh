@@ -22,15 +22,36 @@ fits=${BASH_REMATCH[1]:-1}
 # A disk that is full, here a limit for the size of files: the run goes on, and fails where the last checkpoint does.
 code=0
 (ulimit -f 32 && learn --steps 5 --save-every 2 -o full) >out 2>err || code=$?
-(($code == 6 && $(grep -c "is not saved: .*; the training goes on" err) == 2)) || fail "a full disk: $code, $(<err)"
+(($code == 6 && $(grep -c "is not saved, .*; the training goes on" err) == 2)) || fail "a full disk: $code, $(<err)"
 [[ $(ls full) == $'log.jsonl\nrun.json' ]] || fail "a full disk leaves $(ls full)"
 # The device is lost: the run ends with how to go on, or goes on by itself to the same model.
 learn --steps 30 --save-every 4 -o kept >out 2>err || fail "train: $(<err)"
 code=0
 VANTAGE_FAULT=submit:150:device_lost learn --steps 30 --save-every 4 -o gone >out 2>err || code=$?
-[[ $code == 5 && $(<err) == *"the last checkpoint is gone/step-"*"go on with: vantage train --resume gone"* ]] || fail "a lost device: $code, $(<err)"
+[[ $code == 5 && $(<err) == *"the last checkpoint is of step "*"go on with: vantage train --resume gone"* ]] || fail "a lost device: $code, $(<err)"
+# … also before the first checkpoint, and in a run that was stopped.
+VANTAGE_FAULT=submit:60:device_lost learn --steps 30 --save-every 0 --recover -o early >out 2>err || fail "--recover before a checkpoint: $(<err)"
+check "--recover before a checkpoint" cmp kept/latest/model.safetensors early/latest/model.safetensors
+VANTAGE_FAULT=submit:60:device_lost "$program" train --resume gone --recover >out 2>err || fail "--resume --recover: $(<err)"
+(($(grep -c recovering err) == 1)) || fail "--resume --recover: $(<err)"
+check "--resume --recover" cmp kept/latest/model.safetensors gone/latest/model.safetensors
 VANTAGE_FAULT=submit:150:device_lost learn --steps 30 --save-every 4 --recover -o found >out 2>err || fail "--recover: $(<err)"
 (($(grep -c recovering err) == 1)) || fail "--recover says so: $(<err)"
 check "--recover" cmp kept/latest/model.safetensors found/latest/model.safetensors
 (($(grep -c '"loss"' found/log.jsonl) == 30)) || fail "--recover logs each step once"
+# A run that diverges says so: here its log has another level than the losses that follow.
+learn --steps 60 --eval-every 0 -o low >out 2>err || fail "train: $(<err)"
+sed -i 's/"loss":[0-9.]*/"loss":0.1/' low/log.jsonl
+"$program" train --resume low --steps 115 >out 2>err || fail "train --resume: $(<err)"
+(($(grep -c "the loss was above 1.1 for 50 steps, and was 0.1 before" err) == 1)) || fail "a run that diverges: $(<err)"
+# A file system that is full, of which the log has its first lines.
+if unshare -rm true 2>/dev/null; then
+    mkdir small
+    code=0
+    unshare -rm bash -c 'mount -t tmpfs -o size=8k tmpfs small && exec "$@"' run "$program" train --data "$mini/valid.txt" \
+        --tokenizer "$tokenizer" --blank-lines --layers 1 --width 16 --heads 2 --context 16 --batch-tokens 64 --steps 40 \
+        --save-every 20 --eval-every 0 -o small/run >out 2>err || code=$?
+    (($code == 6 && $(grep -c "lines are missing" err) == 1 && $(grep -c "step 20 is not saved" err) == 1)) ||
+        fail "a full file system: $code, $(<err)"
+fi
 exit $((failures > 0))

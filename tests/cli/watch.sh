@@ -49,6 +49,24 @@ check "and says how to go on: $(<err)" grep -q "go on with: vantage train --resu
 "$program" train --resume interrupted --steps "$(($(basename "$(readlink interrupted/latest)" | sed 's/step-0*//') + 2))" >out 2>err ||
     fail "a watched run does not go on without a window: $(<err)"
 
+# A training that fails ends the window, too.
+code=0
+"${train[@]}" --steps 9 --lr 1e25 --optimizer sgd --max-grad-norm 0 -o lost --watch >out 2>err || code=$?
+check "a loss that is not finite ends a watched run with 7 (got $code: $(<err))" test $code = 7
+# The window is closed by its key: the run goes on.
+if command -v xdotool >/dev/null; then
+    begin "${train[@]}" --steps 60 -o closed --watch
+    until_true test -s closed/log.jsonl
+    check "the window is found" xdotool mousemove 200 200 key ctrl+q
+    until_true grep -q "the window is closed; the training goes on" err
+    until_true eval '[[ -z $(xdotool search --name "training closed" 2>/dev/null) ]]'
+    check "the window is gone before the run ends" kill -0 "$job"
+    code=0
+    wait "$job" || code=$?
+    check "a run whose window was closed ends with 0 (got $code: $(<err))" test $code = 0
+    check "its model is there" test -e closed/step-000060/model.safetensors
+fi
+
 # The X server goes away: the run goes on to its end.
 begin "${train[@]}" --steps 40 -o orphan --watch
 until_true test -s orphan/log.jsonl

@@ -88,7 +88,7 @@ TEST_CASE("every other frame is dropped where there is no more memory", "[view]"
     TrainingFrames frames(learning.session, {}, 4 * bytes);
     const auto steps = [&] {
         std::vector<std::int64_t> all;
-        for (const TrainingFrames::Place& place : frames.places()) all.push_back(place.step);
+        for (const TrainingFrames::Snapshot& place : frames.snapshots()) all.push_back(place.step);
         return all;
     };
     using Steps = std::vector<std::int64_t>;

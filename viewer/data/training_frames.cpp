@@ -27,8 +27,9 @@ TapSource TrainingFrames::copy_of(const TapSource& source) {
     return copy;
 }
 
-void TrainingFrames::add(const Place& place) {
-    auto frame = std::make_shared<Frame>(Frame{place, std::vector<std::byte>(frame_bytes_)});
+void TrainingFrames::add(const Snapshot& snapshot) {
+    if (closed()) return;
+    auto frame = std::make_shared<Frame>(Frame{snapshot, std::vector<std::byte>(frame_bytes_)});
     for (const Copied& one : copied_)
         gpu::download(device_, one.from, 0, std::span(frame->bytes).subspan(one.offset, one.bytes));
     {
@@ -55,11 +56,11 @@ void TrainingFrames::finish() {
     if (on_frame_) on_frame_();
 }
 
-std::vector<TrainingFrames::Place> TrainingFrames::places() const {
+std::vector<TrainingFrames::Snapshot> TrainingFrames::snapshots() const {
     const std::lock_guard lock(mutex_);
-    std::vector<Place> places;
-    for (const auto& frame : frames_) places.push_back(frame->place);
-    return places;
+    std::vector<Snapshot> snapshots;
+    for (const auto& frame : frames_) snapshots.push_back(frame->snapshot);
+    return snapshots;
 }
 
 std::pair<std::shared_ptr<const TrainingFrames::Frame>, Activity> TrainingFrames::wanted(
@@ -68,7 +69,7 @@ std::pair<std::shared_ptr<const TrainingFrames::Frame>, Activity> TrainingFrames
     const Activity activity = finished_ ? Activity::ended : Activity::learning;
     if (frames_.empty()) return {nullptr, activity};
     if (!step) return {frames_.back(), activity};
-    const auto later = std::ranges::upper_bound(frames_, *step, {}, [](const auto& one) { return one->place.step; });
+    const auto later = std::ranges::upper_bound(frames_, *step, {}, [](const auto& one) { return one->snapshot.step; });
     return {later == frames_.begin() ? frames_.front() : *std::prev(later), activity};
 }
 
@@ -82,7 +83,7 @@ bool TrainingFrames::show(std::optional<std::int64_t> step) {
     const auto [frame, activity] = wanted(step);
     gpu::wait_idle(device_);  // what reads the copies
     for (const Copied& one : copied_) std::memcpy(one.to.mapped(), frame->bytes.data() + one.offset, one.bytes);
-    shown_frame_ = frame, shown_ = frame->place, shown_activity_ = activity;
+    shown_frame_ = frame, shown_ = frame->snapshot, shown_activity_ = activity;
     live_.publish_copies(activity);
     return true;
 }

@@ -2,6 +2,7 @@
 // which viewers see.
 #pragma once
 
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -16,11 +17,11 @@
 
 namespace vantage::view {
 
-/// Two threads use it: the one that trains adds frames, the one of the viewer shows them. Neither waits for the other.
+/// Two threads use it: the one that trains adds frames, the one of the viewer shows them.
 /// A frame has the queries, keys, values and log-sum-exps of all layers, and learned biases, in memory of the host.
 class TrainingFrames : NotCopied {
 public:
-    struct Place {
+    struct Snapshot {
         std::int64_t step = 0;  ///< steps that the model has learned for
         double loss = NAN;      ///< of the last of them; NaN: none
     };
@@ -32,25 +33,28 @@ public:
 
     // ---- the thread of the session
     /// Keeps what the session has read, which is the text again.
-    void add(const Place& place);
+    void add(const Snapshot& snapshot);
     /// The last step is done.
     void finish();
+    /// Whether nobody looks any more: then no frame is kept.
+    bool closed() const { return closed_; }
 
     // ---- the thread of the viewer
+    void close() { closed_ = true; }
     LiveModel& live() { return live_; }
     /// Of all frames, by step.
-    std::vector<Place> places() const;
+    std::vector<Snapshot> snapshots() const;
     /// Whether `show` would change what viewers see.
     bool is_news(std::optional<std::int64_t> step) const;
     /// Lets viewers see the last frame that is not after `step`, by default the newest. Returns whether that changed
     /// what they see. None of their work may be in the making; what is on the device is waited for.
     bool show(std::optional<std::int64_t> step);
     /// What viewers see.
-    const Place& shown() const { return shown_; }
+    const Snapshot& shown() const { return shown_; }
 
 private:
     struct Frame {
-        Place place;
+        Snapshot snapshot;
         std::vector<std::byte> bytes;
     };
     /// Rows of a layer: the session's, their copy, and where they are in a frame.
@@ -69,13 +73,14 @@ private:
     std::vector<Copied> copied_;
     std::size_t frame_bytes_ = 0, max_frames_;
 
+    std::atomic<bool> closed_ = false;
     mutable std::mutex mutex_;
     std::vector<std::shared_ptr<const Frame>> frames_;
     std::int64_t added_ = 0, every_ = 1;  ///< every so many of the added frames stay; the newest is always there
     bool finished_ = false;
 
     std::shared_ptr<const Frame> shown_frame_;
-    Place shown_;
+    Snapshot shown_;
     Activity shown_activity_ = Activity::idle;
 };
 

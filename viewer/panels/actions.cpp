@@ -106,10 +106,10 @@ void step_on(Viewer& v) {
 
 /// To an earlier or later step of training.
 void move_step(Viewer& v, std::ptrdiff_t by) {
-    const std::vector<TrainingFrames::Place> places = v.training()->places();
-    const auto step = &TrainingFrames::Place::step;
-    const auto here = v.at().step ? std::ranges::upper_bound(places, *v.at().step, {}, step) : places.end();
-    show_step(v.at(), places, here - places.begin() - 1 + by);
+    const std::vector<TrainingFrames::Snapshot> snapshots = v.training()->snapshots();
+    const auto step = &TrainingFrames::Snapshot::step;
+    const auto here = v.at().step ? std::ranges::upper_bound(snapshots, *v.at().step, {}, step) : snapshots.end();
+    show_step(v.at(), snapshots, here - snapshots.begin() - 1 + by);
 }
 
 void toggle_difference(Viewer& v) {

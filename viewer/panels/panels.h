@@ -60,7 +60,7 @@ void draw_prompt(const Ui& ui, Viewer& view);
 /// In place of the prompt: the steps of a model that learns.
 void draw_steps(const Ui& ui, TrainingFrames& frames);
 /// Shows one of these steps; the newest is followed.
-void show_step(Interaction& at, std::span<const TrainingFrames::Place> places, std::ptrdiff_t place);
+void show_step(Interaction& at, std::span<const TrainingFrames::Snapshot> snapshots, std::ptrdiff_t place);
 void draw_help(const Ui& ui);
 /// Scrolls the help; false for all other keys.
 bool act_in_help(Interaction& at, const Shortcut& shortcut);

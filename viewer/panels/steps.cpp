@@ -13,8 +13,8 @@
 namespace vantage::view {
 namespace {
 
-std::string loss_text(const TrainingFrames::Place& place) {
-    return std::isnan(place.loss) ? "no step yet" : format("loss {:.4f}", place.loss);
+std::string loss_text(const TrainingFrames::Snapshot& snapshot) {
+    return std::isnan(snapshot.loss) ? "no step yet" : format("loss {:.4f}", snapshot.loss);
 }
 
 }  // namespace
@@ -23,11 +23,11 @@ void draw_steps(const Ui& ui, TrainingFrames& frames) {
     const Box& box = ui.layout.prompt;
     const Panel panel("steps", box);
     if (!panel) return;
-    const std::vector<TrainingFrames::Place> places = frames.places();
-    const TrainingFrames::Place& shown = frames.shown();
-    const auto here = std::ranges::upper_bound(places, shown.step, {}, &TrainingFrames::Place::step);
-    const auto last = static_cast<float>(std::max<std::ptrdiff_t>(std::ssize(places) - 1, 0));
-    auto place = static_cast<float>(std::max<std::ptrdiff_t>(here - places.begin() - 1, 0));
+    const std::vector<TrainingFrames::Snapshot> snapshots = frames.snapshots();
+    const TrainingFrames::Snapshot& shown = frames.shown();
+    const auto here = std::ranges::upper_bound(snapshots, shown.step, {}, &TrainingFrames::Snapshot::step);
+    const auto last = static_cast<float>(std::max<std::ptrdiff_t>(std::ssize(snapshots) - 1, 0));
+    auto place = static_cast<float>(std::max<std::ptrdiff_t>(here - snapshots.begin() - 1, 0));
     const float middle = std::round(box.y + (box.high - ui.fonts.regular.size) / 2), margin = ui.px(12);
     const float left = put(bold(ui), box.x + margin, middle, ui.at.step ? ui.palette.accent : ui.palette.strong,
                            format("Step {}", shown.step));
@@ -51,18 +51,18 @@ void draw_steps(const Ui& ui, TrainingFrames& frames) {
     ImGui::SetCursorScreenPos({begin, std::round(box.y + (box.high - ImGui::GetFrameHeight()) / 2)});
     ImGui::SetNextItemWidth(std::max(right - begin, ui.px(40)));
     if (ImGui::SliderFloat("##step", &place, 0, std::max(last, 1.0f), "", ImGuiSliderFlags_NoInput))
-        show_step(ui.at, places, std::lround(place));
+        show_step(ui.at, snapshots, std::lround(place));
     note_tooltip(box_of_item());
     if (ImGui::IsItemHovered() && !ImGui::IsItemActive())
         ImGui::SetTooltip("Steps of training: %zu are kept. < and > go to the next one, L follows the newest.",
-                          places.size());
+                          snapshots.size());
 }
 
-void show_step(Interaction& at, std::span<const TrainingFrames::Place> places, std::ptrdiff_t place) {
-    if (places.empty() || place >= std::ssize(places) - 1)
+void show_step(Interaction& at, std::span<const TrainingFrames::Snapshot> snapshots, std::ptrdiff_t place) {
+    if (snapshots.empty() || place >= std::ssize(snapshots) - 1)
         at.step.reset();
     else
-        at.step = places[static_cast<std::size_t>(std::max<std::ptrdiff_t>(place, 0))].step;
+        at.step = snapshots[static_cast<std::size_t>(std::max<std::ptrdiff_t>(place, 0))].step;
 }
 
 }  // namespace vantage::view

@@ -290,6 +290,7 @@ void Viewer::read_models() {
     const RunView& a = runs_.a();
     const std::shared_ptr<const Image> seen = a.tokens.seen;
     if (training() != nullptr && training()->show(at_.step)) new_step_ = true;
+    if (at_.step) at_.step = training()->shown().step;  // that step may have been dropped
     runs_.read(fonts_);
     if (a.tokens.seen != seen) set_picture();
     if (!asked_ || a.version.run < asked_->run) return;
@@ -520,7 +521,9 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
             state_.part.reset(), state_.rows.reset(), state_.pins.clear();
             say(wrong);
         }
-    if (const auto error = runs_.search_head(now)) say(*error);
+    // Of a model that learns, the newest step answers.
+    const bool searches = training() == nullptr || (!state_.head && !at_.step);
+    if (const auto error = searches ? runs_.search_head(now) : std::nullopt) say(*error);
     arrange(width, height);
     set_colours();
     update_runs(now);
