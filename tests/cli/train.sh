@@ -212,7 +212,7 @@ ends 2 "complete after 12 steps" train --resume whole
 ends 6 "no checkpoint" train --resume "$scratch"
 ends 2 "auto, none, cheap" "${text[@]}" --data "$mini/valid.txt" --recompute most
 ends 2 "--memory" "${text[@]}" --data "$mini/valid.txt" --memory 1X
-ends 4 "train adapters (LoRA)" "${text[@]}" --data "$mini/valid.txt" --memory 64K
+ends 4 "a smaller model takes less" "${text[@]}" --data "$mini/valid.txt" --memory 64K
 mkdir -p texts && cp "$mini/valid.txt" texts
 ends 2 "is in texts, whose files are read" train --data texts --tokenizer "$tokenizer" "${small[@]}" -o texts/out
 # a checkpoint that was copied elsewhere: the files beside it are somebody's
