@@ -258,18 +258,17 @@ Device device_after(const TrainCommand& c, const Caps& lost) {
 
 // Runs what `make` makes for the device. With --recover a loss of the device is survived: it is opened again, and the
 // run goes on from its newest checkpoint, or from its beginning; not after the third loss without another checkpoint.
-void run_and_recover(const TrainCommand& c, Device device, const Dataset& data,
+void run_and_recover(const TrainCommand& c, std::optional<Device>& device, const Dataset& data,
                      const std::function<Trainer(const Device&)>& make) {
     constexpr int max_losses = 3;
-    const Caps caps = device.caps();
-    std::optional<Device> now = std::move(device);
+    const Caps caps = device->caps();
     std::int64_t newest = newest_step(c);
     for (int losses = 0;;) {
         try {
-            if (!now) now = device_after(c, caps);
-            Trainer trainer =
-                losses > 0 && newest > 0 ? Trainer::from_folder(*now, c.output, data, c.training, true) : make(*now);
-            return run_to_the_end(c, *now, trainer, data);
+            if (!device) device = device_after(c, caps);
+            Trainer trainer = losses > 0 && newest > 0 ? Trainer::from_folder(*device, c.output, data, c.training, true)
+                                                       : make(*device);
+            return run_to_the_end(c, *device, trainer, data);
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::device_lost) throw;
             const std::int64_t before = std::exchange(newest, newest_step(c));
@@ -282,7 +281,7 @@ void run_and_recover(const TrainCommand& c, Device device, const Dataset& data,
             }
             log_message(LogLevel::warning, format("recovering: {}", error.what()));
         }
-        now.reset();
+        device.reset();
     }
 }
 
@@ -330,7 +329,7 @@ void begin(TrainCommand& c) {
     refuse_used_folder(c, name);
     refuse_output_in_data(c, name);
     set_options(c);
-    Device device = device_for(c);
+    std::optional<Device> device = device_for(c);
     const Subject subject = subject_of(c);
     check_samples(c, subject.tokenizer);
     set_probe(c, subject.model, subject.tokenizer);
@@ -338,7 +337,7 @@ void begin(TrainCommand& c) {
     set_batches(c, data);
     const std::string& start = c.adapters.empty() ? common().model : c.adapters;
     std::unique_ptr<FileLock> lock;
-    run_and_recover(c, std::move(device), data, [&](const Device& now) {
+    run_and_recover(c, device, data, [&](const Device& now) {
         Trainer trainer = c.finetunes ? Trainer::from_folder(now, start, data, c.training)
                                       : Trainer(now, subject.config, data, c.training, subject.tokenizer_file);
         if (lock) return trainer;
@@ -397,10 +396,10 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     check_samples(c, tokenizer);
     set_probe(c, origin.config(), tokenizer);
     common().model = origin.folder(), c.adapters = origin.adapters();
-    Device device = device_for(c);
+    std::optional<Device> device = device_for(c);
     const Dataset data = read_data(c, tokenizer);
     write_run_settings(c);
-    run_and_recover(c, std::move(device), data,
+    run_and_recover(c, device, data,
                     [&](const Device& now) { return Trainer::from_folder(now, saved.folder, data, c.training, true); });
 }
 
