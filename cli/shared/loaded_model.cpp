@@ -28,7 +28,7 @@ void add_recover_option(CLI::App& command, bool& recovers) {
                          std::string(recovers ? "on" : "off"));
 }
 
-LoadedModel::LoadedModel(bool recovers, Tower tower, Open open)
+LoadedModel::LoadedModel(bool recovers, Tower tower, OpenDevice open)
     : recovers_(recovers), tower_(tower), open_(std::move(open)) {
     try {
         load(open_(common().device));
@@ -50,30 +50,30 @@ void LoadedModel::note_loss(const Error& error) const {
     log(LogLevel::warning, "recovering: {}", error.what());
 }
 
-Device LoadedModel::device_again() const {
-    const auto going_on_with = [this](const Device& other, const std::string& why) {
-        fall_back(format("{} {}; going on with {}", device_.name, why, other.caps().name));
+Device open_again(const OpenDevice& open, const Caps& lost) {
+    const auto going_on_with = [&](const Device& other, const std::string& why) {
+        fall_back(format("{} {}; going on with {}", lost.name, why, other.caps().name));
         return other;
     };
     std::optional<Device> found;
     std::string why;
     try {
-        found = open_(common().device);
+        found = open(common().device);
     } catch (const Error& error) {
         if (device_named() || error.kind() == ErrorKind::usage || error.kind() == ErrorKind::interrupted) throw;
         why = format("cannot be opened again ({})", error.what());
     }
-    if (found && (device_named() || device_.name.empty() || is_same(found->caps(), device_))) return *found;
+    if (found && (device_named() || lost.name.empty() || is_same(found->caps(), lost))) return *found;
     if (found) return going_on_with(*found, "is gone");
     for (const DeviceListing& other : Device::list())
-        if (other.usable && !is_same(other.caps, device_))
-            return going_on_with(open_("vulkan:" + std::to_string(other.index)), why);
-    throw Error(ErrorKind::device_lost, device_.name + " " + why);
+        if (other.usable && !is_same(other.caps, lost))
+            return going_on_with(open("vulkan:" + std::to_string(other.index)), why);
+    throw Error(ErrorKind::device_lost, lost.name + " " + why);
 }
 
 Model LoadedModel::reload() {
     model_.reset();
-    load(device_again());
+    load(open_again(open_, device_));
     return *model_;
 }
 

@@ -14,14 +14,18 @@ namespace vantage::cli {
 /// --recover and --no-recover; the default is the current value of `recovers`.
 void add_recover_option(CLI::App& command, bool& recovers);
 
+using OpenDevice = std::function<Device(const std::string& wish)>;
+/// Opens the device again after a loss. If no device was named, another one may take its place, which is reported as a
+/// fallback. Throws device_lost if there is none.
+Device open_again(const OpenDevice& open, const Caps& lost);
+
 class LoadedModel : NotCopied {
 public:
-    using Open = std::function<Device(const std::string& wish)>;
     /// Opens the device of --device by `open`, and loads the model of -m (`tower`, see load_model); with `recovers`
     /// once more after a loss.
     explicit LoadedModel(
         bool recovers, Tower tower = Tower::text,
-        Open open = [](const std::string& wish) { return Device::open(wish); });
+        OpenDevice open = [](const std::string& wish) { return Device::open(wish); });
 
     const Model& operator*() const { return *model_; }
     const Model* operator->() const { return &*model_; }
@@ -47,11 +51,10 @@ public:
 
 private:
     void load(const Device& device);
-    Device device_again() const;
 
     bool recovers_;
     Tower tower_;
-    Open open_;
+    OpenDevice open_;
     Caps device_;  ///< what is known of the last one
     std::optional<Model> model_;
 };

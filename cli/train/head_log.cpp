@@ -1,8 +1,6 @@
 #include "cli/train/head_log.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -63,12 +61,7 @@ HeadLog::HeadLog(const std::string& folder, std::int64_t step) : folder_(folder)
     if (std::filesystem::exists(path))
         write_file(path, read_log_lines(path, step, [&](const JsonFields& line) { take_heads(heads_, line); }));
     for (const auto& [place, head] : heads_) patterns_[place] = head.pattern;
-    file_ = std::fopen(path.c_str(), "ae");
-    if (file_ == nullptr) throw bad_file_error("cannot write {}: {}", path, std::strerror(errno));
-}
-
-HeadLog::~HeadLog() {
-    if (file_ != nullptr) std::fclose(file_);
+    lines_.emplace(path);
 }
 
 void HeadLog::begin(Session& session) {
@@ -94,8 +87,7 @@ std::vector<HeadChange> HeadLog::add(std::int64_t step, Session& session) {
     });
     const Json line = {{"step", step}, {"heads", list}};
     take_heads(heads_, JsonFields(line, folder_ + "/heads.jsonl"));
-    if (std::fputs((json_text(line, -1) + "\n").c_str(), file_) < 0 || std::fflush(file_) != 0)
-        throw bad_file_error("cannot write {}/heads.jsonl: {}", folder_, std::strerror(errno));
+    lines_->add(json_text(line, -1));
     return changes;
 }
 

@@ -1,11 +1,11 @@
 // What the heads of a model attend to while it learns: heads.jsonl, heads.png and heads.svg beside log.jsonl.
 #pragma once
 
-#include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "runtime/base/internal.h"
+#include "runtime/base/line_file.h"
 #include "runtime/inspect/head_pattern.h"
 #include "runtime/train/run_files.h"
 #include "vantage/session.h"
@@ -23,7 +23,6 @@ class HeadLog : NotCopied {
 public:
     /// In a folder that is there. Goes on behind `step` steps: what an earlier run wrote of later ones is dropped.
     HeadLog(const std::string& folder, std::int64_t step);
-    ~HeadLog();
     /// The patterns of the heads before the first step, where no earlier run has logged any.
     void begin(Session& probe);
     /// Measures all heads on what the session has read, and returns those whose pattern is a new one.
@@ -35,7 +34,7 @@ private:
     std::string folder_;
     internal::LoggedHeads heads_;
     std::map<std::pair<std::int64_t, std::int64_t>, std::string> patterns_;  ///< the last ones, by layer and head
-    std::FILE* file_ = nullptr;
+    std::optional<internal::LineFile> lines_;
 };
 
 }  // namespace vantage::cli

@@ -1,18 +1,11 @@
 #include "cli/train/run_log.h"
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <sstream>
-#include <utility>
-
-#include <unistd.h>
 
 #include "cli/shared/output.h"
-#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/base/log.h"
 
 namespace vantage::cli {
 
@@ -57,56 +50,34 @@ RunLog::RunLog(const std::string& folder, std::int64_t step) : folder_(folder) {
         write_file(path, read_log_lines(path, step, [&](const JsonFields& line) { take_line(run_, line.json()); }));
     if (const std::string samples = folder + "/samples.txt"; std::filesystem::exists(samples))
         write_file(samples, samples_until(samples, step));
-    file_ = std::fopen(path.c_str(), "ae");
-    if (file_ == nullptr) throw bad_file_error("cannot write {}: {}", path, std::strerror(errno));
-}
-
-RunLog::~RunLog() {
-    if (file_ != nullptr) std::fclose(file_);
-}
-
-// A line that cannot be written, as on a full disk, is left out: the training goes on.
-void RunLog::write(const std::string& line) {
-    const long whole = std::ftell(file_);
-    if (std::fputs((line + "\n").c_str(), file_) >= 0 && std::fflush(file_) == 0) return;
-    const int error = errno;
-    std::clearerr(file_);
-    if (whole >= 0 && ::ftruncate(::fileno(file_), whole) == 0) std::fseek(file_, 0, SEEK_END);
-    if (std::exchange(warned_, true)) return;
-    log_message(LogLevel::warning,
-                format("cannot write {}/log.jsonl: {}; the training goes on, and lines are missing from it", folder_,
-                       std::strerror(error)));
+    lines_.emplace(path);
 }
 
 void RunLog::add(const TrainRecord& r) {
     const Json line = log_line(r);
     take_line(run_, line);
-    write(json_text(line, -1));
+    lines_->add(json_text(line, -1));
 }
 
 void RunLog::add_evaluation(std::int64_t step, double loss, const std::optional<LabelQuality>& labels) {
     Json line = log_line(step, loss);
     if (labels) line["accuracy"] = labels->accuracy, line["calibration_error"] = labels->calibration_error;
     take_line(run_, line);
-    write(json_text(line, -1));
+    lines_->add(json_text(line, -1));
 }
 
 void RunLog::add_head(std::int64_t step, const HeadChange& change) {
-    write(json_text(Json{{"step", step},
-                         {"layer", change.layer},
-                         {"head", change.head},
-                         {"becomes", change.pattern.id()},
-                         {"share", number_or_null(change.pattern.share)}},
-                    -1));
+    lines_->add(json_text(Json{{"step", step},
+                               {"layer", change.layer},
+                               {"head", change.head},
+                               {"becomes", change.pattern.id()},
+                               {"share", number_or_null(change.pattern.share)}},
+                          -1));
 }
 
 void RunLog::add_sample(std::int64_t step, const std::string& prompt, const std::string& text) {
-    const std::string path = folder_ + "/samples.txt";
-    std::FILE* file = std::fopen(path.c_str(), "ae");
-    const bool written = file != nullptr && std::fprintf(file, "== step %lld\n%s%s\n\n", static_cast<long long>(step),
-                                                         prompt.c_str(), text.c_str()) > 0;
-    if ((file != nullptr && std::fclose(file) != 0) || !written)
-        throw bad_file_error("cannot write {}: {}", path, std::strerror(errno));
+    if (!samples_) samples_.emplace(folder_ + "/samples.txt");
+    samples_->add(format("== step {}\n{}{}\n", step, prompt, text));
 }
 
 void RunLog::draw() const {

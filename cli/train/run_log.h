@@ -2,13 +2,12 @@
 // begins to follow a pattern), loss.png and loss.svg, samples.txt.
 #pragma once
 
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/train/head_log.h"
-#include "runtime/base/internal.h"
+#include "runtime/base/line_file.h"
 #include "runtime/picture/step_chart.h"
 #include "runtime/train/run_files.h"
 #include "vantage/train.h"
@@ -24,7 +23,6 @@ class RunLog : NotCopied {
 public:
     /// In a folder that is there. Goes on behind `step` steps: what an earlier run wrote of later ones is dropped.
     RunLog(const std::string& folder, std::int64_t step);
-    ~RunLog();
     const LoggedRun& run() const { return run_; }
     void add(const TrainRecord& record);
     void add_evaluation(std::int64_t step, double loss, const std::optional<LabelQuality>& labels);
@@ -34,11 +32,9 @@ public:
     void draw() const;
 
 private:
-    void write(const std::string& line);
     std::string folder_;
     LoggedRun run_;
-    std::FILE* file_ = nullptr;
-    bool warned_ = false;  ///< that lines are missing
+    std::optional<internal::LineFile> lines_, samples_;
 };
 
 }  // namespace vantage::cli

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -17,11 +16,9 @@
 #include "cli/shared/output.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
-#include "cli/shared/terminal_page.h"
 #include "cli/train/run_folder.h"
 #include "cli/train/run_log.h"
-#include "cli/train/training_run.h"
-#include "cli/train/watch.h"
+#include "cli/train/run_training.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
 #include "runtime/base/utf8.h"
@@ -29,7 +26,6 @@
 #include "runtime/train/training_data.h"
 #include "runtime/train/training_graph.h"
 #include "vantage/train.h"
-#include "vantage/view.h"
 
 namespace vantage::cli {
 
@@ -131,19 +127,13 @@ std::int64_t recompute_named(const std::string& text) {
     return 1 + blocks;
 }
 
-Device device_for(const TrainCommand& c) { return c.watch ? open_for_windows(common().device) : open_device(); }
-
 // What does not depend on the data.
 void set_options(TrainCommand& c) {
     TrainOptions& o = c.training;
     o.rate.schedule = schedule_named(c.schedule), o.optimizer = optimizer_named(c.optimizer);
     o.recompute = recompute_named(c.recompute), o.precision = precision_named(c.precision);
     o.pause_every = std::gcd(std::gcd(c.eval_every, c.sample_every), c.save_every);
-    if (c.watch) {
-        constexpr double part_of_a_picture = 0.004;  // as in vantage view
-        o.pause_every = std::gcd(o.pause_every, c.watch_every);
-        o.submission_seconds = part_of_a_picture;
-    }
+    if (c.watch) o.pause_every = std::gcd(o.pause_every, c.watch_every);
     o.profile = profiling();
 }
 
@@ -179,110 +169,6 @@ void check_samples(const TrainCommand& c, const std::optional<Tokenizer>& tokeni
     const std::int64_t tokens = std::ssize(tokenizer->encode(c.prompt).ids), maximum = c.dataset.context - 1;
     if (tokens < 1 || tokens > maximum)
         throw usage_error("--sample-every needs a --prompt of 1 to {} tokens, got {}", maximum, tokens);
-}
-
-void save_interrupted(TrainingRun& run, const TrainCommand& c) {
-    try {
-        const std::string saved = run.save();
-        log_message(LogLevel::warning, format("saved {}; go on with: {}", saved, resume_command(c)));
-    } catch (const Error& error) {
-        log_message(LogLevel::error, format("the run is not saved: {}", error.what()));
-    }
-}
-
-void train_to_the_end(const TrainCommand& c, const Device& device, Trainer& trainer, const Dataset& data, Probe* probe,
-                      view::TrainingFrames* frames) {
-    TrainingRun run(c, device, trainer, data, probe, frames);
-    run.summarise();
-    std::string ended;
-    try {
-        ended = run.train();
-    } catch (const Error& error) {
-        run.clear();
-        if (error.kind() == ErrorKind::interrupted && trainer.step() > 0)
-            save_interrupted(run, c);
-        else if (!run.saved().empty() && error.kind() != ErrorKind::device_lost)
-            log_message(LogLevel::warning, format("the last checkpoint is {}", run.saved()));
-        throw;
-    }
-    run.clear();
-    const std::optional<LabelQuality> labels = trainer.label_quality();
-    if (c.json) {
-        Json result = {{"schema_version", 1},
-                       {"steps", trainer.step()},
-                       {"loss", number_or_null(run.loss())},
-                       {"eval", number_or_null(run.evaluation())},
-                       {"parameters", trainer.parameters()},
-                       {"output", run.saved()},
-                       {"ended", ended}};
-        if (labels) result["accuracy"] = labels->accuracy, result["calibration_error"] = labels->calibration_error;
-        return write_json(result);
-    }
-    const Page page;
-    if (!ended.empty()) print_line("{}  {}", page.bold("ended "), ended);
-    print_line("{}  loss {:.4f}{}", page.bold("result"), run.loss(),
-               std::isnan(run.evaluation())
-                   ? ""
-                   : format(", validation {:.4f} nats per {}", run.evaluation(), labels ? "label" : "token"));
-    if (labels)
-        print_line("{}  accuracy {:.1f} %, calibration error {:.1f} %", page.bold("labels"), 100 * labels->accuracy,
-                   100 * labels->calibration_error);
-    const bool adapts = c.training.lora || !c.adapters.empty();
-    const std::string model = adapts ? shell_word(common().model) + " --lora " : "";
-    print_line("{}  vantage {} -m {}{} {}", page.bold("try   "), c.use, model, shell_word(c.output + "/latest"),
-               c.input);
-}
-
-void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& trainer, const Dataset& data) {
-    std::optional<Probe> probe;
-    if (!c.probe_tokens.empty()) probe.emplace(trainer, c.probe_tokens);
-    const auto train = [&](view::TrainingFrames* frames) {
-        train_to_the_end(c, device, trainer, data, probe ? &*probe : nullptr, frames);
-    };
-    if (!c.watch) return train(nullptr);
-    watch_training(c.output, device, *probe, train);
-}
-
-std::int64_t newest_step(const TrainCommand& c) {
-    const auto checkpoints = checkpoints_in(c.output);
-    return checkpoints.empty() ? 0 : checkpoints.rbegin()->first;
-}
-
-// The device that is opened after a loss. Another one may take its place if none was named.
-Device device_after(const TrainCommand& c, const Caps& lost) {
-    Device device = device_for(c);
-    if (device.caps().name != lost.name)
-        fall_back(format("{} is gone; going on with {}", lost.name, device.caps().name));
-    return device;
-}
-
-// Runs what `make` makes for the device. With --recover a loss of the device is survived: it is opened again, and the
-// run goes on from its newest checkpoint, or from its beginning; not after the third loss without another checkpoint.
-void run_and_recover(const TrainCommand& c, std::optional<Device>& device, const Dataset& data,
-                     const std::function<Trainer(const Device&)>& make) {
-    constexpr int max_losses = 3;
-    const Caps caps = device->caps();
-    std::int64_t newest = newest_step(c);
-    for (int losses = 0;;) {
-        try {
-            if (!device) device = device_after(c, caps);
-            Trainer trainer = losses > 0 && newest > 0 ? Trainer::from_folder(*device, c.output, data, c.training, true)
-                                                       : make(*device);
-            return run_to_the_end(c, *device, trainer, data);
-        } catch (const Error& error) {
-            if (error.kind() != ErrorKind::device_lost) throw;
-            const std::int64_t before = std::exchange(newest, newest_step(c));
-            losses = newest > before ? 1 : losses + 1;
-            if (!c.recover || losses > max_losses) {
-                if (newest > 0)
-                    log_message(LogLevel::warning,
-                                format("the last checkpoint is of step {}; go on with: {}", newest, resume_command(c)));
-                throw;
-            }
-            log_message(LogLevel::warning, format("recovering: {}", error.what()));
-        }
-        device.reset();
-    }
 }
 
 void refuse_used_folder(const TrainCommand& c, const char* name) {
@@ -329,7 +215,7 @@ void begin(TrainCommand& c) {
     refuse_used_folder(c, name);
     refuse_output_in_data(c, name);
     set_options(c);
-    std::optional<Device> device = device_for(c);
+    std::optional<Device> device = open_training_device(c);
     const Subject subject = subject_of(c);
     check_samples(c, subject.tokenizer);
     set_probe(c, subject.model, subject.tokenizer);
@@ -337,7 +223,7 @@ void begin(TrainCommand& c) {
     set_batches(c, data);
     const std::string& start = c.adapters.empty() ? common().model : c.adapters;
     std::unique_ptr<FileLock> lock;
-    run_and_recover(c, device, data, [&](const Device& now) {
+    run_training(c, device, data, [&](const Device& now) {
         Trainer trainer = c.finetunes ? Trainer::from_folder(now, start, data, c.training)
                                       : Trainer(now, subject.config, data, c.training, subject.tokenizer_file);
         if (lock) return trainer;
@@ -396,11 +282,11 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     check_samples(c, tokenizer);
     set_probe(c, origin.config(), tokenizer);
     common().model = origin.folder(), c.adapters = origin.adapters();
-    std::optional<Device> device = device_for(c);
+    std::optional<Device> device = open_training_device(c);
     const Dataset data = read_data(c, tokenizer);
     write_run_settings(c);
-    run_and_recover(c, device, data,
-                    [&](const Device& now) { return Trainer::from_folder(now, saved.folder, data, c.training, true); });
+    run_training(c, device, data,
+                 [&](const Device& now) { return Trainer::from_folder(now, saved.folder, data, c.training, true); });
 }
 
 void compare_runs(const TrainCommand& c) {

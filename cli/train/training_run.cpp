@@ -14,7 +14,7 @@
 #include "runtime/base/options.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/train/checkpoint_folder.h"
-#include "viewer/data/training_frames.h"
+#include "viewer/data/training_snapshots.h"
 
 namespace vantage::cli {
 
@@ -46,13 +46,13 @@ double saved_roof(const Caps& caps, Precision precision) {
 }  // namespace
 
 TrainingRun::TrainingRun(const TrainCommand& command, const Device& device, Trainer& trainer, const Dataset& data,
-                         Probe* probe, view::TrainingFrames* frames)
+                         Probe* probe, view::TrainingSnapshots* snapshots)
     : c_(command),
       device_(device),
       trainer_(trainer),
       data_(data),
       probe_(probe),
-      frames_(frames),
+      snapshots_(snapshots),
       log_(command.output, trainer.step()) {
     const TrainOptions& o = command.training;
     tokens_ = trainer.step() * o.accumulate * o.sequences * data.context();
@@ -87,7 +87,7 @@ std::string TrainingRun::train() {
     std::string ended;
     if (c_.sample_every > 0 && trainer_.step() == 0) sample(0);
     if (heads_) heads_->begin(probe_->read());
-    if (frames_ != nullptr) frames_->add({.step = trainer_.step()});
+    if (snapshots_ != nullptr) snapshots_->add({.step = trainer_.step()});
     while (const auto record = trainer_.next()) {
         if (profiling()) note_dispatches(device_, trainer_.take_timings());
         log_.add(*record);
@@ -110,7 +110,7 @@ std::string TrainingRun::train() {
             ended = format("{:g} minutes are over", c_.minutes);
         if (!ended.empty()) trainer_.stop();
     }
-    if (frames_ != nullptr) frames_->finish();
+    if (snapshots_ != nullptr) snapshots_->finish();
     if (ended.empty()) return ended;
     if (evaluated_ != trainer_.step()) evaluate(trainer_.step());
     save();
@@ -196,18 +196,18 @@ void TrainingRun::measure_heads(std::int64_t done) {
     std::fflush(stdout);
 }
 
-// Whether another frame would take at most 5 % of the time since the last one.
+// Whether another snapshot would take at most 5 % of the time since the last one.
 bool TrainingRun::may_show_heads() const {
     constexpr double share = 0.05;
-    return frame_seconds_ <= share * (seconds_now() - frames_end_);
+    return snapshot_seconds_ <= share * (seconds_now() - snapshot_end_);
 }
 
 void TrainingRun::show_heads(const TrainRecord& record) {
-    if (frames_ == nullptr || frames_->closed()) return;
+    if (snapshots_ == nullptr || snapshots_->closed()) return;
     const double begin = seconds_now();
     static_cast<void>(probe_->read());
-    frames_->add({.step = record.step + 1, .loss = record.loss});
-    frames_end_ = seconds_now(), frame_seconds_ = frames_end_ - begin;
+    snapshots_->add({.step = record.step + 1, .loss = record.loss});
+    snapshot_end_ = seconds_now(), snapshot_seconds_ = snapshot_end_ - begin;
 }
 
 void TrainingRun::note_evaluation(double loss) {

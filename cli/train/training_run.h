@@ -16,16 +16,16 @@
 #include "vantage/train.h"
 
 namespace vantage::view {
-class TrainingFrames;
+class TrainingSnapshots;
 }
 
 namespace vantage::cli {
 
 class TrainingRun {
 public:
-    /// `probe`: what heads read, null if they are not measured. `frames`: what a window shows of it, null without one.
+    /// `probe`: what heads read, null if they are not measured. `snapshots`: what a window shows; null: none.
     TrainingRun(const TrainCommand& command, const Device& device, Trainer& trainer, const Dataset& data, Probe* probe,
-                view::TrainingFrames* frames);
+                view::TrainingSnapshots* snapshots);
 
     /// Prints sizes of model, data and steps.
     void summarise() const;
@@ -58,14 +58,14 @@ private:
     Trainer& trainer_;
     const Dataset& data_;
     Probe* probe_;
-    view::TrainingFrames* frames_;
+    view::TrainingSnapshots* snapshots_;
     RunLog log_;
     std::optional<HeadLog> heads_;
     Progress progress_;
     std::string saved_;
     internal::LossLevel level_;
-    double roof_ = 0;                            ///< measured FLOPs per second of the device; 0: not known
-    double frames_end_ = 0, frame_seconds_ = 0;  ///< of the last frame: when it was made, and how long that took
+    double roof_ = 0;                                 ///< measured FLOPs per second of the device; 0: not known
+    double snapshot_end_ = 0, snapshot_seconds_ = 0;  ///< of the last one
     double loss_ = NAN, evaluation_ = NAN, best_ = INFINITY, step_seconds_ = 0, printed_ = 0;
     std::int64_t worse_ = 0, tokens_ = 0, shown_ = 0;
     std::int64_t evaluated_ = -1;  ///< the step of the last evaluation

@@ -8,15 +8,15 @@
 #include "vantage/device.h"
 
 namespace vantage::view {
-class TrainingFrames;
+class TrainingSnapshots;
 }
 
 namespace vantage::cli {
 
-/// Runs `train` in a thread of its own, and meanwhile shows the frames that it adds. The window stays when the training
-/// is done, and the training goes on when the window is closed. Returns, or throws what `train` threw, when both have
-/// ended. Main thread only; the device was opened for windows.
+/// Runs `train` in a thread of its own and shows the snapshots that it adds. The window stays open after the training,
+/// and the training goes on after the window is closed. Returns when both have ended; throws what `train` throws. Main
+/// thread only. The device must have been opened for windows.
 void watch_training(const std::string& output, const Device& device, Probe& probe,
-                    const std::function<void(view::TrainingFrames*)>& train);
+                    const std::function<void(view::TrainingSnapshots*)>& train);
 
 }  // namespace vantage::cli

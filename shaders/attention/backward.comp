@@ -46,7 +46,8 @@ vec2 stats_of(uint q_row) { return vec2(ReadFloats(p.stats).at[2u * q_row], Read
 float weight_gradient(uint q_row, uint k_row, int distance) {
     float sum = 0.0;
     // Unrolled, they spill on Intel's GPUs.
-    [[dont_unroll]] for (uint e = 0u; e < DV; ++e) sum += load(p.dout, Q_TYPE, q_row * DV + e) * load(p.v, KV_TYPE, k_row * DV + e);
+    [[dont_unroll]] for (uint e = 0u; e < DV; ++e)
+        sum += load(p.dout, Q_TYPE, q_row * DV + e) * load(p.v, KV_TYPE, k_row * DV + e);
     return sum;
 }
 #endif

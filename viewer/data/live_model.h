@@ -18,7 +18,7 @@
 
 namespace vantage::view {
 
-/// learning: a training run changes the parameters.
+/// `learning`: the model is being trained.
 enum class Activity : std::uint8_t { idle, reading, writing, paused, ended, failed, learning };
 
 struct Version {
@@ -112,14 +112,13 @@ public:
     /// For a followed session: call it between two calls of the session, on the same thread.
     void publish();
 
-    // ---- for a followed session of which viewers see copies (TrainingFrames)
-    /// From now on viewers read what `copy` returns in place of the rows of the session. Call it after the first
-    /// `publish`, and before there is a viewer.
+    // ---- copies of a followed session's rows, which viewers read instead (TrainingSnapshots)
+    /// Viewers read what `copy` returns for each layer. Call it after the first `publish` and before there is a viewer.
     void show_copies(const std::function<TapSource(const TapSource&)>& copy);
     bool shows_copies() const;
-    /// Publishes the copies as the rows of another run of the same text. Any thread.
+    /// Publishes new contents of the copies, as another run of the same text. Any thread.
     void publish_copies(Activity activity);
-    /// Runs the work of `with_session`, on the session's thread.
+    /// Runs the work of `with_session`. On the session's thread.
     void serve();
 
     // ---- commands, from any thread; they return at once and take effect before the next token or chunk. `start`,

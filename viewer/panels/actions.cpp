@@ -4,7 +4,7 @@
 #include <array>
 
 #include "vantage/error.h"
-#include "viewer/data/training_frames.h"
+#include "viewer/data/training_snapshots.h"
 #include "viewer/panels/areas.h"
 #include "viewer/panels/menus.h"
 #include "viewer/panels/moves.h"
@@ -104,12 +104,12 @@ void step_on(Viewer& v) {
         v.step();
 }
 
-/// To an earlier or later step of training.
+/// To an earlier or later snapshot of training.
 void move_step(Viewer& v, std::ptrdiff_t by) {
-    const std::vector<TrainingFrames::Snapshot> snapshots = v.training()->snapshots();
-    const auto step = &TrainingFrames::Snapshot::step;
-    const auto here = v.at().step ? std::ranges::upper_bound(snapshots, *v.at().step, {}, step) : snapshots.end();
-    show_step(v.at(), snapshots, here - snapshots.begin() - 1 + by);
+    const std::vector<TrainingSnapshot> all = v.training()->all();
+    const auto here =
+        v.at().step ? std::ranges::upper_bound(all, *v.at().step, {}, &TrainingSnapshot::step) : all.end();
+    show_step(v.at(), all, here - all.begin() - 1 + by);
 }
 
 void toggle_difference(Viewer& v) {
@@ -120,7 +120,7 @@ void toggle_difference(Viewer& v) {
 
 const char* not_commanded(const Viewer& v) { return v.why_not_commanded(); }
 const char* not_training(const Viewer& v) {
-    return v.training() != nullptr ? nullptr : "no model is being trained here: vantage train --watch shows one";
+    return v.training() != nullptr ? nullptr : "no model is being trained: see vantage train --watch";
 }
 const char* not_running(const Viewer& v) {
     if (const char* why = not_commanded(v)) return why;

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "viewer/data/training_frames.h"
+#include "viewer/data/training_snapshots.h"
 #include "viewer/panels/ui.h"
 
 namespace vantage::view {
@@ -57,10 +57,10 @@ void draw_timeline(const Ui& ui);
 // ---- what the user asks for
 
 void draw_prompt(const Ui& ui, Viewer& view);
-/// In place of the prompt: the steps of a model that learns.
-void draw_steps(const Ui& ui, TrainingFrames& frames);
-/// Shows one of these steps; the newest is followed.
-void show_step(Interaction& at, std::span<const TrainingFrames::Snapshot> snapshots, std::ptrdiff_t place);
+/// In place of the prompt: the training steps of a model.
+void draw_steps(const Ui& ui, const TrainingSnapshots& snapshots);
+/// Selects a snapshot by its index. The last one means to follow the newest; so does an empty list.
+void show_step(Interaction& at, std::span<const TrainingSnapshot> all, std::ptrdiff_t index);
 void draw_help(const Ui& ui);
 /// Scrolls the help; false for all other keys.
 bool act_in_help(Interaction& at, const Shortcut& shortcut);

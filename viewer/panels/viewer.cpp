@@ -10,7 +10,7 @@
 #include "runtime/gpu/queue.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
-#include "viewer/data/training_frames.h"
+#include "viewer/data/training_snapshots.h"
 #include "viewer/panels/actions.h"
 #include "viewer/panels/areas.h"
 #include "viewer/panels/focus_finder.h"
@@ -150,7 +150,7 @@ void Viewer::set_scale(float scale) {
 
 const char* Viewer::why_not_commanded() const {
     if (runs_.a().live.commanded()) return nullptr;
-    return training() != nullptr ? "the model is being trained: it reads the text of --probe only"
+    return training() != nullptr ? "the model is being trained: it reads only the text of --probe"
                                  : "a program runs this model: the viewer cannot control it";
 }
 

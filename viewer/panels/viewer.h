@@ -21,7 +21,7 @@
 
 namespace vantage::view {
 
-class TrainingFrames;
+class TrainingSnapshots;
 
 struct ViewerOptions {
     float scale = 1;      ///< of the interface, multiplied by the screen's own
@@ -35,7 +35,7 @@ struct ViewerOptions {
     std::function<LivePrompt(const ViewState&)> prompt = {};
     LiveModel* compared = nullptr;  ///< a second run on the same device; the viewer starts it
     /// Of a model that learns: its live() is what the viewer shows.
-    TrainingFrames* training = nullptr;
+    TrainingSnapshots* training = nullptr;
     /// What opened the viewer, without the options of a view, the size and the scale: begins the command line that
     /// makes the picture again.
     std::string command = "vantage view";
@@ -92,7 +92,7 @@ public:
     /// The runs that are shown: the head in focus, rows, columns, tokens.
     const ViewedRuns& runs() const { return runs_; }
     /// The steps of a model that learns; null: it does not.
-    TrainingFrames* training() const { return options_.training; }
+    TrainingSnapshots* training() const { return options_.training; }
     const Layout& layout() const { return layout_; }
     /// Map panels from left to right. The last one has the colour bar.
     const std::vector<Pane>& panes() const { return panes_; }

@@ -19,7 +19,7 @@ struct GLFWwindow;
 
 namespace vantage::view {
 
-class TrainingFrames;
+class TrainingSnapshots;
 class Viewer;
 
 /// Initialises GLFW while it lives. Throws unsupported without a display.
@@ -43,7 +43,7 @@ struct WindowOptions {
     KeyBindings keys = {};       ///< from here on as in ViewerOptions
     std::function<LivePrompt(const ViewState&)> prompt = {};
     LiveModel* compared = nullptr;
-    TrainingFrames* training = nullptr;
+    TrainingSnapshots* training = nullptr;
     std::string command = "vantage view";
 };
 

@@ -4,7 +4,7 @@
 
 #include "panels_shown.h"
 #include "runtime/session/session_access.h"
-#include "viewer/data/training_frames.h"
+#include "viewer/data/training_snapshots.h"
 
 using namespace view_test;
 
@@ -41,61 +41,61 @@ float worst(const std::vector<float>& a, const std::vector<float>& b) {
 
 }  // namespace
 
-TEST_CASE("frames of a model that learns have the attention of their step", "[view]") {
+TEST_CASE("snapshots of a model that learns have the attention of their step", "[view]") {
     const Model model = Model::load(Device::open(), VANTAGE_ROOT "/assets/models/mini-world");
     Learning learning(model);
     int heard = 0;
-    TrainingFrames frames(learning.session, [&] { ++heard; });
+    TrainingSnapshots snapshots(learning.session, [&] { ++heard; });
     Tap tap(model.device().state());
     const auto shown = [&] {
-        return tap.weights(frames.live().source(learning.head.layer), learning.head.head, 0, Learning::tokens, 0,
+        return tap.weights(snapshots.live().source(learning.head.layer), learning.head.head, 0, Learning::tokens, 0,
                            Learning::tokens);
     };
-    CHECK_FALSE(frames.is_news({}));
-    CHECK_FALSE(frames.show({}));
+    CHECK_FALSE(snapshots.is_news({}));
+    CHECK_FALSE(snapshots.show({}));
     for (const std::int64_t step : {0, 10, 20, 30}) {
         if (step > 0) learning.read();
-        frames.add({.step = step, .loss = 0.5 * static_cast<double>(step)});
+        snapshots.add({.step = step, .loss = 0.5 * static_cast<double>(step)});
     }
     CHECK(heard >= 4);
-    // in any order; between two frames the one before
+    // in any order; between two snapshots the one before
     for (const auto& [step, place] : {std::pair{20, 2}, {0, 0}, {30, 3}, {15, 1}, {99, 3}}) {
-        const std::uint64_t run = frames.live().version().run;
-        CHECK(frames.show(step));
-        CHECK(frames.shown().step == 10 * place);
-        CHECK(frames.shown().loss == 5.0 * place);
-        CHECK(frames.live().version().run > run);
-        CHECK(frames.live().version().rows == Learning::tokens);
-        CHECK(frames.live().version().activity == Activity::learning);
+        const std::uint64_t run = snapshots.live().version().run;
+        CHECK(snapshots.show(step));
+        CHECK(snapshots.shown().step == 10 * place);
+        CHECK(snapshots.shown().loss == 5.0 * place);
+        CHECK(snapshots.live().version().run > run);
+        CHECK(snapshots.live().version().rows == Learning::tokens);
+        CHECK(snapshots.live().version().activity == Activity::learning);
         CHECK(worst(shown(), learning.weights[static_cast<std::size_t>(place)]) < f32_sums);
         CHECK(worst(shown(), learning.weights[place == 0 ? 1 : 0]) > 0.01f);
-        CHECK_FALSE(frames.show(step));
+        CHECK_FALSE(snapshots.show(step));
     }
-    frames.finish();
-    CHECK(frames.show({}));
-    CHECK(frames.live().version().activity == Activity::ended);
+    snapshots.finish();
+    CHECK(snapshots.show({}));
+    CHECK(snapshots.live().version().activity == Activity::ended);
 }
 
-TEST_CASE("every other frame is dropped where there is no more memory", "[view]") {
+TEST_CASE("every second snapshot is dropped where there is no more memory", "[view]") {
     const Model model = Model::load(Device::open(), VANTAGE_ROOT "/assets/models/mini-world");
     Learning learning(model);
-    std::uint64_t bytes = 0;  // of a frame
+    std::uint64_t bytes = 0;  // of a snapshot
     for (const std::int64_t layer : model.info().layers_of(AttentionKind::self)) {
         const TapSource source = SessionAccess::tap_source(learning.session, layer);
         for (const TapSource::Data* data : {&source.q, &source.k, &source.v, &source.lse})
             bytes += data->buffer.requested_bytes();
     }
-    TrainingFrames frames(learning.session, {}, 4 * bytes);
+    TrainingSnapshots snapshots(learning.session, {}, 4 * bytes);
     const auto steps = [&] {
         std::vector<std::int64_t> all;
-        for (const TrainingFrames::Snapshot& place : frames.snapshots()) all.push_back(place.step);
+        for (const TrainingSnapshot& snapshot : snapshots.all()) all.push_back(snapshot.step);
         return all;
     };
     using Steps = std::vector<std::int64_t>;
     const std::array<Steps, 10> wanted{Steps{0},     {0, 1},       {0, 1, 2}, {0, 1, 2, 3}, {0, 2, 4},
                                        {0, 2, 4, 5}, {0, 2, 4, 6}, {0, 4, 7}, {0, 4, 8},    {0, 4, 8, 9}};
     for (std::int64_t step = 0; step < std::ssize(wanted); ++step) {
-        frames.add({.step = step});
+        snapshots.add({.step = step});
         CHECK(steps() == at(wanted, step));
     }
 }
@@ -104,10 +104,10 @@ TEST_CASE("a window shows each step of a model that learns", "[view][window][onc
     if (!display().there) SKIP("Xvfb is not installed");
     Opened opened;
     Learning learning(opened.model);
-    TrainingFrames frames(learning.session, WindowSystem::wake);
+    TrainingSnapshots snapshots(learning.session, WindowSystem::wake);
     const ViewState state{.head = learning.head};
-    Window window(opened.device, frames.live(), state,
-                  {.width = 1200, .height = 760, .frozen = true, .training = &frames});
+    Window window(opened.device, snapshots.live(), state,
+                  {.width = 1200, .height = 760, .frozen = true, .training = &snapshots});
     Viewer& viewer = window.viewer();
     User user(window);
     const auto shows = [&](std::size_t place) {
@@ -115,7 +115,7 @@ TEST_CASE("a window shows each step of a model that learns", "[view][window][onc
     };
     for (const std::int64_t step : {0, 10, 20, 30}) {
         if (step > 0) learning.read();
-        frames.add({.step = step, .loss = 0.5 * static_cast<double>(step)});
+        snapshots.add({.step = step, .loss = 0.5 * static_cast<double>(step)});
         user.settle();
         CHECK(shows(static_cast<std::size_t>(step / 10)));
     }
@@ -128,7 +128,7 @@ TEST_CASE("a window shows each step of a model that learns", "[view][window][onc
     CHECK(shows(1));
     CHECK(has_text(texts_of(window), "viewing step 10"));
     learning.read();
-    frames.add({.step = 40});  // the step that is looked at stays
+    snapshots.add({.step = 40});  // the step that is looked at stays
     user.settle();
     CHECK(shows(1));
     user.type(">");
@@ -149,7 +149,7 @@ TEST_CASE("a window shows each step of a model that learns", "[view][window][onc
     user.drag(static_cast<double>(panel.right()) - 210, middle);
     CHECK(shows(4));
     CHECK_FALSE(viewer.at().step);
-    frames.finish();
+    snapshots.finish();
     user.settle();
     user.move(-1, -1);
     CHECK(has_text(texts_of(window), "finished"));

@@ -1,0 +1,128 @@
+#include "cli/train/run_training.h"
+
+#include <cmath>
+#include <utility>
+
+#include "cli/shared/commands.h"
+#include "cli/shared/loaded_model.h"
+#include "cli/shared/output.h"
+#include "cli/shared/terminal_page.h"
+#include "cli/train/run_folder.h"
+#include "cli/train/training_run.h"
+#include "cli/train/watch.h"
+#include "runtime/base/errors.h"
+#include "runtime/base/log.h"
+#include "runtime/train/checkpoint_folder.h"
+#include "vantage/view.h"
+
+namespace vantage::cli {
+
+namespace {
+
+void save_interrupted(TrainingRun& run, const TrainCommand& c) {
+    try {
+        const std::string saved = run.save();
+        log_message(LogLevel::warning, format("saved {}; go on with: {}", saved, resume_command(c)));
+    } catch (const Error& error) {
+        log_message(LogLevel::error, format("the run is not saved: {}", error.what()));
+    }
+}
+
+void train_to_the_end(const TrainCommand& c, const Device& device, Trainer& trainer, const Dataset& data, Probe* probe,
+                      view::TrainingSnapshots* snapshots) {
+    TrainingRun run(c, device, trainer, data, probe, snapshots);
+    run.summarise();
+    std::string ended;
+    try {
+        ended = run.train();
+    } catch (const Error& error) {
+        run.clear();
+        if (error.kind() == ErrorKind::interrupted && trainer.step() > 0)
+            save_interrupted(run, c);
+        else if (!run.saved().empty() && error.kind() != ErrorKind::device_lost)
+            log_message(LogLevel::warning, format("the last checkpoint is {}", run.saved()));
+        throw;
+    }
+    run.clear();
+    const std::optional<LabelQuality> labels = trainer.label_quality();
+    if (c.json) {
+        Json result = {{"schema_version", 1},
+                       {"steps", trainer.step()},
+                       {"loss", number_or_null(run.loss())},
+                       {"eval", number_or_null(run.evaluation())},
+                       {"parameters", trainer.parameters()},
+                       {"output", run.saved()},
+                       {"ended", ended}};
+        if (labels) result["accuracy"] = labels->accuracy, result["calibration_error"] = labels->calibration_error;
+        return write_json(result);
+    }
+    const Page page;
+    if (!ended.empty()) print_line("{}  {}", page.bold("ended "), ended);
+    print_line("{}  loss {:.4f}{}", page.bold("result"), run.loss(),
+               std::isnan(run.evaluation())
+                   ? ""
+                   : format(", validation {:.4f} nats per {}", run.evaluation(), labels ? "label" : "token"));
+    if (labels)
+        print_line("{}  accuracy {:.1f} %, calibration error {:.1f} %", page.bold("labels"), 100 * labels->accuracy,
+                   100 * labels->calibration_error);
+    const bool adapts = c.training.lora || !c.adapters.empty();
+    const std::string model = adapts ? shell_word(common().model) + " --lora " : "";
+    print_line("{}  vantage {} -m {}{} {}", page.bold("try   "), c.use, model, shell_word(c.output + "/latest"),
+               c.input);
+}
+
+void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& trainer, const Dataset& data) {
+    std::optional<Probe> probe;
+    if (!c.probe_tokens.empty()) probe.emplace(trainer, c.probe_tokens);
+    const auto train = [&](view::TrainingSnapshots* snapshots) {
+        train_to_the_end(c, device, trainer, data, probe ? &*probe : nullptr, snapshots);
+    };
+    if (!c.watch) return train(nullptr);
+    watch_training(c.output, device, *probe, train);
+}
+
+std::int64_t newest_step(const TrainCommand& c) {
+    const auto checkpoints = checkpoints_in(c.output);
+    return checkpoints.empty() ? 0 : checkpoints.rbegin()->first;
+}
+
+Device open_named(TrainCommand& c, const std::string& wish) {
+    if (!c.watch) return Device::open(wish);
+    Device device = open_for_windows(wish);
+    // Between two submissions the window is drawn. Software devices have a slow start of each.
+    c.training.submission_seconds = device.caps().is_cpu() ? 0.03 : 0.004;
+    return device;
+}
+
+}  // namespace
+
+Device open_training_device(TrainCommand& c) { return open_named(c, common().device); }
+
+void run_training(TrainCommand& c, std::optional<Device>& device, const Dataset& data,
+                  const std::function<Trainer(const Device&)>& make) {
+    constexpr int max_losses = 3;
+    const Caps caps = device->caps();
+    std::int64_t newest = newest_step(c);
+    for (int losses = 0;;) {
+        try {
+            if (!device) device = open_again([&](const std::string& wish) { return open_named(c, wish); }, caps);
+            Trainer trainer = losses > 0 && newest > 0 ? Trainer::from_folder(*device, c.output, data, c.training, true)
+                                                       : make(*device);
+            return run_to_the_end(c, *device, trainer, data);
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::device_lost) throw;
+            const std::int64_t before = std::exchange(newest, newest_step(c));
+            losses = newest > before ? 1 : losses + 1;
+            if (!c.recover || losses >= max_losses) {
+                if (newest > 0)
+                    log_message(LogLevel::warning,
+                                format("the last checkpoint is of step {}; go on with: {}", newest, resume_command(c)));
+                throw;
+            }
+            log_message(LogLevel::warning, format("recovering: {}", error.what()));
+        }
+        device.reset();
+    }
+}
+
+}  // namespace vantage::cli
