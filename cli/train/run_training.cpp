@@ -1,6 +1,7 @@
 #include "cli/train/run_training.h"
 
 #include <cmath>
+#include <cstdio>
 #include <utility>
 
 #include "cli/shared/commands.h"
@@ -28,22 +29,7 @@ void save_interrupted(TrainingRun& run, const TrainCommand& c) {
     }
 }
 
-void train_to_the_end(const TrainCommand& c, const Device& device, Trainer& trainer, const Dataset& data, Probe* probe,
-                      view::TrainingSnapshots* snapshots) {
-    TrainingRun run(c, device, trainer, data, probe, snapshots);
-    run.summarise();
-    std::string ended;
-    try {
-        ended = run.train();
-    } catch (const Error& error) {
-        run.clear();
-        if (error.kind() == ErrorKind::interrupted && trainer.step() > 0)
-            save_interrupted(run, c);
-        else if (!run.saved().empty() && error.kind() != ErrorKind::device_lost)
-            log_message(LogLevel::warning, format("the last checkpoint is {}", run.saved()));
-        throw;
-    }
-    run.clear();
+void print_result(const TrainCommand& c, const Trainer& trainer, const TrainingRun& run, const std::string& ended) {
     const std::optional<LabelQuality> labels = trainer.label_quality();
     if (c.json) {
         Json result = {{"schema_version", 1},
@@ -71,6 +57,26 @@ void train_to_the_end(const TrainCommand& c, const Device& device, Trainer& trai
                c.input);
 }
 
+void train_to_the_end(const TrainCommand& c, const Device& device, Trainer& trainer, const Dataset& data, Probe* probe,
+                      view::TrainingSnapshots* snapshots) {
+    TrainingRun run(c, device, trainer, data, probe, snapshots);
+    run.summarise();
+    std::string ended;
+    try {
+        ended = run.train();
+    } catch (const Error& error) {
+        run.clear();
+        if (error.kind() == ErrorKind::interrupted && trainer.step() > 0)
+            save_interrupted(run, c);
+        else if (!run.saved().empty() && error.kind() != ErrorKind::device_lost)
+            log_message(LogLevel::warning, format("the last checkpoint is {}", run.saved()));
+        throw;
+    }
+    run.clear();
+    print_result(c, trainer, run, ended);
+    std::fflush(stdout);  // a window may stay open for long
+}
+
 void run_to_the_end(const TrainCommand& c, const Device& device, Trainer& trainer, const Dataset& data) {
     std::optional<Probe> probe;
     if (!c.probe_tokens.empty()) probe.emplace(trainer, c.probe_tokens);
@@ -89,7 +95,7 @@ std::int64_t newest_step(const TrainCommand& c) {
 Device open_named(TrainCommand& c, const std::string& wish) {
     if (!c.watch) return Device::open(wish);
     Device device = open_for_windows(wish);
-    // Between two submissions the window is drawn. Software devices have a slow start of each.
+    // Seconds. The window is drawn between two submissions. A CPU device draws it on the same cores, so less often.
     c.training.submission_seconds = device.caps().is_cpu() ? 0.03 : 0.004;
     return device;
 }

@@ -31,8 +31,8 @@ export DISPLAY=:$display
 # After the last step the window stays until it is closed.
 begin "${train[@]}" --steps 8 -o watched --watch --watch-every 1
 until_true test -e watched/heads.svg
-sleep 1
-check "the window stays after the last step" kill -INT "$job"
+until_true grep -q "^try" text
+check "the window stays after the last step, and the result is printed" kill -INT "$job"
 code=0
 wait "$job" || code=$?
 check "Ctrl-C after the last step closes it: 0 (got $code: $(<err))" test $code = 0
