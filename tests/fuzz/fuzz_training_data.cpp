@@ -1,5 +1,5 @@
-// Files of training data: the documents in them, and the sequences that training reads. Ids are below the vocabulary,
-// and documents and sequences inside the file, or reading throws.
+// Files of training data: the documents in them, and the sequences that training reads; labels and answers of texts and
+// images. Ids are below the vocabulary, and documents and sequences inside the file, or reading throws.
 //
 // The first byte is the format (`formats`, or its value modulo their number); the file follows. The tokenizer has all
 // bytes and a few merges, so that a token can reach across the border of what is a target.
@@ -14,6 +14,7 @@
 #include "runtime/base/json.h"
 #include "runtime/text/byte_level.h"
 #include "runtime/text/unicode.h"
+#include "runtime/train/example_data.h"
 #include "runtime/train/token_data.h"
 #include "tests/fuzz/folder.h"
 #include "tests/fuzz/heap_meter.h"
@@ -36,7 +37,12 @@ constexpr std::array formats{DataFormat{'t', "data.txt", false, false, true},
                              DataFormat{'J', "data.jsonl", false, true, true},
                              DataFormat{'i', "data.bin"},
                              DataFormat{'s', "data.safetensors"},
-                             DataFormat{'k', "kept.tokens"}};  // what data sets keep in the cache
+                             DataFormat{'k', "kept.tokens"},                      // what data sets keep in the cache
+                             DataFormat{'l', "data.jsonl", false, false, true},   // labels of texts
+                             DataFormat{'L', "data.jsonl", false, false, true},   // labels of images
+                             DataFormat{'a', "data.jsonl", false, false, true},   // answers to texts
+                             DataFormat{'A', "data.jsonl", false, false, true}};  // answers about images
+constexpr std::string_view of_examples = "lLaA";
 
 constexpr std::int64_t context = 4;
 
@@ -127,6 +133,56 @@ void check_data_set(const Folder& folder, const DataFormat& format, std::string_
     check_sequences(data_of(folder.path("data.txt"), format, kept.path()));
 }
 
+// A model that learns what the format has. Images have 2 × 2 pixels.
+ModelConfig model_of(const DataFormat& format) {
+    ModelConfig config;
+    config.architecture = "Fuzzed";
+    config.vocab = tokenizer().vocab_size();
+    const bool labels = format.letter == 'l' || format.letter == 'L';
+    config.kind = labels ? ModelKind::encoder : ModelKind::encoder_decoder;
+    if (labels) config.head = Head::classification, config.labels = {"no", "yes"};
+    if (format.letter == 'l') config.token_types = 2;
+    if (format.letter == 'L' || format.letter == 'A')
+        config.image = {.channels = 1, .height = 2, .width = 2, .patch_height = 1, .patch_width = 2};
+    return config;
+}
+
+void check_examples(const std::string& path, const DataFormat& format) {
+    const ModelConfig model = model_of(format);
+    DatasetOptions options{.context = context, .validation_share = 0.3};
+    options.read_image = [](const std::string& image) {
+        if (image.ends_with("broken")) throw Error(ErrorKind::bad_file, "no image");
+        return std::vector<float>(image.ends_with("large") ? 9 : 4);
+    };
+    const ExampleData data({path}, &tokenizer(), options, model);
+    require(data.sequences() > 0 && data.context() >= 1 && data.targets() >= data.sequences());
+    require(model.is_vision() || data.context() <= context);
+    const std::int64_t rows = data.context();
+    const std::vector<std::int32_t> none(static_cast<std::size_t>(rows));
+    std::vector<std::int32_t> tokens = none, types = none, source = none, targets = none, source_backwards = none;
+    std::array<std::int32_t, 1> length{}, source_length{};
+    std::array<float, 4> pixels{};
+    const bool labels = data.task() == Task::labels;
+    if (labels) targets.resize(1);
+    const auto check = [&] {
+        for (const auto* ids : {&tokens, &source})
+            for (const std::int32_t id : *ids) require(id >= 0 && id < data.vocabulary());
+        for (const std::int32_t type : types) require(type >= 0 && type < 2);
+        for (const std::int32_t row : source_backwards) require(row >= 0 && row < rows);
+        for (const std::int32_t id : targets) require(labels ? id == 0 || id == 1 : id >= -1 && id < data.vocabulary());
+        require(length[0] >= 0 && length[0] <= rows && source_length[0] >= 0);
+        require(model.sees() || source_length[0] <= rows);
+    };
+    TrainingSequence to{.tokens = tokens, .targets = targets};
+    if (model.sees()) to.pixels = pixels;
+    if (format.letter == 'l') to.types = types, to.length = length;
+    if (!labels) to.source_length = source_length, to.source_backwards = source_backwards;
+    if (format.letter == 'a') to.source = source;
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(2 * data.sequences(), 1000); ++i) data.read(1, i, to), check();
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(data.validation_sequences(), 1000); ++i)
+        data.read_validation(i, to), check();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -139,6 +195,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
     folder.write(format.file, bytes);
     const HeapMeter meter;
+    if (of_examples.find(format.letter) != std::string_view::npos) {
+        allowed({ErrorKind::bad_file, ErrorKind::usage}, [&] { check_examples(folder.path(format.file), format); });
+        meter.require_at_most(memory_for(size, 40));
+        return 0;
+    }
     if (format.letter != 'k')
         allowed({ErrorKind::bad_file}, [&] { check_documents(folder.path(format.file), format); });
     // too little data, or none to learn from, is usage

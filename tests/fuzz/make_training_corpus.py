@@ -80,6 +80,17 @@ def training_data():
     one("J", "jsonl_strict_bad_line", '{"text": "good"}\n{"te\\u0007\\nxt": 3}\n')
     one("j", "jsonl_refused_role", lines({"messages": [{"role": "refused", "content": "a"}]}))
     one("J", "jsonl_rewritten_messages", lines({"messages": [{"role": "hidden", "content": "a"}, chat[2], chat[3]]}))
+    words = ["red", "the key", "yes", "a long text that is cut", "Ä"]
+    one("l", "labels", lines(*({"text": word, "label": i % 2} for i, word in enumerate(words))))
+    one("l", "labels_of_pairs", lines(*({"text": word, "pair": "b", "label": ["no", "yes"][i % 2]}
+                                        for i, word in enumerate(words))))
+    one("l", "labels_beyond", lines({"text": "a", "label": 0}, {"text": "b", "label": 2}))
+    one("L", "labels_of_images", lines(*({"image": f"{word}.png", "label": i % 2} for i, word in enumerate(words))))
+    one("L", "labels_broken_image", lines({"image": "a.png", "label": 0}, {"image": "broken", "label": 1}))
+    one("a", "answers", lines(*({"source": word, "target": word[::-1]} for word in words)))
+    one("a", "answers_to_prompts", lines(*({"prompt": word, "completion": "no"} for word in words)))
+    one("A", "answers_about_images", lines(*({"image": f"{word}.png", "target": word} for word in words)))
+    one("A", "answers_large_image", lines({"image": "large", "target": "a"}))
     ids = [(7 * i) % 255 + 1 for i in range(30)] + [0] + [5, 6, 7, 0, 8]
     header = [1, len(ids)] + [0] * 253
     one("i", "bin_nanogpt", integers("H", ids))
