@@ -44,7 +44,8 @@ void draw_runs(const std::string& path, const std::vector<std::pair<std::string,
     write_drawing(path, draw_step_chart({.title = title, .panels = {loss, norm, rate}}), title);
 }
 
-RunLog::RunLog(const std::string& folder, std::int64_t step) : folder_(folder) {
+RunLog::RunLog(const std::string& folder, std::int64_t step, std::vector<std::string> blocks)
+    : folder_(folder), blocks_(std::move(blocks)) {
     const std::string path = folder + "/log.jsonl";
     if (std::filesystem::exists(path))
         write_file(path, read_log_lines(path, step, [&](const JsonFields& line) { take_line(run_, line.json()); }));
@@ -54,7 +55,7 @@ RunLog::RunLog(const std::string& folder, std::int64_t step) : folder_(folder) {
 }
 
 void RunLog::add(const TrainRecord& r) {
-    const Json line = log_line(r);
+    const Json line = log_line(r, blocks_);
     take_line(run_, line);
     lines_->add(json_text(line, -1));
 }

@@ -22,7 +22,8 @@ void draw_runs(const std::string& path, const std::vector<std::pair<std::string,
 class RunLog : NotCopied {
 public:
     /// In a folder that is there. Goes on behind `step` steps: what an earlier run wrote of later ones is dropped.
-    RunLog(const std::string& folder, std::int64_t step);
+    /// `blocks`: of the model (Trainer::blocks).
+    RunLog(const std::string& folder, std::int64_t step, std::vector<std::string> blocks);
     const LoggedRun& run() const { return run_; }
     void add(const TrainRecord& record);
     void add_evaluation(std::int64_t step, double loss, const std::optional<LabelQuality>& labels);
@@ -33,6 +34,7 @@ public:
 
 private:
     std::string folder_;
+    std::vector<std::string> blocks_;
     LoggedRun run_;
     std::optional<internal::LineFile> lines_, samples_;
 };

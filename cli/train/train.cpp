@@ -16,6 +16,7 @@
 #include "cli/shared/output.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
+#include "cli/train/compare_runs.h"
 #include "cli/train/run_folder.h"
 #include "cli/train/run_log.h"
 #include "cli/train/run_training.h"
@@ -289,25 +290,6 @@ void go_on(TrainCommand& c, const CLI::App& command) {
                  [&](const Device& now) { return Trainer::from_folder(now, saved.folder, data, c.training, true); });
 }
 
-void compare_runs(const TrainCommand& c) {
-    std::vector<std::pair<std::string, LoggedRun>> runs;
-    for (const std::string& folder : c.compared)
-        runs.emplace_back(folder, read_log(fs::is_directory(folder) ? folder + "/log.jsonl" : folder));
-    draw_runs(c.picture, runs);
-    if (c.json)
-        return write_json(json_list(runs, [](const auto& run) {
-            return Json{
-                {"run", run.first},
-                {"steps", run.second.steps.size()},
-                {"loss", number_or_null(run.second.losses.back())},
-                {"eval", run.second.evaluations.empty() ? Json() : number_or_null(run.second.evaluations.back())}};
-        }));
-    for (const auto& [name, run] : runs)
-        print_line("{}: {} steps, loss {:.4f}{}", name, run.steps.size(), run.losses.back(),
-                   run.evaluations.empty() ? "" : format(", validation {:.4f}", run.evaluations.back()));
-    print_line("wrote {}", c.picture);
-}
-
 // ---- options --------------------------------------------------------------------------------------------------------
 
 const CLI::Validator below_one =
@@ -365,7 +347,9 @@ void add_training_options(CLI::App& command, TrainCommand& c) {
         ->check(below_one);
     add_setting(command, "--z-loss", o.z_loss, "Factor of the squared log-sum-exp in the loss")->check(zero_or_more);
     add_setting(command, "--precision", c.precision,
-                "f32, or f16: matrix units multiply operands rounded to f16, with a dynamic loss scale");
+                "f32, or f16: matrix units multiply operands rounded to f16, and the loss is scaled");
+    add_setting(command, "--loss-scale", o.loss_scale, "With f16: a constant loss scale; 0: a dynamic one")
+        ->check(zero_or_more);
     add_option(command, "--memory", o.memory,
                "Device memory that may be used, as 6G. Default: nine tenths of what is free", "SIZE")
         ->transform(CLI::AsSizeValue(false));
@@ -433,10 +417,12 @@ void add_train(CLI::App& app) {
     add_training_options(command, *c);
     add_run_options(command, *c);
     add_option(command, "--resume", c->resume, "Goes on with a run; its settings are those of the checkpoint", "DIR");
-    add_option(command, "--compare", c->compared, "Draws the curves of runs in one picture", "DIR");
+    add_option(command, "--compare", c->compared,
+               "Draws the curves of runs in one picture, and fits how the loss falls with size over three or more",
+               "DIR");
     add_option(command, "--compare-picture", c->picture, "Picture for --compare", "FILE");
     command.callback([c, &command] {
-        if (!c->compared.empty()) return compare_runs(*c);
+        if (!c->compared.empty()) return compare_runs(c->compared, c->picture, c->json);
         if (!c->resume.empty()) return go_on(*c, command);
         begin(*c);
     });

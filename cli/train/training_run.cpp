@@ -53,7 +53,7 @@ TrainingRun::TrainingRun(const TrainCommand& command, const Device& device, Trai
       data_(data),
       probe_(probe),
       snapshots_(snapshots),
-      log_(command.output, trainer.step()) {
+      log_(command.output, trainer.step(), trainer.blocks()) {
     const TrainOptions& o = command.training;
     tokens_ = trainer.step() * o.accumulate * o.sequences * data.context();
     roof_ = saved_roof(device.caps(), o.precision);

@@ -120,8 +120,12 @@ struct TrainOptions {
     /// model after exactly so many steps. 0: no such multiples.
     std::int64_t pause_every = 0;
     /// f32, or f16: matrix units, where the device has them, multiply operands rounded to f16. Sums, parameters,
-    /// activations and all else are f32; the loss scale follows the gradients (Micikevicius et al. 2018).
+    /// activations and all else are f32; the loss is scaled, so that small gradients do not vanish (Micikevicius et al.
+    /// 2018).
     Precision precision = Precision::f32;
+    /// With f16: a constant loss scale, at most 2^24. 0: a dynamic one, which begins at 65536, is halved where gradients
+    /// are not finite and doubled after 2000 steps in which they were.
+    double loss_scale = 0;
     /// Bytes of device memory that a step may take, beside weights that are not trained; 0: nine tenths of what the
     /// device has left.
     std::uint64_t memory = 0;
@@ -141,9 +145,10 @@ struct TrainOptions {
 
 /// What a step did.
 struct TrainRecord {
-    std::int64_t step = 0;  ///< from 0
-    double loss = 0;        ///< mean over the step's targets, in nats
-    double norm = 0;        ///< of all gradients, before they are scaled down
+    std::int64_t step = 0;                 ///< from 0
+    double loss = 0;                       ///< mean over the step's targets, in nats
+    double norm = 0;                       ///< of all gradients, before they are scaled down
+    std::vector<double> block_norms = {};  ///< the same of each block's, in the order of Trainer::blocks
     double rate = 0;
     double scale = 1;         ///< of the loss; changes with Precision::f16
     bool skipped = false;     ///< a gradient was not finite: the parameters stayed
@@ -206,6 +211,8 @@ public:
     std::int64_t step() const;  ///< submitted: what `save` and `evaluate` wait for
     std::int64_t steps() const;
     std::uint64_t parameters() const;
+    /// The blocks of the model by the names of their parameters, such as h.0; "" is what is outside of them.
+    const std::vector<std::string>& blocks() const;
     std::uint64_t bytes() const;       ///< of weights, gradients and the optimiser's states
     std::uint64_t step_bytes() const;  ///< of activations: what a step takes beside `bytes`
     std::int64_t recompute() const;    ///< what TrainOptions::recompute came to

@@ -84,6 +84,7 @@ std::span<const OpDef* const> all_ops() {
         &fetch_op,
         &sum_squares_op,
         &sum_of_op,
+        &record_norms_op,
         &begin_update_op,
         &adam_op,
         &sgd_op,

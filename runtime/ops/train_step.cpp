@@ -2,6 +2,7 @@
 //   accumulate: sum = (first micro-batch ? 0 : sum) + x       count_loss: the same for the loss, and counts
 //   fetch: the entry of the current micro-batch                sum_of: a + b + …
 //   sum_squares: Σ x², by blocks and then over the blocks
+//   record_norms: √Σ x² of groups of gradients, without the scale, for the log
 //   begin_update: norm = √squares / scale; factor = min(1, max_norm / (norm + eps)) / scale; a step whose gradients are
 //   not finite is skipped and halves the scale, and growth_interval good ones double it (Micikevicius et al. 2018)
 #include "runtime/ops/train_step.h"
@@ -338,7 +339,75 @@ const OpDef sum_of_op = define_op("sum_of", "a + b + ... of up to eight numbers"
                                   costs_nothing, {{"plain", need_nothing, every_call, launch}}, cases, of_a_gradient);
 }  // namespace ops::sum_of
 
+// ---- record_norms ---------------------------------------------------------------------------------------------------
+
+namespace ops::record_norms {
+namespace {
+
+std::int64_t groups_of(const OpCall& call) { return call.in(norms_).shape[1]; }
+
+std::vector<TensorType> infer(const OpCall& call) {
+    const TensorType& norms = call.in(norms_);
+    call.require(norms.dtype == DType::f32 && norms.shape.rank() == 2 && norms.shape[0] == TRAIN_HISTORY,
+                 operand_is(call, norms_) + format(", but must be f32 [{}, groups]", TRAIN_HISTORY));
+    require_this(call, train_, train_type);
+    require_this(call, a_, one_number);
+    const std::int64_t first = call.attrs.integer("first");
+    for (int i = b_; i <= h_; ++i) require_type(call, i, one_number);
+    for (int i = a_; i <= h_; ++i)
+        call.require(!call.has(i) || (first >= 0 && first + i - a_ < groups_of(call)), "first is beyond the groups");
+    return {norms};
+}
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const std::int64_t row = static_cast<std::int64_t>(in[train_][TRAIN_STEP]) % TRAIN_HISTORY;
+    for (int i = a_; i <= h_; ++i)
+        if (call.has(i)) {
+            const double squares = at(in, i)[0];
+            out[0][row * groups_of(call) + call.attrs.integer("first") + i - a_] =
+                std::isfinite(squares) ? std::sqrt(squares) / in[train_][TRAIN_SCALE] : INFINITY;
+        }
+}
+LaunchPlan launch(const OpCall& call, const Caps&) {
+    Launch l{.shader = "record_norms",
+             .spec = params::WorkgroupConstants{.lanes = 8},
+             .operands = {in(norms_), in(a_), in(b_), in(c_), in(d_), in(e_), in(f_), in(g_), in(h_), in(train_),
+                          update(0)}};
+    return l.with(params::RecordNormsParams{.groups = u32(groups_of(call)), .first = u32(call.attrs.integer("first"))});
+}
+std::vector<Case> cases() {
+    const auto of = [](const char* name, std::int64_t groups, std::int64_t first, std::vector<double> squares,
+                       const std::vector<std::pair<int, double>>& words) {
+        Case one{.name = name,
+                 .attrs = {{"first", first}},
+                 .inputs = {input_in_f32({{TRAIN_HISTORY, groups}}), state_of_training(words)}};
+        for (const double square : squares) {
+            one.inputs.push_back(filled_with(one_number, {square}));
+            one.inputs.back().fixed_type = true;
+        }
+        return one;
+    };
+    return {of("one", 1, 0, {9}, {}), of("eight of eleven", 11, 0, {1, 2, 3, 4, 5, 6, 7, 8}, {{TRAIN_STEP, 300}}),
+            of("the last three of eleven, scaled", 11, 8, {4, 1e6, INFINITY}, {{TRAIN_STEP, 7}, {TRAIN_SCALE, 1024}}),
+            of("not a number", 3, 0, {NAN, 0, 16}, {{TRAIN_STEP, 255}})};
+}
+
+}  // namespace
+const OpDef record_norms_op = define_op(
+    "record_norms", "norms of groups of gradients, into the row of the current step", operand_names, infer, reference,
+    costs_nothing, {{"plain", need_nothing, every_call, launch}}, cases, of_a_gradient, {.alias = {norms_}});
+}  // namespace ops::record_norms
+
 // ---- calls ----------------------------------------------------------------------------------------------------------
+
+namespace {
+// Groups of at most eight, which is what a dispatch takes.
+std::vector<std::span<const Tensor>> eights(std::span<const Tensor> all) {
+    std::vector<std::span<const Tensor>> groups;
+    for (; !all.empty(); all = all.subspan(groups.back().size()))
+        groups.push_back(all.first(std::min<std::size_t>(all.size(), 8)));
+    return groups;
+}
+}  // namespace
 
 TrainState train_state(Graph& graph, SourceLocation where) {
     return {graph.state("train", train_type.shape, DType::f32, true, where),
@@ -353,20 +422,31 @@ Tensor count_loss(Tensor train, Tensor loss, SourceLocation where) {
     return add_call(train.graph(), count_loss_op, {train, loss}, {}, where)[0];
 }
 
+Tensor sum_of(std::vector<Tensor> numbers, SourceLocation where) {
+    while (numbers.size() > 1) {  // a tree of eights
+        std::vector<Tensor> next;
+        for (const std::span<const Tensor> some : eights(numbers))
+            next.push_back(add_call(some[0].graph(), sum_of_op, {some.begin(), some.end()}, {}, where)[0]);
+        numbers = next;
+    }
+    return numbers.at(0);
+}
+
 Tensor sum_squares(std::span<const Tensor> all, SourceLocation where) {
     std::vector<Tensor> sums;
     for (const Tensor& x : all) sums.push_back(add_call(x.graph(), sum_squares_op, {x}, {}, where)[0]);
-    while (sums.size() > 1) {  // a tree of eights
-        std::vector<Tensor> next;
-        for (std::size_t first = 0; first < sums.size(); first += 8) {
-            const std::vector<Tensor> some(
-                sums.begin() + static_cast<std::ptrdiff_t>(first),
-                sums.begin() + static_cast<std::ptrdiff_t>(std::min(first + 8, sums.size())));
-            next.push_back(add_call(some[0].graph(), sum_of_op, some, {}, where)[0]);
-        }
-        sums = next;
+    return sum_of(std::move(sums), where);
+}
+
+Tensor record_norms(Tensor norms, Tensor train, std::span<const Tensor> squares, SourceLocation where) {
+    std::int64_t first = 0;
+    for (const std::span<const Tensor> some : eights(squares)) {
+        std::vector<Tensor> operands{norms, train};
+        operands.insert(operands.end(), some.begin(), some.end());
+        norms = add_call(train.graph(), record_norms_op, operands, {{"first", first}}, where)[0];
+        first += std::ssize(some);
     }
-    return sums.at(0);
+    return norms;
 }
 
 TrainState begin_update(const TrainState& state, Tensor squares, Tensor rates, Tensor corrections,

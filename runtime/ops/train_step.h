@@ -37,8 +37,13 @@ extern const OpDef sum_of_op;
 VANTAGE_OPERANDS(a_, b_, c_, d_, e_, f_, g_, h_);
 }  // namespace ops::sum_of
 
+namespace ops::record_norms {
+extern const OpDef record_norms_op;
+VANTAGE_OPERANDS(norms_, train_, a_, b_, c_, d_, e_, f_, g_, h_);
+}  // namespace ops::record_norms
+
 using ops::accumulate::accumulate_op, ops::count_loss::count_loss_op, ops::begin_update::begin_update_op,
-    ops::fetch::fetch_op, ops::sum_squares::sum_squares_op, ops::sum_of::sum_of_op;
+    ops::fetch::fetch_op, ops::sum_squares::sum_squares_op, ops::sum_of::sum_of_op, ops::record_norms::record_norms_op;
 
 /// The state of a training run, f32 [TRAIN_WORDS] (shaders/params/train.h), and the records of its last steps.
 struct TrainState {
@@ -56,6 +61,12 @@ Tensor count_loss(Tensor train, Tensor loss, SourceLocation where);
 Tensor fetch(Tensor ring, Tensor train, std::int64_t micro_batches, SourceLocation where);
 /// The sum of the squares of all elements of all tensors, f32 [1].
 Tensor sum_squares(std::span<const Tensor> all, SourceLocation where);
+
+/// The sum of numbers, f32 [1] each.
+Tensor sum_of(std::vector<Tensor> numbers, SourceLocation where);
+/// The next version of `norms`, f32 [TRAIN_HISTORY, groups], whose row of the current step has √(sum of squares of each
+/// group) / scale; infinite where it is not finite. `train` is what begin_update reads.
+Tensor record_norms(Tensor norms, Tensor train, std::span<const Tensor> squares, SourceLocation where);
 
 /// How the numbers of an update are made. rates f32 [steps] has the learning rate of each step, corrections f32 [2, n]
 /// Adam's 1 / (1 - beta^t) for t = 1 … n, after which they stay.

@@ -197,6 +197,7 @@ Json to_json(const TrainOptions& o) {
             {"validation_sequences", o.validation_sequences},
             {"pause_every", o.pause_every},
             {"precision", name_of(o.precision)},
+            {"loss_scale", o.loss_scale},
             {"memory", static_cast<std::int64_t>(o.memory)},
             {"recompute", o.recompute},
             {"lora", o.lora ? to_json(*o.lora) : Json()},
@@ -227,6 +228,7 @@ TrainOptions train_options_of(const JsonFields& f) {
     o.validation_sequences = f.integer("validation_sequences", 0);
     o.pause_every = f.integer("pause_every", 0);
     if (f.has("precision")) o.precision = precision_named(f.one_of("precision", {"f32", "f16"}));
+    if (f.has("loss_scale")) o.loss_scale = f.number("loss_scale", 0, max_loss_scale);
     o.memory = static_cast<std::uint64_t>(f.optional_integer("memory", 0).value_or(0));
     o.recompute = f.optional_integer("recompute", 0).value_or(0);
     if (const auto lora = f.optional_object("lora")) o.lora = lora_options_of(*lora);

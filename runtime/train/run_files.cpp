@@ -20,6 +20,13 @@ double logged_number(const Json& line, const char* key) {
     return std::abs(value) <= std::numeric_limits<float>::max() ? value : NAN;
 }
 
+// To five digits, which keeps the lines of models with many blocks short.
+double rounded(double value) {
+    if (value == 0 || !std::isfinite(value)) return value;
+    const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 4);
+    return std::round(value / unit) * unit;
+}
+
 }  // namespace
 
 Json to_json(const RunSettings& s) {
@@ -44,10 +51,14 @@ RunSettings run_settings_of(const JsonFields& fields) {
             .probe = fields.optional_text("probe").value_or("")};
 }
 
-Json log_line(const TrainRecord& r) {
+Json log_line(const TrainRecord& r, const std::vector<std::string>& blocks) {
+    Json norms = Json::object();
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+        norms[blocks[i].empty() ? "others" : blocks[i]] = number_or_null(rounded(r.block_norms.at(i)));
     return {{"step", r.step},
             {"loss", number_or_null(r.loss)},
             {"norm", number_or_null(r.norm)},
+            {"block_norms", norms},
             {"rate", r.rate},
             {"tokens", r.tokens},
             {"seconds", r.seconds},
@@ -62,6 +73,7 @@ void take_line(LoggedRun& run, const Json& line) {
         run.evaluation_steps.push_back(step), run.evaluations.push_back(logged_number(line, "eval"));
     } else {
         run.steps.push_back(step), run.losses.push_back(logged_number(line, "loss"));
+        run.tokens = logged_number(line, "tokens");
         run.norms.push_back(logged_number(line, "norm")), run.rates.push_back(logged_number(line, "rate"));
     }
 }

@@ -4,6 +4,7 @@
 //   DIR/heads.jsonl  a line for each evaluation: what each head attends to
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -29,9 +30,10 @@ RunSettings run_settings_of(const JsonFields& fields);
 /// What log.jsonl has of a run; NaN where a line has no number, or one beyond f32.
 struct LoggedRun {
     std::vector<double> steps, losses, norms, rates, evaluation_steps, evaluations;
+    double tokens = NAN;  ///< that were read until the last step
 };
 /// Lines of the log.
-Json log_line(const TrainRecord& record);
+Json log_line(const TrainRecord& record, const std::vector<std::string>& blocks);
 Json log_line(std::int64_t step, double evaluation);
 void take_line(LoggedRun& run, const Json& line);
 /// Returns the lines of steps before `before` as they are, and calls `take` with each. What is behind a damaged line,

@@ -74,6 +74,10 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
     require_below("label_smoothing", o.label_smoothing, 1), require_below("momentum", o.momentum, 1);
     require_below("eps", o.eps, 1), require_below("weight_decay", o.weight_decay, 1e6);
     require_below("max_norm", o.max_norm, 1e30), require_below("z_loss", o.z_loss, 1e30);
+    if (!(o.loss_scale >= 0 && o.loss_scale <= max_loss_scale))
+        throw usage_error("training: loss_scale is {:g}, but must be from 0 to {:g}", o.loss_scale, max_loss_scale);
+    if (o.loss_scale > 0 && o.precision != Precision::f16)
+        throw usage_error("training: a loss scale is of f16, not of {}", name_of(o.precision));
     if (o.optimizer != Optimizer::sgd && (o.momentum > 0 || o.nesterov))
         throw usage_error("training: momentum is of sgd, not of {}", name_of(o.optimizer));
     RateOptions rate = o.rate;
@@ -92,6 +96,7 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
             .dropout = o.dropout,
             .attention_dropout = o.attention_dropout,
             .f16 = o.precision == Precision::f16,
+            .loss_scale = o.loss_scale,
             .seed = o.seed,
             .optimizer = o.optimizer,
             .adam = {.beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps},
@@ -261,10 +266,13 @@ struct internal::TrainerState {
 
     TrainRecord record_of(std::int64_t number) {
         const float* words = shared<float>(train_names::history) + number % TRAIN_HISTORY * TRAIN_RECORD;
+        const std::int64_t blocks = std::ssize(step.blocks);
+        const float* norms = shared<float>(train_names::norms) + number % TRAIN_HISTORY * blocks;
         const double now = seconds_now();
         const TrainRecord record{.step = number,
                                  .loss = words[1],
                                  .norm = words[2],
+                                 .block_norms = {norms, norms + blocks},
                                  .rate = words[3],
                                  .scale = words[4],
                                  .skipped = words[5] != 0,
@@ -275,11 +283,13 @@ struct internal::TrainerState {
                         format("training: the loss of step {} is not finite{}; a lower learning rate may help", number,
                                first_not_finite(number)));
         skipped = record.skipped ? skipped + 1 : 0;
-        if (skipped >= max_skipped && record.scale <= 1)  // a larger scale of f16 shrinks first, to 1 at last
+        // a dynamic scale shrinks first, to 1 at last
+        if (skipped >= max_skipped && (record.scale <= 1 || options.loss_scale > 0))
             throw Error(ErrorKind::accuracy,
                         format("training: gradients were not finite in {} steps in a row, up to step {}{}; a lower "
-                               "learning rate may help",
-                               skipped, number, first_not_finite(number)));
+                               "{} may help",
+                               skipped, number, first_not_finite(number),
+                               options.loss_scale > 0 ? "loss scale" : "learning rate"));
         return record;
     }
 
@@ -530,6 +540,8 @@ std::uint64_t Trainer::parameters() const {
         count += static_cast<std::uint64_t>(parameter.type.shape.elements());
     return count;
 }
+
+const std::vector<std::string>& Trainer::blocks() const { return state().step.blocks; }
 
 std::uint64_t Trainer::bytes() const {
     std::uint64_t bytes = 0;

@@ -24,7 +24,7 @@ std::string variance(const std::string& parameter) { return "variance." + parame
 
 namespace {
 
-constexpr float first_loss_scale = 65536, max_loss_scale = 0x1p24F;
+constexpr float first_loss_scale = 65536;
 
 // The weights of a graph that learn, ascending by name: of a model with adapters only these.
 std::vector<Tensor> weights_to_learn(Graph& graph, const ModelConfig& config) {
@@ -116,6 +116,24 @@ private:
     TrainingGraph training_;
 };
 
+// The sum of the squares of all gradients; those of each block are recorded for the log.
+Tensor sum_by_blocks(TrainingStep& step, const std::vector<Tensor>& sums, Tensor train, SourceLocation where) {
+    // blocks are named in the order of their numbers, of which the shorter ones are smaller
+    std::map<std::pair<std::size_t, std::string>, std::vector<Tensor>> blocks;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        const std::string block = block_of(step.parameters[i].name);
+        blocks[{block.size(), block}].push_back(sums[i]);
+    }
+    std::vector<Tensor> squares;
+    for (const auto& [block, some] : blocks) {
+        step.blocks.push_back(block.second);
+        squares.push_back(sum_squares(some, where));
+    }
+    const Tensor norms = step.graph.state(train_names::norms, {TRAIN_HISTORY, std::ssize(squares)}, DType::f32, true);
+    static_cast<void>(record_norms(norms, train, squares, where));
+    return sum_of(std::move(squares), where);
+}
+
 // A weight that updates change.
 const Value& as_state(Graph& graph, const Tensor& weight) {
     Value& value = at(mutable_values(graph), weight.id());
@@ -143,9 +161,19 @@ void update_parameter(Graph& graph, Tensor parameter, Tensor gradient, Tensor tr
 
 }  // namespace
 
+std::string block_of(const std::string& parameter) {
+    for (std::size_t dot = parameter.find('.'); dot != std::string::npos; dot = parameter.find('.', dot + 1)) {
+        const std::size_t end = std::min(parameter.find_first_not_of("0123456789", dot + 1), parameter.size());
+        if (end > dot + 1 && (end == parameter.size() || parameter[end] == '.')) return parameter.substr(0, end);
+    }
+    return "";
+}
+
 std::vector<float> first_train_words(const TrainingSettings& settings) {
     std::vector<float> words(TRAIN_WORDS);
-    words[TRAIN_SCALE] = settings.f16 ? first_loss_scale : 1;
+    words[TRAIN_SCALE] = settings.loss_scale > 0 ? static_cast<float>(settings.loss_scale)
+                         : settings.f16          ? first_loss_scale
+                                                 : 1;
     return words;
 }
 
@@ -204,8 +232,8 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
     const std::vector<float> factors = bias_corrections(settings.adam.beta1, settings.adam.beta2);
     const Tensor corrections = graph.constant("corrections", {2, std::ssize(factors) / 2}, factors);
     UpdateOptions options = settings.update;
-    if (settings.f16) options.max_scale = max_loss_scale;
-    state = begin_update(state, sum_squares(sums, where), rates, corrections, options, where);
+    if (settings.f16 && settings.loss_scale == 0) options.max_scale = max_loss_scale;
+    state = begin_update(state, sum_by_blocks(step, sums, state.train, where), rates, corrections, options, where);
     for (std::size_t i = 0; i < parameters.size(); ++i)
         update_parameter(graph, parameters[i], sums[i], state.train, settings);
     return step;

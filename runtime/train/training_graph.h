@@ -30,6 +30,7 @@ struct TrainingSettings {
     /// Matrix units multiply operands rounded to f16, with sums, parameters and all else in f32; what gradients are
     /// made from is multiplied by a loss scale, so that small ones do not vanish (Micikevicius et al. 2018).
     bool f16 = false;
+    double loss_scale = 0;   ///< of f16: constant; 0: dynamic
     std::uint64_t seed = 0;  ///< of the numbers that dropout draws
     Optimizer optimizer = Optimizer::adamw;
     AdamOptions adam = {};  ///< of adamw and adam; `decoupled` follows the optimizer
@@ -45,6 +46,7 @@ namespace train_names {
 inline constexpr const char *targets = "targets", *loss_weights = "loss_weights";
 inline constexpr const char* loss = "loss";                                ///< output, f32 [1]: of the micro-batch
 inline constexpr const char *train = "train", *history = "train.history";  ///< states (shaders/params/train.h)
+inline constexpr const char* norms = "train.norms";  ///< state f32 [TRAIN_HISTORY, TrainingStep::blocks]: of gradients
 /// States of each parameter, which keeps its own name.
 std::string gradient(const std::string& parameter);
 std::string mean(const std::string& parameter);      ///< Adam's first moment, or the velocity of SGD
@@ -58,7 +60,8 @@ struct TrainingStep {
     /// Segments: a step runs those of `micro_batch` once for each, which adds to gradients, and then `update`.
     std::vector<int> micro_batch = {};
     int update = 0;
-    std::int64_t max_recompute = 0;  ///< of the settings: more changes nothing
+    std::vector<std::string> blocks = {};  ///< block_of all parameters, in the order of the model
+    std::int64_t max_recompute = 0;        ///< of the settings: more changes nothing
 };
 
 /// All weights are trained that the logits depend on; where layers have adapters (ModelConfig::lora) only these, and
@@ -71,6 +74,9 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
 TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings& settings,
                               Graph::WeightTypes types = {});
 
+/// The block of a parameter: its name up to the first number, such as h.3; empty outside of blocks.
+std::string block_of(const std::string& parameter);
+
 /// The state `train` before the first step.
 std::vector<float> first_train_words(const TrainingSettings& settings);
 
@@ -79,7 +85,7 @@ std::vector<float> first_train_words(const TrainingSettings& settings);
 /// logits, at least 256. `settings.head_rows` says another number.
 std::int64_t head_rows_of(const TrainingSettings& settings, std::int64_t rows, std::int64_t classes);
 
-inline constexpr double max_beta = 0.99999;
+inline constexpr double max_beta = 0.99999, max_loss_scale = 0x1p24;
 /// 1 / (1 - beta^t) of both betas for t = 1 … n, [2, n]: until they are 1 in f32, which max_beta keeps short. Throws
 /// usage for other betas.
 std::vector<float> bias_corrections(double beta1, double beta2);

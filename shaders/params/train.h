@@ -62,6 +62,10 @@ struct SumSquaresParams {
 struct SumOfParams {
     uvec2 x[8], sum;  // one number each, or 0
 };
+struct RecordNormsParams {
+    uvec2 norms, x[8], train, new_norms;  // (TRAIN_HISTORY, groups), one number each or 0; new_norms is norms' memory
+    uint groups, first;                   // the first of the eight
+};
 VANTAGE_PARAMS_END
 VANTAGE_CONSTANTS(SumSquaresConstants, VANTAGE_NO_CONSTANTS, VANTAGE_NO_CONSTANTS)
 #endif

@@ -226,5 +226,14 @@ ends 2 "ended before its first checkpoint" train --data "$mini/valid.txt" --toke
 learn --steps 4 --dropout 0.1 --attention-dropout 0.1 --recompute 1 --precision f16 -o "all of it" >out 2>err || fail "options: $(<err)"
 grep -q "cheap ones and those of 1 blocks are recomputed" out && grep -q "run -m 'all of it/latest'" out || fail "options: $(<out)"
 ends 6 "log.jsonl" train --compare "$scratch"
+# Losses of 2 + 3 / √tokens: a law over three runs, its floor over four; two have none.
+for tokens in 100 400 2500 10000; do
+    mkdir "$scratch/run-$tokens"
+    printf '{"step": 0, "loss": 9, "norm": 1, "rate": 1, "tokens": %s}\n{"step": 0, "eval": %s}\n' "$tokens" \
+        "$(awk "BEGIN { print 2 + 3 / sqrt($tokens) }")" >"$scratch/run-$tokens/log.jsonl"
+done
+gives "loss by tokens: 2.0000 + 3 · D^-0.500, off by" train --compare "$scratch"/run-{100,400,2500,10000}
+gives '"laws": []' train --json --compare "$scratch"/run-{100,400}
+gives '"of": "tokens"' train --json --compare "$scratch"/run-{100,400,2500}
 [[ ! -e refused ]] || fail "what is refused leaves a folder"
 exit $((failures > 0))

@@ -115,6 +115,29 @@ TEST_CASE("a model learns, and the same seed learns the same to the last bit", "
     CHECK(losses(run(other)) != losses(records));
 }
 
+TEST_CASE("a constant loss scale stays, and f32 has none", "[train]") {
+    Setting setting;
+    setting.options.steps = 3, setting.options.precision = Precision::f16;
+    setting.options.loss_scale = 256;
+    Trainer constant = setting.trainer();
+    for (const TrainRecord& record : run(constant)) {
+        CHECK((record.scale == 256 && !record.skipped));
+        double squares = 0;
+        for (const double norm : record.block_norms) squares += norm * norm;
+        CHECK((record.block_norms.size() == 2 && constant.blocks() == std::vector<std::string>{"", "h.0"}));
+        CHECK(std::abs(std::sqrt(squares) / record.norm - 1) < 1e-5);
+    }
+    setting.options.loss_scale = 0;
+    Trainer dynamic = setting.trainer();
+    CHECK(run(dynamic).front().scale == 65536);
+    for (const double wrong : {-1.0, 0x1p25}) {
+        setting.options.loss_scale = wrong;
+        expect_error(ErrorKind::usage, {"loss_scale"}, [&] { setting.trainer(); });
+    }
+    setting.options.loss_scale = 256, setting.options.precision = Precision::f32;
+    expect_error(ErrorKind::usage, {"loss scale", "f32"}, [&] { setting.trainer(); });
+}
+
 TEST_CASE("micro-batches that are added up give the step of a large batch", "[train]") {
     Setting setting;
     Trainer whole = setting.trainer();

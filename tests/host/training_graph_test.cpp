@@ -40,6 +40,21 @@ Tensor newest(Graph& graph, const std::string& name) {
 
 namespace {
 
+/// The first step's norms of the gradients by block, against the gradients that PyTorch recorded.
+void check_block_norms(const RecordedRun& run, const TrainingStep& step, const HostTensor& norms) {
+    for (std::size_t block = 0; block < step.blocks.size(); ++block) {
+        double squares = 0;
+        for (const Value& parameter : step.parameters) {
+            if (block_of(parameter.name) != step.blocks[block]) continue;
+            const std::vector<float> gradient = run.gradient(parameter).value();
+            for (const float x : gradient) squares += static_cast<double>(x) * x;
+        }
+        INFO("block " << step.blocks[block] << ": " << norms.data[block] << " against " << std::sqrt(squares));
+        CHECK(squares > 0);
+        CHECK(std::abs(norms.data[block] / std::sqrt(squares) - 1) < run.tolerance().norm);
+    }
+}
+
 /// Runs the recorded steps by references.
 void check_run(const std::string& folder, std::size_t parameters, std::int64_t head_rows = 0,
                std::int64_t recompute = 0) {
@@ -75,6 +90,7 @@ void check_run(const std::string& folder, std::size_t parameters, std::int64_t h
                     << values[train_names::train][TRAIN_NORM]);
         CHECK(std::abs(results[0][0] - run.loss(s)) < (s < 3 ? allowed.loss : allowed.later_loss));
         CHECK(std::abs(values[train_names::train][TRAIN_NORM] / run.norm(s) - 1) < allowed.norm);
+        if (s == 0) check_block_norms(run, step, values[train_names::norms]);
         for (const Value& parameter : step.parameters) {
             if (s != 0) break;
             INFO(parameter.name);
@@ -101,6 +117,16 @@ void check_run(const std::string& folder, std::size_t parameters, std::int64_t h
 
 }  // namespace
 
+TEST_CASE("parameters belong to the block of their name's first number", "[train]") {
+    CHECK(block_of("transformer.h.3.ln_1.weight") == "transformer.h.3");
+    CHECK(block_of("decoder.block.10.layer.2.wo.weight") == "decoder.block.10");
+    CHECK(block_of("layers.7") == "layers.7");
+    for (const char* outside :
+         {"transformer.ln_f.weight", "lm_head.weight", "ln_1.weight", "h.1a.weight", "a..b", "a."})
+        CHECK(block_of(outside).empty());
+    const RecordedRun run(runs + "train");
+    CHECK(build_training_step(run.config(), run.settings()).blocks == std::vector<std::string>{"", "h.0", "h.1"});
+}
 TEST_CASE("twenty steps of a small GPT-2 are those of PyTorch", "[gradient][train]") { check_run("train", 28); }
 TEST_CASE("eight steps of a Llama are those of PyTorch", "[gradient][train]") { check_run("train_more/llama", 21); }
 TEST_CASE("eight steps of a BERT are those of PyTorch", "[gradient][train]") { check_run("train_more/bert", 42); }
