@@ -55,7 +55,7 @@ void require_loss(const Model& model, const char* option) {
 
 void require_next_token(const Model& model, const ModelInput& input) {
     if (!predicts_label(model) && input.ids.size() < 2)
-        throw usage_error("heads: --ablate needs at least two tokens, to predict the second");
+        throw usage_error("heads: a loss needs at least two tokens, to predict the second");
 }
 
 std::vector<HeadId> all_heads(const Model& model) {
@@ -107,7 +107,8 @@ private:
     std::vector<std::size_t> answers_;
 };
 
-/// The mean, and its standard error.
+}  // namespace
+
 std::pair<double, double> mean_of(const std::vector<double>& values) {
     const auto count = static_cast<double>(values.size());
     double sum = 0, squares = 0;
@@ -115,8 +116,6 @@ std::pair<double, double> mean_of(const std::vector<double>& values) {
     for (const double value : values) squares += (value - sum / count) * (value - sum / count);
     return {sum / count, values.size() > 1 ? std::sqrt(squares / (count - 1) / count) : 0};
 }
-
-}  // namespace
 
 Ablation ablate(const Model& model, std::span<const ModelInput> inputs, const SessionOptions& options) {
     SessionOptions all_logits = options;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cli/shared/model_input.h"
@@ -31,6 +32,8 @@ void require_loss(const Model& model, const char* option);
 void require_next_token(const Model& model, const ModelInput& input);
 /// All heads, ordered by kind, layer, head.
 std::vector<HeadId> all_heads(const Model& model);
+/// The mean, and its standard error, which is 0 for one value.
+std::pair<double, double> mean_of(const std::vector<double>& values);
 /// Runs every input once per head.
 Ablation ablate(const Model& model, std::span<const ModelInput> inputs, const SessionOptions& options);
 

@@ -7,6 +7,7 @@
 
 #include "cli/heads/composition.h"
 #include "cli/heads/head_ablation.h"
+#include "cli/heads/head_gradients.h"
 #include "cli/heads/heads_json.h"
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_table.h"
@@ -35,8 +36,8 @@ struct HeadsOptions {
     std::string pictures, sort = "salience", relations, prompts;
     std::int64_t permutations = 0;
     std::uint64_t seed = 0;
-    bool json = false, csv = false, values = false, ablate = false, rollout = false, flow = false, rank = false,
-         composition = false;
+    bool json = false, csv = false, values = false, ablate = false, gradients = false, rollout = false, flow = false,
+         rank = false, composition = false;
 };
 
 // ---- input checks, before anything runs -----------------------------------------------------------------------------
@@ -79,6 +80,7 @@ void check_paths(const HeadsOptions& o, const Model& model) {
 /// The input. Without --decoder-ids, an encoder–decoder generates its text first.
 ModelInput checked_input(const HeadsOptions& o, const Model& model, const SessionOptions& options) {
     if (o.ablate) require_loss(model, "--ablate");
+    if (o.gradients) require_loss(model, "--gradients");
     if (o.permutations > 0) require_loss(model, "--permute");
     check_values(o, model);
     check_paths(o, model);
@@ -89,7 +91,7 @@ ModelInput checked_input(const HeadsOptions& o, const Model& model, const Sessio
         writing.record_attention = {};
         input.ids = generated_for(model, input, max_written, writing);
     }
-    if (o.ablate) require_next_token(model, input);
+    if (o.ablate || o.gradients) require_next_token(model, input);
     if (!o.pictures.empty()) make_folder(o.pictures);
     return input;
 }
@@ -129,6 +131,14 @@ void add_losses(HeadsReport& report, const ModelInput& input, const SessionOptio
         for (HeadRow& row : part.rows) row.loss_change = (head++)->change;
 }
 
+void add_gradients(HeadsReport& report, const ModelInput& input, const SessionOptions& options) {
+    const Ablation found = head_gradients(report.model, std::span(&input, 1), options);
+    report.loss = found.baseline;
+    auto head = found.heads.begin();
+    for (HeadsPart& part : report.parts)
+        for (HeadRow& row : part.rows) row.gradient = (head++)->change;
+}
+
 void add_permutations(const HeadsOptions& o, HeadsReport& report, const ModelInput& input,
                       const SessionOptions& options) {
     for (const Permutation& one : permute_heads(report.model, input, options, o.permutations, o.seed))
@@ -143,7 +153,11 @@ void add_permutations(const HeadsOptions& o, HeadsReport& report, const ModelInp
 /// What is asked about one text or image.
 void run_input(const HeadsOptions& o) {
     const KeyNames sort = names_of_key(o.sort);
-    check_sort_key(sort.data, {.ablate = o.ablate, .values = o.values, .rank = o.rank, .permute = o.permutations > 0});
+    check_sort_key(sort.data, {.ablate = o.ablate,
+                               .gradients = o.gradients,
+                               .values = o.values,
+                               .rank = o.rank,
+                               .permute = o.permutations > 0});
     SessionOptions options = session_options(o.input);
     options.record_attention = RecordAttention::all(), options.profile = profiling();
     const Model model = load_model(open_device(), tower_for(!o.input.image.empty()));
@@ -165,6 +179,7 @@ void run_input(const HeadsOptions& o) {
     for (const AttentionKind kind : attention_kinds(model))
         report.parts.push_back(heads_part(session, input.ids.size(), kind));
     if (o.ablate) add_losses(report, input, options);
+    if (o.gradients) add_gradients(report, input, options);
     if (o.permutations > 0) add_permutations(o, report, input, options);
     for (HeadsPart& part : report.parts) {
         if (o.values) add_value_reads(part);
@@ -189,7 +204,7 @@ void run(const HeadsOptions& o) {
         throw usage_error("heads: {} has no attention of a text to itself", described(model.info()));
     if (o.composition) return print_composition(model, o.pictures, o.json);
     SessionOptions options = session_options(o.input);
-    if (!o.prompts.empty()) return print_importance(model, o.prompts, options, o.json);
+    if (!o.prompts.empty()) return print_importance(model, o.prompts, options, o.gradients, o.json);
     options.record_attention = RecordAttention::all();
     print_relations(model, o.relations, options, o.json);
 }
@@ -197,18 +212,19 @@ void run(const HeadsOptions& o) {
 /// Options that take the place of an input: a file of texts, or the weights alone.
 void add_other_inputs(CLI::App& command, HeadsOptions& o) {
     std::vector<CLI::Option*> modes;
-    modes.push_back(add_option(command, "--prompts", o.prompts,
-                               "With --ablate: the mean over the texts of this file, one per line; - reads stdin",
-                               "FILE")
-                        ->needs("--ablate"));
+    modes.push_back(
+        add_option(command, "--prompts", o.prompts,
+                   "With --ablate or --gradients: the mean over the texts of this file, one per line; - reads "
+                   "stdin",
+                   "FILE"));
     modes.push_back(add_option(command, "--relations", o.relations,
                                "Which heads find the syntactic relations of the sentences of this CoNLL-U file", "FILE")
-                        ->excludes("--ablate"));
+                        ->excludes("--ablate", "--gradients"));
     modes.push_back(command
                         .add_flag("--composition", o.composition,
                                   "How much heads read what heads of earlier layers write: Q-, K- and V-composition of "
                                   "their weights; needs no input")
-                        ->excludes("--ablate"));
+                        ->excludes("--ablate", "--gradients"));
     for (CLI::Option* mode : modes) {
         for (const char* other : {"--prompt", "--ids", "--image", "--decoder-ids", "--values", "--rank", "--permute",
                                   "--rollout", "--flow", "--sort", "--csv"})
@@ -223,13 +239,18 @@ void add_other_inputs(CLI::App& command, HeadsOptions& o) {
 void add_choices(CLI::App& command, HeadsOptions& o) {
     add_option(command, "--sort", o.sort,
                "Sort heads by this statistic, in descending order; \"head\": model order. Default: salience, with "
-               "--ablate loss_change",
+               "--ablate loss_change, with --gradients gradient",
                "KEY")
         ->transform([](const std::string& key) { return names_of_key(key).shown; })
         ->check(CLI::IsMember(sort_keys()));
     command.add_flag("--values", o.values, "Also weight attention by the norms of the values, ‖v‖ and ‖W_O v‖");
     command.add_flag("--ablate", o.ablate,
                      "Remove each head, one at a time, and report the increase of the loss in nats (one run per head)");
+    command
+        .add_flag("--gradients", o.gradients,
+                  "How much the loss changes with a factor of each head's output, |∂ loss|: one backward pass for all "
+                  "heads")
+        ->excludes("--ablate");
     command.add_flag(
         "--rank", o.rank,
         format("Effective rank of the attention and of the output of each head (at most {} tokens)", max_rank));
@@ -251,6 +272,8 @@ void add_choices(CLI::App& command, HeadsOptions& o) {
         "composition-q.png, -k and -v",
         "DIR");
     add_recording_options(command, o.input);
+    for (const char* only_of_sessions : {"--attention-kind", "--global-tokens", "--global-at"})
+        command.get_option("--gradients")->excludes(only_of_sessions);
     CLI::Option* as_json = command.add_flag("--json", o.json, "Print all statistics of all heads as one JSON object");
     command.add_flag("--csv", o.csv, "Print CSV: one line per head")->excludes(as_json);
 }
@@ -277,7 +300,10 @@ void add_heads(CLI::App& app) {
     add_other_inputs(command, *o);
     CLI::Option* sort = command.get_option("--sort");
     command.callback([o, sort] {
+        if (!o->prompts.empty() && !o->ablate && !o->gradients)
+            throw usage_error("heads: --prompts needs --ablate or --gradients");
         if (o->ablate && sort->count() == 0) o->sort = "loss_change";
+        if (o->gradients && sort->count() == 0) o->sort = "gradient";
         run(*o);
     });
 }

@@ -15,7 +15,7 @@ namespace vantage::cli {
 
 namespace {
 
-constexpr const char* loss_heading = "Δ loss";
+constexpr const char *loss_heading = "Δ loss", *gradient_heading = "|∂ loss|";
 
 /// A column of the table: its heading and the cell of each head.
 struct Column {
@@ -67,6 +67,7 @@ std::vector<Column> columns_of(const HeadsReport& report, const HeadsPart& part)
         {"head", 6, false, [&report](const HeadRow& row) { return report.head_name(row.place); }},
         {"pattern", 19, false, [](const HeadRow& row) { return row.pattern.label(); }}};
     if (any.loss_change) all.push_back({loss_heading, 6, true, loss_text});
+    if (any.gradient) all.push_back(number(gradient_heading, 3, [](const HeadRow& row) { return *row.gradient; }));
     all.push_back(number("salience", 2, [](const HeadRow& row) { return row.salience; }));
     all.push_back({"entropy", 13, true, entropy_text});
     all.push_back(number("tokens", 1, [](const HeadRow& row) { return row.numbers->effective; }));
@@ -172,7 +173,9 @@ void print_sources(const HeadSurvey& survey, const char* name, const std::option
 }
 
 /// The heading of a sort key's column.
-std::string column_of(const std::string& key) { return key == "loss_change" ? loss_heading : key; }
+std::string column_of(const std::string& key) {
+    return key == "loss_change" ? loss_heading : key == "gradient" ? gradient_heading : key;
+}
 
 /// "heads" or the part's name, the queries that the means are over, and the sort key.
 std::string part_heading(const HeadsReport& report, const HeadsPart& part, const Page& page) {

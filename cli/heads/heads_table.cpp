@@ -128,6 +128,7 @@ std::vector<std::pair<const char*, double>> numbers_of(const HeadRow& row) {
                                                        {"induction_score", n.induction_score},
                                                        {"similarity", n.similarity}};
     if (row.loss_change) all.emplace_back("loss_change", *row.loss_change);
+    if (row.gradient) all.emplace_back("gradient", *row.gradient);
     if (row.values) all.emplace_back("first_by_values", row.values->first);
     if (row.ranks) all.emplace_back("attention_rank", row.ranks->attention);
     if (row.ranks) all.emplace_back("output_rank", row.ranks->output);
@@ -143,6 +144,7 @@ std::vector<std::string> sort_keys() {
                                      .numbers = &none,
                                      .pattern = {},
                                      .loss_change = 0.0,
+                                     .gradient = 0.0,
                                      .values = ValueReads{},
                                      .ranks = HeadRanks{},
                                      .permuted = Permutation{}}))
@@ -161,6 +163,7 @@ void check_sort_key(const std::string& key, const Measured& measured) {
         if (key == number && !there) throw usage_error("heads: --sort {} needs {}, which measures it", key, option);
     };
     require("loss_change", measured.ablate, "--ablate");
+    require("gradient", measured.gradients, "--gradients");
     require("first_by_values", measured.values, "--values");
     require("attention_rank", measured.rank, "--rank");
     require("output_rank", measured.rank, "--rank");

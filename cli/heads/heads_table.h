@@ -28,6 +28,7 @@ struct HeadRow {
     HeadPattern pattern;
     double salience = 0;                       ///< see salient_head.h
     std::optional<double> loss_change;         ///< with --ablate
+    std::optional<double> gradient = {};       ///< with --gradients
     std::optional<ValueReads> values;          ///< with --values
     std::optional<HeadRanks> ranks = {};       ///< with --rank
     std::optional<Permutation> permuted = {};  ///< with --permute
@@ -57,7 +58,7 @@ struct HeadsReport {
     AttentionVariant variant = {};
     std::vector<HeadsPart> parts;  ///< three for an encoder–decoder, else one
     KeyNames sorted_by;
-    std::optional<double> loss = {};       ///< with --ablate: before any head is removed
+    std::optional<double> loss = {};       ///< with --ablate and --gradients: before any head is removed
     std::optional<ModelImage> image = {};  ///< the input image of a vision model
     std::vector<std::string> files = {};
     /// As --mask-heads spells it: "1.0", or "d1.0" if there are several parts.
@@ -81,7 +82,7 @@ std::vector<std::string> sort_keys();
 KeyNames names_of_key(const std::string& key);
 /// Which statistics are measured that need an option.
 struct Measured {
-    bool ablate = false, values = false, rank = false, permute = false;
+    bool ablate = false, gradients = false, values = false, rank = false, permute = false;
 };
 /// Throws usage for a statistic that is not computed ("loss_change" without --ablate).
 void check_sort_key(const std::string& key, const Measured& measured);

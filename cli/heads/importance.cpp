@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/generate/prompt_batch.h"
+#include "cli/heads/head_gradients.h"
 #include "cli/heads/heads_table.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/terminal_page.h"
@@ -17,11 +18,11 @@ namespace vantage::cli {
 
 namespace {
 
-Json head_json(const Model& model, const Ablation::Head& head) {
+Json head_json(const Model& model, const Ablation::Head& head, const char* measure) {
     return {{"attention", part_name(model, head.place.kind)},
             {"layer", head.place.layer},
             {"head", head.place.head},
-            {"loss_change", head.change},
+            {measure, head.change},
             {"standard_error", head.error}};
 }
 
@@ -55,31 +56,38 @@ SessionOptions options_for(std::span<const ModelInput> inputs, SessionOptions op
     return options;
 }
 
-void print_importance(const Model& model, const std::string& file, const SessionOptions& options, bool json) {
+void print_importance(const Model& model, const std::string& file, const SessionOptions& options, bool gradients,
+                      bool json) {
     const std::vector<ModelInput> inputs = read_prompts("heads", file, model, options);
-    Ablation ablation = ablate(model, inputs, options_for(inputs, options));
-    std::ranges::stable_sort(ablation.heads,
+    Ablation found = (gradients ? head_gradients : ablate)(model, inputs, options_for(inputs, options));
+    const char* measure = gradients ? "gradient" : "loss_change";
+    std::ranges::stable_sort(found.heads,
                              [](const Ablation::Head& a, const Ablation::Head& b) { return a.change > b.change; });
     if (json)
-        return write_json(
-            {{"schema_version", 1},
-             {"model", model.info().name},
-             {"device", model.device().caps().name},
-             {"precision", name_of(options.precision)},
-             {"attention_kind", name_of(options.variant)},
-             {"texts", inputs.size()},
-             {"loss", ablation.baseline},
-             {"heads", json_list(ablation.heads, [&](const Ablation::Head& head) { return head_json(model, head); })}});
+        return write_json({{"schema_version", 1},
+                           {"model", model.info().name},
+                           {"device", model.device().caps().name},
+                           {"precision", name_of(options.precision)},
+                           {"attention_kind", name_of(options.variant)},
+                           {"texts", inputs.size()},
+                           {"loss", found.baseline},
+                           {"heads", json_list(found.heads, [&](const Ablation::Head& head) {
+                                return head_json(model, head, measure);
+                            })}});
     const Page page;
     print_line(
         "{} {}", page.bold(model.info().name),
         page.dim(format("on {} · {}{} · {} texts · loss {:.3f} nats", model.device().caps().name,
-                        name_of(options.precision), variant_text(options.variant), inputs.size(), ablation.baseline)));
-    print_line("\n{}{}", page.bold("heads"), page.dim("  increase of the loss without each, mean over the texts"));
+                        name_of(options.precision), variant_text(options.variant), inputs.size(), found.baseline)));
+    print_line("\n{}{}", page.bold("heads"),
+               page.dim(gradients ? "  |gradient of the loss| by the factor of each, mean over the texts"
+                                  : "  increase of the loss without each, mean over the texts"));
     TextTable table("lrr");
-    table.row({"head", "Δ loss", "± error"});
-    for (const Ablation::Head& head : ablation.heads)
-        table.row({head_name(model, head.place), format("{:+.4f}", head.change), format("{:.4f}", head.error)});
+    table.row({"head", gradients ? "|∂ loss|" : "Δ loss", "± error"});
+    for (const Ablation::Head& head : found.heads)
+        table.row({head_name(model, head.place),
+                   gradients ? format("{:.4f}", head.change) : format("{:+.4f}", head.change),
+                   format("{:.4f}", head.error)});
     write_out(table.text());
 }
 

@@ -1,4 +1,4 @@
-// `heads --ablate --prompts FILE`: how important each head is for many texts.
+// `heads --ablate --prompts FILE`, or --gradients: how important each head is for many texts.
 #pragma once
 
 #include <string>
@@ -16,7 +16,8 @@ SessionOptions options_for(std::span<const ModelInput> inputs, SessionOptions op
 /// "d1.0" or "1.0", as --mask-heads spells it.
 std::string head_name(const Model& model, const HeadId& head);
 
-/// Prints the heads by importance, or JSON.
-void print_importance(const Model& model, const std::string& file, const SessionOptions& options, bool json);
+/// Prints the heads by importance, or JSON. `gradients`: in place of an ablation.
+void print_importance(const Model& model, const std::string& file, const SessionOptions& options, bool gradients,
+                      bool json);
 
 }  // namespace vantage::cli

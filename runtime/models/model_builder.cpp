@@ -32,7 +32,7 @@ std::string recorded_lse(std::int64_t layer, AttentionKind kind) { return of_lay
 std::string recorded_bias(std::int64_t layer, AttentionKind kind) { return of_layer("watch.bias.", layer, kind); }
 std::string recorded_key(std::int64_t layer, AttentionKind kind) { return of_layer("watch.key.", layer, kind); }
 std::string key_logs(std::int64_t layer, AttentionKind kind) { return of_layer("cache.log.", layer, kind); }
-std::string head_mask(std::int64_t layer, AttentionKind kind) { return of_layer("head_mask.", layer, kind); }
+std::string head_mask(std::int64_t layer, AttentionKind kind) { return of_layer(head_masks, layer, kind); }
 std::string head_shift(std::int64_t layer, AttentionKind kind) { return of_layer("head_shift.", layer, kind); }
 std::string router(std::int64_t layer) { return "router." + std::to_string(layer); }
 std::string hidden(std::int64_t index) { return "hidden." + std::to_string(index); }

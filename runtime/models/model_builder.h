@@ -114,7 +114,8 @@ std::string recorded_lse(std::int64_t layer, AttentionKind kind = AttentionKind:
 std::string recorded_bias(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 std::string recorded_key(std::int64_t layer, AttentionKind kind = AttentionKind::self);  ///< of hard attention
 std::string hidden(std::int64_t index);
-/// f32 [heads Dv], 1 or 0 for each feature of a head; host-visible.
+/// f32 [heads Dv], 1 or 0 for each feature of a head; host-visible. The names begin with `head_masks`.
+inline constexpr const char* head_masks = "head_mask.";
 std::string head_mask(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 /// f32 [2, heads Dv]: what is added at positions where `shifted_rows`, i32 [sequences, context], is 0 and 1;
 /// host-visible.

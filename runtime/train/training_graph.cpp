@@ -55,6 +55,8 @@ public:
         };
     }
 
+    /// The outputs of heads are multiplied by states (BuildOptions::head_mask).
+    void mask_heads() { head_mask_ = true; }
     const std::vector<std::string>& blocks() const { return training_.blocks; }
     Tensor logits() const { return logits_; }  ///< of labels
 
@@ -94,6 +96,7 @@ private:
                     .sequences = settings_.sequences,
                     .context = rows,
                     .encoder = encoder,
+                    .head_mask = head_mask_,
                     .training = &training_});
     }
     Tensor input(const std::string& name, const Shape& shape, DType type) {
@@ -114,6 +117,7 @@ private:
     const TrainingSettings& settings_;
     Tensor train_, loss_, logits_;
     TrainingGraph training_;
+    bool head_mask_ = false;
 };
 
 // The sum of the squares of all gradients; those of each block are recorded for the log.
@@ -249,6 +253,25 @@ TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings&
     if (config.lora) return step;
     for (const Tensor& weight : weights_to_learn(step.graph, config))
         step.parameters.push_back(as_state(step.graph, weight));
+    return step;
+}
+
+TrainingStep build_head_gradients(const ModelConfig& config, const TrainingSettings& settings,
+                                  Graph::WeightTypes types) {
+    TrainingStep step{.graph = Graph(std::move(types))};
+    Graph& graph = step.graph;
+    LossBuilder builder(step, config, settings, {});
+    builder.mask_heads();
+    const Tensor loss = builder.loss();
+    transpose_weights(graph);
+    std::vector<Tensor> masks;
+    for (std::size_t id = 0; id < graph.values().size(); ++id)
+        if (graph.value(static_cast<int>(id)).name.starts_with(model_names::head_masks))
+            masks.push_back(GraphAccess::tensor(graph, static_cast<int>(id)));
+    const std::vector<Tensor> made = gradients(loss, masks);
+    graph.output(train_names::loss, loss);
+    for (std::size_t i = 0; i < masks.size(); ++i)
+        if (made[i]) graph.output(train_names::gradient(graph.value(masks[i].id()).name), made[i]);
     return step;
 }
 

@@ -74,6 +74,11 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
 TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings& settings,
                               Graph::WeightTypes types = {});
 
+/// The loss of a micro-batch, and its gradients by what multiplies the outputs of attention heads: outputs with the
+/// names gradient(model_names::head_mask(…)), of states that the caller writes. All weights stay as in a session.
+TrainingStep build_head_gradients(const ModelConfig& config, const TrainingSettings& settings,
+                                  Graph::WeightTypes types);
+
 /// The block of a parameter: its name up to the first number, such as h.3; empty outside of blocks.
 std::string block_of(const std::string& parameter);
 

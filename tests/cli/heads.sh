@@ -179,6 +179,36 @@ awk -v mean="$(change_of json)" '{ sum += $1 } END { d = sum / NR - mean; exit !
 "$program" heads -m "$models/gpt2" --ablate --prompts texts >table 2>err || fail "prompts: $(<err)"
 holds table "2 texts" "Δ loss" "± error"
 
+# ---- gradients of heads: those of PyTorch, whose heads' outputs were multiplied by factors of 1 ----------------------
+
+# close FILE EXPECTED…: the gradients of the heads in order.
+close() {
+    local file=$1
+    shift
+    awk -v want="$*" 'BEGIN { count = split(want, all, " ") } /"gradient":/ && n < count {
+        gsub(/[",]/, ""); d = $2 - all[++n]; if (d > 1e-4 || d < -1e-4) bad = 1 } END { exit bad || n != count }' "$file" ||
+        fail "gradients: $(grep '"gradient"' "$file"), not $*"
+}
+loss_in() { grep -oE '"loss": [0-9.]+' "$1" | cut -c 9-14; }
+gradients=(--gradients --sort head --json)
+"$program" heads -m "$models/gpt2" --ids 5,6,7,8,5,6,7,9,10 "${gradients[@]}" >json 2>err || fail "gradients: $(<err)"
+close json .58234 .90698 .23329 .38399 .00859 .00144
+"$program" heads -m "$models/bart" --ids 5,6,7,8 --decoder-ids 2,5,9,6 "${gradients[@]}" >json 2>err || fail "bart: $(<err)"
+close json .29651 .51412 .23431 .27368 .07267 .0214 .01471 .0078 .03379 .21674 .15465 .04991 .10066 .00699 .20784 \
+    .46933 .11469 .19895 .02348 .07201
+for input in "-m $models/bert_classification --ids 5,6,7,8" "-m vit --image $VANTAGE_ROOT/tests/data/images/photo.png" \
+    "-m $models/llama --ids 5,6,7,8" "-m $models/llama --ids 5,6,7,8 --mask-heads 0.1" "-m $models/llama --ids 5,6 --weights q8_0"; do
+    read -ra words <<<"$input"
+    "$program" heads "${words[@]}" "${gradients[@]}" >json 2>err || fail "$input: $(<err)"
+    "$program" heads "${words[@]}" --ablate --json >ablated.json 2>err || fail "$input: $(<err)"
+    check "$input: the loss is that of --ablate ($(loss_in json), $(loss_in ablated.json))" \
+        test "$(loss_in json)" = "$(loss_in ablated.json)"
+done
+"$program" heads -m "$models/gpt2" --gradients --prompts texts --json >json 2>err || fail "prompts: $(<err)"
+holds json '"gradient":' '"texts": 2' '"standard_error":'
+"$program" heads -m "$models/gpt2" --gradients --prompts texts >table 2>err || fail "prompts: $(<err)"
+holds table "2 texts" "|∂ loss|" "± error"
+
 "$program" prune -m "$models/gpt2" --heads 0.1,1.2,0.1 -o pruned >out 2>err || fail "prune: $(<err)"
 holds out "0.1 1.2" "same size" "wrote pruned"
 ids() { "$program" inspect "$@" --ids 5,6,7,8,9 --json 2>err | grep -A40 '"next"'; }
@@ -232,7 +262,11 @@ ends 2 "--rank supports at most 256 tokens" heads -m "$models/t5" --rank --ids "
 ends 2 "value projections of their own" heads -m "$models/longformer" --ids 5,6 --rank --global-tokens 1
 ends 2 "excludes" heads -p a --composition
 ends 2 "excludes" heads --relations some.conllu --composition
-ends 2 "requires" heads --prompts texts
+ends 2 "needs --ablate or --gradients" heads --prompts texts
+ends 2 "excludes" heads -p "a b" --ablate --gradients
+ends 2 "excludes" heads -p "a b" --gradients --attention-kind linear
+ends 2 "needs --gradients" heads -p "a b c" --sort gradient
+ends 2 "is an encoder" heads -m "$models/bert" --ids 5,6 --gradients
 ends 2 "expected at least two" heads --ablate --prompts <(printf 'a b\na\n')
 ends 6 "some.txt" heads --relations some.txt
 printf '1\tThe\n' >bad.conllu
