@@ -462,6 +462,16 @@ struct CrossEntropy {
 CrossEntropy cross_entropy(Tensor logits, Tensor targets, CrossEntropyOptions options = {},
                            SourceLocation where = SourceLocation::here());
 
+/// The contrastive loss of pairs (a_i, b_i), rows of a and b [n, d], f32 [1]: the mean of the cross-entropies of scores
+/// s_ij = cos(a_i, b_j) / temperature with target i, over rows and over columns (van den Oord et al. 2018; Radford et al.
+/// 2021). With `scale`, f32 [1], which may be learned, it takes the place of 1 / temperature.
+struct ContrastiveOptions {
+    double temperature = 0.07;
+    Tensor scale = {};
+};
+Tensor contrastive_loss(Tensor a, Tensor b, ContrastiveOptions options = {},
+                        SourceLocation where = SourceLocation::here());
+
 /// The learning rates of steps 1 … n. s is the step, w the warm-up's steps; before its end the rate is rate · s / w.
 /// constant: rate; linear: rate max(0, (n - s) / (n - w)); cosine: floor + (rate - floor) (1 + cos(π (s - w) / (n -
 /// w))) / 2 (Loshchilov & Hutter 2017); inverse_sqrt: rate √(w / s); noam: width^-0.5 min(s^-0.5, s w^-1.5) times rate,
