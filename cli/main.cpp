@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <cstdio>
@@ -106,7 +107,12 @@ void add_common(CLI::App& app) {
 /// Lets the environment set the options of a command: VANTAGE_SOME_FLAG for --some-flag. The command line takes
 /// precedence.
 void add_environment_twins(CLI::App& app) {
+    // These are something else to other commands, for which one sets them.
+    constexpr std::array own_meanings{"compare", "heads", "lora", "resume", "weights"};
+    const bool trains = app.get_name() == "train" || app.get_name() == "finetune";
     for (CLI::Option* option : app.get_options()) {
+        if (trains && std::ranges::any_of(own_meanings, [&](const char* name) { return option->check_lname(name); }))
+            continue;
         if (option->get_lnames().empty() || !option->get_envname().empty() || option == app.get_help_ptr()) continue;
         std::string name = "VANTAGE_" + option->get_lnames().front();
         if (name == "VANTAGE_version" || name == "VANTAGE_device") continue;  // the runtime reads VANTAGE_DEVICE itself

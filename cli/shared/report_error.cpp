@@ -1,5 +1,6 @@
 #include "cli/shared/report_error.h"
 
+#include <filesystem>
 #include <new>
 #include <system_error>
 
@@ -18,6 +19,9 @@ int report_error() {
     } catch (const std::bad_alloc&) {
         log(LogLevel::error, "out of host memory");
         return exit_code(ErrorKind::out_of_memory);
+    } catch (const std::filesystem::filesystem_error& error) {
+        log(LogLevel::error, "{}: {}", error.path1().string(), error.code().message());
+        return exit_code(ErrorKind::bad_file);
     } catch (const std::system_error& error) {  // such as a thread that cannot be started
         log(LogLevel::error, "{}", error.what());
         const bool exhausted = error.code() == std::errc::resource_unavailable_try_again;

@@ -114,7 +114,8 @@ void compare_runs(const std::vector<std::string>& folders, const std::string& pi
     const std::vector<FittedLaw> laws = laws_of(runs);
     if (json) return write_json(to_json(runs, laws));
     for (const ComparedRun& run : runs)
-        print_line("{}: {} steps, loss {:.4f}{}", run.name, run.log.steps.size(), run.log.losses.back(),
+        print_line("{}: {} steps, loss {:.4f}{}", escape_controls(run.name), run.log.steps.size(),
+                   run.log.losses.back(),
                    run.log.evaluations.empty() ? "" : format(", validation {:.4f}", run.log.evaluations.back()));
     for (const auto& [of, symbol, law] : laws)
         print_line("loss by {}: {}{:.4g} · {}^{:.3f}, off by at most {:.2g} %", of,

@@ -11,14 +11,14 @@ namespace vantage::cli {
 
 namespace {
 
-// The texts of samples.txt up to a step.
+// The texts of samples.txt up to a step; none before the first one, where a run begins anew.
 std::string samples_until(const std::string& path, std::int64_t step) {
     std::istringstream lines(read_file(path));
     std::string kept;
     bool keeps = true;
     for (std::string line; std::getline(lines, line);) {
         long long number = 0;
-        if (std::sscanf(line.c_str(), "== step %lld", &number) == 1) keeps = number <= step;
+        if (std::sscanf(line.c_str(), "== step %lld", &number) == 1) keeps = step > 0 && number <= step;
         if (keeps) kept += line + "\n";
     }
     return kept;

@@ -20,7 +20,10 @@ namespace vantage::cli {
 
 namespace {
 
-void save_interrupted(TrainingRun& run, const TrainCommand& c) {
+// What an error ends is saved as it is, unless the error is one of the device, or of what was learned.
+bool is_worth_saving(ErrorKind kind) { return kind != ErrorKind::device_lost && kind != ErrorKind::accuracy; }
+
+void save_ended(TrainingRun& run, const TrainCommand& c) {
     try {
         const std::string saved = run.save();
         log_message(LogLevel::warning, format("saved {}; go on with: {}", saved, resume_command(c)));
@@ -66,8 +69,8 @@ void train_to_the_end(const TrainCommand& c, const Device& device, Trainer& trai
         ended = run.train();
     } catch (const Error& error) {
         run.clear();
-        if (error.kind() == ErrorKind::interrupted && trainer.step() > 0)
-            save_interrupted(run, c);
+        if (is_worth_saving(error.kind()) && run.can_save())
+            save_ended(run, c);
         else if (!run.saved().empty() && error.kind() != ErrorKind::device_lost)
             log_message(LogLevel::warning, format("the last checkpoint is {}", run.saved()));
         throw;

@@ -22,6 +22,7 @@
 #include "cli/train/run_training.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
+#include "runtime/base/options.h"
 #include "runtime/base/utf8.h"
 #include "runtime/train/checkpoint_folder.h"
 #include "runtime/train/training_data.h"
@@ -229,9 +230,17 @@ void begin(TrainCommand& c) {
                                       : Trainer(now, subject.config, data, c.training, subject.tokenizer_file);
         if (lock) return trainer;
         lock = locked_folder(c.output);  // what cannot be trained leaves no folder
+        refuse_used_folder(c, name);     // another process may have begun a run while this one read its data
         write_run_settings(c);
         return trainer;
     });
+}
+
+// What the environment sets for all commands is not asked of this run.
+bool is_from_environment(const CLI::Option& option) {
+    const std::string& name = option.get_envname();
+    const std::optional<std::string> value = name.empty() ? std::nullopt : environment(name.c_str());
+    return value && (option.get_expected_max() == 0 || option.results() == std::vector{*value});
 }
 
 // Settings that are in the checkpoint stay.
@@ -241,7 +250,8 @@ void refuse_other_settings(const CLI::App& command) {
                                     "--json",         "--memory", "--log-heads",  "--probe",      "--watch",
                                     "--watch-every",  "--recover"};
     for (const CLI::Option* option : command.get_options())
-        if (option->count() > 0 && std::ranges::find(may_change, option->get_name()) == may_change.end())
+        if (option->count() > 0 && !is_from_environment(*option) &&
+            std::ranges::find(may_change, option->get_name()) == may_change.end())
             throw usage_error("train: {} cannot change when a run goes on", option->get_name());
 }
 
@@ -280,6 +290,8 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     if (!c.dataset.model.empty()) take_model(c, origin.config(), origin.folder());  // adapters: that of their model
     const auto file = origin.tokenizer();
     const auto tokenizer = file ? std::optional(Tokenizer::load(*file)) : std::nullopt;
+    if (!tokenizer && c.dataset.vocabulary == 0 && !origin.config().is_vision())
+        throw bad_file_error("{}: there is no tokenizer.json, with which the run reads its texts", origin.folder());
     check_samples(c, tokenizer);
     set_probe(c, origin.config(), tokenizer);
     common().model = origin.folder(), c.adapters = origin.adapters();
@@ -410,7 +422,8 @@ void add_train(CLI::App& app) {
                "FILE");
     add_option(command, "--tokenizer", c->tokenizer, "tokenizer.json, or a folder that has one", "FILE");
     add_option(command, "--vocab", c->dataset.vocabulary, "Size of the vocabulary of files with token ids", "N")
-        ->check(one_or_more);
+        ->check(one_or_more)
+        ->excludes("--tokenizer");
     add_setting(command, "--layers", c->layers, "Layers of the model")->check(one_or_more);
     add_setting(command, "--width", c->width, "Features of the model")->check(one_or_more);
     add_setting(command, "--heads", c->heads, "Attention heads of a layer")->check(one_or_more);

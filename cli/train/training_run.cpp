@@ -69,16 +69,17 @@ void TrainingRun::summarise() const {
     const Page page;
     print_line("{}  {} parameters, {:.3g} MFLOP per token", page.bold("model "),
                count_text(static_cast<double>(trainer_.parameters())), trainer_.flops_per_token() / 1e6);
-    print_line("{}  {}: {} tokens in {} {}; validation {} tokens", page.bold("data  "), data_.description(),
-               count_text(static_cast<double>(data_.tokens())), count_text(static_cast<double>(data_.documents())),
-               c_.documents, count_text(static_cast<double>(data_.validation_tokens())));
+    print_line("{}  {}: {} tokens in {} {}; validation {} tokens", page.bold("data  "),
+               escape_controls(data_.description()), count_text(static_cast<double>(data_.tokens())),
+               count_text(static_cast<double>(data_.documents())), c_.documents,
+               count_text(static_cast<double>(data_.validation_tokens())));
     print_line("{}  {} × {} × {} = {} tokens; {} steps = {} tokens, {:.2g} epochs", page.bold("step  "), o.accumulate,
                o.sequences, data_.context(), count_text(step_tokens), o.steps,
                count_text(step_tokens * static_cast<double>(o.steps)),
                static_cast<double>(o.sequences * o.accumulate * o.steps) / static_cast<double>(data_.sequences()));
     print_line("{}  {} of weights, gradients and optimiser; {} of activations{}", page.bold("memory"),
                bytes_text(trainer_.bytes()), bytes_text(trainer_.step_bytes()), recomputed_text(trainer_.recompute()));
-    print_line("{}  {}", page.bold("output"), c_.output);
+    print_line("{}  {}", page.bold("output"), escape_controls(c_.output));
     std::fflush(stdout);
 }
 
@@ -120,7 +121,9 @@ std::string TrainingRun::train() {
 std::string TrainingRun::save() {
     const InterruptsDeferred whole;
     progress_.clear();
+    save_failed_ = true;
     saved_ = trainer_.save(c_.output);
+    save_failed_ = false;
     remove_old();
     log_.draw();
     if (heads_) heads_->draw();
@@ -220,8 +223,15 @@ void TrainingRun::sample(std::int64_t done) {
     progress_.clear();
     const std::string text = trainer_.sample(c_.prompt, 64);
     log_.add_sample(done, c_.prompt, text);
-    if (c_.json || common().quiet) return;
-    write_out(format("-- step {}\n{}{}\n", done, c_.prompt, text));
+    if (c_.json || common().quiet || !samples_are_shown_) return;
+    try {
+        write_out(format("-- step {}\n{}{}\n", done, c_.prompt, text));
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::bad_file) throw;
+        samples_are_shown_ = false;
+        log_message(LogLevel::warning,
+                    format("{}; the training goes on, and samples are in samples.txt", error.what()));
+    }
 }
 
 // Only after the new one is whole.

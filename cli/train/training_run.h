@@ -33,6 +33,8 @@ public:
     std::string train();
     /// Writes a checkpoint and the pictures, and returns the checkpoint's path.
     std::string save();
+    /// Whether there are steps to save, and saving them did not fail just now.
+    bool can_save() const { return trainer_.step() > 0 && !save_failed_; }
     /// The same before the end: a checkpoint that cannot be written, as on a full disk, is warned of.
     void save_for_now();
     const std::string& saved() const { return saved_; }  ///< the last checkpoint
@@ -63,6 +65,8 @@ private:
     std::optional<HeadLog> heads_;
     Progress progress_;
     std::string saved_;
+    bool save_failed_ = false;
+    bool samples_are_shown_ = true;
     internal::LossLevel level_;
     double roof_ = 0;                                 ///< measured FLOPs per second of the device; 0: not known
     double snapshot_end_ = 0, snapshot_seconds_ = 0;  ///< of the last one

@@ -65,6 +65,7 @@ SavedTraining read_saved(const std::string& folder) {
             .step = fields.integer("step", 0, max_steps),
             .options = train_options_of(fields.object("options")),
             .data_key = fields.text("data_key"),
+            .base = fields.optional_text("base").value_or(""),
             .data = fields.object("data").json()};
 }
 
@@ -145,6 +146,21 @@ void ModelOrigin::require_fit(const TrainOptions& options) const {
     if (options.lora->rank != has.rank || options.lora->factor() != has.factor())
         throw usage_error("training: rank {} and alpha {:g}, but the adapters of {} have rank {} and alpha {:g}",
                           options.lora->rank, options.lora->alpha, adapters_, has.rank, has.alpha);
+}
+
+std::string ModelOrigin::base_checksum(const TrainOptions& options) const {
+    if (adapters_.empty() && !options.lora) return {};
+    constexpr std::uint64_t most = 4096;  // bytes of a tensor: all of a large model would take minutes
+    const WeightFiles files(folder_);
+    std::uint64_t hash = checksum(files_.at("config.json"));
+    std::vector<std::byte> begin;
+    for (const std::string& name : files.names()) {
+        const TensorEntry& tensor = *files.find(name);
+        begin.resize(static_cast<std::size_t>(std::min<std::uint64_t>(tensor.data.size(), most)));
+        tensor.data.read(0, begin);
+        hash = checksum(begin, checksum(name + tensor.text(), hash));
+    }
+    return format("{:016x}", hash);
 }
 
 std::optional<std::string> ModelOrigin::tokenizer() const {
@@ -283,14 +299,15 @@ SavedTraining newest_checkpoint(const std::string& folder) {
 }
 
 void write_training_json(const FolderWriter& folder, std::int64_t step, const TrainOptions& options,
-                         const std::string& data_key, const Json& data, const Caps& caps) {
+                         const std::string& data_key, const Json& data, const std::string& base, const Caps& caps) {
     Json files;
     for (const char* file : checked_files)
         if (fs::exists(folder.file(file))) files[file] = described_file(folder.file(file));
-    const Json json = {
+    Json json = {
         {"schema_version", 1}, {"step", step},        {"options", to_json(options)}, {"data_key", data_key},
         {"data", data},        {"device", caps.name}, {"driver", caps.driver},       {"vantage", build_facts().version},
         {"files", files}};
+    if (!base.empty()) json["base"] = base;
     write_file(folder.file("training.json"), json.dump(2) + "\n");
 }
 

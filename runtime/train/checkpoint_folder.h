@@ -36,6 +36,8 @@ public:
     /// The same without links, as it was when this was made.
     const std::string& base() const { return base_; }
     const std::string& adapters() const { return adapters_; }  ///< their folder; empty: none
+    /// A checksum of the model that has adapters: its config, and the beginning of each tensor. Empty without adapters.
+    std::string base_checksum(const TrainOptions& options) const;
     /// The path of tokenizer.json.
     std::optional<std::string> tokenizer() const;
     /// Writes config.json and the files beside it, as they were when the run began.
@@ -57,7 +59,8 @@ struct SavedTraining {
     std::int64_t step = 0;
     TrainOptions options;
     std::string data_key;
-    Json data;  ///< files and options, as the program that made the data set described them
+    std::string base;  ///< ModelOrigin::base_checksum; empty in runs that have none
+    Json data;         ///< files and options, as the program that made the data set described them
 };
 /// The checkpoints of a run, whole or not, by step.
 std::map<std::int64_t, std::string> checkpoints_in(const std::string& folder);
@@ -69,7 +72,7 @@ SavedTraining newest_checkpoint(const std::string& folder);
 
 /// Writes training.json with the checksums of the files that are there.
 void write_training_json(const FolderWriter& folder, std::int64_t step, const TrainOptions& options,
-                         const std::string& data_key, const Json& data, const Caps& caps);
+                         const std::string& data_key, const Json& data, const std::string& base, const Caps& caps);
 std::string checkpoint_name(std::int64_t step);  ///< "step-001250"
 
 }  // namespace vantage::internal

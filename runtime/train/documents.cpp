@@ -75,6 +75,8 @@ private:
         const std::size_t old = buffer_.size(), count = std::min<std::uint64_t>(piece_bytes, bytes_.size() - read_);
         buffer_.resize(old + count);
         bytes_.read(read_, std::as_writable_bytes(std::span(buffer_).subspan(old)));
+        constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+        if (read_ == 0 && buffer_.starts_with(byte_order_mark)) buffer_.erase(0, byte_order_mark.size());
         read_ += count;
         std::size_t to = old - (old > 0 && buffer_[old - 1] == '\r' ? 1 : 0);
         searched_ = std::min(searched_, to);  // that \r may become the \n of a separator
@@ -119,7 +121,8 @@ public:
         : path_(path), options_(options), take_(take), progress_(progress), take_text_(std::move(take_text)) {}
 
     DocumentCounts read() {
-        const std::string kind = std::filesystem::path(path_).extension().string();
+        std::string kind = std::filesystem::path(path_).extension().string();
+        std::ranges::transform(kind, kind.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
         if (kind == ".gz" || kind == ".zst" || kind == ".xz")
             throw bad_file_error("{} is compressed: decompress it first", path_);
         if (kind == ".jsonl")
@@ -136,9 +139,19 @@ public:
     }
 
 private:
+    // Formats that are no text have NUL bytes near their begin, and so has UTF-16.
+    void refuse_binary() const {
+        const ByteSource bytes(path_);
+        std::vector<std::byte> begin(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), 1 << 16)));
+        bytes.read(0, begin);
+        if (std::ranges::find(begin, std::byte()) != begin.end())
+            throw bad_file_error("{} is no text: it has a NUL byte, as binary files and UTF-16 have", path_);
+    }
+
     // ---- text -------------------------------------------------------------------------------------------------------
 
     void read_text() {
+        refuse_binary();
         Parts parts(path_, options_.blank_lines ? "\n\n" : contains(path_, end_of_text) ? end_of_text : "");
         std::string part;
         bool begins = true;

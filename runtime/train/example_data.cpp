@@ -106,7 +106,9 @@ std::int32_t ExampleData::label_of(const JsonFields& fields) const {
 
 // A broken image is found before the first step.
 void ExampleData::read_image_of(Example& example, const JsonFields& fields, const std::string& folder) const {
-    example.image = (std::filesystem::path(folder) / fields.text("image")).string();
+    const std::string image = fields.text("image");
+    if (image.find('\0') != std::string::npos) fields.fail("image", "the path of a file");
+    example.image = (std::filesystem::path(folder) / image).string();
     try {
         const std::vector<float> pixels = pixels_of(example.image);
         example.pixels_checksum = checksum(std::as_bytes(std::span(pixels)));

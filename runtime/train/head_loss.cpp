@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/interrupt.h"
 #include "runtime/graph/graph_data.h"
 #include "vantage/gradient.h"
 
@@ -49,6 +50,7 @@ Tensor head_loss_in_pieces(Graph& graph, const HeadLoss& head, std::int64_t rows
     Tensor sum;
     std::vector<Tensor> dx, weights, dweights;
     for (std::int64_t first = 0; first < all; first += rows) {
+        throw_if_interrupted();
         graph.segment("head." + std::to_string(first / rows));
         const Tensor piece = rows_of(graph, x, first, std::min(rows, all - first));
         const Tensor loss = piece_loss(graph, head, piece, first);

@@ -11,10 +11,24 @@
 
 namespace vantage::internal {
 
+namespace {
+// Activations are in one buffer.
+std::uint64_t largest_arena(const Caps& caps) { return std::min(caps.max_allocation, caps.max_buffer); }
+constexpr std::uint64_t never_fits = UINT64_MAX;
+
+std::string too_large(std::uint64_t bytes, const Caps& caps, std::uint64_t memory) {
+    if (bytes == never_fits)
+        return format("the activations of a step take more than {}, which is the driver's largest buffer",
+                      bytes_text(largest_arena(caps)));
+    return format("a step takes {}, but {} may be used", bytes_text(bytes), bytes_text(memory));
+}
+}  // namespace
+
 std::uint64_t plan_bytes(const Graph& graph, const Caps& caps) {
     Graph fused = graph.copy();
     fuse(fused);
     std::uint64_t bytes = make_schedule(fused, caps).arena_bytes;
+    if (bytes > largest_arena(caps)) return never_fits;
     for (const Value& value : fused.values())
         if (value.kind == ValueKind::state || value.kind == ValueKind::constant || value.kind == ValueKind::input)
             bytes += value.type.bytes();
@@ -82,9 +96,8 @@ TrainingStep step_within(const ModelConfig& config, TrainingSettings& settings, 
         const std::uint64_t bytes = plan_bytes(step.graph, caps);
         if (bytes <= memory) return step;
         if (!chooses || settings.recompute == step.max_recompute)
-            throw Error(ErrorKind::out_of_memory,
-                        format("training: a step takes {}, but {} may be used; {}", bytes_text(bytes),
-                               bytes_text(memory), what_would_fit(config, settings, caps, memory, types)));
+            throw Error(ErrorKind::out_of_memory, format("training: {}; {}", too_large(bytes, caps, memory),
+                                                         what_would_fit(config, settings, caps, memory, types)));
         ++settings.recompute;
     }
 }

@@ -1,11 +1,15 @@
 #include "runtime/train/token_data.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 
 #include "runtime/base/at.h"
 #include "runtime/base/checksum.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/files.h"
+#include "runtime/base/json.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 
@@ -17,6 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t part_tokens = 8192;
 constexpr std::int64_t max_vocabulary = 1 << 28;  // ids have bits left for flags
+constexpr const char* skipped_suffix = ".skipped.json";
 
 // Names the tokens of these files with these settings: path, size and time of each file stand for its content.
 std::string cache_name(const std::vector<std::string>& files, const Tokenizer* tokenizer, const DatasetOptions& o) {
@@ -36,15 +41,26 @@ std::string cache_name(const std::vector<std::string>& files, const Tokenizer* t
     return format("{:016x}{:016x}", checksum(text), checksum(text, 7));
 }
 
-std::string folder_of(const DatasetOptions& options) {
-    const std::string cache = cache_directory();
-    const fs::path folder = !options.folder.empty() ? fs::path(options.folder)
-                            : !cache.empty()        ? fs::path(cache) / "tokens"
-                                                    : fs::temp_directory_path() / "vantage-tokens";
+// Makes the folder; false where it cannot be written to.
+bool is_writable(const fs::path& folder) {
     std::error_code error;
     fs::create_directories(folder, error);
-    if (error) throw bad_file_error("cannot make the folder {}: {}", folder.string(), error.message());
-    return folder.string();
+    return !error && ::access(folder.c_str(), W_OK | X_OK) == 0;
+}
+
+// Without a cache the temporary folder has the tokens.
+std::string folder_of(const DatasetOptions& options) {
+    if (!options.folder.empty()) {
+        if (!is_writable(options.folder)) throw bad_file_error("cannot write to the folder {}", options.folder);
+        return options.folder;
+    }
+    std::error_code error;
+    const std::string cache = cache_directory();
+    const fs::path kept = fs::path(cache) / "tokens", temporary = fs::temp_directory_path(error) / "vantage-tokens";
+    if (!cache.empty() && is_writable(kept)) return kept.string();
+    if (!error && is_writable(temporary)) return temporary.string();
+    throw bad_file_error("no folder for tokens: neither {} (VANTAGE_CACHE_DIR) nor {} (TMPDIR) can be written to",
+                         kept.string(), temporary.string());
 }
 
 }  // namespace
@@ -90,7 +106,10 @@ TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tok
     const auto open = [&] { tokens_.emplace(train, vocabulary_), validation_.emplace(validation, vocabulary_); };
     const bool kept = fs::exists(train, none) && fs::exists(validation, none);
     try {
-        if (!kept) tokenize(tokenizer, o, train, validation);
+        if (!kept)
+            tokenize(tokenizer, o, train, validation);
+        else
+            read_skipped(base);
         open();
     } catch (const Error& damage) {
         if (!kept || damage.kind() != ErrorKind::bad_file) throw;
@@ -144,18 +163,40 @@ void TokenData::tokenize(const Tokenizer* tokenizer, const DatasetOptions& o, co
         }
         if (ends && !part.empty()) place();
     };
+    Json left_out = Json::array();
     const auto read = [&](const std::string& file, const TakeTokens& take) {
         const DocumentCounts counts = read_documents(file, options, take, [&](double done) {
             if (o.progress) o.progress(file, done);
         });
-        skipped_ += counts.skipped;
-        if (counts.skipped > 0)
-            log(LogLevel::warning, "{}; lines of the file that were left out: {}", counts.first_skipped,
-                counts.skipped);
+        if (counts.skipped > 0) warn_of_skipped(counts.first_skipped, counts.skipped);
+        if (counts.skipped > 0) left_out.push_back({{"first", counts.first_skipped}, {"lines", counts.skipped}});
     };
     for (const std::string& file : files_) read(file, share > 0 ? TakeTokens(split) : copy_to(train_writer));
     for (const std::string& file : validation_files_) read(file, copy_to(validation_writer));
+    std::error_code none;
+    const std::string skipped = train.substr(0, train.rfind(".tokens")) + skipped_suffix;
+    if (left_out.empty())
+        fs::remove(skipped, none);
+    else
+        write_file(skipped, left_out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
     validation_writer.finish(), train_writer.finish();
+}
+
+void TokenData::warn_of_skipped(const std::string& first, std::int64_t lines) {
+    skipped_ += lines;
+    log(LogLevel::warning, "{}; lines of the file that were left out: {}", first, lines);
+}
+
+// What tokenize left out when it made the tokens that are kept.
+void TokenData::read_skipped(const std::string& base) {
+    const std::string path = base + skipped_suffix;
+    if (std::error_code none; !fs::exists(path, none)) return;
+    const Json all = read_json(path);
+    if (!all.is_array()) throw bad_file_error("{}: no list of lines that were left out", path);
+    for (const Json& one : all) {
+        const JsonFields fields(one, path);
+        warn_of_skipped(fields.text("first"), fields.integer("lines", 1));
+    }
 }
 
 // Documents, and multiples of the context in longer ones, whose sequence is in the file.

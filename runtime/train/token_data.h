@@ -49,6 +49,8 @@ public:
     void read_validation(std::int64_t index, const TrainingSequence& to) const override;
 
 private:
+    void warn_of_skipped(const std::string& first, std::int64_t lines);
+    void read_skipped(const std::string& base);
     void tokenize(const Tokenizer* tokenizer, const DatasetOptions& options, const std::string& train,
                   const std::string& validation);
     /// `key`: of the random numbers of masks.

@@ -62,6 +62,7 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
     require("validation_sequences", o.validation_sequences, 0, INT64_MAX);
     require("pause_every", o.pause_every, 0, INT64_MAX);
     if (o.precision == Precision::int8) throw usage_error("training: precision is int8, but must be f32 or f16");
+    if (o.memory > INT64_MAX) throw usage_error("training: memory is {} bytes, beyond what there can be", o.memory);
     require("recompute", o.recompute, -1, INT64_MAX);
     require("warmup", o.rate.warmup, 0, max_warmup);
     require("optimizer", static_cast<std::int64_t>(o.optimizer), 0, std::ssize(optimizer_names) - 1);
@@ -148,6 +149,7 @@ struct internal::TrainerState {
     std::int64_t submitted = 0, returned = 0;  ///< steps
     std::int64_t skipped = 0;                  ///< the last ones in a row
     bool stopped = false;                      ///< no more steps are submitted
+    std::string base = {};                     ///< ModelOrigin::base_checksum, when the run began
     std::string own_checkpoint = {};           ///< the last one that this run wrote, or went on from
     std::deque<std::uint64_t> tickets = {};    ///< of the steps between
     std::vector<DispatchTiming> timings = {};
@@ -168,6 +170,7 @@ struct internal::TrainerState {
                 plan_of(step.graph, {.profile = options.profile, .submission_seconds = options.submission_seconds}))),
           inputs(settings.slots * settings.sequences) {
         options.recompute = settings.recompute;
+        base = origin.base_checksum(options);
         if (const auto file = origin.tokenizer()) tokenizer = Tokenizer::load(*file);
         for (const Value& value : step.graph.values())
             if (in_use.contains(value.name) &&
@@ -338,7 +341,7 @@ struct internal::TrainerState {
         for (const Value& value : moments()) add(value.name, value.type.shape);
         add(train_names::train, {TRAIN_WORDS});
         write_safetensors(folder.file("training.safetensors"), tensors);
-        write_training_json(folder, submitted, options, data->key(), data->source(), device.caps());
+        write_training_json(folder, submitted, options, data->key(), data->source(), base, device.caps());
     }
 
     // A state as `save` wrote it.
@@ -361,6 +364,9 @@ struct internal::TrainerState {
                                   is[key].dump(), value.dump(), saved.folder);
         if (data->key() != saved.data_key)
             throw usage_error("training: the data are not those of the checkpoint {}", saved.folder);
+        if (!saved.base.empty() && base != saved.base)
+            throw usage_error("training: the model {} is not the one beside which the adapters of {} were trained",
+                              origin.folder(), saved.folder);
         const SafeTensors file(saved.folder + "/training.safetensors");
         for (const Value& value : moments()) {
             const std::vector<float> values = saved_state(file, value.name, value.type.shape);
