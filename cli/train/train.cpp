@@ -17,6 +17,7 @@
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "cli/train/compare_runs.h"
+#include "cli/train/probe.h"
 #include "cli/train/run_folder.h"
 #include "cli/train/run_log.h"
 #include "cli/train/run_training.h"

@@ -45,6 +45,8 @@ struct Plan::State {
     std::map<int, std::set<int>> unwritten = {};  // inputs and weights without contents: the segments that read each
     std::vector<Reloadable> reloadable = {};
     bool ran = false;
+    mutable std::map<std::string, int> stored_ids = {};  // see `stored`
+    mutable std::size_t named_values = 0;                // of the graph, that stored_ids knows
 
     State(Graph g, const Device& d, const CompileOptions& o);
     void compile(const Bindings* bindings);

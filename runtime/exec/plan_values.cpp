@@ -40,11 +40,13 @@ std::uint32_t word_of(DType type, double value) {
 }  // namespace
 
 int Plan::State::stored(const std::string& name) const {
-    for (std::size_t i = 0; i < graph.values().size(); ++i) {
-        const Value& value = graph.values()[i];
-        if (!name.empty() && value.name == name && value.kind != ValueKind::node) return static_cast<int>(i);
+    for (; named_values < graph.values().size(); ++named_values) {
+        const Value& value = graph.values()[named_values];
+        if (!value.name.empty() && value.kind != ValueKind::node)
+            stored_ids.emplace(value.name, static_cast<int>(named_values));
     }
-    return -1;
+    const auto found = stored_ids.find(name);
+    return found != stored_ids.end() ? found->second : -1;
 }
 
 int Plan::State::readable(const std::string& name) const {

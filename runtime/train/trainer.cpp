@@ -123,8 +123,16 @@ namespace {
 std::set<std::string> names_in_use(const Graph& graph) {
     std::set<std::string> names;
     for (const int node : live_nodes(graph))
-        for (const int id : at(graph.nodes(), node).inputs)
-            if (id >= 0) names.insert(graph.value(graph.storage(id)).name);
+        for (const int id : at(graph.nodes(), node).inputs) {
+            if (id < 0) continue;
+            const Value& value = graph.value(graph.storage(id));
+            if (value.kind == ValueKind::weight || value.kind == ValueKind::state) names.insert(value.name);
+        }
+    return names;
+}
+std::set<std::string> names_of(const std::vector<Value>& values) {
+    std::set<std::string> names;
+    for (const Value& value : values) names.insert(value.name);
     return names;
 }
 }  // namespace
@@ -139,7 +147,7 @@ struct internal::TrainerState {
     TrainingSettings settings;
     StartingWeights start;
     TrainingStep step;
-    std::set<std::string> in_use;
+    std::set<std::string> parameters, in_use;
     Plan plan;
     HostInputs inputs;  ///< of all slots
     std::optional<Plan> evaluation = {};
@@ -165,6 +173,7 @@ struct internal::TrainerState {
           settings(settings_of(options, config, *data)),
           start(origin.weights(config, options.seed)),
           step(step_within(config, settings, device.caps(), memory(), types())),
+          parameters(names_of(step.parameters)),
           in_use(names_in_use(step.graph)),
           plan((require_inputs(),
                 plan_of(step.graph, {.profile = options.profile, .submission_seconds = options.submission_seconds}))),
@@ -189,9 +198,7 @@ struct internal::TrainerState {
     }
 
     bool is_parameter(const Value& value) const {
-        return value.kind == ValueKind::state && std::ranges::any_of(step.parameters, [&](const Value& parameter) {
-                   return parameter.name == value.name;
-               });
+        return value.kind == ValueKind::state && parameters.contains(value.name);
     }
     void require_inputs() const {
         for (const Value& value : step.graph.values())
@@ -302,12 +309,10 @@ struct internal::TrainerState {
 
     // The current values of any weight of the model.
     std::vector<float> values_of(const Value& value) {
-        for (const Value& known : step.graph.values())
-            if (known.name == value.name && in_use.contains(value.name) &&
-                (known.kind == ValueKind::state || known.kind == ValueKind::weight)) {
-                const Array array = plan.read(value.name);
-                return {array.data(), array.data() + array.size()};
-            }
+        if (in_use.contains(value.name)) {
+            const Array array = plan.read(value.name);
+            return {array.data(), array.data() + array.size()};
+        }
         return start(value);
     }
 
@@ -391,7 +396,7 @@ struct internal::TrainerState {
         const std::set<std::string> used = names_in_use(graph.graph);
         for (const Value& value : graph.parameters) {
             if (!used.contains(value.name)) continue;
-            if (std::ranges::any_of(step.parameters, [&](const Value& p) { return p.name == value.name; }))
+            if (parameters.contains(value.name))
                 made.bind(value.name, plan.buffer(value.name));
             else
                 made.write(value.name, values_of(value));
