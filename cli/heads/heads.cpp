@@ -77,10 +77,15 @@ void check_paths(const HeadsOptions& o, const Model& model) {
         o.rollout ? "--rollout" : "--flow", described(info), attending.size(), info.layers);
 }
 
+void require_f32(const HeadsOptions& o) {
+    if (o.input.precision != "f32") throw usage_error("heads: --gradients are in f32, not in {}", o.input.precision);
+}
+
 /// The input. Without --decoder-ids, an encoder–decoder generates its text first.
 ModelInput checked_input(const HeadsOptions& o, const Model& model, const SessionOptions& options) {
     if (o.ablate) require_loss(model, "--ablate");
     if (o.gradients) require_loss(model, "--gradients");
+    if (o.gradients) require_f32(o);
     if (o.permutations > 0) require_loss(model, "--permute");
     check_values(o, model);
     check_paths(o, model);
@@ -204,6 +209,7 @@ void run(const HeadsOptions& o) {
         throw usage_error("heads: {} has no attention of a text to itself", described(model.info()));
     if (o.composition) return print_composition(model, o.pictures, o.json);
     SessionOptions options = session_options(o.input);
+    if (o.gradients) require_f32(o);
     if (!o.prompts.empty()) return print_importance(model, o.prompts, options, o.gradients, o.json);
     options.record_attention = RecordAttention::all();
     print_relations(model, o.relations, options, o.json);

@@ -1,6 +1,7 @@
 #include "cli/train/compare_runs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <numeric>
@@ -8,6 +9,7 @@
 
 #include "cli/shared/output.h"
 #include "cli/train/run_log.h"
+#include "runtime/base/log.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/train/scaling_law.h"
 
@@ -23,9 +25,9 @@ struct ComparedRun {
     LoggedRun log;
     std::optional<double> parameters = {};  ///< of the newest checkpoint; none for adapters
 
-    // Of the last evaluation, or without one the mean of the last tenth of the steps.
-    double loss() const {
-        if (!log.evaluations.empty()) return log.evaluations.back();
+    // Of the last evaluation, or the mean of the last tenth of the steps.
+    double loss(bool of_evaluation) const {
+        if (of_evaluation) return log.evaluations.back();
         const auto last = static_cast<std::ptrdiff_t>(std::max<std::size_t>(log.losses.size() / 10, 1));
         return std::accumulate(log.losses.end() - last, log.losses.end(), 0.0) / static_cast<double>(last);
     }
@@ -39,10 +41,14 @@ ComparedRun read_run(const std::string& path) {
     if (!fs::is_directory(path)) return {.name = path, .log = read_log(path)};
     ComparedRun run{.name = path, .log = read_log(path + "/log.jsonl")};
     if (const std::string weights = path + "/latest/model.safetensors"; fs::exists(weights)) {
-        const SafeTensors file(weights);
-        double count = 0;
-        for (const auto& [name, tensor] : file.entries()) count += static_cast<double>(tensor.elements());
-        run.parameters = count;
+        try {
+            const SafeTensors file(weights);
+            double count = 0;
+            for (const auto& [name, tensor] : file.entries()) count += static_cast<double>(tensor.elements());
+            run.parameters = count;
+        } catch (const Error& error) {  // the curves do not need it
+            log(LogLevel::warning, "{}", error.what());
+        }
     }
     return run;
 }
@@ -62,11 +68,15 @@ std::vector<FittedLaw> laws_of(const std::vector<ComparedRun>& runs) {
     const std::vector<Axis> axes{{"parameters", "N", [](const ComparedRun& run) { return run.parameters; }},
                                  {"tokens", "D", [](const ComparedRun& run) { return std::optional(run.log.tokens); }},
                                  {"flops", "C", [](const ComparedRun& run) { return run.flops(); }}};
+    const bool evaluated =
+        std::ranges::all_of(runs, [](const ComparedRun& run) { return !run.log.evaluations.empty(); });
+    const auto counts = [](double number) { return std::isfinite(number) && number > 0; };
     std::vector<FittedLaw> laws;
     for (const Axis& axis : axes) {
         std::vector<double> sizes, losses, sorted;
         for (const ComparedRun& run : runs)
-            if (const auto size = axis.size(run)) sizes.push_back(*size), losses.push_back(run.loss());
+            if (const auto size = axis.size(run); size && counts(*size) && counts(run.loss(evaluated)))
+                sizes.push_back(*size), losses.push_back(run.loss(evaluated));
         sorted = sizes;
         std::ranges::sort(sorted);
         if (std::unique(sorted.begin(), sorted.end()) - sorted.begin() < 3) continue;
@@ -119,9 +129,9 @@ void compare_runs(const std::vector<std::string>& folders, const std::string& pi
                    run.log.evaluations.empty() ? "" : format(", validation {:.4f}", run.log.evaluations.back()));
     for (const auto& [of, symbol, law] : laws)
         print_line("loss by {}: {}{:.4g} · {}^{:.3f}, off by at most {:.2g} %", of,
-                   law.floor > 0 ? format("{:.4f} + ", law.floor) : "", law.factor, symbol, -law.exponent,
+                   law.floor >= 5e-5 ? format("{:.4f} + ", law.floor) : "", law.factor, symbol, -law.exponent,
                    100 * law.worst);
-    print_line("wrote {}", picture);
+    print_line("wrote {}", escape_controls(picture));
 }
 
 }  // namespace vantage::cli

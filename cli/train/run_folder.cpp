@@ -5,6 +5,7 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/base/json.h"
+#include "runtime/base/options.h"
 #include "runtime/train/checkpoint_folder.h"
 #include "runtime/train/run_files.h"
 
@@ -26,13 +27,21 @@ void write_run_settings(const TrainCommand& c) {
     json["schema_version"] = 1;
     write_file(c.output + "/run.json", json.dump(2) + "\n");
 }
+
+bool is_given(const CLI::Option& option) {
+    if (option.count() == 0) return false;
+    const std::string& name = option.get_envname();
+    const std::optional<std::string> value = name.empty() ? std::nullopt : environment(name.c_str());
+    return !value || (option.get_expected_max() > 0 && option.results() != std::vector{*value});
+}
+
 void read_run_settings(TrainCommand& c, const CLI::App& command) {
     const std::string path = c.output + "/run.json";
     if (!fs::exists(path)) return;
     const Json json = read_json(path);
     const RunSettings saved = run_settings_of(JsonFields(json, path));
     const auto take = [&](const char* option, auto& setting, const auto& value) {
-        if (command.get_option(option)->count() == 0) setting = value;
+        if (!is_given(*command.get_option(option))) setting = value;
     };
     take("--eval-every", c.eval_every, saved.eval_every), take("--sample-every", c.sample_every, saved.sample_every);
     take("--save-every", c.save_every, saved.save_every), take("--keep", c.keep, saved.keep);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <utility>
 
 #include "cli/shared/commands.h"
@@ -23,12 +24,19 @@ namespace {
 // What an error ends is saved as it is, unless the error is one of the device, or of what was learned.
 bool is_worth_saving(ErrorKind kind) { return kind != ErrorKind::device_lost && kind != ErrorKind::accuracy; }
 
-void save_ended(TrainingRun& run, const TrainCommand& c) {
+void save_ended(TrainingRun& run, const TrainCommand& c, const Trainer& trainer) {
     try {
-        const std::string saved = run.save();
-        log_message(LogLevel::warning, format("saved {}; go on with: {}", saved, resume_command(c)));
-    } catch (const Error& error) {
-        log_message(LogLevel::error, format("the run is not saved: {}", error.what()));
+        const std::string saved = run.save_checkpoint();
+        const bool goes_on = trainer.step() < trainer.steps();
+        log_message(LogLevel::warning,
+                    format("saved {}{}", saved, goes_on ? "; go on with: " + resume_command(c) : std::string()));
+    } catch (const std::exception& error) {
+        return log_message(LogLevel::error, format("the run is not saved: {}", error.what()));
+    }
+    try {
+        run.draw();
+    } catch (const std::exception& error) {
+        log_message(LogLevel::warning, error.what());
     }
 }
 
@@ -70,7 +78,7 @@ void train_to_the_end(const TrainCommand& c, const Device& device, Trainer& trai
     } catch (const Error& error) {
         run.clear();
         if (is_worth_saving(error.kind()) && run.can_save())
-            save_ended(run, c);
+            save_ended(run, c, trainer);
         else if (!run.saved().empty() && error.kind() != ErrorKind::device_lost)
             log_message(LogLevel::warning, format("the last checkpoint is {}", run.saved()));
         throw;

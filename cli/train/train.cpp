@@ -23,7 +23,6 @@
 #include "cli/train/run_training.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
-#include "runtime/base/options.h"
 #include "runtime/base/utf8.h"
 #include "runtime/train/checkpoint_folder.h"
 #include "runtime/train/training_data.h"
@@ -237,13 +236,6 @@ void begin(TrainCommand& c) {
     });
 }
 
-// What the environment sets for all commands is not asked of this run.
-bool is_from_environment(const CLI::Option& option) {
-    const std::string& name = option.get_envname();
-    const std::optional<std::string> value = name.empty() ? std::nullopt : environment(name.c_str());
-    return value && (option.get_expected_max() == 0 || option.results() == std::vector{*value});
-}
-
 // Settings that are in the checkpoint stay.
 void refuse_other_settings(const CLI::App& command) {
     constexpr std::array may_change{"--resume",       "--steps",  "--minutes",    "--eval-every", "--eval-sequences",
@@ -251,8 +243,7 @@ void refuse_other_settings(const CLI::App& command) {
                                     "--json",         "--memory", "--log-heads",  "--probe",      "--watch",
                                     "--watch-every",  "--recover"};
     for (const CLI::Option* option : command.get_options())
-        if (option->count() > 0 && !is_from_environment(*option) &&
-            std::ranges::find(may_change, option->get_name()) == may_change.end())
+        if (is_given(*option) && std::ranges::find(may_change, option->get_name()) == may_change.end())
             throw usage_error("train: {} cannot change when a run goes on", option->get_name());
 }
 
@@ -277,11 +268,11 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     const TrainOptions given = c.training;
     c.data = dataset_files_of(fields), c.dataset = dataset_options_of(fields), c.training = saved.options;
     c.schedule = name_of(c.training.rate.schedule), c.optimizer = name_of(c.training.optimizer);
+    c.recompute = "auto";  // as the checkpoint has it
     c.precision = name_of(c.training.precision);
-    if (command.get_option("--steps")->count() > 0) c.training.steps = given.steps;
-    if (command.get_option("--eval-sequences")->count() > 0)
-        c.training.validation_sequences = given.validation_sequences;
-    if (command.get_option("--memory")->count() > 0) c.training.memory = given.memory;
+    if (is_given(*command.get_option("--steps"))) c.training.steps = given.steps;
+    if (is_given(*command.get_option("--eval-sequences"))) c.training.validation_sequences = given.validation_sequences;
+    if (is_given(*command.get_option("--memory"))) c.training.memory = given.memory;
     read_run_settings(c, command);
     c.log_heads = c.log_heads || c.watch;
     set_options(c);

@@ -118,16 +118,25 @@ std::string TrainingRun::train() {
     return ended;
 }
 
-std::string TrainingRun::save() {
+void TrainingRun::save() {
+    const InterruptsDeferred whole;
+    save_checkpoint();
+    draw();
+}
+
+std::string TrainingRun::save_checkpoint() {
     const InterruptsDeferred whole;
     progress_.clear();
     save_failed_ = true;
     saved_ = trainer_.save(c_.output);
     save_failed_ = false;
     remove_old();
+    return saved_;
+}
+
+void TrainingRun::draw() {
     log_.draw();
     if (heads_) heads_->draw();
-    return saved_;
 }
 
 void TrainingRun::save_for_now() {
@@ -135,6 +144,7 @@ void TrainingRun::save_for_now() {
         save();
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::bad_file) throw;
+        save_failed_ = false;  // what ends the run later is worth another try
         progress_.clear();
         log_message(LogLevel::warning, format("step {} is not saved, or not all of it: {}; the training goes on",
                                               trainer_.step(), error.what()));

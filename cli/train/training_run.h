@@ -31,11 +31,15 @@ public:
     void summarise() const;
     /// Returns why the run ended before its last step; empty: it did not.
     std::string train();
-    /// Writes a checkpoint and the pictures, and returns the checkpoint's path.
-    std::string save();
-    /// Whether there are steps to save, and saving them did not fail just now.
+    /// Writes a checkpoint and the pictures.
+    void save();
+    /// Writes a checkpoint, and returns its path.
+    std::string save_checkpoint();
+    /// Writes the pictures.
+    void draw();
+    /// Whether there are steps to save, and it was not saving them that failed.
     bool can_save() const { return trainer_.step() > 0 && !save_failed_; }
-    /// The same before the end: a checkpoint that cannot be written, as on a full disk, is warned of.
+    /// As `save`, but before the end: a checkpoint that cannot be written, as on a full disk, is warned of.
     void save_for_now();
     const std::string& saved() const { return saved_; }  ///< the last checkpoint
     double loss() const { return loss_; }                ///< running mean

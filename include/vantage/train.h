@@ -82,7 +82,7 @@ public:
     std::int64_t documents() const;
     std::int64_t tokens() const;
     std::int64_t targets() const;  ///< tokens that a model learns to predict
-    std::int64_t skipped() const;  ///< lines that could not be read; 0 where the tokens came from the cache
+    std::int64_t skipped() const;  ///< lines that could not be read
     std::int64_t validation_tokens() const;
     std::int64_t sequences() const;  ///< of an epoch: as many as hold all tokens
     std::int64_t validation_sequences() const;
@@ -123,8 +123,8 @@ struct TrainOptions {
     /// activations and all else are f32; the loss is scaled, so that small gradients do not vanish (Micikevicius et al.
     /// 2018).
     Precision precision = Precision::f32;
-    /// With f16: a constant loss scale, at most 2^24. 0: a dynamic one, which begins at 65536, is halved where gradients
-    /// are not finite and doubled after 2000 steps in which they were.
+    /// With f16: a constant loss scale from 1 to 2^24. 0: a dynamic one, which begins at 65536, is halved where
+    /// gradients are not finite and doubled after 2000 steps in which they were.
     double loss_scale = 0;
     /// Bytes of device memory that a step may take, beside weights that are not trained; 0: nine tenths of what the
     /// device has left.

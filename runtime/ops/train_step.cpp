@@ -369,7 +369,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 }
 LaunchPlan launch(const OpCall& call, const Caps&) {
     Launch l{.shader = "record_norms",
-             .spec = params::WorkgroupConstants{.lanes = 8},
+             .spec = params::WorkgroupConstants{.lanes = 1},
              .operands = {in(norms_), in(a_), in(b_), in(c_), in(d_), in(e_), in(f_), in(g_), in(h_), in(train_),
                           update(0)}};
     return l.with(params::RecordNormsParams{.groups = u32(groups_of(call)), .first = u32(call.attrs.integer("first"))});

@@ -61,7 +61,7 @@ ExampleData::ExampleData(const std::vector<std::string>& files, const Tokenizer*
 void ExampleData::read_files(const std::vector<std::string>& files, const DatasetOptions& options,
                              double validation_share, std::vector<Example>& to) {
     for (const std::string& file : files) {
-        if (!file.ends_with(".jsonl"))
+        if (!file.ends_with(".jsonl") && !file.ends_with(".JSONL"))
             throw bad_file_error("{} is no .jsonl, in which {} finds its {}", file, config_.architecture,
                                  name_of(task_));
         const std::string folder = std::filesystem::path(file).parent_path().string();

@@ -28,7 +28,7 @@ public:
     /// For inputs of up to `rows` tokens. Throws unsupported for models whose heads' outputs or attention have no
     /// gradient, out_of_memory.
     HeadGradients(const Model& model, std::int64_t rows);
-    /// ∂L/∂ξ of each of these heads, L the mean loss of the input's targets in nats. `masked` heads are multiplied by 0.
+    /// ∂L/∂ξ of each of these heads, L the mean loss of the input's targets in nats. `masked` ones are multiplied by 0.
     std::vector<double> of(const HeadGradientInput& input, std::span<const HeadId> heads,
                            std::span<const HeadId> masked = {});
     double loss() const { return loss_; }  ///< of the last input

@@ -23,8 +23,8 @@ double logged_number(const Json& line, const char* key) {
 // To five digits, which keeps the lines of models with many blocks short.
 double rounded(double value) {
     if (value == 0 || !std::isfinite(value)) return value;
-    const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 4);
-    return std::round(value / unit) * unit;
+    const double scale = std::pow(10.0, 4 - std::floor(std::log10(std::abs(value))));
+    return std::round(value * scale) / scale;
 }
 
 }  // namespace

@@ -21,12 +21,14 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t part_tokens = 8192;
 constexpr std::int64_t max_vocabulary = 1 << 28;  // ids have bits left for flags
-constexpr const char* skipped_suffix = ".skipped.json";
+// Of the files of a data set in the cache.
+constexpr const char *train_suffix = ".tokens", *validation_suffix = ".validation.tokens",
+                     *skipped_suffix = ".skipped.json";
 
 // Names the tokens of these files with these settings: path, size and time of each file stand for its content.
 std::string cache_name(const std::vector<std::string>& files, const Tokenizer* tokenizer, const DatasetOptions& o) {
     std::string text =
-        format("1 {} {} {} {} {} {:.17g}", tokenizer != nullptr ? tokenizer->fingerprint() : 0,
+        format("2 {} {} {} {} {} {:.17g}", tokenizer != nullptr ? tokenizer->fingerprint() : 0,
                o.end_token.value_or(-1), int{o.blank_lines}, int{o.strict}, o.vocabulary, o.validation_share);
     const auto add = [&](const std::string& file) {
         std::error_code none;
@@ -58,7 +60,11 @@ std::string folder_of(const DatasetOptions& options) {
     const std::string cache = cache_directory();
     const fs::path kept = fs::path(cache) / "tokens", temporary = fs::temp_directory_path(error) / "vantage-tokens";
     if (!cache.empty() && is_writable(kept)) return kept.string();
-    if (!error && is_writable(temporary)) return temporary.string();
+    if (!error && is_writable(temporary)) {
+        if (!cache.empty())
+            fall_back(format("cannot write to {}; the tokens are in {}", kept.string(), temporary.string()));
+        return temporary.string();
+    }
     throw bad_file_error("no folder for tokens: neither {} (VANTAGE_CACHE_DIR) nor {} (TMPDIR) can be written to",
                          kept.string(), temporary.string());
 }
@@ -100,23 +106,24 @@ TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tok
         if (tokenizer == nullptr) throw usage_error("masked tokens need a tokenizer, which tells special tokens");
         masks_.emplace(*tokenizer);
     }
-    const std::string base = folder_of(o) + "/" + cache_name(files_, tokenizer, o), train = base + ".tokens",
-                      validation = base + ".validation.tokens";
+    const std::string base = folder_of(o) + "/" + cache_name(files_, tokenizer, o), train = base + train_suffix,
+                      validation = base + validation_suffix;
     std::error_code none;
     const auto open = [&] { tokens_.emplace(train, vocabulary_), validation_.emplace(validation, vocabulary_); };
     const bool kept = fs::exists(train, none) && fs::exists(validation, none);
     try {
-        if (!kept)
-            tokenize(tokenizer, o, train, validation);
-        else
-            read_skipped(base);
+        if (kept) read_skipped(base);
+        if (!kept) tokenize(tokenizer, o, base);
         open();
     } catch (const Error& damage) {
         if (!kept || damage.kind() != ErrorKind::bad_file) throw;
         log(LogLevel::warning, "{}; the texts are read again", damage.what());
-        tokenize(tokenizer, o, train, validation);
+        skipped_.clear();
+        tokenize(tokenizer, o, base);
         open();
     }
+    for (const auto& [first, lines] : skipped_)
+        log(LogLevel::warning, "{}; lines of the file that were left out: {}", first, lines);
     set_key(format("{:016x}{:016x}-{}", tokens_->checksum(), validation_->checksum(), context_) +
             (separate_ ? "-separate" : ""));
     begins_ = begins_in(*tokens_), validation_begins_ = begins_in(*validation_);
@@ -130,15 +137,15 @@ TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tok
     if (targets() == 0) throw usage_error("{}: no token is a target, so there is nothing to learn", description());
 }
 
-void TokenData::tokenize(const Tokenizer* tokenizer, const DatasetOptions& o, const std::string& train,
-                         const std::string& validation) {
+void TokenData::tokenize(const Tokenizer* tokenizer, const DatasetOptions& o, const std::string& base) {
     DocumentOptions options{.tokenizer = tokenizer,
                             .end_token = o.end_token,
                             .vocabulary = o.vocabulary,
                             .blank_lines = o.blank_lines,
                             .strict = o.strict};
     if (!o.chat_folder.empty()) options.chat = text::read_chat_format(o.chat_folder);
-    TokenWriter train_writer(train, o.vocabulary), validation_writer(validation, o.vocabulary);
+    TokenWriter train_writer(base + train_suffix, o.vocabulary),
+        validation_writer(base + validation_suffix, o.vocabulary);
     const double share = validation_files_.empty() ? o.validation_share : 0;
     const auto copy_to = [](TokenWriter& writer) {
         return [&writer](std::span<const std::int32_t> ids, bool ends) {
@@ -163,40 +170,42 @@ void TokenData::tokenize(const Tokenizer* tokenizer, const DatasetOptions& o, co
         }
         if (ends && !part.empty()) place();
     };
-    Json left_out = Json::array();
     const auto read = [&](const std::string& file, const TakeTokens& take) {
         const DocumentCounts counts = read_documents(file, options, take, [&](double done) {
             if (o.progress) o.progress(file, done);
         });
-        if (counts.skipped > 0) warn_of_skipped(counts.first_skipped, counts.skipped);
-        if (counts.skipped > 0) left_out.push_back({{"first", counts.first_skipped}, {"lines", counts.skipped}});
+        if (counts.skipped > 0) skipped_.emplace_back(counts.first_skipped, counts.skipped);
     };
     for (const std::string& file : files_) read(file, share > 0 ? TakeTokens(split) : copy_to(train_writer));
     for (const std::string& file : validation_files_) read(file, copy_to(validation_writer));
-    std::error_code none;
-    const std::string skipped = train.substr(0, train.rfind(".tokens")) + skipped_suffix;
-    if (left_out.empty())
-        fs::remove(skipped, none);
-    else
-        write_file(skipped, left_out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_skipped(base);
     validation_writer.finish(), train_writer.finish();
 }
 
-void TokenData::warn_of_skipped(const std::string& first, std::int64_t lines) {
-    skipped_ += lines;
-    log(LogLevel::warning, "{}; lines of the file that were left out: {}", first, lines);
+// The lines that are left out are named by each run, also by those that read the tokens from the cache.
+void TokenData::write_skipped(const std::string& base) const {
+    Json all = Json::array();
+    for (const auto& [first, lines] : skipped_) all.push_back({{"first", first}, {"lines", lines}});
+    std::error_code none;
+    fs::remove(base + skipped_suffix, none);
+    if (!all.empty()) write_file(base + skipped_suffix, all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
-
-// What tokenize left out when it made the tokens that are kept.
 void TokenData::read_skipped(const std::string& base) {
+    constexpr std::int64_t most_lines = std::int64_t{1} << 48;
     const std::string path = base + skipped_suffix;
     if (std::error_code none; !fs::exists(path, none)) return;
     const Json all = read_json(path);
     if (!all.is_array()) throw bad_file_error("{}: no list of lines that were left out", path);
     for (const Json& one : all) {
         const JsonFields fields(one, path);
-        warn_of_skipped(fields.text("first"), fields.integer("lines", 1));
+        skipped_.emplace_back(fields.text("first"), fields.integer("lines", 1, most_lines));
     }
+}
+
+std::int64_t TokenData::skipped() const {
+    std::int64_t lines = 0;
+    for (const auto& [first, count] : skipped_) lines += count;
+    return lines;
 }
 
 // Documents, and multiples of the context in longer ones, whose sequence is in the file.

@@ -40,7 +40,7 @@ public:
     std::int64_t documents() const override { return static_cast<std::int64_t>(tokens_->documents()); }
     std::int64_t tokens() const override { return static_cast<std::int64_t>(tokens_->tokens()); }
     std::int64_t targets() const override { return static_cast<std::int64_t>(tokens_->targets()); }
-    std::int64_t skipped() const override { return skipped_; }
+    std::int64_t skipped() const override;
     bool separates_documents() const override { return separate_; }
     std::int64_t validation_tokens() const override { return static_cast<std::int64_t>(validation_->tokens()); }
     std::int64_t sequences() const override;
@@ -49,15 +49,16 @@ public:
     void read_validation(std::int64_t index, const TrainingSequence& to) const override;
 
 private:
-    void warn_of_skipped(const std::string& first, std::int64_t lines);
+    void write_skipped(const std::string& base) const;
     void read_skipped(const std::string& base);
-    void tokenize(const Tokenizer* tokenizer, const DatasetOptions& options, const std::string& train,
-                  const std::string& validation);
+    /// Writes the files of the cache whose names begin with `base`.
+    void tokenize(const Tokenizer* tokenizer, const DatasetOptions& options, const std::string& base);
     /// `key`: of the random numbers of masks.
     void read_at(const TokenFile& file, std::uint64_t first, std::uint64_t key, const TrainingSequence& to) const;
     std::vector<std::uint64_t> begins_in(const TokenFile& file) const;
 
-    std::int64_t context_ = 0, vocabulary_ = 0, skipped_ = 0;
+    std::int64_t context_ = 0, vocabulary_ = 0;
+    std::vector<std::pair<std::string, std::int64_t>> skipped_;  ///< why the first line of a file, and how many
     bool separate_ = false;
     std::optional<TokenMasks> masks_;
     std::optional<TokenFile> tokens_, validation_;

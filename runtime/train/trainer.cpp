@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -75,8 +76,9 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
     require_below("label_smoothing", o.label_smoothing, 1), require_below("momentum", o.momentum, 1);
     require_below("eps", o.eps, 1), require_below("weight_decay", o.weight_decay, 1e6);
     require_below("max_norm", o.max_norm, 1e30), require_below("z_loss", o.z_loss, 1e30);
-    if (!(o.loss_scale >= 0 && o.loss_scale <= max_loss_scale))
-        throw usage_error("training: loss_scale is {:g}, but must be from 0 to {:g}", o.loss_scale, max_loss_scale);
+    if (o.loss_scale != 0 && !(o.loss_scale >= 1 && o.loss_scale <= max_loss_scale))
+        throw usage_error("training: loss_scale is {:g}, but must be from 1 to {:g}, or 0", o.loss_scale,
+                          max_loss_scale);
     if (o.loss_scale > 0 && o.precision != Precision::f16)
         throw usage_error("training: a loss scale is of f16, not of {}", name_of(o.precision));
     if (o.optimizer != Optimizer::sgd && (o.momentum > 0 || o.nesterov))
@@ -157,6 +159,8 @@ struct internal::TrainerState {
     std::int64_t submitted = 0, returned = 0;  ///< steps
     std::int64_t skipped = 0;                  ///< the last ones in a row
     bool stopped = false;                      ///< no more steps are submitted
+    bool torn = false;                         ///< a step was submitted in part
+    std::exception_ptr failure = {};           ///< of a submission, while earlier steps are running
     std::string base = {};                     ///< ModelOrigin::base_checksum, when the run began
     std::string own_checkpoint = {};           ///< the last one that this run wrote, or went on from
     std::deque<std::uint64_t> tickets = {};    ///< of the steps between
@@ -251,9 +255,10 @@ struct internal::TrainerState {
         for (std::int64_t micro = 0; micro < settings.micro_batches; ++micro)
             segments.insert(segments.end(), step.micro_batch.begin(), step.micro_batch.end());
         segments.push_back(step.update);
+        torn = true;  // until all of it is submitted
         tickets.push_back(plan.submit(segments));
         if (options.profile) timings.insert(timings.end(), plan.timings().begin(), plan.timings().end());
-        ++submitted;
+        ++submitted, torn = false;
     }
 
     // Where the first result that is not finite comes from, for a message: runs a step again, node by node, with the
@@ -442,8 +447,15 @@ TrainerState& Trainer::state() const {
 
 std::optional<TrainRecord> Trainer::next() {
     TrainerState& s = state();
-    while (s.may_submit()) s.submit();
+    while (!s.failure && s.may_submit()) {
+        try {
+            s.submit();
+        } catch (...) {  // after the steps that are submitted
+            s.failure = std::current_exception();
+        }
+    }
     if (s.tickets.empty()) {
+        if (s.failure) std::rethrow_exception(std::exchange(s.failure, nullptr));
         throw_if_interrupted();
         return std::nullopt;
     }
@@ -523,6 +535,7 @@ std::string Trainer::sample(const std::string& prompt, std::int64_t tokens, cons
 std::string Trainer::save(const std::string& folder) {
     TrainerState& s = state();
     if (folder.empty()) throw usage_error("training: save needs a folder");
+    if (s.torn) throw Error(ErrorKind::failure, "training: a step ended in the middle, so its model cannot be saved");
     s.finish();
     const std::string name = checkpoint_name(s.submitted), path = folder + "/" + name;
     std::error_code error;

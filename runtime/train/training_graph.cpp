@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
@@ -122,15 +124,14 @@ private:
 
 // The sum of the squares of all gradients; those of each block are recorded for the log.
 Tensor sum_by_blocks(TrainingStep& step, const std::vector<Tensor>& sums, Tensor train, SourceLocation where) {
-    // blocks are named in the order of their numbers, of which the shorter ones are smaller
-    std::map<std::pair<std::size_t, std::string>, std::vector<Tensor>> blocks;
-    for (std::size_t i = 0; i < sums.size(); ++i) {
+    std::map<std::tuple<std::string, std::size_t, std::string>, std::vector<Tensor>> blocks;
+    for (std::size_t i = 0; i < sums.size(); ++i) {  // by name, and then by number: the shorter ones are smaller
         const std::string block = block_of(step.parameters[i].name);
-        blocks[{block.size(), block}].push_back(sums[i]);
+        blocks[{block.substr(0, block.find_last_not_of("0123456789") + 1), block.size(), block}].push_back(sums[i]);
     }
     std::vector<Tensor> squares;
     for (const auto& [block, some] : blocks) {
-        step.blocks.push_back(block.second);
+        step.blocks.push_back(std::get<2>(block));
         squares.push_back(sum_squares(some, where));
     }
     const Tensor norms = step.graph.state(train_names::norms, {TRAIN_HISTORY, std::ssize(squares)}, DType::f32, true);

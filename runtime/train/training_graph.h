@@ -60,7 +60,7 @@ struct TrainingStep {
     /// Segments: a step runs those of `micro_batch` once for each, which adds to gradients, and then `update`.
     std::vector<int> micro_batch = {};
     int update = 0;
-    std::vector<std::string> blocks = {};  ///< block_of all parameters, in the order of the model
+    std::vector<std::string> blocks = {};  ///< block_of all parameters, by name and number
     std::int64_t max_recompute = 0;        ///< of the settings: more changes nothing
 };
 

@@ -37,7 +37,15 @@ rm see/a.png
 code=0
 wait "$job" || code=$?
 [[ $code == 6 && $(<err) == *"saved seen/step-"*"go on with: vantage train --resume seen"*"a.png"* ]] || fail "an image that vanished: $code, $(<err)"
-compgen -G "seen/step-*" >/dev/null || fail "an image that vanished: nothing is saved"
+saved=$(compgen -G "seen/step-*") || fail "an image that vanished: nothing is saved"
+(($(grep -c '"loss"' seen/log.jsonl) == 10#${saved##*-})) || fail "an image that vanished: $(grep -c '"loss"' seen/log.jsonl) lines, but $saved"
+# A step that was submitted in part is not saved.
+for nth in 40 60 80; do
+    code=0
+    VANTAGE_FAULT=submit:$nth:out_of_memory learn --steps 300 --save-every 10 -o "torn-$nth" >out 2>err || code=$?
+    if ((code == 0)) || ! compgen -G "torn-$nth/step-*" >/dev/null; then continue; fi
+    "$program" train --resume "torn-$nth" >out 2>resumed || fail "after a fault of submission $nth ($(<err)): $(<resumed)"
+done
 
 # Adapters go on beside their model only.
 learn --steps 1 -o base >out 2>err || fail "train: $(<err)"
@@ -49,8 +57,8 @@ ends 2 "is not the one beside which the adapters" train --resume adapted --steps
 
 # Variables of the environment are for all commands: a run that goes on has its own settings, and names with another
 # meaning are not read.
-VANTAGE_SEED=7 VANTAGE_DATA=x VANTAGE_PRECISION=f16 "$program" train --resume other --steps 2 >out 2>err || fail "--resume with an environment: $(<err)"
-VANTAGE_COMPARE=weights=q4 VANTAGE_HEADS=0.1 VANTAGE_RESUME=none learn --steps 1 -o environment >out 2>err || fail "an environment: $(<err)"
+VANTAGE_SEED=7 VANTAGE_DATA=x VANTAGE_PRECISION=f16 VANTAGE_RECOMPUTE=1 VANTAGE_PROMPT=x "$program" train --resume other --steps 2 >out 2>err || fail "--resume with an environment: $(<err)"
+VANTAGE_COMPARE=weights=q4 VANTAGE_HEADS=0.1 learn --steps 1 -o environment >out 2>err || fail "an environment: $(<err)"
 VANTAGE_LORA=$scratch/adapted VANTAGE_WEIGHTS=q4 "$program" finetune -m other/latest --data "$mini/valid.txt" --blank-lines --context 16 --batch-tokens 64 --steps 1 -o environment-2 >out 2>err || fail "an environment: $(<err)"
 ends 2 "--seed cannot change" train --resume other --steps 3 --seed 7
 

@@ -253,6 +253,7 @@ TEST_CASE("a contrastive loss of what are no pairs is refused", "[gradient][bad]
     const Tensor a = graph.input("a", {3, 4}), b = graph.input("b", {2, 4});
     CHECK_THROWS_AS(contrastive_loss(a, b), Error);
     CHECK_THROWS_AS(contrastive_loss(a, a, {.temperature = 0}), Error);
+    CHECK_THROWS_AS(contrastive_loss(a, a, {.scale = graph.input("scale", {3})}), Error);
 }
 
 }  // namespace gradient_theorems

@@ -130,7 +130,7 @@ TEST_CASE("a constant loss scale stays, and f32 has none", "[train]") {
     setting.options.loss_scale = 0;
     Trainer dynamic = setting.trainer();
     CHECK(run(dynamic).front().scale == 65536);
-    for (const double wrong : {-1.0, 0x1p25}) {
+    for (const double wrong : {-1.0, 0.5, 0x1p25}) {
         setting.options.loss_scale = wrong;
         expect_error(ErrorKind::usage, {"loss_scale"}, [&] { setting.trainer(); });
     }

@@ -34,6 +34,9 @@ Tensor contrastive_loss(Tensor a, Tensor b, ContrastiveOptions options, SourceLo
         throw Error(ErrorKind::usage,
                     format("contrastive_loss: a is {} and b is {}, but both must be [pairs, features]", shape.text(),
                            b.shape().text()));
+    if (options.scale && options.scale.shape().elements() != 1)
+        throw Error(ErrorKind::usage,
+                    format("contrastive_loss: scale is {}, but must be one number", options.scale.shape().text()));
     if (!options.scale && !(options.temperature > 0))
         throw Error(ErrorKind::usage,
                     format("contrastive_loss: temperature is {:g}, but must be above 0", options.temperature));
