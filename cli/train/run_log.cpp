@@ -11,7 +11,7 @@ namespace vantage::cli {
 
 namespace {
 
-// The texts of samples.txt up to a step; none before the first one, where a run begins anew.
+// The samples up to a step. None if the step is 0: the run writes its first sample again.
 std::string samples_until(const std::string& path, std::int64_t step) {
     std::istringstream lines(read_file(path));
     std::string kept;

@@ -27,7 +27,7 @@ TrainingStep step_of(const Model& model, std::int64_t rows) {
     return build_head_gradients(config, settings, weight_types_of(model));
 }
 
-// The tokens behind each one are targets; of an encoder–decoder the ids are those that the decoder read.
+// The target of each token is the next token, or the sequence has one label.
 void write_targets(const ModelConfig& config, const HeadGradientInput& input, const TrainingSequence& to) {
     if (config.head == Head::classification) {
         to.targets[0] = input.label;

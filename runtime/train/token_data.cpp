@@ -182,7 +182,7 @@ void TokenData::tokenize(const Tokenizer* tokenizer, const DatasetOptions& o, co
     validation_writer.finish(), train_writer.finish();
 }
 
-// The lines that are left out are named by each run, also by those that read the tokens from the cache.
+// Each run warns about skipped lines, also one that reads the tokens from the cache.
 void TokenData::write_skipped(const std::string& base) const {
     Json all = Json::array();
     for (const auto& [first, lines] : skipped_) all.push_back({{"first", first}, {"lines", lines}});
@@ -191,14 +191,14 @@ void TokenData::write_skipped(const std::string& base) const {
     if (!all.empty()) write_file(base + skipped_suffix, all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 void TokenData::read_skipped(const std::string& base) {
-    constexpr std::int64_t most_lines = std::int64_t{1} << 48;
+    constexpr std::int64_t max_lines = std::int64_t{1} << 48;
     const std::string path = base + skipped_suffix;
     if (std::error_code none; !fs::exists(path, none)) return;
     const Json all = read_json(path);
     if (!all.is_array()) throw bad_file_error("{}: no list of lines that were left out", path);
     for (const Json& one : all) {
         const JsonFields fields(one, path);
-        skipped_.emplace_back(fields.text("first"), fields.integer("lines", 1, most_lines));
+        skipped_.emplace_back(fields.text("first"), fields.integer("lines", 1, max_lines));
     }
 }
 
