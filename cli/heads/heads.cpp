@@ -128,20 +128,12 @@ void add_paths(const HeadsOptions& o, HeadsPart& part) {
     part.flow = attention_flow(layers, [&](int row) { progress.show(row, part.survey.tokens()); });
 }
 
-void add_losses(HeadsReport& report, const ModelInput& input, const SessionOptions& options) {
-    const Ablation ablation = ablate(report.model, std::span(&input, 1), options);
-    report.loss = ablation.baseline;
-    auto head = ablation.heads.begin();
-    for (HeadsPart& part : report.parts)
-        for (HeadRow& row : part.rows) row.loss_change = (head++)->change;
-}
-
-void add_gradients(HeadsReport& report, const ModelInput& input, const SessionOptions& options) {
-    const Ablation found = head_gradients(report.model, std::span(&input, 1), options);
+/// Sets what was measured of each head, and the loss of the input.
+void add_importance(HeadsReport& report, const Ablation& found, std::optional<double> HeadRow::*number) {
     report.loss = found.baseline;
     auto head = found.heads.begin();
     for (HeadsPart& part : report.parts)
-        for (HeadRow& row : part.rows) row.gradient = (head++)->change;
+        for (HeadRow& row : part.rows) row.*number = (head++)->change;
 }
 
 void add_permutations(const HeadsOptions& o, HeadsReport& report, const ModelInput& input,
@@ -183,8 +175,9 @@ void run_input(const HeadsOptions& o) {
     report.parts.reserve(attention_kinds(model).size());  // rows point into their parts
     for (const AttentionKind kind : attention_kinds(model))
         report.parts.push_back(heads_part(session, input.ids.size(), kind));
-    if (o.ablate) add_losses(report, input, options);
-    if (o.gradients) add_gradients(report, input, options);
+    const std::span<const ModelInput> inputs(&input, 1);
+    if (o.ablate) add_importance(report, ablate(model, inputs, options), &HeadRow::loss_change);
+    if (o.gradients) add_importance(report, head_gradients(model, inputs, options), &HeadRow::gradient);
     if (o.permutations > 0) add_permutations(o, report, input, options);
     for (HeadsPart& part : report.parts) {
         if (o.values) add_value_reads(part);

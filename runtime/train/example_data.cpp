@@ -215,11 +215,8 @@ void ExampleData::write(const Example& example, const TrainingSequence& to) cons
         if (!one.empty()) one[0] = static_cast<std::int32_t>(value);
     };
     if (!to.pixels.empty()) std::ranges::copy(pixels_of(example.image), to.pixels.begin());
-    set(to.source_length, config_.sees() ? config_.image.places() : std::ssize(example.source));
-    copy_to(to.source, example.source);
-    const std::int64_t length = std::ssize(example.source);
-    for (std::int64_t row = 0; row < std::ssize(to.source_backwards); ++row)
-        at(to.source_backwards, row) = static_cast<std::int32_t>(row < length ? length - 1 - row : row);
+    write_source(example.source, to);
+    if (config_.sees()) set(to.source_length, config_.image.places());
     if (task_ == Task::labels) {
         copy_to(to.tokens, example.tokens);
         copy_to(to.types, example.types);

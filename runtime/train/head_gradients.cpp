@@ -15,11 +15,6 @@ namespace vantage::internal {
 
 namespace {
 
-std::int64_t source_rows_of(const ModelConfig& config, std::int64_t rows) {
-    if (config.kind != ModelKind::encoder_decoder) return 0;
-    return config.sees() ? config.image.places() : rows;
-}
-
 TrainingStep step_of(const Model& model, std::int64_t rows) {
     const ModelConfig& config = config_of(model);
     TrainingSettings settings{.rows = rows, .source_rows = source_rows_of(config, rows)};
@@ -60,13 +55,10 @@ void HeadGradients::write_inputs(const HeadGradientInput& input) {
     const auto set = [](std::span<std::int32_t> one, std::int64_t value) {
         if (!one.empty()) one[0] = static_cast<std::int32_t>(value);
     };
-    copy(input.ids, to.tokens), copy(input.types, to.types), copy(input.source, to.source);
+    copy(input.ids, to.tokens), copy(input.types, to.types);
     copy(input.pixels, to.pixels);
     set(to.length, std::ssize(input.ids));
-    const std::int64_t length = std::ssize(input.source);
-    set(to.source_length, length);
-    for (std::int64_t row = 0; row < std::ssize(to.source_backwards); ++row)
-        at(to.source_backwards, row) = static_cast<std::int32_t>(row < length ? length - 1 - row : row);
+    write_source(input.source, to);
     write_targets(config, input, to);
     complete(config, 0, to);
     const auto targets = std::ranges::count_if(to.targets, [](std::int32_t target) { return target >= 0; });

@@ -85,12 +85,9 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
         throw usage_error("training: momentum is of sgd, not of {}", name_of(o.optimizer));
     RateOptions rate = o.rate;
     rate.width = config.width;
-    const bool reads = config.kind == ModelKind::encoder_decoder;
     return {.sequences = o.sequences,
             .rows = data.context(),
-            .source_rows = !reads          ? 0
-                           : config.sees() ? config.image.places()
-                                           : data.context(),
+            .source_rows = source_rows_of(config, data.context()),
             .micro_batches = o.accumulate,
             .recompute = o.recompute,
             .slots = steps_ahead * o.accumulate,

@@ -99,6 +99,14 @@ void clear(const TrainingSequence& to) {
     std::ranges::fill(to.pixels, 0.f);
 }
 
+void write_source(std::span<const std::int32_t> tokens, const TrainingSequence& to) {
+    std::ranges::copy(tokens.first(std::min(tokens.size(), to.source.size())), to.source.begin());
+    const std::int64_t length = std::ssize(tokens);
+    if (!to.source_length.empty()) to.source_length[0] = static_cast<std::int32_t>(length);
+    for (std::int64_t row = 0; row < std::ssize(to.source_backwards); ++row)
+        at(to.source_backwards, row) = static_cast<std::int32_t>(row < length ? length - 1 - row : row);
+}
+
 void complete(const ModelConfig& config, std::int64_t number, const TrainingSequence& to) {
     if (!to.positions.empty()) {  // behind the text they are not read
         const std::size_t length = to.length.empty() ? to.tokens.size() : static_cast<std::size_t>(to.length[0]);

@@ -33,6 +33,8 @@ struct TrainingSequence {
 };
 /// No tokens and no targets.
 void clear(const TrainingSequence& to);
+/// The text that an encoder reads: its tokens, their number, and its rows backwards.
+void write_source(std::span<const std::int32_t> tokens, const TrainingSequence& to);
 /// Writes what follows from the others, and lets rows count from the first of the micro-batch, of which this is
 /// sequence `number`.
 void complete(const ModelConfig& config, std::int64_t number, const TrainingSequence& to);

@@ -166,6 +166,11 @@ void update_parameter(Graph& graph, Tensor parameter, Tensor gradient, Tensor tr
 
 }  // namespace
 
+std::int64_t source_rows_of(const ModelConfig& config, std::int64_t rows) {
+    if (config.kind != ModelKind::encoder_decoder) return 0;
+    return config.sees() ? config.image.places() : rows;
+}
+
 std::string block_of(const std::string& parameter) {
     for (std::size_t dot = parameter.find('.'); dot != std::string::npos; dot = parameter.find('.', dot + 1)) {
         const std::size_t end = std::min(parameter.find_first_not_of("0123456789", dot + 1), parameter.size());

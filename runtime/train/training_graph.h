@@ -79,6 +79,9 @@ TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings&
 TrainingStep build_head_gradients(const ModelConfig& config, const TrainingSettings& settings,
                                   Graph::WeightTypes types);
 
+/// TrainingSettings::source_rows for sequences of so many tokens.
+std::int64_t source_rows_of(const ModelConfig& config, std::int64_t rows);
+
 /// The block of a parameter: its name up to the first number, such as h.3; empty outside of blocks.
 std::string block_of(const std::string& parameter);
 
