@@ -464,7 +464,8 @@ CrossEntropy cross_entropy(Tensor logits, Tensor targets, CrossEntropyOptions op
 
 /// The contrastive loss of pairs (a_i, b_i), rows of a and b [n, d], f32 [1]: the mean of the cross-entropies of scores
 /// s_ij = cos(a_i, b_j) / temperature with target i, over rows and over columns (van den Oord et al. 2018; Radford et
-/// al. 2021). `scale`, f32 [1], takes the place of 1 / temperature and may be learned. A row of zeros has a cosine of 0.
+/// al. 2021). `scale`, f32 [1], takes the place of 1 / temperature and may be learned. A row of zeros has a cosine
+/// of 0.
 struct ContrastiveOptions {
     double temperature = 0.07;
     Tensor scale = {};

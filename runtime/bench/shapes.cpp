@@ -86,6 +86,9 @@ public:
         quick("fetch", "4096 tokens", {{{Shape{2, 4096}, i32}}, train}, {{"micro_batches", std::int64_t{1}}});
         quick("sum_squares", "768x3072", {matrix});
         quick("sum_of", "eight numbers", Operands(8, one));
+        quick("record_norms", "eight blocks",
+              {{{Shape{TRAIN_HISTORY, 8}, f32}}, train, one, one, one, one, one, one, one, one},
+              {{"first", std::int64_t{0}}});
         quick("begin_update", "a step", {train, history, one, {{Shape{1000}, f32}}, {{Shape{2, 8000}, f32}}});
         quick("adam", "768x3072", {matrix, matrix, matrix, matrix, train},
               {{"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}});

@@ -13,9 +13,9 @@ struct PowerLaw {
     double at(double x) const;
 };
 
-/// The line of least squares through (ln x, ln (loss - floor)) (Kaplan et al. 2020), with the floor of the least squared
-/// error of ln loss (Hoffmann et al. 2022) from four different x on, and else 0. Nothing for fewer than two different x,
-/// and for values that are not above 0.
+/// The line of least squares through (ln x, ln (loss - floor)) (Kaplan et al. 2020), with the floor of the least
+/// squared error of ln loss (Hoffmann et al. 2022) from four different x on, and else 0. Nothing for fewer than two
+/// different x, and for values that are not above 0.
 std::optional<PowerLaw> fit_power_law(std::span<const double> x, std::span<const double> loss);
 
 }  // namespace vantage::internal

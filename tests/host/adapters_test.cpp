@@ -137,8 +137,8 @@ TEST_CASE("only adapters are trained", "[lora]") {
             if (value.kind == ValueKind::state) states.insert(value.name);
         }
         CHECK(std::ranges::none_of(frozen, [](const std::string& one) { return is_adapter(one); }));
-        // each has itself, a gradient and two moments; and there are the two states of the run
-        CHECK(states.size() == 4 * parameters.size() + 2);
+        // each has itself, a gradient and two moments; and the run has its state, its history and the norms by block
+        CHECK(states.size() == 4 * parameters.size() + 3);
         for (const Value& value : weights_in_files(config))
             CHECK(frozen.contains(value.name) != is_adapter(value.name));
     }
