@@ -196,6 +196,8 @@ vantage_shader(NAME distance_weights_backward_keys SOURCE attention/backward.com
 vantage_shader(NAME distance_weights_backward_bias SOURCE attention/backward.comp DEFINES BY_DISTANCE=1 BY_KEY=1 BIAS_BY_KEY=1)
 vantage_shader(NAME attention_backward_rows_tiled SOURCE attention/backward_tiled.comp)
 vantage_shader(NAME attention_backward_keys_tiled SOURCE attention/backward_tiled.comp DEFINES BY_KEY=1)
+vantage_shader(NAME attention_backward_rows_coopmat SOURCE attention/backward_tiled.comp DEFINES MATRICES=1 FEATURE coopmat)
+vantage_shader(NAME attention_backward_keys_coopmat SOURCE attention/backward_tiled.comp DEFINES MATRICES=1 BY_KEY=1 FEATURE coopmat)
 vantage_shader(NAME attention_backward_rows_cpu_simd SOURCE attention/backward_cpu_simd.comp)
 vantage_shader(NAME attention_backward_keys_cpu_simd SOURCE attention/backward_cpu_simd.comp DEFINES BY_KEY=1)
 vantage_shader(NAME attention_sink_gradient SOURCE attention/sink_gradient.comp)

@@ -225,7 +225,8 @@ void transpose_weights(Graph& graph) {
 
 void allow_f16_operands(Graph& graph) {
     for (Node& node : mutable_nodes(graph))
-        if (node.op == &matmul_op || node.op == &attention_op) node.attrs.set("f16_operands", true);
+        if (node.op == &matmul_op || node.op == &attention_op || node.op == &attention_backward_op)
+            node.attrs.set("f16_operands", true);
 }
 
 void allow_f16_products(Graph& graph) {

@@ -9,12 +9,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <optional>
 
 #include "runtime/ops/attention_kernels.h"
 #include "runtime/ops/attention_rules.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/column_sums.h"
+#include "runtime/ops/coopmat.h"
 #include "runtime/ops/dropout.h"
 #include "runtime/ops/zeros.h"
 #include "shaders/params/attention_backward.h"
@@ -157,13 +158,11 @@ Cost cost(const OpCall& call) {
         call, static_cast<double>(s.batch * s.heads) * seen * 2.0 * static_cast<double>(4 * s.d + 3 * s.dv));
 }
 
-Launch pass(const OpCall& call, const Caps& caps, const char* shader, std::int64_t groups, std::int64_t features,
-            std::int64_t bins, std::array<Operand, 2> results) {
+// One pass; the constants that only some kernels have are in `own`.
+template <class Constants>
+Launch pass(const OpCall& call, const Caps& caps, const char* shader, Constants own, std::int64_t groups,
+            std::array<Operand, 2> results) {
     const Sizes s = sizes_of(call);
-    const std::uint32_t lanes = workgroup_size(caps, 64);
-    params::AttentionBackwardConstants own{
-        .EACH = ceil_div(features, lanes), .BINS = u32(bins), .BINS_EACH = std::max(1u, ceil_div(bins, lanes))};
-    own.lanes = lanes;
     own.Q_TYPE = storage_of(call, q_);
     own.KV_TYPE = storage_of(call, k_);
     own.D = u32(s.d);
@@ -211,17 +210,22 @@ std::uint64_t stats_bytes(const Sizes& s) { return static_cast<std::uint64_t>(s.
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     const BiasSums bins = sums_of(call);
-    const std::int64_t features = std::max(s.d, s.dv);
+    const std::uint32_t lanes = workgroup_size(caps, 64);
+    const std::int64_t keys = s.batch * s.m * s.kv_heads;
     LaunchPlan plan = delta_of_rows(call, caps);
     plan.scratch = {stats_bytes(s)};
     int next = 3;
-    plan.launches.push_back(pass(call, caps, "attention_backward_rows", s.rows(), features, bins.of_row,
-                                 {out(0), bins.of_row > 0 ? out(next++) : no_operand}));
-    plan.launches.push_back(
-        pass(call, caps, "attention_backward_keys", s.batch * s.m * s.kv_heads, features, 0, {out(1), out(2)}));
-    if (bins.of_key > 0 || bins.by_key)
-        plan.launches.push_back(pass(call, caps, "attention_backward_bias", s.batch * s.m * s.kv_heads, features,
-                                     bins.of_key, {out(next++), no_operand}));
+    const auto add = [&](const char* shader, std::int64_t groups, std::int64_t bins_each,
+                         std::array<Operand, 2> results) {
+        params::AttentionBackwardConstants own{.EACH = ceil_div(std::max(s.d, s.dv), lanes),
+                                               .BINS = u32(bins_each),
+                                               .BINS_EACH = std::max(1u, ceil_div(bins_each, lanes))};
+        own.lanes = lanes;
+        plan.launches.push_back(pass(call, caps, shader, own, groups, results));
+    };
+    add("attention_backward_rows", s.rows(), bins.of_row, {out(0), bins.of_row > 0 ? out(next++) : no_operand});
+    add("attention_backward_keys", keys, 0, {out(1), out(2)});
+    if (bins.of_key > 0 || bins.by_key) add("attention_backward_bias", keys, bins.of_key, {out(next++), no_operand});
     if (wants_sinks(call)) plan.launches.push_back(sink_gradient(call, caps, next));
     return plan;
 }
@@ -235,16 +239,16 @@ bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
            s.d <= 256 && s.dv <= 256;
 }
 
-// Both passes with a workgroup of `lanes` for each `block` rows or keys.
+// Both passes with a workgroup for each `block` rows or keys.
+template <class Constants>
 LaunchPlan launch_blocks(const OpCall& call, const Caps& caps, const char* by_rows, const char* by_keys,
-                         std::int64_t block, std::uint32_t lanes) {
+                         std::int64_t block, const Constants& own, std::uint32_t subgroup_size = 0) {
     const Sizes s = sizes_of(call);
     LaunchPlan plan = delta_of_rows(call, caps);
     plan.scratch = {stats_bytes(s)};
     const auto add = [&](const char* shader, std::int64_t count, std::int64_t heads, std::array<Operand, 2> results) {
-        Launch l = pass(call, caps, shader, s.batch * heads * ceil_div(count, block), 0, 0, results);
-        l.spec.front() = lanes;
-        plan.launches.push_back(l);
+        plan.launches.push_back(pass(call, caps, shader, own, s.batch * heads * ceil_div(count, block), results));
+        plan.launches.back().subgroup_size = subgroup_size;
     };
     add(by_rows, s.n, s.heads, {out(0), no_operand});
     add(by_keys, s.m, s.kv_heads, {out(1), out(2)});
@@ -252,8 +256,15 @@ LaunchPlan launch_blocks(const OpCall& call, const Caps& caps, const char* by_ro
     return plan;
 }
 
+params::AttentionBackwardConstants lanes_only(std::uint32_t lanes) {
+    params::AttentionBackwardConstants own;
+    own.lanes = lanes;
+    return own;
+}
+
 LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
-    return launch_blocks(call, caps, "attention_backward_rows_cpu_simd", "attention_backward_keys_cpu_simd", 32, 32);
+    return launch_blocks(call, caps, "attention_backward_rows_cpu_simd", "attention_backward_keys_cpu_simd", 32,
+                         lanes_only(32));
 }
 
 // 64 rows or keys a workgroup.
@@ -270,7 +281,57 @@ bool tiled_profitable(const OpCall& call, const Caps& caps) {
 
 LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
     return launch_blocks(call, caps, "attention_backward_rows_tiled", "attention_backward_keys_tiled",
-                         attention::tiled_rows, attention::tiled_lanes);
+                         attention::tiled_rows, lanes_only(attention::tiled_lanes));
+}
+
+// The same tiles on matrix units. Each subgroup has as many matrices of the 64 x 64 products.
+struct MatrixTiles {
+    std::uint32_t m, n, k, subgroup;
+    std::uint32_t subgroups() const { return attention::tiled_lanes / subgroup; }
+    bool divides() const {
+        constexpr std::uint32_t tile = attention::tiled_rows;
+        return std::max({m, n, k}) <= tile && (tile / m) * (tile / n) % subgroups() == 0;
+    }
+    // The numbers of a tile's pairs in f32 and in f16, and slices of 64 own and 64 met rows or of `slice` met ones.
+    std::uint32_t shared_bytes(const Sizes& s, std::uint32_t slice) const {
+        const std::uint32_t width = ceil_div(std::max(s.d, s.dv), n) * n;
+        return 16 * (64 * 17 + 64 * 9 + std::max(2 * 64 * (slice / 8 + 1), slice * (width / 8 + 1)));
+    }
+    // 0 where none fits
+    std::uint32_t slice(const Sizes& s, const Caps& caps) const {
+        for (const std::uint32_t one : {32u, 16u})
+            if (one >= k && shared_bytes(s, one) <= caps.max_shared_memory) return one;
+        return 0;
+    }
+};
+std::optional<MatrixTiles> matrix_tiles(const Caps& caps) {
+    const CooperativeMatrix* shape = f16_matrix(caps);
+    if (shape == nullptr) return {};
+    const MatrixTiles tiles{.m = shape->m, .n = shape->n, .k = shape->k, .subgroup = matrix_subgroup(*shape, caps)};
+    return tiles.divides() ? std::optional(tiles) : std::nullopt;
+}
+
+// Rounds p, dt, dout, q, k and v to f16, which the call must allow (f16_operands).
+bool fits_coopmat(const OpCall& call, const Caps& caps) {
+    const auto tiles = matrix_tiles(caps);
+    return call.attrs.flag("f16_operands") && fits_tiled(call, caps) && tiles && tiles->slice(sizes_of(call), caps) > 0;
+}
+
+LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
+    const MatrixTiles tiles = *matrix_tiles(caps);
+    params::AttentionBackwardMatrixConstants own{.M = tiles.m,
+                                                 .N = tiles.n,
+                                                 .K = tiles.k,
+                                                 .SLICE = tiles.slice(sizes_of(call), caps),
+                                                 .SUBGROUPS = tiles.subgroups()};
+    own.lanes = attention::tiled_lanes;
+    return launch_blocks(call, caps, "attention_backward_rows_coopmat", "attention_backward_keys_coopmat",
+                         attention::tiled_rows, own, tiles.subgroup);
+}
+
+bool coopmat_profitable(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    return not_on_cpu(call, caps) && std::max(s.n, s.m) >= 32;
 }
 
 std::vector<Case> cases() {
@@ -343,6 +404,7 @@ const OpDef attention_backward_op =
               "dq, dk and dv of attention from its log-sum-exp, in one pass by rows and one by keys (Dao et al. 2022)",
               operand_names, infer, reference, cost,
               {{"cpu_simd", need_nothing, fits_cpu_simd, launch_cpu_simd, loads_once},
+               {"coopmat", need_coopmat | need_fp16, fits_coopmat, launch_coopmat, coopmat_profitable},
                {"tiled", need_nothing, fits_tiled, launch_tiled, tiled_profitable},
                {"plain", need_nothing, every_call, launch}},
               cases, of_a_gradient);

@@ -1,15 +1,20 @@
-// attention_backward (backward.comp has the formulas) by tiles in shared memory and registers.
+// attention_backward (backward.comp has the formulas) by tiles in shared memory and registers, or with MATRICES on
+// matrix units.
 //
 // A workgroup owns TILE rows of a head (BY_KEY: keys) with their gradients, and meets the keys (rows) TILE at a time.
 // Of the pairs of such two tiles it makes scores and dout · v; then their p and dt are multiplied by the rows that were
-// met (lib/attention_tiles.glsl). `a` has D features (k, or q of the rows), `b` has DV (v, or dout of the rows). Rows
+// met (lib/attention_tiles.glsl, lib/attention_matrix_tiles.glsl). `a` has D features (k, or q of the rows), `b` has DV (v, or dout of the rows). Rows
 // beyond the last one are the last one again, and no pair with them is seen.
 // Tiles that a causal mask, a window or the bounds of packed documents hide from all rows of the workgroup are skipped.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 256, local_size_x_id = 0) in;
 #include "params/attention_backward.h"
+#ifdef MATRICES
+ATTENTION_BACKWARD_MATRIX_CONSTANTS(VANTAGE_CONSTANT)
+#else
 ATTENTION_BACKWARD_CONSTANTS(VANTAGE_CONSTANT)
+#endif
 layout(push_constant) uniform Push { AttentionBackwardParams p; };
 #include "lib/attention_rules.glsl"
 #include "lib/index.glsl"
@@ -46,7 +51,11 @@ uint met_row(uint place) { return row_of_query(min(place, met_last)); }
 uint own_row(uint line) { return row_of_query(min(first + line, p.n - 1u)); }
 uint met_row(uint place) { return row_of_key(min(place, met_last)); }
 #endif
+#ifdef MATRICES
+#include "lib/attention_matrix_tiles.glsl"
+#else
 #include "lib/attention_tiles.glsl"
+#endif
 
 uvec2 dropout_words() { return row_address(p.stats, F32, p.batch * p.n * p.heads, 2u); }
 int position_of(uint i) { return int(i + p.m) - int(p.n); }
@@ -161,21 +170,18 @@ void main() {
 #ifdef BY_KEY
             if (PACKED && !share_documents(batch, position_of(met), position_of(met_end - 1u), first, end_own - 1u)) continue;
             make_pairs(met, keys, weights, gradients);
-            put_pairs(weights);
+            put_factors(weights);
             add_pairs(sums_b, MET_B, met, DV);
             barrier();
 #else
             if (PACKED && !share_documents(batch, position_of(first), position_of(end_own - 1u), met, met_end - 1u)) continue;
             make_pairs(met, keys, weights, gradients);
 #endif
-            put_pairs(gradients);
+            put_factors(gradients);
             add_pairs(sums_a, MET_A, met, D);
         }
-    [[unroll]] for (uint r = 0u; r < 4u; ++r) {
-        if (first + 4u * lane_y + r >= count) break;
-        store_sums(sums_a, r, p.first, D, p.scale);
+    store_all(sums_a, end_own - first, p.first, D, p.scale);
 #ifdef BY_KEY
-        store_sums(sums_b, r, p.second, DV, 1.0);
+    store_all(sums_b, end_own - first, p.second, DV, 1.0);
 #endif
-    }
 }

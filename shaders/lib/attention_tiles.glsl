@@ -54,6 +54,8 @@ void get_pairs(out vec4 rows[4]) {
     [[unroll]] for (uint r = 0u; r < 4u; ++r) rows[r] = pairs[(4u * lane_y + r) * PAIR_LINE + lane_x];
 }
 
+void put_factors(vec4 rows[4]) { put_pairs(rows); }  // of add_pairs
+
 struct Sums {  // of own row 4 lane_y + r the features 4 (lane_x + q SIDE) …, at r QUADS_OF_LANE + q
     vec4 of[4u * QUADS_OF_LANE];
 };
@@ -89,4 +91,9 @@ void store_sums(Sums sums, uint r, uvec2 to, uint width, float factor) {
         uint d = 4u * (lane_x + q * SIDE);
         if (d < width) store4(row, OWN_TYPE, d, factor * sums.of[r * QUADS_OF_LANE + q]);
     }
+}
+// The same of the first `rows` own rows.
+void store_all(Sums sums, uint rows, uvec2 to, uint width, float factor) {
+    [[unroll]] for (uint r = 0u; r < 4u; ++r)
+        if (4u * lane_y + r < rows) store_sums(sums, r, to, width, factor);
 }

@@ -32,6 +32,12 @@ VANTAGE_PARAMS_END
     C(7, uint, BINS_EACH, 1) /* of a lane */
 VANTAGE_CONSTANTS(AttentionBackwardConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_BACKWARD_CONSTANTS)
 
+// On matrix units; f16 operands go through shared memory SLICE features, or met rows, at a time.
+#define ATTENTION_BACKWARD_MATRIX_CONSTANTS(C) \
+    ATTENTION_OPERAND_CONSTANTS(C)             \
+    C(5, uint, M, 16) C(6, uint, N, 16) C(7, uint, K, 16) C(8, uint, SLICE, 16) C(21, uint, SUBGROUPS, 8)
+VANTAGE_CONSTANTS(AttentionBackwardMatrixConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_BACKWARD_MATRIX_CONSTANTS)
+
 #define ATTENTION_DELTA_CONSTANTS(C) C(1, uint, Q_TYPE, 0) C(2, uint, DV, 64)
 VANTAGE_CONSTANTS(AttentionDeltaConstants, VANTAGE_NO_CONSTANTS, ATTENTION_DELTA_CONSTANTS)
 #endif

@@ -1,6 +1,6 @@
 // Kernels on matrix units down to their launch parameters, on made-up devices with other shapes than the one that the
 // tests can run on. What a launch says is held against an emulation of how matmul/coopmat.comp and
-// attention/coopmat.comp share out the work.
+// attention/coopmat.comp share out the work, and lib/attention_matrix_tiles.glsl.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
@@ -11,8 +11,10 @@
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/ops/attention.h"
+#include "runtime/ops/attention_backward.h"
 #include "runtime/ops/matmul.h"
 #include "shaders/params/attention.h"
+#include "shaders/params/attention_backward.h"
 #include "shaders/params/matmul.h"
 #include "tests/host/made_up_devices.h"
 
@@ -142,6 +144,32 @@ void check_attention(const OpCall& call, const Caps& caps, const std::string& ke
     CHECK(m * width_v / shares / launch.subgroup_size <= (m >= 16 || in_registers ? 64 : 16));
 }
 
+// Subgroups' matrices of the products are all of a tile's, in whole rows or equal parts of a row; slices are whole
+// matrices, and each lane loads as many of their vectors.
+void check_backward(const OpCall& call, const Caps& caps) {
+    const LaunchPlan plan = coopmat(*call.op).launch(call, caps);
+    const auto tile = std::uint32_t{64};
+    for (const std::size_t pass : {1U, 2U}) {  // after the one of delta: by rows, by keys
+        const Launch& launch = plan.launches.at(pass);
+        const auto p = params_of<params::AttentionBackwardParams>(launch);
+        const auto c = params::AttentionBackwardMatrixConstants::of(launch.spec);
+        const std::uint32_t m = c.M, n = c.N, k = c.K, slice = c.SLICE, subgroups = c.SUBGROUPS,
+                            width = std::max(c.D, c.DV);
+        check_lanes(launch, subgroups, caps);
+        CHECK(c.lanes == 256);
+        CHECK(launch.groups[0] == p.batch * (pass == 1 ? p.heads * ((p.n + 63) / 64) : p.kv_heads * ((p.m + 63) / 64)));
+        CHECK((tile % m == 0 && tile % n == 0 && slice % k == 0 && tile % slice == 0));
+        const std::uint32_t matrices = (tile / m) * (tile / n) / subgroups;
+        CHECK(matrices * subgroups == (tile / m) * (tile / n));
+        CHECK((matrices % (tile / n) == 0 || (tile / n) % matrices == 0));
+        CHECK(2 * tile * slice / 8 % c.lanes == 0);
+        const std::uint32_t padded = (width + n - 1) / n * n;
+        CHECK(std::max(2 * tile * (slice + 8) * 2, slice * (padded + 8) * 2) + tile * (tile + 4) * 4 +
+                  tile * (tile + 8) * 2 <=
+              caps.max_shared_memory);
+    }
+}
+
 }  // namespace
 
 TEST_CASE("matrix products on matrix units: every cell once, within a device's limits", "[graph][coopmat]") {
@@ -183,6 +211,25 @@ TEST_CASE("attention on matrix units: every row once, within a device's limits",
                 const Kernel& in_registers = kernel_of(*call.op, "coopmat2");
                 CHECK_FALSE(eligible(in_registers, call, caps));
                 if (in_registers.fits(call, caps)) check_attention(call, caps, "coopmat2");
+            }
+}
+
+TEST_CASE("gradients of attention on matrix units: every tile once, within a device's limits", "[graph][coopmat]") {
+    for (const Caps& caps : devices())
+        for (const std::int64_t d : {24, 64, 80, 128, 256})
+            for (const std::int64_t n : {9, 130, 512}) {
+                const TensorType q{Shape{n, 4, d}, DType::f32}, k{Shape{600, 2, d}, DType::f32};
+                OpCall call = call_of(attention_backward_op, {{"causal", true}},
+                                      {q, q, k, k, q, TensorType{Shape{n, 4}, DType::f32}});
+                INFO(caps.name << ", width " << d << ", " << n << " queries");
+                CHECK_FALSE(coopmat(*call.op).fits(call, caps));  // not without leave
+                call.attrs.set("f16_operands", true);
+                CHECK(coopmat(*call.op).fits(call, caps) == (d <= 128));
+                if (d > 128) continue;
+                check_backward(call, caps);
+                CHECK((std::string(choose_kernel(call, caps)->name) == "coopmat") == has_family("coopmat"));
+                call.attrs.set("bias_gradient", true);  // its sums need a lane of their own
+                CHECK_FALSE(coopmat(*call.op).fits(call, caps));
             }
 }
 
