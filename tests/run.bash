@@ -6,7 +6,7 @@
 # what failed last.
 
 passed=0 failed=0 skipped=0
-of=1 turn=$((10#${VANTAGE_TEST_TURN:-0}))  # of run_shards
+of=1 turn=$((10#${VANTAGE_TEST_TURN:-0}))  # one part of `of` runs, the one whose turn it is
 processes=$(($(nproc) < 4 ? $(nproc) : 4))  # at once
 limit=${VANTAGE_TEST_LIMIT:-7200}  # seconds for a process of tests: one that takes longer hangs
 reports=$root/build/test-reports
@@ -193,11 +193,11 @@ list_devices() {
 
 # run_parts ARGUMENT…: all parts. With counting=1 only counts them, and adds up how long they took last time.
 run_parts() {
-    local device name filter=("$@") but_once=() but_once_seen=() seen=()
+    local device name filter=("$@") but_once=() but_once_seen=() seen=() half=1
     local kernels_and_oracle='[ops]~[once],[softmax],[subgroup],[threads],[oracle]~[once]'
     if [[ ${VANTAGE_TEST_ONCE:-0} == 1 ]]; then
         but_once=(-LE '^once$')
-        if ((whole)); then but_once_seen=("~[once]"); fi
+        if ((whole)); then half=2 but_once_seen=("~[once]"); fi
     fi
     catch "host" vantage_tests_host "${filter[@]}"
     if ((whole)); then part run_ctest "files, consumer" -E '^(vantage_tests_|cli_|faults$|kills$|signals$)'; fi
@@ -205,12 +205,12 @@ run_parts() {
         export VANTAGE_DEVICE=$device
         seen=("${but_once_seen[@]}")
         if ((${#but_once[@]})); then
-            VANTAGE_TEST_SAMPLE=1/4
-            if [[ ${name,,} == *swiftshader* ]]; then  # compiles slowly: half of the kernels and the oracle's models
-                VANTAGE_TEST_SAMPLE=3/4 of=2
+            export VANTAGE_TEST_SAMPLE=1/4
+            of=$half
+            if [[ ${name,,} == *swiftshader* ]]; then  # compiles slowly: a fourth of the kernels and the oracle's models
+                VANTAGE_TEST_SAMPLE=3/4 of=$((2 * half))
                 if ((whole)); then seen=("$kernels_and_oracle"); fi
             fi
-            export VANTAGE_TEST_SAMPLE
         fi
         if [[ ${name,,} == *llvmpipe* ]]; then
             # the tests that depend on the subgroup size also run with a larger one
@@ -228,9 +228,12 @@ run_parts() {
         # The device that a user would get by default, so not SwiftShader, which was added above.
         device=${given:-$(grep -vi swiftshader <<<"$listing" | head -n 1 | cut -f 1)} || true  # "": only SwiftShader
         if [[ -n $device ]]; then export VANTAGE_DEVICE=$device; else unset VANTAGE_DEVICE; fi
-        part run_ctest "command line, files and texts" -R '^(cli_|faults$|kills$|signals$)' -L '^once$'
+        part run_ctest "command line, files and texts" -R '^(cli_|faults$|kills$|signals$)' -L '^once$' \
+            -I "$((1 + turn % 2)),,2"
+        of=2
         VANTAGE_TEST_SAMPLE=2/4 LP_NATIVE_VECTOR_WIDTH=256 catch "long texts" vantage_tests_device "[once]"
         catch "viewer, windows" vantage_tests_view "[once]"
+        of=1
     fi
 }
 # part FUNCTION NAME ARGUMENT…
