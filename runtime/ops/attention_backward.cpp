@@ -329,9 +329,10 @@ LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
                          attention::tiled_rows, own, tiles.subgroup);
 }
 
+// Not with matrices of 8 rows, as Intel's are: there lanes have too few registers, and spill.
 bool coopmat_profitable(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    return not_on_cpu(call, caps) && std::max(s.n, s.m) >= 32;
+    return not_on_cpu(call, caps) && matrix_tiles(caps)->m >= 16 && std::max(s.n, s.m) >= 32;
 }
 
 std::vector<Case> cases() {
@@ -386,6 +387,7 @@ std::vector<Case> cases() {
     add("tiles, causal, grouped heads", {130, 2, 64}, {150, 1, 64}, 64, causal);
     add("wide tiles, batch, lengths", {2, 70, 1, 96}, {2, 90, 1, 96}, 128, {},
         {{kv_len_, list_of(DType::i32, {90, 65})}});
+    add("tiles of 96 features", {70, 1, 96}, {90, 1, 96}, 96, causal);
     add("tiles, window, dropout", {150, 2, 32}, {150, 2, 32}, 32, {{"causal", true}, {"window_left", 20}},
         {{dropout_, dropout_of_case()}});
     add("packed documents", {200, 2, 32}, {200, 1, 32}, 32, {{"causal", true}, {"packed", true}},

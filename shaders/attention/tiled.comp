@@ -66,7 +66,7 @@ void main() {
     if (GLOBAL > 0u && position_of(0u) < int(GLOBAL)) end = place_of(keys_valid);  // a row between them may be global
     last_key = max(end, 1u) - 1u;
     uint begin = RULES ? place_of(window_begin(position_of(0u))) : 0u, scored = 0u;
-    Sums sums;
+    SUMS(sums);
     clear(sums);
     vec4 maximum = vec4(LOWEST), denominator = vec4(0.0);
     for (uint tile = 0u; tile < end; tile += TILE) {
@@ -93,7 +93,7 @@ void main() {
                 if (EVERY_KEY) products[r] *= four_kept(p.step, row, place / 4u);
                 else [[unroll]] for (uint c = 0u; c < 4u; ++c) products[r][c] *= kept(p.step, row, key_at(place + c));
             }
-            [[unroll]] for (uint q = 0u; q < QUADS_OF_LANE; ++q) sums.of[r * QUADS_OF_LANE + q] *= shrink[r];
+            [[unroll]] for (uint q = 0u; q < QUADS_OF_LANE; ++q) sums[r * QUADS_OF_LANE + q] *= shrink[r];
         }
         denominator = denominator * shrink + total;
         maximum = peak;

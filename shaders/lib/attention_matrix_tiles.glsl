@@ -1,10 +1,10 @@
-// The tiles of lib/attention_tiles.glsl on matrix units, for attention/backward_tiled.comp: operands are rounded to f16,
+// The tiles of lib/attention_tiles.glsl on matrix units, for attention/backward_coopmat.comp: operands are rounded to f16,
 // all sums are f32.
 //
 // A device multiplies matrices of M x N x K at once. Of the TILE x TILE products, and of the TILE x width sums, each of
 // the SUBGROUPS subgroups has some. Operands go through shared memory in slices of SLICE features or of SLICE met rows.
 // Products come back to the lanes through `pairs`, because it is up to the device which lane holds which element: a lane
-// has the same 16 pairs as without matrices. 32 KiB of shared memory with slices of 16, 37 KiB with slices of 32.
+// has the same 16 pairs as without matrices. 32 KiB of shared memory with slices of 16, 36 KiB with slices of 32.
 //
 // The including kernel declares the constants and what lib/attention_tiles.glsl asks for.
 #extension GL_KHR_cooperative_matrix : require
@@ -91,17 +91,20 @@ void multiply(uvec2 own, uvec2 others, uint met, uint width) {
     get_pairs(products);
 }
 
-struct Sums {  // matrices gl_SubgroupID, + SUBGROUPS, … of those of all rows and features, row by row
-    coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> of[SUM_MATRICES];
-};
-void clear(out Sums sums) {
-    [[unroll]] for (uint i = 0u; i < SUM_MATRICES; ++i) sums.of[i] = coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>(0.0);
+// The next matrices of those of all rows and features, column by column. No struct: Intel's compiler (Mesa 26.2) crashed
+// on one that has matrices.
+#define SUMS(name) coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> name[SUM_MATRICES]
+// Sums one after the other with the same column of B.
+const uint B_LOADED = ROWS_OF_TILE % SUM_MATRICES == 0u ? SUM_MATRICES : SUM_MATRICES % ROWS_OF_TILE == 0u ? ROWS_OF_TILE : 1u;
+void clear(out SUMS(sums)) {
+    [[unroll]] for (uint i = 0u; i < SUM_MATRICES; ++i) sums[i] = coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>(0.0);
 }
-uint matrix_of_sums(uint i) { return gl_SubgroupID + i * SUBGROUPS; }
+uint row_of_sums(uint i) { return (gl_SubgroupID * SUM_MATRICES + i) % ROWS_OF_TILE * M; }
+uint column_of_sums(uint i) { return (gl_SubgroupID * SUM_MATRICES + i) / ROWS_OF_TILE * N; }
 
 // Adds up `factors` times the rows of `others` at the places from `met` on.
-void add_pairs(inout Sums sums, uvec2 others, uint met, uint width) {
-    uint columns = (width + N - 1u) / N, octets = columns * N / 8u;
+void add_pairs(inout SUMS(sums), uvec2 others, uint met, uint width) {
+    uint columns = (width + N - 1u) / N * N, octets = columns / 8u;
     for (uint t = 0u; t < TILE; t += SLICE) {
         barrier();
         for (uint i = lane; i < SLICE * octets; i += LANES) {
@@ -109,28 +112,27 @@ void add_pairs(inout Sums sums, uvec2 others, uint met, uint width) {
             lines[i / octets * MET_LINE + i % octets] = load_line(row_address(others, MET_TYPE, row, width), MET_TYPE, 0u, at, width, step_of(width));
         }
         barrier();
-        [[unroll]] for (uint k = 0u; k < SLICE; k += K)
+        [[unroll]] for (uint k = 0u; k < SLICE; k += K) {
+            coopmat<float16_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> b;
             [[unroll]] for (uint i = 0u; i < SUM_MATRICES; ++i) {
-                uint row = matrix_of_sums(i) / columns, column = matrix_of_sums(i) % columns;
-                if (row >= ROWS_OF_TILE) continue;
+                if (column_of_sums(i) >= columns) continue;
+                if (i % B_LOADED == 0u) coopMatLoad(b, lines, k * MET_LINE + column_of_sums(i) / 8u, MET_LINE, gl_CooperativeMatrixLayoutRowMajor);
                 coopmat<float16_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> a;
-                coopMatLoad(a, factors, row * M * FACTOR_LINE + (t + k) / 8u, FACTOR_LINE, gl_CooperativeMatrixLayoutRowMajor);
-                coopmat<float16_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> b;
-                coopMatLoad(b, lines, k * MET_LINE + column * N / 8u, MET_LINE, gl_CooperativeMatrixLayoutRowMajor);
-                sums.of[i] = coopMatMulAdd(a, b, sums.of[i]);
+                coopMatLoad(a, factors, row_of_sums(i) * FACTOR_LINE + (t + k) / 8u, FACTOR_LINE, gl_CooperativeMatrixLayoutRowMajor);
+                sums[i] = coopMatMulAdd(a, b, sums[i]);
             }
+        }
     }
 }
 
 // `factor` times the sums of the first `rows` own rows, as rows of `to`: TILE features at a time.
-void store_all(Sums sums, uint rows, uvec2 to, uint width, float factor) {
-    uint columns = (width + N - 1u) / N;
+void store_all(SUMS(sums), uint rows, uvec2 to, uint width, float factor) {
     for (uint first = 0u; first < width; first += TILE) {
         barrier();
         [[unroll]] for (uint i = 0u; i < SUM_MATRICES; ++i) {
-            uint row = matrix_of_sums(i) / columns, column = matrix_of_sums(i) % columns * N;
-            if (row < ROWS_OF_TILE && column >= first && column < first + TILE)
-                coopMatStore(sums.of[i], pairs, row * M * PAIR_LINE + (column - first) / 4u, PAIR_LINE, gl_CooperativeMatrixLayoutRowMajor);
+            uint column = column_of_sums(i);
+            if (column >= first && column < min(width, first + TILE))
+                coopMatStore(sums[i], pairs, row_of_sums(i) * PAIR_LINE + (column - first) / 4u, PAIR_LINE, gl_CooperativeMatrixLayoutRowMajor);
         }
         barrier();
         for (uint i = lane; i < TILE * (TILE / 4u); i += LANES) {

@@ -11,7 +11,7 @@
 
 const uint TILE = 64u, SIDE = 16u, QUADS = 4u, SLICE = 4u * QUADS;
 const uint LINE = QUADS + 1u, PAIR_LINE = TILE / 4u + 1u;  // vec4s, odd: neighbouring lanes meet different banks
-const uint QUADS_OF_LANE = ((D > DV ? D : DV) + TILE - 1u) / TILE;
+const uint QUADS_OF_LANE = ((D > DV ? D : DV) + TILE - 1u) / TILE, QUADS_OF_SUMS = 4u * QUADS_OF_LANE;
 shared vec4 lines[2u * TILE * LINE];  // slices of own and of met rows; or SLICE met rows
 shared vec4 pairs[TILE * PAIR_LINE];  // a number for each pair, by own row
 
@@ -56,15 +56,14 @@ void get_pairs(out vec4 rows[4]) {
 
 void put_factors(vec4 rows[4]) { put_pairs(rows); }  // of add_pairs
 
-struct Sums {  // of own row 4 lane_y + r the features 4 (lane_x + q SIDE) …, at r QUADS_OF_LANE + q
-    vec4 of[4u * QUADS_OF_LANE];
-};
-void clear(out Sums sums) {
-    [[unroll]] for (uint i = 0u; i < 4u * QUADS_OF_LANE; ++i) sums.of[i] = vec4(0.0);
+// Of own row 4 lane_y + r the features 4 (lane_x + q SIDE) …, at r QUADS_OF_LANE + q.
+#define SUMS(name) vec4 name[QUADS_OF_SUMS]
+void clear(out SUMS(sums)) {
+    [[unroll]] for (uint i = 0u; i < QUADS_OF_SUMS; ++i) sums[i] = vec4(0.0);
 }
 
 // Adds up `pairs` times the rows of `others` at the places from `met` on.
-void add_pairs(inout Sums sums, uvec2 others, uint met, uint width) {
+void add_pairs(inout SUMS(sums), uvec2 others, uint met, uint width) {
     uint row_quads = width / 4u;
     for (uint t = 0u; t < TILE; t += SLICE) {
         barrier();
@@ -78,22 +77,22 @@ void add_pairs(inout Sums sums, uvec2 others, uint met, uint width) {
                 [[unroll]] for (uint q = 0u; q < QUADS_OF_LANE; ++q) {
                     vec4 y = lines[(4u * k + u) * row_quads + min(lane_x + q * SIDE, row_quads - 1u)];
                     [[unroll]] for (uint r = 0u; r < 4u; ++r)
-                        sums.of[r * QUADS_OF_LANE + q] = fma(vec4(x[r][u]), y, sums.of[r * QUADS_OF_LANE + q]);
+                        sums[r * QUADS_OF_LANE + q] = fma(vec4(x[r][u]), y, sums[r * QUADS_OF_LANE + q]);
                 }
         }
     }
 }
 
 // Of own row 4 lane_y + r, `factor` times its sums, as a row of `to`.
-void store_sums(Sums sums, uint r, uvec2 to, uint width, float factor) {
+void store_sums(SUMS(sums), uint r, uvec2 to, uint width, float factor) {
     uvec2 row = row_address(to, OWN_TYPE, own_row(4u * lane_y + r), width);
     [[unroll]] for (uint q = 0u; q < QUADS_OF_LANE; ++q) {
         uint d = 4u * (lane_x + q * SIDE);
-        if (d < width) store4(row, OWN_TYPE, d, factor * sums.of[r * QUADS_OF_LANE + q]);
+        if (d < width) store4(row, OWN_TYPE, d, factor * sums[r * QUADS_OF_LANE + q]);
     }
 }
 // The same of the first `rows` own rows.
-void store_all(Sums sums, uint rows, uvec2 to, uint width, float factor) {
+void store_all(SUMS(sums), uint rows, uvec2 to, uint width, float factor) {
     [[unroll]] for (uint r = 0u; r < 4u; ++r)
         if (4u * lane_y + r < rows) store_sums(sums, r, to, width, factor);
 }

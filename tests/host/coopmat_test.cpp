@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "runtime/graph/op_def.h"
 #include "runtime/ops/attention.h"
 #include "runtime/ops/attention_backward.h"
+#include "runtime/ops/coopmat.h"
 #include "runtime/ops/matmul.h"
 #include "shaders/params/attention.h"
 #include "shaders/params/attention_backward.h"
@@ -163,7 +165,25 @@ void check_backward(const OpCall& call, const Caps& caps) {
         CHECK(matrices * subgroups == (tile / m) * (tile / n));
         CHECK((matrices % (tile / n) == 0 || (tile / n) % matrices == 0));
         CHECK(2 * tile * slice / 8 % c.lanes == 0);
-        const std::uint32_t padded = (width + n - 1) / n * n;
+        const std::uint32_t padded = (width + n - 1) / n * n, rows_of_tile = tile / m;
+        for (const std::uint32_t features : {c.D, c.DV}) {  // sums: each matrix once, and B as it was loaded
+            const std::uint32_t columns = (features + n - 1) / n * n,
+                                each = (rows_of_tile * (padded / n) + subgroups - 1) / subgroups,
+                                loaded = rows_of_tile % each == 0   ? each
+                                         : each % rows_of_tile == 0 ? rows_of_tile
+                                                                    : 1;
+            std::map<std::pair<std::uint32_t, std::uint32_t>, int> times;
+            for (std::uint32_t subgroup = 0; subgroup < subgroups; ++subgroup)
+                for (std::uint32_t i = 0, column = 0; i < each; ++i) {
+                    const std::uint32_t matrix = subgroup * each + i, own = matrix / rows_of_tile * n;
+                    if (own >= columns) continue;
+                    if (i % loaded == 0) column = own;
+                    CHECK(column == own);
+                    ++times[{matrix % rows_of_tile, own}];
+                }
+            CHECK(times.size() == rows_of_tile * (columns / n));
+            CHECK(std::ranges::all_of(times, [](const auto& one) { return one.second == 1; }));
+        }
         CHECK(std::max(2 * tile * (slice + 8) * 2, slice * (padded + 8) * 2) + tile * (tile + 4) * 4 +
                   tile * (tile + 8) * 2 <=
               caps.max_shared_memory);
@@ -218,16 +238,18 @@ TEST_CASE("gradients of attention on matrix units: every tile once, within a dev
     for (const Caps& caps : devices())
         for (const std::int64_t d : {24, 64, 80, 128, 256})
             for (const std::int64_t n : {9, 130, 512}) {
-                const TensorType q{Shape{n, 4, d}, DType::f32}, k{Shape{600, 2, d}, DType::f32};
+                const TensorType q{Shape{n, 4, d}, DType::f32}, k{Shape{600, 2, d}, DType::f32},
+                    v{Shape{600, 2, d % 64 + 32}, DType::f32}, o{Shape{n, 4, d % 64 + 32}, DType::f32};
                 OpCall call = call_of(attention_backward_op, {{"causal", true}},
-                                      {q, q, k, k, q, TensorType{Shape{n, 4}, DType::f32}});
+                                      {o, q, k, v, o, TensorType{Shape{n, 4}, DType::f32}});
                 INFO(caps.name << ", width " << d << ", " << n << " queries");
                 CHECK_FALSE(coopmat(*call.op).fits(call, caps));  // not without leave
                 call.attrs.set("f16_operands", true);
                 CHECK(coopmat(*call.op).fits(call, caps) == (d <= 128));
                 if (d > 128) continue;
                 check_backward(call, caps);
-                CHECK((std::string(choose_kernel(call, caps)->name) == "coopmat") == has_family("coopmat"));
+                CHECK((std::string(choose_kernel(call, caps)->name) == "coopmat") ==
+                      (has_family("coopmat") && f16_matrix(caps)->m >= 16));
                 call.attrs.set("bias_gradient", true);  // its sums need a lane of their own
                 CHECK_FALSE(coopmat(*call.op).fits(call, caps));
             }
