@@ -21,6 +21,7 @@
 #include "cli/shared/profile.h"
 #include "cli/shared/report_error.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/files.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
@@ -284,6 +285,7 @@ namespace {
     try {
         if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
     } catch (const std::bad_alloc&) {
+        vantage::internal::FolderWriter::remove_unfinished();
         constexpr std::string_view line = "vantage: error: out of host memory\n";
         static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
         ::_exit(vantage::exit_code(vantage::ErrorKind::out_of_memory));

@@ -1,5 +1,6 @@
 #include "runtime/base/files.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -325,6 +327,28 @@ void require_new_folder(const std::string& path) {
     throw bad_file_error("cannot write " + quoted(path) + ": it exists, wanted a new or empty folder");
 }
 
+namespace {
+
+struct LiveWriters {
+    std::mutex mutex;
+    FolderWriter* first = nullptr;
+};
+LiveWriters& live_writers() {
+    static LiveWriters all;
+    return all;
+}
+
+/// Deletes a folder of files, without memory of its own.
+void remove_flat_folder(const char* path) noexcept {
+    if (DIR* folder = ::opendir(path)) {
+        while (const dirent* entry = ::readdir(folder)) ::unlinkat(::dirfd(folder), entry->d_name, 0);
+        ::closedir(folder);
+    }
+    ::rmdir(path);
+}
+
+}  // namespace
+
 FolderWriter::FolderWriter(const std::string& path)
     : path_(std::filesystem::path(without_links(path) + "/").parent_path().string()),
       temporary_(temporary_name(path_)) {
@@ -333,11 +357,23 @@ FolderWriter::FolderWriter(const std::string& path)
     std::filesystem::create_directories(folder_of(path_), error);
     if (!error) std::filesystem::create_directory(temporary_, error);
     if (error) throw_file_error("cannot create the folder", path, error.value());
+    const std::lock_guard lock(live_writers().mutex);
+    next_ = std::exchange(live_writers().first, this);
 }
 
 FolderWriter::~FolderWriter() {
-    std::error_code ignored;
-    if (!temporary_.empty()) std::filesystem::remove_all(temporary_, ignored);
+    if (!temporary_.empty()) remove_flat_folder(temporary_.c_str());
+    const std::lock_guard lock(live_writers().mutex);
+    FolderWriter** at = &live_writers().first;
+    while (*at != this) at = &(*at)->next_;
+    *at = next_;
+}
+
+void FolderWriter::remove_unfinished() noexcept {
+    const std::unique_lock lock(live_writers().mutex, std::try_to_lock);
+    if (!lock) return;
+    for (const FolderWriter* one = live_writers().first; one != nullptr; one = one->next_)
+        if (!one->temporary_.empty()) remove_flat_folder(one->temporary_.c_str());
 }
 
 void FolderWriter::finish() {
