@@ -2,7 +2,8 @@
 # run.sh [PART…]: the tests that take too long for every change. Parts, with their time on two cores:
 #
 #   address       all host and device tests under the address and undefined-behaviour sanitizers       (40 min)
-#   thread        [threads], 8 threads of 100 sessions, and the viewer, under the thread sanitizer     (20 min)
+#   thread        all host tests, [threads], 8 threads of 100 sessions, and the viewer, under the
+#                 thread sanitizer                                                                      (30 min)
 #   tidy          clang-tidy over all files                                                             (6 min)
 #   compilers     builds without warnings by g++ 14 and clang 19, in a Debian 13 tree (root)           (20 min)
 #   gpu-assisted  the device tests with GPU-assisted validation on the newest lavapipe, which finds
@@ -34,8 +35,9 @@ address() {
 }
 thread() {
     local code=0
-    sanitized tsan vantage_tests_device vantage_tests_view || return 1
+    sanitized tsan vantage_tests_host vantage_tests_device vantage_tests_view || return 1
     export VANTAGE_DEVICE=name:llvmpipe
+    build/tsan/vantage_tests_host </dev/null || code=1
     build/tsan/vantage_tests_device '[threads]' </dev/null || code=1
     build/tsan/vantage_tests_device '[sessions]' </dev/null || code=1
     build/tsan/vantage_tests_view </dev/null || code=1
