@@ -23,6 +23,7 @@ void write_run_settings(const TrainCommand& c) {
                                     .patience = c.patience,
                                     .prompt = c.prompt,
                                     .log_heads = c.log_heads,
+                                    .rollback = c.rollback,
                                     .probe = c.probe});
     json["schema_version"] = 1;
     write_file(c.output + "/run.json", json.dump(2) + "\n");
@@ -47,6 +48,7 @@ void read_run_settings(TrainCommand& c, const CLI::App& command) {
     take("--save-every", c.save_every, saved.save_every), take("--keep", c.keep, saved.keep);
     take("--patience", c.patience, saved.patience), take("--prompt", c.prompt, saved.prompt);
     take("--log-heads", c.log_heads, saved.log_heads), take("--probe", c.probe, saved.probe);
+    take("--rollback", c.rollback, saved.rollback);
 }
 
 std::unique_ptr<FileLock> locked_folder(const std::string& folder) {

@@ -1,8 +1,10 @@
 #include "cli/train/run_training.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <utility>
 
 #include "cli/shared/commands.h"
@@ -12,7 +14,9 @@
 #include "cli/train/run_folder.h"
 #include "cli/train/training_run.h"
 #include "cli/train/watch.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/train/checkpoint_folder.h"
 #include "vantage/view.h"
@@ -75,6 +79,9 @@ void train_to_the_end(const TrainCommand& c, const Device& device, Trainer& trai
     std::string ended;
     try {
         ended = run.train();
+    } catch (const Diverged&) {
+        run.clear();
+        throw;
     } catch (const Error& error) {
         run.clear();
         if (is_worth_saving(error.kind()) && run.can_save())
@@ -103,6 +110,22 @@ std::int64_t newest_step(const TrainCommand& c) {
     return checkpoints.empty() ? 0 : checkpoints.rbegin()->first;
 }
 
+// Lets the run go on from the checkpoint that was found, without the batches that came after it. Later checkpoints are
+// removed.
+void go_back(TrainCommand& c, const Diverged& found) {
+    const auto all = checkpoints_in(c.output);
+    write_link(c.output + "/latest", std::filesystem::path(all.at(found.from)).filename().string());
+    for (auto later = all.upper_bound(found.from); later != all.end(); ++later) {
+        std::error_code error;
+        std::filesystem::remove_all(later->second, error);
+        if (error) throw bad_file_error("cannot remove {}: {}", later->second, error.message());
+    }
+    const std::int64_t batches = found.end - found.from;
+    c.training.skipped_batches += batches;
+    log_message(LogLevel::warning, format("{}; going back to step {}, and on without the {} batches after it",
+                                          found.what(), found.from, batches));
+}
+
 Device open_named(TrainCommand& c, const std::string& wish) {
     if (!c.watch) return Device::open(wish);
     Device device = open_for_windows(wish);
@@ -117,15 +140,28 @@ Device open_training_device(TrainCommand& c) { return open_named(c, common().dev
 
 void run_training(TrainCommand& c, std::optional<Device>& device, const Dataset& data,
                   const std::function<Trainer(const Device&)>& make) {
-    constexpr int max_losses = 3;
+    constexpr int max_losses = 3, max_rollbacks = 3;
     const Caps caps = device->caps();
-    std::int64_t newest = newest_step(c);
-    for (int losses = 0;;) {
+    std::int64_t newest = newest_step(c), furthest = -1;
+    bool again = false;
+    c.begin = seconds_now();
+    for (int losses = 0, rollbacks = 0;;) {
         try {
             if (!device) device = open_again([&](const std::string& wish) { return open_named(c, wish); }, caps);
-            Trainer trainer = losses > 0 && newest > 0 ? Trainer::from_folder(*device, c.output, data, c.training, true)
-                                                       : make(*device);
+            Trainer trainer =
+                again && newest > 0 ? Trainer::from_folder(*device, c.output, data, c.training, true) : make(*device);
+            again = true;
             return run_to_the_end(c, *device, trainer, data);
+        } catch (const Diverged& found) {
+            rollbacks = found.from > furthest ? 1 : rollbacks + 1;
+            furthest = std::max(furthest, found.from);
+            if (rollbacks > max_rollbacks)
+                throw Error(ErrorKind::accuracy,
+                            format("{}; the run went back {} times and got no further: a lower learning rate may help",
+                                   found.what(), max_rollbacks));
+            go_back(c, found);
+            newest = found.from;
+            continue;
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::device_lost) throw;
             const std::int64_t before = std::exchange(newest, newest_step(c));

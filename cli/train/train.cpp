@@ -86,7 +86,7 @@ Subject subject_of(TrainCommand& c) {
     Subject s;
     ModelConfig& config = s.model;
     if (c.finetunes) {
-        const ModelOrigin origin = ModelOrigin::from_folder(common().model);
+        const ModelOrigin origin = ModelOrigin::from_folder(common().model, c.dataset.labels);
         s.tokenizer_file = origin.tokenizer().value_or("");
         take_model(c, config = origin.config(), common().model);
     } else if (!c.config.empty()) {
@@ -196,7 +196,7 @@ void refuse_output_in_data(const TrainCommand& c, const char* name) {
 
 // With adapters, new ones or those of a folder, the learning rate is ten times as large by default.
 void set_adapters(TrainCommand& c, bool rate_given) {
-    const ModelOrigin origin = ModelOrigin::from_folder(common().model);
+    const ModelOrigin origin = ModelOrigin::from_folder(common().model, c.dataset.labels);
     common().model = origin.folder(), c.adapters = origin.adapters();
     c.training.weights = load_options().weights;
     c.lora.rank = c.lora_rank;
@@ -238,13 +238,31 @@ void begin(TrainCommand& c) {
 
 // Settings that are in the checkpoint stay.
 void refuse_other_settings(const CLI::App& command) {
-    constexpr std::array may_change{"--resume",       "--steps",  "--minutes",    "--eval-every", "--eval-sequences",
-                                    "--sample-every", "--prompt", "--save-every", "--keep",       "--patience",
-                                    "--json",         "--memory", "--log-heads",  "--probe",      "--watch",
-                                    "--watch-every",  "--recover"};
-    for (const CLI::Option* option : command.get_options())
-        if (is_given(*option) && std::ranges::find(may_change, option->get_name()) == may_change.end())
-            throw usage_error("train: {} cannot change when a run goes on", option->get_name());
+    constexpr std::array may_change{"--resume",       "--steps",   "--minutes",    "--eval-every", "--eval-sequences",
+                                    "--sample-every", "--prompt",  "--save-every", "--keep",       "--patience",
+                                    "--json",         "--memory",  "--log-heads",  "--probe",      "--watch",
+                                    "--watch-every",  "--recover", "--rollback",   "--force"};
+    constexpr std::array by_force{"--data", "--eval-data", "--seed"};
+    const bool force = is_given(*command.get_option("--force"));
+    for (const CLI::Option* option : command.get_options()) {
+        const std::string name = option->get_name();
+        if (!is_given(*option) || std::ranges::find(may_change, name) != may_change.end()) continue;
+        if (std::ranges::find(by_force, name) == by_force.end())
+            throw usage_error("train: {} cannot change when a run goes on", name);
+        if (!force)
+            throw usage_error(
+                "train: {} cannot change when a run goes on, unless with --force: the run is then not "
+                "the one that it would have been",
+                name);
+    }
+}
+
+// --force: other data than those of the checkpoint, and another order.
+void set_other_data(TrainCommand& c, const TrainCommand& given, const CLI::App& command) {
+    if (is_given(*command.get_option("--data"))) c.data = given.data;
+    if (is_given(*command.get_option("--eval-data"))) c.dataset.validation_files = given.dataset.validation_files;
+    if (is_given(*command.get_option("--seed"))) c.training.seed = given.training.seed;
+    c.training.other_data = c.force;
 }
 
 void go_on(TrainCommand& c, const CLI::App& command) {
@@ -265,7 +283,8 @@ void go_on(TrainCommand& c, const CLI::App& command) {
         throw usage_error("train: {} has checkpoints of later steps: go on from the last one, or move them away",
                           c.output);
     const JsonFields fields(saved.data, saved.folder + "/training.json: data");
-    const TrainOptions given = c.training;
+    const TrainCommand asked = c;
+    const TrainOptions& given = asked.training;
     c.data = dataset_files_of(fields), c.dataset = dataset_options_of(fields), c.training = saved.options;
     c.schedule = name_of(c.training.rate.schedule), c.optimizer = name_of(c.training.optimizer);
     c.recompute = "auto";  // as the checkpoint has it
@@ -273,6 +292,8 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     if (is_given(*command.get_option("--steps"))) c.training.steps = given.steps;
     if (is_given(*command.get_option("--eval-sequences"))) c.training.validation_sequences = given.validation_sequences;
     if (is_given(*command.get_option("--memory"))) c.training.memory = given.memory;
+    set_other_data(c, asked, command);
+    refuse_output_in_data(c, "train");
     read_run_settings(c, command);
     c.log_heads = c.log_heads || c.watch;
     set_options(c);
@@ -396,6 +417,9 @@ void add_run_options(CLI::App& command, TrainCommand& c) {
                "Folder for checkpoints, log.jsonl, loss.png, samples.txt and heads.png", "DIR");
     command.add_flag("--recover", c.recover,
                      "If the device is lost, open it again and go on from the newest checkpoint");
+    command.add_flag(
+        "--rollback", c.rollback,
+        "If the loss diverges, go back to the last checkpoint before, and on without the batches after it");
     command.add_flag("--json", c.json, "Print the result as one JSON object");
 }
 
@@ -422,6 +446,10 @@ void add_train(CLI::App& app) {
     add_training_options(command, *c);
     add_run_options(command, *c);
     add_option(command, "--resume", c->resume, "Goes on with a run; its settings are those of the checkpoint", "DIR");
+    command
+        .add_flag("--force", c->force,
+                  "With --resume: go on although the data changed, or with other --data, --eval-data or --seed")
+        ->needs("--resume");
     add_option(command, "--compare", c->compared,
                "Draws the curves of runs in one picture, and fits how the loss falls with size over three or more",
                "DIR");
@@ -440,9 +468,14 @@ void add_finetune(CLI::App& app) {
                                     "All parameters are trained, in f32; with --lora small matrices beside those of "
                                     "the model, which stays. --resume of `vantage train` goes on.\n\n"
                                     "Examples:\n  vantage finetune -m models/gpt2 --data chats.jsonl -o out\n"
+                                    "  vantage finetune -m models/bert --labels bad,good --data reviews.jsonl -o out\n"
                                     "  vantage finetune -m models/llama --lora --weights q4 --data chats.jsonl -o out");
     add_option(command, "-m,--model", common().model, "Model folder", "DIR")->required();
     add_data_options(command, *c);
+    add_option(command, "--labels", c->dataset.labels,
+               "Classify into these labels, with a new output layer on an encoder of texts or a vision transformer",
+               "NAMES")
+        ->delimiter(',');
     CLI::Option* lora =
         add_option(command, "--lora", c->lora_rank,
                    "Train adapters of this rank beside the weights (LoRA); without a number: of rank 16", "N")

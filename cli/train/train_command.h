@@ -19,6 +19,7 @@ struct TrainCommand {
     std::int64_t accumulate = 0;  ///< micro-batches of a step; 0: as many as hold few tokens each
     std::int64_t batch_tokens = 0, eval_every = 0, sample_every = 0, save_every = 0, keep = 3, patience = 0;
     double epochs = 0, minutes = 0;
+    double begin = 0;  ///< of the training, by seconds_now
     std::string schedule = "cosine", optimizer = "adamw", recompute = "auto", precision = "f32", prompt;
     std::int64_t lora_rank = 0;  ///< of new adapters; 0: none
     LoraOptions lora;
@@ -31,6 +32,8 @@ struct TrainCommand {
     bool watch = false;                      ///< in a window
     std::int64_t watch_every = 10;           ///< steps between what it shows
     bool recover = false;                    ///< from the loss of the device
+    bool rollback = false;                   ///< to a checkpoint, where the loss diverges
+    bool force = false;                      ///< goes on with other data
     bool json = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "cli/shared/commands.h"
@@ -84,8 +85,10 @@ void TrainingRun::summarise() const {
 }
 
 std::string TrainingRun::train() {
-    const double begin = seconds_now();
     std::string ended;
+    if (c_.rollback && level_.above() >= internal::LossLevel::steps)
+        roll_back(trainer_.step() - level_.above(), trainer_.step(),
+                  format("the loss was above {:.3g} in the last {} steps", level_.limit(), level_.above()));
     if (c_.sample_every > 0 && trainer_.step() == 0) sample(0);
     if (heads_) heads_->begin(probe_->read());
     if (snapshots_ != nullptr) snapshots_->add({.step = trainer_.step()});
@@ -93,7 +96,7 @@ std::string TrainingRun::train() {
         if (profiling()) note_dispatches(device_, trainer_.take_timings());
         log_.add(*record);
         show(*record);
-        warn_of_divergence(*record);
+        check_divergence(*record, !ended.empty());
         const std::int64_t done = record->step + 1;
         const bool last = done == trainer_.steps();
         const bool end = last || (!ended.empty() && done == trainer_.step());
@@ -107,7 +110,7 @@ std::string TrainingRun::train() {
         if (!ended.empty()) continue;  // what was submitted before
         if (c_.patience > 0 && worse_ >= c_.patience)
             ended = format("no better validation loss in {} evaluations", worse_);
-        else if (c_.minutes > 0 && seconds_now() - begin > 60 * c_.minutes)
+        else if (c_.minutes > 0 && seconds_now() - c_.begin > 60 * c_.minutes)
             ended = format("{:g} minutes are over", c_.minutes);
         if (!ended.empty()) trainer_.stop();
     }
@@ -151,14 +154,20 @@ void TrainingRun::save_for_now() {
     }
 }
 
-void TrainingRun::warn_of_divergence(const TrainRecord& r) {
+void TrainingRun::check_divergence(const TrainRecord& r, bool ends) {
     if (!level_.diverges(r.loss)) return;
     progress_.clear();
-    log_message(
-        LogLevel::warning,
-        format("step {}: the loss was above {:.3g} for {} steps, and was {:.3g} before; norm {:.3g}, lr {:.3g}: "
-               "a lower learning rate may help",
-               r.step + 1, level_.limit(), internal::LossLevel::steps, level_.best(), r.norm, r.rate));
+    const std::string found =
+        format("step {}: the loss was above {:.3g} for {} steps, and was {:.3g} before; norm {:.3g}, lr {:.3g}",
+               r.step + 1, level_.limit(), internal::LossLevel::steps, level_.best(), r.norm, r.rate);
+    if (c_.rollback && !ends) return roll_back(r.step + 1 - internal::LossLevel::steps, r.step + 1, found);
+    log_message(LogLevel::warning, found + ": a lower learning rate may help, or --rollback");
+}
+
+// To a checkpoint from before step `begin`, with which the loss began to be too large.
+void TrainingRun::roll_back(std::int64_t begin, std::int64_t end, const std::string& found) {
+    if (const auto from = checkpoint_before(c_.output, begin)) throw Diverged(from->step, end, found);
+    log_message(LogLevel::warning, found + "; there is no checkpoint from before to go back to");
 }
 
 void TrainingRun::show(const TrainRecord& r) {
@@ -244,10 +253,12 @@ void TrainingRun::sample(std::int64_t done) {
     }
 }
 
-// Only after the new one is whole.
+// Only after the new one is whole. A divergence is known after some steps: one from before them stays, to go back to.
 void TrainingRun::remove_old() const {
     auto others = checkpoints_in(c_.output);
     others.erase(trainer_.step());
+    const auto before = others.lower_bound(trainer_.step() - internal::LossLevel::steps);
+    if (c_.rollback && before != others.begin()) others.erase(std::prev(before));
     std::error_code error;
     for (; std::ssize(others) >= c_.keep; others.erase(others.begin())) fs::remove_all(others.begin()->second, error);
 }

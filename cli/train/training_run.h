@@ -13,6 +13,7 @@
 #include "cli/train/train_command.h"
 #include "runtime/train/loss_level.h"
 #include "vantage/device.h"
+#include "vantage/error.h"
 #include "vantage/train.h"
 
 namespace vantage::view {
@@ -20,6 +21,13 @@ class TrainingSnapshots;
 }
 
 namespace vantage::cli {
+
+/// The loss has diverged (internal::LossLevel), with --rollback and a checkpoint from before.
+struct Diverged : Error {
+    std::int64_t from, end;  ///< the step of that checkpoint, and of the run
+    Diverged(std::int64_t step, std::int64_t last, const std::string& message)
+        : Error(ErrorKind::accuracy, message), from(step), end(last) {}
+};
 
 class TrainingRun {
 public:
@@ -29,7 +37,7 @@ public:
 
     /// Prints sizes of model, data and steps.
     void summarise() const;
-    /// Returns why the run ended before its last step; empty: it did not.
+    /// Returns why the run ended before its last step; empty: it did not. Throws Diverged.
     std::string train();
     /// Writes a checkpoint and the pictures.
     void save();
@@ -50,7 +58,8 @@ private:
     static bool due(std::int64_t every, std::int64_t done) { return every > 0 && done % every == 0; }
 
     void show(const TrainRecord& r);
-    void warn_of_divergence(const TrainRecord& r);
+    void check_divergence(const TrainRecord& r, bool ends);
+    void roll_back(std::int64_t begin, std::int64_t end, const std::string& found);
     void evaluate(std::int64_t done);
     void measure_heads(std::int64_t done);
     bool may_show_heads() const;

@@ -37,6 +37,9 @@ struct DatasetOptions {
     /// the next token and encoders masked ones, or examples with labels or answers (docs/training.md). Without one: a
     /// decoder.
     std::string model = {};
+    /// Names of labels: an encoder learns these with a new output layer, drawn from TrainOptions::seed, in place of
+    /// its own. Empty: the labels of its config.json.
+    std::vector<std::string> labels = {};
     /// The pixels of an image file as Session::set_image takes them, for models that see.
     std::function<std::vector<float>(const std::string& file)> read_image = {};
     /// Documents of these files measure what was learned; without them, this share of all documents, chosen by a hash
@@ -116,6 +119,12 @@ struct TrainOptions {
     double attention_dropout = 0;            ///< the same of the weights of attention
     std::uint64_t seed = 0;                  ///< of initial weights, of the order of the data and of dropout
     std::int64_t validation_sequences = 64;  ///< of each evaluation, at most
+    /// Batches that are left out: step s reads batch s + skipped_batches. To go back to a checkpoint from which a run
+    /// diverged, and on without the batches after it. A run that goes on leaves out no fewer than its checkpoint says.
+    std::int64_t skipped_batches = 0;
+    /// Of a run that goes on: with other data, or another seed, than those of the checkpoint. The run is then not the
+    /// one that it would have been.
+    bool other_data = false;
     /// Steps are not submitted ahead across multiples of this: what evaluate(), sample() and save() see there is the
     /// model after exactly so many steps. 0: no such multiples.
     std::int64_t pause_every = 0;

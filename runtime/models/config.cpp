@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/utf8.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/attention_variant.h"
 #include "runtime/models/config_fields.h"
@@ -111,6 +113,29 @@ ModelConfig parse_model_config(std::string_view json, const std::string& name, T
     read_variants(fields, config);
     read_tokens(fields, config);
     return config;
+}
+
+std::string config_with_labels(std::string_view json, const std::string& name, const std::vector<std::string>& labels) {
+    if (labels.size() < 2 || std::set<std::string>(labels.begin(), labels.end()).size() != labels.size())
+        throw usage_error("labels: {} given, but must be two or more different ones", labels.size());
+    if (!std::ranges::all_of(labels, [](const std::string& label) { return !label.empty() && is_utf8(label); }))
+        throw usage_error("labels: names must be UTF-8, and not empty");
+    Json tree = parse_json(json, name);
+    const ModelConfig was = parse_model_config(json, name);
+    const char* task = was.is_vision() ? "ForImageClassification" : "ForSequenceClassification";
+    tree["architectures"] = Json::array({architecture_named(was.architecture, name).class_begin + std::string(task)});
+    tree["problem_type"] = "single_label_classification";
+    tree["id2label"] = tree["label2id"] = Json::object();
+    for (std::size_t i = 0; i < labels.size(); ++i)
+        tree["id2label"][std::to_string(i)] = labels[i], tree["label2id"][labels[i]] = i;
+    tree.erase("num_labels");
+    std::string text = tree.dump(2) + "\n";
+    if (was.kind != ModelKind::encoder || parse_model_config(text, name).head != Head::classification)
+        throw unsupported_error(
+            "{}: {} is not given an output layer for labels, which encoders of texts and vision "
+            "transformers can be",
+            name, was.architecture);
+    return text;
 }
 
 void apply_generation_config(ModelConfig& config, std::string_view json, const std::string& name) {

@@ -123,6 +123,9 @@ struct ModelConfig {
 /// negative, huge, heads that do not divide), and architectures and options that are not supported.
 /// Of a folder with two models the one that `tower` names.
 ModelConfig parse_model_config(std::string_view json, const std::string& name, Tower tower = Tower::text);
+/// The config.json of the same encoder with an output layer that classifies into these labels. Throws usage for labels
+/// that are not two or more different ones, unsupported for a model that is no encoder, bad_file.
+std::string config_with_labels(std::string_view json, const std::string& name, const std::vector<std::string>& labels);
 /// Adds what generation_config.json says: end tokens and sampling defaults.
 void apply_generation_config(ModelConfig& config, std::string_view json, const std::string& name);
 

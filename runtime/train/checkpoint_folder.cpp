@@ -88,7 +88,7 @@ ModelOrigin ModelOrigin::from_config(const std::string& config, const std::strin
     return origin;
 }
 
-ModelOrigin ModelOrigin::from_folder(const std::string& folder) {
+ModelOrigin ModelOrigin::from_folder(const std::string& folder, const std::vector<std::string>& labels) {
     ModelOrigin origin;
     origin.folder_ = folder;
     if (fs::exists(in_folder(folder, adapter_files::config))) {
@@ -102,7 +102,13 @@ ModelOrigin ModelOrigin::from_folder(const std::string& folder) {
     if (error) throw bad_file_error("{}: {}", origin.folder_, error.message());
     origin.base_ = target.string();
     const std::string& from = origin.folder_;
-    origin.files_["config.json"] = read_file(in_folder(from, "config.json"), config_limit);
+    std::string& config = origin.files_["config.json"] = read_file(in_folder(from, "config.json"), config_limit);
+    if (!labels.empty()) {
+        if (!origin.adapters_.empty())
+            throw usage_error("training: adapters have no output layer for labels: merge them into the model first");
+        config = config_with_labels(config, in_folder(from, "config.json"), labels);
+        origin.new_output_layer_ = true;
+    }
     for (const char* file : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
                              "chat_template.jinja", "generation_config.json", "preprocessor_config.json"})
         origin.keep(from, file);
@@ -119,7 +125,8 @@ ModelConfig ModelOrigin::config() const {
 }
 
 StartingWeights ModelOrigin::weights(ModelConfig& config, std::uint64_t seed) const {
-    return folder_.empty() ? StartingWeights(config, seed) : StartingWeights(config, seed, folder_, adapters_);
+    if (folder_.empty()) return {config, seed};
+    return {config, seed, folder_, adapters_, new_output_layer_};
 }
 
 std::optional<Model> ModelOrigin::adapted_model(const Device& device, const TrainOptions& options) const {
@@ -137,6 +144,8 @@ void ModelOrigin::require_fit(const TrainOptions& options) const {
         return;
     }
     if (folder_.empty()) throw usage_error("training: adapters need the folder of a trained model");
+    if (new_output_layer_)
+        throw usage_error("training: adapters do not have the new output layer that labels need: train without LoRA");
     if (adapters_.empty()) {
         ModelConfig adapted = config();
         adapted.lora = options.lora;
@@ -210,6 +219,7 @@ Json to_json(const TrainOptions& o) {
             {"attention_dropout", o.attention_dropout},
             {"z_loss", o.z_loss},
             {"seed", static_cast<std::int64_t>(o.seed)},
+            {"skipped_batches", o.skipped_batches},
             {"validation_sequences", o.validation_sequences},
             {"pause_every", o.pause_every},
             {"precision", name_of(o.precision)},
@@ -241,6 +251,7 @@ TrainOptions train_options_of(const JsonFields& f) {
     o.dropout = f.has("dropout") ? below_one("dropout") : 0;
     o.attention_dropout = f.has("attention_dropout") ? below_one("attention_dropout") : 0;
     o.seed = static_cast<std::uint64_t>(f.integer("seed"));
+    o.skipped_batches = f.optional_integer("skipped_batches", 0, max_steps).value_or(0);
     o.validation_sequences = f.integer("validation_sequences", 0);
     o.pause_every = f.integer("pause_every", 0);
     if (f.has("precision")) o.precision = precision_named(f.one_of("precision", {"f32", "f16"}));
@@ -282,6 +293,16 @@ void remove_unfinished(const std::string& folder) {
     for (const fs::path& path : unfinished) fs::remove_all(path, error);
 }
 
+std::optional<SavedTraining> checkpoint_before(const std::string& run, std::int64_t before) {
+    const auto all = checkpoints_in(run);
+    for (auto one = std::make_reverse_iterator(all.lower_bound(before)); one != all.rend(); ++one) {
+        const std::string fault = fault_of(one->second);
+        if (fault.empty()) return read_saved(one->second);
+        log(LogLevel::warning, "{} is no whole checkpoint and is left out: {}", one->second, fault);
+    }
+    return std::nullopt;
+}
+
 SavedTraining newest_checkpoint(const std::string& folder) {
     if (!fs::is_directory(folder)) throw bad_file_error("{}: no such folder", folder);
     if (fs::exists(in_folder(folder, "training.json"))) {
@@ -289,12 +310,7 @@ SavedTraining newest_checkpoint(const std::string& folder) {
             throw bad_file_error("{} is no whole checkpoint: {}", folder, fault);
         return read_saved(folder);
     }
-    const auto all = checkpoints_in(folder);
-    for (auto one = all.rbegin(); one != all.rend(); ++one) {
-        const std::string fault = fault_of(one->second);
-        if (fault.empty()) return read_saved(one->second);
-        log(LogLevel::warning, "{} is no whole checkpoint and is left out: {}", one->second, fault);
-    }
+    if (auto newest = checkpoint_before(folder, max_steps + 1)) return *std::move(newest);
     throw bad_file_error("{}: no checkpoint of a training run", folder);
 }
 

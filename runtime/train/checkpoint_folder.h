@@ -24,7 +24,8 @@ public:
     /// `beside`: the folder of the config's preprocessor_config.json; empty where there is none.
     static ModelOrigin from_config(const std::string& config, const std::string& tokenizer_file,
                                    const std::string& beside = {});
-    static ModelOrigin from_folder(const std::string& folder);
+    /// With `labels` its config has another output layer (config_with_labels).
+    static ModelOrigin from_folder(const std::string& folder, const std::vector<std::string>& labels = {});
     /// Throws bad_file.
     ModelConfig config() const;
     StartingWeights weights(ModelConfig& config, std::uint64_t seed) const;
@@ -46,6 +47,7 @@ public:
 private:
     void keep(const std::string& folder, const char* file);
     std::string base_, folder_, adapters_, tokenizer_;
+    bool new_output_layer_ = false;
     std::map<std::string, std::string> files_;  ///< what they contain, by name
 };
 
@@ -62,6 +64,8 @@ struct SavedTraining {
     std::string base;  ///< ModelOrigin::base_checksum; empty in runs that have none
     Json data;         ///< files and options, as the program that made the data set described them
 };
+/// The newest whole checkpoint of a run with a step below `before`; nothing where there is none.
+std::optional<SavedTraining> checkpoint_before(const std::string& run, std::int64_t before);
 /// The checkpoints of a run, whole or not, by step.
 std::map<std::int64_t, std::string> checkpoints_in(const std::string& folder);
 /// Removes what processes that were killed left of checkpoints, logs and pictures.

@@ -99,8 +99,12 @@ std::int32_t ExampleData::label_of(const JsonFields& fields) const {
     const Json label = fields.has("label") ? fields.json().at("label") : Json();
     const auto found = label.is_string() ? std::ranges::find(names, label.get<std::string>()) : names.end();
     if (found != names.end()) return static_cast<std::int32_t>(found - names.begin());
-    if (const auto number = JsonFields::integer_of(label); number && *number >= 0 && *number < std::ssize(names))
+    if (const auto number = JsonFields::integer_of(label); number && *number >= 0 && *number < std::ssize(names)) {
+        const auto same = std::ranges::find(names, std::to_string(*number));
+        if (same != names.end() && same - names.begin() != *number)
+            fields.fail("label", format("the name \"{}\" in quotes: names of labels are numbers, too", *number));
         return static_cast<std::int32_t>(*number);
+    }
     fields.fail("label", format("a label of the model: 0 to {}, or {}", names.size() - 1, cut_short(join(names), 100)));
 }
 

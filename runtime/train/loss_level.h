@@ -17,6 +17,7 @@ public:
     bool diverges(double loss);
     double best() const { return best_; }  ///< the level; infinite before there are enough losses
     double limit() const;
+    std::int64_t above() const { return above_; }  ///< the last steps in a row with a loss above it
 
 private:
     std::vector<double> last_;  ///< ring of the last `steps` losses

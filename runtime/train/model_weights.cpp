@@ -14,17 +14,30 @@
 
 namespace vantage::internal {
 
+namespace {
+bool is_of_pooler(const std::string& tensor) { return tensor.starts_with("pooler."); }
+}  // namespace
+
 StartingWeights::StartingWeights(ModelConfig& config, std::uint64_t seed, const std::string& folder,
-                                 const std::string& adapters)
-    : seed_(seed), checkpoint_(std::make_shared<const Checkpoint>(folder, config, adapters)) {
+                                 const std::string& adapters, bool new_output_layer)
+    : seed_(seed),
+      checkpoint_(std::make_shared<const Checkpoint>(folder, config, adapters)),
+      new_output_layer_(new_output_layer) {
     config.absent = checkpoint_->absent();
+    if (new_output_layer_) std::erase_if(config.absent, is_of_pooler);
     config_ = config;
+}
+
+bool StartingWeights::is_drawn(const std::string& tensor) const {
+    if (!checkpoint_) return true;
+    if (is_adapter(tensor)) return !checkpoint_->has_adapters();
+    return new_output_layer_ &&
+           (is_of_output_layer(config_, tensor) || (is_of_pooler(tensor) && !checkpoint_->has(tensor)));
 }
 
 std::vector<float> StartingWeights::operator()(const Value& value) const {
     throw_if_interrupted();
-    if (!checkpoint_ || (is_adapter(value.name) && !checkpoint_->has_adapters()))
-        return initial_values(config_, value, seed_);
+    if (is_drawn(value.name)) return initial_values(config_, value, seed_);
     checkpoint_->check_shape(value);
     std::vector<float> all;
     for (const std::string& part : tensors_of(value)) {
@@ -40,7 +53,9 @@ std::vector<float> StartingWeights::operator()(const Value& value) const {
 }
 
 std::string StartingWeights::name_in_files(const std::string& tensor) const {
-    return checkpoint_ ? checkpoint_->name_of(tensor) : checkpoint_prefixes(config_, tensor).front() + tensor;
+    // A new output layer needs the prefix of all others, which a model without one may be saved without.
+    const bool as_new = !checkpoint_ || (new_output_layer_ && !is_adapter(tensor));
+    return as_new ? checkpoint_prefixes(config_, tensor).front() + tensor : checkpoint_->name_of(tensor);
 }
 
 void write_model_file(const std::string& path, const std::vector<Value>& weights, const StartingWeights& names,

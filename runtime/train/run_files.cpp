@@ -30,13 +30,10 @@ double rounded(double value) {
 }  // namespace
 
 Json to_json(const RunSettings& s) {
-    return {{"eval_every", s.eval_every},
-            {"sample_every", s.sample_every},
-            {"prompt", s.prompt},
-            {"log_heads", s.log_heads},
-            {"probe", s.probe},
-            {"save_every", s.save_every},
-            {"keep", s.keep},
+    return {{"eval_every", s.eval_every}, {"sample_every", s.sample_every},
+            {"prompt", s.prompt},         {"log_heads", s.log_heads},
+            {"rollback", s.rollback},     {"probe", s.probe},
+            {"save_every", s.save_every}, {"keep", s.keep},
             {"patience", s.patience}};
 }
 
@@ -48,6 +45,7 @@ RunSettings run_settings_of(const JsonFields& fields) {
             .patience = fields.integer("patience", 0),
             .prompt = fields.text("prompt"),
             .log_heads = fields.optional_flag("log_heads").value_or(false),
+            .rollback = fields.optional_flag("rollback").value_or(false),
             .probe = fields.optional_text("probe").value_or("")};
 }
 

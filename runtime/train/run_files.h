@@ -20,7 +20,7 @@ namespace vantage::internal {
 struct RunSettings {
     std::int64_t eval_every = 0, sample_every = 0, save_every = 0, keep = 1, patience = 0;
     std::string prompt;  ///< of samples
-    bool log_heads = false;
+    bool log_heads = false, rollback = false;
     std::string probe;  ///< the text that heads read; empty: drawn tokens
 };
 Json to_json(const RunSettings& settings);

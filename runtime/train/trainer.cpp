@@ -61,6 +61,7 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
     require("sequences", o.sequences, 1, max_sequences);
     require("accumulate", o.accumulate, 1, max_sequences);
     require("validation_sequences", o.validation_sequences, 0, INT64_MAX);
+    require("skipped_batches", o.skipped_batches, 0, max_steps);
     require("pause_every", o.pause_every, 0, INT64_MAX);
     if (o.precision == Precision::int8) throw usage_error("training: precision is int8, but must be f32 or f16");
     if (o.memory > INT64_MAX) throw usage_error("training: memory is {} bytes, beyond what there can be", o.memory);
@@ -234,7 +235,8 @@ struct internal::TrainerState {
         std::int64_t targets = 0;
         for (std::int64_t sequence = 0; sequence < each; ++sequence) {
             const TrainingSequence to = inputs.at(slot * each + sequence);
-            data->read(options.seed, (number * settings.micro_batches + micro) * each + sequence, to);
+            data->read(options.seed,
+                       ((number + options.skipped_batches) * settings.micro_batches + micro) * each + sequence, to);
             complete(config, sequence, to);
             targets += std::ranges::count_if(to.targets, [](std::int32_t target) { return target >= 0; });
         }
@@ -363,13 +365,14 @@ struct internal::TrainerState {
 
     void resume(const SavedTraining& saved) {
         Json was = to_json(saved.options), is = to_json(options);
-        for (const char* may_change : {"steps", "validation_sequences", "pause_every", "memory"})
+        for (const char* may_change : {"steps", "validation_sequences", "pause_every", "memory", "skipped_batches"})
             was.erase(may_change), is.erase(may_change);
+        if (options.other_data) was.erase("seed");
         for (const auto& [key, value] : was.items())
             if (is[key] != value)
                 throw usage_error("training: {} is {}, but the checkpoint has {}: begin a new run with -m {}", key,
                                   is[key].dump(), value.dump(), saved.folder);
-        if (data->key() != saved.data_key)
+        if (data->key() != saved.data_key && !options.other_data)
             throw usage_error("training: the data are not those of the checkpoint {}", saved.folder);
         if (!saved.base.empty() && base != saved.base)
             throw usage_error("training: the model {} is not the one beside which the adapters of {} were trained",
@@ -425,14 +428,15 @@ Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 
 Trainer Trainer::from_folder(const Device& device, const std::string& folder, const Dataset& data,
                              const TrainOptions& options, bool resume) {
-    const auto make = [&](const std::string& from, const TrainOptions& with) {
-        return Trainer(std::make_unique<TrainerState>(device, ModelOrigin::from_folder(from), data, with));
+    const auto make = [&](ModelOrigin origin, const TrainOptions& with) {
+        return Trainer(std::make_unique<TrainerState>(device, std::move(origin), data, with));
     };
-    if (!resume) return make(folder, options);
+    if (!resume) return make(ModelOrigin::from_folder(folder, data.data_->labels()), options);
     const SavedTraining saved = newest_checkpoint(folder);
     TrainOptions same = options;  // with other kernels fused, the last bits would differ
     if (same.recompute < 0) same.recompute = saved.options.recompute;
-    Trainer trainer = make(saved.folder, same);
+    same.skipped_batches = std::max(same.skipped_batches, saved.options.skipped_batches);
+    Trainer trainer = make(ModelOrigin::from_folder(saved.folder), same);
     trainer.state_->resume(saved);
     return trainer;
 }

@@ -38,8 +38,10 @@ std::vector<std::string> texts_of(const JsonFields& fields, const char* key) {
     return all;
 }
 
-ModelConfig config_of_model(const std::string& model) {
-    if (fs::is_directory(model)) return ModelOrigin::from_folder(model).config();
+ModelConfig config_of_model(const std::string& model, const std::vector<std::string>& labels) {
+    if (fs::is_directory(model)) return ModelOrigin::from_folder(model, labels).config();
+    if (!labels.empty())
+        throw usage_error("labels for another output layer are of the folder of a trained model: {} is none", model);
     return parse_model_config(read_file(model, 16 << 20), model);
 }
 
@@ -142,12 +144,15 @@ TrainingData::TrainingData(const std::vector<std::string>& paths, const DatasetO
                           options.validation_share);
     if (const fs::path model = options.model; !model.empty())
         folder_ = (fs::is_directory(model) ? model : fs::absolute(model).parent_path()).string();
+    labels_ = options.labels;
 }
 
 std::shared_ptr<const TrainingData> read_training_data(const std::vector<std::string>& files,
                                                        const Tokenizer* tokenizer, const DatasetOptions& options) {
+    if (options.model.empty() && !options.labels.empty())
+        throw usage_error("a data set's labels are those of a model: name its folder");
     if (options.model.empty()) return std::make_shared<const TokenData>(files, tokenizer, options);
-    const ModelConfig config = config_of_model(options.model);
+    const ModelConfig config = config_of_model(options.model, options.labels);
     const Task task = task_of(config);
     if (task == Task::labels || task == Task::answers) {
         if (options.separate_documents)
@@ -195,6 +200,7 @@ std::uint64_t permuted(std::uint64_t i, std::uint64_t count, std::uint64_t key) 
 Json to_json(const std::vector<std::string>& files, const DatasetOptions& o) {
     return {{"files", absolute(files)},
             {"model", absolute(o.model)},
+            {"labels", o.labels},
             {"context", o.context},
             {"validation_files", absolute(o.validation_files)},
             {"validation_share", o.validation_share},
@@ -213,6 +219,7 @@ DatasetOptions dataset_options_of(const JsonFields& f) {
     DatasetOptions o;
     o.context = f.integer("context", 1, max_data_context);
     o.model = f.optional_text("model").value_or("");
+    if (f.has("labels")) o.labels = texts_of(f, "labels");
     o.validation_files = texts_of(f, "validation_files");
     o.validation_share = f.number("validation_share", 0, 1);
     o.blank_lines = f.flag("blank_lines"), o.strict = f.flag("strict");

@@ -61,6 +61,7 @@ public:
     const std::string& key() const { return key_; }        ///< equal for equal sequences
     const Json& source() const { return source_; }         ///< files and options, as training.json keeps them
     const std::string& folder() const { return folder_; }  ///< of the model that learns; empty where none is named
+    const std::vector<std::string>& labels() const { return labels_; }  ///< DatasetOptions::labels
 
 protected:
     /// Lists the files of `paths` and of DatasetOptions::validation_files.
@@ -70,6 +71,7 @@ protected:
 
 private:
     std::string description_, key_, folder_;
+    std::vector<std::string> labels_;
     Json source_;
 };
 

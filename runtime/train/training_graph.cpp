@@ -12,6 +12,7 @@
 #include "runtime/models/adapters.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/model_builder.h"
+#include "runtime/ops/attention.h"
 #include "runtime/train/head_loss.h"
 #include "runtime/train/recompute.h"
 #include "vantage/gradient.h"
@@ -122,6 +123,15 @@ private:
     bool head_mask_ = false;
 };
 
+// Attention without a softmax has no weights to drop.
+void require_dropped_attention(const Graph& graph, const ModelConfig& config) {
+    const auto drops = [](const Node& node) {
+        return node.op == &attention_op && at(node.inputs, ops::attention::dropout_) >= 0;
+    };
+    if (std::ranges::none_of(graph.nodes(), drops))
+        throw unsupported_error("attention dropout: {} has no attention with a softmax", config.architecture);
+}
+
 // The sum of the squares of all gradients; those of each block are recorded for the log.
 Tensor sum_by_blocks(TrainingStep& step, const std::vector<Tensor>& sums, Tensor train, SourceLocation where) {
     std::map<std::tuple<std::string, std::size_t, std::string>, std::vector<Tensor>> blocks;
@@ -216,6 +226,7 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
     TrainState state = train_state(graph, where);
     LossBuilder builder(step, config, settings, state.train);
     const Tensor loss = builder.loss();
+    if (settings.attention_dropout > 0) require_dropped_attention(graph, config);
     if (config.lora) transpose_weights(graph);  // before the backward pass uses them the other way
     const std::size_t forward = graph.nodes().size();
     const std::vector<Tensor> weights = weights_to_learn(graph, config), made = gradients(loss, weights);

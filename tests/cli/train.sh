@@ -25,7 +25,7 @@ grep -q "nats per label" out && grep -q "calibration error" out && grep -q "vant
 "$program" finetune -m labels/latest --lora=2 --data documented/reviews.jsonl --context 16 --batch-tokens 64 --steps 1 -o adapted >out 2>err || fail "finetune labels --lora: $(<err)"
 grep -q "vantage classify -m labels/latest --lora adapted/latest" out || fail "finetune labels --lora says: $(<out)"
 gives '"positive"' classify -m labels/latest --lora adapted/latest -p "A fine film." --json
-mv labels/step-000002 documented/bert
+ln -s "$models/bert" documented/bert
 printf '{"text": "The dog saw the cat."}\n{"prompt": "The cat", "completion": " ran away."}\n%.0s' {1..40} >documented/questions.jsonl
 while read -r line; do
     line=$(sed -E 's/--steps 300/--steps 6/; s/--steps 400/--steps 8/; s/--batch-tokens 1024/--batch-tokens 128/; s/--eval-every 50/--eval-every 3/; s/--compare out/--compare out out/' <<<"$line")
@@ -53,6 +53,8 @@ printf '{"image": "a.png", "label": "b"}\n{"image": "../see/a.png", "label": 0}\
 "$program" train --config see/config.json --data see/images.jsonl --eval-share 0 --batch-tokens 10 --steps 3 -o seen >out 2>err || fail "train on images: $(<err)"
 gives '"b"' classify -m seen/latest --image see/a.png --json
 gives '"steps": 4' train --resume seen --steps 4 --json
+printf '{"model_type": "mamba", "vocab_size": 2048, "hidden_size": 16, "num_hidden_layers": 1, "state_size": 4}' >mamba.json
+ends 1 "attention dropout: mamba has no attention with a softmax" train --config mamba.json --tokenizer "$tokenizer" --data "$mini/valid.txt" --blank-lines --context 16 --batch-tokens 64 --attention-dropout 0.1 --steps 1 -o refused
 printf '{"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "vocab_size": 1000, "d_model": 16, "d_kv": 8, "d_ff": 16,
     "num_layers": 1, "num_heads": 2, "decoder_start_token_id": 0, "eos_token_id": 3}' >t5.json
 printf '{"source": "The cat", "target": "a dog"}\n{"prompt": "The dog", "completion": "a cat and a cat"}\n' >answers.jsonl
@@ -90,6 +92,42 @@ printf '{"text": "A film.", "label": %s}\n' 0 '"good"' >own.jsonl
 ends 6 'own.jsonl:2: "label" is "good"' train --resume own --steps 3
 printf '{"text": "A film.", "label": %s}\n' 1 0 >own.jsonl
 ends 2 "data are not those" train --resume own --steps 3
+ends 2 "--data cannot change when a run goes on, unless with --force" train --resume own --steps 3 --data documented/reviews.jsonl
+"$program" train --resume own --steps 3 --force >out 2>err || fail "--force: $(<err)"
+"$program" train --resume own --steps 4 --force --seed 7 --data documented/reviews.jsonl >out 2>err || fail "--force --data: $(<err)"
+grep -q "24 examples" out && grep -q reviews.jsonl own/latest/training.json || fail "--force --data reads them: $(<out)"
+gives '"steps": 5' train --resume own --steps 5 --json
+
+# A new output layer beside the weights of a folder, which stay without a step; a pooler that is missing is drawn, too.
+cp -r "$models/bert" base-bert && cp -r "$models/vit" base-vit && cp -rL masked/latest base-masked
+sed 's/16/32/g' see/preprocessor_config.json >base-vit/preprocessor_config.json
+printf '{"model_type": "distilbert", "architectures": ["DistilBertForMaskedLM"], "vocab_size": 1000, "dim": 16, "n_layers": 1, "n_heads": 2,
+    "hidden_dim": 16, "max_position_embeddings": 32}' >distilbert.json
+printf '{"model_type": "roberta", "architectures": ["RobertaForMaskedLM"], "vocab_size": 1000, "hidden_size": 16, "num_hidden_layers": 1,
+    "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 34, "type_vocab_size": 1}' >roberta.json
+for model in distilbert roberta; do
+    "$program" train --config $model.json --data "$mini/valid.txt" --blank-lines "${bert[@]}" --steps 1 -o base >out 2>err || fail "train $model: $(<err)"
+    cp -rL base/latest base-$model && rm -r base
+done
+printf '{"image": "a.png", "label": "%s"}\n' x y z >see/others.jsonl
+printf '{"text": "A film.", "label": "%s"}\n' a b >own2.jsonl
+printf '{"text": "A film.", "label": "%s"}\n' bad good fine >own3.jsonl
+for new in bert:bad,good,fine:own3.jsonl masked:a,b:own2.jsonl vit:x,y,z:see/others.jsonl distilbert:a,b:own2.jsonl roberta:a,b,c:own2.jsonl; do
+    IFS=: read -r from names data <<<"$new"
+    "$program" finetune -m "base-$from" --labels "$names" --data "$data" --eval-share 0 --batch-tokens 64 --lr 1e-30 --weight-decay 0 --steps 1 -o "new-$from" >out 2>err || fail "--labels, $from: $(<err)"
+    "$program" train --resume "new-$from" --steps 2 >out 2>err || fail "--labels --resume, $from: $(<err)"
+done
+gives '"fine"' classify -m new-bert/latest -p "A film." --json
+gives '"z"' classify -m new-vit/latest --image see/a.png --json
+"$program" embed -q -m base-distilbert -p "A film." --save was.safetensors && "$program" embed -q -m new-distilbert/latest -p "A film." --save is.safetensors || fail "embed"
+check "the other weights stay" cmp <(tail -c 64 was.safetensors) <(tail -c 64 is.safetensors)
+ends 2 "two or more different ones" finetune -m "$models/bert" --labels a,a --data own2.jsonl -o refused
+ends 1 "not given an output layer" finetune -m "$models/gpt2" --labels a,b --data own2.jsonl -o refused
+ends 2 "train without LoRA" finetune -m "$models/bert" --labels a,b --lora --data own2.jsonl -o refused
+ends 6 '"label" is "a"' finetune -m "$models/bert" --labels b,c --data own2.jsonl -o refused
+printf '{"text": "A film.", "label": %s}\n' 1 2 >stars.jsonl
+ends 6 'wanted the name "1" in quotes' finetune -m "$models/bert" --labels 1,2,3 --data stars.jsonl -o refused
+ends 2 "is in ., whose files are read as data" train --resume own --steps 6 --force --data .
 
 # ---- a run ----------------------------------------------------------------------------------------------------------
 

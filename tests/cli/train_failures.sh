@@ -45,10 +45,33 @@ VANTAGE_FAULT=submit:$nth:device_lost learn --steps 30 --save-every 4 --recover 
 check "--recover" cmp kept/latest/model.safetensors found/latest/model.safetensors
 (($(grep -c '"loss"' found/log.jsonl) == 30)) || fail "--recover logs each step once"
 # A run that diverges says so: here its log has another level than the losses that follow.
-learn --steps 60 --eval-every 0 -o low >out 2>err || fail "train: $(<err)"
-sed -i 's/"loss":[0-9.]*/"loss":0.1/' low/log.jsonl
-"$program" train --resume low --steps 115 >out 2>err || fail "train --resume: $(<err)"
+learn --steps 80 --eval-every 0 --save-every 20 --keep 4 -o low >out 2>err || fail "train: $(<err)"
+cp -r low never && sed -i 's/"loss":[0-9.]*/"loss":0.1/' never/log.jsonl
+sed -i '21,$ s/"loss":[0-9.]*/"loss":0.1/' low/log.jsonl
+cp -r low one
+cp -r low alone && rm -r alone/step-0000[246]0
+"$program" train --resume low --steps 135 --save-every 0 >out 2>err || fail "train --resume: $(<err)"
 (($(grep -c "the loss was above 1.1 for 50 steps, and was 0.1 before" err) == 1)) || fail "a run that diverges: $(<err)"
+# With --rollback it goes back to a checkpoint from before, and on without the batches after it: here to step 60, where
+# the log has the low losses still, and then to step 40, where it has too few of them. Also if the run was stopped.
+"$program" train --resume low --steps 200 --rollback >out 2>err || fail "--rollback: $(<err)"
+for back in "60, and on without the 75" "40, and on without the 70"; do
+    (($(grep -c "going back to step $back batches after it" err) == 1)) || fail "--rollback to $back: $(<err)"
+done
+grep -q '"rollback": true' low/run.json && grep -q '"skipped_batches": 145' low/latest/training.json || fail "--rollback is kept: $(<low/run.json)"
+gives '"steps": 201' train --resume low --steps 201 --json
+# It has a checkpoint to go back to, whatever --keep says; where there is none, it goes on.
+"$program" train --resume one --steps 140 --rollback --keep 1 --save-every 20 >out 2>err || fail "--rollback --keep: $(<err)"
+(($(grep -c "going back to step 40, and on without the 90 batches" err) == 1)) || fail "--rollback --keep: $(<err)"
+"$program" train --resume alone --steps 135 --rollback --save-every 0 >out 2>err || fail "--rollback: $(<err)"
+(($(grep -c "there is no checkpoint from before" err) == 1)) || fail "--rollback without a checkpoint: $(<err)"
+# A loss that comes back each time ends it.
+code=0
+"$program" train --resume never --steps 400 --rollback --save-every 0 >out 2>err || code=$?
+(($code == 7 && $(grep -c "going back to step" err) == 3)) || fail "--rollback for ever: $code, $(<err)"
+[[ $(tail -n 1 err) == *"the run went back 3 times and got no further"* ]] || fail "--rollback for ever: $(<err)"
+gives '"steps": 45' train --resume never --steps 45 --json
+ends 2 "--force requires --resume" train --data "$mini/valid.txt" --tokenizer "$tokenizer" --force -o refused
 # A file system that is full, of which the log has its first lines.
 if unshare -rm true 2>/dev/null; then
     mkdir small

@@ -172,6 +172,55 @@ TEST_CASE("a run that is resumed goes on as one that never stopped", "[train]") 
           read_file(whole.save(setting.folder.path("other")) + "/model.safetensors"));
 }
 
+TEST_CASE("batches are left out, also by a run that goes on", "[train]") {
+    Setting setting;
+    setting.options.rate.rate = 1e-30, setting.options.weight_decay = 0;  // every step has the model of the first
+    Trainer all = setting.trainer();
+    const std::vector<double> want = losses(run(all));
+    setting.options.skipped_batches = 2;
+    Trainer without = setting.trainer();
+    const std::vector<double> got = losses(run(without));
+    CHECK(std::ranges::equal(std::span(want).subspan(2), std::span(got).first(6)));
+    setting.options.pause_every = 3, setting.options.skipped_batches = 0;
+    Trainer first = setting.trainer();
+    CHECK(losses(run(first, 3)) == std::vector(want.begin(), want.begin() + 3));
+    first.save(setting.folder.path("run"));
+    const auto goes_on = [&] {
+        Trainer second =
+            Trainer::from_folder(test_device(), setting.folder.path("run"), setting.data, setting.options, true);
+        const std::vector<double> rest = losses(run(second, 3));
+        second.save(setting.folder.path("run"));
+        return rest;
+    };
+    setting.options.skipped_batches = 2;
+    CHECK(goes_on() == std::vector(want.begin() + 5, want.end()));
+    setting.options.skipped_batches = 0;  // the checkpoint knows
+    CHECK(goes_on() == std::vector(got.begin() + 6, got.end()));
+}
+
+TEST_CASE("another seed or other data go on only when asked", "[train]") {
+    Setting setting;
+    setting.options.pause_every = 4;
+    Trainer first = setting.trainer();
+    run(first, 4);
+    first.save(setting.folder.path("run"));
+    const Dataset other(
+        {valid_text}, tokenizer(),
+        {.context = 16, .validation_share = 0.2, .blank_lines = true, .folder = setting.folder.path("other")});
+    const auto goes_on = [&](const Dataset& data) {
+        return Trainer::from_folder(test_device(), setting.folder.path("run"), data, setting.options, true);
+    };
+    expect_error(ErrorKind::usage, {"data are not those"}, [&] { goes_on(other); });
+    setting.options.seed = 7;
+    expect_error(ErrorKind::usage, {"seed is 7"}, [&] { goes_on(setting.data); });
+    setting.options.other_data = true;
+    Trainer second = goes_on(other);
+    CHECK(second.step() == 4);
+    CHECK(run(second).size() == 4);
+    setting.options.rate.rate = 1;  // nothing else
+    expect_error(ErrorKind::usage, {"rate is 1"}, [&] { goes_on(other); });
+}
+
 TEST_CASE("dropout changes what is learned, not how it is measured, and goes on after a resume", "[train]") {
     Setting setting;
     Trainer without = setting.trainer();
