@@ -108,8 +108,8 @@ void add_common(CLI::App& app) {
 /// Lets the environment set the options of a command: VANTAGE_SOME_FLAG for --some-flag. The command line takes
 /// precedence.
 void add_environment_twins(CLI::App& app) {
-    // These mean something else to other commands.
-    constexpr std::array own_meanings{"compare", "heads", "lora", "weights"};
+    // These mean something else to other commands, and --force is only meant where it is given.
+    constexpr std::array own_meanings{"compare", "force", "heads", "labels", "lora", "weights"};
     const bool trains = app.get_name() == "train" || app.get_name() == "finetune";
     for (CLI::Option* option : app.get_options()) {
         if (trains && std::ranges::any_of(own_meanings, [&](const char* name) { return option->check_lname(name); }))

@@ -59,7 +59,7 @@ ends 2 "is not the one beside which the adapters" train --resume adapted --steps
 # meaning are not read.
 VANTAGE_SEED=7 VANTAGE_DATA=x VANTAGE_PRECISION=f16 VANTAGE_RECOMPUTE=1 VANTAGE_PROMPT=x "$program" train --resume other --steps 2 >out 2>err || fail "--resume with an environment: $(<err)"
 VANTAGE_COMPARE=weights=q4 VANTAGE_HEADS=0.1 learn --steps 1 -o environment >out 2>err || fail "an environment: $(<err)"
-VANTAGE_LORA=$scratch/adapted VANTAGE_WEIGHTS=q4 "$program" finetune -m other/latest --data "$mini/valid.txt" --blank-lines --context 16 --batch-tokens 64 --steps 1 -o environment-2 >out 2>err || fail "an environment: $(<err)"
+VANTAGE_LORA=$scratch/adapted VANTAGE_WEIGHTS=q4 VANTAGE_LABELS=a,b "$program" finetune -m other/latest --data "$mini/valid.txt" --blank-lines --context 16 --batch-tokens 64 --steps 1 -o environment-2 >out 2>err || fail "an environment: $(<err)"
 ends 2 "--seed cannot change" train --resume other --steps 3 --seed 7
 
 # Lines that are left out are named each time.
