@@ -110,21 +110,37 @@ std::int64_t newest_step(const TrainCommand& c) {
     return checkpoints.empty() ? 0 : checkpoints.rbegin()->first;
 }
 
-// Lets the run go on from the checkpoint that was found, without the batches that came after it. Later checkpoints are
-// removed.
-void go_back(TrainCommand& c, const Diverged& found) {
-    const auto all = checkpoints_in(c.output);
-    write_link(c.output + "/latest", std::filesystem::path(all.at(found.from)).filename().string());
-    for (auto later = all.upper_bound(found.from); later != all.end(); ++later) {
-        std::error_code error;
-        std::filesystem::remove_all(later->second, error);
-        if (error) throw bad_file_error("cannot remove {}: {}", later->second, error.message());
+// Rollbacks of a run.
+class Rollbacks {
+public:
+    bool any() const { return furthest_ >= 0; }
+    // Makes the checkpoint that was found the newest, and skips the batches that followed it. Throws accuracy after
+    // several rollbacks without progress.
+    void go_back(TrainCommand& c, const Diverged& found) {
+        without_progress_ = found.from > furthest_ ? 1 : without_progress_ + 1;
+        furthest_ = std::max(furthest_, found.from);
+        if (without_progress_ > max_without_progress)
+            throw Error(ErrorKind::accuracy,
+                        format("{}; no progress after {} rollbacks: a lower learning rate may help", found.what(),
+                               max_without_progress));
+        const auto all = checkpoints_in(c.output);
+        write_link(c.output + "/latest", std::filesystem::path(all.at(found.from)).filename().string());
+        for (auto later = all.upper_bound(found.from); later != all.end(); ++later) {
+            std::error_code error;
+            std::filesystem::remove_all(later->second, error);
+            if (error) throw bad_file_error("cannot remove {}: {}", later->second, error.message());
+        }
+        const std::int64_t batches = found.end - found.from;
+        c.training.skipped_batches += batches;
+        log_message(LogLevel::warning, format("{}; going back to step {} and skipping the {} batches that followed it",
+                                              found.what(), found.from, batches));
     }
-    const std::int64_t batches = found.end - found.from;
-    c.training.skipped_batches += batches;
-    log_message(LogLevel::warning, format("{}; going back to step {}, and on without the {} batches after it",
-                                          found.what(), found.from, batches));
-}
+
+private:
+    static constexpr int max_without_progress = 3;
+    int without_progress_ = 0;
+    std::int64_t furthest_ = -1;  // the step of the latest checkpoint that the run went back to
+};
 
 Device open_named(TrainCommand& c, const std::string& wish) {
     if (!c.watch) return Device::open(wish);
@@ -140,26 +156,19 @@ Device open_training_device(TrainCommand& c) { return open_named(c, common().dev
 
 void run_training(TrainCommand& c, std::optional<Device>& device, const Dataset& data,
                   const std::function<Trainer(const Device&)>& make) {
-    constexpr int max_losses = 3, max_rollbacks = 3;
+    constexpr int max_losses = 3;
     const Caps caps = device->caps();
-    std::int64_t newest = newest_step(c), furthest = -1;
-    bool again = false;
+    std::int64_t newest = newest_step(c);
+    Rollbacks rollbacks;
     c.begin = seconds_now();
-    for (int losses = 0, rollbacks = 0;;) {
+    for (int losses = 0;;) {
         try {
             if (!device) device = open_again([&](const std::string& wish) { return open_named(c, wish); }, caps);
-            Trainer trainer =
-                again && newest > 0 ? Trainer::from_folder(*device, c.output, data, c.training, true) : make(*device);
-            again = true;
+            const bool goes_on = newest > 0 && (losses > 0 || rollbacks.any());
+            Trainer trainer = goes_on ? Trainer::from_folder(*device, c.output, data, c.training, true) : make(*device);
             return run_to_the_end(c, *device, trainer, data);
         } catch (const Diverged& found) {
-            rollbacks = found.from > furthest ? 1 : rollbacks + 1;
-            furthest = std::max(furthest, found.from);
-            if (rollbacks > max_rollbacks)
-                throw Error(ErrorKind::accuracy,
-                            format("{}; the run went back {} times and got no further: a lower learning rate may help",
-                                   found.what(), max_rollbacks));
-            go_back(c, found);
+            rollbacks.go_back(c, found);
             newest = found.from;
             continue;
         } catch (const Error& error) {

@@ -251,8 +251,8 @@ void refuse_other_settings(const CLI::App& command) {
             throw usage_error("train: {} cannot change when a run goes on", name);
         if (!force)
             throw usage_error(
-                "train: {} cannot change when a run goes on, unless with --force: the run is then not "
-                "the one that it would have been",
+                "train: {} cannot change when a run goes on; --force allows it, but the result then differs from that "
+                "of an uninterrupted run",
                 name);
     }
 }
@@ -283,16 +283,16 @@ void go_on(TrainCommand& c, const CLI::App& command) {
         throw usage_error("train: {} has checkpoints of later steps: go on from the last one, or move them away",
                           c.output);
     const JsonFields fields(saved.data, saved.folder + "/training.json: data");
-    const TrainCommand asked = c;
-    const TrainOptions& given = asked.training;
+    const TrainCommand given = c;
     c.data = dataset_files_of(fields), c.dataset = dataset_options_of(fields), c.training = saved.options;
     c.schedule = name_of(c.training.rate.schedule), c.optimizer = name_of(c.training.optimizer);
     c.recompute = "auto";  // as the checkpoint has it
     c.precision = name_of(c.training.precision);
-    if (is_given(*command.get_option("--steps"))) c.training.steps = given.steps;
-    if (is_given(*command.get_option("--eval-sequences"))) c.training.validation_sequences = given.validation_sequences;
-    if (is_given(*command.get_option("--memory"))) c.training.memory = given.memory;
-    set_other_data(c, asked, command);
+    if (is_given(*command.get_option("--steps"))) c.training.steps = given.training.steps;
+    if (is_given(*command.get_option("--eval-sequences")))
+        c.training.validation_sequences = given.training.validation_sequences;
+    if (is_given(*command.get_option("--memory"))) c.training.memory = given.training.memory;
+    set_other_data(c, given, command);
     refuse_output_in_data(c, "train");
     read_run_settings(c, command);
     c.log_heads = c.log_heads || c.watch;
@@ -419,7 +419,7 @@ void add_run_options(CLI::App& command, TrainCommand& c) {
                      "If the device is lost, open it again and go on from the newest checkpoint");
     command.add_flag(
         "--rollback", c.rollback,
-        "If the loss diverges, go back to the last checkpoint before, and on without the batches after it");
+        "If the loss diverges, go back to the last checkpoint from before and skip the batches that followed it");
     command.add_flag("--json", c.json, "Print the result as one JSON object");
 }
 
@@ -448,7 +448,7 @@ void add_train(CLI::App& app) {
     add_option(command, "--resume", c->resume, "Goes on with a run; its settings are those of the checkpoint", "DIR");
     command
         .add_flag("--force", c->force,
-                  "With --resume: go on although the data changed, or with other --data, --eval-data or --seed")
+                  "With --resume: continue even if the data changed; allows other --data, --eval-data and --seed")
         ->needs("--resume");
     add_option(command, "--compare", c->compared,
                "Draws the curves of runs in one picture, and fits how the loss falls with size over three or more",

@@ -119,11 +119,11 @@ struct TrainOptions {
     double attention_dropout = 0;            ///< the same of the weights of attention
     std::uint64_t seed = 0;                  ///< of initial weights, of the order of the data and of dropout
     std::int64_t validation_sequences = 64;  ///< of each evaluation, at most
-    /// Batches that are left out: step s reads batch s + skipped_batches. To go back to a checkpoint from which a run
-    /// diverged, and on without the batches after it. A run that goes on leaves out no fewer than its checkpoint says.
+    /// Batches to skip: step s reads batch s + skipped_batches. For resuming a diverged run from an earlier checkpoint
+    /// without the batches that followed it. On resume the larger of this and the checkpoint's number is used.
     std::int64_t skipped_batches = 0;
-    /// Of a run that goes on: with other data, or another seed, than those of the checkpoint. The run is then not the
-    /// one that it would have been.
+    /// On resume: allow other data and another seed than the checkpoint's. The result then differs from that of an
+    /// uninterrupted run.
     bool other_data = false;
     /// Steps are not submitted ahead across multiples of this: what evaluate(), sample() and save() see there is the
     /// model after exactly so many steps. 0: no such multiples.

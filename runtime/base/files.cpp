@@ -329,16 +329,16 @@ void require_new_folder(const std::string& path) {
 
 namespace {
 
-struct LiveWriters {
+struct ExistingWriters {
     std::mutex mutex;
     FolderWriter* first = nullptr;
 };
-LiveWriters& live_writers() {
-    static LiveWriters all;
+ExistingWriters& existing_writers() {
+    static ExistingWriters all;
     return all;
 }
 
-/// Deletes a folder of files, without memory of its own.
+/// Deletes a folder that has no subfolders, without allocating memory through operator new.
 void remove_flat_folder(const char* path) noexcept {
     if (DIR* folder = ::opendir(path)) {
         while (const dirent* entry = ::readdir(folder)) ::unlinkat(::dirfd(folder), entry->d_name, 0);
@@ -357,22 +357,22 @@ FolderWriter::FolderWriter(const std::string& path)
     std::filesystem::create_directories(folder_of(path_), error);
     if (!error) std::filesystem::create_directory(temporary_, error);
     if (error) throw_file_error("cannot create the folder", path, error.value());
-    const std::lock_guard lock(live_writers().mutex);
-    next_ = std::exchange(live_writers().first, this);
+    const std::lock_guard lock(existing_writers().mutex);
+    next_ = std::exchange(existing_writers().first, this);
 }
 
 FolderWriter::~FolderWriter() {
     if (!temporary_.empty()) remove_flat_folder(temporary_.c_str());
-    const std::lock_guard lock(live_writers().mutex);
-    FolderWriter** at = &live_writers().first;
+    const std::lock_guard lock(existing_writers().mutex);
+    FolderWriter** at = &existing_writers().first;
     while (*at != this) at = &(*at)->next_;
     *at = next_;
 }
 
 void FolderWriter::remove_unfinished() noexcept {
-    const std::unique_lock lock(live_writers().mutex, std::try_to_lock);
+    const std::unique_lock lock(existing_writers().mutex, std::try_to_lock);
     if (!lock) return;
-    for (const FolderWriter* one = live_writers().first; one != nullptr; one = one->next_)
+    for (const FolderWriter* one = existing_writers().first; one != nullptr; one = one->next_)
         if (!one->temporary_.empty()) remove_flat_folder(one->temporary_.c_str());
 }
 

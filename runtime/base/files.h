@@ -74,12 +74,12 @@ public:
     /// Where the file of this name is written.
     std::string file(const std::string& name) const { return temporary_ + "/" + name; }
     void finish();
-    /// Deletes the temporary folders of all that live, without memory: for a program that ends at once.
+    /// Deletes the temporary folders of all existing writers, without allocating memory: for terminate handlers.
     static void remove_unfinished() noexcept;
 
 private:
     std::string path_, temporary_;
-    FolderWriter* next_ = nullptr;  ///< of those that live
+    FolderWriter* next_ = nullptr;  ///< in the list of all existing writers
 };
 /// Makes the symbolic link `path`, or lets it point to another target at once.
 void write_link(const std::string& path, const std::string& target);

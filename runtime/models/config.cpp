@@ -117,7 +117,7 @@ ModelConfig parse_model_config(std::string_view json, const std::string& name, T
 
 std::string config_with_labels(std::string_view json, const std::string& name, const std::vector<std::string>& labels) {
     if (labels.size() < 2 || std::set<std::string>(labels.begin(), labels.end()).size() != labels.size())
-        throw usage_error("labels: {} given, but must be two or more different ones", labels.size());
+        throw usage_error("labels: expected at least two different names, got {}", join(labels));
     if (!std::ranges::all_of(labels, [](const std::string& label) { return !label.empty() && is_utf8(label); }))
         throw usage_error("labels: names must be UTF-8, and not empty");
     Json tree = parse_json(json, name);
@@ -132,9 +132,8 @@ std::string config_with_labels(std::string_view json, const std::string& name, c
     std::string text = tree.dump(2) + "\n";
     if (was.kind != ModelKind::encoder || parse_model_config(text, name).head != Head::classification)
         throw unsupported_error(
-            "{}: {} is not given an output layer for labels, which encoders of texts and vision "
-            "transformers can be",
-            name, was.architecture);
+            "{}: {} cannot get an output layer for labels; supported are text encoders and vision transformers", name,
+            was.architecture);
     return text;
 }
 

@@ -297,7 +297,7 @@ struct MatrixTiles {
         const std::uint32_t width = ceil_div(std::max(s.d, s.dv), n) * n;
         return 16 * (64 * 17 + 64 * 9 + std::max(2 * 64 * (slice / 8 + 1), slice * (width / 8 + 1)));
     }
-    // 0 where none fits
+    // Features or rows of a slice; 0 if none fits.
     std::uint32_t slice(const Sizes& s, const Caps& caps) const {
         for (const std::uint32_t one : {32u, 16u})
             if (one >= k && shared_bytes(s, one) <= caps.max_shared_memory) return one;

@@ -105,7 +105,7 @@ ModelOrigin ModelOrigin::from_folder(const std::string& folder, const std::vecto
     std::string& config = origin.files_["config.json"] = read_file(in_folder(from, "config.json"), config_limit);
     if (!labels.empty()) {
         if (!origin.adapters_.empty())
-            throw usage_error("training: adapters have no output layer for labels: merge them into the model first");
+            throw usage_error("training: adapters cannot get a new output layer: merge them into the model first");
         config = config_with_labels(config, in_folder(from, "config.json"), labels);
         origin.new_output_layer_ = true;
     }
@@ -144,8 +144,7 @@ void ModelOrigin::require_fit(const TrainOptions& options) const {
         return;
     }
     if (folder_.empty()) throw usage_error("training: adapters need the folder of a trained model");
-    if (new_output_layer_)
-        throw usage_error("training: adapters do not have the new output layer that labels need: train without LoRA");
+    if (new_output_layer_) throw usage_error("training: adapters cannot hold a new output layer: train without LoRA");
     if (adapters_.empty()) {
         ModelConfig adapted = config();
         adapted.lora = options.lora;

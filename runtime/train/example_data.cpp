@@ -102,7 +102,7 @@ std::int32_t ExampleData::label_of(const JsonFields& fields) const {
     if (const auto number = JsonFields::integer_of(label); number && *number >= 0 && *number < std::ssize(names)) {
         const auto same = std::ranges::find(names, std::to_string(*number));
         if (same != names.end() && same - names.begin() != *number)
-            fields.fail("label", format("the name \"{}\" in quotes: names of labels are numbers, too", *number));
+            fields.fail("label", format("the name \"{}\" in quotes, because names of labels are numbers", *number));
         return static_cast<std::int32_t>(*number);
     }
     fields.fail("label", format("a label of the model: 0 to {}, or {}", names.size() - 1, cut_short(join(names), 100)));

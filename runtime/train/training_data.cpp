@@ -41,7 +41,7 @@ std::vector<std::string> texts_of(const JsonFields& fields, const char* key) {
 ModelConfig config_of_model(const std::string& model, const std::vector<std::string>& labels) {
     if (fs::is_directory(model)) return ModelOrigin::from_folder(model, labels).config();
     if (!labels.empty())
-        throw usage_error("labels for another output layer are of the folder of a trained model: {} is none", model);
+        throw usage_error("a new output layer needs the folder of a trained model, but {} is not a folder", model);
     return parse_model_config(read_file(model, 16 << 20), model);
 }
 
@@ -150,7 +150,8 @@ TrainingData::TrainingData(const std::vector<std::string>& paths, const DatasetO
 std::shared_ptr<const TrainingData> read_training_data(const std::vector<std::string>& files,
                                                        const Tokenizer* tokenizer, const DatasetOptions& options) {
     if (options.model.empty() && !options.labels.empty())
-        throw usage_error("a data set's labels are those of a model: name its folder");
+        throw usage_error(
+            "a data set with labels needs the folder of the model that gets them (DatasetOptions::model)");
     if (options.model.empty()) return std::make_shared<const TokenData>(files, tokenizer, options);
     const ModelConfig config = config_of_model(options.model, options.labels);
     const Task task = task_of(config);

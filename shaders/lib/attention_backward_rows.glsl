@@ -1,6 +1,6 @@
-// The rows that a pass of attention's gradients by tiles owns, and those that it meets: queries and keys, or with BY_KEY
-// keys and queries. `a` has D features (k, or q of the rows), `b` has DV (v, or dout of the rows). The including kernel
-// has declared its constants.
+// Rows of the tiled kernels of attention's gradients. A workgroup owns some queries and iterates over (meets) keys; with
+// BY_KEY it owns keys and meets queries. `a` is k or q, with D features; `b` is v or dout, with DV features. The
+// including kernel declares the constants before.
 layout(push_constant) uniform Push { AttentionBackwardParams p; };
 #include "lib/attention_rules.glsl"
 #include "lib/index.glsl"

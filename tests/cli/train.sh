@@ -92,7 +92,7 @@ printf '{"text": "A film.", "label": %s}\n' 0 '"good"' >own.jsonl
 ends 6 'own.jsonl:2: "label" is "good"' train --resume own --steps 3
 printf '{"text": "A film.", "label": %s}\n' 1 0 >own.jsonl
 ends 2 "data are not those" train --resume own --steps 3
-ends 2 "--data cannot change when a run goes on, unless with --force" train --resume own --steps 3 --data documented/reviews.jsonl
+ends 2 "--data cannot change when a run goes on; --force allows it" train --resume own --steps 3 --data documented/reviews.jsonl
 "$program" train --resume own --steps 3 --force >out 2>err || fail "--force: $(<err)"
 "$program" train --resume own --steps 4 --force --seed 7 --data documented/reviews.jsonl >out 2>err || fail "--force --data: $(<err)"
 grep -q "24 examples" out && grep -q reviews.jsonl own/latest/training.json || fail "--force --data reads them: $(<out)"
@@ -121,8 +121,8 @@ gives '"fine"' classify -m new-bert/latest -p "A film." --json
 gives '"z"' classify -m new-vit/latest --image see/a.png --json
 "$program" embed -q -m base-distilbert -p "A film." --save was.safetensors && "$program" embed -q -m new-distilbert/latest -p "A film." --save is.safetensors || fail "embed"
 check "the other weights stay" cmp <(tail -c 64 was.safetensors) <(tail -c 64 is.safetensors)
-ends 2 "two or more different ones" finetune -m "$models/bert" --labels a,a --data own2.jsonl -o refused
-ends 1 "not given an output layer" finetune -m "$models/gpt2" --labels a,b --data own2.jsonl -o refused
+ends 2 "at least two different names" finetune -m "$models/bert" --labels a,a --data own2.jsonl -o refused
+ends 1 "cannot get an output layer" finetune -m "$models/gpt2" --labels a,b --data own2.jsonl -o refused
 ends 2 "train without LoRA" finetune -m "$models/bert" --labels a,b --lora --data own2.jsonl -o refused
 ends 6 '"label" is "a"' finetune -m "$models/bert" --labels b,c --data own2.jsonl -o refused
 printf '{"text": "A film.", "label": %s}\n' 1 2 >stars.jsonl

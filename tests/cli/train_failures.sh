@@ -55,21 +55,21 @@ cp -r low alone && rm -r alone/step-0000[246]0
 # With --rollback it goes back to a checkpoint from before, and on without the batches after it: here to step 60, where
 # the log has the low losses still, and then to step 40, where it has too few of them. Also if the run was stopped.
 "$program" train --resume low --steps 200 --rollback >out 2>err || fail "--rollback: $(<err)"
-for back in "60, and on without the 75" "40, and on without the 70"; do
-    (($(grep -c "going back to step $back batches after it" err) == 1)) || fail "--rollback to $back: $(<err)"
+for back in "60 and skipping the 75" "40 and skipping the 70"; do
+    (($(grep -c "going back to step $back batches that followed it" err) == 1)) || fail "--rollback to $back: $(<err)"
 done
 grep -q '"rollback": true' low/run.json && grep -q '"skipped_batches": 145' low/latest/training.json || fail "--rollback is kept: $(<low/run.json)"
 gives '"steps": 201' train --resume low --steps 201 --json
 # It has a checkpoint to go back to, whatever --keep says; where there is none, it goes on.
 "$program" train --resume one --steps 140 --rollback --keep 1 --save-every 20 >out 2>err || fail "--rollback --keep: $(<err)"
-(($(grep -c "going back to step 40, and on without the 90 batches" err) == 1)) || fail "--rollback --keep: $(<err)"
+(($(grep -c "going back to step 40 and skipping the 90 batches" err) == 1)) || fail "--rollback --keep: $(<err)"
 "$program" train --resume alone --steps 135 --rollback --save-every 0 >out 2>err || fail "--rollback: $(<err)"
 (($(grep -c "there is no checkpoint from before" err) == 1)) || fail "--rollback without a checkpoint: $(<err)"
 # A loss that comes back each time ends it.
 code=0
 "$program" train --resume never --steps 400 --rollback --save-every 0 >out 2>err || code=$?
 (($code == 7 && $(grep -c "going back to step" err) == 3)) || fail "--rollback for ever: $code, $(<err)"
-[[ $(tail -n 1 err) == *"the run went back 3 times and got no further"* ]] || fail "--rollback for ever: $(<err)"
+[[ $(tail -n 1 err) == *"no progress after 3 rollbacks"* ]] || fail "--rollback for ever: $(<err)"
 gives '"steps": 45' train --resume never --steps 45 --json
 ends 2 "--force requires --resume" train --data "$mini/valid.txt" --tokenizer "$tokenizer" --force -o refused
 # A file system that is full, of which the log has its first lines.
