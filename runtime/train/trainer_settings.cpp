@@ -1,0 +1,98 @@
+#include "runtime/train/trainer_settings.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <iterator>
+
+#include "runtime/base/at.h"
+#include "runtime/base/errors.h"
+#include "runtime/train/checkpoint_folder.h"
+
+namespace vantage {
+
+namespace {
+constexpr std::array optimizer_names = {"adamw", "adam", "sgd"};
+}  // namespace
+
+namespace internal {
+
+ModelConfig trained_config(ModelConfig config, const TrainingData& data) {
+    if (const Task task = task_of(config); task != data.task())
+        throw usage_error("{} learns from {}, but the data are {}: name the model where they are read",
+                          config.architecture, name_of(task), name_of(data.task()));
+    if (data.context() > config.context)
+        throw usage_error("sequences of {} tokens, but the model has {} positions", data.context(), config.context);
+    if (data.vocabulary() > config.vocab && !config.is_vision())
+        throw usage_error("the tokenizer of the data has {} tokens, but the model's vocabulary {}", data.vocabulary(),
+                          config.vocab);
+    return config;
+}
+
+TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, const TrainingData& data) {
+    const auto require = [](const char* name, std::int64_t value, std::int64_t min, std::int64_t max) {
+        if (value < min || value > max)
+            throw usage_error("training: {} is {}, but must be from {} to {}", name, value, min, max);
+    };
+    require("steps", o.steps, 1, max_steps);
+    require("sequences", o.sequences, 1, max_sequences);
+    require("accumulate", o.accumulate, 1, max_sequences);
+    require("validation_sequences", o.validation_sequences, 0, INT64_MAX);
+    require("skipped_batches", o.skipped_batches, 0, max_steps);
+    require("pause_every", o.pause_every, 0, INT64_MAX);
+    if (o.precision == Precision::int8) throw usage_error("training: precision is int8, but must be f32 or f16");
+    if (o.memory > INT64_MAX) throw usage_error("training: memory is {} bytes, beyond what there can be", o.memory);
+    require("recompute", o.recompute, -1, INT64_MAX);
+    require("warmup", o.rate.warmup, 0, max_warmup);
+    require("optimizer", static_cast<std::int64_t>(o.optimizer), 0, std::ssize(optimizer_names) - 1);
+    require("schedule", static_cast<std::int64_t>(o.rate.schedule), 0, static_cast<std::int64_t>(RateSchedule::noam));
+    const auto require_below = [](const char* name, double value, double end) {
+        if (!(value >= 0 && value < end))
+            throw usage_error("training: {} is {:g}, but must be from 0 to below {:g}", name, value, end);
+    };
+    require_below("dropout", o.dropout, 1), require_below("attention_dropout", o.attention_dropout, 1);
+    require_below("label_smoothing", o.label_smoothing, 1), require_below("momentum", o.momentum, 1);
+    require_below("eps", o.eps, 1), require_below("weight_decay", o.weight_decay, 1e6);
+    require_below("max_norm", o.max_norm, 1e30), require_below("z_loss", o.z_loss, 1e30);
+    if (o.loss_scale != 0 && !(o.loss_scale >= 1 && o.loss_scale <= max_loss_scale))
+        throw usage_error("training: loss_scale is {:g}, but must be from 1 to {:g}, or 0", o.loss_scale,
+                          max_loss_scale);
+    if (o.loss_scale > 0 && o.precision != Precision::f16)
+        throw usage_error("training: a loss scale is of f16, not of {}", name_of(o.precision));
+    if (o.optimizer != Optimizer::sgd && (o.momentum > 0 || o.nesterov))
+        throw usage_error("training: momentum is of sgd, not of {}", name_of(o.optimizer));
+    RateOptions rate = o.rate;
+    rate.width = config.width;
+    return {.sequences = o.sequences,
+            .rows = data.context(),
+            .source_rows = source_rows_of(config, data.context()),
+            .micro_batches = o.accumulate,
+            .recompute = o.recompute,
+            .slots = steps_ahead * o.accumulate,
+            .documents = data.separates_documents(),
+            .loss = {.label_smoothing = o.label_smoothing, .z_loss = o.z_loss},
+            .dropout = o.dropout,
+            .attention_dropout = o.attention_dropout,
+            .f16 = o.precision == Precision::f16,
+            .loss_scale = o.loss_scale,
+            .seed = o.seed,
+            .optimizer = o.optimizer,
+            .adam = {.beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps},
+            .sgd = {.momentum = o.momentum, .nesterov = o.nesterov},
+            .weight_decay = o.weight_decay,
+            .update = {.max_norm = o.max_norm},
+            .rates = learning_rates(rate, o.steps)};
+}
+
+}  // namespace internal
+
+using internal::at, internal::usage_error;
+
+const char* name_of(Optimizer optimizer) { return at(optimizer_names, optimizer); }
+Optimizer optimizer_named(const std::string& name) {
+    const auto found = std::ranges::find(optimizer_names, name);
+    if (found == optimizer_names.end()) throw usage_error("optimizer {} is none of adamw, adam, sgd", name);
+    return static_cast<Optimizer>(found - optimizer_names.begin());
+}
+
+}  // namespace vantage

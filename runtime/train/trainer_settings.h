@@ -1,0 +1,19 @@
+// What a Trainer makes of its options: checks, and the settings of the graph.
+#pragma once
+
+#include "runtime/models/config.h"
+#include "runtime/train/training_data.h"
+#include "runtime/train/training_graph.h"
+#include "vantage/train.h"
+
+namespace vantage::internal {
+
+inline constexpr std::int64_t steps_ahead = 2;  ///< that a Trainer submits before it waits
+
+/// The config itself. Throws usage for data that the model does not learn from, unsupported for a model that cannot be
+/// trained.
+ModelConfig trained_config(ModelConfig config, const TrainingData& data);
+/// Throws usage for options that are out of range, or that contradict each other.
+TrainingSettings settings_of(const TrainOptions& options, const ModelConfig& config, const TrainingData& data);
+
+}  // namespace vantage::internal
