@@ -151,6 +151,10 @@ std::vector<Case> cases() {
     one("1x1x1", {1, 1}, {1, 1}, {});
     one("17x33x29 NN", {17, 29}, {29, 33}, {});
     one("17x33x29 TT", {29, 17}, {33, 29}, {{"transpose_a", true}, {"transpose_b", true}});
+    one("12x31x27 NN", {12, 27}, {27, 31}, {});
+    with_weights();
+    one("12x31x3 NT", {12, 3}, {31, 3}, {{"transpose_b", true}});
+    with_weights();
     one("70x132x64 NT bias", {70, 64}, {132, 64}, {{"transpose_b", true}}, true);
     with_weights();
     list.back().inputs[b_].quantized = DType::q4_0;
@@ -191,7 +195,7 @@ const std::vector<Kernel> kernels = {
     {"quantized_subgroup", need_subgroup, fits_quantized_rows, launch_quantized_subgroup, always, /*mergeable=*/true},
     {"rows_subgroup", need_subgroup, fits_rows, launch_rows_subgroup, always, /*mergeable=*/true},
     {"rows", need_nothing, fits_rows, launch_rows, always, /*mergeable=*/true},
-    {"gemm_cpu", need_nothing, fits_gemm_cpu, launch_gemm_cpu, loads_once},
+    {"gemm_cpu", need_subgroup | need_int64, fits_gemm_cpu, launch_gemm_cpu, loads_once},
     {"coopmat", need_coopmat | need_fp16, fits_coopmat, launch_coopmat, not_on_cpu},
     // after coopmat until a device has been measured: `vantage tune` selects it where it is faster
     {"coopmat2", need_coopmat | need_coopmat2 | need_fp16, fits_coopmat2, launch_coopmat2, not_on_cpu},

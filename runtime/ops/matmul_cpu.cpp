@@ -5,10 +5,26 @@ namespace vantage::internal::ops::matmul {
 
 namespace {
 
-// k that a loop takes at a time: more of them hide more latency, and kernels grow with them.
-std::uint32_t depth_for(std::int64_t k, std::uint32_t depth) {
-    while (k % depth != 0) depth /= 2;
-    return depth;
+// The panels of gemm_cpu.
+struct Panels {
+    std::uint32_t lanes;  // rows of each of a, and columns of each of b
+    std::uint32_t depth;  // k that the loop takes at a time: more of them hide more latency, but the kernel grows
+    std::uint32_t k;      // with those that are padded
+    std::int64_t rows, columns;  // panels of a matrix a and b
+    std::int64_t batches_b;      // 1 where all share b
+    std::uint64_t bytes(std::int64_t count) const {
+        return static_cast<std::uint64_t>(count * lanes) * k * sizeof(float);
+    }
+};
+Panels panels_of(const MatmulSizes& s, const Caps& caps) {
+    const std::uint32_t lanes = caps.subgroup_size, depth = s.k >= 32 ? 32 : 4 * ceil_div(s.k, 4);
+    const bool shared = s.b_stride[0] == 0 && s.b_stride[1] == 0;
+    return {.lanes = lanes,
+            .depth = depth,
+            .k = depth * ceil_div(s.k, depth),
+            .rows = ceil_div(s.m, lanes),
+            .columns = ceil_div(s.n, lanes),
+            .batches_b = shared ? 1 : s.batches()};
 }
 
 }  // namespace
@@ -32,34 +48,39 @@ LaunchPlan launch_gemv_cpu(const OpCall& call, const Caps& caps) {
     return l;
 }
 
-// Rows of b, in the order in which the kernel reads them, must begin on whole words or divide into blocks.
 bool fits_gemm_cpu(const OpCall& call, const Caps& caps) {
+    constexpr std::uint64_t max_bytes = std::uint64_t{1} << 30;  // of b's panels, beside b
     const MatmulSizes s = matmul_sizes(call);
-    const bool transposed = call.attrs.flag("transpose_b"), quantized = is_quantized(call.in(b_).dtype);
-    const bool whole_words = quantized ? transposed && s.k % 32 == 0 && s.batches() == 1
-                                       : transposed || call.in(b_).dtype == DType::f32 || s.n % 2 == 0;
+    const std::uint32_t lanes = caps.subgroup_size;
+    const bool quantized = is_quantized(call.in(b_).dtype);
+    if (!caps.is_cpu() || !has_many_rows(call) || (lanes != 4 && lanes != 8 && lanes != 16) || s.k < 1) return false;
+    if (quantized && (!call.attrs.flag("transpose_b") || s.k % 32 != 0 || s.batches() > 1)) return false;
+    const Panels p = panels_of(s, caps);
     const std::array<std::uint32_t, 3> maximum = caps.max_workgroup_count;
-    return caps.is_cpu() && has_many_rows(call) && s.k > 0 && s.k % 4 == 0 && whole_words &&
-           ceil_div(s.n, 64) <= maximum[0] && ceil_div(s.m, 16) <= maximum[1] && s.batches() <= maximum[2];
+    return p.bytes(p.batches_b * p.columns) <= max_bytes && p.columns <= maximum[0] && p.rows <= maximum[0] &&
+           p.rows <= maximum[1] && s.batches() <= std::min(maximum[1], maximum[2]);
 }
 
 LaunchPlan launch_gemm_cpu(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
-    const std::uint32_t lanes = 64, rows = s.m <= 16 ? 16 : 32, depth = depth_for(s.k, 16);
-    const std::uint32_t panels = ceil_div(s.m, rows);
-    const std::int64_t packed = s.batches() * panels * rows * s.k;  // elements
+    const Panels p = panels_of(s, caps);
     LaunchPlan plan;
-    plan.scratch = {static_cast<std::uint64_t>(packed) * 4};
-    Launch pack = matmul_launch(call, "matmul_gemm_cpu_pack",
-                                matmul_constants<params::MatmulGemmCpuPackConstants>(call, lanes, {.ROWS = rows}), s);
-    pack.replace(out(0), scratch_out(0));
-    pack.groups = flat_grid(ceil_div(packed / 16, lanes), caps);
+    plan.scratch = {p.bytes(s.batches() * p.rows), p.bytes(p.batches_b * p.columns)};
+    const auto pack = [&](bool of_b) {
+        Launch l = matmul_launch(call, "matmul_gemm_cpu_pack",
+                                 matmul_constants<params::MatmulGemmCpuPackConstants>(
+                                     call, p.lanes, {.DEPTH = p.depth, .OF_B = of_b, .STEP = s.k % 4 == 0 ? 4U : 1U}),
+                                 s);
+        l.replace(out(0), scratch_out(of_b ? 1 : 0));
+        l.groups = {u32(of_b ? p.columns : p.rows), u32(of_b ? p.batches_b : s.batches()), 1};
+        return l;
+    };
     Launch multiply =
         matmul_launch(call, "matmul_gemm_cpu",
-                      matmul_constants<params::MatmulGemmCpuConstants>(call, lanes, {.ROWS = rows, .DEPTH = depth}), s);
-    multiply.replace(in(a_), scratch_in(0));
-    multiply.groups = {ceil_div(s.n, lanes), panels, u32(s.batches())};
-    plan.launches = {pack, multiply};
+                      matmul_constants<params::MatmulGemmCpuConstants>(call, p.lanes, {.DEPTH = p.depth}), s);
+    multiply.replace(in(a_), scratch_in(0)).replace(in(b_), scratch_in(1));
+    multiply.groups = {u32(p.columns), u32(p.rows), u32(s.batches())};
+    plan.launches = {pack(false), pack(true), multiply};
     return plan;
 }
 

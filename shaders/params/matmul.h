@@ -77,11 +77,12 @@ VANTAGE_CONSTANTS(MatmulReduceSplitsConstants, MATMUL_CONSTANTS, MATMUL_REDUCE_S
     C(8, uint, COLS, 8) /* ROWS * COLS is a multiple of LANES */
 VANTAGE_CONSTANTS(MatmulGemvCpuConstants, MATMUL_CONSTANTS, MATMUL_GEMV_CPU_CONSTANTS)
 
-#define MATMUL_GEMM_CPU_CONSTANTS(C)            \
-    C(7, uint, ROWS, 32)  /* a multiple of 4 */ \
-    C(8, uint, DEPTH, 16) /* 4, 8 or 16; divides k */
+#define MATMUL_GEMM_CPU_CONSTANTS(C) C(7, uint, DEPTH, 32)
 VANTAGE_CONSTANTS(MatmulGemmCpuConstants, MATMUL_CONSTANTS, MATMUL_GEMM_CPU_CONSTANTS)
 
-#define MATMUL_GEMM_CPU_PACK_CONSTANTS(C) C(7, uint, ROWS, 32)
+#define MATMUL_GEMM_CPU_PACK_CONSTANTS(C) \
+    C(7, uint, DEPTH, 32) /* as above */  \
+    C(8, bool, OF_B, false)               \
+    C(9, uint, STEP, 1) /* 4 where k % 4 == 0 */
 VANTAGE_CONSTANTS(MatmulGemmCpuPackConstants, MATMUL_CONSTANTS, MATMUL_GEMM_CPU_PACK_CONSTANTS)
 #endif
