@@ -75,13 +75,13 @@ void check_outputs(const CLI::App& app) {
 void apply_common(const CLI::App& app) {
     const Common& c = common();
     const auto runs = {"run", "chat", "inspect", "demo", "heads", "embed", "classify", "train", "finetune"};
+    const CLI::App& bench = *app.get_subcommand("bench");
     const bool runs_model = std::ranges::any_of(runs, [&](const char* name) { return app.got_subcommand(name); }) ||
-                            app.get_subcommand("bench")->got_subcommand("model");
+                            bench.got_subcommand("model") || bench.got_subcommand("train");
     if (app.get_option("--profile")->count() > 0 && !runs_model && !environment("VANTAGE_PROFILE"))
         throw usage_error(
             "--profile needs a command that runs a model: run, chat, inspect, demo, heads, embed, classify, train, "
-            "finetune "
-            "or bench model");
+            "finetune, bench model or bench train");
     set_strict(c.strict);
     if (c.quiet) set_log_level(LogLevel::error);
     if (c.verbose == 1) set_log_level(LogLevel::info);

@@ -7,7 +7,7 @@
 Peers (the script lists those that are not installed): llama.cpp's llama-bench on Vulkan and on the CPU, with GGUF files of random
 weights from make_gguf.py; PyTorch (pytorch.py) on CUDA or the CPU; ncnn on Vulkan (ncnn_ops.py, ops only).
 Parts: model (shape of GPT-2 small, pp512 and tg64, in f32, f16 and q8), ops (matrix products, attention, norms), train
-(steps of training GPT-2 small in f32; PyTorch alone).
+(steps of training GPT-2 small or the built-in model's shape in f32; PyTorch alone).
 
 Every round runs Vantage, then each peer (A B A B …), so that other load on the machine affects all of them. Figures are
 medians over the rounds. ggml hides software devices unless GGML_VK_VISIBLE_DEVICES is set: if unset, it is set to 0.
@@ -28,7 +28,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE))
 from work import OPS, WORK  # noqa: E402
-Training = collections.namedtuple("Training", "sequences tokens steps warm_up")
+Training = collections.namedtuple("Training", "shape sequences tokens steps warm_up")
+MINI_WORLD = ROOT / "assets" / "models" / "mini-world"
 WEIGHTS = {"f32": "f32", "f16": "f16", "q8": "q8_0"}  # Vantage's names and ggml's
 
 
@@ -60,9 +61,9 @@ class Vantage:
         return {row["test"]: row["t_per_s"] for row in report["rows"]}
 
     def train(self, test):
-        out = run(self.command + ["bench", "train", "--shape", "gpt2-small", "-b", str(test.sequences), "--tokens",
-                                  str(test.tokens), "--steps", str(test.steps), "--warm-up", str(test.warm_up), "-o",
-                                  "json"])
+        model = ["-m", str(MINI_WORLD)] if test.shape == "mini-world" else ["--shape", test.shape]
+        out = run(self.command + ["bench", "train", *model, "-b", str(test.sequences), "--tokens", str(test.tokens),
+                                  "--steps", str(test.steps), "--warm-up", str(test.warm_up), "-o", "json"])
         if out is None:
             return {}
         report = json.loads(out)
@@ -191,7 +192,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="model", help="model, ops, train, or several: model,ops")
-    parser.add_argument("--train", default="1x512", help="of the part train: sequences x tokens of a step, 1x512,4x1024")
+    parser.add_argument("--train", default="1x512",
+                        help="of the part train: sequences x tokens of a step, 1x512,4x1024, of GPT-2 small, or after "
+                             "mini-world: of that shape, mini-world:16x256")
     parser.add_argument("--steps", type=int, default=5, help="of the part train: steps that count, after two others")
     parser.add_argument("--weights", default="f32,f16,q8")
     parser.add_argument("--peers", default="", help="only those whose names have one of these words in them")
@@ -199,7 +202,7 @@ def main():
     options = parser.parse_args()
     peers, missing = find_peers(options.threads)
     words = [word for word in options.peers.split(",") if word]
-    peers = [peer for peer in peers if not words or any(word in peer.name for word in words)]
+    peers = [peer for peer in peers if not words or any(word.lower() in peer.name.lower() for word in words)]
     for name in missing:
         print(f"not installed: {name}")
     programs = [Vantage(options.vantage, options.device), *peers]
@@ -217,10 +220,11 @@ def main():
             all_figures["ops"] = measure(programs, options.rounds, lambda program: program.ops(None))
             table("Ops in f32", "GFLOP/s of matrix products and attention, GB/s of all others", all_figures["ops"])
         if "train" in parts:
-            for shape in options.train.split(","):
-                test = Training(*map(int, shape.split("x")), options.steps, 2)
-                all_figures[f"train {shape}"] = measure(programs, options.rounds, lambda program: program.train(test))
-                table("Training GPT-2 small, f32", "tokens/s", all_figures[f"train {shape}"])
+            for name in options.train.split(","):
+                shape, _, batch = name.rpartition(":")
+                test = Training(shape or "gpt2-small", *map(int, batch.split("x")), options.steps, 2)
+                all_figures[f"train {name}"] = measure(programs, options.rounds, lambda program: program.train(test))
+                table(f"Training {test.shape}, f32", "tokens/s", all_figures[f"train {name}"])
     print("\nmedians of", options.rounds)
     for program in programs:
         print(f"{program.name}: {program.device}")

@@ -3,7 +3,9 @@
 
     python3 pytorch.py ops                        matrix products, attention and norms in f32
     python3 pytorch.py model {f32|f16|q8}         shape of GPT-2 small: pp512 and tg64 (not in q8)
-    python3 pytorch.py train N TOKENS STEPS WARM  steps of training it with AdamW in f32: N sequences of TOKENS tokens
+    python3 pytorch.py train SHAPE N TOKENS STEPS WARM
+                                                  steps of training it, or the shape mini-world, with AdamW in f32: N
+                                                  sequences of TOKENS tokens
 """
 import json
 import statistics
@@ -99,12 +101,12 @@ def model(weights):
 
 
 class TrainedGpt2(torch.nn.Module):
-    """the shape of GPT-2 small with parameters, and the loss of a batch"""
+    """GPT-2 with parameters, and the loss of a batch"""
 
-    def __init__(self, width=768, layers=12, heads=12, vocabulary=50257, context=1024):
+    def __init__(self, width, layers, heads, vocabulary, context):
         super().__init__()
         nn = torch.nn
-        self.heads = heads
+        self.heads, self.vocabulary = heads, vocabulary
         self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
         self.blocks = nn.ModuleList(nn.ModuleDict({
             "norm": nn.LayerNorm(width), "qkv": nn.Linear(width, 3 * width), "out": nn.Linear(width, width),
@@ -127,14 +129,18 @@ class TrainedGpt2(torch.nn.Module):
         return f.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
 
 
+TRAINED = {"gpt2-small": (768, 12, 12, 50257, 1024), "mini-world": (128, 4, 8, 2048, 256)}
+
+
 @torch.enable_grad()
-def train(sequences, tokens, steps, warm_up):
+def train(shape, *numbers):
     """as `vantage bench train`: drawn tokens, gradients scaled to norm 1, AdamW; tokens/s by the median step"""
-    gpt2 = TrainedGpt2().to(DEVICE)
+    sequences, tokens, steps, warm_up = map(int, numbers)
+    gpt2 = TrainedGpt2(*TRAINED[shape]).to(DEVICE)
     optimiser = torch.optim.AdamW(gpt2.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1)
     taken = []
     for step in range(warm_up + steps):
-        ids = torch.randint(50257, (sequences, tokens + 1), device=DEVICE)
+        ids = torch.randint(gpt2.vocabulary, (sequences, tokens + 1), device=DEVICE)
         begin = time.perf_counter()
         optimiser.zero_grad()
         loss = gpt2(ids)
@@ -148,7 +154,7 @@ def train(sequences, tokens, steps, warm_up):
 
 
 def main(what, *rest):
-    figures = ops() if what == "ops" else train(*map(int, rest)) if what == "train" else model(*rest)
+    figures = ops() if what == "ops" else train(*rest) if what == "train" else model(*rest)
     name = torch.cuda.get_device_name() if CUDA else f"CPU, {torch.get_num_threads()} threads"
     print(json.dumps({"device": f"PyTorch {torch.__version__}, {name}", **figures}))
 

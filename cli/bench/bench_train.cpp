@@ -2,6 +2,7 @@
 #include "cli/bench/bench.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
+#include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/bench/train_bench.h"
@@ -15,7 +16,7 @@ namespace {
 struct BenchTrainOptions {
     std::string shape, precision = "f32";
     std::vector<std::int64_t> tokens = {512};
-    std::int64_t sequences = 1, accumulate = 1, steps = 20, warm_up = 5;
+    std::int64_t sequences = 1, accumulate = 1, document = 0, steps = 20, warm_up = 5;
     TrainOptions training;
     BenchOutput output;
 };
@@ -53,6 +54,7 @@ void add_row(Report& report, const std::string& name, const BenchTrainOptions& o
 void run(BenchTrainOptions& o) {
     o.output.check();
     o.training.precision = precision_named(o.precision);
+    o.training.profile = profiling();
     const bool named = !o.shape.empty();
     if (!named && common().model.empty())
         throw usage_error("bench train: give a shape with --shape, or a model with -m");
@@ -61,15 +63,18 @@ void run(BenchTrainOptions& o) {
     Report report("train", device.caps());
     report.note(
         "t_per_s: tokens per second, mean ± standard deviation of steps. loss: of the last step, on drawn tokens.");
+    if (profiling()) report.note("With --profile every step waits for its timestamps, so it is slower.");
     Progress progress;
     const auto measure = [&] {
         const Roofs roofs = roofs_of(device, false, [&](const std::string& what) { progress.show("roofs: " + what); });
         for (const std::int64_t tokens : o.tokens) {
-            const TrainTest test{.accumulate = o.accumulate, .sequences = o.sequences, .tokens = tokens};
+            const TrainTest test{
+                .accumulate = o.accumulate, .sequences = o.sequences, .tokens = tokens, .document = o.document};
             const TrainTimes times =
                 time_training(device, folder, config, test, o.training, o.warm_up, o.steps, [&](std::int64_t step) {
                     progress.show(format("{}: step {} of {}", test.name(), step + 1, o.warm_up + o.steps));
                 });
+            note_dispatches(device, times.timings);
             add_row(report, named ? o.shape : folder, o, test, times, roof_gflops(roofs, o.training.precision));
         }
         progress.clear();
@@ -87,7 +92,8 @@ void add_bench_train(CLI::App& bench) {
                     "AdamW.\n\n"
                     "Examples:\n"
                     "  vantage bench train --shape gpt2-small --tokens 512\n"
-                    "  vantage bench train --shape gpt2-small --tokens 1024 -b 4 --precision f16 -o json");
+                    "  vantage bench train --shape gpt2-small --tokens 1024 -b 4 --precision f16 -o json\n"
+                    "  vantage bench train --shape gpt2-small --tokens 1024 --documents 128");
     add_model_option(command);
     add_shape_option(command, o->shape, "Train a model of this shape with drawn weights, instead of a file");
     add_option(command, "--tokens", o->tokens, "Tokens of a sequence; several lengths are several rows", "N,…")
@@ -101,6 +107,9 @@ void add_bench_train(CLI::App& bench) {
     add_option(command, "--accumulate", o->accumulate, "Micro-batches of a step", "N")
         ->capture_default_str()
         ->check(CLI::Range(1, 4096));
+    add_option(command, "--documents", o->document,
+               "Divide sequences into documents of N tokens, which do not attend to each other", "N")
+        ->check(CLI::Range(2, 1 << 20));
     add_option(command, "--steps", o->steps, "Steps that count", "N")
         ->capture_default_str()
         ->check(CLI::Range(1, 100000));

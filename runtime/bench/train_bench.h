@@ -14,6 +14,7 @@ namespace vantage::internal {
 /// One row: steps of `accumulate` micro-batches of `sequences` sequences of `tokens` tokens. "1 × 512", "8 × 4 × 1024".
 struct TrainTest {
     std::int64_t accumulate = 1, sequences = 1, tokens = 512;
+    std::int64_t document = 0;  ///< tokens of each document, kept apart from the others; 0: sequences are not divided
     std::string name() const;
     double step_tokens() const { return static_cast<double>(accumulate * sequences * tokens); }
 };
@@ -25,7 +26,8 @@ struct TrainTimes {
     double loss = 0;              ///< of the last step
     std::uint64_t parameters = 0;
     std::int64_t recompute = 0;
-    std::uint64_t bytes = 0;  ///< device memory of weights, gradients, optimiser and activations
+    std::uint64_t bytes = 0;              ///< device memory of weights, gradients, optimiser and activations
+    std::vector<DispatchTiming> timings;  ///< of the steps that count, with TrainOptions::profile
 };
 
 /// Of a model folder, or, where it is empty, of the text of a config.json, whose model has drawn weights. The tokens
