@@ -43,31 +43,34 @@ show_progress() {
     done
 }
 
-# run_shards NAME PROGRAM ARGUMENT…: runs a Catch2 program as `processes` processes at once. Sets `counts` (passed,
+# run_shards NAME PROGRAM ARGUMENT…: runs a Catch2 program, `processes` processes at once. Sets `counts` (passed,
 # failed, skipped) and `failures_now`, the names of the failed cases.
 #
-# Each process takes a contiguous part of the list of tests. In declaration order the tests of the ops, which build most
-# of the pipelines, would all be in one part; the list is therefore shuffled, with a fixed seed. This seed is the one of
-# 60 that splits the running time into two equal halves. With `of` above 1 only one part of the list in so many runs,
-# another one with each `turn`.
+# Each process takes a contiguous shard of the list of tests. In declaration order the tests of the ops, which build
+# most of the pipelines, would all be in one of them; the list is therefore shuffled, with a fixed seed. Shards take
+# different times, so there are three for each of the processes that run at once. With `of` above 1 only one part of the
+# list in so many runs, another one with each `turn`.
 #
 # A process that dies of a signal, as of a fault in a driver, runs once more. The end of the output names it.
 run_shards() {
-    local base part code report totals successes failures skips pids=() files=() watcher death
+    local base part code report totals successes failures skips pids=() files=() watcher death shards=$((3 * processes))
     base=$(report_of "$1") counts=(0 0 0)
     totals='s/.*<OverallResultsCases successes="([0-9]+)" failures="([0-9]+)" .*skips="([0-9]+)".*/\1 \2 \3/p'
     local name=$1
     shift
-    for ((part = 0; part < processes; ++part)); do
-        report=$base.$part.xml
-        files+=("$report")
-        run_shard "$part" "$report" "$@" &
-        pids+=($!)
+    for ((part = 0; part < shards; ++part)); do
+        files+=("$base.$part.xml")
+        rm -f "$base.$part.xml"
     done
     show_progress "${files[@]}" &
     watcher=$!
-    for ((part = 0; part < processes; ++part)); do
-        report=$base.$part.xml code=0
+    for ((part = 0; part < shards; ++part)); do
+        while (($(jobs -rp | grep -cvx "$watcher") >= processes)); do sleep 0.1; done
+        run_shard "$part" "${files[part]}" "$@" &
+        pids+=($!)
+    done
+    for ((part = 0; part < shards; ++part)); do
+        report=${files[part]} code=0
         wait "${pids[part]}" || code=$?
         if [[ -t 1 ]]; then printf '\r\033[K'; fi
         cat "$report.log"
@@ -99,10 +102,9 @@ run_shards() {
 run_shard() (
     part=$1 report=$2
     shift 2
-    rm -f "$report"
     trap - INT  # Ctrl-C also ends these
-    exec timeout --foreground --kill-after 10 "$limit" "$@" --order rand --rng-seed 25 --shard-count "$((processes * of))" \
-        --shard-index "$((turn % of * processes + part))" --allow-running-no-tests --reporter console --reporter "xml::out=$report" \
+    exec timeout --foreground --kill-after 10 "$limit" "$@" --order rand --rng-seed 25 --shard-count "$((shards * of))" \
+        --shard-index "$((turn % of * shards + part))" --allow-running-no-tests --reporter console --reporter "xml::out=$report" \
         >"$report.log" 2>&1
 )
 # failed_cases REPORT…: the names of the cases that failed, or that a process died in, with &amp; and so on decoded.
@@ -193,11 +195,11 @@ list_devices() {
 
 # run_parts ARGUMENT…: all parts. With counting=1 only counts them, and adds up how long they took last time.
 run_parts() {
-    local device name filter=("$@") but_once=() but_once_seen=() seen=() half=1
+    local device name filter=("$@") but_once=() but_once_seen=() seen=() one_of=1
     local kernels_and_oracle='[ops]~[once],[softmax],[subgroup],[threads],[oracle]~[once]'
     if [[ ${VANTAGE_TEST_ONCE:-0} == 1 ]]; then
         but_once=(-LE '^once$')
-        if ((whole)); then half=2 but_once_seen=("~[once]"); fi
+        if ((whole)); then one_of=4 but_once_seen=("~[once]"); fi
     fi
     catch "host" vantage_tests_host "${filter[@]}"
     if ((whole)); then part run_ctest "files, consumer" -E '^(vantage_tests_|cli_|faults$|kills$|signals$)'; fi
@@ -206,9 +208,9 @@ run_parts() {
         seen=("${but_once_seen[@]}")
         if ((${#but_once[@]})); then
             export VANTAGE_TEST_SAMPLE=1/4
-            of=$half
-            if [[ ${name,,} == *swiftshader* ]]; then  # compiles slowly: a fourth of the kernels and the oracle's models
-                VANTAGE_TEST_SAMPLE=3/4 of=$((2 * half))
+            of=$one_of
+            if [[ ${name,,} == *swiftshader* ]]; then  # compiles slowly: an eighth of the kernels and the oracle's models
+                VANTAGE_TEST_SAMPLE=3/4 of=$((2 * one_of))
                 if ((whole)); then seen=("$kernels_and_oracle"); fi
             fi
         fi
@@ -229,8 +231,8 @@ run_parts() {
         device=${given:-$(grep -vi swiftshader <<<"$listing" | head -n 1 | cut -f 1)} || true  # "": only SwiftShader
         if [[ -n $device ]]; then export VANTAGE_DEVICE=$device; else unset VANTAGE_DEVICE; fi
         part run_ctest "command line, files and texts" -R '^(cli_|faults$|kills$|signals$)' -L '^once$' \
-            -I "$((1 + turn % 2)),,2"
-        of=2
+            -I "$((1 + turn % one_of)),,$one_of"
+        of=$one_of
         VANTAGE_TEST_SAMPLE=2/4 LP_NATIVE_VECTOR_WIDTH=256 catch "long texts" vantage_tests_device "[once]"
         catch "viewer, windows" vantage_tests_view "[once]"
         of=1
