@@ -65,13 +65,17 @@ std::string small_config(const TrainCommand& c, std::int64_t vocabulary, std::op
 void take_model(TrainCommand& c, const ModelConfig& config, const std::string& path) {
     const Task task = task_of(config);
     if (task == Task::labels || task == Task::answers) c.documents = "examples";
+    if (task == Task::pairs) {
+        c.pairs = true, c.documents = "pairs", c.input = "--labels \"…,…\" --image FILE";
+        if (c.log_heads)
+            throw usage_error("--log-heads and --watch are for one model, and {} has two", config.architecture);
+    }
     c.dataset.model = path;
     if (config.kind == ModelKind::encoder) c.use = "classify";
-    if (config.sees()) {
-        c.input = "--image FILE";
+    if (config.sees()) c.input = "--image FILE";
+    if (const ImageInput& image = config.learned_image(); image.channels > 0)
         c.dataset.read_image =
-            image_reader(fs::is_directory(path) ? path : fs::path(path).parent_path().string(), config.image);
-    }
+            image_reader(fs::is_directory(path) ? path : fs::path(path).parent_path().string(), image);
     if (c.sample_every > 0 && (config.kind == ModelKind::encoder || config.sees()))
         throw usage_error("--sample-every is for models that write about texts, and {} does not", config.architecture);
 }
@@ -91,7 +95,7 @@ Subject subject_of(TrainCommand& c) {
         take_model(c, config = origin.config(), common().model);
     } else if (!c.config.empty()) {
         s.config = read_file(c.config, 16 << 20);
-        take_model(c, config = parse_model_config(s.config, c.config), c.config);
+        take_model(c, config = parse_trained_config(s.config, c.config), c.config);
     }
     if (!c.tokenizer.empty()) s.tokenizer_file = c.tokenizer;
     if (fs::is_directory(s.tokenizer_file)) s.tokenizer_file += "/tokenizer.json";
@@ -142,13 +146,14 @@ void set_options(TrainCommand& c) {
 // Batches are given in tokens. A micro-batch holds up to 4096 by default.
 void set_batches(TrainCommand& c, const Dataset& data) {
     TrainOptions& o = c.training;
-    const std::int64_t wanted = std::max<std::int64_t>(c.batch_tokens / data.context(), 1),
-                       maximum = std::max<std::int64_t>(max_micro_tokens / data.context(), 1);
+    const std::int64_t mean = (data.tokens() + data.sequences() - 1) / data.sequences(),  // with those of images
+        each = std::max(data.context(), mean), wanted = std::max<std::int64_t>(c.batch_tokens / each, 1),
+                       maximum = std::max<std::int64_t>(max_micro_tokens / each, 1);
     if (c.accumulate > wanted)
-        throw usage_error("--accumulate {}: a step has only {} sequences of {} tokens", c.accumulate, wanted,
-                          data.context());
+        throw usage_error("--accumulate {}: a step has only {} sequences of {} tokens", c.accumulate, wanted, each);
     o.accumulate = c.accumulate > 0 ? c.accumulate : (wanted + maximum - 1) / maximum;
     o.sequences = (wanted + o.accumulate - 1) / o.accumulate;
+    if (c.pairs) o.sequences = std::min(o.sequences, std::max<std::int64_t>(data.sequences(), 2));
     if (c.epochs == 0) return;
     const double steps =
         c.epochs * static_cast<double>(data.sequences()) / static_cast<double>(o.sequences * o.accumulate);

@@ -419,6 +419,8 @@ inline Tensor silu(Tensor x, SourceLocation where = SourceLocation::here()) {
 inline Tensor relu(Tensor x, SourceLocation where = SourceLocation::here()) {
     return activate(x, Activation::relu, where);
 }
+/// x, below 0 α (exp(x) - 1) (Clevert et al. 2016).
+Tensor elu(Tensor x, double alpha = 1, SourceLocation where = SourceLocation::here());
 /// x σ(β x) (Ramachandran, Zoph & Le 2017): x / 2 for β = 0, silu for 1, and as near to relu as β is large. β is 0, or
 /// 1e-30 ≤ |β| ≤ 1e30.
 Tensor swish(Tensor x, double beta, SourceLocation where = SourceLocation::here());
@@ -469,6 +471,8 @@ CrossEntropy cross_entropy(Tensor logits, Tensor targets, CrossEntropyOptions op
 struct ContrastiveOptions {
     double temperature = 0.07;
     Tensor scale = {};
+    Tensor targets = {};  ///< i32 [n]: i, or negative where pair i has no loss of its own, but is a negative of others
+    Tensor weights = {};  ///< f32 [n], in place of 1 / n: what each pair's loss is multiplied by
 };
 Tensor contrastive_loss(Tensor a, Tensor b, ContrastiveOptions options = {},
                         SourceLocation where = SourceLocation::here());

@@ -34,8 +34,8 @@ struct TrainerState;
 struct DatasetOptions {
     std::int64_t context = 0;  ///< tokens of a sequence; of source and answer each; images have their own number
     /// The model that learns: its folder, or its config.json. It says what files have: texts, of which decoders learn
-    /// the next token and encoders masked ones, or examples with labels or answers (docs/training.md). Without one: a
-    /// decoder.
+    /// the next token and encoders masked ones, or examples with labels, answers or images (docs/training.md). Without
+    /// one: a decoder.
     std::string model = {};
     /// Names of labels: an encoder learns these with a new output layer, drawn from TrainOptions::seed, in place of
     /// its own. Empty: the labels of its config.json.
@@ -204,7 +204,8 @@ public:
     std::optional<LabelQuality> label_quality() const;
     /// The model with the parameters of the last submitted step; waits for that step. The weights are a copy, which the
     /// next call of model() updates, also for sessions of an earlier one. With adapters they are not a copy: do not run
-    /// sessions while steps are running, that is, after the next call of next().
+    /// sessions while steps are running, that is, after the next call of next(). Throws unsupported for CLIP, which is
+    /// two models: save() and load one of them.
     Model model();
     /// The text that the model continues with, or answers. Throws usage for encoders.
     std::string sample(const std::string& prompt, std::int64_t tokens, const Sampling& sampling = default_sampling);

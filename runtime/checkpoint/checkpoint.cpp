@@ -96,10 +96,11 @@ void Checkpoint::check_shape(const Value& value) const {
     Shape wanted = value.type.shape;
     if (value.transposed) std::swap(wanted[-2], wanted[-1]);
     for (const std::string& part : tensors_of(value)) {
-        const std::vector<std::int64_t> sizes(wanted.sizes().begin() + (value.parts.empty() ? 0 : 1),
-                                              wanted.sizes().end());
+        const std::vector<std::int64_t> sizes = sizes_in_files(value, wanted);
         const TensorEntry& found = entry(part);
-        if (!std::ranges::equal(found.shape, sizes))  // not as a Shape: a file may have more dimensions than that
+        const bool one_number = sizes.empty() && found.elements() == 1;
+        if (!one_number &&
+            !std::ranges::equal(found.shape, sizes))  // not as a Shape: a file may have more dimensions than that
             throw bad_file_error("{} is {}, but {} wants {}", place_of(part), found.text(),
                                  is_adapter(part) ? adapter_files::config : "config.json", Shape(sizes).text());
         if (const DType first = dtype(tensors_of(value).front()); dtype(part) != first)

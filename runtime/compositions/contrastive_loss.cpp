@@ -47,15 +47,17 @@ Tensor contrastive_loss(Tensor a, Tensor b, ContrastiveOptions options, SourceLo
     // x / √mean x² has the length √width
     const Tensor left = rms_norm(a, {}, eps, 0, where), right = rms_norm(b, {}, eps, 0, where);
     const double alpha = (options.scale ? 1 : 1 / options.temperature) / width;
-    const Tensor targets = own_columns(graph, n, where);
+    const Tensor targets = options.targets ? options.targets : own_columns(graph, n, where);
     const Tensor share =
-        graph.constant(format("half a mean {}", graph.values().size()), {n, 1},
-                       std::vector<float>(static_cast<std::size_t>(n), 0.5F / static_cast<float>(n)), where);
+        options.weights
+            ? graph.reshape(options.weights, {n, 1}, where)
+            : graph.constant(format("mean of pairs {}", graph.values().size()), {n, 1},
+                             std::vector<float>(static_cast<std::size_t>(n), 1 / static_cast<float>(n)), where);
     const auto half = [&](Tensor rows, Tensor columns) {
         Tensor scores = matmul(rows, columns, {.transpose_b = true, .alpha = alpha}, {}, {}, where);
         if (options.scale) scores = mul(scores, options.scale, where);
-        return matmul(graph.reshape(cross_entropy(scores, targets, {}, where).loss, {1, n}, where), share, {}, {}, {},
-                      where);
+        return matmul(graph.reshape(cross_entropy(scores, targets, {}, where).loss, {1, n}, where), share,
+                      {.alpha = 0.5}, {}, {}, where);
     };
     return graph.reshape(add(half(left, right), half(right, left), where), {1}, where);
 }

@@ -59,6 +59,8 @@ const Architecture& architecture_named(std::string_view name, std::string_view f
 
 /// All weights of the model's graphs, each once, as they are in files: not transposed, f32.
 std::vector<Value> weights_in_files(const ModelConfig& config);
+/// The sizes that files have for a tensor of a weight: a single number has none there.
+std::vector<std::int64_t> sizes_in_files(const Value& weight, const Shape& shape);
 /// Calls ArchitectureDetails::positions, which the model must have.
 std::vector<std::int32_t> token_positions(const ModelConfig& config, std::span<const std::int32_t> tokens);
 /// Calls ArchitectureDetails::pooled_row; nothing where the pooler has one row for each sequence.

@@ -74,6 +74,16 @@ void build_into(Graph& graph, const ModelConfig& config, const BuildOptions& opt
 
 std::vector<Value> weights_in_files(const ModelConfig& config) {
     std::vector<Value> all;
+    if (!config.towers.empty()) {  // names in a pair's graph are those of the files
+        for (const ModelConfig& tower : config.towers)
+            for (Value value : weights_in_files(tower)) {
+                for (std::string& part : value.parts) part = checkpoint_prefixes(tower, part).front() + part;
+                value.name = checkpoint_prefixes(tower, value.name).front() + value.name;
+                all.push_back(std::move(value));
+            }
+        all.push_back({.type = {Shape{1}, DType::f32}, .name = pair_scale, .kind = ValueKind::weight});
+        return all;
+    }
     std::set<std::string> names;
     const auto add = [&](bool encoder) {
         const Graph graph =
@@ -84,6 +94,12 @@ std::vector<Value> weights_in_files(const ModelConfig& config) {
     add(false);
     if (config.kind == ModelKind::encoder_decoder) add(true);
     return all;
+}
+
+std::vector<std::int64_t> sizes_in_files(const Value& weight, const Shape& shape) {
+    if (weight.name == pair_scale) return {};
+    const auto sizes = shape.sizes().subspan(weight.parts.empty() ? 0 : 1);
+    return {sizes.begin(), sizes.end()};
 }
 
 std::vector<std::int32_t> token_positions(const ModelConfig& config, std::span<const std::int32_t> tokens) {

@@ -96,31 +96,63 @@ Tensor clip_blocks(ModelBuilder& d, Tensor first) {
     });
 }
 
+Tensor projected(ModelBuilder& d, const char* name, Tensor rows) {
+    return d.dense(name, rows, d.config.own.integer(projection), false);
+}
+
 void output_pooled(ModelBuilder& d, const char* name, Tensor rows) {
-    const bool projected = d.config.own.has(projection);
-    d.graph.output(model_names::pooled,
-                   projected ? d.dense(name, rows, d.config.own.integer(projection), false) : rows);
+    d.graph.output(model_names::pooled, d.config.own.has(projection) ? projected(d, name, rows) : rows);
+}
+
+Tensor text_blocks(ModelBuilder& d) {
+    const ModelConfig& c = d.config;
+    return clip_blocks(d, d.embed(d.graph.weight("embeddings.token_embedding.weight", {c.vocab, c.width}),
+                                  d.graph.weight("embeddings.position_embedding.weight", {c.context, c.width})));
 }
 
 void build_text_tower(ModelBuilder& d) {
-    const ModelConfig& c = d.config;
-    const Tensor last =
-        clip_blocks(d, d.embed(d.graph.weight("embeddings.token_embedding.weight", {c.vocab, c.width}),
-                               d.graph.weight("embeddings.position_embedding.weight", {c.context, c.width})));
+    const Tensor last = text_blocks(d);
     d.finish_encoder(last);
     const Tensor normed = d.layer_norm("final_layer_norm", last);
     d.graph.output(model_names::last_hidden, normed);
     output_pooled(d, "text_projection", normed);  // of every token: where the text ends is known to the host
 }
 
-void build_image_tower(ModelBuilder& d) {
+Tensor image_blocks(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor embedded =
         embed_image(d, "embeddings.patch_embedding", false, d.graph.weight("embeddings.class_embedding", {c.width}),
                     d.graph.weight("embeddings.position_embedding.weight", {c.image.places(), c.width}));
-    const Tensor last = clip_blocks(d, d.layer_norm("pre_layrnorm", embedded));
+    return clip_blocks(d, d.layer_norm("pre_layrnorm", embedded));
+}
+Tensor image_rows(ModelBuilder& d, Tensor last) { return d.layer_norm("post_layernorm", d.first_row(last)); }
+
+void build_image_tower(ModelBuilder& d) {
+    const Tensor last = image_blocks(d);
     d.finish_encoder(last);
-    output_pooled(d, "visual_projection", d.layer_norm("post_layernorm", d.first_row(last)));
+    output_pooled(d, "visual_projection", image_rows(d, last));
+}
+
+// Both towers in one graph, which is only trained.
+void build_pair(ModelBuilder& d) {
+    if (!d.trains()) throw usage_error("clip: a session has one of the two towers");
+    const ModelConfig &text = d.config.towers.front(), &image = d.config.towers.back();
+    ModelBuilder texts(d, text);
+    Tensor text_rows, seen;
+    {
+        const Graph::Scope scope = d.graph.scope("text_model");
+        const Tensor ends = d.training_input(model_names::ends, {d.options.sequences});
+        text_rows = embedding(ends, texts.layer_norm("final_layer_norm", text_blocks(texts)));
+    }
+    BuildOptions options = d.options;
+    options.rows = options.context = image.image.places();
+    ModelBuilder images(d.graph, image, options);
+    {
+        const Graph::Scope scope = d.graph.scope("vision_model");
+        seen = image_rows(images, image_blocks(images));
+    }
+    d.options.training->pair(projected(texts, "text_projection", text_rows),
+                             projected(images, "visual_projection", seen), d.graph.weight(pair_scale, {1}));
 }
 
 // As transformers has it: without an end token the first row.
@@ -129,6 +161,13 @@ std::int64_t end_of_text(const ModelConfig& c, std::span<const std::int32_t> tok
     const auto found = end == older_end_token ? std::ranges::max_element(tokens)
                                               : std::ranges::find(tokens, static_cast<std::int32_t>(end));
     return found == tokens.end() ? 0 : found - tokens.begin();
+}
+
+// Names of a pair's weights are those of the files: with the prefix of the tower.
+Initializer initial_clip(const ModelConfig& c, const NamedTensor& tensor);
+Initializer initial_pair(const ModelConfig& c, const NamedTensor& tensor) {
+    if (tensor.name == pair_scale) return constant_initializer(c.own.number(pair_scale));
+    return initial_clip(tensor.name.starts_with("vis") ? c.towers.back() : c.towers.front(), tensor);
 }
 
 // As transformers does. The authors' code has residual deviations for out_proj and fc2, whose products add up in the
@@ -148,7 +187,11 @@ Initializer initial_clip(const ModelConfig& c, const NamedTensor& tensor) {
 
 }  // namespace
 
-const Architecture clip("clip", "CLIPModel", {}, read_clip, nullptr);  // its config is that of one of its towers
+// A config is that of one of its towers, or of both in training (parse_trained_config).
+const Architecture clip("clip", "CLIPModel", {}, read_clip, build_pair,
+                        {.ignored = {"embeddings.position_ids"},
+                         .pooled_row = end_of_text,
+                         .initial = {.rule = initial_pair}});
 
 const Architecture clip_text_model("clip_text_model", "CLIPText", {"text_model."},
                                    [](const JsonFields& fields, ModelConfig& c) {

@@ -115,6 +115,15 @@ ModelConfig parse_model_config(std::string_view json, const std::string& name, T
     return config;
 }
 
+ModelConfig parse_trained_config(std::string_view json, const std::string& name) {
+    const ModelConfig text = parse_model_config(json, name);
+    if (!text.own.has(pair_scale)) return text;
+    ModelConfig pair = text;
+    pair.architecture = clip.name;
+    pair.towers = {text, parse_model_config(json, name, Tower::image)};
+    return pair;
+}
+
 std::string config_with_labels(std::string_view json, const std::string& name, const std::vector<std::string>& labels) {
     if (labels.size() < 2 || std::set<std::string>(labels.begin(), labels.end()).size() != labels.size())
         throw usage_error("labels: expected at least two different names, got {}", join(labels));

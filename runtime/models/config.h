@@ -90,7 +90,10 @@ struct ModelConfig {
     std::vector<AttentionVariant> variants;  ///< those whose weights the file has
     std::int64_t experts = 0, experts_per_token = 0;
     std::optional<LoraOptions> lora = {};  ///< linear layers have adapters (adapters.h)
-    Attrs own;                             ///< what only one architecture knows, under names of its own
+    /// Of a pair of encoders that are trained together, each in a folder of two models: that of texts, that of images.
+    /// The sizes above are those of the texts'.
+    std::vector<ModelConfig> towers = {};
+    Attrs own;  ///< what only one architecture knows, under names of its own
 
     /// Of a model that is trained from nothing: the standard deviation of the weights of most layers, and the token
     /// whose embedding begins with zeros, -1 = none (initializers.h).
@@ -107,6 +110,8 @@ struct ModelConfig {
     std::int64_t logit_columns() const { return labels.empty() ? vocab : std::ssize(labels); }
     /// No two sequences share a run: what relative queries add is made of all rows of the cache, in its order.
     bool runs_alone() const { return own.flag("relative_queries"); }
+    /// The images that it learns from.
+    const ImageInput& learned_image() const { return towers.empty() ? image : towers.back().image; }
     /// Looks at images: in place of tokens, or an encoder–decoder that writes about them.
     bool sees() const { return image.channels > 0; }
     /// Takes images in place of tokens.
@@ -123,6 +128,8 @@ struct ModelConfig {
 /// negative, huge, heads that do not divide), and architectures and options that are not supported.
 /// Of a folder with two models the one that `tower` names.
 ModelConfig parse_model_config(std::string_view json, const std::string& name, Tower tower = Tower::text);
+/// The same for training: of a folder with two models both (ModelConfig::towers).
+ModelConfig parse_trained_config(std::string_view json, const std::string& name);
 /// The config.json of the same encoder with an output layer that classifies into these labels. Throws usage for labels
 /// that are not two or more different ones, unsupported for a model that is no encoder, bad_file.
 std::string config_with_labels(std::string_view json, const std::string& name, const std::vector<std::string>& labels);

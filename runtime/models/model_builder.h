@@ -31,6 +31,8 @@ struct TrainingGraph {
     /// Takes the rows x before a language model's output layer, and what makes the logits of any of them. Empty: the
     /// logits of all rows are an output.
     std::function<void(Tensor x, const std::function<Tensor(Tensor)>& logits)> head = {};
+    /// Takes the vectors [sequences, features] of the two towers of a pair, and the logarithm of the cosines' factor.
+    std::function<void(Tensor texts, Tensor images, Tensor log_scale)> pair = {};
     /// Probabilities of dropout, see ModelBuilder::drop; `train` is the state of the run (shaders/params/train.h).
     double dropout = 0, attention_dropout = 0;  ///< the second one is of the weights of attention
     Tensor train = {};
@@ -75,7 +77,9 @@ inline constexpr const char* source_length =
 /// is from the begin; behind the text the row itself.
 inline constexpr const char* source_backwards = "source.backwards";
 inline constexpr const char* length = "length";  ///< of an encoder that is trained, i32 [sequences]: tokens of each
-inline constexpr const char* seen = "seen";      ///< u32 [sequences, vocab / 32]
+/// Of a pair that is trained, i32 [sequences]: the row of each text's end.
+inline constexpr const char* ends = "ends";
+inline constexpr const char* seen = "seen";  ///< u32 [sequences, vocab / 32]
 /// i32 [sequences, context], host-visible: of encoders that tell types apart, and of models with
 /// ArchitectureDetails::positions.
 inline constexpr const char* types = "token_types";

@@ -171,6 +171,9 @@ Tensor activate(Tensor x, Activation activation, SourceLocation where) {
     if (activation == Activation::none) return x;
     return add_call(x.graph(), activation_op, {x}, {{"kind", name_of(activation)}}, where)[0];
 }
+Tensor elu(Tensor x, double alpha, SourceLocation where) {
+    return add_call(x.graph(), activation_op, {x}, {{"kind", "elu"}, {"alpha", alpha}}, where)[0];
+}
 Tensor swish(Tensor x, double beta, SourceLocation where) {
     return add_call(x.graph(), activation_op, {x}, {{"kind", "swish"}, {"beta", beta}}, where)[0];
 }

@@ -117,8 +117,8 @@ ModelOrigin ModelOrigin::from_folder(const std::string& folder, const std::vecto
 }
 
 ModelConfig ModelOrigin::config() const {
-    ModelConfig config = parse_model_config(files_.at("config.json"),
-                                            folder_.empty() ? "config.json" : in_folder(folder_, "config.json"));
+    ModelConfig config = parse_trained_config(files_.at("config.json"),
+                                              folder_.empty() ? "config.json" : in_folder(folder_, "config.json"));
     if (const auto generation = files_.find("generation_config.json"); generation != files_.end())
         apply_generation_config(config, generation->second, in_folder(folder_, "generation_config.json"));
     return config;
@@ -147,6 +147,8 @@ void ModelOrigin::require_fit(const TrainOptions& options) const {
     if (new_output_layer_) throw usage_error("training: adapters cannot hold a new output layer: train without LoRA");
     if (adapters_.empty()) {
         ModelConfig adapted = config();
+        if (!adapted.towers.empty())
+            throw unsupported_error("training: adapters of {} are not supported", adapted.architecture);
         adapted.lora = options.lora;
         return require_possible_adapters(adapted);
     }

@@ -7,6 +7,7 @@
 #include "runtime/base/checksum.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
+#include "runtime/models/architecture.h"
 #include "runtime/train/documents.h"
 
 namespace vantage::internal {
@@ -20,6 +21,8 @@ std::optional<std::int32_t> answer_end(const ModelConfig& config, const Tokenize
         return static_cast<std::int32_t>(config.end_tokens.front());
     return end_token_of(tokenizer, options);
 }
+
+bool reads_images(const ModelConfig& config) { return config.learned_image().channels > 0; }
 
 void copy_to(std::span<std::int32_t> to, std::span<const std::int32_t> from, std::size_t first = 0) {
     if (!to.empty())
@@ -40,7 +43,7 @@ ExampleData::ExampleData(const std::vector<std::string>& files, const Tokenizer*
     if (tokenizer != nullptr) tokenizer_ = *tokenizer;
     if (!tokenizer && !config.is_vision())
         throw usage_error("{} learns from texts, which need a tokenizer", config.architecture);
-    if (config.sees() && !read_image_)
+    if (reads_images(config) && !read_image_)
         throw usage_error("{} learns from images: say how they are read (DatasetOptions::read_image)",
                           config.architecture);
     read_files(files_, options, validation_files_.empty() ? options.validation_share : 0, training_);
@@ -52,6 +55,7 @@ ExampleData::ExampleData(const std::vector<std::string>& files, const Tokenizer*
         throw usage_error("the end token of answers is {}, but the vocabulary of the model has {}", *end_token_,
                           config.vocab);
     require_two_labels();
+    require_pairs();
     fit_context();
     set_key(format("{:016x}{:016x}-{}", checksum_of(training_), checksum_of(validation_), context_));
     if (cut_ > 0)
@@ -79,7 +83,7 @@ void ExampleData::read_files(const std::vector<std::string>& files, const Datase
 
 ExampleData::Example ExampleData::example_of(const JsonFields& fields, const std::string& folder) {
     Example example;
-    if (config_.sees()) read_image_of(example, fields, folder);
+    if (reads_images(config_)) read_image_of(example, fields, folder);
     if (task_ == Task::labels) {
         example.label = label_of(fields);
         if (config_.is_vision()) return example;
@@ -88,8 +92,12 @@ ExampleData::Example ExampleData::example_of(const JsonFields& fields, const std
         cut(example.tokens);
         return example;
     }
+    if (task_ == Task::pairs) {
+        cut(example.tokens = encoded(fields, "text").ids);
+        return example;
+    }
     const bool prompt = fields.has("prompt");
-    if (!config_.sees()) cut(example.source = encoded(fields, prompt ? "prompt" : "source").ids);
+    if (!reads_images(config_)) cut(example.source = encoded(fields, prompt ? "prompt" : "source").ids);
     cut(example.answer = answer_of(fields, prompt || fields.has("completion") ? "completion" : "target"));
     return example;
 }
@@ -124,8 +132,9 @@ void ExampleData::read_image_of(Example& example, const JsonFields& fields, cons
 
 std::vector<float> ExampleData::pixels_of(const std::string& image) const {
     std::vector<float> pixels = read_image_(image);
-    if (std::ssize(pixels) != config_.image.pixels())
-        throw bad_file_error("{}: {} numbers, but the model takes {}", image, pixels.size(), config_.image.pixels());
+    if (std::ssize(pixels) != config_.learned_image().pixels())
+        throw bad_file_error("{}: {} numbers, but the model takes {}", image, pixels.size(),
+                             config_.learned_image().pixels());
     return pixels;
 }
 
@@ -189,9 +198,21 @@ std::uint64_t ExampleData::checksum_of(const std::vector<Example>& examples) {
     return hash;
 }
 
+// Each is to be found among others; a text is its end token, which sees the tokens before it.
+void ExampleData::require_pairs() const {
+    if (task_ != Task::pairs) return;
+    if (validation_.size() == 1)
+        throw usage_error("{}: one pair for validation has no other to be compared with: give more, or none",
+                          description());
+    if (std::ranges::all_of(training_, [&](const Example& one) {
+            return one.tokens.size() > 1 && pooled_row(config_, one.tokens) == 0;
+        }))
+        log(LogLevel::warning, "{}: texts have no end token, so only their first token is learned from", description());
+}
+
 std::int64_t ExampleData::targets() const {
     std::int64_t count = 0;
-    for (const Example& example : training_) count += task_ == Task::labels ? 1 : std::ssize(example.answer);
+    for (const Example& example : training_) count += task_ == Task::answers ? std::ssize(example.answer) : 1;
     return count;
 }
 
@@ -199,7 +220,7 @@ std::int64_t ExampleData::tokens_of(const std::vector<Example>& examples) const 
     std::int64_t count = 0;
     for (const Example& example : examples)
         count += std::ssize(example.tokens) + std::ssize(example.source) + std::ssize(example.answer) +
-                 (config_.sees() ? config_.image.places() : 0);
+                 (reads_images(config_) ? config_.learned_image().places() : 0);
     return count;
 }
 
@@ -220,12 +241,18 @@ void ExampleData::write(const Example& example, const TrainingSequence& to) cons
     };
     if (!to.pixels.empty()) std::ranges::copy(pixels_of(example.image), to.pixels.begin());
     write_source(example.source, to);
-    if (config_.sees()) set(to.source_length, config_.image.places());
+    if (reads_images(config_)) set(to.source_length, config_.learned_image().places());
     if (task_ == Task::labels) {
         copy_to(to.tokens, example.tokens);
         copy_to(to.types, example.types);
         set(to.length, std::ssize(example.tokens));
         set(to.targets, example.label);
+        return;
+    }
+    if (task_ == Task::pairs) {
+        copy_to(to.tokens, example.tokens);
+        set(to.ends, pooled_row(config_, example.tokens).value());
+        set(to.targets, 0);  // see `complete`
         return;
     }
     set(to.tokens, config_.start_token);

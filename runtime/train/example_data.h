@@ -1,6 +1,7 @@
 // Examples: inputs with what a model is to say about them. Files are .jsonl; a line is one of
 //   {"text", "label"}     encoders that classify; with "pair" a second text. A label is a number or a name of id2label
 //   {"source", "target"}  encoder–decoders; or {"prompt", "completion"}
+//   {"image", "text"}     pairs of encoders (CLIP)
 //   {"image", "label"}    and {"image", "target"}: the path of an image file, relative to the file
 // All lines must be right: a wrong label is an error, not left out. Texts are in memory; images are read when a step
 // needs them.
@@ -51,6 +52,7 @@ private:
     std::vector<std::int32_t> answer_of(const JsonFields& fields, const char* key) const;
     void cut(std::vector<std::int32_t>& ids);
     void require_two_labels() const;
+    void require_pairs() const;
     void fit_context();
     static std::uint64_t checksum_of(const std::vector<Example>& examples);
     std::int64_t tokens_of(const std::vector<Example>& examples) const;

@@ -38,6 +38,7 @@ public:
                 .length = integers(model_names::length),
                 .source = integers(model_names::source_tokens),
                 .source_length = integers(model_names::source_length),
+                .ends = integers(model_names::ends),
                 .pixels = part<float>(model_names::pixels, sequence),
                 .source_backwards = integers(model_names::source_backwards),
                 .positions = integers(model_names::positions),

@@ -66,11 +66,10 @@ void write_model_file(const std::string& path, const std::vector<Value>& weights
     std::vector<float> all;
     for (const Value& value : weights) {
         const std::vector<std::string> parts = tensors_of(value);
-        const auto sizes = value.type.shape.sizes().subspan(value.parts.empty() ? 0 : 1);
         for (std::size_t i = 0; i < parts.size(); ++i)
             tensors.push_back({.name = names.name_in_files(parts[i]),
                                .dtype = "F32",
-                               .shape = {sizes.begin(), sizes.end()},
+                               .shape = sizes_in_files(value, value.type.shape),
                                .make = [&, &value = value, i, count = parts.size()] {
                                    if (std::exchange(read, &value) != &value) all = values(value);
                                    const std::size_t each = all.size() / count;

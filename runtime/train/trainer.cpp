@@ -156,14 +156,20 @@ struct internal::TrainerState {
                 inputs.part<float>(train_names::loss_weights, slot_of(micro) * settings.sequences, settings.sequences),
                 weight);
     }
+    // Of pairs none may be in a micro-batch twice: what is left at the end of an epoch is left out.
+    std::int64_t place_of(std::int64_t place) const {
+        const std::int64_t all = data->sequences(), whole = all / settings.sequences * settings.sequences;
+        return data->task() == Task::pairs ? place / whole * all + place % whole : place;
+    }
     // One of them, without the weights of its losses. Returns the number of targets.
     std::int64_t write_batch(std::int64_t number, std::int64_t micro, std::int64_t slot) {
         const std::int64_t each = settings.sequences;
         std::int64_t targets = 0;
         for (std::int64_t sequence = 0; sequence < each; ++sequence) {
             const TrainingSequence to = inputs.at(slot * each + sequence);
-            data->read(options.seed,
-                       ((number + options.skipped_batches) * settings.micro_batches + micro) * each + sequence, to);
+            data->read(
+                options.seed,
+                place_of(((number + options.skipped_batches) * settings.micro_batches + micro) * each + sequence), to);
             complete(config, sequence, to);
             targets += std::ranges::count_if(to.targets, [](std::int32_t target) { return target >= 0; });
         }
@@ -321,8 +327,16 @@ struct internal::TrainerState {
         submitted = returned = saved.step, own_checkpoint = saved.folder;
     }
 
+    // Pairs are told from all others of a micro-batch, so that none may be there twice.
+    std::int64_t evaluation_sequences() const {
+        const std::int64_t count = std::min(data->validation_sequences(), options.validation_sequences);
+        return data->task() == Task::pairs ? std::min(settings.sequences, count) : settings.sequences;
+    }
+
     Plan make_evaluation() {
-        const TrainingStep graph = build_evaluation(config, settings, types());
+        TrainingSettings of_evaluation = settings;
+        of_evaluation.sequences = evaluation_sequences();
+        const TrainingStep graph = build_evaluation(config, of_evaluation, types());
         evaluation_inputs = graph.inputs;
         Plan made = plan_of(graph.graph, {.submission_seconds = options.submission_seconds});
         const std::set<std::string> used = names_in_use(graph.graph);
@@ -391,7 +405,7 @@ std::optional<double> Trainer::evaluate() {
     const std::int64_t count = std::min(s.data->validation_sequences(), s.options.validation_sequences);
     if (count == 0) return std::nullopt;
     s.finish();
-    const std::int64_t sequences = s.settings.sequences;
+    const std::int64_t sequences = s.evaluation_sequences();
     double sum = 0;
     std::int64_t targets = 0;
     LabelCounter labels;
@@ -409,7 +423,9 @@ std::optional<double> Trainer::evaluate() {
         for (std::int64_t i = 0; i < sequences; ++i) {
             const TrainingSequence to = inputs.at(i);
             clear(to);
-            if (first + i < count) s.data->read_validation(first + i, to);
+            const bool counts = first + i < count, pairs = s.data->task() == Task::pairs;
+            if (counts || pairs) s.data->read_validation((first + i) % count, to);
+            if (!counts) std::ranges::fill(to.targets, -1);  // of pairs it is still one to be told from
             complete(s.config, i, to);
         }
         for (const auto& [name, all] : bytes) s.evaluation->write_bytes(name, all);
@@ -430,6 +446,9 @@ std::optional<LabelQuality> Trainer::label_quality() const { return state().labe
 
 Model Trainer::model() {
     TrainerState& s = state();
+    if (!s.config.towers.empty())
+        throw unsupported_error("training: {} is a pair of models: save it, and load one of them",
+                                s.config.architecture);
     const InterruptsDeferred whole;  // an interrupted session gives up the device
     s.finish();
     const auto values = [&](const Value& value) { return s.values_of(value); };

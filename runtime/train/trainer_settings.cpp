@@ -30,6 +30,15 @@ ModelConfig trained_config(ModelConfig config, const TrainingData& data) {
 }
 
 TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, const TrainingData& data) {
+    if (!config.towers.empty()) {
+        if (o.sequences < 2)
+            throw usage_error("training: sequences is {}, but pairs are compared with others: at least 2", o.sequences);
+        if (o.sequences > data.sequences())
+            throw usage_error("training: sequences is {}, but there are {} pairs, and none may be there twice",
+                              o.sequences, data.sequences());
+        if (o.label_smoothing != 0 || o.z_loss != 0)
+            throw usage_error("training: label_smoothing and z_loss are not for pairs");
+    }
     const auto require = [](const char* name, std::int64_t value, std::int64_t min, std::int64_t max) {
         if (value < min || value > max)
             throw usage_error("training: {} is {}, but must be from {} to {}", name, value, min, max);

@@ -21,7 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array task_names = {"texts", "texts with masked tokens", "labels", "answers"};
+constexpr std::array task_names = {"texts", "texts with masked tokens", "labels", "answers",
+                                   "pairs of a text and an image"};
 
 std::string absolute(const std::string& path) { return path.empty() ? path : fs::absolute(path).string(); }
 std::vector<std::string> absolute(std::vector<std::string> paths) {
@@ -42,7 +43,7 @@ ModelConfig config_of_model(const std::string& model, const std::vector<std::str
     if (fs::is_directory(model)) return ModelOrigin::from_folder(model, labels).config();
     if (!labels.empty())
         throw usage_error("a new output layer needs the folder of a trained model, but {} is not a folder", model);
-    return parse_model_config(read_file(model, 16 << 20), model);
+    return parse_trained_config(read_file(model, 16 << 20), model);
 }
 
 // Calls `visit` with the begin and the length of each document among the first rows.
@@ -80,6 +81,7 @@ std::vector<std::string> files_in(const std::vector<std::string>& paths) {
 const char* name_of(Task task) { return at(task_names, task); }
 
 Task task_of(const ModelConfig& config) {
+    if (!config.towers.empty()) return Task::pairs;
     if (config.kind == ModelKind::decoder) return Task::next_tokens;
     if (config.kind == ModelKind::encoder_decoder) return Task::answers;
     if (config.head == Head::masked_lm) return Task::masked_tokens;
@@ -94,8 +96,8 @@ Task task_of(const ModelConfig& config) {
 }
 
 void clear(const TrainingSequence& to) {
-    for (const std::span<std::int32_t>& part :
-         {to.tokens, to.types, to.length, to.source, to.source_length, to.positions, to.source_backwards, to.documents})
+    for (const std::span<std::int32_t>& part : {to.tokens, to.types, to.length, to.ends, to.source, to.source_length,
+                                                to.positions, to.source_backwards, to.documents})
         std::ranges::fill(part, 0);
     std::ranges::fill(to.targets, -1);
     std::ranges::fill(to.pixels, 0.f);
@@ -122,8 +124,12 @@ void complete(const ModelConfig& config, std::int64_t number, const TrainingSequ
             std::iota(places.begin() + static_cast<std::ptrdiff_t>(begin),
                       places.begin() + static_cast<std::ptrdiff_t>(begin + count), offset);
         });
-    const auto rows = static_cast<std::int64_t>(to.source_backwards.size());
-    for (std::int32_t& row : to.source_backwards) row += static_cast<std::int32_t>(number * rows);
+    const auto move = [&](std::span<std::int32_t> rows, std::size_t each) {
+        for (std::int32_t& row : rows) row += static_cast<std::int32_t>(number) * static_cast<std::int32_t>(each);
+    };
+    move(to.source_backwards, to.source_backwards.size());
+    move(to.ends, to.tokens.size());
+    if (!config.towers.empty() && at(to.targets, 0) >= 0) at(to.targets, 0) = static_cast<std::int32_t>(number);
 }
 
 TrainingData::TrainingData(const std::vector<std::string>& paths, const DatasetOptions& options)
@@ -155,7 +161,7 @@ std::shared_ptr<const TrainingData> read_training_data(const std::vector<std::st
     if (options.model.empty()) return std::make_shared<const TokenData>(files, tokenizer, options);
     const ModelConfig config = config_of_model(options.model, options.labels);
     const Task task = task_of(config);
-    if (task == Task::labels || task == Task::answers) {
+    if (task == Task::labels || task == Task::answers || task == Task::pairs) {
         if (options.separate_documents)
             throw usage_error("separate documents are of texts, but {} learns from {}, a sequence each",
                               config.architecture, name_of(task));

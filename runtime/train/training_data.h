@@ -14,8 +14,8 @@
 namespace vantage::internal {
 
 /// What a model learns to say: the next token of a text, tokens of a text that are masked, the label of a text or an
-/// image, or a text that answers a text or an image.
-enum class Task : std::uint8_t { next_tokens, masked_tokens, labels, answers };
+/// image, a text that answers a text or an image, or which text and which image are a pair.
+enum class Task : std::uint8_t { next_tokens, masked_tokens, labels, answers, pairs };
 const char* name_of(Task task);
 /// Throws unsupported for a model that learns none of these.
 Task task_of(const ModelConfig& config);
@@ -24,6 +24,7 @@ Task task_of(const ModelConfig& config);
 struct TrainingSequence {
     std::span<std::int32_t> tokens, targets;  ///< negative where a row has no target
     std::span<std::int32_t> types = {}, length = {}, source = {}, source_length = {};
+    std::span<std::int32_t> ends = {};  ///< the last row of a text; rows of this sequence
     std::span<float> pixels = {};
     std::span<std::int32_t> source_backwards = {};  ///< rows of this sequence, see model_names
     std::span<std::int32_t> positions = {};         ///< see `complete`

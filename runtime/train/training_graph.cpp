@@ -56,6 +56,9 @@ public:
         training_.head = [this](Tensor x, const std::function<Tensor(Tensor)>& logits) {
             loss_ = loss_of(x, config_.vocab, logits);
         };
+        training_.pair = [this](Tensor texts, Tensor images, Tensor log_scale) {
+            loss_ = loss_of_pairs(texts, images, log_scale);
+        };
     }
 
     /// The outputs of heads are multiplied by states (BuildOptions::head_mask).
@@ -88,6 +91,21 @@ private:
                             .weights_to_learn = [this] { return weights_to_learn(graph_, config_); }};
         if (at_once >= rows) return head_loss(graph_, head);
         return head_loss_in_pieces(graph_, head, at_once, static_cast<bool>(train_));
+    }
+    // Of the pairs of a micro-batch: the negatives of a text are the other images, those of an image the other texts.
+    // The logit scale is exp(s) up to 100 and its tangent above, 100 (elu(s - ln 100) + 1); Radford et al. 2021 clip it.
+    Tensor loss_of_pairs(Tensor texts, Tensor images, Tensor log_scale) {
+        constexpr float largest = 100;
+        const auto number = [&](const char* name, float x) {
+            return graph_.constant(name, {1}, std::vector<float>{x});
+        };
+        const Tensor below = add(log_scale, number("minus the largest logarithm", -std::log(largest))),
+                     scale = mul(add(elu(below), number("one", 1)), number("the largest factor", largest));
+        const std::int64_t pairs = texts.shape()[0];
+        return contrastive_loss(texts, images,
+                                {.scale = scale,
+                                 .targets = input(train_names::targets, {pairs}, DType::i32),
+                                 .weights = scaled(input(train_names::loss_weights, {pairs}, DType::f32))});
     }
     Tensor scaled(Tensor weights) {
         if (!train_ || !settings_.f16) return weights;
@@ -198,9 +216,12 @@ std::vector<float> first_train_words(const TrainingSettings& settings) {
 }
 
 std::int64_t head_rows_of(const TrainingSettings& settings, std::int64_t rows, std::int64_t classes) {
-    constexpr std::int64_t logits_bytes = std::int64_t{64} << 20, min_rows = 256;
+    constexpr std::int64_t logits_bytes = std::int64_t{64} << 20, min_rows = 256,
+                           max_pieces = 128;  // planning takes time for each
     const std::int64_t fitting = logits_bytes / (4 * std::max<std::int64_t>(classes, 1));
-    return std::min(rows, settings.head_rows > 0 ? settings.head_rows : std::max(min_rows, fitting));
+    if (settings.head_rows > 0) return std::min(rows, settings.head_rows);
+    const auto whole = [](std::int64_t count) { return count / min_rows * min_rows; };  // products along whole tiles
+    return std::min(rows, std::max({min_rows, whole(fitting), whole((rows - 1) / max_pieces) + min_rows}));
 }
 
 std::vector<float> bias_corrections(double beta1, double beta2) {

@@ -90,7 +90,8 @@ std::vector<float> first_train_words(const TrainingSettings& settings);
 
 /// Rows whose logits exist at the same time. Of a large vocabulary they are the largest tensor by far, so the loss and
 /// its gradient are made some rows at a time (Wijmans et al. 2024; Liger, Hsu et al. 2024): as many as have 64 MiB of
-/// logits, at least 256. `settings.head_rows` says another number.
+/// logits, a multiple of 256, and more than that where there would be more than 128 pieces. `settings.head_rows` says
+/// another number.
 std::int64_t head_rows_of(const TrainingSettings& settings, std::int64_t rows, std::int64_t classes);
 
 inline constexpr double max_beta = 0.99999, max_loss_scale = 0x1p24;

@@ -85,6 +85,18 @@ ends 2 "--probe is for --log-heads" train --data "$mini/valid.txt" --tokenizer "
 ends 2 "need 4 tokens" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" --log-heads --probe a -o probe
 ends 2 "attention reads one text" train --config t5.json --data answers.jsonl --eval-share 0 "${bert[@]}" --log-heads -o probe
 
+# A pair of encoders.
+cp -r "$models/clip" pairs && cp see/a.png pairs && cp "$VANTAGE_ROOT/docs/images/layers.png" pairs/b.png
+printf '{"size": {"height": 24, "width": 24}, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}' >pairs/preprocessor_config.json
+printf '{"image": "a.png", "text": "a photo"}\n{"image": "b.png", "text": "the grey one"}\n' >pairs/pairs.jsonl
+"$program" finetune -m pairs --data pairs/pairs.jsonl --eval-data pairs/pairs.jsonl --batch-tokens 64 --lr 1e-3 --warmup 2 --steps 30 -o paired >out 2>err || fail "finetune CLIP: $(<err)"
+grep -q "2 pairs" out || fail "finetune CLIP says: $(<out)"
+"$program" classify -m paired/latest --labels "a photo,the grey one" --image pairs/b.png >out 2>err || fail "a trained CLIP: $(<err)"
+[[ $(head -n 1 out) == *"grey"* ]] || fail "a trained CLIP: $(<out)"
+gives '"steps": 31' train --resume paired --steps 31 --json
+ends 1 "adapters of clip are not supported" finetune -m pairs --lora --data pairs/pairs.jsonl -o refused
+ends 2 "for one model, and clip has two" finetune -m pairs --watch --data pairs/pairs.jsonl -o refused
+ends 2 "pairs need at least 2" finetune -m pairs --data pairs/pairs.jsonl --batch-tokens 8 -o refused
 # The data must be those of the checkpoint, and their labels those of the model.
 printf '{"text": "A film.", "label": %s}\n' 0 1 >own.jsonl
 "$program" train --config labels.json --data own.jsonl --eval-share 0 "${bert[@]}" --steps 2 -o own >out 2>err || fail "train on own labels: $(<err)"

@@ -51,9 +51,11 @@ public:
         const std::int64_t source = settings_.source_rows;
         for (std::int64_t i = 0; i < count; ++i)
             at(values, i) = static_cast<std::int32_t>(
-                name == model_names::types           ? 0
-                : name == model_names::length        ? settings_.rows - i
-                : name == model_names::source_length ? (config_.sees() ? source : source - i)
+                name == model_names::types                  ? 0
+                : name == model_names::length               ? settings_.rows - i
+                : name == model_names::ends                 ? (i + 1) * settings_.rows - 1 - i
+                : is_pair() && name == train_names::targets ? i
+                : name == model_names::source_length        ? (config_.sees() ? source : source - i)
                 : name == model_names::source_backwards
                     ? backwards(i / source, i % source)
                     : draw(name == train_names::targets ? config_.logit_columns() : config_.vocab));
@@ -63,6 +65,7 @@ public:
     }
 
 private:
+    bool is_pair() const { return !config_.towers.empty(); }
     std::int64_t draw(std::int64_t below) {
         return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(below));
     }
@@ -187,9 +190,11 @@ constexpr const char* four_texts = R"({"text": "the cat", "label": "small"}
 {"text": "ten trees and a house", "label": 1}
 )";
 
-/// The tokenizer of tests/data/train/make.py: w0, w1, … are the tokens 0, 1, …, but 4 is <mask>.
-Tokenizer numbered_words() {
+/// The tokenizer of tests/data/train/make.py: w0, w1, … are the tokens 0, 1, …, but 4 is <mask>. With `end` one more
+/// token, which ends texts.
+Tokenizer numbered_words(int end = 0) {
     Json vocabulary;
+    if (end > 0) vocabulary["w" + std::to_string(end)] = end;
     for (int i = 0; i < 97; ++i) vocabulary[i == 4 ? "<mask>" : "w" + std::to_string(i)] = i;
     const Json tokenizer = {{"model",
                              {{"type", "WordPiece"},
@@ -218,11 +223,12 @@ TrainRecord first_step(const std::string& model, const Json& lines) {
     std::string text;
     for (const Json& line : lines) text += line.dump() + "\n";
     write_file(file, text);
-    const ImageInput wanted = parse_model_config(read_file(config), config).image;
+    const ModelConfig trained = parse_trained_config(read_file(config), config);
+    const ImageInput wanted = trained.learned_image();
     DatasetOptions options{.context = 24, .model = oracle_models + model, .validation_share = 0};
     options.folder = folder.path("tokens");
     options.read_image = [&](const std::string& path) { return numbered_image(wanted, path); };
-    const Dataset data({file}, numbered_words(), options);
+    const Dataset data({file}, numbered_words(trained.towers.empty() ? 0 : 421), options);
     Trainer trainer = Trainer::from_folder(test_device(), oracle_models + model, data,
                                            {.steps = 1, .sequences = std::ssize(lines), .seed = 5});
     return trainer.next().value();
@@ -254,6 +260,7 @@ TEST_CASE("every architecture learns one batch by heart", "[train]") {
                                              "big_bird_answers",
                                              "big_bird_classification",
                                              "bloom",
+                                             "clip",
                                              "distilbert",
                                              "distilbert_classification",
                                              "falcon",
@@ -299,7 +306,7 @@ TEST_CASE("every architecture learns one batch by heart", "[train]") {
                                              "vit_gpt2",
                                              "vit_rectangle"})) {
         const std::string path = oracle_models + model + "/config.json";
-        const Learned learned = learned_by_heart(parse_model_config(read_file(path), path));
+        const Learned learned = learned_by_heart(parse_trained_config(read_file(path), path));
         INFO(model << ": loss " << learned.first << ", then " << learned.last << "; changed by " << learned.change
                    << ", by gradients " << learned.foretold);
         CHECK(learned.last < learned.first / 3);

@@ -47,7 +47,7 @@ struct Examples {
 
 /// A sequence of data with so many rows.
 struct Row {
-    Numbers tokens, targets, types, length = {-7}, source, source_length = {-7}, backwards;
+    Numbers tokens, targets, types, length = {-7}, source, source_length = {-7}, backwards, ends;
     std::vector<float> pixels;
     explicit Row(std::int64_t rows, std::int64_t count = -1) {
         for (Numbers* some : {&tokens, &types, &source, &backwards}) some->assign(static_cast<std::size_t>(rows), -7);
@@ -60,6 +60,7 @@ struct Row {
                 .length = length,
                 .source = source,
                 .source_length = source_length,
+                .ends = ends,
                 .pixels = pixels,
                 .source_backwards = backwards};
     }
@@ -207,13 +208,30 @@ TEST_CASE("examples that cannot be used are named", "[train][bad]") {
         throw bad_file_error("{}: no such file", path);
     };
     examples.refuses("vit", R"({"image": "a.png", "label": 6})", {"a.jsonl:1", "a.png", "no such file"});
-    for (const char* model : {"bert_tokens", "bert_answers", "clip"})
+    examples.refuses("clip", R"({"image": "a.png", "text": "the"})", {"a.jsonl:1", "a.png", "no such file"});
+    for (const char* model : {"bert_tokens", "bert_answers"})
         expect_error(ErrorKind::unsupported, {"training of", "ForMaskedLM"}, [&] { examples.read(model, "\n"); });
     write_file(examples.folder.path("a.txt"), "the cat");
     expect_error(ErrorKind::bad_file, {"a.txt", "no .jsonl", "bert"}, [&] {
         read_training_data({examples.folder.path("a.txt")}, &words(),
                            {.context = 4, .model = folder_of("bert_classification")});
     });
+}
+
+TEST_CASE("a pair is a text and an image, and its own target", "[train]") {
+    Examples examples;
+    examples.options.read_image = [](const std::string&) { return std::vector<float>(3 * 24 * 24, 0.5F); };
+    examples.refuses("clip", R"({"image": "a.png", "target": "the"})", {"a.jsonl:1", "\"text\" is missing"});
+    const auto data = examples.read("clip", R"({"image": "a.png", "text": "the cat"})");
+    CHECK((data->task() == Task::pairs && data->targets() == 1));
+    Row row(data->context(), 1);
+    row.pixels.resize(3 * 24 * 24), row.ends = {-7};
+    data->read(5, 0, row.sequence());
+    CHECK(row.tokens == words().encode("the cat").ids);
+    CHECK(row.pixels.back() == 0.5F);
+    CHECK((row.ends[0] == 0 && row.targets[0] == 0));  // no token of these words ends CLIP's texts
+    complete(parse_trained_config(read_file(folder_of("clip") + "/config.json"), "clip"), 3, row.sequence());
+    CHECK((row.ends[0] == 3 * data->context() && row.targets[0] == 3));
 }
 
 TEST_CASE("examples that measure are chosen by what is in them", "[train]") {

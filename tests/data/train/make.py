@@ -82,6 +82,14 @@ def answers_to_images(model):
     return lines, model(pixel_values=pixels(model, range(3)), labels=answers_of(model)).loss
 
 
+def pairs(model):
+    texts = [one + [model.config.text_config.eos_token_id] for one in TEXTS]
+    mask = padded([[1] * len(one) for one in texts], 0)
+    lines = [{"image": str(k), "text": words(one)} for k, one in enumerate(texts)]
+    images = pixels(model.vision_model, range(3))
+    return lines, model(input_ids=padded(texts, 0), attention_mask=mask, pixel_values=images, return_loss=True).loss
+
+
 def mixed(x):
     """The finaliser of splitmix64."""
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % 2**64
@@ -119,6 +127,7 @@ def main():
         ("bart", answers_to_texts),
         ("vit", labels_of_images),
         ("vit_gpt2", answers_to_images),
+        ("clip", pairs),
     ]:
         folder = os.path.join(MODELS, name)
         config = transformers.AutoConfig.from_pretrained(folder)
