@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
@@ -44,7 +45,8 @@ RecordedRun::RecordedRun(const std::string& folder) : folder_(folder) {
     const auto path = [&](const char* file) { return (fs::path(folder) / file).string(); };
     const bool models = fs::is_directory(path("init"));
     const std::string config = models ? path("init/config.json") : path("config.json");
-    config_ = parse_model_config(read_file(config, 16 << 20), config);
+    config_ = parse_trained_config(read_file(config, 16 << 20), config);
+    task_ = task_of(config_);
     data_.emplace(path("data.safetensors"));
     gradients_.emplace(path("grads0.safetensors"));
     initial_.emplace(path(models ? "init/model.safetensors" : "init.safetensors"));
@@ -83,6 +85,7 @@ void RecordedRun::read_hyper(const JsonFields& fields) {
     settings_.update.max_norm = number("clip", 0);
     settings_.update.norm_eps = number("clip_eps", 1e-6);
     settings_.loss.label_smoothing = fields.optional_number("label_smoothing", 0, 1).value_or(0);
+    if (task_ == Task::pairs && settings_.loss.label_smoothing > 0) fields.fail("label_smoothing", "0 for pairs");
     micro_batches_ = fields.optional_integer("accumulate", 1, 1 << 20).value_or(1);
     const double peak = number("lr", 0), warmup = number("warmup", 0);
     const std::string schedule = fields.optional_text("schedule").value_or("constant");
@@ -93,9 +96,13 @@ void RecordedRun::read_hyper(const JsonFields& fields) {
 }
 
 void RecordedRun::read_sizes() {
+    const ImageInput& image = config_.learned_image();
     const bool next_token = data_->find("tokens") != nullptr, images = data_->find("pixel_values") != nullptr,
                both = config_.kind == ModelKind::encoder_decoder;
-    if (images != config_.is_vision())
+    if (next_token && task_ != Task::next_tokens)
+        throw bad_file_error("{}: tokens are for models that learn the next one, and {} learns from {}", folder_,
+                             config_.architecture, name_of(task_));
+    if (images != (image.channels > 0))
         throw bad_file_error("{}: {} {} pixel_values", folder_, config_.architecture,
                              images ? "does not read" : "reads, but the run has no");
     const auto checked = [&](const char* name, std::size_t rank) {
@@ -106,14 +113,14 @@ void RecordedRun::read_sizes() {
         throw bad_file_error("{}: {} is {}, wanted {} dimensions: {} steps or more, a multiple of {} sequences, …",
                              folder_, name, entry.text(), rank, steps(), micro_batches_);
     };
-    const std::vector<std::int64_t> shape = images ? checked("pixel_values", 5)
-                                                   : checked(next_token ? "tokens"
-                                                             : both     ? "decoder_input_ids"
-                                                                        : "input_ids",
-                                                             3);
+    const std::vector<std::int64_t> shape = config_.is_vision() ? checked("pixel_values", 5)
+                                                                : checked(next_token ? "tokens"
+                                                                          : both     ? "decoder_input_ids"
+                                                                                     : "input_ids",
+                                                                          3);
     settings_.sequences = shape[1] / micro_batches_;
-    settings_.rows = images ? config_.image.places() : shape[2] - (next_token ? 1 : 0);
-    if (both) settings_.source_rows = checked("input_ids", 3)[2];
+    settings_.rows = config_.is_vision() ? image.places() : shape[2] - (next_token ? 1 : 0);
+    if (both) settings_.source_rows = images ? image.places() : checked("input_ids", 3)[2];
     if (settings_.rows < 1 || (both && settings_.source_rows < 1))
         throw bad_file_error("{}: sequences without a token", folder_);
 }
@@ -144,9 +151,14 @@ std::vector<std::int32_t> RecordedRun::tokens_of(const char* name, std::int64_t 
 }
 
 std::vector<std::int32_t> RecordedRun::labels_of(std::int64_t step, std::int64_t micro) const {
-    const std::int64_t classes = config_.is_vision() ? config_.logit_columns() : config_.vocab;
-    std::vector<std::int32_t> labels =
-        numbers_of<std::int32_t>("labels", "I32", config_.is_vision() ? 1 : settings_.rows, step, micro);
+    if (task_ == Task::pairs) {
+        std::vector<std::int32_t> own(static_cast<std::size_t>(settings_.sequences));
+        std::iota(own.begin(), own.end(), 0);
+        return own;
+    }
+    const bool one = task_ == Task::labels;
+    const std::int64_t classes = one ? config_.logit_columns() : config_.vocab;
+    std::vector<std::int32_t> labels = numbers_of<std::int32_t>("labels", "I32", one ? 1 : settings_.rows, step, micro);
     for (const std::int32_t label : labels)
         if (label >= classes) throw bad_file_error("{}: a label is {}, but the model has {}", folder_, label, classes);
     return labels;
@@ -163,7 +175,7 @@ std::int64_t RecordedRun::targets_of(std::int64_t step) const {
 MicroBatch RecordedRun::batch(std::int64_t step, std::int64_t micro) const {
     MicroBatch batch;
     const std::int64_t rows = settings_.sequences * settings_.rows;
-    std::vector<std::int32_t> targets, tokens, backwards;
+    std::vector<std::int32_t> targets, tokens, backwards, ends;
     if (data_->find("tokens") != nullptr) {
         const std::vector<std::int32_t> all = tokens_of("tokens", settings_.rows + 1, step, micro);
         for (std::int64_t row = 0; row < rows; ++row) {
@@ -171,15 +183,22 @@ MicroBatch RecordedRun::batch(std::int64_t step, std::int64_t micro) const {
             tokens.push_back(at(all, place));
             targets.push_back(at(all, place + 1));
         }
-    } else if (config_.is_vision()) {
-        targets = labels_of(step, micro);
-        batch[model_names::pixels] = numbers_of<float>("pixel_values", "F32", config_.image.pixels(), step, micro);
     } else {
-        targets = labels_of(step, micro);
         const bool both = config_.kind == ModelKind::encoder_decoder;
-        tokens = tokens_of(both ? "decoder_input_ids" : "input_ids", settings_.rows, step, micro);
-        if (both) batch[model_names::source_tokens] = tokens_of("input_ids", settings_.source_rows, step, micro);
+        targets = labels_of(step, micro);
+        if (!config_.is_vision())
+            tokens = tokens_of(both ? "decoder_input_ids" : "input_ids", settings_.rows, step, micro);
+        if (const ImageInput& image = config_.learned_image(); image.channels > 0)
+            batch[model_names::pixels] = numbers_of<float>("pixel_values", "F32", image.pixels(), step, micro);
+        else if (both)
+            batch[model_names::source_tokens] = tokens_of("input_ids", settings_.source_rows, step, micro);
     }
+    if (task_ == Task::pairs)
+        for (std::int64_t begin = 0; begin < rows; begin += settings_.rows) {
+            const std::span text = std::span(tokens).subspan(static_cast<std::size_t>(begin));
+            const auto end = pooled_row(config_, text.first(static_cast<std::size_t>(settings_.rows)));
+            ends.push_back(static_cast<std::int32_t>(begin + end.value()));
+        }
     const auto same = [&](std::int64_t count, std::int64_t value) {
         return std::vector<std::int32_t>(static_cast<std::size_t>(count), static_cast<std::int32_t>(value));
     };
@@ -193,6 +212,7 @@ MicroBatch RecordedRun::batch(std::int64_t step, std::int64_t micro) const {
             backwards.push_back(static_cast<std::int32_t>(row + settings_.source_rows - 1 - 2 * within));
         }
     batch[model_names::source_backwards] = backwards;
+    batch[model_names::ends] = ends;
     batch[train_names::targets] = targets;
     batch[train_names::loss_weights] = std::vector<float>(targets.size(), 1 / static_cast<float>(targets_of(step)));
     return batch;

@@ -1,8 +1,10 @@
 // Training runs that another program has recorded: a model before and after, batches, losses and gradients.
 //   train.json          {"hyper": {…}, "loss": […], "grad_norm": […] or "grad_norm_before_clip", "lr": […]}
-//   data.safetensors    S steps of B sequences. Next token: tokens [S, B, n + 1]. Masked tokens: input_ids and labels
-//                       [S, B, n]. Encoder–decoder: input_ids [S, B, n], decoder_input_ids and labels [S, B, m].
-//                       Images: pixel_values [S, B, C, H, W], labels [S, B]. A negative label is no target
+//   data.safetensors    S steps of B sequences. Inputs: tokens [S, B, n + 1] of which each is to be told from those
+//                       before it, or input_ids [S, B, n], or pixel_values [S, B, C, H, W], or of CLIP both. Of
+//                       encoder–decoders also decoder_input_ids [S, B, m]. Targets but those of CLIP are labels:
+//                       of masked tokens [S, B, n], of answers [S, B, m], of texts or images that are classified
+//                       [S, B]. A negative label is no target
 //   grads0.safetensors  gradients of the first step before clipping
 //   init/, final/       model folders; or config.json beside init.safetensors and final.safetensors
 // The format is that of tests/data/oracle/train and train_more.
@@ -16,6 +18,7 @@
 
 #include "runtime/base/json.h"
 #include "runtime/io/safetensors.h"
+#include "runtime/train/training_data.h"
 #include "runtime/train/training_graph.h"
 
 namespace vantage::internal {
@@ -64,6 +67,7 @@ private:
 
     std::string folder_;
     ModelConfig config_;
+    Task task_ = {};
     TrainingSettings settings_;
     TrainingTolerance tolerance_;
     std::int64_t micro_batches_ = 1;

@@ -33,16 +33,19 @@ std::int64_t count_of(const MicroBatch& batch, const char* name) {
 void check_batch(const RecordedRun& run, const MicroBatch& batch) {
     const TrainingSettings& settings = run.settings();
     const std::int64_t rows = settings.sequences * settings.rows;
-    if (run.config().is_vision())
-        require(count_of<float>(batch, model_names::pixels) == settings.sequences * run.config().image.pixels());
-    else
-        require(count_of<std::int32_t>(batch, model_names::tokens) == rows);
+    const ImageInput& image = run.config().learned_image();
+    const Task task = task_of(run.config());
+    if (image.channels > 0)
+        require(count_of<float>(batch, model_names::pixels) == settings.sequences * image.pixels());
+    if (!run.config().is_vision()) require(count_of<std::int32_t>(batch, model_names::tokens) == rows);
     if (batch.contains(model_names::source_tokens))
         require(count_of<std::int32_t>(batch, model_names::source_tokens) == settings.sequences * settings.source_rows);
     require(count_of<std::int32_t>(batch, train_names::targets) ==
-            (run.config().is_vision() ? settings.sequences : rows));
+            (task == Task::labels || task == Task::pairs ? settings.sequences : rows));
     for (const std::int32_t id : std::get<std::vector<std::int32_t>>(batch.at(model_names::tokens)))
         require(id >= 0 && id < run.config().vocab);
+    for (const std::int32_t end : std::get<std::vector<std::int32_t>>(batch.at(model_names::ends)))
+        require(end >= 0 && end < rows);
     require(count_of<float>(batch, train_names::loss_weights) == count_of<std::int32_t>(batch, train_names::targets));
 }
 
