@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <numeric>
 
 #include "runtime/base/at.h"
@@ -175,7 +176,7 @@ std::int64_t RecordedRun::targets_of(std::int64_t step) const {
 MicroBatch RecordedRun::batch(std::int64_t step, std::int64_t micro) const {
     MicroBatch batch;
     const std::int64_t rows = settings_.sequences * settings_.rows;
-    std::vector<std::int32_t> targets, tokens, backwards, ends;
+    std::vector<std::int32_t> targets, tokens, backwards, ends, positions;
     if (data_->find("tokens") != nullptr) {
         const std::vector<std::int32_t> all = tokens_of("tokens", settings_.rows + 1, step, micro);
         for (std::int64_t row = 0; row < rows; ++row) {
@@ -193,12 +194,12 @@ MicroBatch RecordedRun::batch(std::int64_t step, std::int64_t micro) const {
         else if (both)
             batch[model_names::source_tokens] = tokens_of("input_ids", settings_.source_rows, step, micro);
     }
-    if (task_ == Task::pairs)
-        for (std::int64_t begin = 0; begin < rows; begin += settings_.rows) {
-            const std::span text = std::span(tokens).subspan(static_cast<std::size_t>(begin));
-            const auto end = pooled_row(config_, text.first(static_cast<std::size_t>(settings_.rows)));
-            ends.push_back(static_cast<std::int32_t>(begin + end.value()));
-        }
+    const bool has_positions = architecture_named(config_.architecture, folder_).details.positions != nullptr;
+    for (std::int64_t begin = 0; begin < std::ssize(tokens); begin += settings_.rows) {
+        const std::span text(&at(tokens, begin), static_cast<std::size_t>(settings_.rows));
+        if (task_ == Task::pairs) ends.push_back(static_cast<std::int32_t>(begin + pooled_row(config_, text).value()));
+        if (has_positions) std::ranges::copy(token_positions(config_, text), std::back_inserter(positions));
+    }
     const auto same = [&](std::int64_t count, std::int64_t value) {
         return std::vector<std::int32_t>(static_cast<std::size_t>(count), static_cast<std::int32_t>(value));
     };
@@ -213,6 +214,7 @@ MicroBatch RecordedRun::batch(std::int64_t step, std::int64_t micro) const {
         }
     batch[model_names::source_backwards] = backwards;
     batch[model_names::ends] = ends;
+    batch[model_names::positions] = positions;
     batch[train_names::targets] = targets;
     batch[train_names::loss_weights] = std::vector<float>(targets.size(), 1 / static_cast<float>(targets_of(step)));
     return batch;
