@@ -261,7 +261,7 @@ run_tests() {
     if ((!whole)); then expected=0
     elif ((unknown)); then
         expected=0
-        printf 'All tests take about 20 minutes on two cores; how long here is known after the first run.\n'
+        printf 'All tests take about an hour on two cores; how long here is known after the first run.\n'
     else printf 'All tests took %s here the last time.\n' "$(minutes "$expected")"; fi
     counting=0
     if [[ -n $given ]]; then export VANTAGE_DEVICE=$given; else unset VANTAGE_DEVICE; fi

@@ -71,7 +71,7 @@ says() { grep -qE -- "$1" "$scratch/out" || fail "wanted in the output: $1"; }
 ran() { grep -qE -- "$1" "$log" || fail "wanted among the calls: $1 ($(<"$log"))"; }
 
 called 0
-says '^All tests take about 20 minutes on two cores'
+says '^All tests take about an hour on two cores'
 says '^== host \(part 1 of 9'
 says '^== Other GPU, command line \(part 9 of 9'
 says '^ +passed +failed +skipped +time$'
