@@ -146,8 +146,10 @@ void set_options(TrainCommand& c) {
 // Batches are given in tokens. A micro-batch holds up to 4096 by default.
 void set_batches(TrainCommand& c, const Dataset& data) {
     TrainOptions& o = c.training;
-    const std::int64_t mean = (data.tokens() + data.sequences() - 1) / data.sequences(),  // with those of images
-        each = std::max(data.context(), mean), wanted = std::max<std::int64_t>(c.batch_tokens / each, 1),
+    // with the patches of images
+    const std::int64_t mean = (data.tokens() + data.sequences() - 1) / data.sequences(),
+                       each = c.dataset.read_image ? std::max(data.context(), mean) : data.context(),
+                       wanted = std::max<std::int64_t>(c.batch_tokens / each, 1),
                        maximum = std::max<std::int64_t>(max_micro_tokens / each, 1);
     if (c.accumulate > wanted)
         throw usage_error("--accumulate {}: a step has only {} sequences of {} tokens", c.accumulate, wanted, each);
