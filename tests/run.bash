@@ -8,6 +8,7 @@
 passed=0 failed=0 skipped=0
 of=1 turn=$((10#${VANTAGE_TEST_TURN:-0}))  # one part of `of` runs, the one whose turn it is
 processes=$(($(nproc) < 4 ? $(nproc) : 4))  # at once
+per_process=1  # shards of a Catch2 program for each of them
 limit=${VANTAGE_TEST_LIMIT:-7200}  # seconds for a process of tests: one that takes longer hangs
 reports=$root/build/test-reports
 table=()     # lines of the table at the end
@@ -47,13 +48,13 @@ show_progress() {
 # failed, skipped) and `failures_now`, the names of the failed cases.
 #
 # Each process takes a contiguous shard of the list of tests. In declaration order the tests of the ops, which build
-# most of the pipelines, would all be in one of them; the list is therefore shuffled, with a fixed seed. Shards take
-# different times, so there are three for each of the processes that run at once. With `of` above 1 only one part of the
-# list in so many runs, another one with each `turn`.
+# most of the pipelines, would all be in one of them; the list is therefore shuffled, with a fixed seed. Shards of long
+# lists take different times, so there are several for each of the processes that run at once (`per_process`). With `of`
+# above 1 only one part of the list in so many runs, another one with each `turn`.
 #
 # A process that dies of a signal, as of a fault in a driver, runs once more. The end of the output names it.
 run_shards() {
-    local base part code report totals successes failures skips pids=() files=() watcher death shards=$((3 * processes))
+    local base part code report totals successes failures skips pids=() files=() watcher death shards=$((per_process * processes))
     base=$(report_of "$1") counts=(0 0 0)
     totals='s/.*<OverallResultsCases successes="([0-9]+)" failures="([0-9]+)" .*skips="([0-9]+)".*/\1 \2 \3/p'
     local name=$1
@@ -214,12 +215,15 @@ run_parts() {
                 if ((whole)); then seen=("$kernels_and_oracle"); fi
             fi
         fi
+        per_process=3
         if [[ ${name,,} == *llvmpipe* ]]; then
-            # the tests that depend on the subgroup size also run with a larger one
             LP_NATIVE_VECTOR_WIDTH=256 catch "$name" vantage_tests_device "${filter[@]}" "${seen[@]}"
-            if ((whole)); then LP_NATIVE_VECTOR_WIDTH=512 catch "$name, 512 bit" vantage_tests_device "[subgroup]"; fi
         else
             catch "$name" vantage_tests_device "${filter[@]}" "${seen[@]}"
+        fi
+        per_process=1
+        if [[ ${name,,} == *llvmpipe* ]] && ((whole)); then  # what depends on the subgroup size, with a larger one
+            LP_NATIVE_VECTOR_WIDTH=512 catch "$name, 512 bit" vantage_tests_device "[subgroup]"
         fi
         catch "$name, viewer" vantage_tests_view "${filter[@]}" "${but_once_seen[@]}"
         of=1

@@ -59,12 +59,9 @@ void print_result(const TrainCommand& c, const Trainer& trainer, const TrainingR
     }
     const Page page;
     if (!ended.empty()) print_line("{}  {}", page.bold("ended "), ended);
-    print_line("{}  loss {:.4f}{}", page.bold("result"), run.loss(),
-               std::isnan(run.evaluation()) ? ""
-                                            : format(", validation {:.4f} nats per {}", run.evaluation(),
-                                                     labels    ? "label"
-                                                     : c.pairs ? "pair"
-                                                               : "token"));
+    print_line(
+        "{}  loss {:.4f}{}", page.bold("result"), run.loss(),
+        std::isnan(run.evaluation()) ? "" : format(", validation {:.4f} nats per {}", run.evaluation(), c.target));
     if (labels)
         print_line("{}  accuracy {:.1f} %, calibration error {:.1f} %", page.bold("labels"), 100 * labels->accuracy,
                    100 * labels->calibration_error);

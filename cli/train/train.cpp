@@ -65,8 +65,9 @@ std::string small_config(const TrainCommand& c, std::int64_t vocabulary, std::op
 void take_model(TrainCommand& c, const ModelConfig& config, const std::string& path) {
     const Task task = task_of(config);
     if (task == Task::labels || task == Task::answers) c.documents = "examples";
+    if (task == Task::labels) c.target = "label";
     if (task == Task::pairs) {
-        c.pairs = true, c.documents = "pairs", c.input = "--labels \"…,…\" --image FILE";
+        c.documents = "pairs", c.target = "pair", c.input = "--labels \"…,…\" --image FILE";
         if (c.log_heads)
             throw usage_error("--log-heads and --watch are for one model, and {} has two", config.architecture);
     }
@@ -144,7 +145,7 @@ void set_options(TrainCommand& c) {
 }
 
 // Batches are given in tokens. A micro-batch holds up to 4096 by default.
-void set_batches(TrainCommand& c, const Dataset& data) {
+void set_batches(TrainCommand& c, const ModelConfig& model, const Dataset& data) {
     TrainOptions& o = c.training;
     // with the patches of images
     const std::int64_t mean = (data.tokens() + data.sequences() - 1) / data.sequences(),
@@ -155,7 +156,7 @@ void set_batches(TrainCommand& c, const Dataset& data) {
         throw usage_error("--accumulate {}: a step has only {} sequences of {} tokens", c.accumulate, wanted, each);
     o.accumulate = c.accumulate > 0 ? c.accumulate : (wanted + maximum - 1) / maximum;
     o.sequences = (wanted + o.accumulate - 1) / o.accumulate;
-    if (c.pairs) o.sequences = std::min(o.sequences, std::max<std::int64_t>(data.sequences(), 2));
+    if (task_of(model) == Task::pairs) o.sequences = std::min(o.sequences, std::max<std::int64_t>(data.sequences(), 2));
     if (c.epochs == 0) return;
     const double steps =
         c.epochs * static_cast<double>(data.sequences()) / static_cast<double>(o.sequences * o.accumulate);
@@ -229,7 +230,7 @@ void begin(TrainCommand& c) {
     check_samples(c, subject.tokenizer);
     set_probe(c, subject.model, subject.tokenizer);
     const Dataset data = read_data(c, subject.tokenizer);
-    set_batches(c, data);
+    set_batches(c, subject.model, data);
     const std::string& start = c.adapters.empty() ? common().model : c.adapters;
     std::unique_ptr<FileLock> lock;
     run_training(c, device, data, [&](const Device& now) {

@@ -26,7 +26,7 @@ struct TrainCommand {
     std::string adapters;                         ///< folder of adapters to train further; empty: none
     std::string use = "run", input = "-p \"…\"";  ///< of the trained model: the command, and what it takes
     std::string documents = "documents";          ///< what the data consist of
-    bool pairs = false;                           ///< texts with images that they go with
+    std::string target = "token";                 ///< what the loss is the mean over
     bool log_heads = false;
     std::string probe;                       ///< what heads read; empty: drawn tokens
     std::vector<std::int32_t> probe_tokens;  ///< of it; empty: heads are not measured

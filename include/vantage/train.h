@@ -50,7 +50,7 @@ struct DatasetOptions {
     /// Documents of one sequence are apart: a token attends to those of its own document, positions begin at 0 in each,
     /// and the last token of a document is not asked for the first of the next one. Not for layers that carry a state
     /// from token to token (Mamba, recurrent layers) and Longformer: a Trainer throws unsupported; nor for models that
-    /// learn labels or answers: throws usage.
+    /// learn labels, answers or pairs: throws usage.
     bool separate_documents = false;
     bool strict = false;  ///< a line of a .jsonl that cannot be read is an error, not left out
     /// A model folder whose chat template turns "messages" into text.

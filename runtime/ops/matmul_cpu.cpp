@@ -9,7 +9,7 @@ namespace {
 struct Panels {
     std::uint32_t lanes;  // rows of each of a, and columns of each of b
     std::uint32_t depth;  // k that the loop takes at a time: more of them hide more latency, but the kernel grows
-    std::uint32_t k;      // with those that are padded
+    std::uint32_t k;      // padded to a multiple of depth
     std::int64_t rows, columns;  // panels of a matrix a and b
     std::int64_t batches_b;      // 1 where all share b
     std::uint64_t bytes(std::int64_t count) const {

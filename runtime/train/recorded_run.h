@@ -1,7 +1,7 @@
 // Training runs that another program has recorded: a model before and after, batches, losses and gradients.
 //   train.json          {"hyper": {…}, "loss": […], "grad_norm": […] or "grad_norm_before_clip", "lr": […]}
-//   data.safetensors    S steps of B sequences. Inputs: tokens [S, B, n + 1] of which each is to be told from those
-//                       before it, or input_ids [S, B, n], or pixel_values [S, B, C, H, W], or of CLIP both. Of
+//   data.safetensors    S steps of B sequences. Inputs: tokens [S, B, n + 1], each predicted from those before it,
+//                       or input_ids [S, B, n], or pixel_values [S, B, C, H, W], or of CLIP both. Of
 //                       encoder–decoders also decoder_input_ids [S, B, m]. Targets but those of CLIP are labels:
 //                       of masked tokens [S, B, n], of answers [S, B, m], of texts or images that are classified
 //                       [S, B]. A negative label is no target

@@ -156,20 +156,15 @@ struct internal::TrainerState {
                 inputs.part<float>(train_names::loss_weights, slot_of(micro) * settings.sequences, settings.sequences),
                 weight);
     }
-    // Of pairs none may be in a micro-batch twice: what is left at the end of an epoch is left out.
-    std::int64_t place_of(std::int64_t place) const {
-        const std::int64_t all = data->sequences(), whole = all / settings.sequences * settings.sequences;
-        return data->task() == Task::pairs ? place / whole * all + place % whole : place;
-    }
     // One of them, without the weights of its losses. Returns the number of targets.
     std::int64_t write_batch(std::int64_t number, std::int64_t micro, std::int64_t slot) {
         const std::int64_t each = settings.sequences;
         std::int64_t targets = 0;
         for (std::int64_t sequence = 0; sequence < each; ++sequence) {
             const TrainingSequence to = inputs.at(slot * each + sequence);
-            data->read(
-                options.seed,
-                place_of(((number + options.skipped_batches) * settings.micro_batches + micro) * each + sequence), to);
+            const std::int64_t place =
+                ((number + options.skipped_batches) * settings.micro_batches + micro) * each + sequence;
+            data->read(options.seed, place_of(*data, each, place), to);
             complete(config, sequence, to);
             targets += std::ranges::count_if(to.targets, [](std::int32_t target) { return target >= 0; });
         }

@@ -132,6 +132,12 @@ void complete(const ModelConfig& config, std::int64_t number, const TrainingSequ
     if (!config.towers.empty() && at(to.targets, 0) >= 0) at(to.targets, 0) = static_cast<std::int32_t>(number);
 }
 
+std::int64_t place_of(const TrainingData& data, std::int64_t sequences, std::int64_t number) {
+    if (data.task() != Task::pairs) return number;
+    const std::int64_t all = data.sequences(), whole = all / sequences * sequences;
+    return number / whole * all + number % whole;
+}
+
 TrainingData::TrainingData(const std::vector<std::string>& paths, const DatasetOptions& options)
     : files_(files_in(paths)), validation_files_(files_in(options.validation_files)), source_(to_json(paths, options)) {
     // training.json is JSON, and names the files

@@ -39,6 +39,10 @@ void write_source(std::span<const std::int32_t> tokens, const TrainingSequence& 
 /// Writes what follows from the others, and lets rows count from the first of the micro-batch, of which this is
 /// sequence `number`.
 void complete(const ModelConfig& config, std::int64_t number, const TrainingSequence& to);
+class TrainingData;
+/// The place at which sequence `number` of a run is read, in micro-batches of `sequences`. A micro-batch has no pair
+/// twice: what remains of an epoch after whole micro-batches is left out.
+std::int64_t place_of(const TrainingData& data, std::int64_t sequences, std::int64_t number);
 
 class TrainingData : NotCopied {
 public:

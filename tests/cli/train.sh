@@ -97,6 +97,7 @@ gives '"steps": 31' train --resume paired --steps 31 --json
 ends 1 "adapters of clip are not supported" finetune -m pairs --lora --data pairs/pairs.jsonl -o refused
 ends 2 "for one model, and clip has two" finetune -m pairs --log-heads --data pairs/pairs.jsonl -o refused
 ends 2 "compared with others: at least 2" finetune -m pairs --data pairs/pairs.jsonl --batch-tokens 8 -o refused
+ends 2 "not for pairs" finetune -m pairs --data pairs/pairs.jsonl --label-smoothing 0.1 -o refused
 # The data must be those of the checkpoint, and their labels those of the model.
 printf '{"text": "A film.", "label": %s}\n' 0 1 >own.jsonl
 "$program" train --config labels.json --data own.jsonl --eval-share 0 "${bert[@]}" --steps 2 -o own >out 2>err || fail "train on own labels: $(<err)"

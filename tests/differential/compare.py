@@ -13,12 +13,10 @@ prompt. Tolerance: 2e-4 for logits, 1e-3 for hidden states, 5e-5 for attention, 
 1, plus four times the difference between transformers in f32 and f64. Exit code 1 if a variant differs or is rejected.
 """
 
-import argparse
 import copy
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,7 +29,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "data", "oracle"))
 from make_models import (LastBlock, alibi_once, big_bird_attention, config_v4, initialise, load,  # noqa: E402
                          longformer_attention, mixes_experts)
-from variants import ARCHITECTURES, Draw  # noqa: E402
+from variants import ARCHITECTURES, Draw, run_variants  # noqa: E402
 
 STEPS = 8  # greedy
 CLEAR = 1e-2  # rounding cannot swap two logits that differ by this
@@ -228,34 +226,10 @@ def check(name, number, folder):
     return not found
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("architectures", nargs="*", default=list(ARCHITECTURES))
-    parser.add_argument("--first", type=int, default=0, help="number of the first variant")
-    parser.add_argument("--count", type=int, default=10)
-    parser.add_argument("--keep", help="where to leave the last variant's folder")
-    o = parser.parse_args()
-    failed = []
-    for name in o.architectures:
-        for number in range(o.first, o.first + o.count):
-            with tempfile.TemporaryDirectory() as folder:
-                try:
-                    agrees = check(name, number, folder)
-                except Exception as error:  # in transformers: continue with the next variant
-                    agrees = False
-                    print(f"{name} {number}: {type(error).__name__}: {error}", flush=True)
-                if not agrees:
-                    failed.append(f"{name} {number}")
-                if o.keep:
-                    shutil.copytree(folder, o.keep, dirs_exist_ok=True)
-    print(f"{len(failed)} differ: {', '.join(failed)}" if failed else "all agree")
-    sys.exit(bool(failed))
-
-
 if __name__ == "__main__":
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
     alibi_once()
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()
-    main()
+    run_variants(__doc__, ARCHITECTURES, 10, check)

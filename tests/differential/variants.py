@@ -3,8 +3,12 @@
 Each function draws the keyword arguments of a transformers config; `Variant` says what else makes a folder.
 """
 
+import argparse
 import dataclasses
 import random
+import shutil
+import sys
+import tempfile
 
 ROPE_TYPES = ("default", "linear", "dynamic", "llama3", "yarn", "longrope")
 
@@ -308,3 +312,28 @@ ARCHITECTURES = dict(gpt2=gpt2, gptj=gptj, gpt_neox=gpt_neox, opt=opt, bloom=blo
                      mistral=mistral, mixtral=mixtral, jamba=jamba, qwen2=qwen2, qwen3=qwen3, gemma2=gemma2, gpt_oss=gpt_oss,
                      bert=bert, roberta=roberta, distilbert=distilbert, longformer=longformer, big_bird=big_bird, bart=bart,
                      t5=t5, vit=vit)
+
+
+def run_variants(description, architectures, count, check):
+    """The command line of a script: calls check(architecture, number, folder) for each variant, and exits."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("architectures", nargs="*", default=list(architectures))
+    parser.add_argument("--first", type=int, default=0, help="number of the first variant")
+    parser.add_argument("--count", type=int, default=count)
+    parser.add_argument("--keep", help="where to leave the last variant's folder")
+    o = parser.parse_args()
+    failed = []
+    for name in o.architectures:
+        for number in range(o.first, o.first + o.count):
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    agrees = check(name, number, folder)
+                except Exception as error:  # in transformers: continue with the next variant
+                    agrees = False
+                    print(f"{name} {number}: {type(error).__name__}: {error}", flush=True)
+                if not agrees:
+                    failed.append(f"{name} {number}")
+                if o.keep:
+                    shutil.copytree(folder, o.keep, dirs_exist_ok=True)
+    print(f"{len(failed)} differ: {', '.join(failed)}" if failed else "all agree")
+    sys.exit(bool(failed))

@@ -234,6 +234,28 @@ TEST_CASE("a pair is a text and an image, and its own target", "[train]") {
     CHECK((row.ends[0] == 3 * data->context() && row.targets[0] == 3));
 }
 
+TEST_CASE("a micro-batch has no pair twice", "[train]") {
+    Examples examples;
+    examples.options.read_image = [](const std::string&) { return std::vector<float>(3 * 24 * 24, 0.5F); };
+    std::string lines;
+    for (const char* text : {"the", "cat", "in", "hat", "dog"})
+        lines += std::string(R"({"image": "a.png", "text": ")") + text + "\"}\n";
+    const auto data = examples.read("clip", lines);
+    for (std::int64_t first = 0; first < 40; first += 2) {
+        Numbers tokens[2];
+        for (std::int64_t i = 0; i < 2; ++i) {
+            Row row(data->context(), 1);
+            row.pixels.resize(3 * 24 * 24);
+            data->read(5, place_of(*data, 2, first + i), row.sequence());
+            tokens[i] = row.tokens;
+        }
+        CHECK(tokens[0] != tokens[1]);
+    }
+    examples.options.validation_files = {examples.folder.path("b.jsonl")};
+    write_file(examples.folder.path("b.jsonl"), R"({"image": "a.png", "text": "the"})");
+    expect_error(ErrorKind::usage, {"one pair for validation"}, [&] { examples.read("clip", lines); });
+}
+
 TEST_CASE("examples that measure are chosen by what is in them", "[train]") {
     Examples examples;
     std::string lines;
