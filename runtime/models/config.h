@@ -90,8 +90,7 @@ struct ModelConfig {
     std::vector<AttentionVariant> variants;  ///< those whose weights the file has
     std::int64_t experts = 0, experts_per_token = 0;
     std::optional<LoraOptions> lora = {};  ///< linear layers have adapters (adapters.h)
-    /// Of a pair of encoders that are trained together, each in a folder of two models: that of texts, that of images.
-    /// The sizes above are those of the texts'.
+    /// Of CLIP that is trained: its encoder of texts, then its encoder of images. The sizes above are the first one's.
     std::vector<ModelConfig> towers = {};
     Attrs own;  ///< what only one architecture knows, under names of its own
 

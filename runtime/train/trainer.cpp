@@ -322,10 +322,10 @@ struct internal::TrainerState {
         submitted = returned = saved.step, own_checkpoint = saved.folder;
     }
 
-    // Pairs are told from all others of a micro-batch, so that none may be there twice.
+    // The negatives of a pair are all others of the micro-batch, so that none may be there twice.
     std::int64_t evaluation_sequences() const {
-        const std::int64_t count = std::min(data->validation_sequences(), options.validation_sequences);
-        return data->task() == Task::pairs ? std::min(settings.sequences, count) : settings.sequences;
+        if (data->task() != Task::pairs) return settings.sequences;
+        return std::min(settings.sequences, data->validation_sequences());
     }
 
     Plan make_evaluation() {
@@ -419,8 +419,8 @@ std::optional<double> Trainer::evaluate() {
             const TrainingSequence to = inputs.at(i);
             clear(to);
             const bool counts = first + i < count, pairs = s.data->task() == Task::pairs;
-            if (counts || pairs) s.data->read_validation((first + i) % count, to);
-            if (!counts) std::ranges::fill(to.targets, -1);  // of pairs it is still one to be told from
+            if (counts || pairs) s.data->read_validation((first + i) % s.data->validation_sequences(), to);
+            if (!counts) std::ranges::fill(to.targets, -1);  // a pair is still a negative of others
             complete(s.config, i, to);
         }
         for (const auto& [name, all] : bytes) s.evaluation->write_bytes(name, all);

@@ -35,8 +35,7 @@ void check_batch(const RecordedRun& run, const MicroBatch& batch) {
     const std::int64_t rows = settings.sequences * settings.rows;
     const ImageInput& image = run.config().learned_image();
     const Task task = task_of(run.config());
-    if (image.channels > 0)
-        require(count_of<float>(batch, model_names::pixels) == settings.sequences * image.pixels());
+    if (image.channels > 0) require(count_of<float>(batch, model_names::pixels) == settings.sequences * image.pixels());
     if (!run.config().is_vision()) require(count_of<std::int32_t>(batch, model_names::tokens) == rows);
     if (batch.contains(model_names::source_tokens))
         require(count_of<std::int32_t>(batch, model_names::source_tokens) == settings.sequences * settings.source_rows);
