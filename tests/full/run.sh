@@ -113,7 +113,7 @@ faults() {
     bash tests/faults/run.sh || code=1
     return "$code"
 }
-signals() { VANTAGE_BIN=build/release/vantage VANTAGE_ROOT=$root bash tests/signals/run.sh 1000; }
+signals() { VANTAGE_BIN=$root/build/release/vantage VANTAGE_ROOT=$root bash tests/signals/run.sh 1000; }
 soak() { tests/soak/run.sh; }
 
 parts=("$@")

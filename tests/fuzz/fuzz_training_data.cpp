@@ -1,5 +1,6 @@
 // Files of training data: the documents in them, and the sequences that training reads; labels and answers of texts and
-// images. Ids are below the vocabulary, and documents and sequences inside the file, or reading throws.
+// images, and pairs of both. Ids are below the vocabulary, and documents and sequences inside the file, or reading
+// throws.
 //
 // The first byte is the format (`formats`, or its value modulo their number); the file follows. The tokenizer has all
 // bytes and a few merges, so that a token can reach across the border of what is a target.
@@ -41,8 +42,9 @@ constexpr std::array formats{DataFormat{'t', "data.txt", false, false, true},
                              DataFormat{'l', "data.jsonl", false, false, true},   // labels of texts
                              DataFormat{'L', "data.jsonl", false, false, true},   // labels of images
                              DataFormat{'a', "data.jsonl", false, false, true},   // answers to texts
-                             DataFormat{'A', "data.jsonl", false, false, true}};  // answers about images
-constexpr std::string_view of_examples = "lLaA";
+                             DataFormat{'A', "data.jsonl", false, false, true},   // answers about images
+                             DataFormat{'p', "data.jsonl", false, false, true}};  // pairs of a text and an image
+constexpr std::string_view of_examples = "lLaAp";
 
 constexpr std::int64_t context = 4;
 
@@ -142,8 +144,13 @@ ModelConfig model_of(const DataFormat& format) {
     config.kind = labels ? ModelKind::encoder : ModelKind::encoder_decoder;
     if (labels) config.head = Head::classification, config.labels = {"no", "yes"};
     if (format.letter == 'l') config.token_types = 2;
-    if (format.letter == 'L' || format.letter == 'A')
-        config.image = {.channels = 1, .height = 2, .width = 2, .patch_height = 1, .patch_width = 2};
+    const ImageInput image{.channels = 1, .height = 2, .width = 2, .patch_height = 1, .patch_width = 2};
+    if (format.letter == 'L' || format.letter == 'A') config.image = image;
+    if (format.letter == 'p') {
+        config.kind = ModelKind::encoder;
+        config.towers = {config, config};
+        config.towers.back().image = image;
+    }
     return config;
 }
 
@@ -160,23 +167,27 @@ void check_examples(const std::string& path, const DataFormat& format) {
     const std::int64_t rows = data.context();
     const std::vector<std::int32_t> none(static_cast<std::size_t>(rows));
     std::vector<std::int32_t> tokens = none, types = none, source = none, targets = none, source_backwards = none;
-    std::array<std::int32_t, 1> length{}, source_length{};
+    std::array<std::int32_t, 1> length{}, source_length{}, ends{};
     std::array<float, 4> pixels{};
-    const bool labels = data.task() == Task::labels;
-    if (labels) targets.resize(1);
+    const bool labels = data.task() == Task::labels, pairs = data.task() == Task::pairs;
+    require(pairs == (format.letter == 'p'));
+    if (labels || pairs) targets.resize(1);
     const auto check = [&] {
         for (const auto* ids : {&tokens, &source})
             for (const std::int32_t id : *ids) require(id >= 0 && id < data.vocabulary());
         for (const std::int32_t type : types) require(type >= 0 && type < 2);
         for (const std::int32_t row : source_backwards) require(row >= 0 && row < rows);
-        for (const std::int32_t id : targets) require(labels ? id == 0 || id == 1 : id >= -1 && id < data.vocabulary());
+        for (const std::int32_t id : targets)
+            require(labels ? id == 0 || id == 1 : pairs ? id == 0 : id >= -1 && id < data.vocabulary());
+        require(ends[0] >= 0 && ends[0] < rows);
         require(length[0] >= 0 && length[0] <= rows && source_length[0] >= 0);
         require(model.sees() || source_length[0] <= rows);
     };
     TrainingSequence to{.tokens = tokens, .targets = targets};
-    if (model.sees()) to.pixels = pixels;
+    if (model.sees() || pairs) to.pixels = pixels;
+    if (pairs) to.ends = ends;
     if (format.letter == 'l') to.types = types, to.length = length;
-    if (!labels) to.source_length = source_length, to.source_backwards = source_backwards;
+    if (!labels && !pairs) to.source_length = source_length, to.source_backwards = source_backwards;
     if (format.letter == 'a') to.source = source;
     for (std::int64_t i = 0; i < std::min<std::int64_t>(2 * data.sequences(), 1000); ++i) data.read(1, i, to), check();
     for (std::int64_t i = 0; i < std::min<std::int64_t>(data.validation_sequences(), 1000); ++i)

@@ -70,6 +70,7 @@ void check(const TrainOptions& o) {
     for (const double number : {o.rate.rate, o.rate.floor, o.eps, o.weight_decay, o.max_norm, o.z_loss})
         require(std::isfinite(number) && number >= 0);
     require(o.validation_sequences >= 0 && o.pause_every >= 0);
+    require(o.skipped_batches >= 0 && o.skipped_batches <= max_steps);
     const Json json = to_json(o);
     require(to_json(train_options_of(JsonFields(json, "options"))) == json);
 }
@@ -130,6 +131,8 @@ void check_settings(const std::string& path) {
     const RunSettings settings = run_settings_of(JsonFields(json, path));
     require(settings.eval_every >= 0 && settings.sample_every >= 0 && settings.save_every >= 0);
     require(settings.keep >= 1 && settings.patience >= 0);
+    const Json again = to_json(settings);
+    require(to_json(run_settings_of(JsonFields(again, path))) == again);
 }
 
 }  // namespace

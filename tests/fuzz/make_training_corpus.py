@@ -91,6 +91,9 @@ def training_data():
     one("a", "answers_to_prompts", lines(*({"prompt": word, "completion": "no"} for word in words)))
     one("A", "answers_about_images", lines(*({"image": f"{word}.png", "target": word} for word in words)))
     one("A", "answers_large_image", lines({"image": "large", "target": "a"}))
+    one("p", "pairs", lines(*({"image": f"{word}.png", "text": word} for word in words)))
+    one("p", "pairs_broken_image", lines({"image": "a.png", "text": "a"}, {"image": "broken", "text": "b"}))
+    one("p", "pairs_without_text", lines({"image": "a.png", "text": "a"}, {"image": "b.png", "target": "b"}))
     ids = [(7 * i) % 255 + 1 for i in range(30)] + [0] + [5, 6, 7, 0, 8]
     header = [1, len(ids)] + [0] * 253
     one("i", "bin_nanogpt", integers("H", ids))
@@ -151,6 +154,9 @@ def training_run(program):
         sgd = checkpoint(program, pathlib.Path(folder), "--optimizer", "sgd", "--momentum", "0.9")
     one("adamw", adamw)
     one("sgd", sgd)
+    skips = json.loads(adamw["training.json"])
+    skips["options"]["skipped_batches"] = 3
+    one("skipped_batches", dict(adamw, **{"training.json": json.dumps(skips, separators=(",", ":"))}))
     logs = {
         "log_cut_off": '{"step":0,"loss":2.5,"norm":1,"rate":0.1}\n{"step":1,"eval":2.4}\n{"step":1,"lo',
         "log_no_steps": '{"step":1,"eval":2.4}\n',
@@ -165,7 +171,8 @@ def training_run(program):
         one(name, {"log.jsonl": text})
     run = json.loads(adamw["run.json"])
     for name, key, value in [("run_keep_none", "keep", 0), ("run_negative", "eval_every", -1),
-                             ("run_prompt_number", "prompt", 3)]:
+                             ("run_prompt_number", "prompt", 3), ("run_rollback", "rollback", True),
+                             ("run_rollback_number", "rollback", 1)]:
         one(name, {"run.json": json.dumps(dict(run, **{key: value}))})
 
     def changed(name, place, key, value):
@@ -176,6 +183,7 @@ def training_run(program):
 
     changed("checkpoint_beta_of_one", "options", "beta1", 1)
     changed("checkpoint_floor_above_rate", "options", "rate_floor", 1)
+    changed("checkpoint_skipped_batches_beyond", "options", "skipped_batches", 1 << 62)
     changed("checkpoint_huge_batch", "options", "accumulate", 1 << 20)
     changed("checkpoint_files_of_numbers", "data", "files", [3])
     changed("checkpoint_wrong_checksum", "files", "config.json", {"bytes": 2, "checksum": "\u001b[2J"})

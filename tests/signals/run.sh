@@ -119,6 +119,7 @@ for name in "${names[@]}"; do
     milliseconds[$name]=$(($(now) - begin))
     check "$name succeeds ($code, $(<"$scratch/right-$name.err"))" test "$code" = 0
 done
+if ((failures > 0)); then exit 1; fi # signals would only repeat this
 text=$("$program" run -q -p Hello -n 3 --temp 0)
 
 # ---- signals --------------------------------------------------------------------------------------------------------
