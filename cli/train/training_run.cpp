@@ -54,7 +54,9 @@ TrainingRun::TrainingRun(const TrainCommand& command, const Device& device, Trai
       data_(data),
       probe_(probe),
       snapshots_(snapshots),
-      log_(command.output, trainer.step(), trainer.blocks()) {
+      log_(command.output, trainer.step(), trainer.blocks()),
+      begun_(trainer.step()) {
+    if (const auto all = checkpoints_in(command.output); begun_ > 0 && !all.empty()) saved_ = all.rbegin()->second;
     const TrainOptions& o = command.training;
     tokens_ = trainer.step() * o.accumulate * o.sequences * data.context();
     roof_ = saved_roof(device.caps(), o.precision);

@@ -45,11 +45,11 @@ public:
     std::string save_checkpoint();
     /// Writes the pictures.
     void draw();
-    /// Whether there are steps to save, and it was not saving them that failed.
-    bool can_save() const { return trainer_.step() > 0 && !save_failed_; }
+    /// Whether there are new steps to save, and it was not saving them that failed.
+    bool can_save() const { return trainer_.step() > begun_ && !save_failed_; }
     /// As `save`, but before the end: a checkpoint that cannot be written, as on a full disk, is warned of.
     void save_for_now();
-    const std::string& saved() const { return saved_; }  ///< the last checkpoint
+    const std::string& saved() const { return saved_; }  ///< the last checkpoint, also that it goes on from
     double loss() const { return loss_; }                ///< running mean
     double evaluation() const { return evaluation_; }    ///< NaN: none
     void clear() { progress_.clear(); }
@@ -85,6 +85,7 @@ private:
     double snapshot_end_ = 0, snapshot_seconds_ = 0;  ///< of the last one
     double loss_ = NAN, evaluation_ = NAN, best_ = INFINITY, step_seconds_ = 0, printed_ = 0;
     std::int64_t worse_ = 0, tokens_ = 0, shown_ = 0;
+    std::int64_t begun_;           ///< the step that it goes on from
     std::int64_t evaluated_ = -1;  ///< the step of the last evaluation
 };
 

@@ -46,6 +46,16 @@ for nth in 40 60 80; do
     if ((code == 0)) || ! compgen -G "torn-$nth/step-*" >/dev/null; then continue; fi
     "$program" train --resume "torn-$nth" >out 2>resumed || fail "after a fault of submission $nth ($(<err)): $(<resumed)"
 done
+# An error before the first step of a run that goes on, after its model was read: the checkpoint is still the last one.
+early=0
+for ((nth = 60; nth < 150 && !early; nth += 5)); do
+    code=0
+    VANTAGE_FAULT=submit:$nth:out_of_memory "$program" train --resume printed --steps 8 >out 2>err || code=$?
+    if ((code == 0)) || [[ $(readlink printed/latest) != step-000006 ]]; then break; fi
+    [[ $(<err) != *saved* ]] || fail "an error before a step: $(<err)"
+    if [[ $(<err) == *"the last checkpoint is printed/step-000006"* ]]; then early=1; fi
+done
+((early)) || fail "an error before a step does not name the checkpoint: $(<err)"
 
 # Adapters go on beside their model only.
 learn --steps 1 -o base >out 2>err || fail "train: $(<err)"
