@@ -21,6 +21,7 @@
 #include "vantage/lora.h"
 #include "vantage/model.h"
 #include "vantage/ops.h"
+#include "vantage/optimizer.h"
 #include "vantage/session.h"
 #include "vantage/tokenizer.h"
 
@@ -97,9 +98,15 @@ private:
     std::shared_ptr<const internal::TrainingData> data_;
 };
 
-enum class Optimizer : std::uint8_t { adamw, adam, sgd };
-const char* name_of(Optimizer optimizer);
-Optimizer optimizer_named(const std::string& name);  ///< throws usage for another name
+/// What TrainOptions::loss makes the loss of a micro-batch from. A row is a place of a sequence where something is
+/// learned, such as the next token; of labels it is a sequence.
+struct LossInputs {
+    Tensor logits = {};          ///< f32 [rows, classes]
+    Tensor targets = {};         ///< i32 [rows], negative where a row has none
+    Tensor cross_entropy = {};   ///< f32 [rows], with label smoothing and z-loss; 0 where a row has no target
+    Tensor weights = {};         ///< f32 [rows]: 1 / number of the step's targets; 0 where a row has none
+    std::int64_t sequences = 0;  ///< of the micro-batch, with rows / sequences rows each
+};
 
 struct TrainOptions {
     std::int64_t steps = 1000;
@@ -113,6 +120,10 @@ struct TrainOptions {
     double weight_decay = 0.1;  ///< of parameters with two dimensions or more
     double max_norm = 1;        ///< gradients are scaled down to this norm; 0: not
     double label_smoothing = 0, z_loss = 0;
+    /// A loss of your own, f32 [1], in place of Σ weights · cross_entropy, made of nodes with a gradient. Those of a
+    /// step's micro-batches are added up. The logits of all rows exist together then, and evaluation has the
+    /// cross-entropy. A run that goes on needs it again; pairs cannot have one. Example: examples/cpp/own_loss.cpp.
+    std::function<Tensor(const LossInputs&)> loss = {};
     /// Of each sublayer's output in front of its residual sum, and of what goes into the first block (Vaswani et al.
     /// 2017): the share of features that are set to 0. Evaluation has none.
     double dropout = 0;

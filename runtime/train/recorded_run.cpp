@@ -12,6 +12,7 @@
 #include "runtime/base/quantize.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/model_builder.h"
+#include "runtime/train/checkpoint_folder.h"
 
 namespace vantage::internal {
 
@@ -52,11 +53,12 @@ RecordedRun::RecordedRun(const std::string& folder) : folder_(folder) {
     gradients_.emplace(path("grads0.safetensors"));
     initial_.emplace(path(models ? "init/model.safetensors" : "init.safetensors"));
     final_.emplace(path(models ? "final/model.safetensors" : "final.safetensors"));
+    if (fs::exists(path("step1.safetensors"))) first_.emplace(path("step1.safetensors"));
     for (const char* weight : optional_weights(config_))
         if (find(*initial_, weight) == nullptr) config_.absent.emplace_back(weight);
     // The second form is of models whose gradients are larger, and of fewer steps.
-    tolerance_ = models ? TrainingTolerance{1e-4, 1e-3, 1e-3, 1e-5, 1e-3, 1e-3}
-                        : TrainingTolerance{1e-4, 1e-4, 1e-4, 1e-6, 1e-4, 2e-4};
+    tolerance_ = models ? TrainingTolerance{1e-4, 1e-3, 1e-3, 1e-5, 1e-3, 1e-3, 1e-3}
+                        : TrainingTolerance{1e-4, 1e-4, 1e-4, 1e-6, 1e-4, 2e-5, 2e-4};
     const std::string record = path("train.json");
     const Json json = read_json(record);
     losses_ = numbers(json, record, {"loss"});
@@ -64,13 +66,16 @@ RecordedRun::RecordedRun(const std::string& folder) : folder_(folder) {
     if (losses_.empty() || losses_.size() != norms_.size())
         throw bad_file_error("{}: {} losses, but {} gradient norms", record, losses_.size(), norms_.size());
     if (!json.contains("hyper")) throw bad_file_error("{}: \"hyper\" is missing", record);
-    read_hyper(JsonFields(json["hyper"], record));
+    const JsonFields hyper(json["hyper"], record);
+    read_hyper(hyper);
     if (json.contains("lr")) {
         const std::vector<double> rates = numbers(json, record, {"lr"});
-        if (rates.size() < losses_.size())
-            throw bad_file_error("{}: {} losses, but {} learning rates", record, losses_.size(), rates.size());
         settings_.rates.assign(rates.begin(), rates.end());
+    } else {
+        settings_.rates = rates_of(hyper);
     }
+    if (std::ssize(settings_.rates) < steps())
+        throw bad_file_error("{}: {} losses, but {} learning rates", record, losses_.size(), settings_.rates.size());
     read_sizes();
 }
 
@@ -88,12 +93,24 @@ void RecordedRun::read_hyper(const JsonFields& fields) {
     settings_.loss.label_smoothing = fields.optional_number("label_smoothing", 0, 1).value_or(0);
     if (task_ == Task::pairs && settings_.loss.label_smoothing > 0) fields.fail("label_smoothing", "0 for pairs");
     micro_batches_ = fields.optional_integer("accumulate", 1, 1 << 20).value_or(1);
-    const double peak = number("lr", 0), warmup = number("warmup", 0);
-    const std::string schedule = fields.optional_text("schedule").value_or("constant");
-    if (schedule != "constant") fields.fail("schedule", "\"constant\", or a list \"lr\" of all rates");
-    for (std::int64_t step = 1; step <= steps(); ++step)
-        settings_.rates.push_back(
-            static_cast<float>(peak * (warmup > 0 ? std::min(1.0, static_cast<double>(step) / warmup) : 1)));
+    const std::string optimizer = fields.optional_text("optimizer").value_or("AdamW");
+    if (!optimizer.starts_with("AdamW") && !optimizer.starts_with("adamw")) fields.fail("optimizer", "AdamW");
+}
+
+std::vector<float> RecordedRun::rates_of(const JsonFields& fields) const {
+    RateOptions o{.rate = fields.optional_number("lr", 0, 1e9).value_or(1),
+                  .warmup = fields.optional_integer("warmup", 0, max_warmup).value_or(0),
+                  .width = fields.optional_integer("d_model", 1, INT32_MAX).value_or(config_.width)};
+    o.floor = fields.optional_number("min_lr", 0, o.rate).value_or(0);
+    try {
+        o.schedule = schedule_named(fields.optional_text("schedule").value_or("constant"));
+    } catch (const Error&) {
+        fields.fail("schedule", "constant, linear, cosine, inverse_sqrt or noam, or a list \"lr\" of all rates");
+    }
+    const std::int64_t total = fields.optional_integer("total", 1, max_steps).value_or(steps());
+    std::vector<float> rates = learning_rates(o, total);
+    if (total < steps()) rates.resize(losses_.size(), rates.back());
+    return rates;
 }
 
 void RecordedRun::read_sizes() {
@@ -222,6 +239,10 @@ MicroBatch RecordedRun::batch(std::int64_t step, std::int64_t micro) const {
 
 // Names have the architecture's prefix or not. Gradients may have the names that parameters have in transformers 5,
 // where those are not the names in files.
+std::optional<std::vector<float>> RecordedRun::first(const Value& parameter) const {
+    return first_ ? read(*first_, parameter) : std::nullopt;
+}
+
 const TensorEntry* RecordedRun::find(const SafeTensors& file, const std::string& name) const {
     static const std::vector<std::pair<std::string, std::string>> renamed = {
         {"encoder.layer.", "layers."},

@@ -1,12 +1,15 @@
 // Training runs that another program has recorded: a model before and after, batches, losses and gradients.
-//   train.json          {"hyper": {…}, "loss": […], "grad_norm": […] or "grad_norm_before_clip", "lr": […]}
+//   train.json          {"hyper": {…}, "loss": […], "grad_norm": […] or "grad_norm_before_clip", "lr": […]}. Without the
+//                       list, hyper has "lr" and what else learning_rates takes: "schedule", "warmup", "min_lr",
+//                       "d_model", and "total", the steps of the schedule
 //   data.safetensors    S steps of B sequences. Inputs: tokens [S, B, n + 1], each predicted from those before it,
 //                       or input_ids [S, B, n], or pixel_values [S, B, C, H, W], or of CLIP both. Of
 //                       encoder–decoders also decoder_input_ids [S, B, m]. Targets but those of CLIP are labels:
 //                       of masked tokens [S, B, n], of answers [S, B, m], of texts or images that are classified
 //                       [S, B]. A negative label is no target
 //   grads0.safetensors  gradients of the first step before clipping
-//   init/, final/       model folders; or config.json beside init.safetensors and final.safetensors
+//   init/, final/       model folders; or config.json beside init.safetensors, final.safetensors and, if there is one,
+//                       step1.safetensors: the parameters after the first step
 // The format is that of tests/data/oracle/train and train_more.
 #pragma once
 
@@ -28,9 +31,9 @@ using MicroBatch = std::map<std::string, std::variant<std::vector<float>, std::v
 
 /// What may differ; gradients and parameters by tensor: absolute + relative · its largest element.
 struct TrainingTolerance {
-    double loss, later_loss;  ///< of the first three steps, and after
-    double norm;              ///< relative
-    double gradients, gradients_relative, parameters;
+    double loss, later_loss;                                             ///< of the first three steps, and after
+    double norm;                                                         ///< relative
+    double gradients, gradients_relative, first_parameters, parameters;  ///< parameters: after step 1, and at the end
 };
 
 class RecordedRun {
@@ -50,10 +53,13 @@ public:
     /// none.
     std::optional<std::vector<float>> initial(const Value& parameter) const { return read(*initial_, parameter); }
     std::optional<std::vector<float>> final(const Value& parameter) const { return read(*final_, parameter); }
+    /// After the first step; nothing where the run has no step1.safetensors.
+    std::optional<std::vector<float>> first(const Value& parameter) const;
     std::optional<std::vector<float>> gradient(const Value& parameter) const { return read(*gradients_, parameter); }
 
 private:
     void read_hyper(const JsonFields& fields);
+    std::vector<float> rates_of(const JsonFields& fields) const;
     void read_sizes();
     const TensorEntry* find(const SafeTensors& file, const std::string& name) const;
     std::optional<std::vector<float>> read(const SafeTensors& file, const Value& parameter) const;
@@ -72,7 +78,7 @@ private:
     TrainingTolerance tolerance_;
     std::int64_t micro_batches_ = 1;
     std::vector<double> losses_, norms_;
-    std::optional<SafeTensors> data_, initial_, final_, gradients_;
+    std::optional<SafeTensors> data_, initial_, first_, final_, gradients_;
 };
 
 }  // namespace vantage::internal

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
+#include <span>
 
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
@@ -53,21 +56,45 @@ public:
             }
             ++compared;
             const double largest = std::abs(*std::ranges::max_element(*want, {}, [](float x) { return std::abs(x); }));
-            keep_worst(plan_.read(train_names::gradient(parameter.name)), *want,
-                       allowed.gradients + allowed.gradients_relative * largest, parameter.name, found.gradient);
+            const double limit = allowed.gradients + allowed.gradients_relative * largest;
+            keep_worst(
+                plan_.read(train_names::gradient(parameter.name)), *want, [limit](std::size_t) { return limit; },
+                parameter.name, found.gradient);
+            largest_gradient_ = std::max(largest_gradient_, largest);
         }
         if (compared == 0) throw bad_file_error("the run has no gradient of a parameter of this model");
     }
 
-    void compare_parameters(TrainingComparison& found) {
+    /// After the first step, if the run has them, or at its end.
+    void compare_parameters(TrainingComparison& found, std::int64_t steps) {
+        const bool last = steps == run_.steps();
+        const TrainingTolerance& tolerance = run_.tolerance();
+        const double limit = last ? tolerance.parameters : tolerance.first_parameters;
+        const auto rates = std::span(run_.settings().rates).first(static_cast<std::size_t>(steps));
+        const double noise_limit = limit + 2 * std::accumulate(rates.begin(), rates.end(), 0.0);
         for (const Value& parameter : step_.parameters) {
-            const auto want = run_.final(parameter);
+            const auto want = last ? run_.final(parameter) : run_.first(parameter);
+            if (!want && !last) continue;
             if (!want) throw bad_file_error("the run has no final {}", parameter.name);
-            keep_worst(plan_.read(parameter.name), *want, run_.tolerance().parameters, parameter.name, found.parameter);
+            const std::vector<bool> noise = is_noise(parameter, want->size());
+            keep_worst(
+                plan_.read(parameter.name), *want, [&](std::size_t i) { return noise[i] ? noise_limit : limit; },
+                parameter.name, found.parameter);
         }
     }
 
 private:
+    // Biases whose gradient is zero in exact arithmetic, as of attention's keys. Adam divides noise by noise there, so
+    // that each step may move them by its learning rate.
+    std::vector<bool> is_noise(const Value& parameter, std::size_t elements) const {
+        constexpr double rounding = 3e-7;
+        std::vector<bool> noise(elements);
+        const auto gradient = run_.gradient(parameter);
+        if (!gradient || parameter.type.shape.rank() > 1) return noise;
+        for (std::size_t i = 0; i < elements; ++i) noise[i] = std::abs((*gradient)[i]) <= rounding * largest_gradient_;
+        return noise;
+    }
+
     void write(const MicroBatch& batch) {
         for (const Value& value : step_.graph.values()) {
             if (value.kind != ValueKind::input) continue;
@@ -85,18 +112,20 @@ private:
     }
 
     // NaN is the worst of all.
-    static void keep_worst(const Array& got, const std::vector<float>& want, double allowed, const std::string& name,
+    static void keep_worst(const Array& got, const std::vector<float>& want,
+                           const std::function<double(std::size_t)>& allowed, const std::string& name,
                            WorstElement& worst) {
         for (std::size_t i = 0; i < want.size(); ++i) {
             const double difference = std::abs(static_cast<double>(got.data()[i]) - want[i]),
                          error = std::isnan(difference) ? INFINITY : difference;
-            if (error / allowed > worst.share) worst = {error, error / allowed, name};
+            if (error / allowed(i) > worst.share) worst = {error, error / allowed(i), name};
         }
     }
 
     const RecordedRun& run_;
     TrainingStep step_;
     Plan plan_;
+    double largest_gradient_ = 0;  // of the first step
 };
 
 }  // namespace
@@ -112,9 +141,10 @@ TrainingComparison compare_with_recorded(const Device& device, const RecordedRun
         throw_if_interrupted();
         found.steps.push_back(repeated.step(step));
         if (step == 0) repeated.compare_gradients(found);
+        if (step == 0 && run.steps() > 1) repeated.compare_parameters(found, 1);
         if (progress) progress(found.steps.back());
     }
-    repeated.compare_parameters(found);
+    repeated.compare_parameters(found, run.steps());
     found.passed = std::ranges::all_of(found.steps, &StepComparison::passed) && found.gradient.share <= 1 &&
                    found.parameter.share <= 1;
     return found;

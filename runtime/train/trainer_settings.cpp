@@ -1,21 +1,14 @@
 #include "runtime/train/trainer_settings.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <iterator>
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/train/checkpoint_folder.h"
+#include "runtime/train/parameter_updates.h"
 
-namespace vantage {
-
-namespace {
-constexpr std::array optimizer_names = {"adamw", "adam", "sgd"};
-}  // namespace
-
-namespace internal {
+namespace vantage::internal {
 
 ModelConfig trained_config(ModelConfig config, const TrainingData& data) {
     if (const Task task = task_of(config); task != data.task())
@@ -38,6 +31,7 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
                               o.sequences, data.sequences());
         if (o.label_smoothing != 0 || o.z_loss != 0)
             throw usage_error("training: label_smoothing and z_loss are not for pairs");
+        if (o.loss) throw usage_error("training: a loss of its own is not for pairs");
     }
     const auto require = [](const char* name, std::int64_t value, std::int64_t min, std::int64_t max) {
         if (value < min || value > max)
@@ -53,55 +47,44 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
     if (o.memory > INT64_MAX) throw usage_error("training: memory is {} bytes, beyond what there can be", o.memory);
     require("recompute", o.recompute, -1, INT64_MAX);
     require("warmup", o.rate.warmup, 0, max_warmup);
-    require("optimizer", static_cast<std::int64_t>(o.optimizer), 0, std::ssize(optimizer_names) - 1);
     require("schedule", static_cast<std::int64_t>(o.rate.schedule), 0, static_cast<std::int64_t>(RateSchedule::noam));
     const auto require_below = [](const char* name, double value, double end) {
         if (!(value >= 0 && value < end))
             throw usage_error("training: {} is {:g}, but must be from 0 to below {:g}", name, value, end);
     };
     require_below("dropout", o.dropout, 1), require_below("attention_dropout", o.attention_dropout, 1);
-    require_below("label_smoothing", o.label_smoothing, 1), require_below("momentum", o.momentum, 1);
-    require_below("eps", o.eps, 1), require_below("weight_decay", o.weight_decay, 1e6);
-    require_below("max_norm", o.max_norm, 1e30), require_below("z_loss", o.z_loss, 1e30);
+    require_below("label_smoothing", o.label_smoothing, 1), require_below("z_loss", o.z_loss, 1e30);
     if (o.loss_scale != 0 && !(o.loss_scale >= 1 && o.loss_scale <= max_loss_scale))
         throw usage_error("training: loss_scale is {:g}, but must be from 1 to {:g}, or 0", o.loss_scale,
                           max_loss_scale);
     if (o.loss_scale > 0 && o.precision != Precision::f16)
         throw usage_error("training: a loss scale is of f16, not of {}", name_of(o.precision));
-    if (o.optimizer != Optimizer::sgd && (o.momentum > 0 || o.nesterov))
-        throw usage_error("training: momentum is of sgd, not of {}", name_of(o.optimizer));
     RateOptions rate = o.rate;
     rate.width = config.width;
-    return {.sequences = o.sequences,
-            .rows = data.context(),
-            .source_rows = source_rows_of(config, data.context()),
-            .micro_batches = o.accumulate,
-            .recompute = o.recompute,
-            .slots = steps_ahead * o.accumulate,
-            .documents = data.separates_documents(),
-            .loss = {.label_smoothing = o.label_smoothing, .z_loss = o.z_loss},
-            .dropout = o.dropout,
-            .attention_dropout = o.attention_dropout,
-            .f16 = o.precision == Precision::f16,
-            .loss_scale = o.loss_scale,
-            .seed = o.seed,
-            .optimizer = o.optimizer,
-            .adam = {.beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps},
-            .sgd = {.momentum = o.momentum, .nesterov = o.nesterov},
-            .weight_decay = o.weight_decay,
-            .update = {.max_norm = o.max_norm},
-            .rates = learning_rates(rate, o.steps)};
+    TrainingSettings settings{.sequences = o.sequences,
+                              .rows = data.context(),
+                              .source_rows = source_rows_of(config, data.context()),
+                              .micro_batches = o.accumulate,
+                              .recompute = o.recompute,
+                              .slots = steps_ahead * o.accumulate,
+                              .documents = data.separates_documents(),
+                              .loss = {.label_smoothing = o.label_smoothing, .z_loss = o.z_loss},
+                              .own_loss = o.loss,
+                              .dropout = o.dropout,
+                              .attention_dropout = o.attention_dropout,
+                              .f16 = o.precision == Precision::f16,
+                              .loss_scale = o.loss_scale,
+                              .seed = o.seed,
+                              .rates = learning_rates(rate, o.steps)};
+    set_optimizer(settings, {.optimizer = o.optimizer,
+                             .beta1 = o.beta1,
+                             .beta2 = o.beta2,
+                             .eps = o.eps,
+                             .momentum = o.momentum,
+                             .nesterov = o.nesterov,
+                             .weight_decay = o.weight_decay,
+                             .max_norm = o.max_norm});
+    return settings;
 }
 
-}  // namespace internal
-
-using internal::at, internal::usage_error;
-
-const char* name_of(Optimizer optimizer) { return at(optimizer_names, optimizer); }
-Optimizer optimizer_named(const std::string& name) {
-    const auto found = std::ranges::find(optimizer_names, name);
-    if (found == optimizer_names.end()) throw usage_error("optimizer {} is none of adamw, adam, sgd", name);
-    return static_cast<Optimizer>(found - optimizer_names.begin());
-}
-
-}  // namespace vantage
+}  // namespace vantage::internal

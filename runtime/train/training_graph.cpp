@@ -14,6 +14,7 @@
 #include "runtime/models/model_builder.h"
 #include "runtime/ops/attention.h"
 #include "runtime/train/head_loss.h"
+#include "runtime/train/parameter_updates.h"
 #include "runtime/train/recompute.h"
 #include "vantage/gradient.h"
 
@@ -83,6 +84,7 @@ public:
 private:
     Tensor loss_of(Tensor x, std::int64_t classes, const std::function<Tensor(Tensor)>& logits) {
         const std::int64_t rows = x.shape()[0], at_once = head_rows_of(settings_, rows, classes);
+        if (settings_.own_loss) return own_loss(logits(x), rows);
         const HeadLoss head{.x = x,
                             .logits = logits,
                             .targets = input(train_names::targets, {rows}, DType::i32),
@@ -91,6 +93,30 @@ private:
                             .weights_to_learn = [this] { return weights_to_learn(graph_, config_); }};
         if (at_once >= rows) return head_loss(graph_, head);
         return head_loss_in_pieces(graph_, head, at_once, static_cast<bool>(train_));
+    }
+    // TrainOptions::loss. It is scaled as a whole, so that it may be made without the rows' weights.
+    Tensor own_loss(Tensor logits, std::int64_t rows) {
+        const Tensor targets = input(train_names::targets, {rows}, DType::i32),
+                     weights = input(train_names::loss_weights, {rows}, DType::f32),
+                     all = graph_.reshape(logits, {rows, logits.shape().elements() / rows});
+        const auto given = [this] {
+            return std::ranges::count_if(graph_.values(), [](const Value& value) {
+                return value.kind == ValueKind::input || value.kind == ValueKind::weight ||
+                       value.kind == ValueKind::state;
+            });
+        };
+        const auto before = given();
+        const Tensor loss = settings_.own_loss({.logits = all,
+                                                .targets = targets,
+                                                .cross_entropy = cross_entropy(all, targets, settings_.loss).loss,
+                                                .weights = weights,
+                                                .sequences = settings_.sequences});
+        if (given() != before)
+            throw usage_error("TrainOptions::loss: it added an input, a weight or a state, which nobody would write");
+        if (!loss || loss.dtype() != DType::f32 || loss.shape().elements() != 1)
+            throw usage_error("TrainOptions::loss: it made {}, but a loss is f32 [1]",
+                              loss ? loss.type().text() : "none");
+        return scaled(graph_.reshape(loss, {1}));
     }
     // Of the pairs of a micro-batch: the negatives of a text are the other images, those of an image the other texts.
     // The logit scale is exp(s) up to 100 and its tangent above, 100 (elu(s - ln 100) + 1); Radford et al. 2021 clip it.
@@ -107,9 +133,9 @@ private:
                                  .targets = input(train_names::targets, {pairs}, DType::i32),
                                  .weights = scaled(input(train_names::loss_weights, {pairs}, DType::f32))});
     }
-    Tensor scaled(Tensor weights) {
-        if (!train_ || !settings_.f16) return weights;
-        return mul(weights, columns(graph_.reshape(train_, {1, TRAIN_WORDS}), TRAIN_SCALE, 1));
+    Tensor scaled(Tensor x) {
+        if (!train_ || !settings_.f16) return x;
+        return mul(x, columns(graph_.reshape(train_, {1, TRAIN_WORDS}), TRAIN_SCALE, 1));
     }
     void build_part(bool encoder, std::int64_t rows) {
         build_into(graph_, config_,
@@ -167,31 +193,6 @@ Tensor sum_by_blocks(TrainingStep& step, const std::vector<Tensor>& sums, Tensor
     return sum_of(std::move(squares), where);
 }
 
-// A weight that updates change.
-const Value& as_state(Graph& graph, const Tensor& weight) {
-    Value& value = at(mutable_values(graph), weight.id());
-    value.kind = ValueKind::state;
-    return value;
-}
-
-void update_parameter(Graph& graph, Tensor parameter, Tensor gradient, Tensor train, const TrainingSettings& settings) {
-    const SourceLocation where = SourceLocation::here();
-    const std::string name = graph.value(parameter.id()).name;
-    const double decay = parameter.shape().rank() >= 2 ? settings.weight_decay : 0;
-    const auto state = [&](const std::string& of) { return graph.state(of, parameter.shape(), DType::f32); };
-    if (settings.optimizer == Optimizer::sgd) {
-        SgdOptions options = settings.sgd;
-        options.weight_decay = decay;
-        sgd({parameter, options.momentum > 0 ? state(train_names::mean(name)) : Tensor()}, gradient, train, options,
-            where);
-        return;
-    }
-    AdamOptions options = settings.adam;
-    options.weight_decay = decay, options.decoupled = settings.optimizer == Optimizer::adamw;
-    adam({parameter, state(train_names::mean(name)), state(train_names::variance(name))}, gradient, train, options,
-         where);
-}
-
 }  // namespace
 
 std::int64_t source_rows_of(const ModelConfig& config, std::int64_t rows) {
@@ -222,21 +223,6 @@ std::int64_t head_rows_of(const TrainingSettings& settings, std::int64_t rows, s
     if (settings.head_rows > 0) return std::min(rows, settings.head_rows);
     const auto whole = [](std::int64_t count) { return count / min_rows * min_rows; };  // products along whole tiles
     return std::min(rows, std::max({min_rows, whole(fitting), whole((rows - 1) / max_pieces) + min_rows}));
-}
-
-std::vector<float> bias_corrections(double beta1, double beta2) {
-    for (const double beta : {beta1, beta2})
-        if (!(beta >= 0 && beta <= max_beta))
-            throw usage_error("Adam: beta1 {:g} and beta2 {:g} must be from 0 to {:g}", beta1, beta2, max_beta);
-    std::vector<float> of_mean, of_variance;
-    double power1 = 1, power2 = 1;
-    do {
-        power1 *= beta1, power2 *= beta2;
-        of_mean.push_back(static_cast<float>(1 / (1 - power1)));
-        of_variance.push_back(static_cast<float>(1 / (1 - power2)));
-    } while (of_mean.back() != 1 || of_variance.back() != 1);
-    of_mean.insert(of_mean.end(), of_variance.begin(), of_variance.end());
-    return of_mean;
 }
 
 TrainingStep build_training_step(const ModelConfig& config, const TrainingSettings& settings,
@@ -270,21 +256,14 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
     step.update = static_cast<int>(graph.segments().size());
     for (int segment = 0; segment < step.update; ++segment) step.micro_batch.push_back(segment);
     graph.segment("update");
-    const Tensor rates = graph.constant("rates", {std::ssize(settings.rates)}, settings.rates);
-    const std::vector<float> factors = bias_corrections(settings.adam.beta1, settings.adam.beta2);
-    const Tensor corrections = graph.constant("corrections", {2, std::ssize(factors) / 2}, factors);
-    UpdateOptions options = settings.update;
-    if (settings.f16 && settings.loss_scale == 0) options.max_scale = max_loss_scale;
-    state = begin_update(state, sum_by_blocks(step, sums, state.train, where), rates, corrections, options, where);
-    for (std::size_t i = 0; i < parameters.size(); ++i)
-        update_parameter(graph, parameters[i], sums[i], state.train, settings);
+    update_parameters(parameters, sums, sum_by_blocks(step, sums, state.train, where), state, settings, where);
     return step;
 }
 
 TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings& settings, Graph::WeightTypes types) {
     TrainingStep step{.graph = Graph(std::move(types))};
     TrainingSettings alone = settings;
-    alone.slots = 0, alone.loss = {};
+    alone.slots = 0, alone.loss = {}, alone.own_loss = {};
     LossBuilder builder(step, config, alone, {});
     step.graph.output(train_names::loss, builder.loss());
     if (config.head == Head::classification) step.graph.output(model_names::logits, builder.logits());

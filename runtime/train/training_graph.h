@@ -1,6 +1,7 @@
 // The graph of a training step: a model's forward pass, its loss, gradients, and the update of its parameters.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct TrainingSettings {
     std::int64_t slots = 0;
     bool documents = false;  ///< DatasetOptions::separate_documents
     CrossEntropyOptions loss = {};
+    std::function<Tensor(const LossInputs&)> own_loss = {};  ///< TrainOptions::loss
     double dropout = 0;            ///< of sublayers' outputs and embeddings, see ModelBuilder::drop
     double attention_dropout = 0;  ///< of the weights of attention
     /// Matrix units multiply operands rounded to f16, with sums, parameters and all else in f32; what gradients are
@@ -95,8 +97,5 @@ std::vector<float> first_train_words(const TrainingSettings& settings);
 std::int64_t head_rows_of(const TrainingSettings& settings, std::int64_t rows, std::int64_t classes);
 
 inline constexpr double max_beta = 0.99999, max_loss_scale = 0x1p24;
-/// 1 / (1 - beta^t) of both betas for t = 1 … n, [2, n]: until they are 1 in f32, which max_beta keeps short. Throws
-/// usage for other betas.
-std::vector<float> bias_corrections(double beta1, double beta2);
 
 }  // namespace vantage::internal

@@ -26,7 +26,7 @@ step("configure the examples" "${CMAKE_COMMAND}" -S "${ROOT}/examples" -B "${WOR
      "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DVULKAN_HEADERS=${VULKAN_HEADERS}")
 step("build the examples" "${CMAKE_COMMAND}" --build "${WORK}/examples")
 foreach(program next_token head_entropies own_block attention_rules threads batch similar_texts save_attention
-        own_kernel hand_over)
+        own_kernel hand_over own_training own_loss)
   set(arguments "")
   if(program STREQUAL "similar_texts")
     set(arguments "${ROOT}/tests/data/oracle/models/bert")

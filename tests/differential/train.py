@@ -14,6 +14,7 @@ f64 differ by more than 1/50 of the tolerance, another model is drawn. Exit code
 """
 
 import json
+import math
 import os
 import shlex
 import subprocess
@@ -161,10 +162,21 @@ def is_reference(model, task):
     return True
 
 
+def learning_rate(hyper, s):
+    """Of step s = 1, 2, …, as the schedules of `vantage conform --training` have it."""
+    w, peak = hyper["warmup"], hyper["lr"]
+    if s <= w:
+        return peak * s / w
+    passed = min(1, (s - w) / (hyper["total"] - w))
+    return {"constant": peak, "linear": peak * (1 - passed), "inverse_sqrt": peak * math.sqrt(max(w, 1) / s),
+            "cosine": hyper["min_lr"] + (peak - hyper["min_lr"]) * (1 + math.cos(math.pi * passed)) / 2}[hyper["schedule"]]
+
+
 def record(model, task, r, folder):
     """Trains the model and writes the recording."""
-    hyper = dict(steps=STEPS, batch=task.sequences, lr=1e-3, warmup=r.choice([0, 2]), schedule="constant",
-                 betas=[0.9, r.choice([0.95, 0.98])], eps=1e-6, weight_decay=r.choice([0, 0.05]), clip=r.choice([0, 1.0]),
+    hyper = dict(steps=STEPS, batch=task.sequences, lr=1e-3, warmup=r.choice([0, 2]),
+                 schedule=r.choice(["constant", "linear", "cosine", "inverse_sqrt"]), total=STEPS + r.choice([0, 3]),
+                 min_lr=1e-4, betas=[0.9, r.choice([0.95, 0.98])], eps=r.choice([1e-6, 1e-8]), weight_decay=r.choice([0, 0.05]), clip=r.choice([0, 1.0]),
                  clip_eps=1e-6, label_smoothing=task.smoothing, accumulate=task.accumulate)
     model.save_pretrained(os.path.join(folder, "init"))
     save_file({name: x.contiguous() if x.is_floating_point() else x.int() for name, x in task.data.items()},
@@ -184,7 +196,7 @@ def record(model, task, r, folder):
             for p in learned.values():
                 p.grad *= min(1, hyper["clip"] / (norm + hyper["clip_eps"]))
         for group in optimizer.param_groups:
-            group["lr"] = hyper["lr"] * (min(1, (step + 1) / hyper["warmup"]) if hyper["warmup"] else 1)
+            group["lr"] = learning_rate(hyper, step + 1)
         optimizer.step()
     model.save_pretrained(os.path.join(folder, "final"))
     with open(os.path.join(folder, "train.json"), "w") as f:
