@@ -72,8 +72,9 @@ void add_bench_compare(CLI::App& bench) {
     auto o = std::make_shared<CompareOptions>();
     CLI::App& command = add_command(
         bench, "compare", "Compare two reports: what became faster or slower",
-        "Both files are output of `vantage bench ops -o json` or `vantage bench model -o json`. A figure has changed "
-        "if its two values differ by more than 2 % and by more than three standard deviations of their difference.\n"
+        "Both files are output of `vantage bench ops -o json`, or both of `bench model` or `bench train`. A figure has "
+        "changed if its two values differ by more than 2 % and by more than three standard deviations of their "
+        "difference.\n"
         "Exit code 1 if something became slower, 2 if there is nothing to compare.\n"
         "Example: vantage bench compare before.json after.json");
     command.add_option("before", o->before, "Report of the first run")->required()->type_name("A.json");

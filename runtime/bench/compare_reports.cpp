@@ -106,8 +106,9 @@ ReportComparison compare_reports(const Json& before_json, const std::string& bef
     } else if (before.driver != after.driver) {
         result.warnings.push_back("the driver was " + before.driver + " and is " + after.driver);
     }
-    // figures of bench model are means (mean_of), others medians
-    const double sigmas = before.kind == "model" ? of_standard_deviation : of_median_deviation;
+    // figures of bench model and bench train are means (mean_of), others medians
+    const bool means = before.kind == "model" || before.kind == "train";
+    const double sigmas = means ? of_standard_deviation : of_median_deviation;
     for (const auto& [name, figures] : before.rows) {
         const Figures* now = after.find(name);
         if (now == nullptr) {

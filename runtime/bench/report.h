@@ -73,7 +73,7 @@ class Report {
 public:
     static constexpr int schema_version = 1;
 
-    /// `kind`: "ops", "model", "roofs".
+    /// `kind`: "ops", "model", "train", "roofs".
     Report(const std::string& kind, const Caps& caps) : environment(bench_environment(kind, caps)) {}
 
     /// Appends a row. The reference stays valid.

@@ -145,17 +145,20 @@ TEST_CASE("compare knows that rates are better when larger", "[bench]") {
     CHECK(c.changes[0].speed == 0.8);
 }
 
-TEST_CASE("compare takes the spread of a model's figure for the standard deviation that it is", "[bench]") {
-    const auto verdict = [](double before, double after) {
-        const auto rate = [](double value) {
-            Report report("model", some_caps());
-            report.row().set("test", "pp512").set("t_per_s", Spread{value, 5});
-            return parsed(report);
+TEST_CASE("compare takes the spread of a mean for the standard deviation that it is", "[bench]") {
+    for (const char* kind : {"model", "train"}) {
+        const auto verdict = [&](double before, double after) {
+            const auto rate = [&](double value) {
+                Report report(kind, some_caps());
+                report.row().set("test", "pp512").set("t_per_s", Spread{value, 5});
+                return parsed(report);
+            };
+            return compare_reports(rate(before), "a", rate(after), "b").changes.at(0).verdict;
         };
-        return compare_reports(rate(before), "a", rate(after), "b").changes.at(0).verdict;
-    };
-    CHECK(verdict(100, 121) == ReportChange::same);  // three times √(5² + 5²) = 21.2
-    CHECK(verdict(100, 122) == ReportChange::faster);
+        INFO(kind);
+        CHECK(verdict(100, 121) == ReportChange::same);  // three times √(5² + 5²) = 21.2
+        CHECK(verdict(100, 122) == ReportChange::faster);
+    }
 }
 
 TEST_CASE("compare holds the n-th row of a name against the n-th", "[bench]") {
