@@ -9,7 +9,7 @@ LAB is a command that runs vendors' drivers without their GPUs (Mesa's no-op DRM
                                               options: --bindings 0, --push BYTES, --subgroup N, --spec ID=VALUE
 KERNEL_LIST is the program vantage_kernel_list of a build. For each device:
     1. The limits are converted to Vantage's capabilities.
-    2. KERNEL_LIST prints the kernels that plans would run, with their specialization constants.
+    2. KERNEL_LIST prints the kernels that plans of sessions and of training would run, with their specialization constants.
     3. Each kernel is compiled, --jobs at a time. --cache FILE keeps the results: emulated compilers take minutes for a kernel.
 --markdown FILE writes the tables of docs/devices.md, followed by tables with registers, occupancy and cycles.
 Exits with 1 if a chosen kernel spills registers, keeps arrays in scratch memory or is refused.
@@ -27,6 +27,9 @@ from pathlib import Path
 
 DEVICES = ["amd-navi10", "amd-navi21", "amd-navi31", "amd-gfx1201", "nvk-turing", "nvk-ada", "intel-skl", "intel-dg2", "intel-bmg",
            "adreno-750", "apple-m1", "mali-g610", "v3d-71"]
+# The probe does not print the type of a device. Kernels that need many registers are not chosen on small integrated ones.
+INTEGRATED = ("amd-renoir", "amd-vangogh", "amd-phoenix", "amd-strix", "intel-skl", "intel-icl", "intel-tgl", "intel-adl", "intel-mtl",
+              "intel-lnl", "intel-ptl", "adreno-", "apple-", "mali-", "v3d-", "powervr-")
 TABLE_DEVICES = {"registers": 5, "details": 4}  # maximum per table, so that rows stay below 120 columns
 SPILLS = ["Spilled VGPRs", "Spills to memory", "Spills", "STP Count", "TMU Spills"]
 SCRATCH = ["Scratch size", "SLM size", "Scratch Memory Size", "Scratch", "Spill Size"]  # bytes: spills and arrays
@@ -34,7 +37,7 @@ REGISTERS = ["VGPRs", "Number of GPRs", "Max live registers", "Registers used", 
 INSTRUCTIONS = ["Instructions", "Instruction count", "Instruction Count"]
 OCCUPANCY = ["Subgroups per SIMD", "Max warps/SM", "Max Waves Per Core", "Threads"]  # ANV: not reported
 CYCLES = ["Inverse Throughput", "Static cycle count", "Cycles", "ALU", "Instruction Count"]  # Turnip: instructions
-DETAILED = ["matmul", "joint_linear", "attention", "rms_norm", "layer_norm", "softmax"]  # ops with occupancy and cycles
+DETAILED = ["matmul", "joint_linear", "attention", "attention_backward", "rms_norm", "layer_norm", "softmax"]  # with occupancy and cycles
 
 
 def run(command):
@@ -56,7 +59,8 @@ def caps_of(lab, device):
     groups = re.search(r"maxWG (\d+),(\d+),(\d+)", text)
     operations = int(re.search(r"sgops (0x[0-9a-f]+)", text).group(1), 16)
     return name.group(1).strip(), {
-        "name": name.group(1), "driver": name.group(2), "driver_version": name.group(3), "type": "discrete", "api_version": "1.3.0",
+        "name": name.group(1), "driver": name.group(2), "driver_version": name.group(3),
+        "type": "integrated" if device.startswith(INTEGRATED) else "discrete", "api_version": "1.3.0",
         "subgroup_size": number(r"subgroup (\d+)", 1), "min_subgroup_size": low, "max_subgroup_size": high,
         "subgroup_arithmetic": bool(operations & 4), "subgroup_shuffle": bool(operations & 16), "subgroup_size_control": bool(number(r"ssc (\d)")),
         "max_workgroup_invocations": number(r"maxInvoc (\d+)", 128), "max_workgroup_size": [int(g) for g in groups.groups()],

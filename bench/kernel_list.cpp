@@ -1,8 +1,8 @@
 // vantage_kernel_list CAPS.json DIR: what the plans of GPT-2 small, Llama 1B and Llama 8B would dispatch on a device
 // with these capabilities (chunks of 1, 8 and 128 rows; weights in f16, bf16, f32, q8_0 and q4_0; a cache in f16 and
-// f32), and for every other module the largest test case that needs it. Writes each SPIR-V module to DIR/MODULE.spv and
-// prints one line per distinct pipeline: op, kernel, module, push constant bytes, subgroup size, specialization
-// constants. No driver is needed.
+// f32) and training steps of these models, and for every other module the largest test case that needs it. Writes each
+// SPIR-V module to DIR/MODULE.spv and prints one line per distinct pipeline: op, kernel, module, push constant bytes,
+// subgroup size, specialization constants. No driver is needed.
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -18,6 +18,7 @@
 #include "runtime/models/model_builder.h"
 #include "runtime/models/shapes.h"
 #include "runtime/models/weight_storage.h"
+#include "runtime/train/training_graph.h"
 #include "vantage/error.h"
 
 using namespace vantage;
@@ -38,6 +39,12 @@ struct Storage {
 constexpr Storage storages[] = {{DType::f16, DType::f16}, {DType::bf16, DType::f16}, {DType::f32, DType::f16},
                                 {DType::f32, DType::f32}, {DType::q8_0, DType::f16}, {DType::q4_0, DType::f16}};
 
+// Sizes of a step of training.
+struct MicroBatch {
+    std::int64_t sequences, rows;
+};
+constexpr MicroBatch batches[] = {{1, 128}, {4, 1024}};
+
 class KernelList {
 public:
     KernelList(Caps caps, std::string directory) : caps_(std::move(caps)), directory_(std::move(directory)) {}
@@ -49,6 +56,35 @@ public:
                     for (DType operands : {DType::f32, DType::f16, DType::q8_0})
                         if (operands == DType::f32 || storage.cache == DType::f16)
                             add_plan(config, storage, rows, logits, operands);
+    }
+
+    // All parameters in f32. With adapters these alone, and the layers' matrices in another type.
+    void add_training(const ModelConfig& config, const Graph::WeightTypes& types = {}) {
+        for (const auto& [sequences, rows] : batches)
+            for (const bool f16 : {false, true})
+                for (const bool all_options : {false, true}) {
+                    const double dropout = all_options ? 0.1 : 0;
+                    TrainingStep step = build_training_step(config,
+                                                            {.sequences = sequences,
+                                                             .rows = rows,
+                                                             .slots = 2,
+                                                             .documents = all_options,
+                                                             .dropout = dropout,
+                                                             .attention_dropout = dropout,
+                                                             .f16 = f16,
+                                                             .rates = {1e-3F}},
+                                                            types);
+                    fuse(step.graph);
+                    add_dispatches(step.graph);
+                }
+    }
+
+    void add_adapters(ModelConfig config) {
+        config.lora = LoraOptions{};
+        for (const DType matrices : {DType::f16, DType::q8_0, DType::q4_0})
+            add_training(config, [matrices](const std::string& weight) {
+                return weight.ends_with("_proj.weight") ? matrices : DType::f32;
+            });
     }
 
     // Modules that none of these models needs: by the largest test case that a device would run with one.
@@ -98,6 +134,11 @@ private:
         fuse(graph);
         if (operands != DType::f32) allow_f16_operands(graph);
         if (operands == DType::q8_0) allow_int8_operands(graph);
+        add_dispatches(graph);
+    }
+
+    // Those of a fused graph.
+    void add_dispatches(Graph& graph) {
         merge_projections(graph, caps_, [](const OpCall& call, const Caps& caps) { return choose_kernel(call, caps); });
         const Schedule schedule = make_schedule(graph, caps_);
         for (const Dispatch& dispatch : schedule.dispatches)
@@ -135,7 +176,15 @@ int main(int argc, char** argv) {
     }
     try {
         KernelList list(caps_from_json(read_file(argv[1])), argv[2]);
-        for (const char* name : {"gpt2-small", "llama-1b", "llama-8b"}) list.add_model(layer_of(name));
+        for (const char* name : {"gpt2-small", "llama-1b", "llama-8b"}) {
+            list.add_model(layer_of(name));
+            list.add_training(layer_of(name));
+        }
+        ModelConfig narrow_heads = layer_of("gpt2-small");
+        narrow_heads.head_width = 32;
+        narrow_heads.heads = narrow_heads.kv_heads = narrow_heads.width / narrow_heads.head_width;
+        list.add_training(narrow_heads);
+        list.add_adapters(layer_of("llama-1b"));
         list.add_rest();
         return 0;
     } catch (const Error& error) {
