@@ -10,6 +10,8 @@
 #include "../host/temporary_directory.h"
 #include "runtime/base/files.h"
 #include "runtime/base/json.h"
+#include "runtime/gpu/device_state.h"
+#include "runtime/gpu/faults.h"
 #include "runtime/io/safetensors.h"
 #include "test_device.h"
 #include "vantage/session.h"
@@ -326,6 +328,45 @@ TEST_CASE("steps before a pause are those that an evaluation sees", "[train]") {
     run(trainer, 4);
     CHECK(trainer.step() == 4);
     CHECK(trainer.save(setting.folder.path("run")).ends_with("step-000004"));
+}
+
+TEST_CASE("after the first step nothing is recorded or allocated, and the device never waits for the host", "[train]") {
+    const WithoutGuard free;
+    Setting setting;
+    setting.options.accumulate = 2;
+    setting.options.submission_seconds = 60;  // a step is one submission, even on a slow device
+    Trainer trainer = setting.trainer();
+    run(trainer, 2);  // the third one is submitted
+    const gpu::CallCounts before = gpu::call_counts();
+    const std::uint64_t bytes = test_device().state().memory.held;
+    while (const auto record = trainer.next()) {  // when a step is done, the next one is submitted
+        CHECK(trainer.step() == std::min<std::int64_t>(record->step + 2, 8));
+        CHECK(test_device().state().memory.held == bytes);
+    }
+    const gpu::CallCounts after = gpu::call_counts();
+    CHECK(after.recordings == before.recordings);
+    CHECK(after.allocations == before.allocations);
+    CHECK(after.pipelines == before.pipelines);
+    CHECK(after.submissions == before.submissions + 5);
+    trainer.evaluate();  // the counters work
+    CHECK(gpu::call_counts().recordings > after.recordings);
+}
+
+TEST_CASE("a run that is profiled is the same to the last bit", "[train]") {
+    Setting setting;
+    setting.options.dropout = 0.1, setting.options.accumulate = 2;
+    Trainer plain = setting.trainer();
+    setting.options.profile = true;
+    Trainer profiled = setting.trainer();
+    CHECK(losses(run(profiled)) == losses(run(plain)));
+    CHECK(profiled.evaluate() == plain.evaluate());
+    const std::string one = plain.save(setting.folder.path("plain")),
+                      two = profiled.save(setting.folder.path("profiled"));
+    for (const char* file : {"/model.safetensors", "/training.safetensors"})
+        CHECK(read_file(one + file) == read_file(two + file));
+    CHECK(plain.take_timings().empty());
+    CHECK(profiled.take_timings().empty() == !test_device().caps().timestamps);
+    CHECK(profiled.take_timings().empty());  // they were taken
 }
 
 TEST_CASE("a checkpoint is a model folder, and a trainer writes what it writes", "[train]") {
