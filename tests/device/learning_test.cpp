@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <random>
 #include <string>
@@ -100,13 +101,15 @@ std::vector<double> parameters_of(Plan& plan, const TrainingStep& step, bool gra
 }
 
 struct Learned {
-    double first = 0, last = 0;       ///< losses
-    double change = 0, foretold = 0;  ///< of the loss by the first step, and what the gradients say of it
+    std::int64_t steps = 2;
+    double first = 0, last = INFINITY;  ///< losses
+    double change = 0, foretold = 0;    ///< of the loss by the first step, and what the gradients say of it
 };
 
-Learned learned_by_heart(const ModelConfig& config) {
+/// Takes the steps, or until the loss is below `enough`.
+Learned learned_by_heart(const ModelConfig& config, std::int64_t steps = heart_steps, double enough = 0) {
     const bool reads = config.kind == ModelKind::encoder_decoder;
-    std::vector<float> rates(heart_steps, 1e-2f);
+    std::vector<float> rates(static_cast<std::size_t>(steps), 1e-2f);
     rates.front() = 3e-5f;  // so small that the loss is nearly a line along the step, and no token takes another expert
     const TrainingSettings settings{.sequences = batch_sequences,
                                     .rows = config.is_vision() ? config.image.places() : batch_rows,
@@ -142,7 +145,7 @@ Learned learned_by_heart(const ModelConfig& config) {
     learned.change = run() - learned.first;
     const std::vector<double> after = parameters_of(plan, step, true);
     for (std::size_t i = 0; i < begin.size(); ++i) learned.foretold += (before[i] + after[i]) / 2 * (end[i] - begin[i]);
-    for (std::int64_t i = 2; i < heart_steps; ++i) learned.last = run();
+    for (; learned.steps < steps && !(learned.last < enough); ++learned.steps) learned.last = run();
     return learned;
 }
 
@@ -178,10 +181,30 @@ private:
     }
 };
 
-Json small_bert(const char* head) {
-    return {{"model_type", "bert"},    {"architectures", {head}},       {"vocab_size", 1000},
+Json small_bert(const char* head, int vocabulary = 1000) {
+    return {{"model_type", "bert"},    {"architectures", {head}},       {"vocab_size", vocabulary},
             {"hidden_size", 32},       {"num_hidden_layers", 1},        {"num_attention_heads", 2},
             {"intermediate_size", 32}, {"max_position_embeddings", 64}, {"id2label", {{"0", "small"}, {"1", "large"}}}};
+}
+
+Json small_gpt2() {
+    return {{"model_type", "gpt2"}, {"architectures", {"GPT2LMHeadModel"}},
+            {"vocab_size", 64},     {"n_positions", 16},
+            {"n_embd", 32},         {"n_layer", 1},
+            {"n_head", 2},          {"activation_function", "gelu_new"}};
+}
+
+Json small_transformer(int vocabulary = 1000) {
+    return {{"model_type", "transformer"},
+            {"d_model", 32},
+            {"num_heads", 2},
+            {"d_ff", 32},
+            {"num_encoder_layers", 1},
+            {"num_decoder_layers", 1},
+            {"vocab_size", vocabulary},
+            {"max_position_embeddings", 32},
+            {"decoder_start_token_id", 0},
+            {"eos_token_id", 3}};
 }
 
 constexpr const char* four_texts = R"({"text": "the cat", "label": "small"}
@@ -314,6 +337,24 @@ TEST_CASE("every architecture learns one batch by heart", "[train]") {
     }
 }
 
+TEST_CASE("a small model of each task learns one batch until nothing is left to learn", "[train]") {
+    constexpr std::int64_t most_steps = 400;
+    constexpr double enough = 0.01;
+    const WithoutGuard fast;
+    const auto check = [](const char* task, const std::string& config) {
+        const Learned learned = learned_by_heart(parse_trained_config(config, task), most_steps, enough);
+        std::printf("%s: loss %.4f, after %lld steps %.4f\n", task, learned.first,
+                    static_cast<long long>(learned.steps), learned.last);
+        INFO(task << ": loss " << learned.first << ", after " << learned.steps << " steps " << learned.last);
+        CHECK(learned.last < enough);
+    };
+    check("next tokens", small_gpt2().dump());
+    check("masked tokens", small_bert("BertForMaskedLM", 64).dump());
+    check("labels", small_bert("BertForSequenceClassification").dump());
+    check("answers", small_transformer(64).dump());
+    check("pairs", read_file(oracle_models + "clip/config.json"));
+}
+
 TEST_CASE("an encoder learns masked tokens", "[train]") {
     std::string lines;
     for (int i = 0; i < 20; ++i) lines += "{\"text\": \"the cat in the hat and the dog on the mat\"}\n";
@@ -340,16 +381,7 @@ TEST_CASE("an encoder learns labels of texts", "[train]") {
 }
 
 TEST_CASE("an encoder–decoder learns answers", "[train]") {
-    Learner transformer({{"model_type", "transformer"},
-                         {"d_model", 32},
-                         {"num_heads", 2},
-                         {"d_ff", 32},
-                         {"num_encoder_layers", 1},
-                         {"num_decoder_layers", 1},
-                         {"vocab_size", 1000},
-                         {"max_position_embeddings", 32},
-                         {"decoder_start_token_id", 0},
-                         {"eos_token_id", 3}},
+    Learner transformer(small_transformer(),
                         "{\"source\": \"the cat\", \"target\": \"a dog\"}\n"
                         "{\"source\": \"ten trees and a house\", \"target\": \"the red hill on the house\"}\n");
     CHECK(transformer.learn() < 0.1);
