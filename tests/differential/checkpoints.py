@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Opens what VANTAGE_BIN trains with transformers: random small models of every architecture that reads texts.
+
+    apt-get install --no-install-recommends python3-torch python3-transformers python3-safetensors
+    export VANTAGE_BIN=build/release/vantage
+    python3 checkpoints.py                    # a variant of every architecture (variants.py)
+    python3 checkpoints.py gpt2 t5 --count 5  # of these
+    python3 checkpoints.py bert --first 7 --count 1 --keep kept
+
+A variant is determined by its number. `vantage train` takes two steps with its config.json. The class that the new
+folder names must load it with from_pretrained without a missing or unexpected tensor, and gives the logits of `vantage
+inspect`. Then `vantage finetune --lora` takes two steps from there. PEFT must find each adapter at a linear layer, and
+no adapter may be missing: by PEFT itself, or, where it is not installed, by its rules. The adapted model gives the
+logits of the folder that `vantage merge` writes. Tolerance: that of compare.py. Exit code 1 if a variant differs or is
+rejected.
+"""
+
+import json
+import math
+import os
+import random
+import re
+import shlex
+import subprocess
+import sys
+
+import torch
+import transformers
+from safetensors.torch import load_file
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "data", "oracle"))
+from compare import differences, inputs_for, run_vantage  # noqa: E402
+from make_models import alibi_once  # noqa: E402
+from train import drawn_model  # noqa: E402
+from variants import ARCHITECTURES, Draw, run_variants  # noqa: E402
+
+try:
+    import peft
+except ImportError:
+    peft = None
+
+OF_TEXTS = {name: draw for name, draw in ARCHITECTURES.items() if name != "vit"}
+WORDS = 60  # all vocabularies are larger
+MASK = 4
+
+
+def vantage(*arguments):
+    done = subprocess.run(shlex.split(os.environ["VANTAGE_BIN"]) + list(arguments), capture_output=True, text=True)
+    if done.returncode != 0:
+        raise ValueError(f"vantage {shlex.join(arguments)}: exit code {done.returncode}: {done.stderr.strip()}")
+
+
+def write_tokenizer(path):
+    """Word w5 is token 5."""
+    vocabulary = {"<mask>" if i == MASK else f"w{i}": i for i in range(WORDS)}
+    model = dict(type="WordPiece", unk_token="w0", continuing_subword_prefix="##", max_input_chars_per_word=100, vocab=vocabulary)
+    with open(path, "w") as f:
+        json.dump(dict(model=model, pre_tokenizer=dict(type="WhitespaceSplit"),
+                       added_tokens=[dict(id=MASK, content="<mask>", special=True)]), f)
+
+
+def write_data(model, path):
+    """What the model learns from: texts, or texts with labels or answers."""
+    r = random.Random(3)
+    text = lambda: " ".join(f"w{r.randrange(5, WORDS)}" for _ in range(r.randint(5, 30)))
+    with open(path, "w") as f:
+        for i in range(40):
+            line = {"text": text()}
+            if model.config.is_encoder_decoder:
+                line = {"source": text(), "target": text()}
+            elif "Classification" in type(model).__name__:
+                line["label"] = i % model.config.num_labels
+            f.write(json.dumps(line) + "\n")
+
+
+def opened(folder, dtype):
+    """The model of a folder, and what from_pretrained found missing, unexpected or mismatched."""
+    cls = getattr(transformers, transformers.AutoConfig.from_pretrained(folder).architectures[0])
+    model, info = cls.from_pretrained(folder, dtype=dtype, attn_implementation="eager", experts_implementation="eager",
+                                      output_loading_info=True)
+    return model.eval(), [f"{what}: {sorted(map(str, names))}" for what, names in info.items() if names]
+
+
+def logits_of(model, given):
+    uncached = dict(use_cache=False) if model.can_generate() else {}
+    out = model(**given, **uncached)
+    return dict(logits=out.get("logits", out.get("prediction_logits"))[0])
+
+
+def by_rules(model, config, tensors):
+    """Adds adapters as PEFT does. Returns what does not fit."""
+    layers = {}
+    problems = []
+    for key, tensor in tensors.items():
+        parts = re.fullmatch(r"base_model\.model\.(.+)\.lora_(A|B)\.weight", key)
+        if parts is None:
+            problems.append(f"{key} is no name of PEFT")
+        else:
+            layers.setdefault(parts[1], {})[parts[2]] = tensor
+    factor = config["lora_alpha"] / (math.sqrt(config["r"]) if config["use_rslora"] else config["r"])
+    for name, module in model.named_modules():
+        targeted = any(name == target or name.endswith("." + target) for target in config["target_modules"])
+        pair = layers.pop(name, {})
+        if targeted != bool(pair):
+            problems.append(f"{name} is {'' if targeted else 'not '}in target_modules, but has {len(pair)} matrices")
+        if not pair:
+            continue
+        conv1d = isinstance(module, transformers.pytorch_utils.Conv1D)
+        if not conv1d and not isinstance(module, torch.nn.Linear):
+            problems.append(f"{name} is a {type(module).__name__}")
+            continue
+        inputs, outputs = module.weight.shape if conv1d else reversed(module.weight.shape)
+        shapes = [tuple(pair[part].shape) if part in pair else None for part in "AB"]
+        if shapes != [(config["r"], inputs), (outputs, config["r"])]:
+            problems.append(f"{name}: A and B are {shapes} for {inputs} inputs and {outputs} outputs")
+            continue
+        a, b = (pair[part].to(module.weight.dtype) for part in "AB")
+        module.register_forward_hook(lambda _, x, y, a=a, b=b: y + factor * ((x[0] @ a.T) @ b.T))
+    return problems + [f"there is no module {name}" for name in layers]
+
+
+def adapted(model, folder):
+    """The model with the adapters of a folder, and what does not fit."""
+    with open(os.path.join(folder, "adapter_config.json")) as f:
+        config = json.load(f)
+    tensors = load_file(os.path.join(folder, "adapter_model.safetensors"))
+    problems = [] if tensors else ["there are no adapters"]
+    if config["task_type"] in ("CAUSAL_LM", "SEQ_2_SEQ_LM") and not model.can_generate():
+        problems.append(f"task_type is {config['task_type']}, for which PEFT wants a model that writes")
+    if peft is None:
+        return model, problems + by_rules(model, config, tensors)
+    tuned = peft.PeftModel.from_pretrained(model, folder).eval()
+    if names := set(peft.get_peft_model_state_dict(tuned)) ^ set(tensors):
+        problems.append(f"PEFT has, or lacks, {sorted(names)}")
+    return tuned.base_model.model, problems
+
+
+def check(name, number, folder):
+    r = Draw(f"checkpoints {name} {number}")
+    model = drawn_model(name, r)
+    path = lambda *parts: os.path.join(folder, *parts)
+    model.save_pretrained(path("init"))
+    write_tokenizer(path("tokenizer.json"))
+    write_data(model, path("data.jsonl"))
+    given, arguments = inputs_for(model, r, 12)
+    how = ["--data", path("data.jsonl"), "--eval-share", "0", "--context", "16", "--batch-tokens", "64", "--steps", "2", "--warmup", "0"]
+    whole, lora, merged = path("run", "latest"), path("adapters", "latest"), path("merged")
+    vantage("train", "--config", path("init", "config.json"), "--tokenizer", path("tokenizer.json"), *how, "--lr", "1e-2", "-o", path("run"))
+    vantage("finetune", "-m", whole, "--lora=2", *how, "--lr", "0.05", "-o", path("adapters"))
+    vantage("merge", "-m", whole, "--lora", lora, "-o", merged)
+
+    (single, found), (double, _) = opened(whole, torch.float32), opened(whole, torch.float64)
+    before = logits_of(single, given)
+    found += differences(run_vantage(whole, arguments, given), before, logits_of(double, given))
+    (single, problems), (double, _) = adapted(single, lora), adapted(double, lora)
+    after = logits_of(single, given)
+    if not problems and (after["logits"] - before["logits"]).abs().max() < 1e-2:
+        problems.append("they change nothing")
+    found += [f"adapters: {one}" for one in problems +
+              differences(run_vantage(merged, arguments, given), after, logits_of(double, given))]
+    print(f"{name} {number}: {type(model).__name__}, adapters by {'rules' if peft is None else 'PEFT'}: {'; '.join(found) or 'ok'}",
+          flush=True)
+    if found:
+        print("   ", json.dumps(model.config.to_diff_dict()), flush=True)
+    return not found
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
+    alibi_once()
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
+    run_variants(__doc__, OF_TEXTS, 1, check)
