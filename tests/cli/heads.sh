@@ -218,6 +218,13 @@ cmp -s <(ids -m pruned) <(ids -m "$models/gpt2" --mask-heads 0.1,1.2) || fail "p
 holds out '"smaller": true' '"output": "small"'
 grep -q '"num_attention_heads": 4' small/config.json || fail "config: $(<small/config.json)"
 "$program" run -m small -p "The" -n 3 --temp 0 >out 2>err || fail "the smaller model: $(<err)"
+# a pruned model is trained further, with the heads that it has: zeros where they were removed, and smaller matrices
+for model in pruned small; do
+    "$program" finetune -m $model --data texts --eval-share 0 --context 4 --batch-tokens 8 --lr 1e-2 --steps 2 -o $model-tuned >out 2>err || fail "finetune $model: $(<err)"
+    "$program" run -m $model-tuned/latest -p "The" -n 3 --temp 0 >out 2>err || fail "run the trained $model: $(<err)"
+    ! cmp -s <(ids -m $model) <(ids -m $model-tuned/latest) || fail "two steps do not change $model"
+done
+grep -q '"num_attention_heads": 4' small-tuned/latest/config.json || fail "config: $(<small-tuned/latest/config.json)"
 ends 6 "it exists" prune -m "$models/gpt2" --heads 0.1 -o pruned
 ends 2 "head 9.0 is not there" prune -m "$models/gpt2" --heads 9.0 -o never
 ends 2 "is not a head" prune -m "$models/gpt2" --heads 0 -o never
