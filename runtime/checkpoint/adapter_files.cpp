@@ -121,8 +121,11 @@ void write_adapter_config(const std::string& path, const ModelConfig& config, co
     const LoraOptions& lora = *config.lora;
     const std::vector<AdaptedLayer> layers = adapted_layers(config);
     const bool all = std::ranges::count(lora.targets, adapter_names::all_linear) > 0;
+    Json task;  // for PEFT; encoders have none: those of PEFT would train an output layer, too
+    if (config.kind != ModelKind::encoder)
+        task = config.kind == ModelKind::encoder_decoder ? "SEQ_2_SEQ_LM" : "CAUSAL_LM";
     const Json json = {{"peft_type", "LORA"},
-                       {"task_type", config.kind == ModelKind::encoder_decoder ? "SEQ_2_SEQ_LM" : "CAUSAL_LM"},
+                       {"task_type", task},
                        {"base_model_name_or_path", base},
                        {"r", lora.rank},
                        {"lora_alpha", lora.alpha},

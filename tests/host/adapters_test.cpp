@@ -164,6 +164,11 @@ TEST_CASE("PEFT's files are written as they are read", "[lora]") {
                          {"target_modules", {"c_attn", "c_fc", "c_proj"}},
                          {"use_dora", false}};
     for (const auto& [key, value] : wanted.items()) CHECK(json.at(key) == value);
+    for (const auto& [model, task] :
+         {std::pair("bert_classification", Json()), std::pair("t5", Json("SEQ_2_SEQ_LM"))}) {
+        write_adapter_config(path, adapted_config(model, {}), "");  // no task of PEFT's is that of an encoder
+        CHECK(read_json(path).at("task_type") == task);
+    }
 }
 
 TEST_CASE("merged weights are those of torch", "[lora]") {
