@@ -121,6 +121,8 @@ void write_adapter_config(const std::string& path, const ModelConfig& config, co
     const LoraOptions& lora = *config.lora;
     const std::vector<AdaptedLayer> layers = adapted_layers(config);
     const bool all = std::ranges::count(lora.targets, adapter_names::all_linear) > 0;
+    // layers in front of an encoder's output have the last names of others: "dense"
+    const int parts = config.kind == ModelKind::encoder ? 2 : 1;
     Json task;  // for PEFT; encoders have none: those of PEFT would train an output layer, too
     if (config.kind != ModelKind::encoder)
         task = config.kind == ModelKind::encoder_decoder ? "SEQ_2_SEQ_LM" : "CAUSAL_LM";
@@ -130,7 +132,7 @@ void write_adapter_config(const std::string& path, const ModelConfig& config, co
                        {"r", lora.rank},
                        {"lora_alpha", lora.alpha},
                        {"lora_dropout", 0.0},
-                       {"target_modules", all ? layer_kinds(layers) : lora.targets},
+                       {"target_modules", all ? layer_kinds(layers, parts) : lora.targets},
                        {"fan_in_fan_out", std::ranges::any_of(layers, &AdaptedLayer::inputs_first)},
                        {"use_rslora", lora.rslora},
                        {"use_dora", false},

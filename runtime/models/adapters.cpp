@@ -80,9 +80,14 @@ void require_possible_adapters(const ModelConfig& config) {
     }
 }
 
-std::vector<std::string> layer_kinds(const std::vector<AdaptedLayer>& layers) {
+std::vector<std::string> layer_kinds(const std::vector<AdaptedLayer>& layers, int parts) {
     std::set<std::string> kinds;
-    for (const AdaptedLayer& layer : layers) kinds.insert(layer.name.substr(layer.name.rfind('.') + 1));
+    for (const AdaptedLayer& layer : layers) {
+        std::size_t begin = layer.name.size() + 1;  // behind a dot
+        for (int part = 0; part < parts && begin > 0; ++part)
+            begin = begin < 2 ? 0 : layer.name.rfind('.', begin - 2) + 1;
+        kinds.insert(layer.name.substr(begin));
+    }
     return {kinds.begin(), kinds.end()};
 }
 

@@ -30,8 +30,8 @@ struct AdaptedLayer {
 };
 /// Ascending by name.
 std::vector<AdaptedLayer> adapted_layers(const ModelConfig& config);
-/// The last parts of the names of these layers, each once: "c_attn".
-std::vector<std::string> layer_kinds(const std::vector<AdaptedLayer>& layers);
+/// The last parts of the names of these layers, each once: "c_attn", or with two `parts` "attn.c_attn".
+std::vector<std::string> layer_kinds(const std::vector<AdaptedLayer>& layers, int parts = 1);
 
 inline constexpr std::int64_t max_adapter_rank = 1 << 16;
 /// Throws usage for a rank that is not possible, and for a target that no linear layer has.

@@ -94,6 +94,8 @@ TEST_CASE("layers with adapters are named as in PEFT", "[lora]") {
     CHECK(layers("llama", {"all-linear"}).size() == 2 * 7);
     const std::vector<AdaptedLayer> gpt2 = adapted_layers(adapted_config("gpt2", {}));
     CHECK(layer_kinds(gpt2) == std::vector<std::string>{"c_attn", "c_fc", "c_proj"});
+    CHECK(layer_kinds(gpt2, 2) == std::vector<std::string>{"attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"});
+    CHECK(layer_kinds({{"head"}, {"a.head"}, {"1.b.head"}}, 2) == std::vector<std::string>{"a.head", "b.head", "head"});
     CHECK(std::ranges::all_of(gpt2, &AdaptedLayer::inputs_first));
     CHECK(layers("bart", {"all-linear"}).size() == 2 * 6 + 2 * 10);  // of encoder and decoder
     const auto refused = [](const LoraOptions& lora, std::initializer_list<const char*> parts) {
@@ -169,6 +171,13 @@ TEST_CASE("PEFT's files are written as they are read", "[lora]") {
         write_adapter_config(path, adapted_config(model, {}), "");  // no task of PEFT's is that of an encoder
         CHECK(read_json(path).at("task_type") == task);
     }
+    // not lm_head.dense, which belongs to the output layer
+    write_adapter_config(path, adapted_config("roberta", {}), "");
+    const Json targets = read_json(path).at("target_modules");
+    CHECK(targets == Json{"intermediate.dense", "output.dense", "self.key", "self.query", "self.value"});
+    const LoraOptions read{.targets = targets.get<std::vector<std::string>>()};
+    CHECK(names_of(adapted_layers(adapted_config("roberta", read))) ==
+          names_of(adapted_layers(adapted_config("roberta", {}))));
 }
 
 TEST_CASE("merged weights are those of torch", "[lora]") {
