@@ -46,6 +46,7 @@ void save_ended(TrainingRun& run, const TrainCommand& c, const Trainer& trainer)
 
 void print_result(const TrainCommand& c, const Trainer& trainer, const TrainingRun& run, const std::string& ended) {
     const std::optional<LabelQuality> labels = trainer.label_quality();
+    const std::optional<BestCheckpoint>& best = run.best();
     if (c.json) {
         Json result = {{"schema_version", 1},
                        {"steps", trainer.step()},
@@ -53,6 +54,8 @@ void print_result(const TrainCommand& c, const Trainer& trainer, const TrainingR
                        {"eval", number_or_null(run.evaluation())},
                        {"parameters", trainer.parameters()},
                        {"output", run.saved()},
+                       {"best", best ? Json(c.output + "/" + checkpoint_name(best->step)) : Json()},
+                       {"best_eval", best ? Json(best->loss) : Json()},
                        {"ended", ended}};
         if (labels) result["accuracy"] = labels->accuracy, result["calibration_error"] = labels->calibration_error;
         return write_json(result);
@@ -62,13 +65,15 @@ void print_result(const TrainCommand& c, const Trainer& trainer, const TrainingR
     print_line(
         "{}  loss {:.4f}{}", page.bold("result"), run.loss(),
         std::isnan(run.evaluation()) ? "" : format(", validation {:.4f} nats per {}", run.evaluation(), c.target));
+    if (best && best->step < trainer.step())
+        print_line("{}  validation {:.4f}, after step {}", page.bold("best  "), best->loss, best->step);
     if (labels)
         print_line("{}  accuracy {:.1f} %, calibration error {:.1f} %", page.bold("labels"), 100 * labels->accuracy,
                    100 * labels->calibration_error);
     const bool adapts = c.training.lora || !c.adapters.empty();
     const std::string model = adapts ? shell_word(common().model) + " --lora " : "";
-    print_line("{}  vantage {} -m {}{} {}", page.bold("try   "), c.use, model, shell_word(c.output + "/latest"),
-               c.input);
+    print_line("{}  vantage {} -m {}{} {}", page.bold("try   "), c.use, model,
+               shell_word(c.output + (best ? "/best" : "/latest")), c.input);
 }
 
 void train_to_the_end(const TrainCommand& c, const Device& device, Trainer& trainer, const Dataset& data, Probe* probe,
@@ -124,6 +129,7 @@ public:
                                max_without_progress));
         const auto all = checkpoints_in(c.output);
         write_link(c.output + "/latest", std::filesystem::path(all.at(found.from)).filename().string());
+        link_best(c.output, std::nullopt);  // until the run that goes on knows its evaluations
         for (auto later = all.upper_bound(found.from); later != all.end(); ++later) {
             std::error_code error;
             std::filesystem::remove_all(later->second, error);

@@ -104,8 +104,10 @@ void add_run_options(CLI::App& command, TrainCommand& c) {
                "The text for --log-heads and --watch. Default: random tokens, repeated once", "TEXT");
     add_setting(command, "--save-every", c.save_every, "Steps between checkpoints; 0: only at the end")
         ->check(zero_or_more);
-    add_setting(command, "--keep", c.keep, "Checkpoints that are kept")->check(one_or_more);
-    add_setting(command, "--patience", c.patience, "Ends after so many evaluations without a better one; 0: not")
+    add_setting(command, "--keep", c.keep, "Checkpoints that are kept, beside the one with the lowest validation loss")
+        ->check(one_or_more);
+    add_setting(command, "--patience", c.patience,
+                "Ends after so many evaluations without a better one; 0: not. DIR/best has the best one")
         ->check(zero_or_more);
     add_option(command, "-o,--output", c.output,
                "Folder for checkpoints, log.jsonl, loss.png, samples.txt and heads.png", "DIR");

@@ -62,6 +62,7 @@ TrainingRun::TrainingRun(const TrainCommand& command, const Device& device, Trai
     roof_ = saved_roof(device.caps(), o.precision);
     for (const double loss : log_.run().evaluations) note_evaluation(loss);
     for (const double loss : log_.run().losses) static_cast<void>(level_.diverges(loss));
+    find_best();  // a process that was killed, and a rollback, leave another link
     if (probe_ != nullptr) heads_.emplace(command.output, trainer.step());
 }
 
@@ -107,7 +108,7 @@ std::string TrainingRun::train() {
         if (due(c_.sample_every, done)) sample(done);
         if (last)
             save();
-        else if (due(c_.save_every, done))
+        else if (due(c_.save_every, done) || is_best())
             save_for_now();
         if (!ended.empty()) continue;  // what was submitted before
         if (c_.patience > 0 && worse_ >= c_.patience)
@@ -133,8 +134,9 @@ std::string TrainingRun::save_checkpoint() {
     const InterruptsDeferred whole;
     progress_.clear();
     save_failed_ = true;
-    saved_ = trainer_.save(c_.output);
-    save_failed_ = false;
+    const std::string path = trainer_.save(c_.output);
+    find_best();
+    saved_ = path, save_failed_ = false;
     remove_old();
     return saved_;
 }
@@ -240,6 +242,16 @@ void TrainingRun::note_evaluation(double loss) {
     best_ = std::min(best_, loss);
 }
 
+// Whether the model as it is was evaluated, and is better than that of each checkpoint.
+bool TrainingRun::is_best() const {
+    return evaluated_ == trainer_.step() && evaluation_ < (best_checkpoint_ ? best_checkpoint_->loss : INFINITY);
+}
+
+void TrainingRun::find_best() {
+    best_checkpoint_ = best_checkpoint(log_.run(), checkpoints_in(c_.output));
+    link_best(c_.output, best_checkpoint_ ? std::optional(best_checkpoint_->step) : std::nullopt);
+}
+
 void TrainingRun::sample(std::int64_t done) {
     progress_.clear();
     const std::string text = trainer_.sample(c_.prompt, 64);
@@ -259,6 +271,7 @@ void TrainingRun::sample(std::int64_t done) {
 void TrainingRun::remove_old() const {
     auto others = checkpoints_in(c_.output);
     others.erase(trainer_.step());
+    if (best_checkpoint_) others.erase(best_checkpoint_->step);
     const auto before = others.lower_bound(trainer_.step() - internal::LossLevel::steps);
     if (c_.rollback && before != others.begin()) others.erase(std::prev(before));
     std::error_code error;

@@ -12,6 +12,7 @@
 #include "cli/train/run_log.h"
 #include "cli/train/train_command.h"
 #include "runtime/train/loss_level.h"
+#include "runtime/train/run_files.h"
 #include "vantage/device.h"
 #include "vantage/error.h"
 #include "vantage/train.h"
@@ -50,8 +51,10 @@ public:
     /// As `save`, but before the end: a checkpoint that cannot be written, as on a full disk, is warned of.
     void save_for_now();
     const std::string& saved() const { return saved_; }  ///< the last checkpoint, also that it goes on from
-    double loss() const { return loss_; }                ///< running mean
-    double evaluation() const { return evaluation_; }    ///< NaN: none
+    /// The checkpoint to which the link `best` points.
+    const std::optional<internal::BestCheckpoint>& best() const { return best_checkpoint_; }
+    double loss() const { return loss_; }              ///< running mean
+    double evaluation() const { return evaluation_; }  ///< NaN: none
     void clear() { progress_.clear(); }
 
 private:
@@ -65,6 +68,8 @@ private:
     bool may_show_heads() const;
     void show_heads(const TrainRecord& record);
     void note_evaluation(double loss);
+    bool is_best() const;
+    void find_best();
     void sample(std::int64_t done);
     void remove_old() const;
 
@@ -78,6 +83,7 @@ private:
     std::optional<HeadLog> heads_;
     Progress progress_;
     std::string saved_;
+    std::optional<internal::BestCheckpoint> best_checkpoint_;
     bool save_failed_ = false;
     bool samples_are_shown_ = true;
     internal::LossLevel level_;

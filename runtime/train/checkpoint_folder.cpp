@@ -283,11 +283,21 @@ std::map<std::int64_t, std::string> checkpoints_in(const std::string& folder) {
     return all;
 }
 
+void link_best(const std::string& run, std::optional<std::int64_t> step) {
+    const std::string link = in_folder(run, "best");
+    std::error_code error;
+    if (!step) {
+        if (fs::is_symlink(link, error)) fs::remove(link, error);
+    } else if (const std::string name = checkpoint_name(*step); fs::read_symlink(link, error) != name) {
+        write_link(link, name);
+    }
+}
+
 void remove_unfinished(const std::string& folder) {
     std::error_code error;
     // Names of a run's own files. Others are not touched: somebody may have put them there.
-    constexpr std::array<std::string_view, 7> own{step_prefix,   "latest", "log.jsonl", "run.json",
-                                                  "samples.txt", "heads.", "loss."};
+    constexpr std::array<std::string_view, 8> own{step_prefix, "latest",      "best",   "log.jsonl",
+                                                  "run.json",  "samples.txt", "heads.", "loss."};
     std::vector<fs::path> unfinished;  // removed afterwards: the iterator reads the folder
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
         const std::string name = entry.path().filename().string();

@@ -4,6 +4,7 @@
 //                     training.safetensors  the optimiser's states, and the words of shaders/params/train.h
 //                     training.json         settings, data, and sizes and checksums of the other files
 //   DIR/latest        a link to the newest of them
+//   DIR/best          a link to the one with the lowest validation loss, where `vantage train` evaluates
 // A folder is written beside its place and renamed, so that it is whole or not there.
 #pragma once
 
@@ -68,6 +69,8 @@ struct SavedTraining {
 std::optional<SavedTraining> checkpoint_before(const std::string& run, std::int64_t before);
 /// The checkpoints of a run, whole or not, by step.
 std::map<std::int64_t, std::string> checkpoints_in(const std::string& folder);
+/// Lets the link `best` of a run point to the checkpoint of this step; nothing: there is no such link. Throws bad_file.
+void link_best(const std::string& run, std::optional<std::int64_t> step);
 /// Removes what processes that were killed left of checkpoints, logs and pictures.
 void remove_unfinished(const std::string& folder);
 /// The newest whole checkpoint of a run, or the folder itself where it is one. Folders that are not whole are named in

@@ -76,6 +76,18 @@ void take_line(LoggedRun& run, const Json& line) {
     }
 }
 
+std::optional<BestCheckpoint> best_checkpoint(const LoggedRun& run,
+                                              const std::map<std::int64_t, std::string>& checkpoints) {
+    std::optional<BestCheckpoint> best;
+    for (std::size_t i = 0; i < run.evaluations.size(); ++i) {
+        // the log counts steps from 0, checkpoints those that are done
+        const std::int64_t step = static_cast<std::int64_t>(run.evaluation_steps[i]) + 1;
+        const double loss = run.evaluations[i];
+        if (checkpoints.contains(step) && loss < (best ? best->loss : INFINITY)) best = {step, loss};
+    }
+    return best;
+}
+
 std::string read_log_lines(const std::string& path, std::int64_t before,
                            const std::function<void(const JsonFields& line)>& take) {
     std::istringstream lines(read_file(path));

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,14 @@ struct LoggedRun {
     std::vector<double> steps, losses, norms, rates, evaluation_steps, evaluations;
     double tokens = NAN;  ///< that were read until the last step
 };
+/// The checkpoint with the lowest loss of an evaluation.
+struct BestCheckpoint {
+    std::int64_t step = 0;
+    double loss = 0;
+};
+/// Of these checkpoints by step; nothing where none of them was evaluated.
+std::optional<BestCheckpoint> best_checkpoint(const LoggedRun& run,
+                                              const std::map<std::int64_t, std::string>& checkpoints);
 /// Lines of the log.
 Json log_line(const TrainRecord& record, const std::vector<std::string>& blocks);
 Json log_line(std::int64_t step, double evaluation);

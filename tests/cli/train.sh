@@ -21,9 +21,9 @@ bert_config BertForMaskedLM >masked.json
 bert_config BertForTokenClassification >tokens.json
 printf '{"text": "A fine film.", "label": "positive"}\n{"text": "A dull film.", "label": 0}\n%.0s' {1..12} >documented/reviews.jsonl
 "$program" train --config labels.json --data documented/reviews.jsonl --eval-data documented/reviews.jsonl "${bert[@]}" --steps 2 -o labels >out 2>err || fail "train on labels: $(<err)"
-grep -q "nats per label" out && grep -q "calibration error" out && grep -q "vantage classify -m labels/latest" out || fail "train on labels says: $(<out)"
+grep -q "nats per label" out && grep -q "calibration error" out && grep -q "vantage classify -m labels/best" out || fail "train on labels says: $(<out)"
 "$program" finetune -m labels/latest --lora=2 --data documented/reviews.jsonl --context 16 --batch-tokens 64 --steps 1 -o adapted >out 2>err || fail "finetune labels --lora: $(<err)"
-grep -q "vantage classify -m labels/latest --lora adapted/latest" out || fail "finetune labels --lora says: $(<out)"
+grep -qE "vantage classify -m labels/latest --lora adapted/(best|latest)" out || fail "finetune labels --lora says: $(<out)"
 gives '"positive"' classify -m labels/latest --lora adapted/latest -p "A fine film." --json
 ln -s "$models/bert" documented/bert
 printf '{"text": "The dog saw the cat."}\n{"prompt": "The cat", "completion": " ran away."}\n%.0s' {1..40} >documented/questions.jsonl
@@ -145,10 +145,10 @@ ends 2 "is in ., whose files are read as data" train --resume own --steps 6 --fo
 # ---- a run ----------------------------------------------------------------------------------------------------------
 
 learn --steps 5 --sample-every 2 --prompt "The dog" --save-every 2 --keep 2 --eval-every 0 -o run >out 2>err || fail "train: $(<err)"
-for text in "parameters" "validation" "result" "vantage run -m run/latest"; do
+for text in "parameters" "validation" "result" "vantage run -m run/best"; do
     grep -q -- "$text" out || fail "train says $text: $(<out)"
 done
-[[ $(ls run) == $'latest\nlog.jsonl\nloss.png\nloss.svg\nrun.json\nsamples.txt\nstep-000004\nstep-000005' ]] || fail "files of a run: $(ls run)"
+[[ $(ls run) == $'best\nlatest\nlog.jsonl\nloss.png\nloss.svg\nrun.json\nsamples.txt\nstep-000004\nstep-000005' ]] || fail "files of a run: $(ls run)"
 (($(grep -c '^== step' run/samples.txt) == 3)) || fail "samples before the first step and after 2 and 4"
 [[ $(readlink run/latest) == step-000005 ]] || fail "latest: $(readlink run/latest)"
 gives '"steps": 2' train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" --steps 2 --json -o json
@@ -175,7 +175,35 @@ check "SIGKILL and --resume: optimiser" cmp whole/latest/training.safetensors st
 # Early ends.
 learn --steps 40 --eval-every 1 --patience 2 --lr 1e-30 -o patient >out 2>err || fail "--patience: $(<err)"
 grep -q 'no better validation loss in 2 evaluations' out || fail "--patience: $(<out)"
+[[ $(readlink patient/best) == step-000001 && $(readlink patient/latest) == step-000003 ]] || fail "--patience leaves $(ls -l patient)"
 learn --epochs 0.01 --eval-every 0 -o epochs >out 2>err || fail "--epochs: $(<err)"
+
+# The best checkpoint stays, whatever --keep says: here the model learns one sentence by heart, and of others less and
+# less.
+printf 'The dog saw the cat.\n%.0s' {1..60} >heart.txt
+# lowest FOLDER: the checkpoint of a run's lowest evaluation.
+lowest() {
+    paste <(sed -n 's/.*"eval":\([^,}]*\).*/\1/p' "$1/log.jsonl") <(sed -n '/"eval"/s/.*"step":\([0-9]*\).*/\1/p' "$1/log.jsonl") |
+        sort -g | awk 'NR == 1 { printf "step-%06d", $2 + 1 }'
+}
+for keep in 1 3; do
+    "$program" train --data heart.txt --eval-data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" --lr 3e-2 --schedule constant \
+        --steps 60 --eval-every 4 --eval-sequences 8 --save-every 0 --keep $keep -o "heart-$keep" >out 2>err || fail "a model that learns by heart: $(<err)"
+    best=$(readlink "heart-$keep/best")
+    [[ $best == "$(lowest "heart-$keep")" && $best != step-000060 && $(readlink "heart-$keep/latest") == step-000060 ]] ||
+        fail "--keep $keep: best is $best, but the lowest loss is that of $(lowest "heart-$keep"): $(ls "heart-$keep")"
+    for link in best latest; do check "heart-$keep/$link" test -s "heart-$keep/$link/model.safetensors"; done
+    grep -q "^best .*after step $((10#${best#step-}))$" out && grep -q "vantage run -m heart-$keep/best" out || fail "the best checkpoint is named: $(<out)"
+done
+(($(ls -d heart-1/step-* | wc -l) == 2)) || fail "--keep 1 and the best: $(ls heart-1)"
+# A run that goes on knows it, also where its link was lost.
+best=$(readlink heart-1/best)
+gives "\"best\": \"heart-1/$best\"" train --resume heart-1 --steps 62 --json
+grep -q '"best_eval": [0-9]' out || fail "the best evaluation is in the result: $(<out)"
+best=$(readlink heart-3/best)
+ln -sfn step-999999 heart-3/best
+gives "" train --resume heart-3 --steps 61
+[[ $(readlink heart-3/best) == "$best" ]] || fail "a link that points to nothing: $(ls -l heart-3)"
 
 # Ctrl-C saves and says how to go on.
 begin learn --steps 100000 -o interrupted
@@ -192,8 +220,9 @@ gives '"steps": '$((step + 1)) train --resume interrupted --steps $((step + 1)) 
 
 tune() { "$program" finetune -m run/latest --data "$mini/valid.txt" --blank-lines --context 16 --batch-tokens 64 "$@"; }
 tune --lora --steps 6 --save-every 3 --eval-every 0 -o lora >out 2>err || fail "finetune --lora: $(<err)"
-grep -q -- "vantage run -m run/latest --lora lora/latest" out || fail "finetune --lora says how to try: $(<out)"
+grep -q -- "vantage run -m run/latest --lora lora/best" out || fail "finetune --lora says how to try: $(<out)"
 [[ $(ls lora/latest) == $'adapter_config.json\nadapter_model.safetensors\ntraining.json\ntraining.safetensors' ]] || fail "files of adapters: $(ls lora/latest)"
+check "the best adapters" test -s lora/best/adapter_model.safetensors
 grep -q '"r": 16' lora/latest/adapter_config.json || fail "--lora has rank 16: $(<lora/latest/adapter_config.json)"
 mkdir half && cp -r lora/step-000003 half && ln -s step-000003 half/latest && cp lora/log.jsonl half
 gives '"steps": 6' train --resume half --json
