@@ -213,7 +213,17 @@ void set_adapters(TrainCommand& c, bool rate_given) {
     if (!rate_given && (c.training.lora || !c.adapters.empty())) c.training.rate.rate *= 10;
 }
 
-void begin(TrainCommand& c) {
+// Without evaluations a run with --patience would not end early, and --eval-every would do nothing.
+void check_evaluations(const TrainCommand& c, const CLI::App& command, const Dataset& data) {
+    const bool evaluates = std::min(data.validation_sequences(), c.training.validation_sequences) > 0;
+    const char* without = "there are no validation data: give --eval-data, or a larger --eval-share";
+    if (c.patience > 0 && (!evaluates || c.eval_every == 0))
+        throw usage_error("--patience {} needs evaluations: {}", c.patience, evaluates ? "give --eval-every" : without);
+    if (!evaluates && !c.log_heads && c.eval_every > 0 && is_given(*command.get_option("--eval-every")))
+        log_message(LogLevel::warning, format("--eval-every {} does nothing: {}", c.eval_every, without));
+}
+
+void begin(TrainCommand& c, const CLI::App& command) {
     const char* name = c.finetunes ? "finetune" : "train";
     if (c.data.empty()) throw usage_error("{}: say what to learn from with --data FILE", name);
     if (c.output.empty()) throw usage_error("{}: give a folder for the result with -o DIR", name);
@@ -230,6 +240,7 @@ void begin(TrainCommand& c) {
     check_samples(c, subject.tokenizer);
     set_probe(c, subject.model, subject.tokenizer);
     const Dataset data = read_data(c, subject.tokenizer);
+    check_evaluations(c, command, data);
     set_batches(c, subject.model, data);
     const std::string& start = c.adapters.empty() ? common().model : c.adapters;
     std::unique_ptr<FileLock> lock;
@@ -318,6 +329,7 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     common().model = origin.folder(), c.adapters = origin.adapters();
     std::optional<Device> device = open_training_device(c);
     const Dataset data = read_data(c, tokenizer);
+    check_evaluations(c, command, data);
     write_run_settings(c);
     run_training(c, device, data,
                  [&](const Device& now) { return Trainer::from_folder(now, saved.folder, data, c.training, true); });
@@ -357,7 +369,7 @@ void add_train(CLI::App& app) {
     command.callback([c, &command] {
         if (!c->compared.empty()) return compare_runs(c->compared, c->picture, c->json);
         if (!c->resume.empty()) return go_on(*c, command);
-        begin(*c);
+        begin(*c, command);
     });
 }
 
@@ -398,7 +410,7 @@ void add_finetune(CLI::App& app) {
     command.callback([c, &command] {
         set_adapters(*c, command.get_option("--lr")->count() > 0);
         if (fs::exists(common().model + "/tokenizer_config.json")) c->dataset.chat_folder = common().model;
-        begin(*c);
+        begin(*c, command);
     });
 }
 

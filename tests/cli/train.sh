@@ -270,6 +270,8 @@ ends 2 "--sample-every" "${text[@]}" --data "$mini/valid.txt" --sample-every 1
 ends 2 "0 or more" "${text[@]}" --data "$mini/valid.txt" --eval-sequences -1
 ends 2 "1 or more" "${text[@]}" --data "$mini/valid.txt" --keep 0
 ends 2 "--epochs" "${text[@]}" --data "$mini/valid.txt" --epochs 1e300
+ends 2 "--patience 2 needs evaluations: there are no validation data" "${text[@]}" --data "$mini/valid.txt" --eval-share 0 --patience 2
+ends 2 "--patience 2 needs evaluations: give --eval-every" "${text[@]}" --data "$mini/valid.txt" --eval-every 0 --patience 2
 ends 2 "--lr cannot change" train --resume whole --lr 1
 ends 6 "no folder" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" -o short.txt
 ends 2 "--heads" "${text[@]}" --data "$mini/valid.txt" --heads 3
@@ -304,7 +306,11 @@ learn --steps 3 --lr 1e25 --optimizer sgd --max-grad-norm 0 -o lost >out 2>err |
 [[ $code == 7 && $(<err) == *"not finite: the first such result is that of node h.0."*", NaN at element "* ]] || fail "a loss that is not finite: $code, $(<err)"
 ends 2 "ended before its first checkpoint" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" -o lost
 learn --steps 4 --dropout 0.1 --attention-dropout 0.1 --recompute 1 --precision f16 -o "all of it" >out 2>err || fail "options: $(<err)"
-grep -q "cheap ones and those of 1 blocks are recomputed" out && grep -q "run -m 'all of it/latest'" out || fail "options: $(<out)"
+grep -q "cheap ones and those of 1 blocks are recomputed" out && grep -q "run -m 'all of it/best'" out || fail "options: $(<out)"
+learn --steps 1 --eval-share 0 --eval-every 1 -o unmeasured >out 2>err || fail "--eval-every without data: $(<err)"
+(($(grep -c -- "--eval-every 1 does nothing: there are no validation data" err) == 1)) || fail "--eval-every without data says: $(<err)"
+learn --steps 1 --eval-share 0 -o silent >out 2>err || fail "no validation data: $(<err)"
+[[ ! -s err && ! -e silent/best ]] || fail "no validation data: $(<err)"
 ends 6 "log.jsonl" train --compare "$scratch"
 # Losses of 2 + 3 / √tokens: a law over three runs, its floor over four; two have none.
 for tokens in 100 400 2500 10000; do
