@@ -330,6 +330,15 @@ SavedTraining newest_checkpoint(const std::string& folder) {
     throw bad_file_error("{}: no checkpoint of a training run", folder);
 }
 
+void require_room(const std::string& folder, std::uint64_t bytes) {
+    std::error_code error;
+    const fs::space_info space = fs::space(folder, error);
+    const bool is_known = !error && space.capacity > 0 && space.available != static_cast<std::uintmax_t>(-1);
+    if (is_known && space.available < bytes)
+        throw bad_file_error("cannot write a checkpoint to {}: it takes {} bytes, but {} are available", folder, bytes,
+                             space.available);
+}
+
 void write_training_json(const FolderWriter& folder, std::int64_t step, const TrainOptions& options,
                          const std::string& data_key, const Json& data, const std::string& base, const Caps& caps) {
     Json files;

@@ -77,6 +77,9 @@ void remove_unfinished(const std::string& folder);
 /// warnings. Throws bad_file where there is none.
 SavedTraining newest_checkpoint(const std::string& folder);
 
+/// Throws bad_file where the file system of this folder has less room than a checkpoint's bytes. One that does not say
+/// how much it has, or a folder that is not there yet, is no error.
+void require_room(const std::string& folder, std::uint64_t bytes);
 /// Writes training.json with the checksums of the files that are there.
 void write_training_json(const FolderWriter& folder, std::int64_t step, const TrainOptions& options,
                          const std::string& data_key, const Json& data, const std::string& base, const Caps& caps);

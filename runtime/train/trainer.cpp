@@ -258,16 +258,29 @@ struct internal::TrainerState {
         return all;
     }
 
-    void save(const FolderWriter& folder) {
+    // What goes into the file of weights.
+    std::vector<Value> saved_weights() const {
         std::vector<Value> weights = weights_in_files(config);
+        if (config.lora) std::erase_if(weights, [](const Value& weight) { return !is_adapter(weight.name); });
+        return weights;
+    }
+
+    // Of the tensors of a checkpoint, which are f32; what else is in it is small.
+    std::uint64_t checkpoint_bytes() const {
+        std::int64_t elements = 0;
+        for (const std::vector<Value>& values : {saved_weights(), moments()})
+            for (const Value& value : values) elements += value.type.shape.elements();
+        return sizeof(float) * static_cast<std::uint64_t>(elements);
+    }
+
+    void save(const FolderWriter& folder) {
         if (config.lora) {
-            std::erase_if(weights, [](const Value& weight) { return !is_adapter(weight.name); });
             write_adapter_config(folder.file(adapter_files::config), config, origin.base());
         } else {
             origin.write_files(folder);
         }
-        write_model_file(folder.file(config.lora ? adapter_files::weights : "model.safetensors"), weights, start,
-                         [&](const Value& value) { return values_of(value); });
+        write_model_file(folder.file(config.lora ? adapter_files::weights : "model.safetensors"), saved_weights(),
+                         start, [&](const Value& value) { return values_of(value); });
         std::vector<TensorToWrite> tensors;
         const auto add = [&](const std::string& name, const Shape& shape) {
             tensors.push_back({.name = name,
@@ -475,6 +488,7 @@ std::string Trainer::save(const std::string& folder) {
     const std::string name = checkpoint_name(s.submitted), path = folder + "/" + name;
     std::error_code error;
     if (path != s.own_checkpoint || !std::filesystem::exists(path + "/training.json", error)) {
+        require_room(folder, s.checkpoint_bytes());
         std::filesystem::remove_all(path, error);  // damaged, or of another run that was gone back from
         FolderWriter writer(path);
         s.save(writer);

@@ -1,6 +1,7 @@
 // Files of a training run that are read when it goes on, or is compared.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -46,6 +47,47 @@ TEST_CASE("a log of a run is read up to the first line that is damaged", "[train
     const auto take = [&](const JsonFields& line) { take_line(run, line.json()); };
     CHECK(read_log_lines(folder.path("log.jsonl"), 1, take) == two);
     CHECK(run.steps == std::vector<double>{0});
+}
+
+TEST_CASE("the best checkpoint is that of the lowest evaluation, and has a link", "[train]") {
+    const LoggedRun run = logged(
+        R"({"step":0,"loss":9}
+{"step":3,"eval":2.5}
+{"step":7,"eval":null}
+{"step":11,"eval":1.5}
+{"step":15,"eval":1}
+)");
+    const auto best_of = [&](const std::map<std::int64_t, std::string>& checkpoints) {
+        const auto best = best_checkpoint(run, checkpoints);
+        return best ? best->step : 0;
+    };
+    CHECK(best_of({{4, ""}, {8, ""}, {12, ""}, {13, ""}}) == 12);  // that of step 16 is not there
+    CHECK(best_of({{4, ""}, {8, ""}}) == 4);
+    CHECK(best_of({{8, ""}, {13, ""}}) == 0);
+    CHECK(best_checkpoint(run, {{16, ""}}).value().loss == 1);
+    const TemporaryDirectory folder;
+    const auto link = [&] { return std::filesystem::read_symlink(folder.path("best")).string(); };
+    link_best(folder.path(), 4);  // it may point to nothing
+    CHECK(link() == "step-000004");
+    link_best(folder.path(), 12);
+    CHECK(link() == "step-000012");
+    CHECK(checkpoints_in(folder.path()).empty());
+    link_best(folder.path(), std::nullopt);
+    CHECK(!std::filesystem::is_symlink(folder.path("best")));
+    write_file(folder.path("best"), "somebody's");
+    link_best(folder.path(), std::nullopt);
+    CHECK(std::filesystem::exists(folder.path("best")));
+    write_file(folder.path("best.tmp-1-2"), "of a process that was killed");
+    remove_unfinished(folder.path());
+    CHECK(!std::filesystem::exists(folder.path("best.tmp-1-2")));
+}
+
+TEST_CASE("a checkpoint that does not fit is refused before it is written", "[train][bad]") {
+    const TemporaryDirectory folder;
+    require_room(folder.path(), 0);
+    require_room(folder.path("missing"), UINT64_MAX);
+    expect_error(ErrorKind::bad_file, {"takes 18446744073709551615 bytes, but", "are available"},
+                 [&] { require_room(folder.path(), UINT64_MAX); });
 }
 
 TEST_CASE("the log of heads has the shares of each head by step", "[train][bad]") {
