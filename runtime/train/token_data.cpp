@@ -134,7 +134,9 @@ TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tok
     if (validation_begins_.empty() && !validation_files_.empty())
         throw usage_error("the validation data have {} tokens, but a sequence takes {}", validation_tokens(),
                           context_ + 1);
-    if (targets() == 0) throw usage_error("{}: no token is a target, so there is nothing to learn", description());
+    if (targets() == 0)
+        throw usage_error("{}: none of the {} tokens in {} documents is a target, so there is nothing to learn",
+                          description(), tokens(), documents());
 }
 
 void TokenData::tokenize(const Tokenizer* tokenizer, const DatasetOptions& o, const std::string& base) {

@@ -71,6 +71,16 @@ code=0
 (($code == 7 && $(grep -c "going back to step" err) == 3)) || fail "--rollback for ever: $code, $(<err)"
 [[ $(tail -n 1 err) == *"no progress after 3 rollbacks"* ]] || fail "--rollback for ever: $(<err)"
 gives '"steps": 45' train --resume never --steps 45 --json
+check "--rollback leaves a best checkpoint" test -s low/best/model.safetensors
+# Ten steps in a row without finite gradients: the checkpoint from before stays, and is named. The squares of gradients
+# of such a loss are beyond f32, the loss is not.
+learn --steps 4 --save-every 0 -o steep >out 2>err || fail "train: $(<err)"
+cp -r steep/step-000004 before
+sed -i 's/"z_loss": 0.0/"z_loss": 1e25/' steep/step-000004/training.json
+code=0
+"$program" train --resume steep --steps 30 >out 2>err || code=$?
+[[ $code == 7 && $(<err) == *"the last checkpoint is steep/step-000004"*"gradients were not finite in 10 steps in a row"* ]] || fail "ten skipped steps: $code, $(<err)"
+check "the checkpoint from before stays" cmp before/model.safetensors steep/latest/model.safetensors
 ends 2 "--force requires --resume" train --data "$mini/valid.txt" --tokenizer "$tokenizer" --force -o refused
 # A file system that is full, of which the log has its first lines.
 if unshare -rm true 2>/dev/null; then
@@ -81,5 +91,6 @@ if unshare -rm true 2>/dev/null; then
         --save-every 20 --eval-every 0 -o small/run >out 2>err || code=$?
     (($code == 6 && $(grep -c "lines will be missing" err) == 1 && $(grep -c "step 20 is not saved" err) == 1)) ||
         fail "a full file system: $code, $(<err)"
+    (($(grep -c "it takes [0-9]* bytes, but [0-9]* are available" err) == 2)) || fail "a full file system: the bytes: $(<err)"
 fi
 exit $((failures > 0))

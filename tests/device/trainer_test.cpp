@@ -65,15 +65,19 @@ std::vector<TrainRecord> run(Trainer& trainer, std::int64_t steps = 1 << 20) {
     return records;
 }
 
-/// Token ids of documents as a file.
-void write_documents(const std::string& path, const std::vector<std::vector<std::int32_t>>& documents) {
+/// Token ids of documents as a file. `targets`: only so many of the first tokens are targets.
+void write_documents(const std::string& path, const std::vector<std::vector<std::int32_t>>& documents,
+                     std::size_t targets = SIZE_MAX) {
     std::vector<std::int32_t> tokens;
     std::vector<std::int64_t> starts;
     for (const auto& document : documents) {
         starts.push_back(std::ssize(tokens));
         tokens.insert(tokens.end(), document.begin(), document.end());
     }
+    std::vector<std::uint8_t> mask(tokens.size());
+    std::fill_n(mask.begin(), std::min(targets, mask.size()), std::uint8_t{1});
     write_safetensors(path, {{"tokens", "I32", {std::ssize(tokens)}, std::as_bytes(std::span(tokens))},
+                             {"mask", "U8", {std::ssize(mask)}, std::as_bytes(std::span(mask))},
                              {"documents", "I64", {std::ssize(starts)}, std::as_bytes(std::span(starts))}});
 }
 
@@ -138,6 +142,70 @@ TEST_CASE("a constant loss scale stays, and f32 has none", "[train]") {
     }
     setting.options.loss_scale = 256, setting.options.precision = Precision::f32;
     expect_error(ErrorKind::usage, {"loss scale", "f32"}, [&] { setting.trainer(); });
+}
+
+TEST_CASE("a dynamic loss scale is halved by a step that overflows, which changes nothing", "[train]") {
+    Setting setting;
+    setting.options.steps = 24, setting.options.precision = Precision::f16, setting.options.pause_every = 1;
+    // Gradients grow with z_loss. Those that overflow only at the first scale depend on the device: it may round them
+    // to f16. A hundredth of them does not overflow, so that seven halvings are enough.
+    for (setting.options.z_loss = 1; setting.options.z_loss < 1e20; setting.options.z_loss *= 100) {
+        Trainer trainer = setting.trainer();
+        const double before = trainer.evaluate().value();
+        std::vector<TrainRecord> records{trainer.next().value()};
+        if (!records.front().skipped) continue;
+        CHECK(trainer.evaluate().value() == before);
+        for (const TrainRecord& record : run(trainer)) records.push_back(record);
+        REQUIRE(records.size() == 24);
+        CHECK(records.front().scale == 65536);
+        for (std::size_t i = 0; i + 1 < records.size(); ++i)
+            CHECK(records[i + 1].scale == (records[i].skipped ? records[i].scale / 2 : records[i].scale));
+        CHECK(std::ranges::any_of(records, [](const TrainRecord& record) { return !record.skipped; }));
+        CHECK(trainer.evaluate().value() != before);
+        return;
+    }
+    FAIL("no step was skipped");
+}
+
+TEST_CASE("ten steps in a row without finite gradients end a run", "[train]") {
+    Setting setting;
+    setting.options.steps = 30, setting.options.z_loss = 1e25;  // the squares of its gradients are beyond f32
+    const auto ends = [&](const char* advice) {
+        Trainer trainer = setting.trainer();
+        for (const TrainRecord& record : run(trainer, 9)) CHECK((record.skipped && std::isinf(record.norm)));
+        expect_error(ErrorKind::accuracy, {"gradients were not finite in 10 steps in a row, up to step 9", advice},
+                     [&] { trainer.next(); });
+    };
+    ends("a lower learning rate may help");
+    setting.options.precision = Precision::f16, setting.options.loss_scale = 1;
+    ends("a lower loss scale may help");
+}
+
+TEST_CASE("a micro-batch without a target adds nothing to the loss and the gradients", "[train]") {
+    const TemporaryDirectory folder;
+    std::vector<std::int32_t> told(16), prompt(17);
+    for (std::size_t i = 0; i < 17; ++i) prompt[i] = static_cast<std::int32_t>(i * 29 + 7);
+    for (std::size_t i = 0; i < 16; ++i) told[i] = static_cast<std::int32_t>(i * 37 + 1);
+    write_documents(folder.path("both.safetensors"), {told, prompt}, 16);
+    write_documents(folder.path("alone.safetensors"), {told, {prompt[0]}}, 16);
+    const auto records = [&](const char* file, std::int64_t micro_batches) {
+        const Dataset data({folder.path(file)},
+                           {.context = 16, .validation_share = 0, .vocabulary = 2048, .folder = folder.path()});
+        REQUIRE(data.sequences() == (file[0] == 'b' ? 2 : 1));
+        Trainer trainer(test_device(), small_gpt2(), data,
+                        {.steps = 4, .sequences = 1, .accumulate = micro_batches, .rate = {.rate = 1e-2}});
+        return run(trainer);
+    };
+    const std::vector<TrainRecord> both = records("both.safetensors", 2), alone = records("alone.safetensors", 1);
+    REQUIRE((both.size() == 4 && alone.size() == 4));
+    for (std::size_t i = 0; i < 4; ++i) {
+        CHECK(std::abs(both[i].loss - alone[i].loss) < 1e-5);
+        CHECK(std::abs(both[i].norm - alone[i].norm) < 1e-4 * alone[i].norm);
+    }
+    // A step of it alone is one of loss 0 and gradient 0: every second one.
+    const std::vector<TrainRecord> each = records("both.safetensors", 1);
+    CHECK(std::ranges::count_if(each, [](const TrainRecord& one) { return one.loss == 0 && one.norm == 0; }) == 2);
+    CHECK(std::ranges::none_of(each, [](const TrainRecord& one) { return one.skipped; }));
 }
 
 TEST_CASE("micro-batches that are added up give the step of a large batch", "[train]") {

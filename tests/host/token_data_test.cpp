@@ -236,6 +236,24 @@ TEST_CASE("token ids of llm.c, of nanoGPT and of safetensors are read", "[train]
     refused({{"documents", "I64", {1}, std::as_bytes(std::span(starts)).subspan(8)}}, {"document 0 begins at 3"});
 }
 
+TEST_CASE("data without a target are refused with their numbers", "[train][bad]") {
+    const TemporaryDirectory folder;
+    const Ids tokens{1, 2, 0, 4, 5, 6, 0};
+    const std::vector<std::int64_t> starts{0, 3};
+    std::vector<std::uint8_t> mask(7);
+    const auto data = [&] {
+        write_safetensors(folder.path("t.safetensors"), {{"tokens", "I32", {7}, std::as_bytes(std::span(tokens))},
+                                                         {"mask", "U8", {7}, std::as_bytes(std::span(mask))},
+                                                         {"documents", "I64", {2}, std::as_bytes(std::span(starts))}});
+        const TemporaryDirectory cache;
+        return data_of({folder.path("t.safetensors")}, cache, 4).targets();
+    };
+    expect_error(ErrorKind::usage, {"t.safetensors", "none of the 7 tokens in 2 documents"},
+                 [&] { static_cast<void>(data()); });
+    mask[5] = 1;
+    CHECK(data() == 1);
+}
+
 TEST_CASE("texts are read again where their kept tokens are damaged", "[train][bad]") {
     const TemporaryDirectory folder;
     write_file(folder.path("a.txt"), "abcdefgh");
