@@ -376,7 +376,8 @@ Tensor rms_norm(Tensor x, Tensor weight = {}, double eps = 1e-6, double weight_o
 /// Batch norm by channel of x [N, C, ..] (Ioffe & Szegedy 2015): y = (x - mean) / sqrt(var + eps) gamma + beta, with
 /// the running statistics mean and variance [C] f32. In training those of the batch are used (var biased), and the
 /// results' mean and variance are the running ones moved towards them: (1 - momentum) running + momentum batch (var
-/// unbiased).
+/// unbiased). Running statistics that are states keep them for the next run by write(mean, result.mean), and so for the
+/// variance.
 struct BatchNormOptions {
     bool training = false;
     double eps = 1e-5, momentum = 0.1;

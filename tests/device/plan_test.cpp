@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -266,6 +267,39 @@ TEST_CASE("weights are loaded by name", "[plan]") {
     plan.load(directory.path("b.safetensors"));
     plan.run();
     CHECK(of(plan.read("y")) == std::vector<float>{1.5f, 3, 5.5f, 7});
+}
+
+TEST_CASE("running statistics of batch norm stay in states between runs", "[plan]") {
+    constexpr std::int64_t batch = 3, channels = 2, length = 4;
+    constexpr double count = batch * length, momentum = 0.1;  // as torch.nn.BatchNorm1d
+    Graph g;
+    const Tensor x = g.input("x", {batch, channels, length}), mean = g.state("mean", {channels}, DType::f32),
+                 variance = g.state("variance", {channels}, DType::f32);
+    const BatchNormResult norm = batch_norm(x, {}, {}, mean, variance, {.training = true, .momentum = momentum});
+    g.output("y", norm.y);
+    write(mean, norm.mean);
+    write(variance, norm.variance);
+    Plan plan(std::move(g), test_device());
+    plan.fill("mean", 0), plan.fill("variance", 1);
+    std::vector<double> want_mean(channels, 0), want_variance(channels, 1);
+    for (int number = 0; number < 3; ++number) {
+        std::vector<float> values;
+        for (int i = 0; i < batch * channels * length; ++i)
+            values.push_back(static_cast<float>(number + (1 + number) * std::sin(5 * i + number)));
+        plan.write("x", values);
+        plan.run();
+        for (std::size_t c = 0; c < channels; ++c) {
+            double sum = 0, squares = 0;
+            for (std::size_t i = 0; i < values.size(); ++i) sum += i / length % channels == c ? values[i] : 0;
+            for (std::size_t i = 0; i < values.size(); ++i)
+                squares += i / length % channels == c ? std::pow(values[i] - sum / count, 2) : 0;
+            want_mean[c] += momentum * (sum / count - want_mean[c]);
+            want_variance[c] += momentum * (squares / (count - 1) - want_variance[c]);
+            INFO("batch " << number << ", channel " << c);
+            CHECK(std::abs(of(plan.read("mean"))[c] - want_mean[c]) < 1e-5);
+            CHECK(std::abs(of(plan.read("variance"))[c] - want_variance[c]) < 1e-5);
+        }
+    }
 }
 
 TEST_CASE("two plans hand a tensor over on the device", "[plan]") {
