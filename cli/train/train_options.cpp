@@ -65,6 +65,9 @@ void add_training_options(CLI::App& command, TrainCommand& c) {
     add_setting(command, "--label-smoothing", o.label_smoothing, "Share of the target that all tokens get")
         ->check(below_one);
     add_setting(command, "--z-loss", o.z_loss, "Factor of the squared log-sum-exp in the loss")->check(zero_or_more);
+    add_option(command, "--load-balance", o.load_balance,
+               "Mixture of experts: factor of what uneven routers add to the loss. Default: what config.json says", "X")
+        ->check(zero_or_more);
     add_setting(command, "--precision", c.precision,
                 "f32, or f16: matrix units multiply operands rounded to f16, and the loss is scaled");
     add_setting(command, "--loss-scale", o.loss_scale, "With f16: a constant loss scale; 0: a dynamic one")

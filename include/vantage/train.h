@@ -124,6 +124,10 @@ struct TrainOptions {
     /// step's micro-batches are added up. The logits of all rows exist together then, and evaluation has the
     /// cross-entropy. A run that goes on needs it again; pairs cannot have one. Example: examples/cpp/own_loss.cpp.
     std::function<Tensor(const LossInputs&)> loss = {};
+    /// Of a mixture of experts: the factor of what uneven routers add to the loss, as in transformers: load_balance
+    /// (ops.h) over the rows of all layers, the mean of the micro-batches. Absent: router_aux_loss_coef where
+    /// config.json says "output_router_logits": true, else 0. Evaluation has none.
+    std::optional<double> load_balance = {};
     /// Of each sublayer's output in front of its residual sum, and of what goes into the first block (Vaswani et al.
     /// 2017): the share of features that are set to 0. Evaluation has none.
     double dropout = 0;
@@ -166,7 +170,7 @@ struct TrainOptions {
 /// What a step did.
 struct TrainRecord {
     std::int64_t step = 0;                 ///< from 0
-    double loss = 0;                       ///< mean over the step's targets, in nats
+    double loss = 0;                       ///< mean over the step's targets, in nats, and what load_balance adds
     double norm = 0;                       ///< of all gradients, before they are scaled down
     std::vector<double> block_norms = {};  ///< the same of each block's, in the order of Trainer::blocks
     double rate = 0;

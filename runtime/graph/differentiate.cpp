@@ -101,10 +101,14 @@ private:
             return;
         }
         if (id != loss_.id() && !parts_.contains(id)) return;
-        for (const auto& [x, given] : value.given) {
-            const bool is_one = id == loss_.id() && !parts_.contains(id);
-            if (at(depends_, x)) pass(x, is_one ? tensor(given) : mul(tensor(given), gradient_of(id), where_));
-        }
+        for (const auto& [x, given] : value.given)
+            if (at(depends_, x)) pass(x, is_one(id) ? tensor(given) : mul(tensor(given), gradient_of(id), where_));
+    }
+
+    // Whether a value's gradient is 1: of the loss, and of what is only added to others in it.
+    bool is_one(int id) {
+        if (id == loss_.id()) return true;
+        return gradient_of(id).id() == gradient_of(loss_.id()).id();
     }
 
     void pass_node(int index) {

@@ -89,6 +89,7 @@ struct ModelConfig {
     std::vector<std::int64_t> windows;
     std::vector<AttentionVariant> variants;  ///< those whose weights the file has
     std::int64_t experts = 0, experts_per_token = 0;
+    double load_balance = 0;               ///< what TrainOptions::load_balance is by default
     std::optional<LoraOptions> lora = {};  ///< linear layers have adapters (adapters.h)
     /// Of CLIP that is trained: its encoder of texts, then its encoder of images. The sizes above are the first one's.
     std::vector<ModelConfig> towers = {};

@@ -42,7 +42,7 @@ std::string class_of(const JsonFields& fields);
 /// The output head of an encoder, from its class: …ForMaskedLM, …ForSequenceClassification with id2label or num_labels,
 /// …Model.
 void read_head(const JsonFields& fields, ModelConfig& config);
-/// num_local_experts (or num_experts) and num_experts_per_tok.
+/// num_local_experts (or num_experts) and num_experts_per_tok; router_aux_loss_coef where output_router_logits is true.
 void read_experts(const JsonFields& fields, ModelConfig& config, std::int64_t experts, std::int64_t per_token);
 
 Activation read_activation(const JsonFields& fields, const char* key, const char* default_value);

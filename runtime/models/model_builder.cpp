@@ -366,6 +366,7 @@ bool ModelBuilder::has(const std::string& weight) const { return std::ranges::co
 
 void ModelBuilder::note_router(std::int64_t layer, Tensor logits) {
     if (options.hidden) graph.output(model_names::router(layer), logits);
+    if (trains()) options.training->routers.push_back(logits);
 }
 
 Tensor ModelBuilder::drawn(double probability) {

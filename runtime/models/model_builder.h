@@ -31,6 +31,7 @@ struct TrainingGraph {
     /// Takes the rows x before a language model's output layer, and what makes the logits of any of them. Empty: the
     /// logits of all rows are an output.
     std::function<void(Tensor x, const std::function<Tensor(Tensor)>& logits)> head = {};
+    std::vector<Tensor> routers = {};  ///< logits [all rows, experts] of the layers built so far that have experts
     /// Takes the vectors [sequences, features] of the two towers of a pair, and the logit scale's logarithm.
     std::function<void(Tensor texts, Tensor images, Tensor log_scale)> pair = {};
     /// Probabilities of dropout, see ModelBuilder::drop; `train` is the state of the run (shaders/params/train.h).

@@ -220,6 +220,7 @@ Json to_json(const TrainOptions& o) {
             {"attention_dropout", o.attention_dropout},
             {"z_loss", o.z_loss},
             {"own_loss", static_cast<bool>(o.loss)},
+            {"load_balance", o.load_balance ? Json(*o.load_balance) : Json()},
             {"seed", static_cast<std::int64_t>(o.seed)},
             {"skipped_batches", o.skipped_batches},
             {"validation_sequences", o.validation_sequences},
@@ -254,6 +255,7 @@ TrainOptions train_options_of(const JsonFields& f) {
         o.loss = [](const LossInputs&) -> Tensor {
             throw usage_error("the run has a loss of its own, which only its program can give (TrainOptions::loss)");
         };
+    o.load_balance = f.optional_number("load_balance", 0);
     o.dropout = f.has("dropout") ? below_one("dropout") : 0;
     o.attention_dropout = f.has("attention_dropout") ? below_one("attention_dropout") : 0;
     o.seed = static_cast<std::uint64_t>(f.integer("seed"));

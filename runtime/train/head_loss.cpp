@@ -29,7 +29,9 @@ Tensor piece_loss(Graph& graph, const HeadLoss& head, Tensor x, std::int64_t fir
     return graph.reshape(matmul(graph.reshape(each, {1, rows}), graph.reshape(weights, {rows, 1})), {1});
 }
 
-// One after the other in pairs, and so on, so that each row is copied log2(parts) times.
+}  // namespace
+
+// In pairs, and so on, so that each row is copied log2(parts) times.
 Tensor joined(std::vector<Tensor> parts) {
     while (parts.size() > 1) {
         std::vector<Tensor> pairs;
@@ -39,8 +41,6 @@ Tensor joined(std::vector<Tensor> parts) {
     }
     return parts.front();
 }
-
-}  // namespace
 
 Tensor head_loss(Graph& graph, const HeadLoss& head) { return piece_loss(graph, head, head.x, 0); }
 

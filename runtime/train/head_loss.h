@@ -27,4 +27,7 @@ Tensor head_loss(Graph& graph, const HeadLoss& head);
 /// (Wijmans et al. 2024; Hsu et al. 2024). Without `differentiate` the result has no gradient.
 Tensor head_loss_in_pieces(Graph& graph, const HeadLoss& head, std::int64_t rows, bool differentiate);
 
+/// The rows of all parts, one part after the other.
+Tensor joined(std::vector<Tensor> parts);
+
 }  // namespace vantage::internal

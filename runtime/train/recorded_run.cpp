@@ -92,7 +92,8 @@ void RecordedRun::read_hyper(const JsonFields& fields) {
     settings_.update.norm_eps = number("clip_eps", 1e-6);
     settings_.loss.label_smoothing = fields.optional_number("label_smoothing", 0, 1).value_or(0);
     if (task_ == Task::pairs && settings_.loss.label_smoothing > 0) fields.fail("label_smoothing", "0 for pairs");
-    micro_batches_ = fields.optional_integer("accumulate", 1, 1 << 20).value_or(1);
+    settings_.load_balance = config_.load_balance;
+    settings_.micro_batches = fields.optional_integer("accumulate", 1, 1 << 20).value_or(1);
     const std::string optimizer = fields.optional_text("optimizer").value_or("AdamW");
     if (!optimizer.starts_with("AdamW") && !optimizer.starts_with("adamw")) fields.fail("optimizer", "AdamW");
 }
@@ -125,18 +126,18 @@ void RecordedRun::read_sizes() {
                              images ? "does not read" : "reads, but the run has no");
     const auto checked = [&](const char* name, std::size_t rank) {
         const TensorEntry& entry = data_->at(name);
-        if (entry.shape.size() == rank && entry.shape[0] >= steps() && entry.shape[1] >= micro_batches_ &&
-            entry.shape[1] % micro_batches_ == 0)
+        if (entry.shape.size() == rank && entry.shape[0] >= steps() && entry.shape[1] >= settings_.micro_batches &&
+            entry.shape[1] % settings_.micro_batches == 0)
             return entry.shape;
         throw bad_file_error("{}: {} is {}, wanted {} dimensions: {} steps or more, a multiple of {} sequences, …",
-                             folder_, name, entry.text(), rank, steps(), micro_batches_);
+                             folder_, name, entry.text(), rank, steps(), settings_.micro_batches);
     };
     const std::vector<std::int64_t> shape = config_.is_vision() ? checked("pixel_values", 5)
                                                                 : checked(next_token ? "tokens"
                                                                           : both     ? "decoder_input_ids"
                                                                                      : "input_ids",
                                                                           3);
-    settings_.sequences = shape[1] / micro_batches_;
+    settings_.sequences = shape[1] / settings_.micro_batches;
     settings_.rows = config_.is_vision() ? image.places() : shape[2] - (next_token ? 1 : 0);
     if (both) settings_.source_rows = images ? image.places() : checked("input_ids", 3)[2];
     if (settings_.rows < 1 || (both && settings_.source_rows < 1))
@@ -148,7 +149,7 @@ template <class T>
 std::vector<T> RecordedRun::numbers_of(const char* name, const char* dtype, std::int64_t each, std::int64_t step,
                                        std::int64_t micro) const {
     const TensorEntry& entry = data_->at(name);
-    const std::int64_t sequences = micro_batches_ * settings_.sequences;
+    const std::int64_t sequences = settings_.micro_batches * settings_.sequences;
     if (entry.dtype != dtype || entry.shape.size() < 2 || entry.shape[0] < steps() || entry.shape[1] != sequences ||
         product(std::span(entry.shape).subspan(2)) != each)
         throw bad_file_error("{}: {} is {}, wanted {} of {} steps or more, {} sequences and {} elements of each",
@@ -183,9 +184,9 @@ std::vector<std::int32_t> RecordedRun::labels_of(std::int64_t step, std::int64_t
 }
 
 std::int64_t RecordedRun::targets_of(std::int64_t step) const {
-    if (data_->find("tokens") != nullptr) return micro_batches_ * settings_.sequences * settings_.rows;
+    if (data_->find("tokens") != nullptr) return settings_.micro_batches * settings_.sequences * settings_.rows;
     std::int64_t count = 0;
-    for (std::int64_t micro = 0; micro < micro_batches_; ++micro)
+    for (std::int64_t micro = 0; micro < settings_.micro_batches; ++micro)
         count += std::ranges::count_if(labels_of(step, micro), [](std::int32_t id) { return id >= 0; });
     return std::max<std::int64_t>(count, 1);
 }

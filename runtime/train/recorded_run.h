@@ -45,7 +45,7 @@ public:
     const TrainingSettings& settings() const { return settings_; }
     const TrainingTolerance& tolerance() const { return tolerance_; }
     std::int64_t steps() const { return std::ssize(losses_); }
-    std::int64_t micro_batches() const { return micro_batches_; }
+    std::int64_t micro_batches() const { return settings_.micro_batches; }
     double loss(std::int64_t step) const { return losses_[static_cast<std::size_t>(step)]; }
     double norm(std::int64_t step) const { return norms_[static_cast<std::size_t>(step)]; }
     MicroBatch batch(std::int64_t step, std::int64_t micro) const;
@@ -76,7 +76,6 @@ private:
     Task task_ = {};
     TrainingSettings settings_;
     TrainingTolerance tolerance_;
-    std::int64_t micro_batches_ = 1;
     std::vector<double> losses_, norms_;
     std::optional<SafeTensors> data_, initial_, first_, final_, gradients_;
 };

@@ -54,6 +54,10 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
     };
     require_below("dropout", o.dropout, 1), require_below("attention_dropout", o.attention_dropout, 1);
     require_below("label_smoothing", o.label_smoothing, 1), require_below("z_loss", o.z_loss, 1e30);
+    const double load_balance = o.load_balance.value_or(config.load_balance);
+    require_below("load_balance", load_balance, 1e30);
+    if (load_balance > 0 && config.experts == 0)
+        throw usage_error("training: load_balance is {:g}, but {} has no experts", load_balance, config.architecture);
     if (o.loss_scale != 0 && !(o.loss_scale >= 1 && o.loss_scale <= max_loss_scale))
         throw usage_error("training: loss_scale is {:g}, but must be from 1 to {:g}, or 0", o.loss_scale,
                           max_loss_scale);
@@ -70,6 +74,7 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
                               .documents = data.separates_documents(),
                               .loss = {.label_smoothing = o.label_smoothing, .z_loss = o.z_loss},
                               .own_loss = o.loss,
+                              .load_balance = load_balance,
                               .dropout = o.dropout,
                               .attention_dropout = o.attention_dropout,
                               .f16 = o.precision == Precision::f16,

@@ -67,8 +67,14 @@ public:
     const std::vector<std::string>& blocks() const { return training_.blocks; }
     Tensor logits() const { return logits_; }  ///< of labels
 
-    // Σ weight · loss over rows, of both parts of an encoder–decoder or of the only one.
     Tensor loss() {
+        const Tensor of_targets = loss_of_targets();
+        return settings_.load_balance > 0 ? add(of_targets, loss_of_experts()) : of_targets;
+    }
+
+private:
+    // Σ weight · loss over rows, of both parts of an encoder–decoder or of the only one.
+    Tensor loss_of_targets() {
         if (config_.kind == ModelKind::encoder_decoder) build_part(true, settings_.source_rows);
         build_part(false, settings_.rows);
         if (loss_) return loss_;
@@ -80,8 +86,13 @@ public:
         const std::int64_t classes = logits.shape()[-1], rows = logits.shape().elements() / classes;
         return loss_of(graph_.reshape(logits, {rows, classes}), classes, [](Tensor x) { return x; });
     }
-
-private:
+    // As load_balancing_loss_func of transformers: the frequency and mean probability of an expert are over the rows of
+    // all layers. A step has the mean of its micro-batches.
+    Tensor loss_of_experts() {
+        const Routing all = route(joined(training_.routers), config_.experts_per_token, false);
+        const auto micro_batches = static_cast<double>(settings_.micro_batches);
+        return scaled(scale(load_balance(all), settings_.load_balance / micro_batches));
+    }
     Tensor loss_of(Tensor x, std::int64_t classes, const std::function<Tensor(Tensor)>& logits) {
         const std::int64_t rows = x.shape()[0], at_once = head_rows_of(settings_, rows, classes);
         if (settings_.own_loss) return own_loss(logits(x), rows);
@@ -133,6 +144,7 @@ private:
                                  .targets = input(train_names::targets, {pairs}, DType::i32),
                                  .weights = scaled(input(train_names::loss_weights, {pairs}, DType::f32))});
     }
+    // Times the loss scale.
     Tensor scaled(Tensor x) {
         if (!train_ || !settings_.f16) return x;
         return mul(x, columns(graph_.reshape(train_, {1, TRAIN_WORDS}), TRAIN_SCALE, 1));
@@ -263,7 +275,7 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
 TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings& settings, Graph::WeightTypes types) {
     TrainingStep step{.graph = Graph(std::move(types))};
     TrainingSettings alone = settings;
-    alone.slots = 0, alone.loss = {}, alone.own_loss = {};
+    alone.slots = 0, alone.loss = {}, alone.own_loss = {}, alone.load_balance = 0;
     LossBuilder builder(step, config, alone, {});
     step.graph.output(train_names::loss, builder.loss());
     if (config.head == Head::classification) step.graph.output(model_names::logits, builder.logits());

@@ -27,6 +27,7 @@ struct TrainingSettings {
     bool documents = false;  ///< DatasetOptions::separate_documents
     CrossEntropyOptions loss = {};
     std::function<Tensor(const LossInputs&)> own_loss = {};  ///< TrainOptions::loss
+    double load_balance = 0;                                 ///< as TrainOptions has it; only for models with experts
     double dropout = 0;            ///< of sublayers' outputs and embeddings, see ModelBuilder::drop
     double attention_dropout = 0;  ///< of the weights of attention
     /// Matrix units multiply operands rounded to f16, with sums, parameters and all else in f32; what gradients are
@@ -71,8 +72,8 @@ struct TrainingStep {
 /// to learn from.
 TrainingStep build_training_step(const ModelConfig& config, const TrainingSettings& settings,
                                  Graph::WeightTypes types = {});
-/// The cross-entropy of a micro-batch alone, without smoothing and z-loss, with the parameters as states; of labels the
-/// logits are an output, too; of a model with adapters all are weights.
+/// The cross-entropy of a micro-batch alone, without smoothing, z-loss and load_balance, with the parameters as states;
+/// of labels the logits are an output, too; of a model with adapters all are weights.
 TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings& settings,
                               Graph::WeightTypes types = {});
 

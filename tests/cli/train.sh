@@ -269,6 +269,7 @@ ends 2 "short.txt" "${text[@]}" --data short.txt
 ends 2 "--sample-every" "${text[@]}" --data "$mini/valid.txt" --sample-every 1
 ends 2 "0 or more" "${text[@]}" --data "$mini/valid.txt" --eval-sequences -1
 ends 2 "1 or more" "${text[@]}" --data "$mini/valid.txt" --keep 0
+ends 2 "load_balance is 0.1, but gpt2 has no experts" "${text[@]}" --data "$mini/valid.txt" --load-balance 0.1
 ends 2 "--epochs" "${text[@]}" --data "$mini/valid.txt" --epochs 1e300
 ends 2 "--patience 2 needs evaluations: there are no validation data" "${text[@]}" --data "$mini/valid.txt" --eval-share 0 --patience 2
 ends 2 "--patience 2 needs evaluations: give --eval-every" "${text[@]}" --data "$mini/valid.txt" --eval-every 0 --patience 2

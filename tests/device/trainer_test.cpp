@@ -44,14 +44,31 @@ std::string small_gpt2(std::int64_t context = 16) {
         .dump();
 }
 
+/// A Mixtral of two layers, each with four experts of which a token uses two.
+std::string small_mixtral(const Json& also = Json::object()) {
+    Json config{{"architectures", {"MixtralForCausalLM"}},
+                {"model_type", "mixtral"},
+                {"vocab_size", 2048},
+                {"max_position_embeddings", 16},
+                {"hidden_size", 16},
+                {"intermediate_size", 16},
+                {"num_hidden_layers", 2},
+                {"num_attention_heads", 2},
+                {"num_key_value_heads", 2},
+                {"num_local_experts", 4},
+                {"num_experts_per_tok", 2}};
+    config.update(also);
+    return config.dump();
+}
+
 struct Setting {
     TemporaryDirectory folder;
     Dataset data =
         Dataset({valid_text}, tokenizer(),
                 {.context = 16, .validation_share = 0.1, .blank_lines = true, .folder = folder.path("tokens")});
     TrainOptions options{.steps = 8, .sequences = 4, .rate = {.rate = 1e-2, .warmup = 2}, .validation_sequences = 16};
-    Trainer trainer() const {
-        return Trainer(test_device(), small_gpt2(), data, options, mini_world_folder + "/tokenizer.json");
+    Trainer trainer(const std::string& config = small_gpt2()) const {
+        return Trainer(test_device(), config, data, options, mini_world_folder + "/tokenizer.json");
     }
 };
 
@@ -315,6 +332,57 @@ TEST_CASE("dropout changes what is learned, not how it is measured, and goes on 
     CHECK(got == want);
     setting.options.dropout = 1;
     expect_error(ErrorKind::usage, {"dropout is 1"}, [&] { setting.trainer(); });
+}
+
+TEST_CASE("uneven experts cost what the option or config.json says, and evaluation leaves them out", "[train]") {
+    Setting setting;
+    setting.options.accumulate = 2;
+    const std::string asks = small_mixtral({{"output_router_logits", true}, {"router_aux_loss_coef", 0.5}});
+    Trainer plain = setting.trainer(small_mixtral()), asked = setting.trainer(asks);
+    CHECK(asked.evaluate() == plain.evaluate());
+    const std::vector<double> without = losses(run(plain)), want = losses(run(asked));
+    CHECK(std::abs(want[0] - without[0] - 0.5 * 2) < 0.05);  // a new router takes two, and all are nearly as probable
+    setting.options.load_balance = 0;
+    Trainer off = setting.trainer(asks);
+    CHECK(losses(run(off)) == without);
+    setting.options.load_balance = 0.5;
+    Trainer first = setting.trainer(small_mixtral());
+    std::vector<double> got = losses(run(first, 3));
+    first.save(setting.folder.path("run"));
+    for (const TrainRecord& record : run(first, first.step() - 3)) got.push_back(record.loss);
+    const auto goes_on = [&] {
+        return Trainer::from_folder(test_device(), setting.folder.path("run"), setting.data, setting.options, true);
+    };
+    Trainer second = goes_on();
+    for (const double loss : losses(run(second))) got.push_back(loss);
+    CHECK(got == want);
+    setting.options.load_balance = 0.25;
+    expect_error(ErrorKind::usage, {"load_balance is 0.25, but the checkpoint has 0.5"}, goes_on);
+    expect_error(ErrorKind::usage, {"load_balance is 0.25, but gpt2 has no experts"}, [&] { setting.trainer(); });
+    setting.options.load_balance = 0.5, setting.options.precision = Precision::f16;
+    Trainer scaled = setting.trainer(small_mixtral());
+    CHECK(std::abs(scaled.next()->loss - want[0]) < 0.02);
+}
+
+TEST_CASE("experts that are balanced become more even than those that are not", "[train]") {
+    // how far from 2 the loss of uneven experts is behind 60 steps with a factor: the difference that it makes
+    const auto unevenness = [](double factor) {
+        Setting setting;
+        setting.options.steps = 60, setting.options.load_balance = factor;
+        setting.options.rate.schedule = RateSchedule::cosine;
+        Trainer trainer = setting.trainer(small_mixtral({{"initializer_range", 0.3}}));
+        run(trainer);
+        const std::string trained = trainer.save(setting.folder.path("run"));
+        setting.options.sequences = 64;
+        const auto first_loss = [&](double measured) {
+            setting.options.load_balance = measured;
+            return Trainer::from_folder(test_device(), trained, setting.data, setting.options).next()->loss;
+        };
+        return first_loss(1) - first_loss(0) - 2;
+    };
+    const double with = unevenness(10), without = unevenness(0);
+    INFO("with " << with << ", without " << without);
+    CHECK(with < without / 2);
 }
 
 TEST_CASE("documents that are separate cost what each costs alone", "[train]") {

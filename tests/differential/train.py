@@ -26,7 +26,7 @@ from safetensors.torch import save_file
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "data", "oracle"))
-from make_models import alibi_once, initialise  # noqa: E402
+from make_models import alibi_once, initialise, mixes_experts  # noqa: E402
 from variants import ARCHITECTURES, Draw, Variant, run_variants  # noqa: E402
 
 STEPS = 4
@@ -58,7 +58,11 @@ def drawn_model(name, r):
     if name == "big_bird":  # Vantage trains block-sparse attention only where all tokens see all
         config.attention_type = "original_full"
     config._attn_implementation = config._experts_implementation = "eager"
+    if "router_aux_loss_coef" in config.to_dict():
+        config.router_aux_loss_coef = r.choice([0.02, 1.0])
     model = cls(config).eval()
+    if mixes_experts(model):  # of a Jamba without experts there is no such loss
+        config.output_router_logits = r.flag()
     initialise(model, r.randrange(1 << 30), {})
     return model
 
@@ -131,8 +135,11 @@ class Task:
         uncached = dict(use_cache=False) if model.can_generate() else {}
         out = model(**batch, **uncached)
         logits = out.get("logits", out.get("prediction_logits"))
-        return torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1).long(),
+        loss = torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1).long(),
                                                  label_smoothing=self.smoothing, reduction="sum") / self.targets(step)
+        if out.get("aux_loss") is not None:
+            loss = loss + self.config.router_aux_loss_coef * out.aux_loss / self.accumulate
+        return loss
 
 
 def gradients(model, task, step):

@@ -67,7 +67,8 @@ void check(const TrainOptions& o) {
     require(o.steps >= 1 && o.steps <= max_steps && o.sequences >= 1 && o.sequences <= max_sequences);
     require(o.accumulate >= 1 && o.accumulate <= max_sequences && o.rate.warmup >= 0);
     for (const double share : {o.beta1, o.beta2, o.momentum, o.label_smoothing}) require(share >= 0 && share < 1);
-    for (const double number : {o.rate.rate, o.rate.floor, o.eps, o.weight_decay, o.max_norm, o.z_loss})
+    for (const double number :
+         {o.rate.rate, o.rate.floor, o.eps, o.weight_decay, o.max_norm, o.z_loss, o.load_balance.value_or(0)})
         require(std::isfinite(number) && number >= 0);
     require(o.validation_sequences >= 0 && o.pause_every >= 0);
     require(o.skipped_batches >= 0 && o.skipped_batches <= max_steps);

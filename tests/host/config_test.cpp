@@ -133,6 +133,19 @@ TEST_CASE("Llama's fields, and its rotary scalings", "[config]") {
     CHECK(yarn.rope_scaling == RopeScaling{.type = "yarn", .factor = 4, .original_context = 32});
 }
 
+TEST_CASE("uneven experts cost what config.json says, where it asks for their loss", "[config]") {
+    for (const char* name : {"gpt_oss", "jamba", "mixtral"}) {
+        const std::string config = read_file(oracle(name + std::string("/config.json")));
+        const auto factor = [&](const Changes& changes) {
+            return parse_model_config(with(config.c_str(), changes), name).load_balance;
+        };
+        CHECK(factor({{"router_aux_loss_coef", "0.02"}}) == 0);
+        CHECK(factor({{"router_aux_loss_coef", "0.02"}, {"output_router_logits", "true"}}) == 0.02);
+        CHECK(factor({{"router_aux_loss_coef", "null"}, {"output_router_logits", "true"}}) == 0.001);
+        expect_error(ErrorKind::bad_file, {"router_aux_loss_coef"}, [&] { factor({{"router_aux_loss_coef", "-1"}}); });
+    }
+}
+
 TEST_CASE("an odd share of a head is rotated as in transformers", "[config]") {
     // int(12 / 4) = 3 features give two frequencies, θ^0 and θ^(-2/3), and these turn four features
     const ModelConfig c = parse_model_config(

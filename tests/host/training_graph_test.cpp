@@ -3,12 +3,14 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_container_properties.hpp>
 #include <cmath>
+#include <random>
 
 #include "evaluate.h"
 #include "known_configs.h"
 #include "made_up_devices.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/graph/schedule.h"
+#include "runtime/ops/route.h"
 #include "runtime/train/recorded_run.h"
 
 using namespace vantage;
@@ -186,6 +188,7 @@ TEST_CASE("no training step has a hazard", "[graph][train]") {
                                         .source_rows = !reads          ? 0
                                                        : config.sees() ? config.image.places()
                                                                        : 10,
+                                        .load_balance = config.experts > 0 ? 0.1 : 0,
                                         .rates = {1}};
         const TrainingStep step = build_training_step(config, settings);
         for (const Caps& caps : {test::graphics_card(), test::smallest_device()}) {
@@ -227,3 +230,99 @@ TEST_CASE("each sublayer and what goes into the first block is dropped out by nu
     CHECK(sites("train_more/vit", 0.1) == 1 + 2 * 2);
 }
 TEST_CASE("eight steps of a ViT are those of PyTorch", "[gradient][train]") { check_run("train_more/vit", 40); }
+
+namespace {
+
+using NamedTensors = std::map<std::string, HostTensor>;
+
+/// What a step reads: drawn parameters, tokens and targets.
+NamedTensors drawn_values(const TrainingStep& step, const ModelConfig& config) {
+    std::mt19937 random(7);
+    std::normal_distribution<double> normal(0, 0.3);
+    std::uniform_int_distribution<std::int64_t> token(0, config.vocab - 1);
+    NamedTensors values;
+    for (const Value& value : step.graph.values())
+        if (value.kind == ValueKind::input || value.kind == ValueKind::state || value.kind == ValueKind::weight)
+            values[value.name] = HostTensor(value.type);
+    for (const Value& parameter : step.parameters)
+        for (double& x : values.at(parameter.name).data) x = normal(random);
+    for (const Value& input : step.inputs)
+        for (double& x : values.at(input.name).data)
+            x = input.name == train_names::loss_weights ? 0.01 : static_cast<double>(token(random));
+    values.at(train_names::train)[TRAIN_SCALE] = 1;
+    return values;
+}
+
+double loss_of(TrainingStep& step, const NamedTensors& values) {
+    const Tensor loss = GraphAccess::tensor(step.graph, step.graph.outputs().at(train_names::loss));
+    return evaluate(step.graph, values, {{loss}})[0][0];
+}
+
+/// What all routers of a step say, [rows, experts] each.
+std::vector<HostTensor> router_logits(TrainingStep& step, const NamedTensors& values) {
+    std::vector<Tensor> logits;
+    for (const Node& node : step.graph.nodes())
+        if (node.op == &route_op) logits.push_back(GraphAccess::tensor(step.graph, node.inputs[ops::route::logits_]));
+    return evaluate(step.graph, values, logits);
+}
+
+/// load_balancing_loss_func of transformers.
+double balancing_loss(const std::vector<HostTensor>& routers, const ModelConfig& config) {
+    const auto experts = static_cast<std::size_t>(config.experts);
+    std::vector<double> chosen(experts), mass(experts);
+    double rows = 0, sum = 0;
+    for (const HostTensor& logits : routers)
+        for (std::size_t begin = 0; begin < logits.data.size(); begin += experts, ++rows) {
+            const std::span row(&logits.data[begin], experts);
+            double total = 0;
+            for (const double logit : row) total += std::exp(logit);
+            for (std::size_t e = 0; e < experts; ++e) {
+                const auto before = std::ranges::count_if(row, [&](double logit) { return logit > row[e]; });
+                chosen[e] += before < config.experts_per_token ? 1 : 0;
+                mass[e] += std::exp(row[e]) / total;
+            }
+        }
+    for (std::size_t e = 0; e < experts; ++e) sum += chosen[e] / rows * mass[e] / rows;
+    return static_cast<double>(config.experts) * sum;
+}
+
+}  // namespace
+
+TEST_CASE("uneven routers add what transformers adds, of all layers at once", "[gradient][train]") {
+    for (const char* name : {"gpt_oss", "jamba", "mixtral"})
+        for (const std::int64_t head_rows : {16, 5}) {
+            const ModelConfig config = test::config_of(name);
+            TrainingSettings settings{
+                .sequences = 2, .rows = 8, .micro_batches = 2, .head_rows = head_rows, .rates = {1}};
+            TrainingStep plain = build_training_step(config, settings);
+            settings.load_balance = 0.5, settings.recompute = head_rows == 5 ? 2 : 0;  // of the first block
+            TrainingStep step = build_training_step(config, settings);
+            NamedTensors values = drawn_values(step, config);
+            const std::vector<HostTensor> routers = router_logits(plain, values);
+            CHECK(routers.size() == (config.architecture == "jamba" ? 2 : static_cast<std::size_t>(config.layers)));
+            const double added = loss_of(step, values) - loss_of(plain, values),
+                         want = 0.5 / 2 * balancing_loss(routers, config);
+            INFO(name << ": added " << added << ", not " << want);
+            CHECK(std::abs(added - want) < 1e-9);
+            // along a router's gradient the loss changes by its length
+            const auto is_router = [](const Value& parameter) {
+                return parameter.name.ends_with("gate.weight") || parameter.name.ends_with("router.weight");
+            };
+            const std::string router = std::ranges::find_if(step.parameters, is_router)->name;
+            const Tensor sum = newest(step.graph, train_names::gradient(router));
+            const std::vector<double> gradient = evaluate(step.graph, values, {{sum}})[0].data;
+            double squares = 0;
+            for (const double x : gradient) squares += x * x;
+            constexpr double h = 1e-5;
+            const auto moved = [&](double by) {
+                NamedTensors there = values;
+                for (std::size_t i = 0; i < gradient.size(); ++i)
+                    there.at(router).data[i] += by * gradient[i] / std::sqrt(squares);
+                return loss_of(step, there);
+            };
+            const double slope = (moved(h) - moved(-h)) / (2 * h);
+            INFO(router << ": slope " << slope << ", gradient " << std::sqrt(squares));
+            CHECK(squares > 0);
+            CHECK(std::abs(slope / std::sqrt(squares) - 1) < 1e-5);
+        }
+}
