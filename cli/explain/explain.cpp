@@ -2,18 +2,22 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "cli/explain/block_diagram.h"
 #include "cli/explain/explain_json.h"
 #include "cli/explain/explain_text.h"
+#include "cli/explain/explain_training.h"
 #include "cli/explain/position_picture.h"
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/output.h"
+#include "cli/shared/step_options.h"
 #include "runtime/base/errors.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
+#include "runtime/train/checkpoint_folder.h"
 
 namespace vantage::cli {
 
@@ -26,6 +30,8 @@ struct ExplainOptions {
     std::string diagram, positions, formula;
     std::int64_t width = 512, heads = 8;  // of a formula
     bool json = false;
+    bool train = false;
+    TrainingChoice training;
 };
 
 constexpr std::int64_t drawn_positions = 256, formula_positions = 128;
@@ -69,6 +75,37 @@ void run(ExplainOptions& o) {
     o.json ? print_json(e) : print_text(e);
 }
 
+void run_training(ExplainOptions& o, const CLI::App& command) {
+    if (!o.training.config.empty() && is_given(*command.get_option("--model")))
+        throw usage_error("explain: -m and --config are two models: give one of them");
+    o.training.context = o.session.context;
+    if (command.get_option("--precision")->count() > 0) o.training.precision = precision_named(o.precision);
+    const TrainingExplanation e = training_explanation(open_device(), o.training);
+    o.json ? print_json(e) : print_text(e);
+}
+
+/// Those of a step of training where none is explained, and the other way round.
+void refuse_other_options(const CLI::App& command, bool train) {
+    using Names = std::vector<const char*>;
+    for (const char* name :
+         train ? Names{"--tokens", "--weights", "--svg", "--positions"} : Names{"--config", "--batch", "--recompute"})
+        if (is_given(*command.get_option(name)))
+            throw usage_error("explain: {} is {} for --train", name, train ? "not" : "only");
+}
+
+void add_step_options(CLI::App& command, ExplainOptions& o) {
+    command.add_flag("--train", o.train,
+                     "Explain a step of training, forward, backward and update: AdamW, no dropout; -c are the tokens "
+                     "of a sequence; f32 unless --precision says f16");
+    add_option(command, "--config", o.training.config, "With --train: config.json of a new model, in place of -m",
+               "FILE");
+    add_option(command, "--batch", o.training.sequences,
+               "With --train: sequences of a micro-batch. Default: as many as have 4096 tokens", "N")
+        ->check(CLI::Range(std::int64_t{1}, max_sequences));
+    CLI::Option* recompute = add_recompute_option(command, o.training.recompute);
+    recompute->description("With --train: " + recompute->get_description());
+}
+
 void add_position_options(CLI::App& command, ExplainOptions& o) {
     CLI::Option* positions =
         add_option(command, "--positions", o.positions,
@@ -100,7 +137,8 @@ void add_explain(CLI::App& app) {
         app, "explain", "Show the parameters, costs, memory and execution plan of a model",
         "Costs are those of the fused operations. Bytes are the minimum that each must read and write. The first "
         "lines define the symbols of the formulas.\nExamples:\n  vantage explain --tokens 100 --ctx 512\n  vantage "
-        "explain -m models/bart --svg bart.svg\n  vantage explain --positions sinusoids.png --kind sinusoidal --width "
+        "explain -m models/bart --svg bart.svg\n  vantage explain --train -m models/gpt2 --batch 4\n  vantage explain "
+        "--positions sinusoids.png --kind sinusoidal --width "
         "512");
     add_model_option(command);
     add_setting(command, "--tokens", o->tokens,
@@ -113,8 +151,12 @@ void add_explain(CLI::App& app) {
     add_option(command, "--svg,--diagram", o->diagram,
                "Also draw the model's blocks with the shapes of their tensors: .svg, or .png", "FILE");
     add_position_options(command, *o);
+    add_step_options(command, *o);
     command.add_flag("--json", o->json, "Print one JSON object");
-    command.callback([o] { run(*o); });
+    command.callback([o, &command] {
+        refuse_other_options(command, o->train);
+        o->train ? run_training(*o, command) : run(*o);
+    });
 }
 
 }  // namespace vantage::cli

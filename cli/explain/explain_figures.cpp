@@ -5,13 +5,12 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
-#include "runtime/exec/plan_access.h"
-#include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/ops/batch_norm.h"
 #include "runtime/ops/expert_linear.h"
 #include "runtime/ops/layer_norm.h"
 #include "runtime/ops/matmul.h"
+#include "runtime/ops/optimizer.h"
 #include "runtime/ops/rms_norm.h"
 #include "runtime/ops/rope.h"
 #include "runtime/ops/write.h"
@@ -147,21 +146,25 @@ std::string without(const std::string& layer, const std::string& name) {
 }
 
 // "matmul mlp.c_fc + bias + gelu_tanh", "write cache.k"
-std::string what_of(const Graph& graph, const Node& node, const std::string& layer) {
+std::string what_of(const Graph& graph, const Node& node, const std::string& layer,
+                    const std::map<std::string, std::string>& names) {
     using namespace ops;
     std::string text = node.op->name, bias, residual;
     for (int i = 0; i < std::ssize(node.inputs); ++i) {
         if (at(node.inputs, i) < 0) continue;
         const Value& value = graph.value(graph.storage(at(node.inputs, i)));
-        const std::string name = without(layer, value.name);
+        const auto named = names.find(value.name);
+        const std::string name = without(layer, named == names.end() ? value.name : named->second);
         if (is_one_of({node.op, i}, {{&matmul_op, matmul::bias_}, {&expert_linear_op, expert_linear::bias_}}))
             bias = " + bias";
         else if (is_one_of({node.op, i}, {{&matmul_op, matmul::residual_},
                                           {&layer_norm_op, layer_norm::residual_},
                                           {&rms_norm_op, rms_norm::residual_}}))
             residual = " + residual";
-        else if (value.kind == ValueKind::weight &&
-                 !is_one_of({node.op, i}, {{&layer_norm_op, layer_norm::beta_}, {&batch_norm_op, batch_norm::beta_}}))
+        else if ((value.kind == ValueKind::weight || named != names.end()) &&
+                 !is_one_of({node.op, i}, {{&layer_norm_op, layer_norm::beta_},
+                                           {&batch_norm_op, batch_norm::beta_},
+                                           {&adam_op, adam::gradient_}}))
             text += " " + (name.ends_with(".weight") ? name.substr(0, name.rfind(".weight")) : name);
         else if (is_one_of({node.op, i}, {{&write_op, write::state_}, {&rope_write_op, rope_write::state_}}))
             text += " " + name.substr(0, name.rfind('.'));
@@ -175,7 +178,8 @@ std::string grid_of(const Launch& launch) {
     return launch.groups[1] * launch.groups[2] == 1 ? x : x + format(" x {} x {}", launch.groups[1], launch.groups[2]);
 }
 
-DispatchLine line_of(const Graph& graph, const Schedule& schedule, const Dispatch& dispatch, const std::string& layer) {
+DispatchLine line_of(const Graph& graph, const Schedule& schedule, const Dispatch& dispatch, const std::string& layer,
+                     const std::map<std::string, std::string>& names) {
     DispatchLine line{.barrier = dispatch.barrier_before,
                       .what = dispatch.label,
                       .kernel = {},
@@ -184,7 +188,7 @@ DispatchLine line_of(const Graph& graph, const Schedule& schedule, const Dispatc
     if (dispatch.node < 0) return line;
     const auto index = static_cast<std::size_t>(dispatch.node);
     const Node& node = graph.nodes()[index];
-    line.what = what_of(graph, node, layer);
+    line.what = what_of(graph, node, layer, names);
     line.kernel = schedule.kernels[index]->name;
     if (std::string(dispatch.launch.shader).find(node.op->name) == std::string::npos ||
         std::string(dispatch.launch.shader).ends_with("_reduce_splits"))
@@ -195,15 +199,16 @@ DispatchLine line_of(const Graph& graph, const Schedule& schedule, const Dispatc
 
 }  // namespace
 
-std::vector<DispatchGroup> dispatch_groups(const Plan& plan) {
-    const Graph& graph = plan.graph();
+std::vector<DispatchGroup> dispatch_groups(const Graph& graph, const Schedule& schedule,
+                                           std::span<const Dispatch> dispatches,
+                                           const std::map<std::string, std::string>& names) {
     std::vector<DispatchGroup> layers;  // consecutive dispatches of a layer; its name ends with a dot
-    for (const Dispatch& dispatch : PlanAccess::schedule(plan).dispatches) {
+    for (const Dispatch& dispatch : dispatches) {
         std::string layer = dispatch.node < 0 ? std::string() : layer_of(at(graph.nodes(), dispatch.node).scope);
         if (dispatch.node < 0 && !layers.empty())
             layer = layers.back().name;  // a grid dispatch belongs to the dispatch after it
         if (layers.empty() || layers.back().name != layer) layers.push_back({layer, 1, {}});
-        layers.back().dispatches.push_back(line_of(graph, PlanAccess::schedule(plan), dispatch, layer));
+        layers.back().dispatches.push_back(line_of(graph, schedule, dispatch, layer, names));
     }
     std::vector<DispatchGroup> groups;
     for (DispatchGroup& layer : layers) {

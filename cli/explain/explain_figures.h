@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cli/explain/position_picture.h"
 #include "runtime/cost/token_mixing.h"
+#include "runtime/graph/schedule.h"
 #include "vantage/session.h"
 
 namespace vantage::cli {
@@ -67,6 +69,9 @@ struct DispatchGroup {
     int times = 1;
     std::vector<DispatchLine> dispatches;
 };
-std::vector<DispatchGroup> dispatch_groups(const Plan& plan);
+/// `names`: states by their names that are shown as weights of these names.
+std::vector<DispatchGroup> dispatch_groups(const Graph& graph, const Schedule& schedule,
+                                           std::span<const Dispatch> dispatches,
+                                           const std::map<std::string, std::string>& names = {});
 
 }  // namespace vantage::cli

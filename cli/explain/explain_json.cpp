@@ -22,19 +22,22 @@ Json role_json(const RoleWeights& one) {
             {"formula", one.formula.text()}};
 }
 
+Json ops_json(const std::vector<RunCost::OpCost>& ops) {
+    return json_list(ops, [](const RunCost::OpCost& one) {
+        Json entry = cost_json(one.cost);
+        entry["op"] = one.op, entry["calls"] = one.calls;
+        return entry;
+    });
+}
+
 Json run_json(const Explanation& e, const RunCost& run) {
     const auto role = [](const RunCost::RoleCost& one) {
         Json entry = cost_json(one.cost);
         entry["part"] = name_of(one.role), entry["formula"] = one.flops.text();
         return entry;
     };
-    const auto op = [](const RunCost::OpCost& one) {
-        Json entry = cost_json(one.cost);
-        entry["op"] = one.op, entry["calls"] = one.calls;
-        return entry;
-    };
     Json all = {{"parts", json_list(run.roles, role)},
-                {"ops", json_list(run.ops, op)},
+                {"ops", ops_json(run.ops)},
                 {"total", cost_json(run.total())},
                 {"formula", e.cost.simplified(run.flops()).text()},
                 {"formula_flops", run.flops().value(run.values)},
@@ -92,7 +95,7 @@ Json memory_json(const Explanation& e) {
             {"context", e.session.context()}};
 }
 
-Json plan_json(const Plan& plan, std::int64_t rows, bool encoder) {
+Json groups_json(const std::vector<DispatchGroup>& groups) {
     const auto dispatch = [](const DispatchLine& d) {
         return Json{{"operation", d.what},
                     {"kernel", d.kernel},
@@ -100,21 +103,56 @@ Json plan_json(const Plan& plan, std::int64_t rows, bool encoder) {
                     {"workgroups", d.grid},
                     {"barrier_before", d.barrier}};
     };
-    const auto group = [&](const DispatchGroup& g) {
+    return json_list(groups, [&](const DispatchGroup& g) {
         return Json{{"name", g.name}, {"times", g.times}, {"dispatches", json_list(g.dispatches, dispatch)}};
-    };
+    });
+}
+
+// Without its groups.
+Json plan_json(const Plan& plan) {
     const Schedule& schedule = PlanAccess::schedule(plan);
-    return {{"rows", rows},
-            {"encoder", encoder},
-            {"dispatches", schedule.dispatches.size()},
-            {"groups", json_list(dispatch_groups(plan), group)},
+    return {{"dispatches", schedule.dispatches.size()},
             {"fused", plan.fused()},
             {"arena_bytes", schedule.arena_bytes},
             {"arena_bytes_alive_at_once", schedule.live_bytes},
             {"arena_bytes_without_sharing", schedule.naive_bytes}};
 }
+Json plan_json(const Plan& plan, std::int64_t rows, bool encoder) {
+    const Schedule& schedule = PlanAccess::schedule(plan);
+    Json all = plan_json(plan);
+    all["rows"] = rows, all["encoder"] = encoder;
+    all["groups"] = groups_json(dispatch_groups(plan.graph(), schedule, schedule.dispatches));
+    return all;
+}
 
 }  // namespace
+
+void print_json(const TrainingExplanation& e) {
+    const auto phase = [](const PhaseFigures& one) {
+        return Json{{"phase", name_of(one.phase)},
+                    {"ops", ops_json(one.ops)},
+                    {"total", cost_json(one.total())},
+                    {"dispatches", one.dispatches},
+                    {"groups", groups_json(one.groups)}};
+    };
+    const Json memory = {{"parameters", e.memory.parameters},   {"gradients", e.memory.gradients},
+                         {"optimizer", e.memory.optimizer},     {"others", e.memory.others},
+                         {"activations", e.memory.activations}, {"total", e.memory.total()}};
+    write_json({{"schema_version", 2},
+                {"model", e.name},
+                {"architecture", e.config.architecture},
+                {"device", e.plan.device().caps().name},
+                {"total_parameters", e.parameters},
+                {"sequences", e.settings.sequences},
+                {"tokens", e.settings.rows},
+                {"precision", e.settings.f16 ? "f16" : "f32"},
+                {"optimizer", name_of(e.settings.optimizer)},
+                {"recompute", e.settings.recompute},
+                {"phases", json_list(e.phases, phase)},
+                {"total", cost_json(e.total())},
+                {"memory", memory},
+                {"plan", plan_json(e.plan)}});
+}
 
 void print_json(const Explanation& e) {
     const ModelInfo& info = e.model.info();

@@ -84,6 +84,12 @@ void print_parameters(const Explanation& e) {
 
 // ---- work -----------------------------------------------------------------------------------------------------------
 
+// FLOP, their share, bytes read and written, FLOP per byte.
+std::vector<std::string> cost_cells(const Cost& c, const std::string& share) {
+    return {count_text(c.flops), share, memory_text(c.bytes_read), memory_text(c.bytes_written),
+            c.bytes() > 0 ? format("{:.2f}", c.flops / c.bytes()) : "-"};
+}
+
 // `cache`: bytes of the keys and values that it reads.
 void print_work(const Explanation& e, const std::string& heading, const RunCost& run, std::int64_t tokens,
                 const Formula& cache) {
@@ -91,9 +97,9 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
     const Cost all = run.total();
     table.row({"", "FLOP", "share", "read", "written", "FLOP/byte", "formula of the FLOP"});
     const auto row = [&](const std::string& name, const Cost& c, const std::string& share, const std::string& formula) {
-        const double bytes = c.bytes_read + c.bytes_written;
-        table.row({name, count_text(c.flops), share, memory_text(c.bytes_read), memory_text(c.bytes_written),
-                   bytes > 0 ? format("{:.2f}", c.flops / bytes) : "-", formula});
+        std::vector<std::string> cells = cost_cells(c, share);
+        cells.insert(cells.begin(), name), cells.push_back(formula);
+        table.row(cells);
     };
     for (const RunCost::RoleCost& one : run.roles)
         row(name_of(one.role), one.cost, percent_text(one.cost.flops, all.flops),
@@ -201,6 +207,11 @@ void print_comparison(const Explanation& e) {
     print_line("  convolution: kernel {}, dilated; recurrent: one matrix [d, d]", convolution_kernel);
 }
 
+std::string arena_text(const Schedule& s) {
+    return "lower bound " + bytes_text(s.live_bytes) + " (most bytes live at once); " + bytes_text(s.naive_bytes) +
+           " without sharing";
+}
+
 void print_memory(const Explanation& e) {
     TextTable table("lrl");
     const auto row = [&](const std::string& part, std::uint64_t bytes, const std::string& note) {
@@ -218,10 +229,7 @@ void print_memory(const Explanation& e) {
         m.cache, format("{} tokens of context", e.session.context()));
     row("other states", m.states, "tokens, step, tables");
     const auto intermediates = [&](const std::string& of, const Plan& plan) {
-        const Schedule& s = PlanAccess::schedule(plan);
-        row("intermediates, " + of, s.arena_bytes,
-            "lower bound " + bytes_text(s.live_bytes) + " (most bytes live at once); " + bytes_text(s.naive_bytes) +
-                " without sharing");
+        row("intermediates, " + of, plan.arena_bytes(), arena_text(PlanAccess::schedule(plan)));
     };
     if (e.source) intermediates("encoder", e.session.encoder_plan(e.source_tokens));
     for (const std::int64_t rows : e.plans) intermediates(rows_text(rows), e.session.plan(rows));
@@ -241,22 +249,81 @@ std::string fused_text(const Plan& plan) {
     return join(counts, ", ", [](const auto& one) { return format("{} ({})", one.first, one.second); });
 }
 
-void print_plan(const std::string& of, const Plan& plan) {
-    const std::vector<Dispatch>& dispatches = PlanAccess::schedule(plan).dispatches;
-    const auto barriers = std::ranges::count(dispatches, true, &Dispatch::barrier_before);
+void print_groups(const std::string& heading, const std::vector<DispatchGroup>& groups) {
     TextTable table("lllll");
     table.row({"", "operation", "kernel", "result", "workgroups"});
-    for (const DispatchGroup& group : dispatch_groups(plan)) {
+    for (const DispatchGroup& group : groups) {
         if (!group.name.empty())
             table.line(group.times > 1 ? format("{}  ({} times)", group.name, group.times) : group.name);
         const std::string margin = group.name.empty() ? "" : "  ";
         for (const DispatchLine& line : group.dispatches)
             table.row({line.barrier ? "•" : "", margin + line.what, line.kernel, line.result, line.grid});
     }
-    print(format("Plan of {}: {} dispatches, {} barriers (•: barrier before this dispatch)", of, dispatches.size(),
-                 barriers),
-          table);
+    print(heading, table);
+}
+
+std::string dispatches_text(const std::vector<Dispatch>& dispatches) {
+    return format("{} dispatches, {} barriers", dispatches.size(),
+                  std::ranges::count(dispatches, true, &Dispatch::barrier_before));
+}
+
+void print_plan(const std::string& of, const Plan& plan) {
+    const Schedule& schedule = PlanAccess::schedule(plan);
+    print_groups(format("Plan of {}: {} (•: barrier before this dispatch)", of, dispatches_text(schedule.dispatches)),
+                 dispatch_groups(plan.graph(), schedule, schedule.dispatches));
     print_line("  fused: {}", plan.fused().empty() ? "nothing" : fused_text(plan));
+}
+
+// ---- training -------------------------------------------------------------------------------------------------------
+
+std::string recomputed_text(std::int64_t recompute) {
+    if (recompute <= 1) return recompute == 0 ? "nothing is recomputed" : "cheap activations are recomputed";
+    return format("cheap activations and those of {} block{} are recomputed", recompute - 1, recompute == 2 ? "" : "s");
+}
+
+void print_phases(const TrainingExplanation& e) {
+    TextTable table("lrrrrrr");
+    table.row({"", "calls", "FLOP", "share", "read", "written", "FLOP/byte"});
+    const Cost all = e.total();
+    const auto row = [&](const std::string& name, const std::string& calls, const Cost& c) {
+        std::vector<std::string> cells = cost_cells(c, percent_text(c.flops, all.flops));
+        cells.insert(cells.begin(), {name, calls});
+        table.row(cells);
+    };
+    for (const PhaseFigures& phase : e.phases) {
+        row(name_of(phase.phase), "", phase.total());
+        for (const RunCost::OpCost& op : phase.ops) row("  " + op.op, std::to_string(op.calls), op.cost);
+    }
+    row("total", "", all);
+    print("A step with one micro-batch", table);
+    const double forward = e.phases[0].total().flops, both = forward + e.phases[1].total().flops;
+    print_line("  forward and backward pass: {:.2f} times the FLOP of the forward pass, {} FLOP for each token",
+               both / forward, count_text(both / static_cast<double>(e.settings.sequences * e.settings.rows)));
+    print_line("  both are once for each micro-batch of a step, the update is once for the step");
+}
+
+void print_memory(const TrainingExplanation& e) {
+    TextTable table("lrl");
+    const auto row = [&](const std::string& part, std::uint64_t bytes, const std::string& note) {
+        table.row({part, bytes_text(bytes), note});
+    };
+    row("parameters", e.memory.parameters, "f32");
+    row("gradients", e.memory.gradients, "");
+    row("optimiser", e.memory.optimizer, "");
+    row("others", e.memory.others, "inputs of two steps, tables, numbers of the run");
+    row("activations", e.memory.activations, arena_text(e.schedule()));
+    row("total", e.memory.total(), "");
+    print("Memory on the device", table);
+}
+
+void print_plan(const TrainingExplanation& e) {
+    for (const PhaseFigures& one : e.phases) {
+        const std::string of =
+            one.phase == StepPhase::update ? "the update" : format("the {} pass", name_of(one.phase));
+        print_groups(format("Plan of {}: {} dispatches, here by layer", of, one.dispatches), one.groups);
+    }
+    print_line("\n  together {}; fused: {}", dispatches_text(e.schedule().dispatches),
+               e.plan.fused().empty() ? "nothing" : fused_text(e.plan));
 }
 
 // ---- all of it ------------------------------------------------------------------------------------------------------
@@ -285,6 +352,15 @@ void print_runs(const Explanation& e) {
 }
 
 }  // namespace
+
+void print_text(const TrainingExplanation& e) {
+    print_line("{}: {}, {} parameters", e.name, e.config.architecture, exact_text(e.parameters));
+    print_line("  micro-batches of {} sequences of {} tokens, {}, {}; {}", e.settings.sequences, e.settings.rows,
+               e.settings.f16 ? "f16" : "f32", name_of(e.settings.optimizer), recomputed_text(e.settings.recompute));
+    print_phases(e);
+    print_memory(e);
+    print_plan(e);
+}
 
 void print_text(const Explanation& e) {
     print_sizes(e);

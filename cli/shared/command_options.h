@@ -3,9 +3,12 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/base/files.h"
+#include "runtime/base/options.h"
 
 namespace vantage::cli {
 
@@ -25,6 +28,14 @@ CLI::Option* add_option(CLI::App& command, const char* name, Value& value, const
 template <class Value>
 CLI::Option* add_setting(CLI::App& command, const char* name, Value& value, const std::string& help) {
     return command.add_option(name, value, help)->capture_default_str();
+}
+
+/// Whether the command line has an option. What the environment sets for all commands does not count.
+inline bool is_given(const CLI::Option& option) {
+    if (option.count() == 0) return false;
+    const std::string& name = option.get_envname();
+    const std::optional<std::string> value = name.empty() ? std::nullopt : internal::environment(name.c_str());
+    return !value || (option.get_expected_max() > 0 && option.results() != std::vector{*value});
 }
 
 /// --dump DIR: a folder for the node that fails, which `vantage replay` runs again. Throws bad_file before anything runs

@@ -3,9 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
+#include "cli/shared/command_options.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/json.h"
-#include "runtime/base/options.h"
 #include "runtime/train/checkpoint_folder.h"
 #include "runtime/train/run_files.h"
 
@@ -27,13 +27,6 @@ void write_run_settings(const TrainCommand& c) {
                                     .probe = c.probe});
     json["schema_version"] = 1;
     write_file(c.output + "/run.json", json.dump(2) + "\n");
-}
-
-bool is_given(const CLI::Option& option) {
-    if (option.count() == 0) return false;
-    const std::string& name = option.get_envname();
-    const std::optional<std::string> value = name.empty() ? std::nullopt : environment(name.c_str());
-    return !value || (option.get_expected_max() > 0 && option.results() != std::vector{*value});
 }
 
 void read_run_settings(TrainCommand& c, const CLI::App& command) {

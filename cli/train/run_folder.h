@@ -9,8 +9,7 @@
 
 namespace CLI {
 class App;
-class Option;
-}  // namespace CLI
+}
 
 namespace vantage::cli {
 
@@ -18,9 +17,6 @@ namespace vantage::cli {
 std::string resume_command(const TrainCommand& command);
 /// Settings that may change when a run goes on. They are kept beside the checkpoints, in run.json.
 void write_run_settings(const TrainCommand& command);
-/// Whether the command line has an option. What the environment sets for all commands is no setting of a run that goes
-/// on.
-bool is_given(const CLI::Option& option);
 /// Reads those that are not given as options.
 void read_run_settings(TrainCommand& command, const CLI::App& options);
 /// Makes the folder where it is missing, locks it, and removes what a process that was killed left there.

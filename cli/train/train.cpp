@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "cli/shared/output.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
+#include "cli/shared/step_options.h"
 #include "cli/train/compare_runs.h"
 #include "cli/train/probe.h"
 #include "cli/train/run_folder.h"
@@ -34,8 +34,6 @@ namespace vantage::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::int64_t max_micro_tokens = 4096;
 
 // ---- what is trained ------------------------------------------------------------------------------------------------
 
@@ -103,7 +101,7 @@ Subject subject_of(TrainCommand& c) {
     if (!s.tokenizer_file.empty()) s.tokenizer = Tokenizer::load(s.tokenizer_file);
     constexpr std::int64_t default_context = 256;
     if (c.dataset.context == 0)
-        c.dataset.context = config.context > 0 ? std::min<std::int64_t>(config.context, 1024) : default_context;
+        c.dataset.context = config.context > 0 ? std::min(config.context, max_default_context) : default_context;
     if (c.finetunes && !s.tokenizer && !config.is_vision())
         throw usage_error("finetune: {} has no tokenizer.json", common().model);
     if (!s.tokenizer && c.dataset.vocabulary == 0 && !config.is_vision())
@@ -120,18 +118,6 @@ Dataset read_data(const TrainCommand& c, const std::optional<Tokenizer>& tokeniz
     DatasetOptions options = c.dataset;
     options.progress = reading(progress);
     return tokenizer ? Dataset(c.data, *tokenizer, options) : Dataset(c.data, options);
-}
-
-// As TrainOptions has it.
-std::int64_t recompute_named(const std::string& text) {
-    constexpr std::array names{"auto", "none", "cheap"};
-    const auto found = std::ranges::find(names, text);
-    if (found != names.end()) return found - names.begin() - 1;
-    std::int64_t blocks = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), blocks);
-    if (error != std::errc() || end != text.data() + text.size() || blocks < 1 || blocks > 1 << 20)
-        throw usage_error("--recompute {}: expected auto, none, cheap or a number of blocks", text);
-    return 1 + blocks;
 }
 
 // What does not depend on the data.

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/shared/command_options.h"
+#include "cli/shared/step_options.h"
 #include "runtime/train/training_graph.h"
 
 namespace vantage::cli {
@@ -75,10 +76,7 @@ void add_training_options(CLI::App& command, TrainCommand& c) {
     add_option(command, "--memory", o.memory,
                "Device memory that may be used, as 6G. Default: nine tenths of what is free", "SIZE")
         ->transform(CLI::AsSizeValue(false));
-    add_setting(
-        command, "--recompute", c.recompute,
-        "Activations to recompute in the backward pass instead of keeping them: auto (as few as fit into the memory), "
-        "none, cheap, or a number of blocks");
+    add_recompute_option(command, c.recompute);
     add_setting(command, "--dropout", o.dropout, "Share of features that are set to 0 behind each sublayer")
         ->check(below_one);
     add_setting(command, "--attention-dropout", o.attention_dropout, "Share of attention's weights that are set to 0")

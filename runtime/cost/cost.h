@@ -51,6 +51,9 @@ struct RunCost {
     void repeat(std::int64_t times);
 };
 
+/// Adds the cost of a call to the entry of its op, or to a new one, and returns it.
+Cost count_call(std::vector<RunCost::OpCost>& ops, const OpCall& call);
+
 class CostModel {
 public:
     using GraphOf = std::function<Graph(const BuildOptions&)>;

@@ -23,6 +23,15 @@ Formula RunCost::flops() const {
     return sum;
 }
 
+Cost count_call(std::vector<RunCost::OpCost>& ops, const OpCall& call) {
+    const Cost cost = call.op->cost != nullptr ? call.op->cost(call) : Cost{};
+    auto op = std::ranges::find(ops, call.op->name, &RunCost::OpCost::op);
+    if (op == ops.end()) op = ops.insert(op, {.op = call.op->name, .cost = {}});
+    ++op->calls;
+    op->cost += cost;
+    return cost;
+}
+
 void RunCost::repeat(std::int64_t times) {
     const auto n = static_cast<double>(times);
     const auto repeated = [&](Cost& cost) { cost.flops *= n, cost.bytes_read *= n, cost.bytes_written *= n; };
@@ -212,14 +221,10 @@ RunCost CostModel::run(bool encoder, std::int64_t rows, std::int64_t keys, std::
         const auto of_layers = [&](ByLayer& sum) -> Formula& {
             return roles.in_layer(i) ? sum.in_layers : sum.outside;
         };
-        const Cost cost = node.op->cost != nullptr ? node.op->cost(call_of(model, node)) : Cost{};
+        const Cost cost = count_call(run.ops, call_of(model, node));
         costs[role] += cost;
         of_layers(flops[role]) += formulas.of(i, cost.flops);
         of_layers(matrices[role]) += formulas.matrix_read(i);
-        auto op = std::ranges::find(run.ops, node.op->name, &RunCost::OpCost::op);
-        if (op == run.ops.end()) op = run.ops.insert(op, {.op = node.op->name, .cost = {}});
-        ++op->calls;
-        op->cost += cost;
         std::int64_t before = 0;
         for (const int input : node.inputs)
             if (input >= 0) before = std::max(before, steps[model.storage(input)]);

@@ -17,7 +17,8 @@ namespace {
 
 using namespace internal;
 
-// Nodes of a rule have the scope of the node that is differentiated: names of layers in messages and profiles.
+// Nodes of a rule, and of the sums that it is given, have the scope of the node that is differentiated: names of layers
+// in messages and profiles.
 class WithScope {
 public:
     WithScope(Graph& graph, const std::string& scope) : data_(GraphAccess::data(graph)), before_(data_.scope) {
@@ -115,6 +116,7 @@ private:
         const Node node = at(graph_.nodes(), index);  // a copy: nodes are added
         GradientCall given{.call = call_of(graph_, node), .where = node.where};
         given.call.scope = node.scope;
+        const WithScope scope(graph_, node.scope);
         bool any = false, all_zero = true;
         for (const int id : node.outputs) {
             given.outputs.push_back(tensor(id));
@@ -129,7 +131,6 @@ private:
         if (!any || all_zero) return;
         if (node.op->gradient.rule == nullptr)
             given.call.fail(format("it has no gradient: {}", node.op->gradient.refusal));
-        const WithScope scope(graph_, node.scope);
         const std::vector<Tensor> results = node.op->gradient.rule(given);
         for (std::size_t i = 0; i < results.size(); ++i) {
             if (!results[i] || !given.needed[i]) continue;

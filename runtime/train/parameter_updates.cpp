@@ -25,6 +25,7 @@ void update_parameter(Tensor parameter, Tensor gradient, Tensor train, const Tra
                       SourceLocation where) {
     Graph graph = parameter.graph();
     const std::string name = graph.value(parameter.id()).name;
+    const Graph::Scope scope = block_scope(graph, block_of(name));
     const double decay = parameter.shape().rank() >= 2 ? settings.weight_decay : 0;
     const auto state = [&](const std::string& of) { return graph.state(of, parameter.shape(), DType::f32); };
     if (settings.optimizer == Optimizer::sgd) {
@@ -41,6 +42,10 @@ void update_parameter(Tensor parameter, Tensor gradient, Tensor train, const Tra
 }
 
 }  // namespace
+
+Graph::Scope block_scope(const Graph& graph, const std::string& block) {
+    return {graph, block.empty() ? block : block + "."};
+}
 
 const Value& as_state(Graph& graph, const Tensor& weight) {
     Value& value = at(mutable_values(graph), weight.id());

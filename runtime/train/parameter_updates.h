@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/ops/train_step.h"
@@ -14,6 +15,8 @@ namespace vantage::internal {
 /// Updates states by their gradients. `squares` is the sum of the squares of all gradients.
 void update_parameters(std::span<const Tensor> parameters, std::span<const Tensor> gradients, Tensor squares,
                        const TrainState& state, const TrainingSettings& settings, SourceLocation where);
+/// Nodes that are added while it lives have this block's name (block_of).
+Graph::Scope block_scope(const Graph& graph, const std::string& block);
 /// A weight becomes a state, which updates change.
 const Value& as_state(Graph& graph, const Tensor& weight);
 /// Throws usage for numbers that no optimiser takes.

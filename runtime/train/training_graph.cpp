@@ -198,6 +198,7 @@ Tensor sum_by_blocks(TrainingStep& step, const std::vector<Tensor>& sums, Tensor
     std::vector<Tensor> squares;
     for (const auto& [block, some] : blocks) {
         step.blocks.push_back(std::get<2>(block));
+        const Graph::Scope scope = block_scope(step.graph, step.blocks.back());
         squares.push_back(sum_squares(some, where));
     }
     const Tensor norms = step.graph.state(train_names::norms, {TRAIN_HISTORY, std::ssize(squares)}, DType::f32, true);
@@ -253,6 +254,7 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
     for (std::size_t i = 0; i < weights.size(); ++i) {
         if (!made[i]) continue;  // of another head than the one that learns: it stays a weight
         const Value& value = as_state(graph, weights[i]);
+        const Graph::Scope scope = block_scope(graph, block_of(value.name));
         const Tensor sum = graph.state(train_names::gradient(value.name), value.type.shape, DType::f32);
         sums.push_back(accumulate(sum, made[i], state.train, where));
         parameters.push_back(weights[i]);
@@ -270,6 +272,26 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
     graph.segment("update");
     update_parameters(parameters, sums, sum_by_blocks(step, sums, state.train, where), state, settings, where);
     return step;
+}
+
+std::vector<StepPhase> phases_of(const Graph& graph) {
+    const int update = static_cast<int>(graph.segments().size()) - 1;
+    std::vector<bool> needed(graph.values().size(), false);
+    const auto need = [&](int id) {
+        for (; id >= 0; id = graph.value(id).alias) at(needed, id) = true;
+    };
+    need(graph.outputs().at(train_names::loss));
+    std::vector<StepPhase> phases(graph.nodes().size(), StepPhase::backward);
+    for (std::size_t i = phases.size(); i-- > 0;) {
+        const Node& node = graph.nodes()[i];
+        if (node.segment == update) {
+            phases[i] = StepPhase::update;
+        } else if (std::ranges::any_of(node.outputs, [&](int id) { return static_cast<bool>(at(needed, id)); })) {
+            phases[i] = StepPhase::forward;
+            std::ranges::for_each(node.inputs, need);
+        }
+    }
+    return phases;
 }
 
 TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings& settings, Graph::WeightTypes types) {

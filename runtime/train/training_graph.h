@@ -1,6 +1,7 @@
 // The graph of a training step: a model's forward pass, its loss, gradients, and the update of its parameters.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -81,6 +82,12 @@ TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings&
 /// names gradient(model_names::head_mask(…)), of states that the caller writes. All weights stay as in a session.
 TrainingStep build_head_gradients(const ModelConfig& config, const TrainingSettings& settings,
                                   Graph::WeightTypes types);
+
+/// What a node of a training step belongs to. Forward: the loss depends on it. Backward: all else of a micro-batch,
+/// with what is recomputed. Update: once a step.
+enum class StepPhase : std::uint8_t { forward, backward, update };
+/// By node of a training step's graph, also after fusion.
+std::vector<StepPhase> phases_of(const Graph& graph);
 
 /// TrainingSettings::source_rows for sequences of so many tokens.
 std::int64_t source_rows_of(const ModelConfig& config, std::int64_t rows);

@@ -93,6 +93,36 @@ expect 0 "Examples:" "$program" explain --help
 expect 0 "Attention weights, never stored: L·H·n²·b bytes"*"self-attention  4·d·n²"*"recurrent       2·d²·n"*"convolution     6·d²·n" \
     "$program" explain -m "$model" --tokens 20
 expect 0 '"attention_weights_never_stored"'*'"layers_compared"'*'"sequential_steps": 20' "$program" explain -m "$model" --tokens 20 --json
+# a step of training: its rows add up, and the backward pass has twice the arithmetic of the forward pass
+"$program" explain --train -m "$model" --batch 2 --context 32 >"$scratch/explained" || failures=$((failures + 1))
+for text in "109 248 parameters"*"micro-batches of 2 sequences of 32 tokens, f32, adamw; nothing is recomputed" \
+    "forward "*"  matmul "*"backward "*"  norm_backward "*"  accumulate "*"update "*"  adam "*"total "*" times the FLOP of the forward pass" \
+    "parameters   "*"gradients   "*"optimiser   "*"activations "*"lower bound " \
+    "Plan of the forward pass: "*"h.0"*"matmul mlp.c_fc"*"Plan of the backward pass: "*"matmul mlp.c_fc"*"accumulate mlp.c_fc"*"Plan of the update: "*"h.0 … h.1  (2 times)"*"adam mlp.c_fc"*"f32 [[]48, 192]"; do
+    expect 0 "$text" cat "$scratch/explained"
+done
+"$program" explain --train -m "$model" --batch 2 --context 32 --json >"$scratch/explained" || failures=$((failures + 1))
+# by their margins: the FLOP of ops, of phases and of all
+expect 0 "3 phases" awk -F: '/^          "flops"/ { sum += $2 } /^    "flops"/ { all = $2 + 0 }
+    /^        "flops"/ { if ($2 + 0 != sum) wrong = 1; phase[++n] = sum; sum = 0 }
+    END { both = phase[1] + phase[2]; if (!wrong && both + phase[3] == all && both > 2.7 * phase[1] && both < 3.5 * phase[1]) print n " phases" }' "$scratch/explained"
+expect 0 "bytes add up" awk -F: '/^  "memory"/ { inside = 1 } /^  }/ { inside = 0 } inside && /^    "/ { if (/"total"/) all = $2 + 0; else sum += $2 }
+    END { if (all > 0 && sum == all) print "bytes add up" }' "$scratch/explained"
+expect 0 '"gradients": 436992'*'"optimizer": 873984'*'"parameters": 436992'*'"total_parameters": 109248' cat "$scratch/explained"
+expect 0 '"precision": "f16"'*'"recompute": 3' "$program" explain --train -m "$model" --precision f16 --recompute 2 --json
+expect 0 '"sequences": 42,'*'"tokens": 96,'*'"total_parameters": 109248' "$program" explain --train --config "$model/config.json" --json
+for name in bert t5 vit clip; do
+    expect 0 "Plan of the backward pass" "$program" explain --train -m "$data/models/$name" --batch 2
+done
+expect 2 "--batch is only for --train" "$program" explain -m "$model" --batch 2
+expect 2 "--tokens is not for --train" "$program" explain --train -m "$model" --tokens 20
+expect 2 "--weights is not for --train" "$program" explain --train -m "$model" --weights q8
+expect 2 "two models: give one of them" "$program" explain --train -m "$model" --config "$model/config.json"
+expect 2 "sequences of 97 tokens, but the model has 96 positions" "$program" explain --train -m "$model" --context 97
+expect 2 "in f32 or f16, not in int8" "$program" explain --train -m "$model" --precision int8
+expect 2 "--recompute some: expected auto" "$program" explain --train -m "$model" --recompute some
+expect 2 "pairs are compared with others: at least 2" "$program" explain --train -m "$data/models/clip" --batch 1
+expect 1 "with labels for each token" "$program" explain --train -m "$data/models/bert_tokens"
 # the block diagram names shapes, and equal layers once
 "$program" explain -m "$data/models/gpt2" --svg "$scratch/blocks.svg" >/dev/null || failures=$((failures + 1))
 for text in "LayerNorm" "[[]n, 48]" "[[]n, 3, 16]" "[[]n, 192]" "3 heads × 16, causal" "× 2" "logits"; do

@@ -178,6 +178,30 @@ TEST_CASE("recomputed activations take less memory, and draw the same dropout", 
     CHECK(std::ssize(nodes) == 1 + 2 * 12);
     CHECK(std::ranges::count_if(nodes, [](const auto& site) { return site.second == 3; }) >= 12);
 }
+TEST_CASE("the backward pass has twice the arithmetic of the forward pass, and that of what is recomputed", "[train]") {
+    const ModelConfig config = RecordedRun(runs + "train").config();
+    const auto flops = [&](std::int64_t head_rows, std::int64_t recompute) {
+        const TrainingStep step = build_training_step(
+            config,
+            {.sequences = 8, .rows = 16, .head_rows = head_rows, .recompute = recompute, .slots = 2, .rates = {1}});
+        const std::vector<StepPhase> phases = phases_of(step.graph);
+        std::map<StepPhase, double> sums;
+        for (const int i : live_nodes(step.graph)) {
+            const Node& node = step.graph.nodes()[static_cast<std::size_t>(i)];
+            if (node.op->cost != nullptr)
+                sums[phases[static_cast<std::size_t>(i)]] += node.op->cost(call_of(step.graph, node)).flops;
+        }
+        return sums;
+    };
+    using enum StepPhase;
+    std::map<StepPhase, double> whole = flops(0, 0), pieces = flops(50, 0), again = flops(0, 1 << 20);
+    CHECK((whole[backward] > 1.8 * whole[forward] && whole[backward] < 2.4 * whole[forward]));
+    CHECK((whole[update] > 0 && whole[update] < whole[forward]));
+    CHECK(std::abs(pieces[forward] / whole[forward] - 1) < 0.01);
+    CHECK(std::abs(pieces[backward] / whole[backward] - 1) < 0.02);
+    CHECK(again[forward] == whole[forward]);
+    CHECK((again[backward] > whole[backward] && again[backward] < whole[backward] + whole[forward]));
+}
 TEST_CASE("no training step has a hazard", "[graph][train]") {
     for (const char* name :
          {"bert", "falcon_mamba", "gpt2", "jamba", "mixtral", "recurrent_lstm", "seq2seq_bahdanau", "t5", "vit_gpt2"}) {

@@ -1,0 +1,164 @@
+#include "cli/explain/explain_training.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+
+#include "cli/shared/commands.h"
+#include "cli/shared/step_options.h"
+#include "runtime/base/at.h"
+#include "runtime/base/errors.h"
+#include "runtime/exec/plan_access.h"
+#include "runtime/train/checkpoint_folder.h"
+#include "runtime/train/model_weights.h"
+#include "runtime/train/step_memory.h"
+#include "runtime/train/trainer_settings.h"
+#include "runtime/train/training_data.h"
+
+namespace vantage::cli {
+
+namespace {
+
+std::string model_folder() { return common().model.empty() ? built_in_model() : common().model; }
+
+ModelConfig chosen_config(const TrainingChoice& c) {
+    if (!c.config.empty()) return parse_trained_config(read_file(c.config, 16 << 20), c.config);
+    const ModelOrigin origin = ModelOrigin::from_folder(model_folder());
+    if (!origin.adapters().empty())
+        throw usage_error("explain: --train is for whole models, and {} has adapters: give -m {}", model_folder(),
+                          origin.folder());
+    ModelConfig config = origin.config();
+    static_cast<void>(origin.weights(config, 0));  // notes which optional weights the folder has
+    return config;
+}
+
+TrainingSettings chosen_settings(const ModelConfig& config, const TrainingChoice& c) {
+    const Task task = task_of(config);
+    const std::int64_t all = config.context,
+                       rows = c.context > 0        ? c.context
+                              : config.is_vision() ? all
+                                                   : std::min(all, max_default_context),
+                       sequences = c.sequences > 0 ? c.sequences : std::max<std::int64_t>(max_micro_tokens / rows, 1);
+    if (rows > all) throw usage_error("explain: sequences of {} tokens, but the model has {} positions", rows, all);
+    if (config.is_vision() && rows != all)
+        throw usage_error("explain: sequences of {} tokens, but an image has {}", rows, all);
+    if (task == Task::pairs && sequences < 2)
+        throw usage_error("explain: --batch is 1, but pairs are compared with others: at least 2");
+    if (c.precision == Precision::int8) throw usage_error("explain: --train is in f32 or f16, not in int8");
+    const TrainOptions defaults;
+    return {.sequences = sequences,
+            .rows = rows,
+            .source_rows = source_rows_of(config, rows),
+            .recompute = recompute_named(c.recompute),
+            .slots = steps_ahead,
+            .f16 = c.precision == Precision::f16,
+            .optimizer = defaults.optimizer,
+            .adam = {.beta1 = defaults.beta1, .beta2 = defaults.beta2, .eps = defaults.eps},
+            .weight_decay = defaults.weight_decay,
+            .update = {.max_norm = defaults.max_norm},
+            .rates = learning_rates(defaults.rate, defaults.steps)};
+}
+
+// What dispatches call parameters, and the sums of their gradients.
+std::map<std::string, std::string> shown_names(const TrainingStep& step) {
+    std::map<std::string, std::string> names;
+    for (const Value& parameter : step.parameters)
+        names[parameter.name] = names[train_names::gradient(parameter.name)] = parameter.name;
+    return names;
+}
+
+// The dispatches of a phase by layer, in the order in which layers begin, as layers run beside others. What is outside
+// of layers comes before or after all of them.
+std::vector<Dispatch> dispatches_of(StepPhase phase, const Plan& plan, const std::vector<StepPhase>& phases) {
+    constexpr std::size_t behind = std::numeric_limits<std::size_t>::max();
+    std::vector<std::string> layers;
+    std::vector<std::pair<std::size_t, Dispatch>> ranked;
+    for (const Dispatch& dispatch : PlanAccess::schedule(plan).dispatches) {
+        if (dispatch.node < 0 || at(phases, dispatch.node) != phase) continue;
+        const std::string layer = layer_of(at(plan.graph().nodes(), dispatch.node).scope);
+        const auto found = std::ranges::find(layers, layer);
+        std::size_t rank = static_cast<std::size_t>(found - layers.begin()) + 1;
+        if (layer.empty())
+            rank = layers.empty() ? 0 : behind;
+        else if (found == layers.end())
+            layers.push_back(layer);
+        ranked.emplace_back(rank, dispatch).second.barrier_before = false;
+    }
+    std::ranges::stable_sort(ranked, {}, [](const auto& one) { return one.first; });
+    std::vector<Dispatch> dispatches;
+    for (auto& [rank, dispatch] : ranked) dispatches.push_back(std::move(dispatch));
+    return dispatches;
+}
+
+std::vector<PhaseFigures> phases_of_plan(const TrainingStep& step, const Plan& plan) {
+    const Graph& graph = plan.graph();
+    const std::vector<StepPhase> phases = phases_of(graph);
+    std::vector<PhaseFigures> all;
+    for (const StepPhase phase : {StepPhase::forward, StepPhase::backward, StepPhase::update}) {
+        PhaseFigures& figures = all.emplace_back(PhaseFigures{.phase = phase});
+        for (const int node : live_nodes(graph))
+            if (at(phases, node) == phase) count_call(figures.ops, call_of(graph, at(graph.nodes(), node)));
+        const std::vector<Dispatch> dispatches = dispatches_of(phase, plan, phases);
+        figures.dispatches = dispatches.size();
+        figures.groups = dispatch_groups(graph, PlanAccess::schedule(plan), dispatches, shown_names(step));
+    }
+    return all;
+}
+
+// Weights of the graph that do not learn are not used, and have no memory.
+StepMemory memory_of(const TrainingStep& step, const Plan& plan) {
+    StepMemory m{.activations = plan.arena_bytes()};
+    for (const Value& value : step.parameters) m.parameters += value.type.bytes();
+    for (const Value& value : plan.graph().values()) {
+        if (value.kind != ValueKind::state && value.kind != ValueKind::constant) continue;
+        const auto is = [&](const auto& name) { return value.name.starts_with(name("")); };
+        std::uint64_t& part = is(train_names::gradient)                            ? m.gradients
+                              : is(train_names::mean) || is(train_names::variance) ? m.optimizer
+                                                                                   : m.others;
+        part += value.type.bytes();
+    }
+    m.others -= m.parameters;  // they are states, too
+    return m;
+}
+
+}  // namespace
+
+const char* name_of(StepPhase phase) {
+    constexpr std::array names{"forward", "backward", "update"};
+    return at(names, phase);
+}
+
+Cost PhaseFigures::total() const {
+    Cost sum;
+    for (const RunCost::OpCost& op : ops) sum += op.cost;
+    return sum;
+}
+
+const Schedule& TrainingExplanation::schedule() const { return PlanAccess::schedule(plan); }
+
+Cost TrainingExplanation::total() const {
+    Cost sum;
+    for (const PhaseFigures& phase : phases) sum += phase.total();
+    return sum;
+}
+
+TrainingExplanation training_explanation(const Device& device, const TrainingChoice& choice) {
+    const ModelConfig config = chosen_config(choice);
+    TrainingSettings settings = chosen_settings(config, choice);
+    const TrainingStep step = step_within(config, settings, device.caps(), device.memory_available() / 10 * 9);
+    Plan plan = compile(step.graph, device);
+    std::uint64_t parameters = 0;
+    for (const Value& value : step.parameters) parameters += static_cast<std::uint64_t>(value.type.shape.elements());
+    std::vector<PhaseFigures> phases = phases_of_plan(step, plan);
+    const StepMemory memory = memory_of(step, plan);
+    return {.name = choice.config.empty() ? model_folder() : choice.config,
+            .config = config,
+            .settings = settings,
+            .parameters = parameters,
+            .plan = std::move(plan),
+            .phases = std::move(phases),
+            .memory = memory};
+}
+
+}  // namespace vantage::cli
