@@ -6,10 +6,14 @@
     python3 pytorch.py train SHAPE N TOKENS STEPS WARM
                                                   steps of training it, or the shape mini-world, with AdamW in f32: N
                                                   sequences of TOKENS tokens
+    python3 pytorch.py processes SHAPE …          the same on the CPU by two processes of one thread, which have half of
+                                                  the sequences each and average their gradients
 """
 import json
+import os
 import statistics
 import sys
+import tempfile
 import time
 
 import torch
@@ -136,15 +140,20 @@ TRAINED = {"gpt2-small": (768, 12, 12, 50257, 1024), "mini-world": (128, 4, 8, 2
 def train(shape, *numbers):
     """as `vantage bench train`: drawn tokens, gradients scaled to norm 1, AdamW; tokens/s by the median step"""
     sequences, tokens, steps, warm_up = map(int, numbers)
+    processes = torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
     gpt2 = TrainedGpt2(*TRAINED[shape]).to(DEVICE)
-    optimiser = torch.optim.AdamW(gpt2.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1)
+    optimiser = torch.optim.AdamW(gpt2.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
     taken = []
     for step in range(warm_up + steps):
-        ids = torch.randint(gpt2.vocabulary, (sequences, tokens + 1), device=DEVICE)
+        ids = torch.randint(gpt2.vocabulary, (sequences // processes, tokens + 1), device=DEVICE)
         begin = time.perf_counter()
         optimiser.zero_grad()
         loss = gpt2(ids)
         loss.backward()
+        if processes > 1:
+            for parameter in gpt2.parameters():
+                torch.distributed.all_reduce(parameter.grad)
+                parameter.grad /= processes
         torch.nn.utils.clip_grad_norm_(gpt2.parameters(), 1.0)
         optimiser.step()
         loss.item()  # waits
@@ -153,8 +162,25 @@ def train(shape, *numbers):
     return {f"{sequences} × {tokens}": sequences * tokens / statistics.median(taken)}
 
 
+def one_of_two(rank, meeting, answer, *arguments):
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=2)
+    figures = train(*arguments)
+    if rank == 0:
+        with open(answer, "w") as file:
+            json.dump(figures, file)
+
+
+def processes(*arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        answer = os.path.join(folder, "answer")
+        torch.multiprocessing.spawn(one_of_two, (os.path.join(folder, "meeting"), answer, *arguments), nprocs=2)
+        with open(answer) as file:
+            return json.load(file)
+
+
 def main(what, *rest):
-    figures = ops() if what == "ops" else train(*rest) if what == "train" else model(*rest)
+    figures = {"ops": ops, "model": model, "train": train, "processes": processes}[what](*rest)
     name = torch.cuda.get_device_name() if CUDA else f"CPU, {torch.get_num_threads()} threads"
     print(json.dumps({"device": f"PyTorch {torch.__version__}, {name}", **figures}))
 

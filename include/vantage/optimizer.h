@@ -38,6 +38,7 @@ struct OptimizerOptions {
 };
 
 /// The updates that a graph ends with.
+/// Threads: any for begin, which uses the plan.
 class Updates {
 public:
     /// Before the first run of a plan of the graph: sets the optimiser's states to those of no steps.

@@ -87,7 +87,8 @@ void set_optimizer(TrainingSettings& settings, const OptimizerOptions& o) {
             throw usage_error("training: {} is {:g}, but must be from 0 to below {:g}", name, value, end);
     };
     if (static_cast<std::size_t>(o.optimizer) >= optimizer_names.size())
-        throw usage_error("training: optimizer {} is none of adamw, adam, sgd", static_cast<int>(o.optimizer));
+        throw usage_error("training: optimizer is {}, which is none of adamw, adam, sgd",
+                          static_cast<int>(o.optimizer));
     require_below("momentum", o.momentum, 1), require_below("eps", o.eps, 1);
     require_below("weight_decay", o.weight_decay, 1e6), require_below("max_norm", o.max_norm, 1e30);
     if (o.optimizer != Optimizer::sgd && (o.momentum > 0 || o.nesterov))

@@ -1,7 +1,7 @@
 // Training runs that another program has recorded: a model before and after, batches, losses and gradients.
-//   train.json          {"hyper": {…}, "loss": […], "grad_norm": […] or "grad_norm_before_clip", "lr": […]}. Without the
-//                       list, hyper has "lr" and what else learning_rates takes: "schedule", "warmup", "min_lr",
-//                       "d_model", and "total", the steps of the schedule
+//   train.json          {"hyper": {…}, "loss": […], "grad_norm": […] or "grad_norm_before_clip", "lr": […]}.
+//                       Without the list, hyper has "lr" and what else learning_rates takes: "schedule", "warmup",
+//                       "min_lr", "d_model", and "total", the steps of the schedule
 //   data.safetensors    S steps of B sequences. Inputs: tokens [S, B, n + 1], each predicted from those before it,
 //                       or input_ids [S, B, n], or pixel_values [S, B, C, H, W], or of CLIP both. Of
 //                       encoder–decoders also decoder_input_ids [S, B, m]. Targets but those of CLIP are labels:

@@ -125,7 +125,7 @@ TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tok
     for (const auto& [first, lines] : skipped_)
         log(LogLevel::warning, "{}; lines of the file that were left out: {}", first, lines);
     set_key(format("{:016x}{:016x}-{}", tokens_->checksum(), validation_->checksum(), context_) +
-            (separate_ ? "-separate" : ""));
+            (separate_ ? "-separate" : "") + "-strides");  // how an epoch reads them
     begins_ = begins_in(*tokens_), validation_begins_ = begins_in(*validation_);
     if (begins_.empty())
         throw usage_error(
@@ -231,10 +231,18 @@ std::int64_t TokenData::validation_sequences() const {
     return std::min<std::int64_t>(all, std::ssize(validation_begins_));
 }
 
+// An epoch passes over the tokens in equal strides, about a context each, from a place that it draws: a sequence begins
+// with the first document from there on.
+std::uint64_t TokenData::begin_from(std::uint64_t key, std::uint64_t number, std::uint64_t each) const {
+    const std::uint64_t stride = static_cast<std::uint64_t>(tokens()) / each, drawn = mixed_bits(key) % stride;
+    const auto found = std::ranges::lower_bound(begins_, number * stride + drawn);
+    return found != begins_.end() ? *found : begins_.front();
+}
+
 void TokenData::read(std::uint64_t seed, std::int64_t index, const TrainingSequence& to) const {
     const auto each = static_cast<std::uint64_t>(sequences()), place = static_cast<std::uint64_t>(index);
     const std::uint64_t key = epoch_key(seed, place / each);
-    std::uint64_t begin = begins_[permuted(place % each, begins_.size(), key)];
+    std::uint64_t begin = begin_from(key, permuted(place % each, each, key), each);
     if (begin > 0 && !separate_ && (mixed_bits(key ^ place) & 1) != 0) --begin;  // at the end token in front of it
     read_at(*tokens_, begin, mixed_bits(mixed_bits(seed) + place), to);
 }

@@ -56,6 +56,7 @@ private:
     /// `key`: of the random numbers of masks.
     void read_at(const TokenFile& file, std::uint64_t first, std::uint64_t key, const TrainingSequence& to) const;
     std::vector<std::uint64_t> begins_in(const TokenFile& file) const;
+    std::uint64_t begin_from(std::uint64_t key, std::uint64_t number, std::uint64_t each) const;
 
     std::int64_t context_ = 0, vocabulary_ = 0;
     std::vector<std::pair<std::string, std::int64_t>> skipped_;  ///< why the first line of a file, and how many

@@ -33,14 +33,14 @@ std::vector<float> adapted_logits(const Model& model, const std::vector<std::int
 /// A small GPT-2 in a folder, and data to tune it with.
 struct Tuning {
     TemporaryDirectory folder;
-    std::string base = folder.path("base/step-000004");
+    std::string base = folder.path("base/step-000040");
     Tokenizer tokenizer = Tokenizer::load(story_model + "/tokenizer.json");
     Dataset data =
         Dataset({story_model + "/valid.txt"}, tokenizer,
                 {.context = 16, .validation_share = 0.1, .blank_lines = true, .folder = folder.path("tokens")});
     TrainOptions options{.steps = 8,
                          .sequences = 4,
-                         .rate = {.rate = 3e-2, .warmup = 2},
+                         .rate = {.rate = 5e-3, .warmup = 2},
                          .validation_sequences = 16,
                          .lora = LoraOptions{.rank = 4, .alpha = 8}};
     Tuning() {
@@ -54,7 +54,7 @@ struct Tuning {
             {"n_head", 2},
             {"activation_function",
              "gelu_new"}}.dump();
-        Trainer whole(test_device(), config, data, {.steps = 4, .sequences = 4, .rate = {.rate = 1e-2}},
+        Trainer whole(test_device(), config, data, {.steps = 40, .sequences = 4, .rate = {.rate = 1e-2}},
                       story_model + "/tokenizer.json");
         while (whole.next()) continue;
         REQUIRE(whole.save(folder.path("base")) == base);

@@ -318,6 +318,32 @@ TEST_CASE("sequences begin at documents and run on, and an epoch reads other one
     CHECK(met == allowed);
 }
 
+TEST_CASE("an epoch passes over the tokens once", "[train]") {
+    const TemporaryDirectory folder;
+    // documents shorter than the context, and longer ones; each token is its number
+    for (const int length : {7, 500}) {
+        std::vector<std::int32_t> ids(20000);
+        std::vector<std::int64_t> starts;
+        for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i);
+        for (int i = 0; i < 20000; i += length) starts.push_back(i);
+        const std::string file = folder.path(std::to_string(length) + ".safetensors");
+        write_safetensors(file, {{"tokens", "I32", {std::ssize(ids)}, std::as_bytes(std::span(ids))},
+                                 {"documents", "I64", {std::ssize(starts)}, std::as_bytes(std::span(starts))}});
+        const TokenData data({file}, nullptr,
+                             {.context = 64, .validation_share = 0, .vocabulary = 20000, .folder = folder.path()});
+        for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
+            std::vector<int> times(ids.size());
+            for (std::int64_t i = 0; i < data.sequences(); ++i) {
+                Ids tokens(64), targets(64);
+                data.read(1, epoch * data.sequences() + i, {tokens, targets});
+                for (const std::int32_t id : tokens) ++times[static_cast<std::size_t>(id)];
+            }
+            CHECK(std::ranges::count(times, 0) < 1400);
+            CHECK(std::ranges::count_if(times, [](int n) { return n > 2; }) < 200);
+        }
+    }
+}
+
 TEST_CASE("separate documents have bounds that no target crosses", "[train]") {
     const TemporaryDirectory folder;
     write_file(folder.path("a.txt"), "ab\n\ncdefg\n\nh\n\nijklmnopqrstuvwx\n\nyz\n\nabc\n\nde\n");
