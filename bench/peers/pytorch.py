@@ -172,6 +172,8 @@ def one_of_two(rank, meeting, answer, *arguments):
 
 
 def processes(*arguments):
+    if int(arguments[1]) % 2:
+        sys.exit("processes: N must be even")
     with tempfile.TemporaryDirectory() as folder:
         answer = os.path.join(folder, "answer")
         torch.multiprocessing.spawn(one_of_two, (os.path.join(folder, "meeting"), answer, *arguments), nprocs=2)

@@ -52,6 +52,7 @@ TrainingSettings chosen_settings(const ModelConfig& config, const TrainingChoice
             .source_rows = source_rows_of(config, rows),
             .recompute = recompute_named(c.recompute),
             .slots = steps_ahead,
+            .load_balance = config.load_balance,
             .f16 = c.precision == Precision::f16,
             .optimizer = defaults.optimizer,
             .adam = {.beta1 = defaults.beta1, .beta2 = defaults.beta2, .eps = defaults.eps},

@@ -24,7 +24,8 @@ void write_run_settings(const TrainCommand& c) {
                                     .prompt = c.prompt,
                                     .log_heads = c.log_heads,
                                     .rollback = c.rollback,
-                                    .probe = c.probe});
+                                    .probe = c.probe,
+                                    .evaluations_from = c.evaluations_from});
     json["schema_version"] = 1;
     write_file(c.output + "/run.json", json.dump(2) + "\n");
 }
@@ -42,6 +43,7 @@ void read_run_settings(TrainCommand& c, const CLI::App& command) {
     take("--patience", c.patience, saved.patience), take("--prompt", c.prompt, saved.prompt);
     take("--log-heads", c.log_heads, saved.log_heads), take("--probe", c.probe, saved.probe);
     take("--rollback", c.rollback, saved.rollback);
+    c.evaluations_from = std::max(c.evaluations_from, saved.evaluations_from);
 }
 
 std::unique_ptr<FileLock> locked_folder(const std::string& folder) {

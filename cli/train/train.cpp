@@ -270,6 +270,17 @@ void set_other_data(TrainCommand& c, const TrainCommand& given, const CLI::App& 
     c.training.other_data = c.force;
 }
 
+// A process that was killed behind its last checkpoint may have left other links.
+void link_checkpoints(const TrainCommand& c, const SavedTraining& saved) {
+    const std::string newest = checkpoint_name(saved.step);
+    if (!fs::exists(c.output + "/log.jsonl") || !fs::exists(c.output + "/" + newest)) return;
+    write_link(c.output + "/latest", newest);
+    LoggedRun run;
+    read_log_lines(c.output + "/log.jsonl", INT64_MAX, [&](const JsonFields& line) { take_line(run, line.json()); });
+    const auto best = best_checkpoint(run, checkpoints_in(c.output), c.evaluations_from);
+    if (best) link_best(c.output, best->step);
+}
+
 void go_on(TrainCommand& c, const CLI::App& command) {
     refuse_other_settings(command);
     c.resume = without_slash(c.resume);
@@ -298,10 +309,13 @@ void go_on(TrainCommand& c, const CLI::App& command) {
         c.training.validation_sequences = given.training.validation_sequences;
     if (is_given(*command.get_option("--memory"))) c.training.memory = given.training.memory;
     set_other_data(c, given, command);
+    for (const char* option : {"--data", "--eval-data", "--eval-sequences"})
+        if (is_given(*command.get_option(option))) c.evaluations_from = saved.step;
     refuse_output_in_data(c, "train");
     read_run_settings(c, command);
     c.log_heads = c.log_heads || c.watch;
     set_options(c);
+    link_checkpoints(c, saved);
     if (saved.step >= c.training.steps)
         throw usage_error("train: the run is complete after {} steps: give more with --steps", saved.step);
     const ModelOrigin origin = ModelOrigin::from_folder(saved.folder);

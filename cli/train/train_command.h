@@ -34,6 +34,7 @@ struct TrainCommand {
     std::int64_t watch_every = 10;           ///< steps between what it shows
     bool recover = false;                    ///< from the loss of the device
     bool rollback = false;                   ///< to a checkpoint, where the loss diverges
+    std::int64_t evaluations_from = 0;       ///< RunSettings::evaluations_from
     bool force = false;                      ///< goes on with other data
     bool json = false;
 };

@@ -81,6 +81,8 @@ void add_training_options(CLI::App& command, TrainCommand& c) {
         ->check(below_one);
     add_setting(command, "--attention-dropout", o.attention_dropout, "Share of attention's weights that are set to 0")
         ->check(below_one);
+    command.add_flag("--overfit", o.overfit,
+                     "Every step reads the first batch. A model that can learn brings its loss near 0");
     add_setting(command, "--seed", o.seed, "Of initial weights, of the order of the data and of dropout");
 }
 
@@ -103,7 +105,8 @@ void add_run_options(CLI::App& command, TrainCommand& c) {
         ->check(one_or_more);
     add_option(command, "--probe", c.probe,
                "The text for --log-heads and --watch. Default: random tokens, repeated once", "TEXT");
-    add_setting(command, "--save-every", c.save_every, "Steps between checkpoints; 0: only at the end")
+    add_setting(command, "--save-every", c.save_every,
+                "Steps between checkpoints, beside those after the best evaluations; 0: none")
         ->check(zero_or_more);
     add_setting(command, "--keep", c.keep, "Checkpoints that are kept, beside the one with the lowest validation loss")
         ->check(one_or_more);

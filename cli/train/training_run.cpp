@@ -56,11 +56,13 @@ TrainingRun::TrainingRun(const TrainCommand& command, const Device& device, Trai
       snapshots_(snapshots),
       log_(command.output, trainer.step(), trainer.blocks()),
       begun_(trainer.step()) {
-    if (const auto all = checkpoints_in(command.output); begun_ > 0 && !all.empty()) saved_ = all.rbegin()->second;
+    if (begun_ > 0) saved_ = command.output + "/" + checkpoint_name(begun_);
     const TrainOptions& o = command.training;
     tokens_ = trainer.step() * o.accumulate * o.sequences * data.context();
     roof_ = saved_roof(device.caps(), o.precision);
-    for (const double loss : log_.run().evaluations) note_evaluation(loss);
+    for (std::size_t i = 0; i < log_.run().evaluations.size(); ++i)
+        if (log_.run().evaluation_steps[i] >= static_cast<double>(c_.evaluations_from))
+            note_evaluation(log_.run().evaluations[i]);
     for (const double loss : log_.run().losses) static_cast<void>(level_.diverges(loss));
     find_best();  // a process that was killed, and a rollback, leave another link
     if (probe_ != nullptr) heads_.emplace(command.output, trainer.step());
@@ -248,7 +250,7 @@ bool TrainingRun::is_best() const {
 }
 
 void TrainingRun::find_best() {
-    best_checkpoint_ = best_checkpoint(log_.run(), checkpoints_in(c_.output));
+    best_checkpoint_ = best_checkpoint(log_.run(), checkpoints_in(c_.output), c_.evaluations_from);
     link_best(c_.output, best_checkpoint_ ? std::optional(best_checkpoint_->step) : std::nullopt);
 }
 
@@ -271,11 +273,12 @@ void TrainingRun::sample(std::int64_t done) {
 void TrainingRun::remove_old() const {
     auto others = checkpoints_in(c_.output);
     others.erase(trainer_.step());
-    if (best_checkpoint_) others.erase(best_checkpoint_->step);
     const auto before = others.lower_bound(trainer_.step() - internal::LossLevel::steps);
     if (c_.rollback && before != others.begin()) others.erase(std::prev(before));
     std::error_code error;
-    for (; std::ssize(others) >= c_.keep; others.erase(others.begin())) fs::remove_all(others.begin()->second, error);
+    for (; std::ssize(others) >= c_.keep; others.erase(others.begin()))
+        if (!best_checkpoint_ || others.begin()->first != best_checkpoint_->step)
+            fs::remove_all(others.begin()->second, error);
 }
 
 }  // namespace vantage::cli

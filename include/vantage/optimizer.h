@@ -53,7 +53,8 @@ private:
 /// Adds the update of parameters, f32 weights or states of a graph, by their gradients (gradient.h): each run of a plan
 /// is a step. Parameters become states: write their first values. One whose gradient is empty stays. `rates` are the
 /// learning rates of the steps, after which the last one stays (learning_rates in ops.h makes schedules). A step whose
-/// gradients are not finite changes nothing. Once for each graph.
+/// gradients are not finite changes nothing. Once for each graph: it adds states "train…", "mean.NAME" and
+/// "variance.NAME", and the constants "rates" and "corrections".
 Updates update(std::span<const Tensor> parameters, std::span<const Tensor> gradients, const std::vector<float>& rates,
                const OptimizerOptions& options = {}, SourceLocation where = SourceLocation::here());
 

@@ -104,7 +104,7 @@ struct LossInputs {
     Tensor logits = {};          ///< f32 [rows, classes]
     Tensor targets = {};         ///< i32 [rows], negative where a row has none
     Tensor cross_entropy = {};   ///< f32 [rows], with label smoothing and z-loss; 0 where a row has no target
-    Tensor weights = {};         ///< f32 [rows]: 1 / number of the step's targets; 0 where a row has none
+    Tensor weights = {};         ///< f32 [rows]: 1 / number of the step's targets, in each row
     std::int64_t sequences = 0;  ///< of the micro-batch, with rows / sequences rows each
 };
 
@@ -137,6 +137,9 @@ struct TrainOptions {
     /// Batches to skip: step s reads batch s + skipped_batches. For resuming a diverged run from an earlier checkpoint
     /// without the batches that followed it. On resume the larger of this and the checkpoint's number is used.
     std::int64_t skipped_batches = 0;
+    /// Every step reads the first batch. A model that can learn brings its loss near 0: a check of model, data and
+    /// settings.
+    bool overfit = false;
     /// On resume: allow other data and another seed than the checkpoint's. The result then differs from that of an
     /// uninterrupted run.
     bool other_data = false;

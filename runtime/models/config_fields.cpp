@@ -108,8 +108,8 @@ void read_experts(const JsonFields& fields, ModelConfig& c, std::int64_t experts
     c.experts_per_token = fields.optional_integer("num_experts_per_tok", 1, 64).value_or(per_token);
     if (c.experts_per_token > c.experts)
         fields.fail("num_experts_per_tok", format("at most the {} experts", c.experts));
-    const double balance = fields.optional_number("router_aux_loss_coef", 0, 1e6).value_or(0.001);
-    if (fields.optional_flag("output_router_logits").value_or(false)) c.load_balance = balance;
+    if (fields.optional_flag("output_router_logits").value_or(false))
+        c.load_balance = fields.optional_number("router_aux_loss_coef", 0, 1e6).value_or(0.001);
 }
 
 Activation read_activation(const JsonFields& fields, const char* key, const char* default_value) {

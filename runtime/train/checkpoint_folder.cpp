@@ -223,6 +223,7 @@ Json to_json(const TrainOptions& o) {
             {"load_balance", o.load_balance ? Json(*o.load_balance) : Json()},
             {"seed", static_cast<std::int64_t>(o.seed)},
             {"skipped_batches", o.skipped_batches},
+            {"overfit", o.overfit},
             {"validation_sequences", o.validation_sequences},
             {"pause_every", o.pause_every},
             {"precision", name_of(o.precision)},
@@ -255,11 +256,12 @@ TrainOptions train_options_of(const JsonFields& f) {
         o.loss = [](const LossInputs&) -> Tensor {
             throw usage_error("the run has a loss of its own, which only its program can give (TrainOptions::loss)");
         };
-    o.load_balance = f.optional_number("load_balance", 0);
+    o.load_balance = f.json().contains("load_balance") ? f.optional_number("load_balance", 0) : 0;  // older runs: 0
     o.dropout = f.has("dropout") ? below_one("dropout") : 0;
     o.attention_dropout = f.has("attention_dropout") ? below_one("attention_dropout") : 0;
     o.seed = static_cast<std::uint64_t>(f.integer("seed"));
     o.skipped_batches = f.optional_integer("skipped_batches", 0, max_steps).value_or(0);
+    o.overfit = f.optional_flag("overfit").value_or(false);
     o.validation_sequences = f.integer("validation_sequences", 0);
     o.pause_every = f.integer("pause_every", 0);
     if (f.has("precision")) o.precision = precision_named(f.one_of("precision", {"f32", "f16"}));
@@ -288,8 +290,10 @@ std::map<std::int64_t, std::string> checkpoints_in(const std::string& folder) {
 void link_best(const std::string& run, std::optional<std::int64_t> step) {
     const std::string link = in_folder(run, "best");
     std::error_code error;
-    if (!step) {
-        if (fs::is_symlink(link, error)) fs::remove(link, error);
+    if (fs::exists(fs::symlink_status(link, error)) && !fs::is_symlink(link, error)) {
+        log(LogLevel::warning, "{} is no link, so the best checkpoint has none", link);
+    } else if (!step) {
+        fs::remove(link, error);
     } else if (const std::string name = checkpoint_name(*step); fs::read_symlink(link, error) != name) {
         write_link(link, name);
     }

@@ -103,6 +103,24 @@ void set_optimizer(TrainingSettings& settings, const OptimizerOptions& o) {
 
 using namespace internal;
 
+namespace {
+
+void require_updatable(Tensor parameter, Tensor first, Tensor gradient, std::size_t number) {
+    if (!parameter) throw usage_error("update: parameter {} is an empty tensor", number);
+    const Graph graph = first.graph();
+    if (!parameter.is_of(graph) || (gradient && !gradient.is_of(graph)))
+        throw usage_error("update: parameter {} or its gradient belongs to another graph", number);
+    const Value& value = graph.value(parameter.id());
+    if (value.kind != ValueKind::weight && value.kind != ValueKind::state)
+        throw usage_error("update: parameter {} is neither a weight nor a state", number);
+    if (parameter.dtype() != DType::f32) throw usage_error("update: {} is not f32", value.name);
+    if (gradient && gradient.type() != parameter.type())
+        throw usage_error("update: {} is {}, but its gradient {}", value.name, parameter.type().text(),
+                          gradient.type().text());
+}
+
+}  // namespace
+
 const char* name_of(Optimizer optimizer) { return at(optimizer_names, optimizer); }
 Optimizer optimizer_named(const std::string& name) {
     const auto found = std::ranges::find(optimizer_names, name);
@@ -119,20 +137,14 @@ Updates update(std::span<const Tensor> parameters, std::span<const Tensor> gradi
     TrainingSettings settings;
     settings.rates = rates;
     set_optimizer(settings, options);
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        require_updatable(parameters[i], parameters[0], gradients[i], i);
     Graph graph = parameters.front().graph();
     std::vector<Tensor> learned, slopes;
     Updates updates;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-        const ValueKind kind = graph.value(parameters[i].id()).kind;
-        const std::string& name = graph.value(parameters[i].id()).name;
-        if (kind != ValueKind::weight && kind != ValueKind::state)
-            throw usage_error("update: parameter {} is neither a weight nor a state", i);
-        if (parameters[i].dtype() != DType::f32) throw usage_error("update: {} is not f32", name);
-        as_state(graph, parameters[i]);
         if (!gradients[i]) continue;
-        if (gradients[i].type() != parameters[i].type())
-            throw usage_error("update: {} is {}, but its gradient {}", name, parameters[i].type().text(),
-                              gradients[i].type().text());
+        const std::string name = as_state(graph, parameters[i]).name;
         learned.push_back(parameters[i]), slopes.push_back(gradients[i]);
         if (options.optimizer != Optimizer::sgd || options.momentum > 0)
             updates.moments_.push_back(train_names::mean(name));

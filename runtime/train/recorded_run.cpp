@@ -99,15 +99,16 @@ void RecordedRun::read_hyper(const JsonFields& fields) {
 }
 
 std::vector<float> RecordedRun::rates_of(const JsonFields& fields) const {
-    RateOptions o{.rate = fields.optional_number("lr", 0, 1e9).value_or(1),
-                  .warmup = fields.optional_integer("warmup", 0, max_warmup).value_or(0),
+    RateOptions o{.warmup = fields.optional_integer("warmup", 0, max_warmup).value_or(0),
                   .width = fields.optional_integer("d_model", 1, INT32_MAX).value_or(config_.width)};
-    o.floor = fields.optional_number("min_lr", 0, o.rate).value_or(0);
     try {
         o.schedule = schedule_named(fields.optional_text("schedule").value_or("constant"));
     } catch (const Error&) {
         fields.fail("schedule", "constant, linear, cosine, inverse_sqrt or noam, or a list \"lr\" of all rates");
     }
+    o.rate =
+        o.schedule == RateSchedule::noam ? fields.optional_number("lr", 0, 1e9).value_or(1) : fields.number("lr", 0);
+    if (o.schedule == RateSchedule::cosine) o.floor = fields.optional_number("min_lr", 0, o.rate).value_or(0);
     const std::int64_t total = fields.optional_integer("total", 1, max_steps).value_or(steps());
     std::vector<float> rates = learning_rates(o, total);
     if (total < steps()) rates.resize(losses_.size(), rates.back());

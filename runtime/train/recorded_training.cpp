@@ -79,20 +79,22 @@ public:
             const std::vector<bool> noise = is_noise(parameter, want->size());
             keep_worst(
                 plan_.read(parameter.name), *want, [&](std::size_t i) { return noise[i] ? noise_limit : limit; },
-                parameter.name, found.parameter);
+                parameter.name, last ? found.parameter : found.first_parameter);
         }
     }
 
 private:
     // Biases whose gradient is zero in exact arithmetic, as of attention's keys. Adam divides noise by noise there, so
-    // that each step may move them by its learning rate.
+    // that each step may move them by its learning rate. Where most are exactly 0, as of what batches do not use, they
+    // are no noise.
     std::vector<bool> is_noise(const Value& parameter, std::size_t elements) const {
         constexpr double rounding = 3e-7;
         std::vector<bool> noise(elements);
         const auto gradient = run_.gradient(parameter);
         if (!gradient || parameter.type.shape.rank() > 1) return noise;
         for (std::size_t i = 0; i < elements; ++i) noise[i] = std::abs((*gradient)[i]) <= rounding * largest_gradient_;
-        return noise;
+        const auto zeros = std::ranges::count(*gradient, 0.0F), small = std::ranges::count(noise, true);
+        return 2 * zeros < small ? noise : std::vector<bool>(elements);
     }
 
     void write(const MicroBatch& batch) {
@@ -146,7 +148,7 @@ TrainingComparison compare_with_recorded(const Device& device, const RecordedRun
     }
     repeated.compare_parameters(found, run.steps());
     found.passed = std::ranges::all_of(found.steps, &StepComparison::passed) && found.gradient.share <= 1 &&
-                   found.parameter.share <= 1;
+                   found.first_parameter.share <= 1 && found.parameter.share <= 1;
     return found;
 }
 

@@ -22,8 +22,9 @@ struct WorstElement {
 };
 struct TrainingComparison {
     std::vector<StepComparison> steps;
-    WorstElement gradient, parameter;  ///< of the first step's gradients; of the parameters after the last one
-    std::int64_t not_compared = 0;     ///< gradients that the run did not record under a known name
+    WorstElement gradient, parameter;   ///< of the first step's gradients; of the parameters after the last one
+    WorstElement first_parameter = {};  ///< after the first step, where the run has them
+    std::int64_t not_compared = 0;      ///< gradients that the run did not record under a known name
     bool passed = false;
 };
 /// Throws as Plan, and bad_file where the recorded files do not fit. `progress` is called after each step; `head_rows`

@@ -34,7 +34,7 @@ Json to_json(const RunSettings& s) {
             {"prompt", s.prompt},         {"log_heads", s.log_heads},
             {"rollback", s.rollback},     {"probe", s.probe},
             {"save_every", s.save_every}, {"keep", s.keep},
-            {"patience", s.patience}};
+            {"patience", s.patience},     {"evaluations_from", s.evaluations_from}};
 }
 
 RunSettings run_settings_of(const JsonFields& fields) {
@@ -46,7 +46,8 @@ RunSettings run_settings_of(const JsonFields& fields) {
             .prompt = fields.text("prompt"),
             .log_heads = fields.optional_flag("log_heads").value_or(false),
             .rollback = fields.optional_flag("rollback").value_or(false),
-            .probe = fields.optional_text("probe").value_or("")};
+            .probe = fields.optional_text("probe").value_or(""),
+            .evaluations_from = fields.optional_integer("evaluations_from", 0, max_steps).value_or(0)};
 }
 
 Json log_line(const TrainRecord& r, const std::vector<std::string>& blocks) {
@@ -77,13 +78,14 @@ void take_line(LoggedRun& run, const Json& line) {
 }
 
 std::optional<BestCheckpoint> best_checkpoint(const LoggedRun& run,
-                                              const std::map<std::int64_t, std::string>& checkpoints) {
+                                              const std::map<std::int64_t, std::string>& checkpoints,
+                                              std::int64_t from) {
     std::optional<BestCheckpoint> best;
     for (std::size_t i = 0; i < run.evaluations.size(); ++i) {
         // the log counts steps from 0, checkpoints those that are done
         const std::int64_t step = static_cast<std::int64_t>(run.evaluation_steps[i]) + 1;
         const double loss = run.evaluations[i];
-        if (checkpoints.contains(step) && loss < (best ? best->loss : INFINITY)) best = {step, loss};
+        if (step > from && checkpoints.contains(step) && loss < (best ? best->loss : INFINITY)) best = {step, loss};
     }
     return best;
 }

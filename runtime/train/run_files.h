@@ -23,6 +23,8 @@ struct RunSettings {
     std::string prompt;  ///< of samples
     bool log_heads = false, rollback = false;
     std::string probe;  ///< the text that heads read; empty: drawn tokens
+    /// Evaluations of earlier steps were of other data, and are not compared with later ones.
+    std::int64_t evaluations_from = 0;
 };
 Json to_json(const RunSettings& settings);
 /// Throws bad_file.
@@ -38,9 +40,10 @@ struct BestCheckpoint {
     std::int64_t step = 0;
     double loss = 0;
 };
-/// Of these checkpoints by step; nothing where none of them was evaluated.
+/// Of these checkpoints by step, after step `from`; nothing where none of them was evaluated.
 std::optional<BestCheckpoint> best_checkpoint(const LoggedRun& run,
-                                              const std::map<std::int64_t, std::string>& checkpoints);
+                                              const std::map<std::int64_t, std::string>& checkpoints,
+                                              std::int64_t from = 0);
 /// Lines of the log.
 Json log_line(const TrainRecord& record, const std::vector<std::string>& blocks);
 Json log_line(std::int64_t step, double evaluation);

@@ -232,9 +232,11 @@ std::int64_t TokenData::validation_sequences() const {
 }
 
 // An epoch passes over the tokens in equal strides, about a context each, from a place that it draws: a sequence begins
-// with the first document from there on.
+// with the first document from there on. Behind the last begin is the first one, at the mean distance of all.
 std::uint64_t TokenData::begin_from(std::uint64_t key, std::uint64_t number, std::uint64_t each) const {
-    const std::uint64_t stride = static_cast<std::uint64_t>(tokens()) / each, drawn = mixed_bits(key) % stride;
+    const std::uint64_t last = begins_.back(),
+                        around = last + last / std::max<std::uint64_t>(begins_.size() - 1, 1) + 1,
+                        stride = around / each, drawn = mixed_bits(key) % stride;
     const auto found = std::ranges::lower_bound(begins_, number * stride + drawn);
     return found != begins_.end() ? *found : begins_.front();
 }

@@ -158,12 +158,11 @@ struct internal::TrainerState {
     }
     // One of them, without the weights of its losses. Returns the number of targets.
     std::int64_t write_batch(std::int64_t number, std::int64_t micro, std::int64_t slot) {
-        const std::int64_t each = settings.sequences;
+        const std::int64_t each = settings.sequences, batch = options.overfit ? 0 : number + options.skipped_batches;
         std::int64_t targets = 0;
         for (std::int64_t sequence = 0; sequence < each; ++sequence) {
             const TrainingSequence to = inputs.at(slot * each + sequence);
-            const std::int64_t place =
-                ((number + options.skipped_batches) * settings.micro_batches + micro) * each + sequence;
+            const std::int64_t place = (batch * settings.micro_batches + micro) * each + sequence;
             data->read(options.seed, place_of(*data, each, place), to);
             complete(config, sequence, to);
             targets += std::ranges::count_if(to.targets, [](std::int32_t target) { return target >= 0; });
@@ -488,8 +487,8 @@ std::string Trainer::save(const std::string& folder) {
     const std::string name = checkpoint_name(s.submitted), path = folder + "/" + name;
     std::error_code error;
     if (path != s.own_checkpoint || !std::filesystem::exists(path + "/training.json", error)) {
-        require_room(folder, s.checkpoint_bytes());
         std::filesystem::remove_all(path, error);  // damaged, or of another run that was gone back from
+        require_room(folder, s.checkpoint_bytes());
         FolderWriter writer(path);
         s.save(writer);
         writer.finish();

@@ -116,14 +116,15 @@ private:
                        value.kind == ValueKind::state;
             });
         };
-        const auto before = given();
+        const auto before = given(), outputs = std::ssize(graph_.outputs());
         const Tensor loss = settings_.own_loss({.logits = all,
                                                 .targets = targets,
                                                 .cross_entropy = cross_entropy(all, targets, settings_.loss).loss,
                                                 .weights = weights,
                                                 .sequences = settings_.sequences});
-        if (given() != before)
-            throw usage_error("TrainOptions::loss: it added an input, a weight or a state, which nobody would write");
+        if (given() != before || std::ssize(graph_.outputs()) != outputs)
+            throw usage_error(
+                "TrainOptions::loss: it added an input, a weight, a state or an output, which has no use");
         if (!loss || loss.dtype() != DType::f32 || loss.shape().elements() != 1)
             throw usage_error("TrainOptions::loss: it made {}, but a loss is f32 [1]",
                               loss ? loss.type().text() : "none");
@@ -260,6 +261,7 @@ TrainingStep build_training_step(const ModelConfig& config, const TrainingSettin
         parameters.push_back(weights[i]);
         step.parameters.push_back(value);
     }
+    if (parameters.empty()) throw usage_error("training: the loss does not depend on a weight that learns");
     if (settings.f16) allow_f16_products(graph);
     recompute(graph, forward, builder.blocks(),
               {.blocks = std::max<std::int64_t>(settings.recompute - 1, 0), .cheap = settings.recompute > 0});

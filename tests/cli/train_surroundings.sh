@@ -47,13 +47,23 @@ for nth in 40 60 80; do
     "$program" train --resume "torn-$nth" >out 2>resumed || fail "after a fault of submission $nth ($(<err)): $(<resumed)"
 done
 # An error before the first step of a run that goes on, after its model was read: the checkpoint is still the last one.
+# with_fault N: whether submission N fails before a step is done.
+with_fault() {
+    local code=0
+    rm -rf again && cp -r printed again
+    VANTAGE_FAULT=submit:$1:out_of_memory "$program" train --resume again --steps 8 >out 2>err || code=$?
+    ((code != 0)) && [[ $(readlink again/latest) == step-000006 ]]
+}
+before=1 behind=400 # submissions
+while ((behind - before > 1)); do
+    middle=$(((before + behind) / 2))
+    if with_fault $middle; then before=$middle; else behind=$middle; fi
+done
 early=0
-for ((nth = 60; nth < 150 && !early; nth += 5)); do
-    code=0
-    VANTAGE_FAULT=submit:$nth:out_of_memory "$program" train --resume printed --steps 8 >out 2>err || code=$?
-    if ((code == 0)) || [[ $(readlink printed/latest) != step-000006 ]]; then break; fi
+for ((nth = before; nth > before - 12 && !early; --nth)); do
+    with_fault $nth || fail "an error before a step: submission $nth"
     [[ $(<err) != *saved* ]] || fail "an error before a step: $(<err)"
-    if [[ $(<err) == *"the last checkpoint is printed/step-000006"* ]]; then early=1; fi
+    if [[ $(<err) == *"the last checkpoint is again/step-000006"* ]]; then early=1; fi
 done
 ((early)) || fail "an error before a step does not name the checkpoint: $(<err)"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <random>
 #include <string>
@@ -343,8 +342,6 @@ TEST_CASE("a small model of each task learns one batch until nothing is left to 
     const WithoutGuard fast;
     const auto check = [](const char* task, const std::string& config) {
         const Learned learned = learned_by_heart(parse_trained_config(config, task), most_steps, enough);
-        std::printf("%s: loss %.4f, after %lld steps %.4f\n", task, learned.first,
-                    static_cast<long long>(learned.steps), learned.last);
         INFO(task << ": loss " << learned.first << ", after " << learned.steps << " steps " << learned.last);
         CHECK(learned.last < enough);
     };

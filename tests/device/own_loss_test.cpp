@@ -101,6 +101,8 @@ TEST_CASE("what is no loss is refused, and a run goes on only with its own", "[t
         return sum_of_products(of.cross_entropy, of.cross_entropy.graph().input("own", {64}));
     };
     refuses({"TrainOptions::loss", "an input"});
+    s.options.loss = [](const LossInputs& of) { return sum_of_products(stop_gradient(of.cross_entropy), of.weights); };
+    refuses({"does not depend on a weight"});
 
     s.options.loss = usual_loss, s.options.pause_every = 1;
     const std::string folder = s.folder.path("run");
@@ -174,6 +176,9 @@ TEST_CASE("updates of what does not fit are refused", "[train][bad]") {
     refuses({"1 parameters and 0 gradients"}, [&] { update(of, {}, rates); });
     refuses({"neither a weight nor a state"}, [&] { update(no, made, rates); });
     refuses({"h is not f32"}, [&] { update(half, made, rates); });
+    const Tensor other = Graph().weight("other", {4, 1});
+    refuses({"parameter 0", "another graph"}, [&] { update(of, std::vector{other}, rates); });
+    refuses({"parameter 0 is an empty tensor"}, [&] { update(empty, made, rates); });
     refuses({"all gradients are empty"}, [&] { update(of, empty, rates); });
     refuses({"rates"}, [&] { update(of, made, {}); });
     refuses({"momentum", "adamw"}, [&] { update(of, made, rates, {.momentum = 0.5}); });

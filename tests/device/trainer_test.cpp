@@ -285,6 +285,22 @@ TEST_CASE("batches are left out, also by a run that goes on", "[train]") {
     CHECK(goes_on() == std::vector(got.begin() + 6, got.end()));
 }
 
+TEST_CASE("one batch in every step is learned by heart, also by a run that goes on", "[train]") {
+    Setting s;
+    s.options.overfit = true, s.options.steps = 60, s.options.sequences = 1, s.options.pause_every = 30;
+    s.options.rate = {.rate = 3e-2, .warmup = 2}, s.options.weight_decay = 0;
+    Trainer trainer = s.trainer();
+    run(trainer, 30);
+    const std::string saved = trainer.save(s.folder.path("run"));
+    const auto rest = run(trainer);
+    CHECK(rest.back().loss < 0.3);
+    Trainer again = Trainer::from_folder(test_device(), saved, s.data, s.options, true);
+    CHECK(losses(run(again)) == losses(rest));
+    s.options.overfit = false;
+    Trainer other = s.trainer();
+    CHECK(run(other).back().loss > 3);
+}
+
 TEST_CASE("another seed or other data go on only when asked", "[train]") {
     Setting setting;
     setting.options.pause_every = 4;

@@ -39,7 +39,7 @@ for ((call = 1; call <= all; ++call)); do
     for file in model.safetensors training.safetensors; do
         check "call $call: another $file" cmp "whole/step-000004/$file" "$name/step-000004/$file"
     done
-    check "call $call: the best checkpoint" test -s "$name/best/model.safetensors"
+    check "call $call: the best checkpoint" test "$(readlink "$name/best")" = "$(readlink whole/best)"
     left=$(cd "$name" && find . -name '*.tmp-*' -print -quit)
     check "call $call: left $left" test -z "$left"
     rm -rf "$name" "calls-$name"

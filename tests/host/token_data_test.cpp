@@ -1,7 +1,9 @@
 // Training data: token files, documents of all formats, and the order in which sequences are read.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <set>
 #include <string>
@@ -341,6 +343,27 @@ TEST_CASE("an epoch passes over the tokens once", "[train]") {
             CHECK(std::ranges::count(times, 0) < 1400);
             CHECK(std::ranges::count_if(times, [](int n) { return n > 2; }) < 200);
         }
+    }
+}
+
+TEST_CASE("sequences of small data are read equally often", "[train]") {
+    const TemporaryDirectory folder;
+    for (const std::size_t length : {191U, 122U, 640U}) {  // of one document; the context is 64
+        std::vector<std::int32_t> ids(length);
+        std::iota(ids.begin(), ids.end(), 0);
+        const std::string file = folder.path(std::to_string(length) + ".safetensors");
+        write_safetensors(file, {{"tokens", "I32", {std::ssize(ids)}, std::as_bytes(std::span(ids))}});
+        const TokenData data({file}, nullptr,
+                             {.context = 64, .validation_share = 0, .vocabulary = 640, .folder = folder.path()});
+        std::map<std::int32_t, int> begins;
+        const std::int64_t epochs = 200;
+        for (std::int64_t i = 0; i < epochs * data.sequences(); ++i) {
+            Ids tokens(64), targets(64);
+            data.read(1, i, {tokens, targets});
+            ++begins[(tokens[0] + 32) / 64];  // some begin a token before
+        }
+        CHECK(std::ssize(begins) == data.sequences());
+        for (const auto& [begin, times] : begins) CHECK(std::abs(times - epochs) <= 20);
     }
 }
 
