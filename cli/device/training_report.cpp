@@ -26,10 +26,12 @@ Json as_json(const TrainingComparison& found) {
                     {"grad_norm", step.norm},
                     {"grad_norm_error", step.norm_error}};
     });
-    return {{"steps", steps},
-            {"grads0_error", found.gradient.error},
-            {"final_error", found.parameter.error},
-            {"passed", found.passed}};
+    Json all = {{"steps", steps},
+                {"grads0_error", found.gradient.error},
+                {"final_error", found.parameter.error},
+                {"passed", found.passed}};
+    if (found.first_parameter) all["step1_error"] = found.first_parameter->error;
+    return all;
 }
 
 }  // namespace
@@ -44,6 +46,7 @@ bool repeat_training(const Device& device, const std::string& folder, bool json)
         return found.passed;
     }
     print_worst("gradients of the first step", found.gradient);
+    if (found.first_parameter) print_worst("parameters after the first step", *found.first_parameter);
     print_worst("parameters after the last step", found.parameter);
     if (found.not_compared > 0) print_line("{} gradients are not in the recorded run", found.not_compared);
     print_line("{}", found.passed ? "passed" : "failed");

@@ -241,10 +241,6 @@ MicroBatch RecordedRun::batch(std::int64_t step, std::int64_t micro) const {
 
 // Names have the architecture's prefix or not. Gradients may have the names that parameters have in transformers 5,
 // where those are not the names in files.
-std::optional<std::vector<float>> RecordedRun::first(const Value& parameter) const {
-    return first_ ? read(*first_, parameter) : std::nullopt;
-}
-
 const TensorEntry* RecordedRun::find(const SafeTensors& file, const std::string& name) const {
     static const std::vector<std::pair<std::string, std::string>> renamed = {
         {"encoder.layer.", "layers."},

@@ -49,12 +49,14 @@ public:
     double loss(std::int64_t step) const { return losses_[static_cast<std::size_t>(step)]; }
     double norm(std::int64_t step) const { return norms_[static_cast<std::size_t>(step)]; }
     MicroBatch batch(std::int64_t step, std::int64_t micro) const;
-    /// Values of a parameter before and after the run, and its gradient in the first step; nothing where the file has
-    /// none.
+    bool has_first() const { return first_.has_value(); }  ///< whether there is a step1.safetensors
+    /// Values of a parameter before the run, after its first step and after its last one, and its gradient in the first
+    /// step; nothing where there is no such file, or it has none.
     std::optional<std::vector<float>> initial(const Value& parameter) const { return read(*initial_, parameter); }
+    std::optional<std::vector<float>> first(const Value& parameter) const {
+        return first_ ? read(*first_, parameter) : std::nullopt;
+    }
     std::optional<std::vector<float>> final(const Value& parameter) const { return read(*final_, parameter); }
-    /// After the first step; nothing where the run has no step1.safetensors.
-    std::optional<std::vector<float>> first(const Value& parameter) const;
     std::optional<std::vector<float>> gradient(const Value& parameter) const { return read(*gradients_, parameter); }
 
 private:

@@ -65,22 +65,23 @@ public:
         if (compared == 0) throw bad_file_error("the run has no gradient of a parameter of this model");
     }
 
-    /// After the first step, if the run has them, or at its end.
-    void compare_parameters(TrainingComparison& found, std::int64_t steps) {
+    /// After so many steps: one, of which the run must have the parameters, or all.
+    WorstElement compare_parameters(std::int64_t steps) {
         const bool last = steps == run_.steps();
         const TrainingTolerance& tolerance = run_.tolerance();
         const double limit = last ? tolerance.parameters : tolerance.first_parameters;
         const auto rates = std::span(run_.settings().rates).first(static_cast<std::size_t>(steps));
         const double noise_limit = limit + 2 * std::accumulate(rates.begin(), rates.end(), 0.0);
+        WorstElement worst;
         for (const Value& parameter : step_.parameters) {
             const auto want = last ? run_.final(parameter) : run_.first(parameter);
-            if (!want && !last) continue;
-            if (!want) throw bad_file_error("the run has no final {}", parameter.name);
+            if (!want) throw bad_file_error("the run has no {} after step {}", parameter.name, steps);
             const std::vector<bool> noise = is_noise(parameter, want->size());
             keep_worst(
                 plan_.read(parameter.name), *want, [&](std::size_t i) { return noise[i] ? noise_limit : limit; },
-                parameter.name, last ? found.parameter : found.first_parameter);
+                parameter.name, worst);
         }
+        return worst;
     }
 
 private:
@@ -143,12 +144,12 @@ TrainingComparison compare_with_recorded(const Device& device, const RecordedRun
         throw_if_interrupted();
         found.steps.push_back(repeated.step(step));
         if (step == 0) repeated.compare_gradients(found);
-        if (step == 0 && run.steps() > 1) repeated.compare_parameters(found, 1);
+        if (step == 0 && run.has_first() && run.steps() > 1) found.first_parameter = repeated.compare_parameters(1);
         if (progress) progress(found.steps.back());
     }
-    repeated.compare_parameters(found, run.steps());
+    found.parameter = repeated.compare_parameters(run.steps());
     found.passed = std::ranges::all_of(found.steps, &StepComparison::passed) && found.gradient.share <= 1 &&
-                   found.first_parameter.share <= 1 && found.parameter.share <= 1;
+                   (!found.first_parameter || found.first_parameter->share <= 1) && found.parameter.share <= 1;
     return found;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,10 @@ struct WorstElement {
 };
 struct TrainingComparison {
     std::vector<StepComparison> steps;
-    WorstElement gradient, parameter;   ///< of the first step's gradients; of the parameters after the last one
-    WorstElement first_parameter = {};  ///< after the first step, where the run has them
-    std::int64_t not_compared = 0;      ///< gradients that the run did not record under a known name
+    WorstElement gradient, parameter;  ///< of the first step's gradients; of the parameters after the last one
+    /// Of the parameters after the first step, where the run has them and more than one step.
+    std::optional<WorstElement> first_parameter = {};
+    std::int64_t not_compared = 0;  ///< gradients that the run did not record under a known name
     bool passed = false;
 };
 /// Throws as Plan, and bad_file where the recorded files do not fit. `progress` is called after each step; `head_rows`

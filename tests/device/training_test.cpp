@@ -23,6 +23,7 @@ void check_run(const std::string& folder, std::int64_t head_rows = 0) {
     }
     INFO(folder << ": gradients off by " << found.gradient.error << " in " << found.gradient.tensor
                 << ", parameters by " << found.parameter.error << " in " << found.parameter.tensor);
+    CHECK(found.first_parameter.has_value() == run.has_first());
     CHECK(found.not_compared == 0);
     CHECK(found.passed);
 }
