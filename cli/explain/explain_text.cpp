@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/shared/output.h"
+#include "cli/shared/step_options.h"
 #include "cli/shared/terminal_page.h"
 #include "cli/shared/text_table.h"
 #include "runtime/base/format.h"
@@ -275,11 +276,6 @@ void print_plan(const std::string& of, const Plan& plan) {
 }
 
 // ---- training -------------------------------------------------------------------------------------------------------
-
-std::string recomputed_text(std::int64_t recompute) {
-    if (recompute <= 1) return recompute == 0 ? "nothing is recomputed" : "cheap activations are recomputed";
-    return format("cheap activations and those of {} block{} are recomputed", recompute - 1, recompute == 2 ? "" : "s");
-}
 
 void print_phases(const TrainingExplanation& e) {
     TextTable table("lrrrrrr");

@@ -7,6 +7,7 @@
 
 #include "cli/shared/command_options.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/format.h"
 
 namespace vantage::cli {
 
@@ -26,6 +27,12 @@ std::int64_t recompute_named(const std::string& text) {
     if (error != std::errc() || end != text.data() + text.size() || blocks < 1 || blocks > 1 << 20)
         throw usage_error("--recompute {}: expected auto, none, cheap or a number of blocks", text);
     return 1 + blocks;
+}
+
+std::string recomputed_text(std::int64_t recompute) {
+    if (recompute == 0) return "nothing is recomputed";
+    if (recompute == 1) return "cheap activations are recomputed";
+    return format("cheap activations and those of {} block{} are recomputed", recompute - 1, recompute == 2 ? "" : "s");
 }
 
 }  // namespace vantage::cli

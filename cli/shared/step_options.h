@@ -14,5 +14,7 @@ inline constexpr std::int64_t max_default_context = 1024;  ///< tokens of a sequ
 CLI::Option* add_recompute_option(CLI::App& command, std::string& recompute);
 /// The value of --recompute as TrainOptions has it. Throws usage.
 std::int64_t recompute_named(const std::string& text);
+/// What a step recomputes, such as "cheap activations are recomputed". `recompute` as Trainer::recompute has it.
+std::string recomputed_text(std::int64_t recompute);
 
 }  // namespace vantage::cli

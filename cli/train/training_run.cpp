@@ -8,6 +8,7 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/output.h"
 #include "cli/shared/profile.h"
+#include "cli/shared/step_options.h"
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
@@ -27,13 +28,6 @@ std::string duration_text(double seconds) {
     const auto all = static_cast<std::int64_t>(seconds);
     if (all >= 3600) return format("{}:{:02}:{:02}", all / 3600, all / 60 % 60, all % 60);
     return format("{}:{:02}", all / 60, all % 60);
-}
-
-// What --recompute came to.
-std::string recomputed_text(std::int64_t recompute) {
-    if (recompute == 0) return "";
-    if (recompute == 1) return "; cheap ones are recomputed";
-    return format("; cheap ones and those of {} blocks are recomputed", recompute - 1);
 }
 
 // FLOPs per second of matrix products, as `vantage bench roofs` measured them; 0 where it did not.
@@ -83,7 +77,7 @@ void TrainingRun::summarise() const {
                o.sequences, data_.context(), count_text(step_tokens), o.steps,
                count_text(step_tokens * static_cast<double>(o.steps)),
                static_cast<double>(o.sequences * o.accumulate * o.steps) / static_cast<double>(data_.sequences()));
-    print_line("{}  {} of weights, gradients and optimiser; {} of activations{}", page.bold("memory"),
+    print_line("{}  {} of weights, gradients and optimiser; {} of activations; {}", page.bold("memory"),
                bytes_text(trainer_.bytes()), bytes_text(trainer_.step_bytes()), recomputed_text(trainer_.recompute()));
     print_line("{}  {}", page.bold("output"), escape_controls(c_.output));
     std::fflush(stdout);

@@ -307,7 +307,7 @@ learn --steps 3 --lr 1e25 --optimizer sgd --max-grad-norm 0 -o lost >out 2>err |
 [[ $code == 7 && $(<err) == *"not finite: the first such result is that of node h.0."*", NaN at element "* ]] || fail "a loss that is not finite: $code, $(<err)"
 ends 2 "ended before its first checkpoint" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" -o lost
 learn --steps 4 --dropout 0.1 --attention-dropout 0.1 --recompute 1 --precision f16 -o "all of it" >out 2>err || fail "options: $(<err)"
-grep -q "cheap ones and those of 1 blocks are recomputed" out && grep -q "run -m 'all of it/best'" out || fail "options: $(<out)"
+grep -q "cheap activations and those of 1 block are recomputed" out && grep -q "run -m 'all of it/best'" out || fail "options: $(<out)"
 learn --steps 1 --eval-share 0 --eval-every 1 -o unmeasured >out 2>err || fail "--eval-every without data: $(<err)"
 (($(grep -c -- "--eval-every 1 does nothing: there are no validation data" err) == 1)) || fail "--eval-every without data says: $(<err)"
 learn --steps 1 --eval-share 0 -o silent >out 2>err || fail "no validation data: $(<err)"
