@@ -12,6 +12,7 @@
 #include "runtime/exec/plan_access.h"
 #include "runtime/train/checkpoint_folder.h"
 #include "runtime/train/model_weights.h"
+#include "runtime/train/parameter_updates.h"
 #include "runtime/train/step_memory.h"
 #include "runtime/train/trainer_settings.h"
 #include "runtime/train/training_data.h"
@@ -47,18 +48,16 @@ TrainingSettings chosen_settings(const ModelConfig& config, const TrainingChoice
         throw usage_error("explain: --batch is 1, but pairs are compared with others: at least 2");
     if (c.precision == Precision::int8) throw usage_error("explain: --train is in f32 or f16, not in int8");
     const TrainOptions defaults;
-    return {.sequences = sequences,
-            .rows = rows,
-            .source_rows = source_rows_of(config, rows),
-            .recompute = recompute_named(c.recompute),
-            .slots = steps_ahead,
-            .load_balance = config.load_balance,
-            .f16 = c.precision == Precision::f16,
-            .optimizer = defaults.optimizer,
-            .adam = {.beta1 = defaults.beta1, .beta2 = defaults.beta2, .eps = defaults.eps},
-            .weight_decay = defaults.weight_decay,
-            .update = {.max_norm = defaults.max_norm},
-            .rates = learning_rates(defaults.rate, defaults.steps)};
+    TrainingSettings settings{.sequences = sequences,
+                              .rows = rows,
+                              .source_rows = source_rows_of(config, rows),
+                              .recompute = recompute_named(c.recompute),
+                              .slots = steps_ahead,
+                              .load_balance = config.load_balance,
+                              .f16 = c.precision == Precision::f16,
+                              .rates = learning_rates(defaults.rate, defaults.steps)};
+    set_optimizer(settings, optimizer_of(defaults));
+    return settings;
 }
 
 // What dispatches call parameters, and the sums of their gradients.

@@ -22,6 +22,17 @@ ModelConfig trained_config(ModelConfig config, const TrainingData& data) {
     return config;
 }
 
+OptimizerOptions optimizer_of(const TrainOptions& o) {
+    return {.optimizer = o.optimizer,
+            .beta1 = o.beta1,
+            .beta2 = o.beta2,
+            .eps = o.eps,
+            .momentum = o.momentum,
+            .nesterov = o.nesterov,
+            .weight_decay = o.weight_decay,
+            .max_norm = o.max_norm};
+}
+
 TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, const TrainingData& data) {
     if (!config.towers.empty()) {
         if (o.sequences < 2)
@@ -81,14 +92,7 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
                               .loss_scale = o.loss_scale,
                               .seed = o.seed,
                               .rates = learning_rates(rate, o.steps)};
-    set_optimizer(settings, {.optimizer = o.optimizer,
-                             .beta1 = o.beta1,
-                             .beta2 = o.beta2,
-                             .eps = o.eps,
-                             .momentum = o.momentum,
-                             .nesterov = o.nesterov,
-                             .weight_decay = o.weight_decay,
-                             .max_norm = o.max_norm});
+    set_optimizer(settings, optimizer_of(o));
     return settings;
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/models/config.h"
 #include "runtime/train/training_data.h"
 #include "runtime/train/training_graph.h"
+#include "vantage/optimizer.h"
 #include "vantage/train.h"
 
 namespace vantage::internal {
@@ -13,6 +14,8 @@ inline constexpr std::int64_t steps_ahead = 2;  ///< that a Trainer submits befo
 /// The config itself. Throws usage for data that the model does not learn from, unsupported for a model that cannot be
 /// trained.
 ModelConfig trained_config(ModelConfig config, const TrainingData& data);
+/// The optimiser's options, for set_optimizer.
+OptimizerOptions optimizer_of(const TrainOptions& options);
 /// Throws usage for options that are out of range, or that contradict each other.
 TrainingSettings settings_of(const TrainOptions& options, const ModelConfig& config, const TrainingData& data);
 
