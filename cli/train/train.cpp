@@ -270,7 +270,8 @@ void set_other_data(TrainCommand& c, const TrainCommand& given, const CLI::App& 
     c.training.other_data = c.force;
 }
 
-// A process that was killed behind its last checkpoint may have left other links.
+// Of a complete run, whose process may have been killed between its last checkpoint and the links. A run that goes on
+// makes its own.
 void link_checkpoints(const TrainCommand& c, const SavedTraining& saved) {
     const std::string newest = checkpoint_name(saved.step);
     if (!fs::exists(c.output + "/log.jsonl") || !fs::exists(c.output + "/" + newest)) return;
@@ -309,15 +310,17 @@ void go_on(TrainCommand& c, const CLI::App& command) {
         c.training.validation_sequences = given.training.validation_sequences;
     if (is_given(*command.get_option("--memory"))) c.training.memory = given.training.memory;
     set_other_data(c, given, command);
-    for (const char* option : {"--data", "--eval-data", "--eval-sequences"})
-        if (is_given(*command.get_option(option))) c.evaluations_from = saved.step;
+    if (is_given(*command.get_option("--data")) || is_given(*command.get_option("--eval-data")) ||
+        c.training.validation_sequences != saved.options.validation_sequences)
+        c.evaluations_from = saved.step;
     refuse_output_in_data(c, "train");
     read_run_settings(c, command);
     c.log_heads = c.log_heads || c.watch;
     set_options(c);
-    link_checkpoints(c, saved);
-    if (saved.step >= c.training.steps)
+    if (saved.step >= c.training.steps) {
+        link_checkpoints(c, saved);
         throw usage_error("train: the run is complete after {} steps: give more with --steps", saved.step);
+    }
     const ModelOrigin origin = ModelOrigin::from_folder(saved.folder);
     if (!c.dataset.model.empty()) take_model(c, origin.config(), origin.folder());  // adapters: that of their model
     const auto file = origin.tokenizer();

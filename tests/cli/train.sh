@@ -196,14 +196,19 @@ for keep in 1 3; do
     grep -q "^best .*after step $((10#${best#step-}))$" out && grep -q "vantage run -m heart-$keep/best" out || fail "the best checkpoint is named: $(<out)"
 done
 (($(ls -d heart-1/step-* | wc -l) == 2)) || fail "--keep 1 and the best: $(ls heart-1)"
-# A run that goes on knows it, also where its link was lost.
+# A run that goes on knows it, also where its link was lost. A complete run gets its links back.
 best=$(readlink heart-1/best)
-gives "\"best\": \"heart-1/$best\"" train --resume heart-1 --steps 62 --json
+gives "\"best\": \"heart-1/$best\"" train --resume heart-1 --steps 62 --eval-sequences 8 --json
 grep -q '"best_eval": [0-9]' out || fail "the best evaluation is in the result: $(<out)"
 best=$(readlink heart-3/best)
 ln -sfn step-999999 heart-3/best
 gives "" train --resume heart-3 --steps 61
 [[ $(readlink heart-3/best) == "$best" ]] || fail "a link that points to nothing: $(ls -l heart-3)"
+for link in best latest; do ln -sfn step-999999 heart-3/$link; done
+ends 2 "complete after 61 steps" train --resume heart-3
+[[ $(readlink heart-3/best) == "$best" && $(readlink heart-3/latest) == step-000061 ]] || fail "links of a complete run: $(ls -l heart-3)"
+# Evaluations of other sequences are not compared.
+gives '"best": "heart-3/step-000062"' train --resume heart-3 --steps 62 --eval-sequences 4 --json
 
 # Ctrl-C saves and says how to go on.
 begin learn --steps 100000 -o interrupted
