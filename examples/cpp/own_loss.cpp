@@ -1,5 +1,5 @@
-// A Trainer with a loss of your own: the focal loss (Lin et al. 2017), -(1 - p)^2 ln p, which counts tokens less that
-// the model already predicts with a high probability p.
+// A Trainer with a custom loss: the focal loss (Lin et al. 2017), -(1 - p)^2 ln p, which counts tokens less that the
+// model already predicts with a high probability p.
 #include <vantage/train.h>
 #include <vantage/vantage.h>
 

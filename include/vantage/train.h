@@ -120,9 +120,10 @@ struct TrainOptions {
     double weight_decay = 0.1;  ///< of parameters with two dimensions or more
     double max_norm = 1;        ///< gradients are scaled down to this norm; 0: not
     double label_smoothing = 0, z_loss = 0;
-    /// A loss of your own, f32 [1], in place of Σ weights · cross_entropy, made of nodes with a gradient. Those of a
-    /// step's micro-batches are added up. The logits of all rows exist together then, and evaluation has the
-    /// cross-entropy. A run that goes on needs it again; pairs cannot have one. Example: examples/cpp/own_loss.cpp.
+    /// Custom loss of a micro-batch, f32 [1], made of nodes that have a gradient. Default: Σ weights · cross_entropy.
+    /// The loss of a step is the sum over its micro-batches. With a custom loss the logits of all rows are in memory at
+    /// once. Evaluation uses the cross-entropy. It is not saved: to resume, pass it again. Not for pairs (CLIP).
+    /// Example: examples/cpp/own_loss.cpp.
     std::function<Tensor(const LossInputs&)> loss = {};
     /// Of a mixture of experts: the factor of what uneven routers add to the loss, as in transformers: load_balance
     /// (ops.h) over the rows of all layers, the mean of the micro-batches. Absent: router_aux_loss_coef where

@@ -219,7 +219,7 @@ Json to_json(const TrainOptions& o) {
             {"dropout", o.dropout},
             {"attention_dropout", o.attention_dropout},
             {"z_loss", o.z_loss},
-            {"own_loss", static_cast<bool>(o.loss)},
+            {"custom_loss", static_cast<bool>(o.loss)},
             {"load_balance", o.load_balance ? Json(*o.load_balance) : Json()},
             {"seed", static_cast<std::int64_t>(o.seed)},
             {"skipped_batches", o.skipped_batches},
@@ -252,9 +252,9 @@ TrainOptions train_options_of(const JsonFields& f) {
     o.momentum = below_one("momentum"), o.nesterov = f.flag("nesterov");
     o.weight_decay = f.number("weight_decay", 0), o.max_norm = f.number("max_norm", 0);
     o.label_smoothing = below_one("label_smoothing"), o.z_loss = f.number("z_loss", 0);
-    if (f.optional_flag("own_loss").value_or(false))
+    if (f.optional_flag("custom_loss").value_or(false))
         o.loss = [](const LossInputs&) -> Tensor {
-            throw usage_error("the run has a loss of its own, which only its program can give (TrainOptions::loss)");
+            throw usage_error("the run has a custom loss, which only its program can give (TrainOptions::loss)");
         };
     o.load_balance = f.json().contains("load_balance") ? f.optional_number("load_balance", 0) : 0;  // older runs: 0
     o.dropout = f.has("dropout") ? below_one("dropout") : 0;

@@ -42,7 +42,7 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
                               o.sequences, data.sequences());
         if (o.label_smoothing != 0 || o.z_loss != 0)
             throw usage_error("training: label_smoothing and z_loss are not for pairs");
-        if (o.loss) throw usage_error("training: a loss of its own is not for pairs");
+        if (o.loss) throw usage_error("training: a custom loss is not for pairs");
     }
     const auto require = [](const char* name, std::int64_t value, std::int64_t min, std::int64_t max) {
         if (value < min || value > max)
@@ -84,7 +84,7 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
                               .slots = steps_ahead * o.accumulate,
                               .documents = data.separates_documents(),
                               .loss = {.label_smoothing = o.label_smoothing, .z_loss = o.z_loss},
-                              .own_loss = o.loss,
+                              .custom_loss = o.loss,
                               .load_balance = load_balance,
                               .dropout = o.dropout,
                               .attention_dropout = o.attention_dropout,

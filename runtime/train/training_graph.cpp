@@ -95,7 +95,7 @@ private:
     }
     Tensor loss_of(Tensor x, std::int64_t classes, const std::function<Tensor(Tensor)>& logits) {
         const std::int64_t rows = x.shape()[0], at_once = head_rows_of(settings_, rows, classes);
-        if (settings_.own_loss) return own_loss(logits(x), rows);
+        if (settings_.custom_loss) return custom_loss(logits(x), rows);
         const HeadLoss head{.x = x,
                             .logits = logits,
                             .targets = input(train_names::targets, {rows}, DType::i32),
@@ -106,7 +106,7 @@ private:
         return head_loss_in_pieces(graph_, head, at_once, static_cast<bool>(train_));
     }
     // TrainOptions::loss. It is scaled as a whole, so that it may be made without the rows' weights.
-    Tensor own_loss(Tensor logits, std::int64_t rows) {
+    Tensor custom_loss(Tensor logits, std::int64_t rows) {
         const Tensor targets = input(train_names::targets, {rows}, DType::i32),
                      weights = input(train_names::loss_weights, {rows}, DType::f32),
                      all = graph_.reshape(logits, {rows, logits.shape().elements() / rows});
@@ -117,11 +117,11 @@ private:
             });
         };
         const auto before = given(), outputs = std::ssize(graph_.outputs());
-        const Tensor loss = settings_.own_loss({.logits = all,
-                                                .targets = targets,
-                                                .cross_entropy = cross_entropy(all, targets, settings_.loss).loss,
-                                                .weights = weights,
-                                                .sequences = settings_.sequences});
+        const Tensor loss = settings_.custom_loss({.logits = all,
+                                                   .targets = targets,
+                                                   .cross_entropy = cross_entropy(all, targets, settings_.loss).loss,
+                                                   .weights = weights,
+                                                   .sequences = settings_.sequences});
         if (given() != before || std::ssize(graph_.outputs()) != outputs)
             throw usage_error(
                 "TrainOptions::loss: it added an input, a weight, a state or an output, which has no use");
@@ -299,7 +299,7 @@ std::vector<StepPhase> phases_of(const Graph& graph) {
 TrainingStep build_evaluation(const ModelConfig& config, const TrainingSettings& settings, Graph::WeightTypes types) {
     TrainingStep step{.graph = Graph(std::move(types))};
     TrainingSettings alone = settings;
-    alone.slots = 0, alone.loss = {}, alone.own_loss = {}, alone.load_balance = 0;
+    alone.slots = 0, alone.loss = {}, alone.custom_loss = {}, alone.load_balance = 0;
     LossBuilder builder(step, config, alone, {});
     step.graph.output(train_names::loss, builder.loss());
     if (config.head == Head::classification) step.graph.output(model_names::logits, builder.logits());

@@ -27,8 +27,8 @@ struct TrainingSettings {
     std::int64_t slots = 0;
     bool documents = false;  ///< DatasetOptions::separate_documents
     CrossEntropyOptions loss = {};
-    std::function<Tensor(const LossInputs&)> own_loss = {};  ///< TrainOptions::loss
-    double load_balance = 0;                                 ///< as TrainOptions has it; only for models with experts
+    std::function<Tensor(const LossInputs&)> custom_loss = {};  ///< TrainOptions::loss
+    double load_balance = 0;       ///< as TrainOptions has it; only for models with experts
     double dropout = 0;            ///< of sublayers' outputs and embeddings, see ModelBuilder::drop
     double attention_dropout = 0;  ///< of the weights of attention
     /// Matrix units multiply operands rounded to f16, with sums, parameters and all else in f32; what gradients are

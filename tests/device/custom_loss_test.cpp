@@ -1,4 +1,4 @@
-// Losses of one's own in a Trainer, and updates of parameters in graphs of one's own.
+// Custom losses in a Trainer, and updates of parameters in graphs without a Trainer.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
@@ -27,7 +27,7 @@ Tensor sum_of_products(Tensor x, Tensor weights) {
     Graph g = x.graph();
     return g.reshape(matmul(g.reshape(x, {1, rows}), g.reshape(weights, {rows, 1})), {1});
 }
-Tensor usual_loss(const LossInputs& of) { return sum_of_products(of.cross_entropy, of.weights); }
+Tensor default_loss(const LossInputs& of) { return sum_of_products(of.cross_entropy, of.weights); }
 
 struct Setting {
     TemporaryDirectory folder;
@@ -54,28 +54,28 @@ private:
 
 }  // namespace
 
-TEST_CASE("a loss of one's own that is the usual one trains as it does", "[train]") {
+TEST_CASE("a custom loss equal to the default one trains as it does", "[train]") {
     Setting s;
     for (const Precision precision : {Precision::f32, Precision::f16}) {
         s.options.precision = precision, s.options.loss = {};
-        const auto usual = s.run();
-        s.options.loss = usual_loss;
-        const auto own = s.run();
-        REQUIRE(own.size() == usual.size());
-        for (std::size_t i = 0; i < own.size(); ++i) {
-            CHECK(std::abs(own[i].loss - usual[i].loss) < 1e-5);
-            CHECK(std::abs(own[i].norm / usual[i].norm - 1) < 1e-4);
+        const auto by_default = s.run();
+        s.options.loss = default_loss;
+        const auto custom = s.run();
+        REQUIRE(custom.size() == by_default.size());
+        for (std::size_t i = 0; i < custom.size(); ++i) {
+            CHECK(std::abs(custom[i].loss - by_default[i].loss) < 1e-5);
+            CHECK(std::abs(custom[i].norm / by_default[i].norm - 1) < 1e-4);
         }
     }
     s.options.precision = Precision::f32;
     const auto once = s.run();
-    s.options.loss = [](const LossInputs& of) { return 2.0 * usual_loss(of); };
+    s.options.loss = [](const LossInputs& of) { return 2.0 * default_loss(of); };
     const auto twice = s.run();
     CHECK(std::abs(twice[0].loss - 2 * once[0].loss) < 1e-5);
     CHECK(std::abs(twice[0].norm / once[0].norm - 2) < 1e-5);
 }
 
-TEST_CASE("a loss of one's own sees each row and its target", "[train]") {
+TEST_CASE("a custom loss sees each row and its target", "[train]") {
     Setting s;
     s.options.label_smoothing = 0, s.options.accumulate = 1;
     s.options.loss = [](const LossInputs& of) {
@@ -88,7 +88,7 @@ TEST_CASE("a loss of one's own sees each row and its target", "[train]") {
     CHECK(std::abs(from_logits.back().loss - s.run().back().loss) < 1e-5);
 }
 
-TEST_CASE("what is no loss is refused, and a run goes on only with its own", "[train][bad]") {
+TEST_CASE("what is no loss is refused, and a run with a custom loss goes on only with one", "[train][bad]") {
     Setting s;
     const auto refuses = [&](std::initializer_list<const char*> parts) {
         expect_error(ErrorKind::usage, parts, [&] { s.run(); });
@@ -104,14 +104,14 @@ TEST_CASE("what is no loss is refused, and a run goes on only with its own", "[t
     s.options.loss = [](const LossInputs& of) { return sum_of_products(stop_gradient(of.cross_entropy), of.weights); };
     refuses({"does not depend on a weight"});
 
-    s.options.loss = usual_loss, s.options.pause_every = 1;
+    s.options.loss = default_loss, s.options.pause_every = 1;
     const std::string folder = s.folder.path("run");
     Trainer trainer(test_device(), config, s.data, s.options);
     static_cast<void>(trainer.next());
     trainer.save(folder);
     TrainOptions without = s.options;
     without.loss = {};
-    expect_error(ErrorKind::usage, {"own_loss", "false", "true"},
+    expect_error(ErrorKind::usage, {"custom_loss", "false", "true"},
                  [&] { Trainer::from_folder(test_device(), folder, s.data, without, true); });
     Trainer again = Trainer::from_folder(test_device(), folder, s.data, s.options, true);
     const auto here = trainer.next(), there = again.next();
