@@ -12,7 +12,7 @@ namespace vantage::internal {
 
 namespace {
 
-// What is logged was f32 on the device. Larger numbers are damage, and would overflow in charts.
+// NaN for what is no number. Logged numbers were f32 on the device, so larger ones are damage; charts would overflow.
 double logged_number(const Json& line, const char* key) {
     const auto found = line.find(key);
     if (found == line.end() || !found->is_number()) return NAN;
@@ -20,7 +20,7 @@ double logged_number(const Json& line, const char* key) {
     return std::abs(value) <= std::numeric_limits<float>::max() ? value : NAN;
 }
 
-// To five digits, which keeps the lines of models with many blocks short.
+// Five digits keep the lines of models with many blocks short.
 double rounded(double value) {
     if (value == 0 || !std::isfinite(value)) return value;
     const double scale = std::pow(10.0, 4 - std::floor(std::log10(std::abs(value))));
@@ -67,7 +67,7 @@ Json log_line(std::int64_t step, double evaluation) { return {{"step", step}, {"
 
 void take_line(LoggedRun& run, const Json& line) {
     const double step = logged_number(line, "step");
-    if (line.contains("becomes")) return;  // a head
+    if (line.contains("becomes")) return;  // a head that begins to follow a pattern
     if (line.contains("eval")) {
         run.evaluation_steps.push_back(step), run.evaluations.push_back(logged_number(line, "eval"));
     } else {
@@ -82,7 +82,7 @@ std::optional<BestCheckpoint> best_checkpoint(const LoggedRun& run,
                                               std::int64_t from) {
     std::optional<BestCheckpoint> best;
     for (std::size_t i = 0; i < run.evaluations.size(); ++i) {
-        // the log counts steps from 0, checkpoints those that are done
+        // the log counts steps from 0; a checkpoint has the number of completed steps
         const std::int64_t step = static_cast<std::int64_t>(run.evaluation_steps[i]) + 1;
         const double loss = run.evaluations[i];
         if (step > from && checkpoints.contains(step) && loss < (best ? best->loss : INFINITY)) best = {step, loss};
@@ -98,7 +98,7 @@ std::string read_log_lines(const std::string& path, std::int64_t before,
     for (std::string line; std::getline(lines, line);) {
         ++number;
         if (line.empty()) continue;
-        const bool cut_off = lines.eof();  // a process was killed while it wrote
+        const bool cut_off = lines.eof();  // the process was killed while it wrote
         try {
             const std::string name = format("{}:{}", path, number);
             const Json json = parse_json(line, name);
