@@ -1,8 +1,7 @@
-// Trainer: a small model learns, evaluates, writes, is saved, and goes on as if it had not stopped.
+// Trainer: a small model learns, evaluates and writes.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -13,36 +12,15 @@
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/faults.h"
 #include "runtime/io/safetensors.h"
+#include "small_training.h"
 #include "test_device.h"
 #include "vantage/session.h"
 #include "vantage/train.h"
 
 using namespace vantage;
-using vantage::test::expect_error;
-using vantage::test::TemporaryDirectory;
+using namespace vantage::test;
 
 namespace {
-
-const std::string mini_world_folder = std::string(VANTAGE_ROOT) + "/assets/models/mini-world";
-const std::string valid_text = mini_world_folder + "/valid.txt";
-
-const Tokenizer& tokenizer() {
-    static const Tokenizer one = Tokenizer::load(mini_world_folder + "/tokenizer.json");
-    return one;
-}
-
-/// A GPT-2 of one layer.
-std::string small_gpt2(std::int64_t context = 16) {
-    return Json{{"architectures", {"GPT2LMHeadModel"}},
-                {"model_type", "gpt2"},
-                {"vocab_size", 2048},
-                {"n_positions", context},
-                {"n_embd", 16},
-                {"n_layer", 1},
-                {"n_head", 2},
-                {"activation_function", "gelu_new"}}
-        .dump();
-}
 
 /// A Mixtral of two layers, each with four experts of which a token uses two.
 std::string small_mixtral(const Json& also = Json::object()) {
@@ -59,27 +37,6 @@ std::string small_mixtral(const Json& also = Json::object()) {
                 {"num_experts_per_tok", 2}};
     config.update(also);
     return config.dump();
-}
-
-struct Setting {
-    TemporaryDirectory folder;
-    Dataset data =
-        Dataset({valid_text}, tokenizer(),
-                {.context = 16, .validation_share = 0.1, .blank_lines = true, .folder = folder.path("tokens")});
-    TrainOptions options{.steps = 8, .sequences = 4, .rate = {.rate = 1e-2, .warmup = 2}, .validation_sequences = 16};
-    Trainer trainer(const std::string& config = small_gpt2()) const {
-        return Trainer(test_device(), config, data, options, mini_world_folder + "/tokenizer.json");
-    }
-};
-
-std::vector<TrainRecord> run(Trainer& trainer, std::int64_t steps = 1 << 20) {
-    std::vector<TrainRecord> records;
-    for (; steps > 0; --steps) {
-        const auto record = trainer.next();
-        if (!record) break;
-        records.push_back(*record);
-    }
-    return records;
 }
 
 /// Token ids of documents as a file. `targets`: only so many of the first tokens are targets.
@@ -106,16 +63,10 @@ double cross_entropy_of(std::span<const float> logits, std::int32_t token) {
     return std::log(sum) + largest - static_cast<double>(logits[static_cast<std::size_t>(token)]);
 }
 
-std::vector<double> losses(const std::vector<TrainRecord>& records) {
-    std::vector<double> all;
-    for (const TrainRecord& record : records) all.push_back(record.loss);
-    return all;
-}
-
 }  // namespace
 
 TEST_CASE("a model learns, and the same seed learns the same to the last bit", "[train]") {
-    Setting setting;
+    Training setting;
     setting.options.steps = 30;
     Trainer trainer = setting.trainer();
     const double before = trainer.evaluate().value();
@@ -139,7 +90,7 @@ TEST_CASE("a model learns, and the same seed learns the same to the last bit", "
 }
 
 TEST_CASE("a constant loss scale stays, and f32 has none", "[train]") {
-    Setting setting;
+    Training setting;
     setting.options.steps = 3, setting.options.precision = Precision::f16;
     setting.options.loss_scale = 256;
     Trainer constant = setting.trainer();
@@ -162,7 +113,7 @@ TEST_CASE("a constant loss scale stays, and f32 has none", "[train]") {
 }
 
 TEST_CASE("a dynamic loss scale is halved by a step that overflows, which changes nothing", "[train]") {
-    Setting setting;
+    Training setting;
     setting.options.steps = 24, setting.options.precision = Precision::f16, setting.options.pause_every = 1;
     // Gradients grow with z_loss. Those that overflow only at the first scale depend on the device: it may round them
     // to f16. A hundredth of them does not overflow, so that seven halvings are enough.
@@ -185,7 +136,7 @@ TEST_CASE("a dynamic loss scale is halved by a step that overflows, which change
 }
 
 TEST_CASE("ten steps in a row without finite gradients end a run", "[train]") {
-    Setting setting;
+    Training setting;
     setting.options.steps = 30, setting.options.z_loss = 1e25;  // the squares of its gradients are beyond f32
     const auto ends = [&](const char* advice) {
         Trainer trainer = setting.trainer();
@@ -226,7 +177,7 @@ TEST_CASE("a micro-batch without a target adds nothing to the loss and the gradi
 }
 
 TEST_CASE("micro-batches that are added up give the step of a large batch", "[train]") {
-    Setting setting;
+    Training setting;
     Trainer whole = setting.trainer();
     setting.options.sequences = 1, setting.options.accumulate = 4;
     Trainer parts = setting.trainer();
@@ -238,94 +189,8 @@ TEST_CASE("micro-batches that are added up give the step of a large batch", "[tr
     }
 }
 
-TEST_CASE("a run that is resumed goes on as one that never stopped", "[train]") {
-    const Setting setting;
-    Trainer whole = setting.trainer();
-    const std::vector<double> want = losses(run(whole));
-    Trainer first = setting.trainer();
-    std::vector<double> got = losses(run(first, 3));
-    const std::string saved = first.save(setting.folder.path("run"));
-    const std::int64_t step = first.step();  // what was submitted ahead is in it
-    CHECK((step >= 3 && step <= 5));
-    CHECK(std::filesystem::equivalent(saved, setting.folder.path("run/latest")));
-    Trainer second =
-        Trainer::from_folder(test_device(), setting.folder.path("run"), setting.data, setting.options, true);
-    CHECK(second.step() == step);
-    for (const TrainRecord& record : run(first, step - 3)) got.push_back(record.loss);
-    for (const double loss : losses(run(second))) got.push_back(loss);
-    CHECK(got == want);
-    CHECK(second.save(setting.folder.path("run")).ends_with("step-000008"));
-    CHECK(read_file(setting.folder.path("run/latest/model.safetensors")) ==
-          read_file(whole.save(setting.folder.path("other")) + "/model.safetensors"));
-}
-
-TEST_CASE("batches are left out, also by a run that goes on", "[train]") {
-    Setting setting;
-    setting.options.rate.rate = 1e-30, setting.options.weight_decay = 0;  // every step has the model of the first
-    Trainer all = setting.trainer();
-    const std::vector<double> want = losses(run(all));
-    setting.options.skipped_batches = 2;
-    Trainer without = setting.trainer();
-    const std::vector<double> got = losses(run(without));
-    CHECK(std::ranges::equal(std::span(want).subspan(2), std::span(got).first(6)));
-    setting.options.pause_every = 3, setting.options.skipped_batches = 0;
-    Trainer first = setting.trainer();
-    CHECK(losses(run(first, 3)) == std::vector(want.begin(), want.begin() + 3));
-    first.save(setting.folder.path("run"));
-    const auto goes_on = [&] {
-        Trainer second =
-            Trainer::from_folder(test_device(), setting.folder.path("run"), setting.data, setting.options, true);
-        const std::vector<double> rest = losses(run(second, 3));
-        second.save(setting.folder.path("run"));
-        return rest;
-    };
-    setting.options.skipped_batches = 2;
-    CHECK(goes_on() == std::vector(want.begin() + 5, want.end()));
-    setting.options.skipped_batches = 0;  // the checkpoint knows
-    CHECK(goes_on() == std::vector(got.begin() + 6, got.end()));
-}
-
-TEST_CASE("one batch in every step is learned by heart, also by a run that goes on", "[train]") {
-    Setting s;
-    s.options.overfit = true, s.options.steps = 60, s.options.sequences = 1, s.options.pause_every = 30;
-    s.options.rate = {.rate = 3e-2, .warmup = 2}, s.options.weight_decay = 0;
-    Trainer trainer = s.trainer();
-    run(trainer, 30);
-    const std::string saved = trainer.save(s.folder.path("run"));
-    const auto rest = run(trainer);
-    CHECK(rest.back().loss < 0.3);
-    Trainer again = Trainer::from_folder(test_device(), saved, s.data, s.options, true);
-    CHECK(losses(run(again)) == losses(rest));
-    s.options.overfit = false;
-    Trainer other = s.trainer();
-    CHECK(run(other).back().loss > 3);
-}
-
-TEST_CASE("another seed or other data go on only when asked", "[train]") {
-    Setting setting;
-    setting.options.pause_every = 4;
-    Trainer first = setting.trainer();
-    run(first, 4);
-    first.save(setting.folder.path("run"));
-    const Dataset other(
-        {valid_text}, tokenizer(),
-        {.context = 16, .validation_share = 0.2, .blank_lines = true, .folder = setting.folder.path("other")});
-    const auto goes_on = [&](const Dataset& data) {
-        return Trainer::from_folder(test_device(), setting.folder.path("run"), data, setting.options, true);
-    };
-    expect_error(ErrorKind::usage, {"data are not those"}, [&] { goes_on(other); });
-    setting.options.seed = 7;
-    expect_error(ErrorKind::usage, {"seed is 7"}, [&] { goes_on(setting.data); });
-    setting.options.other_data = true;
-    Trainer second = goes_on(other);
-    CHECK(second.step() == 4);
-    CHECK(run(second).size() == 4);
-    setting.options.rate.rate = 1;  // nothing else
-    expect_error(ErrorKind::usage, {"rate is 1"}, [&] { goes_on(other); });
-}
-
 TEST_CASE("dropout changes what is learned, not how it is measured, and goes on after a resume", "[train]") {
-    Setting setting;
+    Training setting;
     Trainer without = setting.trainer();
     setting.options.dropout = 0.3, setting.options.attention_dropout = 0.2, setting.options.accumulate = 2;
     Trainer whole = setting.trainer();
@@ -351,7 +216,7 @@ TEST_CASE("dropout changes what is learned, not how it is measured, and goes on 
 }
 
 TEST_CASE("uneven experts cost what the option or config.json says, and evaluation leaves them out", "[train]") {
-    Setting setting;
+    Training setting;
     setting.options.accumulate = 2;
     const std::string asks = small_mixtral({{"output_router_logits", true}, {"router_aux_loss_coef", 0.5}});
     Trainer plain = setting.trainer(small_mixtral()), asked = setting.trainer(asks);
@@ -383,7 +248,7 @@ TEST_CASE("uneven experts cost what the option or config.json says, and evaluati
 TEST_CASE("experts that are balanced become more even than those that are not", "[train]") {
     // how far from 2 the loss of uneven experts is behind 60 steps with a factor: the difference that it makes
     const auto unevenness = [](double factor) {
-        Setting setting;
+        Training setting;
         setting.options.steps = 60, setting.options.load_balance = factor;
         setting.options.rate.schedule = RateSchedule::cosine;
         Trainer trainer = setting.trainer(small_mixtral({{"initializer_range", 0.3}}));
@@ -439,7 +304,7 @@ TEST_CASE("documents that are separate cost what each costs alone", "[train]") {
 }
 
 TEST_CASE("recomputed activations change nothing but memory", "[train]") {
-    Setting setting;
+    Training setting;
     setting.options.dropout = setting.options.attention_dropout = 0.1, setting.options.recompute = 0;
     Trainer kept = setting.trainer();
     const std::vector<double> want = losses(run(kept));
@@ -474,7 +339,7 @@ TEST_CASE("recomputed activations change nothing but memory", "[train]") {
 }
 
 TEST_CASE("steps before a pause are those that an evaluation sees", "[train]") {
-    Setting setting;
+    Training setting;
     setting.options.pause_every = 4;
     Trainer trainer = setting.trainer();
     run(trainer, 4);
@@ -484,7 +349,7 @@ TEST_CASE("steps before a pause are those that an evaluation sees", "[train]") {
 
 TEST_CASE("after the first step nothing is recorded or allocated, and the device never waits for the host", "[train]") {
     const WithoutGuard free;
-    Setting setting;
+    Training setting;
     setting.options.accumulate = 2;
     setting.options.submission_seconds = 60;  // a step is one submission, even on a slow device
     Trainer trainer = setting.trainer();
@@ -505,7 +370,7 @@ TEST_CASE("after the first step nothing is recorded or allocated, and the device
 }
 
 TEST_CASE("a run that is profiled is the same to the last bit", "[train]") {
-    Setting setting;
+    Training setting;
     setting.options.dropout = 0.1, setting.options.accumulate = 2;
     Trainer plain = setting.trainer();
     setting.options.profile = true;
@@ -521,52 +386,8 @@ TEST_CASE("a run that is profiled is the same to the last bit", "[train]") {
     CHECK(profiled.take_timings().empty());  // they were taken
 }
 
-TEST_CASE("a checkpoint is a model folder, and a trainer writes what it writes", "[train]") {
-    const Setting setting;
-    Trainer trainer = setting.trainer();
-    run(trainer);
-    const Sampling greedy{.ignore_end = true};
-    const std::string text = trainer.sample("The dog", 6, greedy);
-    const Model model = Model::load(test_device(), trainer.save(setting.folder.path("run")));
-    CHECK(model.has_tokenizer());
-    CHECK(Generator(model, greedy, {.max_tokens = 6}).complete("The dog") == text);
-    CHECK(trainer.sample("The dog", 6, greedy) == text);
-    // and is trained on
-    Trainer tuned =
-        Trainer::from_folder(test_device(), setting.folder.path("run/latest"), setting.data, setting.options);
-    CHECK(tuned.step() == 0);
-    CHECK(tuned.next()->loss < 7.5);
-}
-
-TEST_CASE("checkpoints that are not whole are left out", "[train][bad]") {
-    const Setting setting;
-    Trainer trainer = setting.trainer();
-    run(trainer, 2);
-    const std::string first = trainer.save(setting.folder.path("run"));
-    run(trainer);
-    const std::string second = trainer.save(setting.folder.path("run"));
-    REQUIRE(first != second);
-    write_file(setting.folder.path("run/step-000009-mine"), "not a checkpoint");
-    const auto resumed = [&] {
-        return Trainer::from_folder(test_device(), setting.folder.path("run"), setting.data, setting.options, true)
-            .step();
-    };
-    const std::int64_t newest = trainer.step();
-    CHECK(resumed() == newest);
-    std::filesystem::resize_file(second + "/model.safetensors",
-                                 std::filesystem::file_size(second + "/model.safetensors") - 4);
-    CHECK(resumed() < newest);
-    Trainer again =
-        Trainer::from_folder(test_device(), setting.folder.path("run"), setting.data, setting.options, true);
-    run(again);
-    CHECK(again.save(setting.folder.path("run")) == second);  // in place of the damaged one
-    CHECK(resumed() == newest);
-    for (const std::string& folder : {first, second}) std::filesystem::remove(folder + "/training.json");
-    expect_error(ErrorKind::bad_file, {"no checkpoint"}, resumed);
-}
-
 TEST_CASE("a trainer that was moved from says so, a data set stays one", "[train][guarantees]") {
-    Setting setting;
+    Training setting;
     Trainer trainer = setting.trainer(), other = std::move(trainer);
     const auto moved = [&](const auto& call) { expect_error(ErrorKind::usage, {"moved from"}, call); };
     moved([&] { trainer.next(); });
@@ -580,19 +401,8 @@ TEST_CASE("a trainer that was moved from says so, a data set stays one", "[train
     CHECK(setting.data.tokens() == data.tokens());  // NOLINT(bugprone-use-after-move)
 }
 
-TEST_CASE("a checkpoint that was deleted is written again", "[train]") {
-    const Setting setting;
-    Trainer trainer = setting.trainer();
-    const std::string folder = setting.folder.path("run"), saved = trainer.save(folder);
-    std::filesystem::remove_all(folder);
-    CHECK(trainer.save(folder) == saved);
-    CHECK(std::filesystem::exists(saved + "/model.safetensors"));
-    expect_error(ErrorKind::usage, {"needs a folder"}, [&] { trainer.save(""); });
-    expect_error(ErrorKind::bad_file, {"valid.txt"}, [&] { trainer.save(valid_text); });
-}
-
 TEST_CASE("what a trainer cannot do is said before the first step", "[train][bad]") {
-    Setting setting;
+    Training setting;
     const auto refused = [&](ErrorKind kind, std::initializer_list<const char*> parts) {
         expect_error(kind, parts, [&] { setting.trainer(); });
     };
