@@ -337,11 +337,11 @@ TEST_CASE("every architecture learns one batch by heart", "[train]") {
 }
 
 TEST_CASE("a small model of each task learns one batch until nothing is left to learn", "[train]") {
-    constexpr std::int64_t most_steps = 400;
+    constexpr std::int64_t max_training_steps = 400;
     constexpr double enough = 0.01;
     const WithoutGuard fast;
     const auto check = [](const char* task, const std::string& config) {
-        const Learned learned = learned_by_heart(parse_trained_config(config, task), most_steps, enough);
+        const Learned learned = learned_by_heart(parse_trained_config(config, task), max_training_steps, enough);
         INFO(task << ": loss " << learned.first << ", after " << learned.steps << " steps " << learned.last);
         CHECK(learned.last < enough);
     };
