@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -75,7 +76,9 @@ TEST_CASE("a model learns, and the same seed learns the same to the last bit", "
     REQUIRE(records.size() == 30);
     CHECK(trainer.step() == 30);
     CHECK((records.back().step == 29 && records.back().tokens == 30 * 4 * 16));
-    CHECK(records.back().loss < records.front().loss - 1);
+    double last = 0;  // the mean of ten steps: a step's loss depends on its four sequences
+    for (const TrainRecord& record : records | std::views::drop(20)) last += record.loss / 10;
+    CHECK(last < records.front().loss - 1);
     CHECK(trainer.evaluate().value() < before - 1);
     Trainer again = setting.trainer();
     CHECK(losses(run(again)) == losses(records));
