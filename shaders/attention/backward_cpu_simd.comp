@@ -79,6 +79,12 @@ void main() {
     uvec2 own_a = row_address(p.q, Q_TYPE, own_row, D), own_b = row_address(p.dout, Q_TYPE, own_row, DV);
     float lse = ReadFloats(p.stats).at[2u * own_row], delta = ReadFloats(p.stats).at[2u * own_row + 1u];
 #endif
+    uint own_document = PACKED ? document_of(batch, inside) : 0u;
+    // Bounds, and no test in the loop: drivers for CPUs may run through a body that no lane takes part in.
+    if (PACKED) {
+        uvec2 places = places_of_documents(batch, first, min(first + lanes, count) - 1u);
+        begin = max(begin, places.x / 4u * 4u), end = min(end, places.y);
+    }
     [[unroll]] for (uint d = 0u; d < D / 4u; ++d) {
         own_d[d] = load4(own_a, OWN_TYPE, 4u * d);
         sum_d[d] = vec4(0.0);
@@ -89,17 +95,11 @@ void main() {
         sum_dv[d] = vec4(0.0);
 #endif
     }
-    uint own_document = PACKED ? document_of(batch, inside) : 0u, last_place = min(first + lanes, count) - 1u;
 #ifdef BY_KEY
     for (uint head = owner * group; head < (owner + 1u) * group; ++head)
 #endif
         for (uint met = begin; met < end; met += 4u) {
             uint last_met = min(met + 3u, end - 1u);
-#ifdef BY_KEY
-            if (PACKED && !share_documents(batch, int(met), int(last_met), first, last_place)) continue;
-#else
-            if (PACKED && !share_documents(batch, int(first), int(last_place), met, last_met)) continue;
-#endif
             uvec2 at_d[4], at_dv[4];
             vec4 lses, deltas;
             [[unroll]] for (uint j = 0u; j < 4u; ++j) {

@@ -54,6 +54,12 @@ void main() {
     if (GLOBAL > 0u && position_of(0u) < int(GLOBAL)) end = place_of(keys_valid);  // a row between them may be global
     uint last_place = max(end, 1u) - 1u;  // keys are loaded also where no lane wants them: there is one
     uint begin = RULES ? place_of(window_begin(position_of(0u))) : 0u, scored = 0u;
+    // Packed documents set bounds too: drivers for CPUs may run through the body of a tile that no lane takes part in.
+    if (PACKED && p.m > 0u) {
+        uvec2 at = uvec2(clamp(ivec2(position_of(0u), position_of(last)), 0, int(p.m) - 1));
+        uvec2 places = places_of_documents(sequence, at.x, at.y);
+        begin = max(begin, place_of(places.x)), end = min(end, place_of(places.y));
+    }
 
     vec4 sums[DV / 4u];
     uint row = result_row(min(lane, there - 1u));

@@ -65,6 +65,23 @@ bool share_documents(uint sequence, int i, int last_i, uint key, uint last_key) 
         && int(segments.at[clamp(i, 0, last)]) <= int(segments.at[last_key]);
 }
 
+// Of packed documents: the places [begin, end) of those that the tokens at the places first … last belong to.
+uvec2 places_of_documents(uint sequence, uint first, uint last) {
+    ReadWords segments = ReadWords(row_address(p.segments, F32, sequence, p.m));
+    uint begin = 0u, end = p.m;
+    for (uint high = first; begin < high;) {
+        uint middle = (begin + high) / 2u;
+        if (int(segments.at[middle]) < int(segments.at[first])) begin = middle + 1u;
+        else high = middle;
+    }
+    for (uint low = last + 1u; low < end;) {
+        uint middle = (low + end) / 2u;
+        if (int(segments.at[middle]) <= int(segments.at[last])) low = middle + 1u;
+        else end = middle;
+    }
+    return uvec2(begin, end);
+}
+
 // Whether the query at position i sees a key of its sequence, apart from the causal mask and the end of the keys.
 bool rules_allow(uint sequence, int i, uint key) {
     if (!is_in_part(i, key)) return false;
