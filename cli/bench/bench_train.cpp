@@ -33,19 +33,20 @@ void add_row(Report& report, const std::string& name, const BenchTrainOptions& o
     for (const double seconds : times.seconds) rates.push_back(test.step_tokens() / seconds);
     const double median = test.step_tokens() / measurement_of(times.seconds).median,
                  gflops = median * times.flops_per_token / 1e9;
+    const bool counted = test.document == 0;  // operations include keys of other documents, which kernels leave out
     report.row()
         .set("model", name)
         .set("precision", o.precision)
         .set("test", test.name())
         .set("t_per_s", mean_of(rates))
         .set("t_per_s_median", median)
-        .set("gflop_per_s", gflops)
-        .set("of_roof", roof > 0 ? Cell(gflops / roof) : Cell())
+        .set("gflop_per_s", counted ? Cell(gflops) : Cell())
+        .set("of_roof", counted && roof > 0 ? Cell(gflops / roof) : Cell())
         .set("memory_mib", static_cast<double>(times.bytes) / 0x1p20)
         .set("loss", times.loss)
         .set("steps", std::ssize(times.seconds), ShowIn::data_only)
         .set("step_s", measurement_of(times.seconds).median, ShowIn::data_only)
-        .set("flop_per_token", times.flops_per_token, ShowIn::data_only)
+        .set("flop_per_token", counted ? Cell(times.flops_per_token) : Cell(), ShowIn::data_only)
         .set("recompute", times.recompute, ShowIn::data_only)
         .set("compile_s", times.compile_seconds, ShowIn::data_only)
         .set("parameters", times.parameters, ShowIn::data_only);

@@ -180,10 +180,10 @@ Launch forward(const OpCall& call, const Caps& caps, const char* shader, std::in
     return l.with(params::StateSpaceParams{
         .n = u32(s.n), .lanes = u32(s.lanes), .channels = u32(s.channels), .chunks = u32(s.chunks())});
 }
-Launch backward(const OpCall& call, const Caps& caps, const char* shader, std::int64_t groups) {
+Launch backward(const OpCall& call, const char* shader, std::uint32_t lanes, std::int64_t groups, const Caps& caps) {
     const Sizes s = sizes_of(call);
     Launch l{.shader = shader,
-             .spec = constants_of(call, workgroup_size(caps, 64)),
+             .spec = constants_of(call, lanes),
              .operands = {in(x_), in(delta_), in(a_), in(b_), in(c_), in(d_), in(dy_), sums, sums_after, out(dx_),
                           out(ddelta_), out(da_), out(db_), out(dc_)},
              .groups = flat_grid(groups, caps)};
@@ -201,27 +201,38 @@ Launch backward_scan(const OpCall& call, const Caps& caps, const char* shader) {
         .lanes = u32(s.lanes), .channels = u32(s.channels), .chunks = u32(s.chunks())});
 }
 
+// Lanes of a workgroup whose rows of a chunk, each of `floats`, fit into shared memory.
+std::uint32_t lanes_with(std::int64_t floats, const Caps& caps) {
+    std::uint32_t lanes = workgroup_size(caps, 64);
+    while (lanes > 1 && lanes * floats * chunk_tokens * 4 > caps.max_shared_memory) lanes /= 2;
+    return lanes;
+}
+
 // Launches of one kind share their operands: the sums do not write the results, and where B and C depend on the token
 // the pass by channel does not write theirs, nor that by state the others.
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    const std::int64_t lanes = workgroup_size(caps, 64), parts = s.lanes * s.chunks(),
-                       by_channel = parts * ceil_div(s.channels, lanes);
+    const std::int64_t parts = s.lanes * s.chunks(), number = s.complex ? 2 : 1;
+    const std::uint32_t most_lanes = workgroup_size(caps, 64), lanes = lanes_with(2 + number, caps);  // dx, ddelta, h
+    const auto by_channel = [&](std::uint32_t of) { return parts * ceil_div(s.channels, of); };
     require_loops(call, caps, std::max(s.chunks(), std::max(s.states, group_channels) * (2 * chunk_tokens + 1)));
     const auto named = [&](const char* real, const char* complex) { return s.complex ? complex : real; };
     LaunchPlan plan;
     plan.scratch.assign(2, static_cast<std::uint64_t>(s.sums()) * 4);
     plan.launches = {
-        forward(call, caps, named("state_space_sums", "state_space_sums_complex"), by_channel),
+        forward(call, caps, named("state_space_sums", "state_space_sums_complex"), by_channel(most_lanes)),
         forward(call, caps, named("state_space_scan", "state_space_scan_complex"),
-                ceil_div(s.lanes * s.channels * s.states, lanes)),
-        backward(call, caps, named("state_space_backward_sums", "state_space_backward_sums_complex"), by_channel),
+                ceil_div(s.lanes * s.channels * s.states, most_lanes)),
+        backward(call, named("state_space_backward_sums", "state_space_backward_sums_complex"), most_lanes,
+                 by_channel(most_lanes), caps),
         backward_scan(call, caps, named("state_space_backward_scan", "state_space_backward_scan_complex")),
-        backward(call, caps, named("state_space_backward", "state_space_backward_complex"), by_channel)};
-    if (s.by_token)
+        backward(call, named("state_space_backward", "state_space_backward_complex"), lanes, by_channel(lanes), caps)};
+    if (s.by_token) {
+        const std::uint32_t state_lanes = lanes_with(3 * number, caps);  // h, db, dc
         plan.launches.push_back(
-            backward(call, caps, named("state_space_backward_by_state", "state_space_backward_by_state_complex"),
-                     ceil_div(parts * s.groups() * s.states, lanes)));
+            backward(call, named("state_space_backward_by_state", "state_space_backward_by_state_complex"), state_lanes,
+                     ceil_div(parts * s.groups() * s.states, state_lanes), caps));
+    }
     return plan;
 }
 

@@ -6,8 +6,7 @@
 // <,> are sums over states of the products of real parts and of imaginary ones. B and C that depend on the token have
 // sums over channels, others sums over rows.
 //
-// By channel: an invocation has a channel of a chunk, and runs over its states one after the other; the sums over them
-// are in shared memory, each lane's by itself. BY_STATE makes dB and dC of tokens: an invocation has a state of a chunk
+// By channel: an invocation has a channel of a chunk, and runs over its states one after the other. BY_STATE makes dB and dC of tokens: an invocation has a state of a chunk
 // and runs over a GROUP of channels.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -19,7 +18,10 @@ STATE_SPACE_BACKWARD_CONSTANTS(VANTAGE_CONSTANT)
 layout(push_constant) uniform Push { StateSpaceBackwardParams p; };
 #include "lib/state_space.glsl"
 
-NUMBER before[CHUNK];  // h of the row before
+// Rows of a lane are in shared memory, each lane's by itself: arrays whose index is not constant would be kept in memory
+// of the device, or spill.
+shared NUMBER before[CHUNK * gl_WorkGroupSize.x];  // h of the row before
+uint slot_of(uint r) { return r * gl_WorkGroupSize.x + gl_LocalInvocationID.x; }
 
 // What a state of a channel is at a row.
 struct Cell {
@@ -33,7 +35,7 @@ void fill_before(uint lane, uint chunk, uint channel, uint state, NUMBER a, uint
     for (uint r = begin; r < end; ++r) {
         uint row = lane * p.n + r;
         float delta = step_size(p.delta, row, channel), input_step = delta * load(p.x, X_TYPE, row * p.channels + channel);
-        before[r - begin] = h;
+        before[slot_of(r - begin)] = h;
         h = product(exponential(a * delta), h) + number(p.b, B_TYPE, number_at(row, channel, state)) * input_step;
     }
 }
@@ -55,33 +57,33 @@ NUMBER by_b(Cell cell) { return cell.l * (cell.delta * cell.x); }
 NUMBER by_c(Cell cell) { return conjugate(cell.kept + cell.b * (cell.delta * cell.x)) * cell.dy; }
 
 #ifdef BY_STATE
+shared NUMBER db[CHUNK * gl_WorkGroupSize.x], dc[CHUNK * gl_WorkGroupSize.x];
+
 void main() {
     uint groups = (p.channels + GROUP - 1u) / GROUP, state = invocation_index() % STATES;
     uint group = invocation_index() / STATES % groups, part = invocation_index() / STATES / groups;
     uint lane = part / p.chunks, chunk = part % p.chunks, begin = chunk * CHUNK, end = min(begin + CHUNK, p.n);
     if (lane >= p.lanes) return;
-    NUMBER db[CHUNK], dc[CHUNK];
-    for (uint r = 0u; r < CHUNK; ++r) db[r] = dc[r] = NUMBER(0.0);
+    for (uint r = 0u; r < CHUNK; ++r) db[slot_of(r)] = dc[slot_of(r)] = NUMBER(0.0);
     for (uint channel = group * GROUP; channel < min((group + 1u) * GROUP, p.channels); ++channel) {
         NUMBER a = rate(number(p.a, A_TYPE, channel * STATES + state));
         fill_before(lane, chunk, channel, state, a, begin, end);
         NUMBER m = kept_number(sums_of(p.sums_after, lane, chunk), channel * STATES + state);
         for (uint r = end; r > begin; --r) {
-            uint i = r - 1u - begin;
-            Cell cell = cell_of(lane * p.n + r - 1u, channel, state, a, before[i], m);
-            db[i] += by_b(cell);
-            dc[i] += by_c(cell);
+            uint slot = slot_of(r - 1u - begin);
+            Cell cell = cell_of(lane * p.n + r - 1u, channel, state, a, before[slot], m);
+            db[slot] += by_b(cell);
+            dc[slot] += by_c(cell);
         }
     }
     for (uint r = begin; r < end; ++r) {
         uint row = (group * p.lanes + lane) * p.n + r;
-        put(row_address(p.db, F32, row, STATES * PARTS), state, db[r - begin]);
-        put(row_address(p.dc, F32, row, STATES * PARTS), state, dc[r - begin]);
+        put(row_address(p.db, F32, row, STATES * PARTS), state, db[slot_of(r - begin)]);
+        put(row_address(p.dc, F32, row, STATES * PARTS), state, dc[slot_of(r - begin)]);
     }
 }
 #else
 shared float dx[CHUNK * gl_WorkGroupSize.x], ddelta[CHUNK * gl_WorkGroupSize.x];
-uint slot_of(uint r) { return r * gl_WorkGroupSize.x + gl_LocalInvocationID.x; }
 
 void run_state(uint lane, uint chunk, uint channel, uint state, uint begin, uint end) {
     uint i = channel * STATES + state, part = lane * p.chunks + chunk;
@@ -90,7 +92,7 @@ void run_state(uint lane, uint chunk, uint channel, uint state, uint begin, uint
     NUMBER m = kept_number(sums_of(p.sums_after, lane, chunk), i);
     for (uint r = end; r > begin; --r) {
         uint slot = slot_of(r - 1u - begin);
-        Cell cell = cell_of(lane * p.n + r - 1u, channel, state, a, before[r - 1u - begin], m);
+        Cell cell = cell_of(lane * p.n + r - 1u, channel, state, a, before[slot], m);
         float by_input = dot(cell.l, cell.b);
         dx[slot] += cell.delta * by_input;
         ddelta[slot] += cell.x * by_input + dot(cell.l, product(a, cell.kept));
