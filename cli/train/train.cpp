@@ -311,16 +311,15 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     if (is_given(*command.get_option("--memory"))) c.training.memory = given.training.memory;
     set_other_data(c, given, command);
     if (is_given(*command.get_option("--data")) || is_given(*command.get_option("--eval-data")) ||
-        c.training.validation_sequences != saved.options.validation_sequences)
+        (c.training.validation_sequences > 0 && c.training.validation_sequences != saved.options.validation_sequences))
         c.evaluations_from = saved.step;
     refuse_output_in_data(c, "train");
     read_run_settings(c, command);
     c.log_heads = c.log_heads || c.watch;
     set_options(c);
-    if (saved.step >= c.training.steps) {
-        link_checkpoints(c, saved);
+    link_checkpoints(c, saved);
+    if (saved.step >= c.training.steps)
         throw usage_error("train: the run is complete after {} steps: give more with --steps", saved.step);
-    }
     const ModelOrigin origin = ModelOrigin::from_folder(saved.folder);
     if (!c.dataset.model.empty()) take_model(c, origin.config(), origin.folder());  // adapters: that of their model
     const auto file = origin.tokenizer();
@@ -333,9 +332,11 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     std::optional<Device> device = open_training_device(c);
     const Dataset data = read_data(c, tokenizer);
     check_evaluations(c, command, data);
-    write_run_settings(c);
-    run_training(c, device, data,
-                 [&](const Device& now) { return Trainer::from_folder(now, saved.folder, data, c.training, true); });
+    run_training(c, device, data, [&](const Device& now) {
+        Trainer trainer = Trainer::from_folder(now, saved.folder, data, c.training, true);
+        write_run_settings(c);  // not those of what cannot be trained
+        return trainer;
+    });
 }
 
 }  // namespace

@@ -53,7 +53,8 @@ TrainingRun::TrainingRun(const TrainCommand& command, const Device& device, Trai
     if (begun_ > 0) saved_ = command.output + "/" + checkpoint_name(begun_);
     const TrainOptions& o = command.training;
     tokens_ = trainer.step() * o.accumulate * o.sequences * data.context();
-    roof_ = saved_roof(device.caps(), o.precision);
+    // Operations are counted with the keys of other documents, which kernels leave out.
+    roof_ = command.dataset.separate_documents ? 0 : saved_roof(device.caps(), o.precision);
     for (std::size_t i = 0; i < log_.run().evaluations.size(); ++i)
         if (log_.run().evaluation_steps[i] >= static_cast<double>(c_.evaluations_from))
             note_evaluation(log_.run().evaluations[i]);

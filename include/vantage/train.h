@@ -57,8 +57,8 @@ struct DatasetOptions {
     /// A model folder whose chat template turns the "messages" of a .jsonl into text.
     std::string chat_folder = {};
     std::int64_t vocabulary = 0;  ///< without a tokenizer: token ids are below this number
-    std::optional<std::int32_t> end_token =
-        {};  ///< ends each document; absent: the tokenizer's, as <|endoftext|> or </s>
+    /// Ends each document. Absent: the tokenizer's, as <|endoftext|> or </s>.
+    std::optional<std::int32_t> end_token = {};
     /// Folder for the tokens of texts, which later runs with the same files read again. Empty: the cache
     /// (VANTAGE_CACHE_DIR).
     std::string folder = {};
@@ -68,8 +68,8 @@ struct DatasetOptions {
 
 /// Training and validation data, of texts or of examples (docs/training.md). Texts are token sequences on disk, read
 /// from text files, .jsonl, .bin of llm.c and nanoGPT, or .safetensors. A sequence has `context` tokens and one more,
-/// the last target. It begins with a document, in half of all cases with the end token before it, or inside a long
-/// document at a multiple of `context`, and continues into the next documents. Examples are lines of .jsonl files, one
+/// the last target. It begins with a document, in half of all cases with the end token before it (not with
+/// separate_documents), or inside a long document at a multiple of `context`, and continues into the next documents. Examples are lines of .jsonl files, one
 /// sequence each: texts or images with labels or answers. The sequences of a step depend only on the seed and the step.
 ///
 /// Threads: any. Copies share the data.
@@ -186,7 +186,7 @@ struct TrainRecord {
 
 /// How well a model classifies.
 struct LabelQuality {
-    double accuracy = 0;  ///< share of right predictions
+    double accuracy = 0;  ///< fraction of correct predictions
     /// Expected calibration error (Guo et al. 2017): the mean difference of confidence and accuracy over 15 bins of
     /// equal width. Confidence is the probability of the predicted label.
     double calibration_error = 0;
@@ -213,8 +213,8 @@ public:
 
     /// Waits for the next step and returns its record; nothing after the last step. Submits up to two steps ahead.
     /// After Ctrl-C it submits none, returns the submitted ones, and then throws interrupted. A step whose gradients
-    /// are not finite changes no parameter. Throws accuracy if a loss is not finite, or the gradients of ten steps in a
-    /// row at a loss scale that cannot shrink; and device_lost.
+    /// are not finite changes no parameter. Throws accuracy if a loss is not finite, or if the gradients of ten steps or
+    /// more in a row are not and the loss scale cannot shrink; and device_lost.
     std::optional<TrainRecord> next();
     /// Submits no more steps. next() returns the submitted ones, and then nothing.
     void stop();

@@ -539,6 +539,12 @@ std::vector<Case> ruled_cases() {
     batch.inputs[sinks_] = floats({3});
     for (Case::Input& input : batch.inputs) input.fixed_type = true;
     list.push_back(batch);
+    Case packed = test_case("batch, packed documents", {2, 100, 3, 24}, {2, 100, 1, 24}, 24,
+                            {{"causal", true}, {"packed", true}});
+    packed.inputs.resize(10);
+    packed.inputs[segments_] = documents_of_batch(100);
+    for (Case::Input& input : packed.inputs) input.fixed_type = true;
+    list.push_back(packed);
     Case relative = test_case("batch, relative keys and queries", {2, 9, 4, 24}, {2, 11, 2, 24}, 24,
                               {{"position_bias", "relative_both"}, {"reach", 3}});
     relative.inputs.resize(10);

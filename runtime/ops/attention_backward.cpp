@@ -392,6 +392,8 @@ std::vector<Case> cases() {
         {{dropout_, dropout_of_case()}});
     add("packed documents", {200, 2, 32}, {200, 1, 32}, 32, {{"causal", true}, {"packed", true}},
         {{segments_, documents_of_case(200)}});
+    add("batch, packed documents", {2, 100, 2, 24}, {2, 100, 1, 24}, 24, {{"causal", true}, {"packed", true}},
+        {{segments_, documents_of_batch(100)}});
     add("packed documents, both ways, dropout", {200, 2, 24}, {200, 1, 24}, 24, {{"packed", true}},
         {{segments_, documents_of_case(200)}, {dropout_, dropout_of_case()}});
     add("more queries than keys", {6, 1, 24}, {4, 1, 24}, 24, causal);

@@ -354,6 +354,12 @@ Case::Input documents_of_case(std::int64_t tokens) {
             ids[static_cast<std::size_t>(next)] = static_cast<double>(id);
     return list_of(DType::i32, ids);
 }
+Case::Input documents_of_batch(std::int64_t tokens) {
+    std::vector<double> ids;
+    for (const std::int64_t each : {37, 41})
+        for (std::int64_t i = 0; i < tokens; ++i) ids.push_back(static_cast<double>(i / each));
+    return filled_with({Shape{2, tokens}, DType::i32}, ids);
+}
 
 std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,
                                   const RuleSizes& s, const AttentionRules& rules, double scaled, std::int64_t b,

@@ -94,6 +94,8 @@ bool has_rules(const OpCall& call, const RuleOperands& at, const AttentionRules&
 bool has_rules_besides_documents(const OpCall& call, const RuleOperands& at, const AttentionRules& rules);
 /// Segments of packed documents for a case, with ends inside of tiles and at their edges.
 Case::Input documents_of_case(std::int64_t tokens);
+/// Of two sequences, which are divided at other places.
+Case::Input documents_of_batch(std::int64_t tokens);
 /// Whether the mask has an element for each head, for each batch; with one head or batch it does not matter.
 bool mask_by_head(const OpCall& call, const RuleOperands& at);
 bool mask_by_batch(const OpCall& call, const RuleOperands& at);

@@ -6,8 +6,8 @@
 // <,> are sums over states of the products of real parts and of imaginary ones. B and C that depend on the token have
 // sums over channels, others sums over rows.
 //
-// By channel: an invocation has a channel of a chunk, and runs over its states one after the other. BY_STATE makes dB and dC of tokens: an invocation has a state of a chunk
-// and runs over a GROUP of channels.
+// By channel: an invocation has a channel of a chunk, and runs over its states one after the other. BY_STATE makes dB and
+// dC of tokens: an invocation has a state of a chunk and runs over a GROUP of channels.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
@@ -18,8 +18,8 @@ STATE_SPACE_BACKWARD_CONSTANTS(VANTAGE_CONSTANT)
 layout(push_constant) uniform Push { StateSpaceBackwardParams p; };
 #include "lib/state_space.glsl"
 
-// Rows of a lane are in shared memory, each lane's by itself: arrays whose index is not constant would be kept in memory
-// of the device, or spill.
+// Each invocation keeps its rows in shared memory. Arrays of its own with dynamic indices would spill, or be kept in
+// scratch memory.
 shared NUMBER before[CHUNK * gl_WorkGroupSize.x];  // h of the row before
 uint slot_of(uint r) { return r * gl_WorkGroupSize.x + gl_LocalInvocationID.x; }
 

@@ -61,7 +61,7 @@ while ((behind - before > 1)); do
 done
 early=0
 for ((nth = before; nth > before - 12 && !early; --nth)); do
-    with_fault $nth || continue # a slow device is given more submissions
+    with_fault $nth || continue # the number of submissions is not always the same
     [[ $(<err) != *"saved again"* ]] || fail "an error before a step: $(<err)"
     if [[ $(<err) == *"the last checkpoint is again/step-000006"* ]]; then early=1; fi
 done
