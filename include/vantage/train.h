@@ -69,8 +69,9 @@ struct DatasetOptions {
 /// Training and validation data, of texts or of examples (docs/training.md). Texts are token sequences on disk, read
 /// from text files, .jsonl, .bin of llm.c and nanoGPT, or .safetensors. A sequence has `context` tokens and one more,
 /// the last target. It begins with a document, in half of all cases with the end token before it (not with
-/// separate_documents), or inside a long document at a multiple of `context`, and continues into the next documents. Examples are lines of .jsonl files, one
-/// sequence each: texts or images with labels or answers. The sequences of a step depend only on the seed and the step.
+/// separate_documents), or inside a long document at a multiple of `context`, and continues into the next documents.
+/// Examples are lines of .jsonl files, one sequence each: texts or images with labels or answers. The sequences of a
+/// step depend only on the seed and the step.
 ///
 /// Threads: any. Copies share the data.
 class Dataset {
@@ -213,8 +214,8 @@ public:
 
     /// Waits for the next step and returns its record; nothing after the last step. Submits up to two steps ahead.
     /// After Ctrl-C it submits none, returns the submitted ones, and then throws interrupted. A step whose gradients
-    /// are not finite changes no parameter. Throws accuracy if a loss is not finite, or if the gradients of ten steps or
-    /// more in a row are not and the loss scale cannot shrink; and device_lost.
+    /// are not finite changes no parameter. Throws accuracy if a loss is not finite, or if the gradients of ten steps
+    /// or more in a row are not and the loss scale cannot shrink; and device_lost.
     std::optional<TrainRecord> next();
     /// Submits no more steps. next() returns the submitted ones, and then nothing.
     void stop();
