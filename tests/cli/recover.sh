@@ -26,7 +26,7 @@ same() {
 }
 : >in
 run=("$program" run --precision f32 --recover --seed 5 --ignore-eos)
-same 9 "${run[@]}" -p "Mia put the" -n 8
+same 9 "${run[@]}" -p "Mia put the" -n 16
 same 7 "${run[@]}" -p "Mia put the" -p Once -p "The dog saw a red key in the" --batch 2 -n 5
 printf '%s\n%s\n' "Mia put the red key in the box." "Where is the key?" >in
 same 5 "$program" chat --template chatml --precision f32 --seed 5 -n 6
