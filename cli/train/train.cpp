@@ -270,8 +270,7 @@ void set_other_data(TrainCommand& c, const TrainCommand& given, const CLI::App& 
     c.training.other_data = c.force;
 }
 
-// Of a complete run, whose process may have been killed between its last checkpoint and the links. A run that goes on
-// makes its own.
+// A process that was killed after it wrote a checkpoint may have left other links.
 void link_checkpoints(const TrainCommand& c, const SavedTraining& saved) {
     const std::string newest = checkpoint_name(saved.step);
     if (!fs::exists(c.output + "/log.jsonl") || !fs::exists(c.output + "/" + newest)) return;
