@@ -356,8 +356,11 @@ Case::Input documents_of_case(std::int64_t tokens) {
 }
 Case::Input documents_of_batch(std::int64_t tokens) {
     std::vector<double> ids;
-    for (const std::int64_t each : {37, 41})
-        for (std::int64_t i = 0; i < tokens; ++i) ids.push_back(static_cast<double>(i / each));
+    for (const std::int64_t length : {37, 41})
+        for (std::int64_t i = 0; i < tokens; ++i) {
+            const std::int64_t document = i / length;
+            ids.push_back(static_cast<double>(document));
+        }
     return filled_with({Shape{2, tokens}, DType::i32}, ids);
 }
 
