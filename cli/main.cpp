@@ -236,10 +236,9 @@ LoadOptions load_options() {
 }
 
 Model load_model(const Device& device, Tower tower) {
-    const std::string directory = common().model.empty() ? built_in_model() : common().model;
     LoadOptions options = load_options();
     options.tower = tower;
-    Model model = timed("load model", [&] { return Model::load(device, directory, options); });
+    Model model = timed("load model", [&] { return Model::load(device, model_folder(), options); });
     log(LogLevel::info, "model: {}, {:.2f} M parameters in {}", model.info().name,
         static_cast<double>(model.info().parameters) / 1e6, model.info().weight_types);
     return model;
@@ -257,6 +256,8 @@ std::string built_in_model() {
         "VANTAGE_ASSETS",
         program_path());
 }
+
+std::string model_folder() { return common().model.empty() ? built_in_model() : common().model; }
 
 }  // namespace vantage::cli
 

@@ -17,22 +17,25 @@ layout(push_constant) uniform Push { ScatterRowsParams p; };
 const uint MOST_LISTED = 256u;
 shared uint listed[MOST_LISTED];         // rows of x that go to this one, ascending
 shared uint counts[gl_WorkGroupSize.x];  // by invocation
+shared uint sum_of_counts;
 
 // How many rows of x go to `row`. They are listed if they are not too many.
 uint rows_for(uint row) {
     uint lane = gl_LocalInvocationID.x, each = (p.count + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x;
     uint begin = min(lane * each, p.count), end = min(begin + each, p.count), own = 0u;
+    if (lane == 0u) sum_of_counts = 0u;
     for (uint i = begin; i < end; ++i) own += uint(ReadWords(p.ids).at[i] == row);
     counts[lane] = own;
     barrier();
-    uint before = 0u, all = 0u;
-    for (uint other = 0u; other < gl_WorkGroupSize.x; ++other) {
-        if (other == lane) before = all;
-        all += counts[other];
-    }
-    if (own > 0u && all <= MOST_LISTED)
+    if (own > 0u) atomicAdd(sum_of_counts, own);
+    barrier();
+    uint all = sum_of_counts;
+    if (own > 0u && all <= MOST_LISTED) {  // few do: most rows of a vocabulary are in no batch
+        uint next = 0u;
+        for (uint other = 0u; other < lane; ++other) next += counts[other];
         for (uint i = begin; i < end; ++i)
-            if (ReadWords(p.ids).at[i] == row) listed[before++] = i;
+            if (ReadWords(p.ids).at[i] == row) listed[next++] = i;
+    }
     barrier();
     return all;
 }

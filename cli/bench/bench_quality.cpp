@@ -72,7 +72,7 @@ std::vector<Storage> wanted_storages() {
 }  // namespace
 
 void add_quality_rows(Report& report, const Device& device, const QualityOptions& o) {
-    const std::string directory = common().model.empty() ? built_in_model() : common().model;
+    const std::string directory = model_folder();
     const std::vector<Storage> storages = wanted_storages();
     std::vector<std::int32_t> ids;
     std::int64_t window = o.window, runs = 0;

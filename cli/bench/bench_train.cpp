@@ -57,9 +57,7 @@ void run(BenchTrainOptions& o) {
     o.training.precision = precision_named(o.precision);
     o.training.profile = profiling();
     const bool named = !o.shape.empty();
-    if (!named && common().model.empty())
-        throw usage_error("bench train: give a shape with --shape, or a model with -m");
-    const std::string folder = named ? "" : common().model, config = named ? shape_named(o.shape).config : "";
+    const std::string folder = named ? "" : model_folder(), config = named ? shape_named(o.shape).config : "";
     const Device device = open_device();
     Report report("train", device.caps());
     report.note(
@@ -92,6 +90,7 @@ void add_bench_train(CLI::App& bench) {
                     "\"1 × 512\": steps of one sequence of 512 drawn tokens. All parameters learn, with "
                     "AdamW.\n\n"
                     "Examples:\n"
+                    "  vantage bench train --tokens 256 -b 16\n"
                     "  vantage bench train --shape gpt2-small --tokens 512\n"
                     "  vantage bench train --shape gpt2-small --tokens 1024 -b 4 --precision f16 -o json\n"
                     "  vantage bench train --shape gpt2-small --tokens 1024 --documents 128");

@@ -21,8 +21,6 @@ namespace vantage::cli {
 
 namespace {
 
-std::string model_folder() { return common().model.empty() ? built_in_model() : common().model; }
-
 ModelConfig chosen_config(const TrainingChoice& c) {
     if (!c.config.empty()) return parse_trained_config(read_file(c.config, 16 << 20), c.config);
     const ModelOrigin origin = ModelOrigin::from_folder(model_folder());

@@ -65,7 +65,7 @@ void run(const PruneOptions& o) {
     std::vector<HeadId> heads = chosen_heads(o);
     std::ranges::sort(heads, {}, [](const HeadId& head) { return std::tuple(head.kind, head.layer, head.head); });
     heads.erase(std::unique(heads.begin(), heads.end()), heads.end());
-    const std::string from = common().model.empty() ? built_in_model() : common().model;
+    const std::string from = model_folder();
     const PrunedModel pruned = prune_heads(from, o.output, heads);
     const auto name = [](const HeadId& head) { return name_of(head); };
     if (o.json)

@@ -33,6 +33,8 @@ void add_data(CLI::App& app);
 
 /// Folder of the built-in model, in a checkout or an installation.
 std::string built_in_model();
+/// The folder given with -m, else of the built-in model.
+std::string model_folder();
 
 /// The options that all subcommands share. They can be given before or after the subcommand.
 struct Common {

@@ -101,7 +101,7 @@ void add_run_options(CLI::App& command, TrainCommand& c) {
                      "Show in a window what the heads attend to while they learn, with a slider over the steps; also "
                      "--log-heads");
     add_setting(command, "--watch-every", c.watch_every,
-                "Minimum number of steps between snapshots; taking them takes at most 5 % of the time")
+                "Minimum number of steps between snapshots; taking them takes at most 2 % of the time")
         ->check(one_or_more);
     add_option(command, "--probe", c.probe,
                "The text for --log-heads and --watch. Default: random tokens, repeated once", "TEXT");

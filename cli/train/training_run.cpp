@@ -219,9 +219,10 @@ void TrainingRun::measure_heads(std::int64_t done) {
     std::fflush(stdout);
 }
 
-// Whether another snapshot would take at most 5 % of the time since the last one.
+// Whether another snapshot would take at most 2 % of the time since the last one.
+// The window draws each, which takes about as long.
 bool TrainingRun::may_show_heads() const {
-    constexpr double share = 0.05;
+    constexpr double share = 0.02;
     return snapshot_seconds_ <= share * (seconds_now() - snapshot_end_);
 }
 

@@ -202,7 +202,7 @@ gives "\"best\": \"heart-1/$best\"" train --resume heart-1 --steps 62 --eval-seq
 grep -q '"best_eval": [0-9]' out || fail "the best evaluation is in the result: $(<out)"
 best=$(readlink heart-3/best)
 ln -sfn step-999999 heart-3/best
-gives "" train --resume heart-3 --steps 61
+gives "\"best\": \"heart-3/$best\"" train --resume heart-3 --steps 61 --eval-sequences 0 --json
 [[ $(readlink heart-3/best) == "$best" ]] || fail "a link that points to nothing: $(ls -l heart-3)"
 for link in best latest; do ln -sfn step-999999 heart-3/$link; done
 ends 2 "complete after 61 steps" train --resume heart-3
