@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens what VANTAGE_BIN trains with transformers: random small models of every architecture that reads texts.
+"""Opens what VANTAGE_BIN trains with transformers: random small models of every architecture.
 
     apt-get install --no-install-recommends python3-torch python3-transformers python3-safetensors
     export VANTAGE_BIN=build/release/vantage
@@ -11,7 +11,7 @@ A variant is determined by its number. `vantage train` takes two steps with its 
 folder names must load it with from_pretrained without a missing or unexpected tensor, and gives the logits of `vantage
 inspect`. Then `vantage finetune --lora` takes two steps from there. PEFT must find each adapter at a linear layer, and
 no adapter may be missing: by PEFT itself, or, where it is not installed, by its rules. The adapted model gives the
-logits of the folder that `vantage merge` writes. Tolerance: that of compare.py. Exit code 1 if a variant differs or is
+logits of the folder that `vantage merge` writes. Of CLIP the vectors of both towers are compared. Tolerance: that of compare.py. Exit code 1 if a variant differs or is
 rejected.
 """
 
@@ -26,21 +26,20 @@ import sys
 
 import torch
 import transformers
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "data", "oracle"))
 from compare import differences, inputs_for, run_vantage  # noqa: E402
 from make_models import alibi_once  # noqa: E402
-from train import drawn_model  # noqa: E402
-from variants import ARCHITECTURES, Draw, run_variants  # noqa: E402
+from train import TRAINED, drawn_model  # noqa: E402
+from variants import Draw, run_variants  # noqa: E402
 
 try:
     import peft
 except ImportError:
     peft = None
 
-OF_TEXTS = {name: draw for name, draw in ARCHITECTURES.items() if name != "vit"}
 WORDS = 60  # all vocabularies are larger
 MASK = 4
 
@@ -60,17 +59,35 @@ def write_tokenizer(path):
                        added_tokens=[dict(id=MASK, content="<mask>", special=True)]), f)
 
 
+def pixels(config, r):
+    size = config.image_size if isinstance(config.image_size, (list, tuple)) else (config.image_size,) * 2
+    return torch.randn(1, config.num_channels, *size, generator=torch.Generator().manual_seed(r.randrange(1 << 30)))
+
+
+def vision_of(config):
+    """The configuration of what sees, or None."""
+    return {"vit": lambda: config, "clip": lambda: config.vision_config,
+            "vision-encoder-decoder": lambda: config.encoder}.get(config.model_type, lambda: None)()
+
+
 def write_data(model, path):
-    """What the model learns from: texts, or texts with labels or answers."""
-    r = random.Random(3)
+    """What the model learns from: texts or images, with labels or answers."""
+    r, vision = random.Random(3), vision_of(model.config)
     text = lambda: " ".join(f"w{r.randrange(5, WORDS)}" for _ in range(r.randint(5, 30)))
     with open(path, "w") as f:
         for i in range(40):
             line = {"text": text()}
-            if model.config.is_encoder_decoder:
-                line = {"source": text(), "target": text()}
+            if vision:
+                line["image"] = f"{path}-{i % 4}.safetensors"
+                save_file({"pixel_values": pixels(vision, r)}, line["image"])
+            if model.config.is_encoder_decoder or model.config.model_type == "vision-encoder-decoder":
+                line = {key: value for key, value in line.items() if key != "text"} | {"target": text()}
+                if not vision:
+                    line["source"] = text()
             elif "Classification" in type(model).__name__:
                 line["label"] = i % model.config.num_labels
+                if vision:
+                    del line["text"]
             f.write(json.dumps(line) + "\n")
 
 
@@ -82,7 +99,25 @@ def opened(folder, dtype):
     return model.eval(), [f"{what}: {sorted(map(str, names))}" for what, names in info.items() if names]
 
 
-def logits_of(model, given):
+def calls_of(model, r):
+    """What the model is asked: its arguments, and those of vantage inspect."""
+    c, vision = model.config, vision_of(model.config)
+    if c.model_type == "clip":
+        ids = [r.randrange(3, c.text_config.vocab_size - 1) for _ in range(6)] + [c.text_config.eos_token_id]
+        return [(dict(pixel_values=pixels(vision, r)), []), (dict(input_ids=torch.tensor([ids])), ["--ids", ",".join(map(str, ids))])]
+    if c.model_type == "vision-encoder-decoder":
+        ids = [c.decoder_start_token_id] + [r.randrange(3, c.decoder.vocab_size) for _ in range(6)]
+        return [(dict(pixel_values=pixels(vision, r), decoder_input_ids=torch.tensor([ids])), ["--decoder-ids", ",".join(map(str, ids))])]
+    return [inputs_for(model, r, 12)]
+
+
+def results_of(model, given):
+    """Logits, or the vector of one of CLIP's towers, by the names of vantage inspect --save."""
+    given = {name: x.to(model.dtype) if x.is_floating_point() else x for name, x in given.items()}
+    if model.config.model_type == "clip":
+        if "pixel_values" in given:
+            return dict(pooler_output=model.visual_projection(model.vision_model(**given).pooler_output)[0])
+        return dict(pooler_output=model.text_projection(model.text_model(**given).pooler_output)[0])
     uncached = dict(use_cache=False) if model.can_generate() else {}
     out = model(**given, **uncached)
     return dict(logits=out.get("logits", out.get("prediction_logits"))[0])
@@ -141,24 +176,32 @@ def check(name, number, folder):
     model = drawn_model(name, r)
     path = lambda *parts: os.path.join(folder, *parts)
     model.save_pretrained(path("init"))
-    write_tokenizer(path("tokenizer.json"))
     write_data(model, path("data.jsonl"))
-    given, arguments = inputs_for(model, r, 12)
+    words = []
+    if name != "vit":
+        write_tokenizer(path("tokenizer.json"))
+        words = ["--tokenizer", path("tokenizer.json")]
+    calls = calls_of(model, r)
     how = ["--data", path("data.jsonl"), "--eval-share", "0", "--context", "16", "--batch-tokens", "64", "--steps", "2", "--warmup", "0"]
     whole, lora, merged = path("run", "latest"), path("adapters", "latest"), path("merged")
-    vantage("train", "--config", path("init", "config.json"), "--tokenizer", path("tokenizer.json"), *how, "--lr", "1e-2", "-o", path("run"))
+    vantage("train", "--config", path("init", "config.json"), *words, *how, "--lr", "1e-2", "-o", path("run"))
     vantage("finetune", "-m", whole, "--lora=2", *how, "--lr", "0.05", "-o", path("adapters"))
     vantage("merge", "-m", whole, "--lora", lora, "-o", merged)
 
+    def compared(saved, single, double):
+        """The results of transformers, and what differs from them in those of vantage."""
+        results = [results_of(single, given) for given, _ in calls]
+        return results, [one for (given, arguments), want in zip(calls, results)
+                         for one in differences(run_vantage(saved, arguments, given), want, results_of(double, given))]
+
     (single, found), (double, _) = opened(whole, torch.float32), opened(whole, torch.float64)
-    before = logits_of(single, given)
-    found += differences(run_vantage(whole, arguments, given), before, logits_of(double, given))
+    before, different = compared(whole, single, double)
+    found += different
     (single, problems), (double, _) = adapted(single, lora), adapted(double, lora)
-    after = logits_of(single, given)
-    if not problems and (after["logits"] - before["logits"]).abs().max() < 1e-2:
+    after, different = compared(merged, single, double)
+    if not problems and all((b[key] - a[key]).abs().max() < 1e-2 for a, b in zip(before, after) for key in a):
         problems.append("they change nothing")
-    found += [f"adapters: {one}" for one in problems +
-              differences(run_vantage(merged, arguments, given), after, logits_of(double, given))]
+    found += [f"adapters: {one}" for one in problems + different]
     print(f"{name} {number}: {type(model).__name__}, adapters by {'rules' if peft is None else 'PEFT'}: {'; '.join(found) or 'ok'}",
           flush=True)
     if found:
@@ -172,4 +215,4 @@ if __name__ == "__main__":
     alibi_once()
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()
-    run_variants(__doc__, OF_TEXTS, 1, check)
+    run_variants(__doc__, TRAINED, 1, check)

@@ -168,7 +168,7 @@ def run_vantage(folder, arguments, given):
         out = os.path.join(scratch, "out.safetensors")
         if "pixel_values" in given:
             save_file({"pixel_values": given["pixel_values"]}, os.path.join(scratch, "image.safetensors"))
-            arguments = ["--image", os.path.join(scratch, "image.safetensors")]
+            arguments = [*arguments, "--image", os.path.join(scratch, "image.safetensors")]
         command = shlex.split(os.environ["VANTAGE_BIN"]) + ["inspect", "-m", folder, *arguments, "--save", out]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:

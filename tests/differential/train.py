@@ -179,12 +179,16 @@ def learning_rate(hyper, s):
             "cosine": hyper["min_lr"] + (peak - hyper["min_lr"]) * (1 + math.cos(math.pi * passed)) / 2}[hyper["schedule"]]
 
 
-def record(model, task, r, folder):
-    """Trains the model and writes the recording."""
-    hyper = dict(steps=STEPS, batch=task.sequences, lr=1e-3, warmup=r.choice([0, 2]),
-                 schedule=r.choice(["constant", "linear", "cosine", "inverse_sqrt"]), total=STEPS + r.choice([0, 3]),
-                 min_lr=1e-4, betas=[0.9, r.choice([0.95, 0.98])], eps=r.choice([1e-6, 1e-8]), weight_decay=r.choice([0, 0.05]), clip=r.choice([0, 1.0]),
-                 clip_eps=1e-6, label_smoothing=task.smoothing, accumulate=task.accumulate)
+def drawn_hyper(task, r):
+    """Settings of a short run."""
+    return dict(steps=STEPS, batch=task.sequences, lr=1e-3, warmup=r.choice([0, 2]),
+                schedule=r.choice(["constant", "linear", "cosine", "inverse_sqrt"]), total=STEPS + r.choice([0, 3]),
+                min_lr=1e-4, betas=[0.9, r.choice([0.95, 0.98])], eps=r.choice([1e-6, 1e-8]), weight_decay=r.choice([0, 0.05]), clip=r.choice([0, 1.0]),
+                clip_eps=1e-6, label_smoothing=task.smoothing, accumulate=task.accumulate)
+
+
+def record(model, task, hyper, folder):
+    """Trains the model and writes the recording. Returns the loss of each step."""
     model.save_pretrained(os.path.join(folder, "init"))
     save_file({name: x.contiguous() if x.is_floating_point() else x.int() for name, x in task.data.items()},
               os.path.join(folder, "data.safetensors"))
@@ -195,7 +199,7 @@ def record(model, task, r, folder):
               for decays in (True, False)]
     optimizer = torch.optim.AdamW(groups, lr=hyper["lr"], betas=hyper["betas"], eps=hyper["eps"])
     losses, norms = [], []
-    for step in range(STEPS):
+    for step in range(hyper["steps"]):
         losses.append(gradients(model, task, step))
         norm = torch.sqrt(sum((p.grad.double() ** 2).sum() for p in learned.values())).item()
         norms.append(norm)
@@ -208,6 +212,7 @@ def record(model, task, r, folder):
     model.save_pretrained(os.path.join(folder, "final"))
     with open(os.path.join(folder, "train.json"), "w") as f:
         json.dump({"class": type(model).__name__, "hyper": hyper, "loss": losses, "grad_norm": norms}, f, indent=1)
+    return losses
 
 
 def check(name, number, folder):
@@ -219,7 +224,7 @@ def check(name, number, folder):
             break
     else:
         raise ValueError("f32 is no reference for any of 20 models")
-    record(model, task, r, folder)
+    record(model, task, drawn_hyper(task, r), folder)
     command = shlex.split(os.environ["VANTAGE_BIN"]) + ["conform", "--training", folder, "--json"]
     done = subprocess.run(command, capture_output=True, text=True)
     words = f"{type(model).__name__}, {task.accumulate} × {task.sequences // task.accumulate}"
