@@ -65,5 +65,7 @@ CLI::Validator number_check(const char* what, const char* name, Holds holds) {
 inline const CLI::Validator above_zero = number_check(" above 0", "POSITIVE", [](double x) { return x > 0; });
 inline const CLI::Validator one_or_more = number_check(", 1 or more", "COUNT", [](double x) { return x >= 1; });
 inline const CLI::Validator zero_or_more = number_check(", 0 or more", "NONNEGATIVE", [](double x) { return x >= 0; });
+inline const CLI::Validator below_one =
+    number_check(" from 0 to below 1", "FRACTION", [](double x) { return x >= 0 && x < 1; });
 
 }  // namespace vantage::cli

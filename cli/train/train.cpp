@@ -25,6 +25,7 @@
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
 #include "runtime/base/utf8.h"
+#include "runtime/checkpoint/adapter_files.h"
 #include "runtime/train/checkpoint_folder.h"
 #include "runtime/train/training_data.h"
 #include "vantage/train.h"
@@ -193,8 +194,15 @@ void set_adapters(TrainCommand& c, bool rate_given) {
     const ModelOrigin origin = ModelOrigin::from_folder(common().model, c.dataset.labels);
     common().model = origin.folder(), c.adapters = origin.adapters();
     c.training.weights = load_options().weights;
-    c.lora.rank = c.lora_rank;
-    if (c.lora_rank > 0) c.training.lora = c.lora;
+    LoraOptions own = c.adapters.empty() ? LoraOptions() : read_adapter_config(c.adapters);
+    own.dropout = c.lora_dropout.value_or(own.dropout);
+    c.lora.rank = c.lora_rank, c.lora.dropout = own.dropout;
+    if (c.lora_rank > 0)
+        c.training.lora = c.lora;
+    else if (c.lora_dropout && c.adapters.empty())
+        throw usage_error("--lora-dropout needs --lora, or a folder of adapters as -m");
+    else if (c.lora_dropout)
+        c.training.lora = own;
     origin.require_fit(c.training);
     if (!rate_given && (c.training.lora || !c.adapters.empty())) c.training.rate.rate *= 10;
 }
@@ -407,6 +415,11 @@ void add_finetune(CLI::App& app) {
         ->delimiter(',')
         ->needs(lora);
     command.add_flag("--rslora", c->lora.rslora, "What adapters add is times alpha / √rank")->needs(lora);
+    add_option(command, "--lora-dropout", c->lora_dropout,
+               "Share of the features that go into adapters that are set to 0. Default: 0, or that of the adapters "
+               "that are trained further",
+               "P")
+        ->check(below_one);
     add_weights_option(command);
     add_training_options(command, *c);
     add_run_options(command, *c);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct TrainCommand {
     std::string schedule = "cosine", optimizer = "adamw", recompute = "auto", precision = "f32", prompt;
     std::int64_t lora_rank = 0;  ///< of new adapters; 0: none
     LoraOptions lora;
+    std::optional<double> lora_dropout;           ///< absent: 0, or that of the adapters that are trained further
     std::string adapters;                         ///< folder of adapters to train further; empty: none
     std::string use = "run", input = "-p \"…\"";  ///< of the trained model: the command, and what it takes
     std::string documents = "documents";          ///< what the data consist of

@@ -10,8 +10,6 @@ namespace vantage::cli {
 
 namespace {
 
-const CLI::Validator below_one =
-    number_check(" from 0 to below 1", "FRACTION", [](double x) { return x >= 0 && x < 1; });
 const CLI::Validator beta_check =
     number_check(" from 0 to 0.99999", "BETA", [](double x) { return x >= 0 && x <= max_beta; });
 const CLI::Validator tokens_of_a_step =

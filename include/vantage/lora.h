@@ -20,6 +20,9 @@ struct LoraOptions {
     /// the output layer.
     std::vector<std::string> targets = {"all-linear"};
     bool rslora = false;  ///< factor = alpha / √rank (Kalajdzievski 2023) in place of alpha / rank
+    /// Training: x Aᵀ becomes d(x) Aᵀ, where d sets features to 0 with this probability, from 0 to below 1, and divides
+    /// the others by 1 - dropout. Each layer draws numbers of its own. Evaluation and sessions have none.
+    double dropout = 0;
 
     double factor() const;
     bool operator==(const LoraOptions&) const = default;

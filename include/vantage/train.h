@@ -166,7 +166,8 @@ struct TrainOptions {
     /// CompileOptions::submission_seconds. Short submissions let a window draw on the same device in between.
     double submission_seconds = 0.1;
     /// LoRA: the weights of a model folder are frozen, and new adapters beside its linear layers are trained. Adapters
-    /// that come from a folder have their own options.
+    /// that come from a folder have their own options. With these, too, rank and factor must be the same, and the
+    /// dropout is that of these.
     std::optional<LoraOptions> lora = {};
     /// With adapters: how the frozen matrices are stored (LoadOptions::weights).
     std::optional<DType> weights = {};

@@ -106,10 +106,13 @@ LoraOptions read_adapter_config(const std::string& folder) {
     const Json json = read_json(adapter_config_path(folder), adapter_config_limit);
     const JsonFields fields(json, adapter_config_path(folder));
     refuse_unsupported(fields);
+    const double dropout = fields.optional_number("lora_dropout", 0).value_or(0);
+    if (dropout >= 1) fields.fail("lora_dropout", "a number from 0 to below 1");
     return {.rank = fields.integer("r", 1, max_adapter_rank),
             .alpha = fields.number("lora_alpha"),
             .targets = targets_of(fields, folder),
-            .rslora = fields.optional_flag("use_rslora").value_or(false)};
+            .rslora = fields.optional_flag("use_rslora").value_or(false),
+            .dropout = dropout};
 }
 
 std::string base_of_adapters(const std::string& folder) {
@@ -131,7 +134,7 @@ void write_adapter_config(const std::string& path, const ModelConfig& config, co
                        {"base_model_name_or_path", base},
                        {"r", lora.rank},
                        {"lora_alpha", lora.alpha},
-                       {"lora_dropout", 0.0},
+                       {"lora_dropout", lora.dropout},
                        {"target_modules", all ? layer_kinds(layers, parts) : lora.targets},
                        {"fan_in_fan_out", std::ranges::any_of(layers, &AdaptedLayer::inputs_first)},
                        {"use_rslora", lora.rslora},

@@ -165,10 +165,12 @@ Tensor ModelBuilder::with_rows_at(Tensor x, Tensor rows, std::span<const std::in
     return graph.reshape(embedding(integers(sized("merge", each), numbers), concat(flat(x), flat(rows))), x.shape());
 }
 
-// x Aᵀ is small, and the product with Bᵀ adds to y.
+// x Aᵀ is small, and the product with Bᵀ adds to y. Evaluation has no state of training, and no dropout.
 Tensor ModelBuilder::adapted(const std::string& name, Tensor x, Tensor y) {
     if (!is_adapted(config, GraphAccess::data(graph).scope + name)) return y;
     const std::int64_t rank = config.lora->rank;
+    if (trains() && options.training->train && config.lora->dropout > 0)
+        x = dropout(x, drawn(config.lora->dropout), SourceLocation::here());
     const Tensor down = graph.weight_f32(name + std::string(adapter_names::down), {rank, x.shape()[-1]}),
                  up = graph.weight_f32(name + std::string(adapter_names::up), {y.shape()[-1], rank});
     return matmul(linear_transposed(x, down), up, {.transpose_b = true, .alpha = config.lora->factor()}, {}, y);

@@ -34,7 +34,8 @@ struct TrainingGraph {
     std::vector<Tensor> routers = {};  ///< logits [all rows, experts] of the layers built so far that have experts
     /// Takes the vectors [sequences, features] of the two towers of a pair, and the logit scale's logarithm.
     std::function<void(Tensor texts, Tensor images, Tensor log_scale)> pair = {};
-    /// Probabilities of dropout, see ModelBuilder::drop; `train` is the state of the run (shaders/params/train.h).
+    /// Probabilities of dropout, see ModelBuilder::drop; that of adapters is in ModelConfig::lora. `train` is the state
+    /// of the run (shaders/params/train.h); empty where nothing is dropped.
     double dropout = 0, attention_dropout = 0;  ///< the second one is of the weights of attention
     Tensor train = {};
     std::uint64_t seed = 0;

@@ -184,11 +184,22 @@ void ModelOrigin::write_files(const FolderWriter& to) const {
 namespace {
 
 Json to_json(const LoraOptions& lora) {
-    return {{"rank", lora.rank}, {"alpha", lora.alpha}, {"targets", lora.targets}, {"rslora", lora.rslora}};
+    return {{"rank", lora.rank},
+            {"alpha", lora.alpha},
+            {"targets", lora.targets},
+            {"rslora", lora.rslora},
+            {"dropout", lora.dropout}};
+}
+
+double below_one(const JsonFields& f, const char* key) {
+    const double number = f.number(key, 0);
+    if (number >= 1) f.fail(key, "a number from 0 to below 1");
+    return number;
 }
 
 LoraOptions lora_options_of(const JsonFields& f) {
     LoraOptions lora{.rank = f.integer("rank", 1), .alpha = f.number("alpha"), .rslora = f.flag("rslora")};
+    lora.dropout = f.has("dropout") ? below_one(f, "dropout") : 0;  // older runs have none
     lora.targets.clear();
     for (const Json& target : f.list("targets")) {
         if (!target.is_string()) f.fail("targets", "a list of texts");
@@ -243,22 +254,17 @@ TrainOptions train_options_of(const JsonFields& f) {
     o.rate.rate = f.number("rate", 0), o.rate.floor = f.number("rate_floor", 0, o.rate.rate);
     o.rate.warmup = f.integer("warmup", 0, max_warmup);
     o.optimizer = optimizer_named(f.one_of("optimizer", {"adamw", "adam", "sgd"}));
-    const auto below_one = [&](const char* key) {
-        const double number = f.number(key, 0);
-        if (number >= 1) f.fail(key, "a number from 0 to below 1");
-        return number;
-    };
     o.beta1 = f.number("beta1", 0, max_beta), o.beta2 = f.number("beta2", 0, max_beta), o.eps = f.number("eps", 0);
-    o.momentum = below_one("momentum"), o.nesterov = f.flag("nesterov");
+    o.momentum = below_one(f, "momentum"), o.nesterov = f.flag("nesterov");
     o.weight_decay = f.number("weight_decay", 0), o.max_norm = f.number("max_norm", 0);
-    o.label_smoothing = below_one("label_smoothing"), o.z_loss = f.number("z_loss", 0);
+    o.label_smoothing = below_one(f, "label_smoothing"), o.z_loss = f.number("z_loss", 0);
     if (f.optional_flag("custom_loss").value_or(false))
         o.loss = [](const LossInputs&) -> Tensor {
             throw usage_error("the run has a custom loss, which only its program can give (TrainOptions::loss)");
         };
     o.load_balance = f.json().contains("load_balance") ? f.optional_number("load_balance", 0) : 0;  // older runs: 0
-    o.dropout = f.has("dropout") ? below_one("dropout") : 0;
-    o.attention_dropout = f.has("attention_dropout") ? below_one("attention_dropout") : 0;
+    o.dropout = f.has("dropout") ? below_one(f, "dropout") : 0;
+    o.attention_dropout = f.has("attention_dropout") ? below_one(f, "attention_dropout") : 0;
     o.seed = static_cast<std::uint64_t>(f.integer("seed"));
     o.skipped_batches = f.optional_integer("skipped_batches", 0, max_steps).value_or(0);
     o.overfit = f.optional_flag("overfit").value_or(false);

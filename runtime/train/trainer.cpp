@@ -98,7 +98,7 @@ struct internal::TrainerState {
           data(set.data_),
           options(train_options),
           model(origin.adapted_model(device, options)),
-          config(trained_config(model ? config_of(*model) : origin.config(), *data)),
+          config(trained_config(model ? config_of(*model) : origin.config(), options, *data)),
           settings(settings_of(options, config, *data)),
           start(origin.weights(config, options.seed)),
           step(step_within(config, settings, device.caps(), memory(), types())),

@@ -10,7 +10,7 @@
 
 namespace vantage::internal {
 
-ModelConfig trained_config(ModelConfig config, const TrainingData& data) {
+ModelConfig trained_config(ModelConfig config, const TrainOptions& options, const TrainingData& data) {
     if (const Task task = task_of(config); task != data.task())
         throw usage_error("{} learns from {}, but the data are {}: name the model where they are read",
                           config.architecture, name_of(task), name_of(data.task()));
@@ -19,6 +19,7 @@ ModelConfig trained_config(ModelConfig config, const TrainingData& data) {
     if (data.vocabulary() > config.vocab && !config.is_vision())
         throw usage_error("the tokenizer of the data has {} tokens, but the model's vocabulary {}", data.vocabulary(),
                           config.vocab);
+    if (options.lora) config.lora->dropout = options.lora->dropout;
     return config;
 }
 
@@ -64,6 +65,7 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
             throw usage_error("training: {} is {:g}, but must be from 0 to below {:g}", name, value, end);
     };
     require_below("dropout", o.dropout, 1), require_below("attention_dropout", o.attention_dropout, 1);
+    if (config.lora) require_below("the dropout of adapters", config.lora->dropout, 1);
     require_below("label_smoothing", o.label_smoothing, 1), require_below("z_loss", o.z_loss, 1e30);
     const double load_balance = o.load_balance.value_or(config.load_balance);
     require_below("load_balance", load_balance, 1e30);

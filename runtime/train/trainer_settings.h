@@ -11,9 +11,9 @@ namespace vantage::internal {
 
 inline constexpr std::int64_t steps_ahead = 2;  ///< that a Trainer submits before it waits
 
-/// The config itself. Throws usage for data that the model does not learn from, unsupported for a model that cannot be
-/// trained.
-ModelConfig trained_config(ModelConfig config, const TrainingData& data);
+/// The config itself, with the options' dropout of adapters. Throws usage for data that the model does not learn from,
+/// unsupported for a model that cannot be trained.
+ModelConfig trained_config(ModelConfig config, const TrainOptions& options, const TrainingData& data);
 /// The optimiser's options, for set_optimizer.
 OptimizerOptions optimizer_of(const TrainOptions& options);
 /// Throws usage for options that are out of range, or that contradict each other.

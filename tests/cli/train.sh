@@ -240,8 +240,12 @@ merged=$("$program" run -m whole-model -p "The dog" -n 8 --temp 0 --precision f3
 echo "{% for m in messages %}{{ m['content'] }}{% endfor %}" >plain.jinja
 "$program" chat -m run/latest --lora lora/latest --template plain.jinja -n 2 <<<"Hi" >out 2>err || fail "chat --lora: $(<err)"
 "$program" view -m run/latest --lora lora/latest --headless -p "The dog" -n 2 --png view.png >out 2>err || fail "view --lora: $(<err)"
-tune --lora=2 --lora-alpha 4 --lora-targets c_attn,c_proj --rslora --steps 1 -o narrow >out 2>err || fail "finetune --lora=2: $(<err)"
+tune --lora=2 --lora-alpha 4 --lora-targets c_attn,c_proj --rslora --lora-dropout 0.5 --steps 1 -o narrow >out 2>err || fail "finetune --lora=2: $(<err)"
 grep -A3 '"target_modules"' narrow/latest/adapter_config.json | tr -d ' \n' | grep -q '"target_modules":\["c_attn","c_proj"\]' || fail "targets: $(<narrow/latest/adapter_config.json)"
+"$program" finetune -m narrow/latest --data "$mini/valid.txt" --blank-lines --context 16 --batch-tokens 64 --lora-dropout 0.25 --steps 1 -o further >out 2>err || fail "finetune --lora-dropout: $(<err)"
+for run in narrow:0.5 further:0.25; do
+    grep -q "\"lora_dropout\": ${run#*:}" "${run%:*}/latest/adapter_config.json" || fail "dropout of $run: $(<"${run%:*}/latest/adapter_config.json")"
+done
 cp -rL lora/latest dora && sed -i 's/"use_dora": false/"use_dora": true/' dora/adapter_config.json
 cp -rL lora/latest other && sed -i 's/"r": 16/"r": 8/' other/adapter_config.json
 ends 1 "use_dora" run -m run/latest --lora dora -p "The dog"
@@ -250,6 +254,7 @@ ends 6 "adapter_config.json" run -m run/latest --lora nowhere -p "The dog"
 ends 6 "wants" run --lora lora/latest -p "The dog"
 ends 6 "whole-model" merge -m run/latest --lora lora/latest -o whole-model
 ends 2 "--lora" finetune -m run/latest --data short.txt --lora-alpha 4 -o refused
+ends 2 "--lora-dropout needs --lora" finetune -m run/latest --data short.txt --lora-dropout 0.1 -o refused
 ends 2 "LoRA" finetune -m run/latest --data "$mini/valid.txt" --blank-lines --context 16 --weights q8 -o refused
 ends 2 "c_attn, c_fc, c_proj" finetune -m run/latest --data "$mini/valid.txt" --blank-lines --context 16 --lora --lora-targets q_proj -o refused
 

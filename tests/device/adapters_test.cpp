@@ -1,8 +1,11 @@
 // Adapters (LoRA): models run with them as torch computed (tests/data/lora/make.py) and as the merged model does, and
 // training changes them alone, beside weights of any type.
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "oracle_model.h"
 #include "runtime/base/files.h"
@@ -188,9 +191,39 @@ TEST_CASE("the loss falls as the gradients of adapters say", "[lora][train]") {
     }
 }
 
+TEST_CASE("dropout in front of adapters changes what is learned, not how it is measured", "[lora][train]") {
+    Tuning tuning;
+    Trainer plain = tuning.trainer();
+    tuning.options.lora->dropout = 0.3;
+    Trainer dropping = tuning.trainer();
+    const std::vector<double> all = losses_of(plain), some = losses_of(dropping);
+    constexpr double rounding = 1e-5;
+    CHECK(std::abs(some.front() - all.front()) < rounding);  // B is 0
+    CHECK(std::abs(some.back() - all.back()) > rounding);
+    // trained further, they keep their dropout, unless the options have another one
+    const std::string saved = dropping.save(tuning.folder.path("run"));
+    CHECK(read_json(saved + "/adapter_config.json").at("lora_dropout") == 0.3);
+    LoraOptions lora = *tuning.options.lora;
+    const auto further = [&](const std::optional<LoraOptions>& with) {
+        tuning.options.lora = with;
+        Trainer trainer = Trainer::from_folder(test_device(), saved, tuning.data, tuning.options);
+        const double loss = trainer.evaluate().value();
+        return std::pair(loss, losses_of(trainer, 1).front());
+    };
+    const auto own = further({}), same = further(lora);
+    lora.dropout = 0;
+    const auto none = further(lora);
+    CHECK(own == same);
+    CHECK(own.first == none.first);
+    CHECK(std::abs(own.second - none.second) > rounding);
+    lora.dropout = 1;
+    expect_error(ErrorKind::usage, {"dropout of adapters is 1"}, [&] { static_cast<void>(further(lora)); });
+}
+
 TEST_CASE("a run of adapters that is resumed goes on as one that never stopped", "[lora][train]") {
     Tuning tuning;
     tuning.options.weights = DType::q8_0;
+    tuning.options.lora->dropout = 0.1;
     tuning.options.pause_every = 3;
     Trainer whole = tuning.trainer();
     const std::vector<double> want = losses_of(whole);

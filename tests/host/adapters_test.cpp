@@ -16,6 +16,7 @@
 #include "runtime/io/safetensors.h"
 #include "runtime/models/adapters.h"
 #include "runtime/models/architecture.h"
+#include "runtime/ops/dropout.h"
 #include "runtime/train/initial_weights.h"
 #include "runtime/train/training_graph.h"
 #include "temporary_directory.h"
@@ -146,21 +147,45 @@ TEST_CASE("only adapters are trained", "[lora]") {
     }
 }
 
+TEST_CASE("each adapter drops what goes into it by numbers of its own, in training only", "[lora]") {
+    const auto sites = [](const TrainingStep& step) {
+        std::set<std::int64_t> all;
+        for (const Node& node : step.graph.nodes())
+            if (node.op == &dropout_draw_op) {
+                CHECK((node.attrs.number("probability") == 0.1 && node.attrs.integer("seed") == 7));
+                CHECK(all.insert(node.attrs.integer("site")).second);
+            }
+        return all.size();
+    };
+    const TrainingSettings settings{.sequences = 1, .rows = 8, .seed = 7, .rates = {0.1F}};
+    for (const char* name : {"gpt2", "llama"}) {
+        const ModelConfig config = adapted_config(name, {.rank = 4, .dropout = 0.1});
+        CHECK(sites(build_training_step(config, settings)) == adapted_layers(config).size());
+        CHECK(sites(build_training_step(adapted_config(name, {.rank = 4}), settings)) == 0);
+        CHECK(sites(build_evaluation(config, settings)) == 0);
+    }
+}
+
 TEST_CASE("PEFT's files are written as they are read", "[lora]") {
     const TemporaryDirectory folder;
     LoraOptions lora = read_adapter_config(adapters_folder + "llama");
-    CHECK(lora == LoraOptions{.rank = 3, .alpha = 6, .targets = {"v_proj", "q_proj", "mlp.down_proj"}, .rslora = true});
+    CHECK(
+        lora ==
+        LoraOptions{
+            .rank = 3, .alpha = 6, .targets = {"v_proj", "q_proj", "mlp.down_proj"}, .rslora = true, .dropout = 0.05});
     const std::string path = folder.path("adapter_config.json");
     write_adapter_config(path, adapted_config("llama", lora), "/models/llama");
     CHECK(read_adapter_config(folder.path()) == lora);
     CHECK(base_of_adapters(folder.path()) == "/models/llama");
     CHECK(read_json(path).at("fan_in_fan_out") == false);
+    CHECK(read_json(path).at("lora_dropout") == 0.05);
     write_adapter_config(path, adapted_config("gpt2", {}), "");
     const Json json = read_json(path);
     const Json wanted = {{"peft_type", "LORA"},
                          {"task_type", "CAUSAL_LM"},
                          {"r", 16},
                          {"lora_alpha", 32.0},
+                         {"lora_dropout", 0.0},
                          {"bias", "none"},
                          {"fan_in_fan_out", true},
                          {"target_modules", {"c_attn", "c_fc", "c_proj"}},
@@ -261,6 +286,8 @@ TEST_CASE("adapters that do not fit are refused in one line", "[lora][bad]") {
              {"r", 1 << 20, bad_file, "\"r\""},
              {"r", 8, bad_file, "[4, "},
              {"lora_alpha", nullptr, bad_file, "lora_alpha"},
+             {"lora_dropout", 1, bad_file, "lora_dropout"},
+             {"lora_dropout", -0.1, bad_file, "lora_dropout"},
              {"use_rslora", 1, bad_file, "use_rslora"},
              {"target_modules", Json::array({1}), bad_file, "target_modules"},
              {"target_modules", Json::array({"c_attn"}), bad_file, "no part of an adapter"}}) {
