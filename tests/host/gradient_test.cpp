@@ -226,6 +226,23 @@ TEST_CASE("a gradient goes through other shapes of a value, and to the value bet
     }
 }
 
+TEST_CASE("a swish whose beta is learned has the gradient of central differences", "[gradient]") {
+    Small s;
+    const Tensor loss = s.total(s.x * activate(s.x * s.y, Activation::sigmoid));  // y: the beta of each feature
+    const std::vector<double> got = s.gradient(loss, s.y);
+    constexpr double h = 1e-5;
+    for (std::size_t i = 0; i < 3; ++i) {
+        double& beta = s.values["y"].data[i];
+        const double here = beta;
+        beta = here + h;
+        const double above = s.value(loss)[0];
+        beta = here - h;
+        const double below = s.value(loss)[0];
+        beta = here;
+        CHECK(std::abs(got[i] - (above - below) / (2 * h)) < 1e-8);
+    }
+}
+
 TEST_CASE("nothing is differentiated that does not lie between the loss and what is asked for", "[gradient]") {
     Small s;
     const Tensor ids = argmax(s.x);  // has no gradient, and needs none
