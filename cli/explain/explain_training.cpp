@@ -13,7 +13,6 @@
 #include "runtime/train/checkpoint_folder.h"
 #include "runtime/train/model_weights.h"
 #include "runtime/train/parameter_updates.h"
-#include "runtime/train/step_memory.h"
 #include "runtime/train/trainer_settings.h"
 #include "runtime/train/training_data.h"
 
@@ -104,22 +103,6 @@ std::vector<PhaseFigures> phases_of_plan(const TrainingStep& step, const Plan& p
     return all;
 }
 
-// Weights of the graph that do not learn are not used, and have no memory.
-StepMemory memory_of(const TrainingStep& step, const Plan& plan) {
-    StepMemory m{.activations = plan.arena_bytes()};
-    for (const Value& value : step.parameters) m.parameters += value.type.bytes();
-    for (const Value& value : plan.graph().values()) {
-        if (value.kind != ValueKind::state && value.kind != ValueKind::constant) continue;
-        const auto is = [&](const auto& name) { return value.name.starts_with(name("")); };
-        std::uint64_t& part = is(train_names::gradient)                            ? m.gradients
-                              : is(train_names::mean) || is(train_names::variance) ? m.optimizer
-                                                                                   : m.others;
-        part += value.type.bytes();
-    }
-    m.others -= m.parameters;  // they are states, too
-    return m;
-}
-
 }  // namespace
 
 const char* name_of(StepPhase phase) {
@@ -149,7 +132,7 @@ TrainingExplanation training_explanation(const Device& device, const TrainingCho
     std::uint64_t parameters = 0;
     for (const Value& value : step.parameters) parameters += static_cast<std::uint64_t>(value.type.shape.elements());
     std::vector<PhaseFigures> phases = phases_of_plan(step, plan);
-    const StepMemory memory = memory_of(step, plan);
+    const StepMemory memory = memory_of(step, plan.graph(), plan.arena_bytes());
     return {.name = choice.config.empty() ? model_folder() : choice.config,
             .config = config,
             .settings = settings,

@@ -7,6 +7,7 @@
 
 #include "cli/explain/explain_figures.h"
 #include "runtime/cost/cost.h"
+#include "runtime/train/step_memory.h"
 #include "runtime/train/training_graph.h"
 #include "vantage/plan.h"
 
@@ -29,14 +30,6 @@ struct PhaseFigures {
     std::size_t dispatches = 0;
     std::vector<DispatchGroup> groups = {};  ///< a layer is one group, whatever runs beside it; without barriers
     Cost total() const;
-};
-
-/// Bytes on the device.
-struct StepMemory {
-    std::uint64_t parameters = 0, gradients = 0, optimizer = 0;
-    std::uint64_t others = 0;  ///< inputs, tables, numbers of the run
-    std::uint64_t activations = 0;
-    std::uint64_t total() const { return parameters + gradients + optimizer + others + activations; }
 };
 
 struct TrainingExplanation {

@@ -14,28 +14,25 @@ namespace vantage::internal {
 namespace {
 // Activations are in one buffer.
 std::uint64_t largest_arena(const Caps& caps) { return std::min(caps.max_allocation, caps.max_buffer); }
-constexpr std::uint64_t never_fits = UINT64_MAX;
 
-std::string too_large(std::uint64_t bytes, const Caps& caps, std::uint64_t memory) {
-    if (bytes == never_fits)
-        return format("the activations of a step take more than {}, which is the driver's largest buffer",
-                      bytes_text(largest_arena(caps)));
-    return format("a step takes {}, but {} may be used", bytes_text(bytes), bytes_text(memory));
-}
-}  // namespace
-
-std::uint64_t plan_bytes(const Graph& graph, const Caps& caps) {
-    Graph fused = graph.copy();
+StepMemory planned_memory(const TrainingStep& step, const Caps& caps) {
+    Graph fused = step.graph.copy();
     fuse(fused);
-    std::uint64_t bytes = make_schedule(fused, caps).arena_bytes;
-    if (bytes > largest_arena(caps)) return never_fits;
-    for (const Value& value : fused.values())
-        if (value.kind == ValueKind::state || value.kind == ValueKind::constant || value.kind == ValueKind::input)
-            bytes += value.type.bytes();
-    return bytes;
+    return memory_of(step, fused, make_schedule(fused, caps).arena_bytes);
+}
+bool fits_into(const StepMemory& m, const Caps& caps, std::uint64_t memory) {
+    return m.activations <= largest_arena(caps) && m.total() <= memory;
 }
 
-namespace {
+std::string too_large(const StepMemory& m, const Caps& caps, std::uint64_t memory) {
+    if (m.activations > largest_arena(caps))
+        return format("the activations of a step take {}, more than {}, which is the driver's largest buffer",
+                      bytes_text(m.activations), bytes_text(largest_arena(caps)));
+    return format(
+        "a step takes {} (parameters {}, gradients {}, optimiser {}, activations {}, others {}), but {} may be used",
+        bytes_text(m.total()), bytes_text(m.parameters), bytes_text(m.gradients), bytes_text(m.optimizer),
+        bytes_text(m.activations), bytes_text(m.others), bytes_text(memory));
+}
 
 /// The smallest change with which a step fits, for a message: more recomputing, else fewer sequences at a time, else
 /// shorter ones.
@@ -45,38 +42,41 @@ std::string what_would_fit(const ModelConfig& config, TrainingSettings settings,
     const std::int64_t all = settings.sequences * settings.micro_batches,
                        slots = settings.slots / settings.micro_batches;
     const bool reads_text = settings.source_rows == settings.rows;
-    const auto bytes_with = [&](Member changed, std::int64_t value) {
+    const auto memory_with = [&](Member changed, std::int64_t value) {
         TrainingSettings tried = settings;
         tried.*changed = value;
         tried.micro_batches = (all + tried.sequences - 1) / tried.sequences;  // the step has as many sequences
         tried.slots = slots * tried.micro_batches;
         if (reads_text) tried.source_rows = tried.rows;
-        return plan_bytes(build_training_step(config, tried, types).graph, caps);
+        return planned_memory(build_training_step(config, tried, types), caps);
+    };
+    const auto fits_with = [&](Member changed, std::int64_t value) {
+        return fits_into(memory_with(changed, value), caps, memory);
     };
     // The value next to `too_much` that fits, between it and `least`, which fits.
     const auto nearest = [&](Member changed, std::int64_t too_much, std::int64_t least) {
         while (std::abs(too_much - least) > 1) {
             const std::int64_t middle = (too_much + least) / 2;
-            (bytes_with(changed, middle) <= memory ? least : too_much) = middle;
+            (fits_with(changed, middle) ? least : too_much) = middle;
         }
-        return std::pair(least, bytes_text(bytes_with(changed, least)));
+        return std::pair(least, bytes_text(memory_with(changed, least).total()));
     };
     const std::int64_t most = build_training_step(config, settings, types).max_recompute;
-    if (settings.recompute < most && bytes_with(&TrainingSettings::recompute, most) <= memory) {
+    if (settings.recompute < most && fits_with(&TrainingSettings::recompute, most)) {
         const auto [value, bytes] = nearest(&TrainingSettings::recompute, settings.recompute, most);
         return format("it takes {} if {} are recomputed", bytes,
                       value == 1 ? "cheap activations" : format("the activations of {} blocks", value - 1));
     }
     const char* recomputed = settings.recompute < most ? ", all activations recomputed," : "";
     settings.recompute = most;
-    if (settings.sequences > 1 && bytes_with(&TrainingSettings::sequences, 1) <= memory) {
+    if (settings.sequences > 1 && fits_with(&TrainingSettings::sequences, 1)) {
         const auto [value, bytes] = nearest(&TrainingSettings::sequences, settings.sequences, 1);
         return format("it takes {}{} with {} of the {} sequences at a time: accumulate {} micro-batches", bytes,
                       recomputed, value, settings.sequences, (all + value - 1) / value);
     }
     settings.sequences = 1;
     constexpr std::int64_t shortest = 16;
-    if (!config.is_vision() && settings.rows > shortest && bytes_with(&TrainingSettings::rows, shortest) <= memory) {
+    if (!config.is_vision() && settings.rows > shortest && fits_with(&TrainingSettings::rows, shortest)) {
         const auto [value, bytes] = nearest(&TrainingSettings::rows, settings.rows, shortest);
         return format("it takes {}{} with one sequence of {} tokens at a time", bytes, recomputed, value);
     }
@@ -86,6 +86,22 @@ std::string what_would_fit(const ModelConfig& config, TrainingSettings settings,
 
 }  // namespace
 
+StepMemory memory_of(const TrainingStep& step, const Graph& fused, std::uint64_t activations) {
+    StepMemory m{.activations = activations};
+    for (const Value& value : step.parameters) m.parameters += value.type.bytes();
+    for (const Value& value : fused.values()) {
+        if (value.kind != ValueKind::state && value.kind != ValueKind::constant && value.kind != ValueKind::input)
+            continue;
+        const auto is = [&](const auto& name) { return value.name.starts_with(name("")); };
+        std::uint64_t& part = is(train_names::gradient)                            ? m.gradients
+                              : is(train_names::mean) || is(train_names::variance) ? m.optimizer
+                                                                                   : m.others;
+        part += value.type.bytes();
+    }
+    m.others -= m.parameters;  // they are states, too
+    return m;
+}
+
 TrainingStep step_within(const ModelConfig& config, TrainingSettings& settings, const Caps& caps, std::uint64_t memory,
                          const Graph::WeightTypes& types) {
     const bool chooses = settings.recompute < 0;
@@ -93,10 +109,10 @@ TrainingStep step_within(const ModelConfig& config, TrainingSettings& settings, 
     for (;;) {
         TrainingStep step = build_training_step(config, settings, types);
         settings.recompute = std::min(settings.recompute, step.max_recompute);
-        const std::uint64_t bytes = plan_bytes(step.graph, caps);
-        if (bytes <= memory) return step;
+        const StepMemory needed = planned_memory(step, caps);
+        if (fits_into(needed, caps, memory)) return step;
         if (!chooses || settings.recompute == step.max_recompute)
-            throw Error(ErrorKind::out_of_memory, format("training: {}; {}", too_large(bytes, caps, memory),
+            throw Error(ErrorKind::out_of_memory, format("training: {}; {}", too_large(needed, caps, memory),
                                                          what_would_fit(config, settings, caps, memory, types)));
         ++settings.recompute;
     }

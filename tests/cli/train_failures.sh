@@ -17,6 +17,8 @@ large=(train --data "$mini/valid.txt" --tokenizer "$tokenizer" --blank-lines --l
 "$program" "${large[@]}" -o refused 2>err && fail "a step that does not fit runs"
 [[ $(<err) =~ with\ ([0-9]+)\ of\ the\ 16\ sequences ]] || fail "the change that fits: $(<err)"
 fits=${BASH_REMATCH[1]:-1}
+[[ $(<err) =~ takes\ [^\(]*\(parameters\ .*,\ gradients\ .*,\ optimiser\ .*,\ activations\ .*,\ others\ .*\),\ but\ 10\.0\ MiB ]] ||
+    fail "what the memory is for: $(<err)"
 "$program" "${large[@]}" --accumulate $(((16 + fits - 1) / fits)) -o fits >out 2>err || fail "$fits sequences at a time: $(<err)"
 [[ ! -e refused ]] || fail "what does not fit leaves a folder"
 # A disk that is full, here a limit for the size of files: the run goes on, and fails where the last checkpoint does.
