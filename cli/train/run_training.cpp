@@ -155,6 +155,14 @@ Device open_named(TrainCommand& c, const std::string& wish) {
     return device;
 }
 
+// A run that goes on has the micro-batches of its beginning, whatever memory is free then.
+void keep_division(TrainCommand& c, const Trainer& trainer) {
+    TrainOptions& o = c.training;
+    const std::int64_t sequences = o.sequences * o.accumulate;
+    c.divided = c.divided || trainer.accumulate() != o.accumulate;
+    o.accumulate = trainer.accumulate(), o.sequences = sequences / o.accumulate, o.divide = false;
+}
+
 }  // namespace
 
 Device open_training_device(TrainCommand& c) { return open_named(c, common().device); }
@@ -171,6 +179,7 @@ void run_training(TrainCommand& c, std::optional<Device>& device, const Dataset&
             if (!device) device = open_again([&](const std::string& wish) { return open_named(c, wish); }, caps);
             const bool goes_on = newest > 0 && (losses > 0 || rollbacks.any());
             Trainer trainer = goes_on ? Trainer::from_folder(*device, c.output, data, c.training, true) : make(*device);
+            keep_division(c, trainer);
             return run_to_the_end(c, *device, trainer, data);
         } catch (const Diverged& found) {
             rollbacks.go_back(c, found);

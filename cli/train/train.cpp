@@ -131,7 +131,7 @@ void set_options(TrainCommand& c) {
     o.profile = profiling();
 }
 
-// Batches are given in tokens. A micro-batch holds up to 4096 by default.
+// Batches are given in tokens. A micro-batch holds up to 4096 by default, fewer where the memory is short.
 void set_batches(TrainCommand& c, const ModelConfig& model, const Dataset& data) {
     TrainOptions& o = c.training;
     // with the patches of images
@@ -143,6 +143,7 @@ void set_batches(TrainCommand& c, const ModelConfig& model, const Dataset& data)
         throw usage_error("--accumulate {}: a step has only {} sequences of {} tokens", c.accumulate, wanted, each);
     o.accumulate = c.accumulate > 0 ? c.accumulate : (wanted + maximum - 1) / maximum;
     o.sequences = (wanted + o.accumulate - 1) / o.accumulate;
+    o.divide = c.accumulate == 0;
     if (task_of(model) == Task::pairs) o.sequences = std::min(o.sequences, std::max<std::int64_t>(data.sequences(), 2));
     if (c.epochs == 0) return;
     const double steps =

@@ -18,6 +18,7 @@ struct TrainCommand {
     DatasetOptions dataset{.context = 0};
     TrainOptions training;
     std::int64_t accumulate = 0;  ///< micro-batches of a step; 0: as many as hold few tokens each
+    bool divided = false;         ///< into more of them, because of the memory
     std::int64_t batch_tokens = 0, eval_every = 0, sample_every = 0, save_every = 0, keep = 3, patience = 0;
     double epochs = 0, minutes = 0;
     double begin = 0;  ///< of the training, by seconds_now

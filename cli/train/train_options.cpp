@@ -43,8 +43,11 @@ void add_training_options(CLI::App& command, TrainCommand& c) {
     add_option(command, "--minutes", c.minutes, "Ends after this time", "X")->check(above_zero);
     c.batch_tokens = c.finetunes ? 8192 : 4096;
     add_setting(command, "--batch-tokens", c.batch_tokens, "Tokens of a step")->check(tokens_of_a_step);
-    add_option(command, "--accumulate", c.accumulate,
-               "Micro-batches that a step is divided into. Default: of at most 4096 tokens each", "N")
+    add_option(
+        command, "--accumulate", c.accumulate,
+        "Micro-batches that a step is divided into. Default: of at most 4096 tokens each, or more that fit into the "
+        "memory",
+        "N")
         ->check(one_or_more);
     o.rate.rate = c.finetunes ? 2e-5 : 1e-3;
     add_setting(command, "--lr", o.rate.rate, "Learning rate, the highest of the schedule")->check(above_zero);

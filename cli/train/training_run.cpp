@@ -78,6 +78,9 @@ void TrainingRun::summarise() const {
                o.sequences, data_.context(), count_text(step_tokens), o.steps,
                count_text(step_tokens * static_cast<double>(o.steps)),
                static_cast<double>(o.sequences * o.accumulate * o.steps) / static_cast<double>(data_.sequences()));
+    if (c_.divided)
+        print_line("{}  divided into {} micro-batches, because these fit into the memory", page.bold("batch "),
+                   o.accumulate);
     print_line("{}  {} of weights, gradients and optimiser; {} of activations; {}", page.bold("memory"),
                bytes_text(trainer_.bytes()), bytes_text(trainer_.step_bytes()), recomputed_text(trainer_.recompute()));
     print_line("{}  {}", page.bold("output"), escape_controls(c_.output));

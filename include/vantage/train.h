@@ -162,6 +162,10 @@ struct TrainOptions {
     /// 1: cheap activations, such as those of norms and activation functions. 1 + k: also all activations of the first
     /// k blocks but their inputs. -1: the lowest number with which a step fits into `memory`.
     std::int64_t recompute = -1;
+    /// Where a step does not fit into `memory`, divide it into more micro-batches, which gives the same gradients up to
+    /// the order of sums (docs/training.md). Not done where the loss depends on what a micro-batch has: of pairs,
+    /// with load_balance and with a custom loss. On resume the micro-batches are those of the checkpoint.
+    bool divide = false;
     bool profile = false;  ///< times every dispatch (take_timings)
     /// CompileOptions::submission_seconds. Short submissions let a window draw on the same device in between.
     double submission_seconds = 0.1;
@@ -250,6 +254,7 @@ public:
     std::uint64_t bytes() const;       ///< of weights, gradients and optimiser states
     std::uint64_t step_bytes() const;  ///< of activations, which a step takes beside `bytes`
     std::int64_t recompute() const;    ///< TrainOptions::recompute as it was chosen
+    std::int64_t accumulate() const;   ///< TrainOptions::accumulate; with `divide` as it was chosen
     double flops_per_token() const;    ///< of the forward and backward pass, with recomputation
 
 private:

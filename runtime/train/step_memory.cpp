@@ -84,6 +84,18 @@ std::string what_would_fit(const ModelConfig& config, TrainingSettings settings,
                        : "a smaller model takes less; so do adapters (LoRA) of a model that is fine-tuned";
 }
 
+// The step in more micro-batches, of the next smaller number of sequences that divides those of the step. False: a
+// micro-batch would have fewer than `min_tokens`.
+bool take_fewer_sequences(TrainingSettings& settings, std::int64_t min_tokens) {
+    const std::int64_t all = settings.sequences * settings.micro_batches,
+                       slots = settings.slots / settings.micro_batches;
+    std::int64_t fewer = settings.sequences - 1;
+    while (fewer > 0 && all % fewer != 0) --fewer;
+    if (fewer * std::max(settings.rows, settings.source_rows) < min_tokens) return false;
+    settings.sequences = fewer, settings.micro_batches = all / fewer, settings.slots = slots * settings.micro_batches;
+    return true;
+}
+
 }  // namespace
 
 StepMemory memory_of(const TrainingStep& step, const Graph& fused, std::uint64_t activations) {
@@ -103,15 +115,20 @@ StepMemory memory_of(const TrainingStep& step, const Graph& fused, std::uint64_t
 }
 
 TrainingStep step_within(const ModelConfig& config, TrainingSettings& settings, const Caps& caps, std::uint64_t memory,
-                         const Graph::WeightTypes& types) {
+                         const Graph::WeightTypes& types, bool divide) {
+    constexpr std::int64_t min_tokens = 1024;  // of a micro-batch, before more is recomputed instead
     const bool chooses = settings.recompute < 0;
+    // Not where the loss depends on what a micro-batch has.
+    divide = divide && config.towers.empty() && settings.load_balance == 0 && !settings.custom_loss;
     settings.recompute = std::max<std::int64_t>(settings.recompute, 0);
     for (;;) {
         TrainingStep step = build_training_step(config, settings, types);
         settings.recompute = std::min(settings.recompute, step.max_recompute);
         const StepMemory needed = planned_memory(step, caps);
         if (fits_into(needed, caps, memory)) return step;
-        if (!chooses || settings.recompute == step.max_recompute)
+        const bool recomputes = chooses && settings.recompute < step.max_recompute;
+        if (divide && take_fewer_sequences(settings, recomputes ? min_tokens : 1)) continue;
+        if (!recomputes)
             throw Error(ErrorKind::out_of_memory, format("training: {}; {}", too_large(needed, caps, memory),
                                                          what_would_fit(config, settings, caps, memory, types)));
         ++settings.recompute;

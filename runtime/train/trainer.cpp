@@ -101,13 +101,14 @@ struct internal::TrainerState {
           config(trained_config(model ? config_of(*model) : origin.config(), options, *data)),
           settings(settings_of(options, config, *data)),
           start(origin.weights(config, options.seed)),
-          step(step_within(config, settings, device.caps(), memory(), types())),
+          step(step_within(config, settings, device.caps(), memory(), types(), options.divide)),
           parameters(names_of(step.parameters)),
           in_use(names_in_use(step.graph)),
           plan((require_inputs(),
                 plan_of(step.graph, {.profile = options.profile, .submission_seconds = options.submission_seconds}))),
           inputs(settings.slots * settings.sequences) {
         options.recompute = settings.recompute;
+        options.sequences = settings.sequences, options.accumulate = settings.micro_batches;
         base = origin.base_checksum(options);
         if (const auto file = origin.tokenizer()) tokenizer = Tokenizer::load(*file);
         for (const Value& value : step.graph.values())
@@ -376,6 +377,8 @@ Trainer Trainer::from_folder(const Device& device, const std::string& folder, co
     const SavedTraining saved = newest_checkpoint(folder);
     TrainOptions same = options;  // with other kernels fused, the last bits would differ
     if (same.recompute < 0) same.recompute = saved.options.recompute;
+    if (same.divide && same.sequences * same.accumulate == saved.options.sequences * saved.options.accumulate)
+        same.sequences = saved.options.sequences, same.accumulate = saved.options.accumulate, same.divide = false;
     same.skipped_batches = std::max(same.skipped_batches, saved.options.skipped_batches);
     Trainer trainer = make(ModelOrigin::from_folder(saved.folder), same);
     trainer.state_->resume(saved);
@@ -524,6 +527,7 @@ std::uint64_t Trainer::bytes() const {
 
 std::uint64_t Trainer::step_bytes() const { return state().plan.arena_bytes(); }
 std::int64_t Trainer::recompute() const { return state().options.recompute; }
+std::int64_t Trainer::accumulate() const { return state().options.accumulate; }
 
 double Trainer::flops_per_token() const {
     const TrainingSettings& settings = state().settings;

@@ -13,14 +13,23 @@ learn() {
 
 # Out of memory before the first step: what the message says does fit.
 large=(train --data "$mini/valid.txt" --tokenizer "$tokenizer" --blank-lines --layers 2 --width 64 --heads 4 --context 64
-    --batch-tokens 1024 --steps 1 --eval-every 0 --memory 10M -q)
-"$program" "${large[@]}" -o refused 2>err && fail "a step that does not fit runs"
+    --batch-tokens 1024 --steps 1 --eval-every 0 --memory 10M)
+"$program" "${large[@]}" --accumulate 1 -o refused 2>err && fail "a step that does not fit runs"
 [[ $(<err) =~ with\ ([0-9]+)\ of\ the\ 16\ sequences ]] || fail "the change that fits: $(<err)"
 fits=${BASH_REMATCH[1]:-1}
 [[ $(<err) =~ takes\ [^\(]*\(parameters\ .*,\ gradients\ .*,\ optimiser\ .*,\ activations\ .*,\ others\ .*\),\ but\ 10\.0\ MiB ]] ||
     fail "what the memory is for: $(<err)"
 "$program" "${large[@]}" --accumulate $(((16 + fits - 1) / fits)) -o fits >out 2>err || fail "$fits sequences at a time: $(<err)"
 [[ ! -e refused ]] || fail "what does not fit leaves a folder"
+# Without --accumulate the step is divided, into parts of as many sequences. The run goes on with the same, whatever
+# memory there is.
+for ((each = fits; 16 % each != 0; --each)); do :; done
+"$program" "${large[@]}" -o divided >out 2>err || fail "a step that is divided: $(<err)"
+grep -q "divided into $((16 / each)) micro-batches" out || fail "a step that is divided says: $(<out)"
+grep -q "\"accumulate\": $((16 / each))," divided/latest/training.json && grep -q "\"sequences\": $each," divided/latest/training.json ||
+    fail "a step that is divided is kept: $(<divided/latest/training.json)"
+gives '"steps": 2' train --resume divided --steps 2 --memory 1G --json
+grep -q "\"accumulate\": $((16 / each))," divided/latest/training.json || fail "a step that is divided goes on: $(<divided/latest/training.json)"
 # A disk that is full, here a limit for the size of files: the run goes on, and fails where the last checkpoint does.
 code=0
 (ulimit -f 32 && learn --steps 5 --save-every 2 -o full) >out 2>err || code=$?

@@ -1,5 +1,6 @@
 // Training steps of whole models, in double by the references of their ops, against runs by PyTorch in float64 and f32.
 #include <algorithm>
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_container_properties.hpp>
 #include <cmath>
@@ -8,10 +9,12 @@
 #include "evaluate.h"
 #include "known_configs.h"
 #include "made_up_devices.h"
+#include "runtime/graph/fuse.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/ops/route.h"
 #include "runtime/train/recorded_run.h"
+#include "runtime/train/step_memory.h"
 
 using namespace vantage;
 using namespace vantage::internal;
@@ -177,6 +180,46 @@ TEST_CASE("recomputed activations take less memory, and draw the same dropout", 
     const std::map<std::int64_t, int> nodes = dropouts_by_site(step_of(13), [](const Node&) {});
     CHECK(std::ssize(nodes) == 1 + 2 * 12);
     CHECK(std::ranges::count_if(nodes, [](const auto& site) { return site.second == 3; }) >= 12);
+}
+TEST_CASE("a step that does not fit is divided first, and recomputes more where its parts are small", "[train]") {
+    ModelConfig config = RecordedRun(runs + "train").config();
+    config.context = 512;
+    const Caps caps;
+    const auto bytes_of = [&](const ModelConfig& model, const TrainingSettings& settings) {
+        const TrainingStep step = build_training_step(model, settings);
+        Graph fused = step.graph.copy();
+        fuse(fused);
+        return memory_of(step, fused, make_schedule(fused, caps).arena_bytes).total();
+    };
+    const TrainingSettings whole{.sequences = 12, .rows = 512, .recompute = -1, .slots = 2, .rates = {1}};
+    const auto bytes = [&](std::int64_t sequences) {  // with nothing recomputed
+        TrainingSettings part = whole;
+        part.sequences = sequences, part.recompute = 0, part.micro_batches = 12 / sequences;
+        part.slots = 2 * part.micro_batches;
+        return bytes_of(config, part);
+    };
+    using Parts = std::array<std::int64_t, 4>;  // sequences, micro-batches, slots, recompute
+    const auto within = [&](std::uint64_t memory, TrainingSettings settings) {
+        static_cast<void>(step_within(config, settings, caps, memory, {}, true));
+        return Parts{settings.sequences, settings.micro_batches, settings.slots, settings.recompute};
+    };
+    CHECK(within(bytes(12), whole) == Parts{12, 1, 2, 0});
+    CHECK(within(bytes(12) - 1, whole) == Parts{6, 2, 4, 0});
+    CHECK(within(bytes(4), whole) == Parts{4, 3, 6, 0});
+    CHECK(within(bytes(2), whole) == Parts{2, 6, 12, 0});
+    const Parts small = within(bytes(2) - 1, whole);  // 1024 tokens
+    CHECK((small[0] == 2 && small[3] > 0));
+    TrainingSettings kept = whole;  // nothing may be recomputed
+    kept.recompute = 0;
+    CHECK(within(bytes(2) - 1, kept) == Parts{1, 12, 24, 0});
+    CHECK_THROWS_AS(step_within(config, kept, caps, bytes(2)), Error);  // it was not asked to divide
+    // a loss that depends on what is in a micro-batch
+    const ModelConfig mixtral = test::config_of("mixtral");
+    TrainingSettings experts{.sequences = 2, .rows = 8, .slots = 2, .load_balance = 0.5, .rates = {1}};
+    CHECK_THROWS_AS(step_within(mixtral, experts, caps, bytes_of(mixtral, experts) - 1, {}, true), Error);
+    experts.load_balance = 0;
+    static_cast<void>(step_within(mixtral, experts, caps, bytes_of(mixtral, experts) - 1, {}, true));
+    CHECK(experts.sequences == 1);
 }
 TEST_CASE("the backward pass has twice the arithmetic of the forward pass, and that of what is recomputed", "[train]") {
     const ModelConfig config = RecordedRun(runs + "train").config();
