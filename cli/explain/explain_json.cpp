@@ -138,6 +138,9 @@ void print_json(const TrainingExplanation& e) {
     const Json memory = {{"parameters", e.memory.parameters},   {"gradients", e.memory.gradients},
                          {"optimizer", e.memory.optimizer},     {"others", e.memory.others},
                          {"activations", e.memory.activations}, {"total", e.memory.total()}};
+    const auto level = [](const RecomputeLevel& one) {
+        return Json{{"level", one.recompute}, {"flops", one.flops}, {"bytes", one.bytes}};
+    };
     write_json({{"schema_version", 2},
                 {"model", e.name},
                 {"architecture", e.config.architecture},
@@ -148,6 +151,7 @@ void print_json(const TrainingExplanation& e) {
                 {"precision", e.settings.f16 ? "f16" : "f32"},
                 {"optimizer", name_of(e.settings.optimizer)},
                 {"recompute", e.settings.recompute},
+                {"recompute_levels", json_list(e.levels, level)},
                 {"phases", json_list(e.phases, phase)},
                 {"total", cost_json(e.total())},
                 {"memory", memory},

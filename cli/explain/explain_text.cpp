@@ -312,6 +312,20 @@ void print_memory(const TrainingExplanation& e) {
     print("Memory on the device", table);
 }
 
+void print_levels(const TrainingExplanation& e) {
+    TextTable table("lrrl");
+    table.row({"--recompute", "memory", "FLOP of both passes", ""});
+    for (const RecomputeLevel& one : e.levels) {
+        const std::int64_t blocks = one.recompute - 1;
+        table.row({blocks < 0    ? "none"
+                   : blocks == 0 ? "cheap"
+                                 : format("{} block{}", blocks, blocks == 1 ? "" : "s"),
+                   bytes_text(one.bytes), format("{:.2f} ×", one.flops / e.levels.front().flops),
+                   one.recompute == e.settings.recompute ? "this step" : ""});
+    }
+    print("What the backward pass may recompute instead of keeping it", table);
+}
+
 void print_plan(const TrainingExplanation& e) {
     for (const PhaseFigures& one : e.phases) {
         const std::string of =
@@ -355,6 +369,7 @@ void print_text(const TrainingExplanation& e) {
                e.settings.f16 ? "f16" : "f32", name_of(e.settings.optimizer), recomputed_text(e.settings.recompute));
     print_phases(e);
     print_memory(e);
+    print_levels(e);
     print_plan(e);
 }
 

@@ -4,12 +4,16 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "cli/shared/commands.h"
 #include "cli/shared/step_options.h"
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/exec/plan_access.h"
+#include "runtime/graph/fuse.h"
+#include "runtime/graph/op_def.h"
+#include "runtime/graph/schedule.h"
 #include "runtime/train/checkpoint_folder.h"
 #include "runtime/train/model_weights.h"
 #include "runtime/train/parameter_updates.h"
@@ -103,6 +107,32 @@ std::vector<PhaseFigures> phases_of_plan(const TrainingStep& step, const Plan& p
     return all;
 }
 
+// A plan for each of them, without compiling it.
+std::vector<RecomputeLevel> levels_of(const ModelConfig& config, TrainingSettings settings, const Caps& caps,
+                                      std::int64_t blocks) {
+    constexpr std::int64_t parts = 8;
+    std::set<std::int64_t> shown{0, 1, settings.recompute};
+    for (std::int64_t part = 1; part <= parts; ++part) shown.insert(1 + blocks * part / parts);
+    std::vector<RecomputeLevel> levels;
+    for (const std::int64_t level : shown) {
+        settings.recompute = level;
+        const TrainingStep step = build_training_step(config, settings);
+        Graph fused = step.graph.copy();
+        fuse(fused);
+        RecomputeLevel& one = levels.emplace_back(
+            RecomputeLevel{.recompute = level,
+                           .flops = 0,
+                           .bytes = memory_of(step, fused, make_schedule(fused, caps).arena_bytes).total()});
+        const std::vector<StepPhase> phases = phases_of(fused);
+        for (const int id : live_nodes(fused)) {
+            const Node& node = at(fused.nodes(), id);
+            if (at(phases, id) != StepPhase::update && node.op->cost != nullptr)
+                one.flops += node.op->cost(call_of(fused, node)).flops;
+        }
+    }
+    return levels;
+}
+
 }  // namespace
 
 const char* name_of(StepPhase phase) {
@@ -139,7 +169,8 @@ TrainingExplanation training_explanation(const Device& device, const TrainingCho
             .parameters = parameters,
             .plan = std::move(plan),
             .phases = std::move(phases),
-            .memory = memory};
+            .memory = memory,
+            .levels = levels_of(config, settings, device.caps(), step.max_recompute - 1)};
 }
 
 }  // namespace vantage::cli

@@ -32,6 +32,13 @@ struct PhaseFigures {
     Cost total() const;
 };
 
+/// A step with another value of TrainOptions::recompute.
+struct RecomputeLevel {
+    std::int64_t recompute;
+    double flops;         ///< of the forward and backward pass
+    std::uint64_t bytes;  ///< StepMemory::total
+};
+
 struct TrainingExplanation {
     std::string name;  ///< of the model's folder or config.json
     ModelConfig config;
@@ -40,6 +47,7 @@ struct TrainingExplanation {
     Plan plan;
     std::vector<PhaseFigures> phases;  ///< in the order of StepPhase
     StepMemory memory;
+    std::vector<RecomputeLevel> levels;  ///< from nothing to all blocks, some of those between, and the step's own
 
     const Schedule& schedule() const;
     Cost total() const;

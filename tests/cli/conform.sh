@@ -102,6 +102,7 @@ expect 0 '"attention_weights_never_stored"'*'"layers_compared"'*'"sequential_ste
 for text in "109 248 parameters"*"micro-batches of 2 sequences of 32 tokens, f32, adamw; nothing is recomputed" \
     "forward "*"  matmul "*"backward "*"  norm_backward "*"  accumulate "*"update "*"  adam "*"total "*" times the FLOP of the forward pass" \
     "parameters   "*"gradients   "*"optimiser   "*"activations "*"lower bound " \
+    "--recompute "*"none "*"1.00 ×"*"this step"*"cheap "*"1 block "*"2 blocks " \
     "Plan of the forward pass: "*"h.0"*"matmul mlp.c_fc"*"Plan of the backward pass: "*"matmul mlp.c_fc"*"accumulate mlp.c_fc"*"Plan of the update: "*"h.0 … h.1  (2 times)"*"adam mlp.c_fc"*"f32 [[]48, 192]"; do
     expect 0 "$text" cat "$scratch/explained"
 done
@@ -113,6 +114,10 @@ expect 0 "3 phases" awk -F: '/^          "flops"/ { sum += $2 } /^    "flops"/ {
 expect 0 "bytes add up" awk -F: '/^  "memory"/ { inside = 1 } /^  }/ { inside = 0 } inside && /^    "/ { if (/"total"/) all = $2 + 0; else sum += $2 }
     END { if (all > 0 && sum == all) print "bytes add up" }' "$scratch/explained"
 expect 0 '"gradients": 436992'*'"optimizer": 873984'*'"parameters": 436992'*'"total_parameters": 109248' cat "$scratch/explained"
+# more recomputed: more FLOP, and less memory, or no more where the peak is elsewhere
+expect 0 "4 levels" awk -F: '/^      "bytes"/ { bytes = $2 + 0; if (n++ == 0) first = last = bytes; wrong += bytes > last; last = bytes }
+    /^      "flops"/ { wrong += $2 + 0 <= flops; flops = $2 + 0 }
+    END { if (!wrong && last < first) print n " levels" }' "$scratch/explained"
 expect 0 '"precision": "f16"'*'"recompute": 3' "$program" explain --train -m "$model" --precision f16 --recompute 2 --json
 expect 0 '"sequences": 42,'*'"tokens": 96,'*'"total_parameters": 109248' "$program" explain --train --config "$model/config.json" --json
 for name in bert t5 vit clip; do
