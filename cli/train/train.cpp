@@ -411,7 +411,7 @@ void add_finetune(CLI::App& app) {
         ->needs(lora);
     add_option(command, "--lora-targets", c->lora.targets,
                "Layers with adapters, by the ends of their names, such as q_proj,v_proj. Default: all-linear, all but "
-               "the output layer",
+               "the output layer and the routers of experts",
                "NAMES")
         ->delimiter(',')
         ->needs(lora);

@@ -17,7 +17,7 @@ struct LoraOptions {
     std::int64_t rank = 16;
     double alpha = 32;
     /// Names of linear layers, whole or their ends: "q_proj", "c_attn", "layers.0.mlp.up_proj". "all-linear": all but
-    /// the output layer.
+    /// the output layer and the routers of experts.
     std::vector<std::string> targets = {"all-linear"};
     bool rslora = false;  ///< factor = alpha / √rank (Kalajdzievski 2023) in place of alpha / rank
     /// Training: x Aᵀ becomes d(x) Aᵀ, where d sets features to 0 with this probability, from 0 to below 1, and divides

@@ -21,9 +21,12 @@ namespace internal {
 
 namespace {
 
+// What chooses experts: transformers has no nn.Linear there, and PEFT adapts nothing else.
+bool is_router(const std::string& layer) { return layer.ends_with(".router") || layer.ends_with(".gate"); }
+
 bool is_target(const ModelConfig& config, const std::string& layer, const std::string& target) {
     const std::string weight = layer + ".weight";
-    if (target == adapter_names::all_linear) return !is_of_output_layer(config, weight);
+    if (target == adapter_names::all_linear) return !is_of_output_layer(config, weight) && !is_router(layer);
     return std::ranges::any_of(checkpoint_prefixes(config, weight), [&](const std::string& prefix) {
         return ("." + prefix + layer).ends_with("." + target);
     });

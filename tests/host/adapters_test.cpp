@@ -98,6 +98,8 @@ TEST_CASE("layers with adapters are named as in PEFT", "[lora]") {
     CHECK(layer_kinds(gpt2, 2) == std::vector<std::string>{"attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"});
     CHECK(layer_kinds({{"head"}, {"a.head"}, {"1.b.head"}}, 2) == std::vector<std::string>{"a.head", "b.head", "head"});
     CHECK(std::ranges::all_of(gpt2, &AdaptedLayer::inputs_first));
+    CHECK(layers("mixtral", {"all-linear"}).size() == 2 * 4);        // not routers …
+    CHECK(layers("mixtral", {"gate"}).size() == 2);                  // … unless they are named
     CHECK(layers("bart", {"all-linear"}).size() == 2 * 6 + 2 * 10);  // of encoder and decoder
     const auto refused = [](const LoraOptions& lora, std::initializer_list<const char*> parts) {
         expect_error(ErrorKind::usage, parts, [&] { require_possible_adapters(adapted_config("gpt2", lora)); });
