@@ -57,16 +57,31 @@ std::string fault_of(const std::string& folder) {
     return {};
 }
 
+// What the last bits of a step depend on.
+std::map<std::string, std::string> made_here(const Caps& caps) {
+    const BuildFacts& build = build_facts();
+    std::map<std::string, std::string> facts{{"device", caps.name},
+                                             {"driver", caps.driver},
+                                             {"driver_version", caps.driver_version},
+                                             {"vantage", build.version}};
+    if (build.commit != "unknown") facts["commit"] = build.commit;
+    return facts;
+}
+
 SavedTraining read_saved(const std::string& folder) {
     const std::string path = in_folder(folder, "training.json");
     const Json json = read_json(path);
     const JsonFields fields(json, path);
+    std::map<std::string, std::string> made_by;
+    for (const char* fact : {"device", "driver", "driver_version", "vantage", "commit"})
+        if (auto text = fields.optional_text(fact)) made_by[fact] = *std::move(text);
     return {.folder = folder,
             .step = fields.integer("step", 0, max_steps),
             .options = train_options_of(fields.object("options")),
             .data_key = fields.text("data_key"),
             .base = fields.optional_text("base").value_or(""),
-            .data = fields.object("data").json()};
+            .data = fields.object("data").json(),
+            .made_by = std::move(made_by)};
 }
 
 }  // namespace
@@ -342,6 +357,16 @@ SavedTraining newest_checkpoint(const std::string& folder) {
     throw bad_file_error("{}: no checkpoint of a training run", folder);
 }
 
+void warn_of_other_bits(const SavedTraining& saved, const Caps& caps) {
+    std::vector<std::string> others;
+    for (const auto& [fact, is] : made_here(caps))
+        if (const auto was = saved.made_by.find(fact); was != saved.made_by.end() && was->second != is)
+            others.push_back(format("{} {} (here {})", fact, in_quotes(was->second), in_quotes(is)));
+    if (!others.empty())
+        log(LogLevel::warning, "{} was written with {}: the same steps may differ in the last bits here", saved.folder,
+            join(others));
+}
+
 void require_room(const std::string& folder, std::uint64_t bytes) {
     std::error_code error;
     const fs::space_info space = fs::space(folder, error);
@@ -356,10 +381,9 @@ void write_training_json(const FolderWriter& folder, std::int64_t step, const Tr
     Json files;
     for (const char* file : checked_files)
         if (fs::exists(folder.file(file))) files[file] = described_file(folder.file(file));
-    Json json = {
-        {"schema_version", 1}, {"step", step},        {"options", to_json(options)}, {"data_key", data_key},
-        {"data", data},        {"device", caps.name}, {"driver", caps.driver},       {"vantage", build_facts().version},
-        {"files", files}};
+    Json json = {{"schema_version", 1},  {"step", step}, {"options", to_json(options)},
+                 {"data_key", data_key}, {"data", data}, {"files", files}};
+    json.update(Json(made_here(caps)));
     if (!base.empty()) json["base"] = base;
     write_file(folder.file("training.json"), json.dump(2) + "\n");
 }

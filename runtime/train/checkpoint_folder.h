@@ -2,7 +2,7 @@
 //   DIR/step-001250/  config.json, tokenizer and the like, model.safetensors (f32); or of a model with adapters these
 //                     alone, adapter_config.json and adapter_model.safetensors
 //                     training.safetensors  the optimiser's states, and the words of shaders/params/train.h
-//                     training.json         settings, data, and sizes and checksums of the other files
+//                     training.json         settings, data, device, and sizes and checksums of the other files
 //   DIR/latest        a link to the newest of them
 //   DIR/best          a link to the one with the lowest validation loss, where `vantage train` evaluates
 // A folder is written beside its place and renamed, so that it is whole or not there.
@@ -64,6 +64,7 @@ struct SavedTraining {
     std::string data_key;
     std::string base;  ///< ModelOrigin::base_checksum; empty in runs that have none
     Json data;         ///< files and options, as the program that made the data set described them
+    std::map<std::string, std::string> made_by;  ///< device, driver and Vantage; older runs lack some of them
 };
 /// The newest whole checkpoint of a run with a step below `before`; nothing where there is none.
 std::optional<SavedTraining> checkpoint_before(const std::string& run, std::int64_t before);
@@ -76,6 +77,9 @@ void remove_unfinished(const std::string& folder);
 /// The newest whole checkpoint of a run, or the folder itself where it is one. Folders that are not whole are named in
 /// warnings. Throws bad_file where there is none.
 SavedTraining newest_checkpoint(const std::string& folder);
+
+/// Logs a warning that names what differs where the checkpoint is of another device, driver or version of Vantage.
+void warn_of_other_bits(const SavedTraining& saved, const Caps& caps);
 
 /// Throws bad_file where the file system of this folder has less room than a checkpoint's bytes. One that does not say
 /// how much it has, or a folder that is not there yet, is no error.

@@ -318,6 +318,7 @@ struct internal::TrainerState {
         if (!saved.base.empty() && base != saved.base)
             throw usage_error("training: the model {} is not the one beside which the adapters of {} were trained",
                               origin.folder(), saved.folder);
+        warn_of_other_bits(saved, device.caps());
         const SafeTensors file(saved.folder + "/training.safetensors");
         for (const Value& value : moments()) {
             const std::vector<float> values = saved_state(file, value.name, value.type.shape);

@@ -8,8 +8,10 @@
 
 #include "../host/expect_error.h"
 #include "runtime/base/files.h"
+#include "runtime/base/json.h"
 #include "small_training.h"
 #include "test_device.h"
+#include "vantage/log.h"
 #include "vantage/session.h"
 #include "vantage/train.h"
 
@@ -100,6 +102,34 @@ TEST_CASE("another seed or other data go on only when asked", "[train]") {
     CHECK(run(second).size() == 4);
     setting.options.rate.rate = 1;  // nothing else
     expect_error(ErrorKind::usage, {"rate is 1"}, [&] { goes_on(other); });
+}
+
+TEST_CASE("a run that goes on with another driver or version says so once", "[train]") {
+    const Training setting;
+    Trainer trainer = setting.trainer();
+    run(trainer, 2);
+    const std::string path = trainer.save(setting.folder.path("run")) + "/training.json";
+    const auto warnings = [&] {
+        std::vector<std::string> said;
+        set_log([&](LogLevel level, const std::string& message) {
+            if (level <= LogLevel::warning) said.push_back(message);
+        });
+        Trainer::from_folder(test_device(), setting.folder.path("run"), setting.data, setting.options, true);
+        set_log({});
+        return said;
+    };
+    CHECK(warnings().empty());
+    Json json = parse_json(read_file(path), path);
+    json["driver"] = "another driver", json["vantage"] = "0.0.1";
+    write_file(path, json.dump());
+    const std::vector<std::string> said = warnings();
+    REQUIRE(said.size() == 1);
+    for (const char* part : {"step-00000", "driver \"another driver\" (here", "vantage \"0.0.1\" (here", "last bits"})
+        CHECK(said[0].find(part) != std::string::npos);
+    CHECK(said[0].find("device \"") == std::string::npos);
+    for (const char* fact : {"device", "driver", "driver_version", "vantage", "commit"}) json.erase(fact);
+    write_file(path, json.dump());  // as of an older version
+    CHECK(warnings().empty());
 }
 
 TEST_CASE("a checkpoint is a model folder, and a trainer writes what it writes", "[train]") {
