@@ -203,14 +203,15 @@ struct LabelQuality {
 class Trainer {
 public:
     /// A new model of the sizes of a config.json (its text), with initial weights drawn from the seed. `tokenizer_file`
-    /// goes into the folders that `save` writes. Throws bad_file, unsupported for an architecture that cannot be
-    /// trained, out_of_memory with the numbers.
+    /// goes into the folders that `save` writes. Throws bad_file, usage for data that were read with another tokenizer,
+    /// unsupported for an architecture that cannot be trained, out_of_memory with the numbers.
     Trainer(const Device& device, const std::string& config, const Dataset& data, const TrainOptions& options,
             const std::string& tokenizer_file = {});
     /// Fine-tunes the model of a folder: all weights in f32, or with TrainOptions::lora adapters beside them. The
     /// folder can also have adapters whose adapter_config.json names the model folder. With `resume` the run of a
-    /// folder that `save` wrote goes on as if it had never stopped. Throws bad_file, and with `resume` usage for
-    /// options that do not fit.
+    /// folder that `save` wrote goes on as if it had never stopped; a warning names what differs on another device or
+    /// driver, or with another build. Throws bad_file, usage for data that were read with another tokenizer, and with
+    /// `resume` for options that do not fit.
     static Trainer from_folder(const Device& device, const std::string& folder, const Dataset& data,
                                const TrainOptions& options, bool resume = false);
     ~Trainer();

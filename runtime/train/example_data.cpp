@@ -34,13 +34,12 @@ void copy_to(std::span<std::int32_t> to, std::span<const std::int32_t> from, std
 
 ExampleData::ExampleData(const std::vector<std::string>& files, const Tokenizer* tokenizer,
                          const DatasetOptions& options, const ModelConfig& config)
-    : TrainingData(files, options),
+    : TrainingData(files, tokenizer, options),
       config_(config),
       task_(task_of(config)),
       end_token_(answer_end(config, tokenizer, options)),
       read_image_(options.read_image),
       context_(config.is_vision() ? config.image.places() : options.context) {
-    if (tokenizer != nullptr) tokenizer_ = *tokenizer;
     if (!tokenizer && !config.is_vision())
         throw usage_error("{} learns from texts, which need a tokenizer", config.architecture);
     if (reads_images(config) && !read_image_)

@@ -60,7 +60,6 @@ private:
 
     ModelConfig config_;
     Task task_;
-    std::optional<Tokenizer> tokenizer_;
     std::optional<std::int32_t> end_token_;
     std::function<std::vector<float>(const std::string&)> read_image_;
     std::int64_t context_ = 0, cut_ = 0;

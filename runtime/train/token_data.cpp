@@ -93,7 +93,7 @@ void TokenMasks::apply(std::uint64_t key, const TrainingSequence& to) const {
 
 TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tokenizer, const DatasetOptions& options,
                      Task task)
-    : TrainingData(paths, options), context_(options.context), separate_(options.separate_documents) {
+    : TrainingData(paths, tokenizer, options), context_(options.context), separate_(options.separate_documents) {
     DatasetOptions o = options;
     o.end_token = end_token_of(tokenizer, options), o.validation_files = validation_files_;
     if (tokenizer != nullptr) o.vocabulary = tokenizer->vocab_size();

@@ -62,6 +62,15 @@ std::set<std::string> names_of(const std::vector<Value>& values) {
     for (const Value& value : values) names.insert(value.name);
     return names;
 }
+
+// Of the model.
+std::optional<Tokenizer> tokenizer_of(const ModelOrigin& origin, const ModelConfig& config, const TrainingData& data) {
+    const auto file = origin.tokenizer();
+    if (!file) return std::nullopt;
+    Tokenizer tokenizer = Tokenizer::load(*file);
+    if (!config.is_vision()) require_same_tokens(data, tokenizer, *file);
+    return tokenizer;
+}
 }  // namespace
 
 struct internal::TrainerState {
@@ -72,6 +81,7 @@ struct internal::TrainerState {
     std::optional<Model> model;  ///< with adapters the one that plans share all weights with; else for samples
     ModelConfig config;
     TrainingSettings settings;
+    std::optional<Tokenizer> tokenizer;
     StartingWeights start;
     TrainingStep step;
     std::set<std::string> parameters, in_use;
@@ -80,7 +90,6 @@ struct internal::TrainerState {
     std::optional<Plan> evaluation = {};
     std::vector<Value> evaluation_inputs = {};
     std::optional<LabelQuality> label_quality = {};
-    std::optional<Tokenizer> tokenizer = {};
     std::int64_t submitted = 0, returned = 0;  ///< steps
     std::int64_t skipped = 0;                  ///< the last ones in a row
     bool stopped = false;                      ///< no more steps are submitted
@@ -100,6 +109,7 @@ struct internal::TrainerState {
           model(origin.adapted_model(device, options)),
           config(trained_config(model ? config_of(*model) : origin.config(), options, *data)),
           settings(settings_of(options, config, *data)),
+          tokenizer(tokenizer_of(origin, config, *data)),
           start(origin.weights(config, options.seed)),
           step(step_within(config, settings, device.caps(), memory(), types(), options.divide)),
           parameters(names_of(step.parameters)),
@@ -110,7 +120,6 @@ struct internal::TrainerState {
         options.recompute = settings.recompute;
         options.sequences = settings.sequences, options.accumulate = settings.micro_batches;
         base = origin.base_checksum(options);
-        if (const auto file = origin.tokenizer()) tokenizer = Tokenizer::load(*file);
         for (const Value& value : step.graph.values())
             if (in_use.contains(value.name) &&
                 ((value.kind == ValueKind::weight && !config.lora) || is_parameter(value)))

@@ -23,6 +23,21 @@ ModelConfig trained_config(ModelConfig config, const TrainOptions& options, cons
     return config;
 }
 
+// Files that differ can be of the same tokenizer: another program has written one, or it has more tokens. Special tokens
+// may have new names, as those of a chat format have. A token may be spelled as ĠĠ in one, and as two spaces in another.
+void require_same_tokens(const TrainingData& data, const Tokenizer& tokenizer, const std::string& path) {
+    if (!data.tokenizer() || data.tokenizer()->fingerprint() == tokenizer.fingerprint()) return;
+    const Tokenizer& other = *data.tokenizer();
+    for (std::int32_t id = 0; id < std::min(tokenizer.vocab_size(), other.vocab_size()); ++id) {
+        if (!tokenizer.has(id) || !other.has(id) || tokenizer.is_special(id) || other.is_special(id)) continue;
+        const std::string is = tokenizer.token_text(id), was = other.token_text(id);
+        if (is != was && tokenizer.token_bytes(id) != other.token_bytes(id))
+            throw usage_error(
+                "the tokenizer of the data is not that of the model: token {} is {} in the data, but {} in {}", id,
+                in_quotes(was), in_quotes(is), path);
+    }
+}
+
 OptimizerOptions optimizer_of(const TrainOptions& o) {
     return {.optimizer = o.optimizer,
             .beta1 = o.beta1,

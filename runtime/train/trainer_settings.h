@@ -14,6 +14,8 @@ inline constexpr std::int64_t steps_ahead = 2;  ///< that a Trainer submits befo
 /// The config itself, with the options' dropout of adapters. Throws usage for data that the model does not learn from,
 /// unsupported for a model that cannot be trained.
 ModelConfig trained_config(ModelConfig config, const TrainOptions& options, const TrainingData& data);
+/// Throws usage where a token of the data's tokenizer is another one in the model's, which is in the file `path`.
+void require_same_tokens(const TrainingData& data, const Tokenizer& tokenizer, const std::string& path);
 /// The optimiser's options, for set_optimizer.
 OptimizerOptions optimizer_of(const TrainOptions& options);
 /// Throws usage for options that are out of range, or that contradict each other.

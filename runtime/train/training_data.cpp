@@ -138,7 +138,8 @@ std::int64_t place_of(const TrainingData& data, std::int64_t sequences, std::int
     return number / whole * all + number % whole;
 }
 
-TrainingData::TrainingData(const std::vector<std::string>& paths, const DatasetOptions& options)
+TrainingData::TrainingData(const std::vector<std::string>& paths, const Tokenizer* tokenizer,
+                           const DatasetOptions& options)
     : files_(files_in(paths)), validation_files_(files_in(options.validation_files)), source_(to_json(paths, options)) {
     // training.json is JSON, and names the files
     for (const std::vector<std::string>& named : {absolute(paths), absolute(options.validation_files)})
@@ -157,6 +158,7 @@ TrainingData::TrainingData(const std::vector<std::string>& paths, const DatasetO
     if (const fs::path model = options.model; !model.empty())
         folder_ = (fs::is_directory(model) ? model : fs::absolute(model).parent_path()).string();
     labels_ = options.labels;
+    if (tokenizer != nullptr) tokenizer_ = *tokenizer;
 }
 
 std::shared_ptr<const TrainingData> read_training_data(const std::vector<std::string>& files,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -67,12 +68,14 @@ public:
     const Json& source() const { return source_; }         ///< files and options, as training.json keeps them
     const std::string& folder() const { return folder_; }  ///< of the model that learns; empty where none is named
     const std::vector<std::string>& labels() const { return labels_; }  ///< DatasetOptions::labels
+    const std::optional<Tokenizer>& tokenizer() const { return tokenizer_; }
 
 protected:
     /// Lists the files of `paths` and of DatasetOptions::validation_files.
-    TrainingData(const std::vector<std::string>& paths, const DatasetOptions& options);
+    TrainingData(const std::vector<std::string>& paths, const Tokenizer* tokenizer, const DatasetOptions& options);
     void set_key(std::string key) { key_ = std::move(key); }
     std::vector<std::string> files_, validation_files_;  ///< folders' files, too
+    std::optional<Tokenizer> tokenizer_;
 
 private:
     std::string description_, key_, folder_;

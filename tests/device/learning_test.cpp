@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <random>
 #include <string>
@@ -239,7 +240,9 @@ TrainRecord first_step(const std::string& model, const Json& lines) {
     options.folder = folder.path("tokens");
     options.read_image = [&](const std::string& path) { return numbered_image(wanted, path); };
     const Dataset data({file}, numbered_words(trained.towers.empty() ? 0 : 421), options);
-    Trainer trainer = Trainer::from_folder(test_device(), oracle_models + model, data,
+    for (const char* name : {"config.json", "model.safetensors"})  // a tokenizer there would be another one
+        std::filesystem::copy_file(oracle_models + model + "/" + name, folder.path(name));
+    Trainer trainer = Trainer::from_folder(test_device(), folder.path(), data,
                                            {.steps = 1, .sequences = std::ssize(lines), .seed = 5});
     return trainer.next().value();
 }

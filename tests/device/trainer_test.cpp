@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <filesystem>
 #include <ranges>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../host/expect_error.h"
@@ -403,6 +405,30 @@ TEST_CASE("a trainer that was moved from says so, a data set stays one", "[train
     CHECK(run(other, 1).size() == 1);
     const Dataset data = std::move(setting.data);   // NOLINT(performance-move-const-arg)
     CHECK(setting.data.tokens() == data.tokens());  // NOLINT(bugprone-use-after-move)
+}
+
+TEST_CASE("data are read with the tokenizer of the model, from whatever file", "[train][bad]") {
+    const Training setting;
+    const std::string path = mini_world_folder + "/tokenizer.json";
+    const auto trains = [&](const Json& tokenizer) {
+        const Dataset data({valid_text}, Tokenizer::parse(tokenizer.dump(2), "changed"),
+                           {.context = 16, .blank_lines = true, .folder = setting.folder.path("changed")});
+        Trainer(test_device(), small_gpt2(), data, setting.options, path).save(setting.folder.path("run"));
+        // a resumed run has the tokenizer of its checkpoint
+        Trainer::from_folder(test_device(), setting.folder.path("run"), data, setting.options, true);
+        std::filesystem::remove_all(setting.folder.path("run"));
+    };
+    Json file = parse_json(read_file(path), path);
+    trains(file);                                // the same, in more lines
+    for (Json& merge : file["model"]["merges"])  // as older versions of tokenizers write them
+        merge = merge[0].get<std::string>() + " " + merge[1].get<std::string>();
+    file["model"]["vocab"].erase("<|endoftext|>");  // a special token with another name
+    file["model"]["vocab"]["<|end|>"] = 0, file["added_tokens"][0]["content"] = "<|end|>";
+    trains(file);
+    Json& ids = file["model"]["vocab"];
+    std::swap(ids["Ġdog"], ids["Ġcat"]);
+    expect_error(ErrorKind::usage, {"token 391 is \"Ġcat\" in the data, but \"Ġdog\" in", "mini-world/tokenizer.json"},
+                 [&] { trains(file); });
 }
 
 TEST_CASE("what a trainer cannot do is said before the first step", "[train][bad]") {
