@@ -154,6 +154,22 @@ TEST_CASE("ten steps in a row without finite gradients end a run", "[train]") {
     ends("a lower loss scale may help");
 }
 
+TEST_CASE("a dynamic loss scale is lowered to 1 before steps without finite gradients end a run", "[train]") {
+    Training setting;
+    setting.options.steps = 30, setting.options.precision = Precision::f16;
+    setting.options.z_loss = 1e25;  // the squares of its gradients are beyond f32, whatever their scale
+    Trainer trainer = setting.trainer();
+    const std::vector<TrainRecord> records = run(trainer, 16);
+    REQUIRE(records.size() == 16);
+    for (std::size_t i = 0; i < records.size(); ++i)
+        CHECK((records[i].skipped && records[i].scale == std::ldexp(65536, -static_cast<int>(i))));
+    expect_error(
+        ErrorKind::accuracy,
+        {"gradients were not finite in 17 steps in a row, up to step 16: the first such result is that of node",
+         "a lower learning rate may help"},
+        [&] { trainer.next(); });
+}
+
 TEST_CASE("a micro-batch without a target adds nothing to the loss and the gradients", "[train]") {
     const TemporaryDirectory folder;
     std::vector<std::int32_t> told(16), prompt(17);
