@@ -243,6 +243,18 @@ TEST_CASE("a run of adapters that is resumed goes on as one that never stopped",
     });
 }
 
+TEST_CASE("a run of adapters that writes a text after each step is the same to the last bit", "[lora][train]") {
+    const Tuning tuning;
+    Trainer plain = tuning.trainer(), writes = tuning.trainer();
+    std::vector<double> got;
+    while (const auto record = writes.next()) {
+        got.push_back(record->loss);
+        writes.sample("The dog", 4, {.ignore_end = true});
+    }
+    CHECK(got == losses_of(plain));
+    CHECK(writes.evaluate() == plain.evaluate());
+}
+
 TEST_CASE("adapters that do not fit a model are refused when it is loaded", "[lora][bad]") {
     const auto refused = [](const std::string& name, const std::string& lora, ErrorKind kind,
                             std::initializer_list<const char*> parts) {
