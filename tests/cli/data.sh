@@ -29,6 +29,14 @@ for file in text.bin text.safetensors; do
     "$program" data check "$file" --tokenizer words.json --json >out || fail "check $file"
     grep -q "\"tokens\": $tokens" out || fail "$file has other tokens: $(<out)"
 done
+# ids of 32 bits, which a vocabulary of more than 65536 takes
+sed 's/"id": *0/"id": 70000/; s/"<|endoftext|>": *0,/"<|endoftext|>": 70000,/' words.json >wide.json
+"$program" data tokenize "$text" --blank-lines --tokenizer wide.json -o wide.bin >out 2>err || fail "tokenize: $(<err)"
+(($(stat -c %s wide.bin) == 1024 + 4 * tokens)) || fail "wide.bin has $(stat -c %s wide.bin) bytes of $tokens tokens"
+[[ $(od -An -td4 -N12 wide.bin) =~ ^\ *20240801\ +7\ +$tokens$ ]] || fail "header of wide.bin: $(od -An -td4 -N12 wide.bin)"
+od -An -v -tu2 -w2 -j1024 text.bin | sed 's/^ *0$/70000/; s/ //g' >narrow_ids
+od -An -v -td4 -w4 -j1024 wide.bin | sed 's/ //g' | cmp - narrow_ids || fail "wide.bin has other ids than text.bin"
+"$program" data check wide.bin --tokenizer wide.json --json >out && grep -q "\"tokens\": $tokens" out || fail "check wide.bin: $(<out)"
 ends 6 "has token ids" data vocabulary text.bin --size 300 -o small.json
 ends 2 "expected a file that ends with" data tokenize "$text" --tokenizer words.json -o text.txt
 printf '{"prompt": "words", "completion": " words"}\n%.0s' {1..20} >answers.jsonl

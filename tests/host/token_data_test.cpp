@@ -47,7 +47,7 @@ std::vector<Ids> documents_in(const std::string& name, const std::string& conten
     const TemporaryDirectory folder;
     write_file(folder.path(name), content);
     options.tokenizer = &letters();
-    options.vocabulary = letters().vocab_size();
+    if (options.vocabulary == 0) options.vocabulary = letters().vocab_size();
     std::vector<Ids> documents(1);
     const DocumentCounts counts =
         read_documents(folder.path(name), options, [&](std::span<const std::int32_t> ids, bool ends) {
@@ -218,6 +218,16 @@ TEST_CASE("token ids of llm.c, of nanoGPT and of safetensors are read", "[train]
     expect_error(ErrorKind::bad_file, {"a.bin", "token 1 is id 999", "29"}, [&] {
         documents_in("a.bin", raw(std::vector<std::uint16_t>{1, 999}));
     });
+    std::vector<std::int32_t> wide(256);  // ids of 32 bits
+    wide[0] = 20240801, wide[1] = 7, wide[2] = 5;
+    CHECK(documents_in("a.bin", raw(wide) + raw(Ids{0, 3, 4, 0, 5}), {.end_token = 0}) == want);
+    CHECK(documents_in("a.bin", raw(wide) + raw(Ids{65535, 65536, 1 << 24, 0, 70000}),
+                       {.end_token = 0, .vocabulary = (1 << 24) + 1}) ==
+          std::vector<Ids>{{65535, 65536, 1 << 24, 0}, {70000, 0}});
+    expect_error(ErrorKind::bad_file, {"a.bin", "token 1 is id 65539", "29"}, [&] {
+        documents_in("a.bin", raw(wide) + raw(Ids{3, 65539, 4, 0, 5}));  // 3 in its lower half
+    });
+    expect_error(ErrorKind::bad_file, {"a.bin"}, [&] { documents_in("a.bin", raw(wide) + raw(ids)); });
     const TemporaryDirectory folder;
     const Ids tokens{1, 2, 3, 4};
     const std::vector<std::uint8_t> mask{1, 0, 1, 1};
