@@ -175,6 +175,36 @@ TEST_CASE("of prompts and conversations only what the model is to say counts", "
     expect_error(ErrorKind::bad_file, {"a.jsonl:1", "role", "3"}, [&] { read(R"({"messages": [{"role": 3}]})"); });
 }
 
+TEST_CASE("the end of a conversation is learned where its last message is a reply", "[train]") {
+    const auto read = [](const std::string& chat_template, const std::string& messages) {
+        DocumentOptions options{.end_token = 0};
+        options.chat =
+            text::ChatFormat{text::ChatTemplate::parse(chat_template, "t"), text::jinja::OrderedJson::object()};
+        const std::vector<Ids> documents = documents_in("a.jsonl", "{\"messages\": [" + messages + "]}", options);
+        REQUIRE(documents.size() == 1);
+        return documents[0];
+    };
+    const auto silent = [](Ids ids) {
+        for (std::int32_t& id : ids) id |= not_a_target;
+        return ids;
+    };
+    const auto joined = [](Ids one, const Ids& other) {
+        one.insert(one.end(), other.begin(), other.end());
+        return one;
+    };
+    const std::string without = "{% for m in messages %}{{ m.content }}{% endfor %}",
+                      with = "{% for m in messages %}{{ m.content }}<|endoftext|>{% endfor %}",
+                      user = R"({"role": "user", "content": "hi"})",
+                      reply = R"({"role": "assistant", "content": "yo"})";
+    // one that the template does not write is there once, behind all messages
+    CHECK(read(without, user + "," + reply) == joined(silent(ids_of("hi")), joined(ids_of("yo"), {0})));
+    CHECK(read(without, user + "," + reply + "," + user) ==
+          joined(joined(silent(ids_of("hi")), ids_of("yo")), silent(joined(ids_of("hi"), {0}))));
+    CHECK(read(without, reply) == joined(ids_of("yo"), {0}));
+    // one that it writes belongs to its message, and there is no other
+    CHECK(read(with, user + "," + reply) == joined(silent(joined(ids_of("hi"), {0})), joined(ids_of("yo"), {0})));
+}
+
 TEST_CASE("a conversation that the chat template refuses is a line that cannot be read", "[train][bad]") {
     DocumentOptions options;
     options.chat = text::ChatFormat{text::ChatTemplate::parse("{{ raise_exception('roles must alternate') }}", "t"),
