@@ -218,13 +218,15 @@ Tensor ModelBuilder::cached(const std::string& name, Tensor rows) {
     return write(graph.state(name, {options.sequences * options.context, row[1], row[2]}, options.cache), rows, step);
 }
 
+void ModelBuilder::refuse_documents() const {
+    if (trains() && options.training->documents)
+        throw unsupported_error("{} carries a state from token to token, so its documents cannot be separated",
+                                config.architecture);
+}
+
 Tensor ModelBuilder::kept(const std::string& name, const Shape& row) {
-    if (trains()) {
-        if (options.training->documents)
-            throw unsupported_error("{} carries a state from token to token, so its documents cannot be separated",
-                                    config.architecture);
-        return {};
-    }
+    refuse_documents();
+    if (trains()) return {};
     std::vector<std::int64_t> sizes{options.sequences * kept_states(options.context)};
     sizes.insert(sizes.end(), row.sizes().begin(), row.sizes().end());
     return graph.state(name, Shape(sizes), DType::f32);

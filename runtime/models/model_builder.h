@@ -186,6 +186,8 @@ public:
     Tensor numbers_of_rows(const std::string& name, const Shape& shape, DType type = DType::i32);
     /// In the encoder's graph: keys and values [n, Hk, D] of its last hidden state, for the decoder's `layer`.
     void write_cross_kv(std::int64_t layer, Tensor k, Tensor v);
+    /// Throws unsupported where documents are trained that are apart: for layers that carry a state through them.
+    void refuse_documents() const;
     /// The table of a recurrent layer's kept states, `row` the shape of one; empty in a training run.
     Tensor kept(const std::string& name, const Shape& row);
     /// Whether the checkpoint has an optional weight (ArchitectureDetails::optional).

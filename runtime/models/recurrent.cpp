@@ -50,6 +50,7 @@ std::string initial_state(const std::string& name) { return "initial." + name; }
 
 KeptState kept_state(ModelBuilder& d, const std::string& name, bool has_initial) {
     const BuildOptions& o = d.options;
+    d.refuse_documents();
     if (d.trains()) return {{}, has_initial ? o.training->offered.at(initial_state(name)) : Tensor()};
     const Tensor state = d.graph.state("cache." + name, {o.sequences * o.context, d.config.width}, DType::f32),
                  initial = has_initial ? d.graph.state(initial_state(name), {o.sequences, d.config.width}, DType::f32)

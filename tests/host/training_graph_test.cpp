@@ -7,11 +7,13 @@
 #include <random>
 
 #include "evaluate.h"
+#include "expect_error.h"
 #include "known_configs.h"
 #include "made_up_devices.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/graph/schedule.h"
+#include "runtime/models/model_builder.h"
 #include "runtime/ops/route.h"
 #include "runtime/train/recorded_run.h"
 #include "runtime/train/step_memory.h"
@@ -244,6 +246,23 @@ TEST_CASE("the backward pass has twice the arithmetic of the forward pass, and t
     CHECK(std::abs(pieces[backward] / whole[backward] - 1) < 0.02);
     CHECK(again[forward] == whole[forward]);
     CHECK((again[backward] > whole[backward] && again[backward] < whole[backward] + whole[forward]));
+}
+TEST_CASE("documents are not separated where one goes on in the next", "[train][bad]") {
+    const auto refused = [](const ModelConfig& config, const char* why) {
+        INFO(config.architecture);
+        test::expect_error(ErrorKind::unsupported, {config.architecture.c_str(), why}, [&] {
+            build_training_step(config, {.sequences = 2, .rows = 8, .documents = true, .rates = {1}});
+        });
+    };
+    for (const char* name : {"mamba", "falcon_mamba", "jamba", "recurrent_lstm", "recurrent_gru_tied"})
+        refused(test::config_of(name), "carries a state from token to token, so its documents cannot be separated");
+    std::string text = read_file(test::folder_of("longformer") + "/config.json");
+    const std::string masked = "ForMaskedLM";
+    text.replace(text.find(masked), masked.size(), "ForSequenceClassification");
+    refused(parse_model_config(text, "config.json"), "cannot be separated: its first tokens see all others");
+    const TrainingStep apart = build_training_step(test::config_of("longformer"),
+                                                   {.sequences = 2, .rows = 8, .documents = true, .rates = {1}});
+    CHECK(std::ranges::any_of(apart.inputs, [](const Value& x) { return x.name == model_names::documents; }));
 }
 TEST_CASE("no training step has a hazard", "[graph][train]") {
     for (const char* name :
