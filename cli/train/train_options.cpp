@@ -32,7 +32,9 @@ void add_data_options(CLI::App& command, TrainCommand& c) {
                      "Blank lines separate the documents of a text, in place of <|endoftext|>");
     command.add_flag("--strict-data", c.dataset.strict, "A line of a .jsonl that cannot be read is an error");
     add_option(command, "--context", c.dataset.context,
-               "Tokens of a sequence, at most. Default: the model's, up to 1024; 256 without --config", "N")
+               std::string("Tokens of a sequence, at most. Default: the model's, up to 1024") +
+                   (c.finetunes ? "" : "; 256 without --config"),
+               "N")
         ->check(one_or_more);
 }
 
@@ -107,7 +109,7 @@ void add_run_options(CLI::App& command, TrainCommand& c) {
     add_option(command, "--probe", c.probe,
                "The text for --log-heads and --watch. Default: random tokens, repeated once", "TEXT");
     add_setting(command, "--save-every", c.save_every,
-                "Steps between checkpoints, beside those after the best evaluations; 0: none")
+                "Steps between checkpoints, beside those after the best evaluations; 0: only the last and the best")
         ->check(zero_or_more);
     add_setting(command, "--keep", c.keep, "Checkpoints that are kept, beside the one with the lowest validation loss")
         ->check(one_or_more);
