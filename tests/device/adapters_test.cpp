@@ -171,7 +171,7 @@ TEST_CASE("the loss falls as the gradients of adapters say", "[lora][train]") {
     const Dataset one({tuning.folder.path("one.txt")}, tuning.tokenizer,
                       {.context = 16, .validation_share = 0, .folder = tuning.folder.path("tokens")});
     REQUIRE(one.sequences() == 1);
-    for (const DType type : {DType::f32, DType::f16, DType::q8_0, DType::q4_0}) {
+    for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0}) {
         INFO(name_of(type));
         constexpr double rate = 8e-3;
         Trainer trainer = Trainer::from_folder(test_device(), adapters, one,
