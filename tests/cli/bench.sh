@@ -10,6 +10,12 @@ grep '"measured"' roofs.json >first
 grep '"measured"' again.json | cmp -s - first || fail "roofs were measured twice"
 grep -q '"gb_per_s"' roofs.json || fail "roofs without a bandwidth"
 [[ -n $(ls cache/roofs) ]] || fail "roofs are not in the cache folder"
+# training then shows its share of them, but not with attention that leaves out keys which are counted
+train=(train --data "$VANTAGE_ROOT/assets/models/mini-world/valid.txt" --tokenizer "$VANTAGE_ROOT/assets/models/mini-world"
+    --blank-lines --layers 1 --width 16 --heads 2 --context 16 --batch-tokens 64 --steps 1)
+gives "% of roof  " "${train[@]}" -o trained
+gives "step 1/1" "${train[@]}" --separate-documents -o apart
+! grep -q "of roof" out || fail "a share of the roof with --separate-documents: $(<out)"
 
 add=(bench ops --op add --case 4096x1024 --repeats 3 --kernel plain)
 gives "| roof_percent |" "${add[@]}"
