@@ -8,6 +8,8 @@
 #   compilers     builds without warnings by g++ 14 and clang 19, in a Debian 13 tree (root)           (20 min)
 #   gpu-assisted  the device tests with GPU-assisted validation on the newest lavapipe, which finds
 #                 accesses out of bounds through buffer addresses, in a Debian sid tree (root)         (60 min)
+#   differential  values, training and checkpoints of random models beside PyTorch and transformers,
+#                 and 500 steps of training, in the same tree (root)                                   (30 min)
 #   faults        every failing call, a kill before every write of a training run (tests/faults), and a
 #                 loss of the device at every submission of a text                                     (hours)
 #   signals       1000 signals (tests/signals/run.sh)                                                  (1 hour)
@@ -54,7 +56,7 @@ declare -A packages=(
     [trixie]="g++ clang-19 cmake ninja-build git nlohmann-json3-dev libpcre2-dev libutf8proc-dev libpng-dev libjpeg-dev
         libfreetype-dev libcli11-dev libglfw3-dev libimgui-dev glslang-dev glslang-tools spirv-tools libvulkan-dev
         libvulkan-volk-dev libvulkan-memory-allocator-dev catch2 vulkan-validationlayers"
-    [sid]="mesa-vulkan-drivers libvulkan1"
+    [sid]="mesa-vulkan-drivers libvulkan1 python3-torch python3-transformers python3-safetensors libopenblas0-pthread"
 )
 # tree SUITE: makes $trees/SUITE, a Debian system with these packages.
 tree() {
@@ -89,20 +91,35 @@ compilers() {
     done
     return "$code"
 }
+# on_newest COMMAND…: runs it in the tree of Debian sid with its lavapipe, and with libraries of this system that the
+# tree does not have.
+on_newest() {
+    local library made=build/full-libraries
+    tree sid || return 1
+    mkdir -p "$made"
+    while read -r library; do
+        if [[ ! -e $trees/sid$library ]]; then cp -L "$library" "$made/"; fi
+    done < <(ldd build/release/vantage build/release/vantage_tests_device | awk '/=> \// { print $3 }')
+    within sid env LD_LIBRARY_PATH="$root/$made" VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json "$@"
+}
 # The layer is Debian 13's: that of Debian sid in 2026 (1.4.363) crashes where a command buffer is submitted twice.
 gpu_assisted() {
-    local library layer=VkLayer_khronos_validation made=build/full-libraries
-    tree trixie && tree sid || return 1
-    mkdir -p "$made"  # the layer, and libraries of this system that the tree does not have
+    local layer=VkLayer_khronos_validation made=build/full-libraries
+    tree trixie || return 1
+    mkdir -p "$made"
     cp "$trees/trixie/usr/lib/"*"/lib$layer.so" "$made/"
     sed "s|\"library_path\": *\"[^\"]*\"|\"library_path\": \"./lib$layer.so\"|" \
         "$trees/trixie/usr/share/vulkan/explicit_layer.d/$layer.json" >"$made/$layer.json"
-    while read -r library; do
-        if [[ ! -e $trees/sid$library ]]; then cp -L "$library" "$made/"; fi
-    done < <(ldd build/release/vantage_tests_device | awk '/=> \// { print $3 }')
-    within sid env LD_LIBRARY_PATH="$root/$made" VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json \
-        VK_LAYER_PATH="$root/$made" VK_LAYER_SETTINGS_PATH="$root/tests/full/gpu_assisted.txt" VANTAGE_VALIDATE=1 \
-        build/release/vantage_tests_device </dev/null
+    on_newest env VK_LAYER_PATH="$root/$made" VK_LAYER_SETTINGS_PATH="$root/tests/full/gpu_assisted.txt" \
+        VANTAGE_VALIDATE=1 build/release/vantage_tests_device </dev/null
+}
+differential() {
+    local script code=0
+    for script in compare.py train.py checkpoints.py curve.py; do
+        on_newest env VANTAGE_BIN="$root/build/release/vantage" VANTAGE_DEVICE=name:llvmpipe PYTHONDONTWRITEBYTECODE=1 \
+            python3 "tests/differential/$script" </dev/null || code=1
+    done
+    return "$code"
 }
 faults() {
     export VANTAGE_BIN=$root/build/release/vantage VANTAGE_ROOT=$root
@@ -117,11 +134,11 @@ signals() { VANTAGE_BIN=$root/build/release/vantage VANTAGE_ROOT=$root bash test
 soak() { tests/soak/run.sh; }
 
 parts=("$@")
-if (($# == 0)); then parts=(address thread tidy compilers gpu-assisted faults signals soak); fi
+if (($# == 0)); then parts=(address thread tidy compilers gpu-assisted differential faults signals soak); fi
 results=() verdict=0
 for part in "${parts[@]}"; do
     case $part in
-        address | thread | tidy | compilers | gpu-assisted | faults | signals | soak) ;;
+        address | thread | tidy | compilers | gpu-assisted | differential | faults | signals | soak) ;;
         *) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 2 ;;
     esac
 done
