@@ -55,12 +55,20 @@ gives '"b"' classify -m seen/latest --image see/a.png --json
 gives '"steps": 4' train --resume seen --steps 4 --json
 printf '{"model_type": "mamba", "vocab_size": 2048, "hidden_size": 16, "num_hidden_layers": 1, "state_size": 4}' >mamba.json
 ends 1 "attention dropout: mamba has no attention with a softmax" train --config mamba.json --tokenizer "$tokenizer" --data "$mini/valid.txt" --blank-lines --context 16 --batch-tokens 64 --attention-dropout 0.1 --steps 1 -o refused
+printf '{"model_type": "recurrent", "vocab_size": 2048, "embedding_size": 16, "hidden_size": 16, "num_hidden_layers": 1, "cell": "gru"}' >recurrent.json
+for model in mamba recurrent; do
+    ends 1 "$model carries a state from token to token" train --config $model.json --tokenizer "$tokenizer" --data "$mini/valid.txt" --blank-lines --context 16 --batch-tokens 64 --separate-documents --steps 1 -o refused
+done
+printf '{"model_type": "big_bird", "architectures": ["BigBirdForMaskedLM"], "vocab_size": 1000, "hidden_size": 16, "num_hidden_layers": 1,
+    "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 32, "block_size": 1, "num_random_blocks": 1}' >big_bird.json
+ends 1 "sequences have 16 tokens, but only up to 7 see all" train --config big_bird.json --data "$mini/valid.txt" --blank-lines "${bert[@]}" --steps 1 -o refused
 printf '{"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "vocab_size": 1000, "d_model": 16, "d_kv": 8, "d_ff": 16,
     "num_layers": 1, "num_heads": 2, "decoder_start_token_id": 0, "eos_token_id": 3}' >t5.json
 printf '{"source": "The cat", "target": "a dog"}\n{"prompt": "The dog", "completion": "a cat and a cat"}\n' >answers.jsonl
 "$program" train --config t5.json --data answers.jsonl --eval-share 0 "${bert[@]}" --steps 2 --sample-every 1 --prompt "The cat" -o answers >out 2>err || fail "train on answers: $(<err)"
 grep -q "2 examples" out && grep -q "vantage run -m answers/latest" out || fail "train on answers says: $(<out)"
 gives "" run -m answers/latest -p "The cat" -n 4
+ends 2 "t5 learns from answers, a sequence each" train --config t5.json --data answers.jsonl "${bert[@]}" --separate-documents -o refused
 
 # ---- heads ----------------------------------------------------------------------------------------------------------
 
@@ -177,6 +185,34 @@ learn --steps 40 --eval-every 1 --patience 2 --lr 1e-30 -o patient >out 2>err ||
 grep -q 'no better validation loss in 2 evaluations' out || fail "--patience: $(<out)"
 [[ $(readlink patient/best) == step-000001 && $(readlink patient/latest) == step-000003 ]] || fail "--patience leaves $(ls -l patient)"
 learn --epochs 0.01 --eval-every 0 -o epochs >out 2>err || fail "--epochs: $(<err)"
+learn --steps 100000 --minutes 0.0001 -o minutes >out 2>err || fail "--minutes: $(<err)"
+grep -q "^ended *0.0001 minutes are over" out || fail "--minutes: $(<out)"
+
+# Options of the optimiser reach the run.
+rates() { sed -n 's/.*"rate":\([^,]*\).*/\1/p' "$1/log.jsonl" | awk '{ printf "%.3e ", $1 }'; }
+# set_to FILE FIELD…: each is in training.json
+set_to() {
+    local file=$1/latest/training.json field
+    shift
+    for field in "$@"; do grep -qF "$field" "$file" || fail "$field is not in $file: $(<"$file")"; done
+}
+learn --steps 4 --optimizer adam --beta1 0.8 --beta2 0.9 --eps 1e-6 --z-loss 1e-3 --lr 1e-2 --lr-floor 1e-3 --precision f16 --loss-scale 1024 --profile - -o adam >out 2>err || fail "options of adam: $(<err)"
+set_to adam '"optimizer": "adam"' '"beta1": 0.8' '"beta2": 0.9' '"eps": 1e-06' '"z_loss": 0.001' '"rate_floor": 0.001' '"loss_scale": 1024.0'
+[[ $(rates adam) == "5.000e-03 1.000e-02 5.500e-03 1.000e-03 " ]] || fail "--lr-floor: $(rates adam)"
+if ! grep -q "does not support timestamps" err; then
+    for op in matmul attention_backward adam all; do grep -q "^$op " err || fail "train --profile - without $op: $(<err)"; done
+fi
+for schedule in "linear 5.000e-31 1.000e-30 5.000e-31 0.000e+00" "inverse_sqrt 5.000e-31 1.000e-30 8.165e-31 7.071e-31" "noam 8.839e-32 1.768e-31 1.443e-31 1.250e-31"; do
+    read -r name want <<<"$schedule"
+    learn --steps 4 --schedule "$name" --lr 1e-30 --optimizer sgd --momentum 0.5 --nesterov --overfit -o "$name" >out 2>err || fail "--schedule $name: $(<err)"
+    set_to "$name" '"optimizer": "sgd"' '"momentum": 0.5' '"nesterov": true' '"overfit": true' "\"schedule\": \"$name\""
+    [[ $(rates "$name") == "$want " ]] || fail "--schedule $name: $(rates "$name")"
+    # the first batch again and again, by parameters that stay
+    (($(grep -o '"loss":[^,]*' "$name/log.jsonl" | sort -u | wc -l) == 1)) || fail "--overfit: $(<"$name/log.jsonl")"
+done
+# The norms of the blocks make up that of all gradients.
+sed -n 's/.*{"h.0":\([^,]*\),"others":\([^}]*\)}.*"norm":\([^,]*\).*/\1 \2 \3/p' adam/log.jsonl |
+    awk '{ d = sqrt($1 * $1 + $2 * $2) / $3 - 1; if (d > 1e-4 || d < -1e-4) exit 1 } END { if (NR != 4) exit 1 }' || fail "block_norms: $(<adam/log.jsonl)"
 
 # The best checkpoint stays, whatever --keep says: here the model learns one sentence by heart, and of others less and
 # less.
