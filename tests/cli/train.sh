@@ -322,6 +322,8 @@ ends 2 "--patience 2 needs evaluations: give --eval-every" "${text[@]}" --data "
 ends 2 "--lr cannot change" train --resume whole --lr 1
 ends 6 "no folder" train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" -o short.txt
 ends 2 "--heads" "${text[@]}" --data "$mini/valid.txt" --heads 3
+ends 2 "a loss scale is of f16" "${text[@]}" --data "$mini/valid.txt" --loss-scale 8
+ends 2 "floor at most the rate" "${text[@]}" --data "$mini/valid.txt" --lr-floor 1
 ends 2 "schedule" "${text[@]}" --data "$mini/valid.txt" --schedule square
 label() { printf '%s\n' "$1" >label.jsonl; }
 examples=(train --config labels.json "${bert[@]}" --steps 2 -o refused --data label.jsonl)
@@ -330,6 +332,11 @@ label '{"text": "the", "label": "good"}' && ends 6 "negative, positive" "${examp
 label '{"text": "", "label": 1}' && ends 6 'label.jsonl:1: "text" is ""' "${examples[@]}"
 label '{"text": "the"}' && ends 6 'label.jsonl:1: "label" is missing' "${examples[@]}"
 label '{"text": "the", "label": 1}' && ends 2 'label.jsonl: all examples to learn from have the label positive' "${examples[@]}"
+ends 2 "bert learns from labels, a sequence each" "${examples[@]}" --separate-documents
+for problem in multi_label_classification regression; do
+    sed "s/\"vocab_size\"/\"problem_type\": \"$problem\", &/" labels.json >others.json
+    ends 1 "labels that do not exclude one another" train --config others.json --data label.jsonl "${bert[@]}" -o refused
+done
 printf '{"image": "none.png", "label": 1}\n' >see/missing.jsonl
 ends 6 "missing.jsonl:1: " train --config see/config.json --data see/missing.jsonl -o refused
 head -c 200 see/a.png >see/broken.png
