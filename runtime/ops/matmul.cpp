@@ -175,6 +175,12 @@ std::vector<Case> cases() {
         in_f32();
         list.back().inputs[b_].type->dtype = quants;
     }
+    for (const DType quants : {DType::q8_0, DType::q4_0}) {  // the gradient of what weights multiply
+        one(quants == DType::q8_0 ? "13x96x11 NN q8_0" : "13x96x11 NN q4_0", {13, 11}, {11, 96}, {});
+        in_f32();
+        list.back().inputs[b_].type->dtype = quants;
+    }
+    one("8x33x40 TN", {40, 8}, {40, 33}, {{"transpose_a", true}});  // the gradient of an adapter
     one("1x21x35 NT", {1, 35}, {21, 35}, {{"transpose_b", true}}, true, {1, 21});
     with_weights();
     one("5x40x132 NT gelu", {5, 132}, {40, 132}, {{"transpose_b", true}, {"activation", "gelu_tanh"}});

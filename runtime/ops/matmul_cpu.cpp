@@ -53,8 +53,11 @@ bool fits_gemm_cpu(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const std::uint32_t lanes = caps.subgroup_size;
     const bool quantized = is_quantized(call.in(b_).dtype);
-    if (!caps.is_cpu() || !has_many_rows(call) || (lanes != 4 && lanes != 8 && lanes != 16) || s.k < 1) return false;
-    if (quantized && (!call.attrs.flag("transpose_b") || s.k % 32 != 0 || s.batches() > 1)) return false;
+    // A transposed a is that of a gradient, for whose few rows no other kernel is made.
+    const bool fills =
+        has_many_rows(call) || (call.attrs.flag("transpose_a") && !call.attrs.flag("any_rows") && s.m > 1);
+    if (!caps.is_cpu() || !fills || (lanes != 4 && lanes != 8 && lanes != 16) || s.k < 1) return false;
+    if (quantized && ((call.attrs.flag("transpose_b") ? s.k : s.n) % 32 != 0 || s.batches() > 1)) return false;
     const Panels p = panels_of(s, caps);
     const std::array<std::uint32_t, 3> maximum = caps.max_workgroup_count;
     return p.bytes(p.batches_b * p.columns) <= max_bytes && p.columns <= maximum[0] && p.rows <= maximum[0] &&

@@ -37,6 +37,16 @@ vec4 four_halves(uint64_t rows[LANES], uint64_t bytes) {
     return vec4(widen_pair(words.x, TYPE), widen_pair(words.y, TYPE));
 }
 
+// Elements i … i + LANES - 1 of quantized weights, i a multiple of LANES: they are in one block.
+float lanes_of_block(uvec2 operand, uint i) {
+    float value = 0.0;
+    [[unroll]] for (uint l = 0u; l < LANES; l += 4u) {
+        vec4 x = load_quantized4(operand, TYPE, i + l);
+        [[unroll]] for (uint c = 0u; c < 4u; ++c) value = mix(value, x[c], lane_among[l / 4u][c]);
+    }
+    return value;
+}
+
 void main() {
     uint count = OF_B ? p.n : p.m, batch = gl_WorkGroupID.y, first = gl_WorkGroupID.x * LANES, panel_k = padded_k(DEPTH);
     uint base = OF_B ? b_base(batch) : a_base(batch), own = min(first + lane, count - 1u);
@@ -48,7 +58,8 @@ void main() {
     uint k = 0u;
     do {
         vec4 x;
-        if (is_quantized(TYPE)) x = load4(operand, TYPE, base + own * p.k + k);
+        if (is_quantized(TYPE) && K_INNERMOST) x = load4(operand, TYPE, base + own * p.k + k);
+        else if (is_quantized(TYPE)) [[unroll]] for (uint i = 0u; i < 4u; ++i) x[i] = lanes_of_block(operand, base + min(k + i, p.k - 1u) * count + first);
         else if (K_INNERMOST && STEP == 4u) {
             uint64_t bytes = uint64_t(min(k, p.k - 4u)) * BYTES;
             x = TYPE == F32 ? four(rows, bytes) : four_halves(rows, bytes);
