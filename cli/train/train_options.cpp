@@ -47,7 +47,7 @@ void add_training_options(CLI::App& command, TrainCommand& c) {
     add_setting(command, "--batch-tokens", c.batch_tokens, "Tokens of a step")->check(tokens_of_a_step);
     add_option(
         command, "--accumulate", c.accumulate,
-        "Micro-batches that a step is divided into. Default: of at most 4096 tokens each, or more that fit into the "
+        "Micro-batches that a step is divided into. Default: as few as have at most 4096 tokens each and fit into the "
         "memory",
         "N")
         ->check(one_or_more);

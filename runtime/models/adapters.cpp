@@ -21,7 +21,7 @@ namespace internal {
 
 namespace {
 
-// What chooses experts: transformers has no nn.Linear there, and PEFT adapts nothing else.
+// What chooses experts: in most models transformers has no nn.Linear there, and PEFT adapts nothing else.
 bool is_router(const std::string& layer) { return layer.ends_with(".router") || layer.ends_with(".gate"); }
 
 bool is_target(const ModelConfig& config, const std::string& layer, const std::string& target) {

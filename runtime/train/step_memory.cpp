@@ -8,6 +8,7 @@
 #include "runtime/base/format.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
+#include "runtime/train/checkpoint_folder.h"
 
 namespace vantage::internal {
 
@@ -91,7 +92,7 @@ bool take_fewer_sequences(TrainingSettings& settings, std::int64_t min_tokens) {
                        slots = settings.slots / settings.micro_batches;
     std::int64_t fewer = settings.sequences - 1;
     while (fewer > 0 && all % fewer != 0) --fewer;
-    if (fewer * std::max(settings.rows, settings.source_rows) < min_tokens) return false;
+    if (fewer * std::max(settings.rows, settings.source_rows) < min_tokens || all / fewer > max_sequences) return false;
     settings.sequences = fewer, settings.micro_batches = all / fewer, settings.slots = slots * settings.micro_batches;
     return true;
 }

@@ -387,7 +387,10 @@ Trainer Trainer::from_folder(const Device& device, const std::string& folder, co
     const SavedTraining saved = newest_checkpoint(folder);
     TrainOptions same = options;  // with other kernels fused, the last bits would differ
     if (same.recompute < 0) same.recompute = saved.options.recompute;
-    if (same.divide && same.sequences * same.accumulate == saved.options.sequences * saved.options.accumulate)
+    const auto sequences_of = [](const TrainOptions& o) {  // in double: what was given is not checked yet
+        return static_cast<double>(o.sequences) * static_cast<double>(o.accumulate);
+    };
+    if (same.divide && sequences_of(same) == sequences_of(saved.options))
         same.sequences = saved.options.sequences, same.accumulate = saved.options.accumulate, same.divide = false;
     same.skipped_batches = std::max(same.skipped_batches, saved.options.skipped_batches);
     Trainer trainer = make(ModelOrigin::from_folder(saved.folder), same);

@@ -110,13 +110,13 @@ TEST_CASE("a run that goes on with another driver or version says so once", "[tr
     run(trainer, 2);
     const std::string path = trainer.save(setting.folder.path("run")) + "/training.json";
     const auto warnings = [&] {
-        std::vector<std::string> said;
-        set_log([&](LogLevel level, const std::string& message) {
-            if (level <= LogLevel::warning) said.push_back(message);
+        const auto said = std::make_shared<std::vector<std::string>>();  // outlives a test that throws
+        set_log([said](LogLevel level, const std::string& message) {
+            if (level <= LogLevel::warning) said->push_back(message);
         });
         Trainer::from_folder(test_device(), setting.folder.path("run"), setting.data, setting.options, true);
         set_log({});
-        return said;
+        return *said;
     };
     CHECK(warnings().empty());
     Json json = parse_json(read_file(path), path);

@@ -61,13 +61,13 @@ declare -A packages=(
 # tree SUITE: makes $trees/SUITE, a Debian system with these packages.
 tree() {
     local suite=$1 names
-    if [[ -e $trees/$suite.made ]]; then return; fi
+    if [[ -e $trees/$suite.made && $(<"$trees/$suite.made") == "${packages[$suite]}" ]]; then return; fi
     names=$(tr -s ' \n' , <<<"${packages[$suite]}")
     mkdir -p "$trees"
     rm -rf -- "${trees:?}/$suite"
     debootstrap --variant=minbase --include="${names%,}" "$suite" "$trees/$suite" "$(mirror)" >"$trees/$suite.log" ||
         { tail -n 20 "$trees/$suite.log"; return 1; }
-    touch "$trees/$suite.made"
+    echo "${packages[$suite]}" >"$trees/$suite.made"
 }
 # The mirror that this system's own packages come from.
 mirror() {
@@ -97,6 +97,7 @@ on_newest() {
     local library made=build/full-libraries
     tree sid || return 1
     mkdir -p "$made"
+    find "$made" -name '*.so*' ! -name 'libVkLayer*' -delete
     while read -r library; do
         if [[ ! -e $trees/sid$library ]]; then cp -L "$library" "$made/"; fi
     done < <(ldd build/release/vantage build/release/vantage_tests_device | awk '/=> \// { print $3 }')
@@ -115,6 +116,7 @@ gpu_assisted() {
 }
 differential() {
     local script code=0
+    tree sid || return 1
     for script in compare.py train.py checkpoints.py curve.py; do
         on_newest env VANTAGE_BIN="$root/build/release/vantage" VANTAGE_DEVICE=name:llvmpipe PYTHONDONTWRITEBYTECODE=1 \
             python3 "tests/differential/$script" </dev/null || code=1
