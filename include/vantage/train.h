@@ -161,6 +161,7 @@ struct TrainOptions {
     /// Activation checkpointing (Chen et al. 2016): what the backward pass recomputes instead of keeping. 0: nothing.
     /// 1: cheap activations, such as those of norms and activation functions. 1 + k: also all activations of the first
     /// k blocks but their inputs. -1: the lowest number with which a step fits into `memory`.
+    /// With `divide`: the highest, where micro-batches of fewer than 1024 tokens are needed.
     std::int64_t recompute = -1;
     /// Where a step does not fit into `memory`, divide it into more micro-batches, which gives the same gradients up to
     /// the order of sums (docs/training.md). Not done where the loss depends on what a micro-batch has: of pairs,
