@@ -20,8 +20,8 @@ StepMemory memory_of(const TrainingStep& step, const Graph& fused, std::uint64_t
 
 /// build_training_step with the fewest activations recomputed that fit into `memory`, which is then
 /// `settings.recompute`; if it is not -1, with these. Throws out_of_memory with the numbers where that does not fit.
-/// With `divide` (TrainOptions::divide) `settings.sequences` and `settings.micro_batches` change, too; where micro-batches
-/// of fewer than 1024 tokens are needed, all blocks are recomputed.
+/// With `divide` (TrainOptions::divide) `settings.sequences` and `settings.micro_batches` change, too; where
+/// micro-batches of fewer than 1024 tokens are needed, all blocks are recomputed.
 TrainingStep step_within(const ModelConfig& config, TrainingSettings& settings, const Caps& caps, std::uint64_t memory,
                          const Graph::WeightTypes& types = {}, bool divide = false);
 
