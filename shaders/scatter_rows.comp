@@ -30,7 +30,7 @@ uint rows_for(uint row) {
     if (own > 0u) atomicAdd(sum_of_counts, own);
     barrier();
     uint all = sum_of_counts;
-    if (own > 0u && all <= MOST_LISTED) {  // few do: most rows of a vocabulary are in no batch
+    if (own > 0u && all <= MOST_LISTED) {  // most rows of a vocabulary are in no batch
         uint next = 0u;
         for (uint other = 0u; other < lane; ++other) next += counts[other];
         for (uint i = begin; i < end; ++i)

@@ -52,8 +52,8 @@ struct TrainingExplanation {
     const Schedule& schedule() const;
     Cost total() const;
 };
-/// Compiles the step that `vantage train` would run, and does not run it. It is not divided where the
-/// memory is short. Throws usage and what a Trainer throws.
+/// Compiles the step that `vantage train` would run, and does not run it. The step is not divided where the memory is
+/// short. Throws usage and what a Trainer throws.
 TrainingExplanation training_explanation(const Device& device, const TrainingChoice& choice);
 
 }  // namespace vantage::cli

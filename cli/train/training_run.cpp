@@ -223,7 +223,7 @@ void TrainingRun::measure_heads(std::int64_t done) {
 }
 
 // Whether another snapshot would take at most 2 % of the time since the last one.
-// The window draws each, which takes about as long.
+// The window also draws each of them.
 bool TrainingRun::may_show_heads() const {
     constexpr double share = 0.02;
     return snapshot_seconds_ <= share * (seconds_now() - snapshot_end_);

@@ -11,8 +11,8 @@ A variant is determined by its number. `vantage train` takes two steps with its 
 folder names must load it with from_pretrained without a missing or unexpected tensor, and gives the logits of `vantage
 inspect`. Then `vantage finetune --lora` takes two steps from there. PEFT must find each adapter at a linear layer, and
 no adapter may be missing: by PEFT itself, or, where it is not installed, by its rules. The adapted model gives the
-logits of the folder that `vantage merge` writes. Of CLIP the vectors of both towers are compared. Tolerance: that of compare.py. Exit code 1 if a variant differs or is
-rejected.
+logits of the folder that `vantage merge` writes. Of CLIP, which has no adapters, the vectors of both towers are compared.
+Tolerance: that of compare.py. Exit code 1 if a variant differs or is rejected.
 """
 
 import json
@@ -32,7 +32,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "data", "oracle"))
 from compare import differences, inputs_for, run_vantage  # noqa: E402
 from make_models import alibi_once  # noqa: E402
-from train import TRAINED, drawn_model  # noqa: E402
+from train import TRAINED, drawn_model, image_shape  # noqa: E402
 from variants import Draw, run_variants  # noqa: E402
 
 try:
@@ -61,34 +61,25 @@ def write_tokenizer(path):
 
 
 def pixels(config, r):
-    size = config.image_size if isinstance(config.image_size, (list, tuple)) else (config.image_size,) * 2
-    return torch.randn(1, config.num_channels, *size, generator=torch.Generator().manual_seed(r.randrange(1 << 30)))
-
-
-def vision_of(config):
-    """The configuration of what sees, or None."""
-    return {"vit": lambda: config, "clip": lambda: config.vision_config,
-            "vision-encoder-decoder": lambda: config.encoder}.get(config.model_type, lambda: None)()
+    return torch.randn(1, *image_shape(config), generator=torch.Generator().manual_seed(r.randrange(1 << 30)))
 
 
 def write_data(model, path):
     """What the model learns from: texts or images, with labels or answers."""
-    r, vision = random.Random(3), vision_of(model.config)
+    r, sees = random.Random(3), image_shape(model.config) is not None
     text = lambda: " ".join(f"w{r.randrange(5, WORDS)}" for _ in range(r.randint(5, 30)))
     with open(path, "w") as f:
         for i in range(40):
-            line = {"text": text()}
-            if vision:
+            line = {}
+            if sees:
                 line["image"] = f"{path}-{i % 4}.safetensors"
-                save_file({"pixel_values": pixels(vision, r)}, line["image"])
+                save_file({"pixel_values": pixels(model.config, r)}, line["image"])
             if model.config.is_encoder_decoder or model.config.model_type == "vision-encoder-decoder":
-                line = {key: value for key, value in line.items() if key != "text"} | {"target": text()}
-                if not vision:
-                    line["source"] = text()
+                line |= {"target": text()} | ({} if sees else {"source": text()})
             elif "Classification" in type(model).__name__:
-                line["label"] = i % model.config.num_labels
-                if vision:
-                    del line["text"]
+                line |= {"label": i % model.config.num_labels} | ({} if sees else {"text": text()})
+            else:
+                line["text"] = text()
             f.write(json.dumps(line) + "\n")
 
 
@@ -103,13 +94,13 @@ def opened(folder, dtype):
 
 def calls_of(model, r):
     """What the model is asked: its arguments, and those of vantage inspect."""
-    c, vision = model.config, vision_of(model.config)
+    c = model.config
     if c.model_type == "clip":
         ids = [r.randrange(3, c.text_config.vocab_size - 1) for _ in range(6)] + [c.text_config.eos_token_id]
-        return [(dict(pixel_values=pixels(vision, r)), []), (dict(input_ids=torch.tensor([ids])), ["--ids", ",".join(map(str, ids))])]
+        return [(dict(pixel_values=pixels(c, r)), []), (dict(input_ids=torch.tensor([ids])), ["--ids", ",".join(map(str, ids))])]
     if c.model_type == "vision-encoder-decoder":
         ids = [c.decoder_start_token_id] + [r.randrange(3, c.decoder.vocab_size) for _ in range(6)]
-        return [(dict(pixel_values=pixels(vision, r), decoder_input_ids=torch.tensor([ids])), ["--decoder-ids", ",".join(map(str, ids))])]
+        return [(dict(pixel_values=pixels(c, r), decoder_input_ids=torch.tensor([ids])), ["--decoder-ids", ",".join(map(str, ids))])]
     return [inputs_for(model, r, 12)]
 
 

@@ -67,6 +67,16 @@ def drawn_model(name, r):
     return model
 
 
+def image_shape(config):
+    """[channels, height, width] of a model's images; None where it sees none."""
+    vision = {"vit": config, "clip": getattr(config, "vision_config", None),
+              "vision-encoder-decoder": getattr(config, "encoder", None)}.get(config.model_type)
+    if vision is None:
+        return None
+    size = vision.image_size
+    return [vision.num_channels, *(size if isinstance(size, (list, tuple)) else (size, size))]
+
+
 class Task:
     """Batches [steps, sequences, …] of a model, and the sum of the losses of some of their sequences."""
 
@@ -81,10 +91,8 @@ class Task:
         cls = type(model).__name__
         vocab = (c.decoder if cls.startswith("VisionEnc") else c.text_config if self.pairs else c)
         if cls.startswith(("ViT", "VisionEnc", "CLIP")):
-            vision = c.vision_config if self.pairs else c.encoder if cls.startswith("VisionEnc") else c
-            size = vision.image_size if isinstance(vision.image_size, (list, tuple)) else (vision.image_size,) * 2
             g = torch.Generator().manual_seed(r.randrange(1 << 30))
-            self.data["pixel_values"] = torch.randn(STEPS, self.sequences, vision.num_channels, *size, generator=g)
+            self.data["pixel_values"] = torch.randn(STEPS, self.sequences, *image_shape(c), generator=g)
         n = r.randint(2, 20)
         if self.pairs:
             ids = self.ids(vocab.vocab_size - 1, n)
