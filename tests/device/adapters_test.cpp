@@ -10,12 +10,14 @@
 #include "oracle_model.h"
 #include "runtime/base/files.h"
 #include "runtime/base/json.h"
+#include "small_training.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/temporary_directory.h"
 #include "vantage/session.h"
 #include "vantage/train.h"
 
 using namespace vantage;
+using vantage::test::check_samples_change_nothing;
 using vantage::test::difference;
 using vantage::test::expect_error;
 using vantage::test::oracle_models;
@@ -243,16 +245,9 @@ TEST_CASE("a run of adapters that is resumed goes on as one that never stopped",
     });
 }
 
-TEST_CASE("a run of adapters that writes a text after each step is the same to the last bit", "[lora][train]") {
+TEST_CASE("a run of adapters that samples after each step is the same to the last bit", "[lora][train]") {
     const Tuning tuning;
-    Trainer plain = tuning.trainer(), writes = tuning.trainer();
-    std::vector<double> got;
-    while (const auto record = writes.next()) {
-        got.push_back(record->loss);
-        writes.sample("The dog", 4, {.ignore_end = true});
-    }
-    CHECK(got == losses_of(plain));
-    CHECK(writes.evaluate() == plain.evaluate());
+    check_samples_change_nothing(tuning.trainer(), tuning.trainer());
 }
 
 TEST_CASE("adapters that do not fit a model are refused when it is loaded", "[lora][bad]") {

@@ -31,7 +31,6 @@ using vantage::test::TemporaryDirectory;
 namespace {
 
 constexpr std::int64_t batch_sequences = 2, batch_rows = 8, max_steps = 400;
-constexpr double nothing_left = 0.01;  // of the loss, beyond the least that is possible
 
 /// A batch of drawn tokens, pixels and targets: nothing but the batch itself says what comes next. The second sequence
 /// is shorter than the first, where the model is told.
@@ -101,20 +100,20 @@ std::vector<double> parameters_of(Plan& plan, const TrainingStep& step, bool gra
     return all;
 }
 
-/// Soft-capped logits are from -c to c.
-double least_loss(const ModelConfig& config) {
+/// Loss below which a batch counts as learned: 0.01 above the minimum, which is 0, or with logits that are soft-capped to
+/// [-c, c] that of c for the target and -c for all other tokens.
+double learned_loss(const ModelConfig& config) {
     const double c = config.logit_softcap;
-    return c == 0 ? 0 : std::log1p(static_cast<double>(config.vocab - 1) * std::exp(-2 * c));
+    return 0.01 + (c == 0 ? 0 : std::log1p(static_cast<double>(config.vocab - 1) * std::exp(-2 * c)));
 }
 
 struct Learned {
     std::int64_t steps = 2;
     double first = 0, last = INFINITY;  ///< losses
-    double left = INFINITY;             ///< of the last one, beyond the least that is possible
     double change = 0, foretold = 0;    ///< of the loss by the first step, and what the gradients say of it
 };
 
-/// Takes steps until nothing is left to learn, at most `max_steps`.
+/// Takes steps until the batch is learned, at most `max_steps`.
 Learned learned_by_heart(const ModelConfig& config) {
     const bool reads = config.kind == ModelKind::encoder_decoder;
     std::vector<float> rates(static_cast<std::size_t>(max_steps), 1e-2f);
@@ -153,9 +152,8 @@ Learned learned_by_heart(const ModelConfig& config) {
     learned.change = run() - learned.first;
     const std::vector<double> after = parameters_of(plan, step, true);
     for (std::size_t i = 0; i < begin.size(); ++i) learned.foretold += (before[i] + after[i]) / 2 * (end[i] - begin[i]);
-    const double enough = least_loss(config) + nothing_left;
+    const double enough = learned_loss(config);
     for (; learned.steps < max_steps && !(learned.last < enough); ++learned.steps) learned.last = run();
-    learned.left = learned.last - least_loss(config);
     return learned;
 }
 
@@ -328,10 +326,11 @@ TEST_CASE("every architecture learns one batch by heart", "[train]") {
                                              "vit_gpt2",
                                              "vit_rectangle"})) {
         const std::string path = oracle_models + model + "/config.json";
-        const Learned learned = learned_by_heart(parse_trained_config(read_file(path), path));
+        const ModelConfig config = parse_trained_config(read_file(path), path);
+        const Learned learned = learned_by_heart(config);
         INFO(model << ": loss " << learned.first << ", after " << learned.steps << " steps " << learned.last
                    << "; changed by " << learned.change << ", by gradients " << learned.foretold);
-        CHECK(learned.left < nothing_left);
+        CHECK(learned.last < learned_loss(config));
         CHECK(std::abs(learned.change - learned.foretold) < 0.01 * std::abs(learned.foretold));
     }
 }

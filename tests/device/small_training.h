@@ -1,6 +1,7 @@
 // Training of a small model on the texts of the built-in one.
 #pragma once
 
+#include <catch2/catch_test_macros.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -59,6 +60,17 @@ inline std::vector<double> losses(const std::vector<TrainRecord>& records) {
     std::vector<double> all;
     for (const TrainRecord& record : records) all.push_back(record.loss);
     return all;
+}
+
+/// Of two equal trainers the second one samples after each step.
+inline void check_samples_change_nothing(Trainer plain, Trainer samples) {
+    std::vector<double> got;
+    while (const auto record = samples.next()) {
+        got.push_back(record->loss);
+        samples.sample("The dog", 4, {.ignore_end = true});
+    }
+    CHECK(got == losses(run(plain)));
+    CHECK(samples.evaluate() == plain.evaluate());
 }
 
 }  // namespace vantage::test
