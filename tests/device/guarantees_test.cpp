@@ -7,6 +7,7 @@
 #include "runtime/base/files.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/faults.h"
+#include "small_training.h"
 #include "test_model.h"
 #include "tests/host/expect_error.h"
 #include "vantage/vantage.h"
@@ -16,7 +17,6 @@ using namespace vantage::test;
 
 namespace {
 
-const std::string mini_world_folder = VANTAGE_ROOT "/assets/models/mini-world";
 const SessionOptions small_session{.context = 64, .precision = Precision::f32, .sampling = {.ignore_end = true}};
 
 /// The ids of some prompt and of 8 tokens that follow it.

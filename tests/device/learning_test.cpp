@@ -108,25 +108,23 @@ double learned_loss(const ModelConfig& config) {
 }
 
 struct Learned {
-    std::int64_t steps = 2;
+    std::int64_t steps = 0;
     double first = 0, last = INFINITY;  ///< losses
     double change = 0, foretold = 0;    ///< of the loss by the first step, and what the gradients say of it
 };
 
-/// Takes steps until the batch is learned, at most `max_steps`.
-Learned learned_by_heart(const ModelConfig& config) {
-    const bool reads = config.kind == ModelKind::encoder_decoder;
-    std::vector<float> rates(static_cast<std::size_t>(max_steps), 1e-2f);
-    rates.front() = 3e-5f;  // so small that the loss is nearly a line along the step, and no token takes another expert
-    const TrainingSettings settings{.sequences = batch_sequences,
-                                    .rows = config.is_vision() ? config.image.places() : batch_rows,
-                                    .source_rows = !reads          ? 0
-                                                   : config.sees() ? config.image.places()
-                                                                   : batch_rows + 2,
-                                    .adam = {.beta2 = 0.95},
-                                    .update = {.max_norm = 1},
-                                    .rates = rates};
-    const TrainingStep step = build_training_step(config, settings);
+TrainingSettings one_batch(const ModelConfig& config, const std::vector<float>& rates) {
+    const std::int64_t source = config.sees() ? config.image.places() : batch_rows + 2;
+    return {.sequences = batch_sequences,
+            .rows = config.is_vision() ? config.image.places() : batch_rows,
+            .source_rows = config.kind == ModelKind::encoder_decoder ? source : 0,
+            .adam = {.beta2 = 0.95},
+            .update = {.max_norm = 1},
+            .rates = rates};
+}
+
+/// Before the first step.
+Plan compiled(const ModelConfig& config, const TrainingSettings& settings, const TrainingStep& step) {
     Plan plan = compile(step.graph, test_device());
     DrawnBatch batch(config, settings);
     for (const Value& value : step.inputs) batch.write(plan, value);
@@ -141,19 +139,35 @@ Learned learned_by_heart(const ModelConfig& config) {
     std::vector<float> words(TRAIN_WORDS);
     words[TRAIN_SCALE] = 1;
     plan.write(train_names::train, words);
-    const auto run = [&] {
-        plan.run();
-        return static_cast<double>(plan.read(train_names::loss).data()[0]);
-    };
+    return plan;
+}
+
+double loss_of_step(Plan& plan) {
+    plan.run();
+    return static_cast<double>(plan.read(train_names::loss).data()[0]);
+}
+
+/// Takes two steps, then others until the batch is learned, at most `max_steps`.
+Learned learned_by_heart(const ModelConfig& config) {
+    std::vector<float> rates(static_cast<std::size_t>(max_steps), 1e-2f);
+    rates.front() = 3e-5f;  // so small that the loss is nearly a line along the step, and no token takes another expert
+    const TrainingSettings settings = one_batch(config, rates);
+    const TrainingStep step = build_training_step(config, settings);
     Learned learned;
-    const std::vector<double> begin = parameters_of(plan, step, false);
-    learned.first = run();
-    const std::vector<double> end = parameters_of(plan, step, false), before = parameters_of(plan, step, true);
-    learned.change = run() - learned.first;
-    const std::vector<double> after = parameters_of(plan, step, true);
-    for (std::size_t i = 0; i < begin.size(); ++i) learned.foretold += (before[i] + after[i]) / 2 * (end[i] - begin[i]);
+    {
+        Plan plan = compiled(config, settings, step);
+        const std::vector<double> begin = parameters_of(plan, step, false);
+        learned.first = loss_of_step(plan);
+        const std::vector<double> end = parameters_of(plan, step, false), before = parameters_of(plan, step, true);
+        learned.change = loss_of_step(plan) - learned.first;
+        const std::vector<double> after = parameters_of(plan, step, true);
+        for (std::size_t i = 0; i < begin.size(); ++i)
+            learned.foretold += (before[i] + after[i]) / 2 * (end[i] - begin[i]);
+    }
+    const WithoutGuard hundreds_of_equal_steps;
+    Plan plan = compiled(config, settings, step);
     const double enough = learned_loss(config);
-    for (; learned.steps < max_steps && !(learned.last < enough); ++learned.steps) learned.last = run();
+    for (; learned.steps < max_steps && !(learned.last < enough); ++learned.steps) learned.last = loss_of_step(plan);
     return learned;
 }
 
