@@ -79,6 +79,9 @@ void main() {
     uvec2 own_a = row_address(p.q, Q_TYPE, own_row, D), own_b = row_address(p.dout, Q_TYPE, own_row, DV);
     float lse = ReadFloats(p.stats).at[2u * own_row], delta = ReadFloats(p.stats).at[2u * own_row + 1u];
 #endif
+    // Always 0, but compilers do not know it. What is met is used twice, and is read again through an address that seems
+    // to be another one. Else all its broadcasts, hundreds of vectors, would be kept for the second use: on the stack.
+    uint nothing = p.causal >> 1u;
     uint own_document = PACKED ? document_of(batch, inside) : 0u;
     // Bounds, and no test in the loop: drivers for CPUs may run through a body that no lane takes part in.
     if (PACKED) {
@@ -139,6 +142,10 @@ void main() {
                 weights[j] = seen ? exp(scores[j] - lses[j]) : 0.0;
                 dt[j] = weights[j] * (factors[j] * dp[j] - deltas[j]);
                 weights[j] *= factors[j];
+            }
+            [[unroll]] for (uint j = 0u; j < 4u; ++j) {
+                at_d[j].x += nothing;
+                at_dv[j].x += nothing;
             }
             [[unroll]] for (uint d = 0u; d < D / 4u; ++d)
                 [[unroll]] for (uint j = 0u; j < 4u; ++j) sum_d[d] = fma(vec4(dt[j]), load4(at_d[j], MET_TYPE, 4u * d), sum_d[d]);
