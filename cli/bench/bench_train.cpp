@@ -4,9 +4,11 @@
 #include "cli/shared/generation_options.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
+#include "runtime/base/files.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/bench/train_bench.h"
 #include "runtime/measure/measure.h"
+#include "runtime/models/config.h"
 #include "runtime/models/shapes.h"
 
 namespace vantage::cli {
@@ -15,7 +17,7 @@ namespace {
 
 struct BenchTrainOptions {
     std::string shape, precision = "f32";
-    std::vector<std::int64_t> tokens = {512};
+    std::vector<std::int64_t> tokens;
     std::int64_t sequences = 1, accumulate = 1, document = 0, steps = 20, warm_up = 5;
     TrainOptions training;
     BenchOutput output;
@@ -52,12 +54,21 @@ void add_row(Report& report, const std::string& name, const BenchTrainOptions& o
         .set("parameters", times.parameters, ShowIn::data_only);
 }
 
+std::int64_t default_tokens(const ModelConfig& config) {
+    constexpr std::int64_t tokens = 512;
+    return config.context > 0 ? std::min(config.context, tokens) : tokens;
+}
+
 void run(BenchTrainOptions& o) {
     o.output.check();
     o.training.precision = precision_named(o.precision);
     o.training.profile = profiling();
     const bool named = !o.shape.empty();
     const std::string folder = named ? "" : model_folder(), config = named ? shape_named(o.shape).config : "";
+    if (o.tokens.empty()) {
+        const std::string path = folder + "/config.json", text = named ? config : read_file(path, 16 << 20);
+        o.tokens = {default_tokens(parse_trained_config(text, named ? o.shape : path))};
+    }
     const Device device = open_device();
     Report report("train", device.caps());
     report.note(
@@ -96,10 +107,12 @@ void add_bench_train(CLI::App& bench) {
                     "  vantage bench train --shape gpt2-small --tokens 1024 --documents 128");
     add_model_option(command);
     add_shape_option(command, o->shape, "Train a model of this shape with drawn weights, instead of a file");
-    add_option(command, "--tokens", o->tokens, "Tokens of a sequence; several lengths are several rows", "N,…")
+    add_option(command, "--tokens", o->tokens,
+               "Tokens of a sequence; several lengths are several rows. Default: 512, or fewer if the model has fewer "
+               "positions",
+               "N,…")
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->capture_default_str()
         ->check(CLI::Range(2, 1 << 20));
     add_option(command, "-b,--batch", o->sequences, "Sequences of a micro-batch", "N")
         ->capture_default_str()

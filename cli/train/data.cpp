@@ -91,7 +91,8 @@ void make_vocabulary(const DataCommand& c) {
     if (tokens < c.size)
         print_line("            {} were wanted, but no pair is left that the texts have {} times", c.size,
                    c.min_frequency);
-    print_line("{}         {}", page.bold("try"), "vantage train --tokenizer " + c.output + " --data … -o DIR");
+    print_line("{}         {}", page.bold("try"),
+               escape_controls("vantage train --tokenizer " + shell_word(c.output)) + " --data … -o DIR");
 }
 
 // ---- token files ----------------------------------------------------------------------------------------------------
@@ -162,7 +163,8 @@ void tokenize_files(DataCommand& c) {
                            {"targets", data.targets()},
                            {"output", c.output}});
     const Page page;
-    print_line("{}  {} tokens of {} documents, to {}", page.bold("written"), data.tokens(), data.documents(), c.output);
+    print_line("{}  {} tokens of {} documents, to {}", page.bold("written"), data.tokens(), data.documents(),
+               escape_controls(c.output));
 }
 
 // ---- check ----------------------------------------------------------------------------------------------------------

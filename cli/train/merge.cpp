@@ -26,7 +26,7 @@ void merge(const MergeOptions& o) {
                            {"matrices", changed},
                            {"output", o.output}});
     const Page page;
-    print_line("{} {} matrices with adapters, to {}", page.bold("merged"), changed, o.output);
+    print_line("{} {} matrices with adapters, to {}", page.bold("merged"), changed, escape_controls(o.output));
 }
 
 }  // namespace

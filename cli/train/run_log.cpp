@@ -1,8 +1,10 @@
 #include "cli/train/run_log.h"
 
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
+#include <string_view>
 
 #include "cli/shared/output.h"
 #include "runtime/base/files.h"
@@ -11,17 +13,35 @@ namespace vantage::cli {
 
 namespace {
 
-// The samples up to a step. None if the step is 0: the run writes its first sample again.
-std::string samples_until(const std::string& path, std::int64_t step) {
+constexpr const char* sample_header = "== step ";
+
+// The samples up to a step, and the step of the last one. None if the step is 0: the run writes its first sample again.
+std::string samples_until(const std::string& path, std::int64_t step, std::int64_t& last) {
+    if (!std::filesystem::is_regular_file(path)) throw bad_file_error("cannot read {}: it is not a file", path);
     std::istringstream lines(read_file(path));
     std::string kept;
     bool keeps = true;
     for (std::string line; std::getline(lines, line);) {
         long long number = 0;
-        if (std::sscanf(line.c_str(), "== step %lld", &number) == 1) keeps = step > 0 && number <= step;
+        if (line.starts_with(sample_header) &&
+            std::sscanf(line.c_str() + std::strlen(sample_header), "%lld", &number) == 1) {
+            keeps = step > 0 && number <= step;
+            if (keeps) last = number;
+        }
         if (keeps) kept += line + "\n";
     }
     return kept;
+}
+
+// A line of a text that looks like the header of a sample is indented.
+std::string without_headers(const std::string& text) {
+    std::string all;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const bool begins = i == 0 || text[i - 1] == '\n';
+        if (begins && std::string_view(text).substr(i).starts_with(sample_header)) all += ' ';
+        all += text[i];
+    }
+    return all;
 }
 
 }  // namespace
@@ -50,7 +70,7 @@ RunLog::RunLog(const std::string& folder, std::int64_t step, std::vector<std::st
     if (std::filesystem::exists(path))
         write_file(path, read_log_lines(path, step, [&](const JsonFields& line) { take_line(run_, line.json()); }));
     if (const std::string samples = folder + "/samples.txt"; std::filesystem::exists(samples))
-        write_file(samples, samples_until(samples, step));
+        write_file(samples, samples_until(samples, step, sampled_));
     lines_.emplace(path);
 }
 
@@ -78,7 +98,8 @@ void RunLog::add_head(std::int64_t step, const HeadChange& change) {
 
 void RunLog::add_sample(std::int64_t step, const std::string& prompt, const std::string& text) {
     if (!samples_) samples_.emplace(folder_ + "/samples.txt");
-    samples_->add(format("== step {}\n{}{}\n", step, prompt, text));
+    samples_->add(format("{}{}\n{}\n", sample_header, step, without_headers(prompt + text)));
+    sampled_ = step;
 }
 
 void RunLog::draw() const {

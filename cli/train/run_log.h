@@ -25,6 +25,8 @@ public:
     /// `blocks`: of the model (Trainer::blocks).
     RunLog(const std::string& folder, std::int64_t step, std::vector<std::string> blocks);
     const LoggedRun& run() const { return run_; }
+    /// Number of steps after which the last sample was written; -1: there is none.
+    std::int64_t sampled() const { return sampled_; }
     void add(const TrainRecord& record);
     void add_evaluation(std::int64_t step, double loss, const std::optional<LabelQuality>& labels);
     void add_head(std::int64_t step, const HeadChange& change);
@@ -36,6 +38,7 @@ private:
     std::string folder_;
     std::vector<std::string> blocks_;
     LoggedRun run_;
+    std::int64_t sampled_ = -1;
     std::optional<internal::LineFile> lines_, samples_;
 };
 

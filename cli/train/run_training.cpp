@@ -128,8 +128,8 @@ public:
                         format("{}; no progress after {} rollbacks: a lower learning rate may help", found.what(),
                                max_without_progress));
         const auto all = checkpoints_in(c.output);
-        write_link(c.output + "/latest", std::filesystem::path(all.at(found.from)).filename().string());
-        link_best(c.output, std::nullopt);  // until the run that goes on knows its evaluations
+        link_checkpoint(c.output, "latest", found.from);
+        link_checkpoint(c.output, "best", std::nullopt);  // until the run that goes on knows its evaluations
         for (auto later = all.upper_bound(found.from); later != all.end(); ++later) {
             std::error_code error;
             std::filesystem::remove_all(later->second, error);

@@ -283,11 +283,11 @@ void set_other_data(TrainCommand& c, const TrainCommand& given, const CLI::App& 
 void link_checkpoints(const TrainCommand& c, const SavedTraining& saved) {
     const std::string newest = checkpoint_name(saved.step);
     if (!fs::exists(c.output + "/log.jsonl") || !fs::exists(c.output + "/" + newest)) return;
-    write_link(c.output + "/latest", newest);
+    link_checkpoint(c.output, "latest", saved.step);
     LoggedRun run;
     read_log_lines(c.output + "/log.jsonl", INT64_MAX, [&](const JsonFields& line) { take_line(run, line.json()); });
     const auto best = best_checkpoint(run, checkpoints_in(c.output), c.evaluations_from);
-    if (best) link_best(c.output, best->step);
+    if (best) link_checkpoint(c.output, "best", best->step);
 }
 
 void go_on(TrainCommand& c, const CLI::App& command) {
@@ -362,10 +362,10 @@ void add_train(CLI::App& app) {
                "FILE");
     add_option(command, "--tokenizer", c->tokenizer, "tokenizer.json, or a folder that has one", "FILE");
     add_option(command, "--vocab", c->dataset.vocabulary, "Size of the vocabulary of files with token ids", "N")
-        ->check(one_or_more)
+        ->check(CLI::Range(1, 1 << 24))
         ->excludes("--tokenizer");
-    add_setting(command, "--layers", c->layers, "Layers of the model")->check(one_or_more);
-    add_setting(command, "--width", c->width, "Features of the model")->check(one_or_more);
+    add_setting(command, "--layers", c->layers, "Layers of the model")->check(CLI::Range(1, 4096));
+    add_setting(command, "--width", c->width, "Features of the model")->check(CLI::Range(1, 1 << 20));
     add_setting(command, "--heads", c->heads, "Attention heads of a layer")->check(one_or_more);
     add_training_options(command, *c);
     add_run_options(command, *c);
@@ -376,7 +376,8 @@ void add_train(CLI::App& app) {
         ->needs("--resume");
     add_option(command, "--compare", c->compared,
                "Draws the curves of runs in one picture, and fits how the loss falls with size over three or more",
-               "DIR");
+               "DIR")
+        ->excludes("--resume");
     add_option(command, "--compare-picture", c->picture, "Picture for --compare", "FILE");
     command.callback([c, &command] {
         if (!c->compared.empty()) return compare_runs(c->compared, c->picture, c->json);

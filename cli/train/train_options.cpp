@@ -35,7 +35,7 @@ void add_data_options(CLI::App& command, TrainCommand& c) {
                std::string("Tokens of a sequence, at most. Default: the model's, up to 1024") +
                    (c.finetunes ? "" : "; 256 without --config"),
                "N")
-        ->check(one_or_more);
+        ->check(CLI::Range(1, 1 << 28));
 }
 
 void add_training_options(CLI::App& command, TrainCommand& c) {

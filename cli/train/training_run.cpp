@@ -95,6 +95,9 @@ std::string TrainingRun::train() {
     if (c_.sample_every > 0 && trainer_.step() == 0) sample(0);
     if (heads_) heads_->begin(probe_->read());
     if (snapshots_ != nullptr) snapshots_->add({.step = trainer_.step()});
+    make_up();
+    ended = early_end();
+    if (!ended.empty()) trainer_.stop();
     while (const auto record = trainer_.next()) {
         if (profiling()) note_dispatches(device_, trainer_.take_timings());
         log_.add(*record);
@@ -111,10 +114,7 @@ std::string TrainingRun::train() {
         else if (due(c_.save_every, done) || is_best())
             save_for_now();
         if (!ended.empty()) continue;  // what was submitted before
-        if (c_.patience > 0 && worse_ >= c_.patience)
-            ended = format("no better validation loss in {} evaluations", worse_);
-        else if (c_.minutes > 0 && seconds_now() - c_.begin > 60 * c_.minutes)
-            ended = format("{:g} minutes are over", c_.minutes);
+        ended = early_end();
         if (!ended.empty()) trainer_.stop();
     }
     if (snapshots_ != nullptr) snapshots_->finish();
@@ -122,6 +122,31 @@ std::string TrainingRun::train() {
     if (evaluated_ != trainer_.step()) evaluate(trainer_.step());
     save();
     return ended;
+}
+
+// What was due after the step that the run goes on from, and is missing: a signal ended the run meanwhile.
+void TrainingRun::make_up() {
+    const std::int64_t done = trainer_.step();
+    if (done == 0) return;
+    const std::vector<double>& evaluated = log_.run().evaluation_steps;
+    const bool last = done == trainer_.steps(),
+               is_evaluated = !evaluated.empty() && evaluated.back() == static_cast<double>(done - 1);
+    if (is_evaluated) {
+        evaluated_ = done;
+    } else if ((due(c_.eval_every, done) || last) && data_.validation_tokens() > 0) {
+        evaluate(done);
+        find_best();
+        draw();
+    }
+    if (due(c_.sample_every, done) && log_.sampled() < done) sample(done);
+}
+
+// Why the run ends before its last step; empty: it does not.
+std::string TrainingRun::early_end() const {
+    if (c_.patience > 0 && worse_ >= c_.patience) return format("no better validation loss in {} evaluations", worse_);
+    if (c_.minutes > 0 && seconds_now() - c_.begin > 60 * c_.minutes)
+        return format("{:g} minutes are over", c_.minutes);
+    return {};
 }
 
 void TrainingRun::save() {
@@ -203,9 +228,9 @@ void TrainingRun::show(const TrainRecord& r) {
 }
 
 void TrainingRun::evaluate(std::int64_t done) {
+    const auto loss = trainer_.evaluate();
     evaluated_ = done;
     if (heads_) measure_heads(done);
-    const auto loss = trainer_.evaluate();
     if (!loss) return;
     log_.add_evaluation(done - 1, *loss, trainer_.label_quality());
     note_evaluation(*loss);
@@ -250,7 +275,7 @@ bool TrainingRun::is_best() const {
 
 void TrainingRun::find_best() {
     best_checkpoint_ = best_checkpoint(log_.run(), checkpoints_in(c_.output), c_.evaluations_from);
-    link_best(c_.output, best_checkpoint_ ? std::optional(best_checkpoint_->step) : std::nullopt);
+    link_checkpoint(c_.output, "best", best_checkpoint_ ? std::optional(best_checkpoint_->step) : std::nullopt);
 }
 
 void TrainingRun::sample(std::int64_t done) {
@@ -262,6 +287,7 @@ void TrainingRun::sample(std::int64_t done) {
         write_out(format("-- step {}\n{}{}\n", done, c_.prompt, text));
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::bad_file) throw;
+        throw_if_interrupted();  // by the signal of a closed pipe
         samples_are_shown_ = false;
         log_message(LogLevel::warning,
                     format("{}; the training goes on, and samples are in samples.txt", error.what()));

@@ -58,6 +58,8 @@ public:
     void clear() { progress_.clear(); }
 
 private:
+    void make_up();
+    std::string early_end() const;
     static bool due(std::int64_t every, std::int64_t done) { return every > 0 && done % every == 0; }
 
     void show(const TrainRecord& r);

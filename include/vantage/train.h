@@ -227,7 +227,7 @@ public:
     /// Submits no more steps. next() returns the submitted ones, and then nothing.
     void stop();
     /// Waits for the last submitted step and returns the mean loss of the validation data in nats per target; nothing
-    /// if there are no validation data.
+    /// if there are no validation data. Throws accuracy if it is not finite.
     std::optional<double> evaluate();
     /// Of the last evaluate(), for a model that learns labels.
     std::optional<LabelQuality> label_quality() const;
@@ -242,7 +242,7 @@ public:
     /// Writes a checkpoint to the new folder `folder`/step-N, and points the link `folder`/latest to it. The checkpoint
     /// is a model folder, or with adapters a folder of these alone (LoadOptions::lora), with what resuming needs. It is
     /// written whole or not at all, and replaces one of this name that another run left. Returns its path. Throws
-    /// bad_file if it cannot be written.
+    /// bad_file if it cannot be written, and accuracy if the model or the optimiser has values that are not finite.
     std::string save(const std::string& folder);
 
     /// Dispatch times of the steps since the last call, with TrainOptions::profile.

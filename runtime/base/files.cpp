@@ -417,6 +417,7 @@ FileLock::FileLock(const std::string& path) : path_(path) {
     const int error = errno;
     if (fd_ >= 0) ::close(fd_);  // no destructor runs after a throwing constructor
     throw_if_interrupted();
+    if (error == EWOULDBLOCK) throw bad_file_error("cannot lock {}: another process has locked it", quoted(path));
     throw_file_error("cannot lock", path, error);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "runtime/base/at.h"
@@ -142,13 +143,13 @@ Recorder::Recorded Recorder::recorded(std::size_t first, std::size_t last, std::
 }
 
 // Cuts the schedule into recordings that are not predicted to last longer than a submission may, until the cache holds
-// twice as much as now.
-void Recorder::record_all(double filled) {
+// twice as much as now. What is recorded of the dispatches before `begin` stays.
+void Recorder::record_from(std::size_t begin, double filled) {
     const TraceSpan span("record");
     cut_for_ = std::min(1.0, 2 * filled);
     std::vector<Recorded> cut;  // takes the place of the old ones only when all of them stand
     const auto& all = schedule_.dispatches;
-    for (std::size_t first = 0; first < all.size();) {
+    for (std::size_t first = begin; first < all.size();) {
         if (const double seconds = predicted_seconds(first); seconds > submission_seconds_ && !all[first].indirect) {
             const std::array<std::uint32_t, 3>& groups = all[first].launch.groups;
             const std::uint32_t parts = std::min(groups[cut_axis(groups)],
@@ -165,6 +166,8 @@ void Recorder::record_all(double filled) {
         cut.push_back(recorded(first, last));
         first = last;
     }
+    const auto kept = std::ranges::find_if(recordings_, [&](const Recorded& one) { return one.first >= begin; });
+    cut.insert(cut.begin(), std::move_iterator(recordings_.begin()), std::move_iterator(kept));
     recordings_ = std::move(cut);
     run_.reserve(recordings_.size());
 }
@@ -179,56 +182,84 @@ bool Recorder::outgrown(double filled) {
     });
 }
 
-// After the first run the device's speed is known. The schedule is cut again if the estimate was far off.
-void Recorder::note_time(double work, double seconds, double filled) {
-    const double now = seconds / std::max(work, 1.0), before = seconds_per_work_;
-    if (measured_) {  // a driver may compile kernels in the first run: what comes later counts more
-        seconds_per_work_ = std::min(now, 0.5 * (before + now));
-        return;
-    }
-    measured_ = true;
-    seconds_per_work_ = now;
-    const bool cut_too_fine = recordings_.size() > 2 * (1 + schedule_.dispatches.size() / dispatches_per_recording);
-    if (now > before || (4 * now < before && cut_too_fine)) record_all(filled);
+std::uint64_t Recorder::submit(std::span<const int> segments, double filled) {
+    if (recordings_.empty() || outgrown(filled)) record_from(0, filled);
+    memory_.require_full();
+    return measured_ ? submit_as_measured(segments, filled) : submit_first(segments, filled);
 }
 
-std::uint64_t Recorder::submit(std::span<const int> segments, double filled) {
-    if (recordings_.empty() || outgrown(filled)) record_all(filled);
+// The recordings of these segments, in run_. Returns their work.
+double Recorder::choose(std::span<const int> segments, double filled) {
     run_.clear();
     double work = 0;
-    for (int segment : segments)
+    for (const int segment : segments)
         for (const Recorded& one : recordings_)
             if (one.segment == segment) {
                 run_.push_back(&one.recording);
                 work += one.work.at(filled);
             }
+    return work;
+}
+
+// The first run submits one recording at a time and measures. Where the device is faster than the guess, what is left is
+// cut again: into pieces of four times the work, not more, since the kernels to come may be slower than those before.
+std::uint64_t Recorder::submit_first(std::span<const int> segments, double filled) {
+    const double guess = seconds_per_work_, begin = seconds_now();
+    double work = 0, now = guess;
+    std::uint64_t last = gpu::reached(device_);
+    for (const int segment : segments)
+        for (std::size_t i = 0; i < recordings_.size(); ++i) {
+            if (recordings_[i].segment != segment) continue;
+            throw_if_interrupted();  // a short wait does not ask
+            const gpu::Recording* one[] = {&recordings_[i].recording};
+            gpu::wait(device_, last = gpu::submit(device_, one));
+            work += recordings_[i].work.at(filled);
+            now = (seconds_now() - begin) / std::max(work, 1.0);
+            if (4 * now < seconds_per_work_ && recordings_[i].part + 1 == recordings_[i].parts) {
+                seconds_per_work_ /= 4;
+                record_from(recordings_[i].last, filled);
+            }
+        }
+    if (work == 0) return last;
+    choose(segments, filled);
+    if (profile_) collect_timings(begin, filled);
+    measured_ = true;
+    const bool too_long = now > seconds_per_work_,
+               too_fine = recordings_.size() > 2 * (1 + schedule_.dispatches.size() / dispatches_per_recording);
+    seconds_per_work_ = now;
+    if (too_long || (4 * now < guess && too_fine)) record_from(0, filled);
+    return last;
+}
+
+// A run of several submissions is waited for and measured again. So the host is at most two submissions ahead of the
+// device, and the next division is better.
+std::uint64_t Recorder::submit_as_measured(std::span<const int> segments, double filled) {
+    const double work = choose(segments, filled);
     if (run_.empty()) return gpu::reached(device_);
-    memory_.require_full();
-    // The first run is submitted one recording at a time. A run of several submissions is waited for and measured
-    // again. So the host is at most two submissions ahead of the device, and the next division is better.
-    const double recordings_each =
-        measured_ ? submission_seconds_ * static_cast<double>(run_.size()) / (seconds_per_work_ * work) : 1;
+    const double recordings_each = submission_seconds_ * static_cast<double>(run_.size()) / (seconds_per_work_ * work);
     const auto each = static_cast<std::size_t>(std::clamp(recordings_each, 1.0, static_cast<double>(run_.size())));
     const double begin = seconds_now();
     std::uint64_t before = 0, last = 0;
     for (std::size_t first = 0; first < run_.size(); first += each) {
         if (before > 0) {
             gpu::wait(device_, before);
-            throw_if_interrupted();  // a short wait does not ask
+            throw_if_interrupted();
         }
         before = last;
         last = gpu::submit(device_, std::span(run_).subspan(first, std::min(each, run_.size() - first)));
     }
-    if (run_.size() > each || !measured_ || profile_) {
+    if (run_.size() > each || profile_) {
         gpu::wait(device_, last);
         if (profile_) collect_timings(begin, filled);
-        note_time(work, seconds_now() - begin, filled);
+        const double now = (seconds_now() - begin) / std::max(work, 1.0);
+        // a driver may compile kernels in the first run: what comes later counts more
+        seconds_per_work_ = std::min(now, 0.5 * (seconds_per_work_ + now));
     }
     return last;
 }
 
 std::uint64_t Recorder::submit_after(std::span<const VkSemaphoreSubmitInfo> waits) {
-    if (recordings_.empty()) record_all(cut_for_);
+    if (recordings_.empty()) record_from(0, cut_for_);
     memory_.require_full();
     run_.clear();
     for (const Recorded& one : recordings_) run_.push_back(&one.recording);

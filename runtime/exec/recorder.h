@@ -55,13 +55,15 @@ private:
     void add(gpu::Recording& recording, const Dispatch& dispatch, std::uint32_t part, std::uint32_t parts) const;
     std::vector<std::uint64_t> addresses_of(const Dispatch& dispatch) const;
     Work work_of(const Dispatch& dispatch) const;
-    void record_all(double filled);
+    void record_from(std::size_t begin, double filled);
     bool outgrown(double filled);
     Recorded recorded(std::size_t first, std::size_t last, std::uint32_t part = 0, std::uint32_t parts = 1) const;
     std::string layer_of(const Node& node) const;
     DispatchTiming described(std::size_t dispatch, std::uint32_t parts, double filled) const;
     void collect_timings(double submitted, double filled);
-    void note_time(double work, double seconds, double filled);
+    double choose(std::span<const int> segments, double filled);
+    std::uint64_t submit_first(std::span<const int> segments, double filled);
+    std::uint64_t submit_as_measured(std::span<const int> segments, double filled);
     double predicted_seconds(std::size_t dispatch) const { return seconds_per_work_ * work_[dispatch].at(cut_for_); }
 
     const Graph& graph_;

@@ -43,8 +43,8 @@ Json described_file(const std::string& path) {
 // Why a checkpoint is not whole; empty: it is.
 std::string fault_of(const std::string& folder) {
     const std::string path = in_folder(folder, "training.json");
-    if (!fs::exists(path)) return "it has no training.json";
     try {
+        if (!fs::exists(path)) return "it has no training.json";
         const Json json = read_json(path);
         const JsonFields files = JsonFields(json, path).object("files");
         for (const char* file : checked_files)
@@ -53,6 +53,8 @@ std::string fault_of(const std::string& folder) {
                 return format("{} is not what was written", file);
     } catch (const Error& error) {
         return error.what();
+    } catch (const fs::filesystem_error& error) {
+        return error.code().message();
     }
     return {};
 }
@@ -308,11 +310,11 @@ std::map<std::int64_t, std::string> checkpoints_in(const std::string& folder) {
     return all;
 }
 
-void link_best(const std::string& run, std::optional<std::int64_t> step) {
-    const std::string link = in_folder(run, "best");
+void link_checkpoint(const std::string& run, const char* name_of_link, std::optional<std::int64_t> step) {
+    const std::string link = in_folder(run, name_of_link);
     std::error_code error;
     if (fs::exists(fs::symlink_status(link, error)) && !fs::is_symlink(link, error)) {
-        log(LogLevel::warning, "{} is no link, so the best checkpoint has none", link);
+        log(LogLevel::warning, "{} is no link, so the {} checkpoint has none", link, name_of_link);
     } else if (!step) {
         fs::remove(link, error);
     } else if (const std::string name = checkpoint_name(*step); fs::read_symlink(link, error) != name) {

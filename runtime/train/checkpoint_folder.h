@@ -70,8 +70,9 @@ struct SavedTraining {
 std::optional<SavedTraining> checkpoint_before(const std::string& run, std::int64_t before);
 /// The checkpoints of a run, whole or not, by step.
 std::map<std::int64_t, std::string> checkpoints_in(const std::string& folder);
-/// Lets the link `best` of a run point to the checkpoint of this step; nothing: there is no such link. Throws bad_file.
-void link_best(const std::string& run, std::optional<std::int64_t> step);
+/// Lets the link `latest` or `best` of a run point to the checkpoint of this step; nothing: there is no such link. What
+/// has this name and is no link stays, with a warning. Throws bad_file.
+void link_checkpoint(const std::string& run, const char* link, std::optional<std::int64_t> step);
 /// Removes what processes that were killed left of checkpoints, logs and pictures.
 void remove_unfinished(const std::string& folder);
 /// The newest whole checkpoint of a run, or the folder itself where it is one. Folders that are not whole are named in

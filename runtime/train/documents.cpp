@@ -22,6 +22,7 @@ using Ids = std::vector<std::int32_t>;
 
 constexpr std::size_t piece_bytes = std::size_t{1} << 22, longest_line = std::size_t{1} << 26;
 // Longer texts are tokenised in parts, cut behind a line, so that memory stays bounded.
+constexpr std::size_t max_messages = 2000;  // of a conversation
 constexpr std::size_t encoded_at_once = std::size_t{1} << 20;
 constexpr const char* end_of_text = "<|endoftext|>";
 
@@ -230,11 +231,18 @@ private:
         if (!options_.chat || !options_.chat->chat_template)
             throw bad_file_error("{}: messages, but there is no model with a chat template to write them",
                                  fields.name());
+        const Json& messages = fields.list("messages");
+        // Each reply is found by writing all before it, so the time is that of the square of their number.
+        if (messages.size() > max_messages)
+            throw bad_file_error("{}: {} messages, at most {} are supported", fields.name(), messages.size(),
+                                 max_messages);
         all.special = false;
-        OrderedJson shown = OrderedJson::array();
+        OrderedJson variables = options_.chat->tokens;
+        variables["messages"] = OrderedJson::array(), variables["add_generation_prompt"] = false;
+        OrderedJson& shown = variables["messages"];
         const auto written = [&](bool reply_follows) {
-            OrderedJson variables = options_.chat->tokens;
-            variables["messages"] = shown, variables["add_generation_prompt"] = reply_follows;
+            throw_if_interrupted();
+            variables["add_generation_prompt"] = reply_follows;
             try {
                 return options_.chat->chat_template->render(variables, 0);
             } catch (const Error& error) {  // it refuses this conversation (usage), or fails with it
@@ -248,7 +256,7 @@ private:
                                      fields.name());
             all.add(whole.substr(all.text.size()), target);
         };
-        for (const Json& message : fields.list("messages")) {
+        for (const Json& message : messages) {
             const bool reply = JsonFields(message, fields.name(), "messages").text("role") == "assistant";
             if (reply) add_rest(written(true), false);
             shown.push_back(OrderedJson(message));

@@ -91,6 +91,8 @@ void set_optimizer(TrainingSettings& settings, const OptimizerOptions& o) {
                           static_cast<int>(o.optimizer));
     require_below("momentum", o.momentum, 1), require_below("eps", o.eps, 1);
     require_below("weight_decay", o.weight_decay, 1e6), require_below("max_norm", o.max_norm, 1e30);
+    if (o.max_norm > 0 && o.max_norm < 1e-30)
+        throw usage_error("training: max_norm is {:g}, but must be 0 or from 1e-30 to 1e30", o.max_norm);
     if (o.optimizer != Optimizer::sgd && (o.momentum > 0 || o.nesterov))
         throw usage_error("training: momentum is of sgd, not of {}", name_of(o.optimizer));
     settings.optimizer = o.optimizer, settings.weight_decay = o.weight_decay;

@@ -35,7 +35,7 @@ public:
             plan_.wait(plan_.submit(step_.micro_batch));
         }
         plan_.wait(plan_.submit(std::span(&step_.update, 1)));
-        const Array record = plan_.read(train_names::history, {number % TRAIN_HISTORY, number % TRAIN_HISTORY + 1});
+        const Array record = plan_.read(train_names::history, {.first = number % TRAIN_HISTORY, .count = 1});
         StepComparison found{.step = number, .loss = record.data()[1], .norm = record.data()[2]};
         found.loss_error = std::abs(found.loss - run_.loss(number));
         found.norm_error = std::abs(found.norm / run_.norm(number) - 1);

@@ -1,6 +1,7 @@
 #include "runtime/train/run_files.h"
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <sstream>
 
@@ -92,6 +93,7 @@ std::optional<BestCheckpoint> best_checkpoint(const LoggedRun& run,
 
 std::string read_log_lines(const std::string& path, std::int64_t before,
                            const std::function<void(const JsonFields& line)>& take) {
+    if (!std::filesystem::is_regular_file(path)) throw bad_file_error("cannot read {}: it is not a file", path);
     std::istringstream lines(read_file(path));
     std::string kept;
     int number = 0;

@@ -1,8 +1,10 @@
 #include "runtime/train/token_data.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 
 #include "runtime/base/at.h"
@@ -50,7 +52,15 @@ bool is_writable(const fs::path& folder) {
     return !error && ::access(folder.c_str(), W_OK | X_OK) == 0;
 }
 
-// Without a cache the temporary folder has the tokens.
+// The same for a folder in one that others write to: nobody else may put tokens there.
+bool is_own(const fs::path& folder) {
+    if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) return false;
+    struct stat status {};
+    return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
+           (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 && is_writable(folder);
+}
+
+// Without a cache a folder of the user in the temporary one has the tokens.
 std::string folder_of(const DatasetOptions& options) {
     if (!options.folder.empty()) {
         if (!is_writable(options.folder)) throw bad_file_error("cannot write to the folder {}", options.folder);
@@ -58,9 +68,10 @@ std::string folder_of(const DatasetOptions& options) {
     }
     std::error_code error;
     const std::string cache = cache_directory();
-    const fs::path kept = fs::path(cache) / "tokens", temporary = fs::temp_directory_path(error) / "vantage-tokens";
+    const fs::path kept = fs::path(cache) / "tokens",
+                   temporary = fs::temp_directory_path(error) / format("vantage-tokens-{}", ::geteuid());
     if (!cache.empty() && is_writable(kept)) return kept.string();
-    if (!error && is_writable(temporary)) {
+    if (!error && is_own(temporary)) {
         if (!cache.empty())
             fall_back(format("cannot write to {}; the tokens are in {}", kept.string(), temporary.string()));
         return temporary.string();

@@ -257,6 +257,17 @@ struct internal::TrainerState {
         return start(value);
     }
 
+    // What a checkpoint holds of a weight or a state. Values that are not finite would be no model to go on with.
+    std::vector<float> saved_values_of(const Value& value) {
+        std::vector<float> values = values_of(value);
+        if (!std::ranges::all_of(values, [](float x) { return std::isfinite(x); }))
+            throw Error(ErrorKind::accuracy,
+                        format("training: {} has values that are not finite after step {}, whose model is not saved; a "
+                               "lower learning rate may help",
+                               value.name, submitted));
+        return values;
+    }
+
     // States of the optimiser.
     std::vector<Value> moments() const {
         std::vector<Value> all;
@@ -289,16 +300,20 @@ struct internal::TrainerState {
             origin.write_files(folder);
         }
         write_model_file(folder.file(config.lora ? adapter_files::weights : "model.safetensors"), saved_weights(),
-                         start, [&](const Value& value) { return values_of(value); });
+                         start, [&](const Value& value) { return saved_values_of(value); });
         std::vector<TensorToWrite> tensors;
-        const auto add = [&](const std::string& name, const Shape& shape) {
-            tensors.push_back({.name = name,
+        for (const Value& value : moments())
+            tensors.push_back({.name = value.name,
                                .dtype = "F32",
-                               .shape = {shape.sizes().begin(), shape.sizes().end()},
-                               .make = [this, name] { return plan.read_bytes(name); }});
-        };
-        for (const Value& value : moments()) add(value.name, value.type.shape);
-        add(train_names::train, {TRAIN_WORDS});
+                               .shape = {value.type.shape.sizes().begin(), value.type.shape.sizes().end()},
+                               .make = [this, value] {
+                                   const std::vector<float> values = saved_values_of(value);
+                                   const auto bytes = std::as_bytes(std::span(values));
+                                   return std::vector<std::byte>(bytes.begin(), bytes.end());
+                               }});
+        tensors.push_back({.name = train_names::train, .dtype = "F32", .shape = {TRAIN_WORDS}, .make = [this] {
+                               return plan.read_bytes(train_names::train);
+                           }});
         write_safetensors(folder.file("training.safetensors"), tensors);
         write_training_json(folder, submitted, options, data->key(), data->source(), base, device.caps());
     }
@@ -460,8 +475,12 @@ std::optional<double> Trainer::evaluate() {
         const Array logits = s.evaluation->read(model_names::logits);
         for (std::int64_t i = 0; i < std::min(sequences, count - first); ++i) labels.add(logits.row(i), at(wanted, i));
     }
-    if (s.data->task() == Task::labels) s.label_quality = labels.quality();
     s.step_end = seconds_now();
+    if (!std::isfinite(sum))
+        throw Error(ErrorKind::accuracy,
+                    format("training: the validation loss after step {} is not finite; a lower learning rate may help",
+                           s.submitted));
+    if (s.data->task() == Task::labels) s.label_quality = labels.quality();
     return sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
 }
 
@@ -510,7 +529,7 @@ std::string Trainer::save(const std::string& folder) {
         writer.finish();
         s.own_checkpoint = path;
     }
-    write_link(folder + "/latest", name);
+    link_checkpoint(folder, "latest", s.submitted);
     s.step_end = seconds_now();
     return path;
 }

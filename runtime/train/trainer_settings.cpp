@@ -79,6 +79,7 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
         if (!(value >= 0 && value < end))
             throw usage_error("training: {} is {:g}, but must be from 0 to below {:g}", name, value, end);
     };
+    require_below("rate", o.rate.rate, 1e30);
     require_below("dropout", o.dropout, 1), require_below("attention_dropout", o.attention_dropout, 1);
     if (config.lora) require_below("the dropout of adapters", config.lora->dropout, 1);
     require_below("label_smoothing", o.label_smoothing, 1), require_below("z_loss", o.z_loss, 1e30);

@@ -241,6 +241,9 @@ std::int64_t head_rows_of(const TrainingSettings& settings, std::int64_t rows, s
 
 TrainingStep build_training_step(const ModelConfig& config, const TrainingSettings& settings,
                                  Graph::WeightTypes types) {
+    if (settings.sequences > INT32_MAX / std::max({settings.rows, settings.source_rows, std::int64_t{1}}))
+        throw usage_error("training: a micro-batch of {} sequences of {} tokens, but it can have {} tokens at most",
+                          settings.sequences, std::max(settings.rows, settings.source_rows), INT32_MAX);
     const SourceLocation where = SourceLocation::here();
     TrainingStep step{.graph = Graph(std::move(types))};
     Graph& graph = step.graph;

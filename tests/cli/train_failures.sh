@@ -35,6 +35,20 @@ code=0
 (ulimit -f 32 && learn --steps 5 --save-every 2 -o full) >out 2>err || code=$?
 (($code == 6 && $(grep -c "is not saved, .*; the training goes on" err) == 2)) || fail "a full disk: $code, $(<err)"
 [[ $(ls full) == $'log.jsonl\nrun.json' ]] || fail "a full disk leaves $(ls full)"
+# An evaluation and a sample that a signal cut off are made up: here they are missing in the files.
+learn --steps 8 --eval-every 2 --save-every 2 --keep 9 --sample-every 2 --prompt $'The\n== step 999' -o whole >out 2>err || fail "train: $(<err)"
+cp -r whole cut && rm -r cut/step-00000[68] && ln -sfn step-000004 cut/latest
+sed -i '/"eval"/{/"step":3/d}' cut/log.jsonl
+sed -i '/^== step 4$/,$d' cut/samples.txt
+"$program" train --resume cut >out 2>err || fail "train --resume: $(<err)"
+for file in log.jsonl samples.txt latest/model.safetensors; do
+    check "what is missing of a step is made up: $file" cmp <(sed 's/"seconds":[^,]*,//' whole/$file) <(sed 's/"seconds":[^,]*,//' cut/$file)
+done
+# A checkpoint that cannot be looked at is left out; a file of the user stays.
+cp -r whole looped && ln -sf training.json looped/step-000008/training.json
+rm looped/latest && echo mine >looped/latest
+"$program" train --resume looped --steps 9 >out 2>err || fail "train --resume: $(<err)"
+[[ $(<err) == *"step-000008 is no whole checkpoint and is left out"* && $(<looped/latest) == mine ]] || fail "a checkpoint that is a loop: $(<err)"
 # The device is lost: the run ends with how to go on, or goes on by itself to the same model.
 learn --steps 30 --save-every 4 -o kept >out 2>err || fail "train: $(<err)"
 # How many submissions there are before a checkpoint depends on the speed of the device.

@@ -101,14 +101,36 @@ check "a byte order mark is not learned" cmp marked/latest/model.safetensors unm
 
 # Without a cache the tokens are in the temporary folder.
 TMPDIR=$scratch VANTAGE_CACHE_DIR=/dev/null/none learn --steps 1 -o uncached >out 2>err || fail "without a cache: $(<err)"
-compgen -G "$scratch/vantage-tokens/*.tokens" >/dev/null || fail "without a cache: no tokens"
+compgen -G "$scratch/vantage-tokens-$(id -u)/*.tokens" >/dev/null || fail "without a cache: no tokens"
+# … in a folder that nobody else can write to.
+mkdir open && mkdir -m 777 "open/vantage-tokens-$(id -u)"
+TMPDIR=$scratch/open VANTAGE_CACHE_DIR=/dev/null/none ends 6 "no folder for tokens" train --data "$mini/valid.txt" "${small[@]}" -o refused
 TMPDIR=/dev/null VANTAGE_CACHE_DIR=/dev/null/none ends 6 "VANTAGE_CACHE_DIR" train --data "$mini/valid.txt" "${small[@]}" -o refused
 # Sizes beyond all memory, links without an end, a checkpoint without its tokenizer.
 ends 2 "memory" train --data "$mini/valid.txt" "${small[@]}" --memory 8E -o refused
 ends 2 "excludes" train --data "$mini/valid.txt" "${small[@]}" --vocab 9 -o refused
+for size in "--layers 5000" "--context 300000000" "--width 4194304"; do
+    # shellcheck disable=SC2086
+    ends 2 "${size% *}" train --data "$mini/valid.txt" --tokenizer "$mini/tokenizer.json" $size -o refused
+done
+ends 2 "at most" train --data "$mini/valid.txt" --tokenizer "$mini/tokenizer.json" --layers 1 --width 16 --heads 2 \
+    --context 4096 --batch-tokens 4294967296 --accumulate 1 -o refused
+ends 2 "must be from 0 to below 1e+30" train --data "$mini/valid.txt" "${small[@]}" --lr 1e308 -o refused
+ends 2 "must be 0 or from 1e-30" train --data "$mini/valid.txt" "${small[@]}" --max-grad-norm 1e-308 -o refused
+ends 2 "excludes" train --compare other other --resume other
 ln -s loop loop
 ends 6 "loop" train --data "$mini/valid.txt" "${small[@]}" -o loop
 rm other/latest/tokenizer.json
 ends 6 "there is no tokenizer.json" train --resume other --steps 5
 [[ ! -e refused ]] || fail "what is refused leaves a folder"
+# Names with escape sequences do not reach a terminal as they are.
+escape=$'\e[31m'
+"$program" data tokenize "$mini/valid.txt" --tokenizer "$mini" --blank-lines -o "$escape.bin" >out 2>err || fail "data tokenize: $(<err)"
+"$program" data vocabulary "$mini/valid.txt" --size 300 -o "$escape.json" >>out 2>err || fail "data vocabulary: $(<err)"
+! grep -q $'\e' out || fail "escape sequences of a name: $(<out)"
+# A conversation takes the time of its squared length, so that it has a limit.
+long=$(printf ',{"role": "user", "content": "a"}%.0s' {1..2001})
+echo "{\"messages\": [${long#,}]}" >long.jsonl
+cp -r "$mini" chat && echo '{"chat_template": "{% for m in messages %}{{ m.content }}{% endfor %}"}' >chat/tokenizer_config.json
+ends 6 "2001 messages, at most 2000" data check long.jsonl --tokenizer chat --chat-template chat --strict-data
 exit $((failures > 0))

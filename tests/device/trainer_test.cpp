@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <ranges>
 #include <string>
@@ -152,6 +153,25 @@ TEST_CASE("ten steps in a row without finite gradients end a run", "[train]") {
     ends("a lower learning rate may help");
     setting.options.precision = Precision::f16, setting.options.loss_scale = 1;
     ends("a lower loss scale may help");
+}
+
+TEST_CASE("a model with values that are not finite is not saved", "[train]") {
+    Training setting;
+    setting.options.steps = 1;
+    const std::string saved = setting.trainer(small_gpt2(17)).save(setting.folder.path("run")),
+                      file = saved + "/model.safetensors";
+    // The last position is behind all sequences, so that weight decay alone changes its embedding.
+    std::string bytes = read_file(file);
+    const float large = 3e38f;
+    std::memcpy(&bytes.at(SafeTensors(file).at("transformer.wpe.weight").data.begin() + 16 * 16 * sizeof large), &large,
+                sizeof large);
+    write_file(file, bytes);
+    setting.options.rate = {.rate = 3}, setting.options.weight_decay = 1;
+    Trainer trainer = Trainer::from_folder(test_device(), saved, setting.data, setting.options);
+    CHECK(std::isfinite(trainer.next().value().loss));
+    expect_error(ErrorKind::accuracy, {"wpe", "not finite after step 1"},
+                 [&] { trainer.save(setting.folder.path("other")); });
+    CHECK(!std::filesystem::exists(setting.folder.path("other/latest")));
 }
 
 TEST_CASE("a dynamic loss scale is lowered to 1 before steps without finite gradients end a run", "[train]") {

@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "../host/temporary_directory.h"
 #include "runtime/base/files.h"
+#include "runtime/base/json.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/train/recorded_training.h"
 #include "test_device.h"
@@ -66,6 +68,31 @@ TEST_CASE("a run in f16 is near the one that PyTorch recorded, whatever the loss
 
 TEST_CASE("a run whose logits are made some rows at a time is the one that PyTorch recorded", "[train]") {
     check_run("train", 13);
+}
+
+TEST_CASE("each step of a recorded run has its own loss, however many there are", "[train][once]") {
+    constexpr std::int64_t steps = 280, repeated = 20;  // more steps than the device keeps records of
+    const WithoutGuard hundreds_of_equal_steps;
+    const TemporaryDirectory folder;
+    std::filesystem::copy(runs + "train", folder.path("run"), std::filesystem::copy_options::recursive);
+    const std::string record = folder.path("run/train.json"), data = folder.path("run/data.safetensors");
+    Json json = parse_json(read_file(record), record);
+    for (const char* key : {"loss", "grad_norm_before_clip"}) {
+        const auto values = json[key].get<std::vector<double>>();
+        for (std::int64_t i = repeated; i < steps; ++i)
+            json[key].push_back(values[static_cast<std::size_t>(i % repeated)]);
+    }
+    json["lr"] = std::vector<double>(steps, 0);  // so nothing is learned, and equal batches have equal losses
+    write_file(record, json.dump());
+    const std::vector<std::byte> batches = SafeTensors(data).at("tokens").data.all();
+    std::vector<std::byte> tokens;
+    for (std::int64_t i = 0; i < steps / repeated; ++i) tokens.insert(tokens.end(), batches.begin(), batches.end());
+    write_safetensors(data, {{.name = "tokens", .dtype = "I32", .shape = {steps, 4, 33}, .data = tokens}});
+    const TrainingComparison found = compare_with_recorded(test_device(), RecordedRun(folder.path("run")));
+    REQUIRE(std::ssize(found.steps) == steps);
+    for (std::size_t i = repeated; i < found.steps.size(); ++i)
+        REQUIRE(found.steps[i].loss == found.steps[i % repeated].loss);
+    CHECK(found.steps[0].loss != found.steps[1].loss);
 }
 
 TEST_CASE("a recorded run with another parameter does not pass, unless its gradient is rounding error", "[train]") {

@@ -67,15 +67,15 @@ TEST_CASE("the best checkpoint is that of the lowest evaluation, and has a link"
     CHECK(best_checkpoint(run, {{16, ""}}).value().loss == 1);
     const TemporaryDirectory folder;
     const auto link = [&] { return std::filesystem::read_symlink(folder.path("best")).string(); };
-    link_best(folder.path(), 4);  // it may point to nothing
+    link_checkpoint(folder.path(), "best", 4);  // it may point to nothing
     CHECK(link() == "step-000004");
-    link_best(folder.path(), 12);
+    link_checkpoint(folder.path(), "best", 12);
     CHECK(link() == "step-000012");
     CHECK(checkpoints_in(folder.path()).empty());
-    link_best(folder.path(), std::nullopt);
+    link_checkpoint(folder.path(), "best", std::nullopt);
     CHECK(!std::filesystem::is_symlink(folder.path("best")));
     write_file(folder.path("best"), "somebody's");
-    link_best(folder.path(), std::nullopt);
+    link_checkpoint(folder.path(), "best", std::nullopt);
     CHECK(std::filesystem::exists(folder.path("best")));
     write_file(folder.path("best.tmp-1-2"), "of a process that was killed");
     remove_unfinished(folder.path());
