@@ -4,12 +4,12 @@
 #include "cli/shared/generation_options.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
-#include "runtime/base/files.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/bench/train_bench.h"
 #include "runtime/measure/measure.h"
 #include "runtime/models/config.h"
 #include "runtime/models/shapes.h"
+#include "runtime/train/checkpoint_folder.h"
 
 namespace vantage::cli {
 
@@ -66,8 +66,8 @@ void run(BenchTrainOptions& o) {
     const bool named = !o.shape.empty();
     const std::string folder = named ? "" : model_folder(), config = named ? shape_named(o.shape).config : "";
     if (o.tokens.empty()) {
-        const std::string path = folder + "/config.json", text = named ? config : read_file(path, 16 << 20);
-        o.tokens = {default_tokens(parse_trained_config(text, named ? o.shape : path))};
+        o.tokens = {default_tokens(named ? parse_trained_config(config, o.shape)
+                                         : internal::ModelOrigin::from_folder(folder).config())};
     }
     const Device device = open_device();
     Report report("train", device.caps());

@@ -17,8 +17,7 @@ constexpr const char* sample_header = "== step ";
 
 // The samples up to a step, and the step of the last one. None if the step is 0: the run writes its first sample again.
 std::string samples_until(const std::string& path, std::int64_t step, std::int64_t& last) {
-    if (!std::filesystem::is_regular_file(path)) throw bad_file_error("cannot read {}: it is not a file", path);
-    std::istringstream lines(read_file(path));
+    std::istringstream lines(internal::read_log_file(path));
     std::string kept;
     bool keeps = true;
     for (std::string line; std::getline(lines, line);) {

@@ -59,6 +59,7 @@ TrainingRun::TrainingRun(const TrainCommand& command, const Device& device, Trai
         if (log_.run().evaluation_steps[i] >= static_cast<double>(c_.evaluations_from))
             note_evaluation(log_.run().evaluations[i]);
     for (const double loss : log_.run().losses) static_cast<void>(level_.diverges(loss));
+    if (!log_.run().losses.empty()) loss_ = log_.run().losses.back();
     find_best();  // a process that was killed, and a rollback, leave another link
     if (probe_ != nullptr) heads_.emplace(command.output, trainer.step());
 }
@@ -96,7 +97,7 @@ std::string TrainingRun::train() {
     if (heads_) heads_->begin(probe_->read());
     if (snapshots_ != nullptr) snapshots_->add({.step = trainer_.step()});
     make_up();
-    ended = early_end();
+    ended = lost_patience();  // the run that goes on had ended by it
     if (!ended.empty()) trainer_.stop();
     while (const auto record = trainer_.next()) {
         if (profiling()) note_dispatches(device_, trainer_.take_timings());
@@ -114,11 +115,13 @@ std::string TrainingRun::train() {
         else if (due(c_.save_every, done) || is_best())
             save_for_now();
         if (!ended.empty()) continue;  // what was submitted before
-        ended = early_end();
+        ended = lost_patience();
+        if (ended.empty() && c_.minutes > 0 && seconds_now() - c_.begin > 60 * c_.minutes)
+            ended = format("{:g} minutes are over", c_.minutes);
         if (!ended.empty()) trainer_.stop();
     }
     if (snapshots_ != nullptr) snapshots_->finish();
-    if (ended.empty()) return ended;
+    if (ended.empty() || trainer_.step() == begun_) return ended;
     if (evaluated_ != trainer_.step()) evaluate(trainer_.step());
     save();
     return ended;
@@ -133,7 +136,7 @@ void TrainingRun::make_up() {
                is_evaluated = !evaluated.empty() && evaluated.back() == static_cast<double>(done - 1);
     if (is_evaluated) {
         evaluated_ = done;
-    } else if ((due(c_.eval_every, done) || last) && data_.validation_tokens() > 0) {
+    } else if (due(c_.eval_every, done) || last) {
         evaluate(done);
         find_best();
         draw();
@@ -142,11 +145,9 @@ void TrainingRun::make_up() {
 }
 
 // Why the run ends before its last step; empty: it does not.
-std::string TrainingRun::early_end() const {
-    if (c_.patience > 0 && worse_ >= c_.patience) return format("no better validation loss in {} evaluations", worse_);
-    if (c_.minutes > 0 && seconds_now() - c_.begin > 60 * c_.minutes)
-        return format("{:g} minutes are over", c_.minutes);
-    return {};
+std::string TrainingRun::lost_patience() const {
+    if (c_.patience == 0 || worse_ < c_.patience) return {};
+    return format("no better validation loss in {} evaluations", worse_);
 }
 
 void TrainingRun::save() {
@@ -228,9 +229,9 @@ void TrainingRun::show(const TrainRecord& r) {
 }
 
 void TrainingRun::evaluate(std::int64_t done) {
-    const auto loss = trainer_.evaluate();
     evaluated_ = done;
-    if (heads_) measure_heads(done);
+    if (heads_ && heads_->measured() < done - 1) measure_heads(done);
+    const auto loss = trainer_.evaluate();
     if (!loss) return;
     log_.add_evaluation(done - 1, *loss, trainer_.label_quality());
     note_evaluation(*loss);

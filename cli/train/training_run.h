@@ -59,7 +59,7 @@ public:
 
 private:
     void make_up();
-    std::string early_end() const;
+    std::string lost_patience() const;
     static bool due(std::int64_t every, std::int64_t done) { return every > 0 && done % every == 0; }
 
     void show(const TrainRecord& r);

@@ -227,7 +227,7 @@ public:
     /// Submits no more steps. next() returns the submitted ones, and then nothing.
     void stop();
     /// Waits for the last submitted step and returns the mean loss of the validation data in nats per target; nothing
-    /// if there are no validation data. Throws accuracy if it is not finite.
+    /// if there are no validation data.
     std::optional<double> evaluate();
     /// Of the last evaluate(), for a model that learns labels.
     std::optional<LabelQuality> label_quality() const;

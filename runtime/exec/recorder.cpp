@@ -201,21 +201,23 @@ double Recorder::choose(std::span<const int> segments, double filled) {
     return work;
 }
 
-// The first run submits one recording at a time and measures. Where the device is faster than the guess, what is left is
-// cut again: into pieces of four times the work, not more, since the kernels to come may be slower than those before.
+// The first run submits one recording at a time and measures. Where the device is faster than the guess, what is left
+// is cut again: into pieces of four times the work, not more, as kernels to come may be slower than those before.
 std::uint64_t Recorder::submit_first(std::span<const int> segments, double filled) {
     const double guess = seconds_per_work_, begin = seconds_now();
-    double work = 0, now = guess;
+    double work = 0, seconds = 0, now = guess;
     std::uint64_t last = gpu::reached(device_);
     for (const int segment : segments)
         for (std::size_t i = 0; i < recordings_.size(); ++i) {
             if (recordings_[i].segment != segment) continue;
             throw_if_interrupted();  // a short wait does not ask
             const gpu::Recording* one[] = {&recordings_[i].recording};
+            const double submitted = seconds_now();
             gpu::wait(device_, last = gpu::submit(device_, one));
-            work += recordings_[i].work.at(filled);
-            now = (seconds_now() - begin) / std::max(work, 1.0);
-            if (4 * now < seconds_per_work_ && recordings_[i].part + 1 == recordings_[i].parts) {
+            seconds += seconds_now() - submitted, work += recordings_[i].work.at(filled);
+            now = seconds / std::max(work, 1.0);
+            const bool whole = recordings_[i].part + 1 == recordings_[i].parts, follows = i + 1 < recordings_.size();
+            if (4 * now < seconds_per_work_ && whole && follows) {
                 seconds_per_work_ /= 4;
                 record_from(recordings_[i].last, filled);
             }

@@ -91,10 +91,16 @@ std::optional<BestCheckpoint> best_checkpoint(const LoggedRun& run,
     return best;
 }
 
+std::string read_log_file(const std::string& path) {
+    std::error_code error;
+    if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+        throw bad_file_error("cannot read {}: it is not a file", path);
+    return read_file(path);
+}
+
 std::string read_log_lines(const std::string& path, std::int64_t before,
                            const std::function<void(const JsonFields& line)>& take) {
-    if (!std::filesystem::is_regular_file(path)) throw bad_file_error("cannot read {}: it is not a file", path);
-    std::istringstream lines(read_file(path));
+    std::istringstream lines(read_log_file(path));
     std::string kept;
     int number = 0;
     for (std::string line; std::getline(lines, line);) {

@@ -48,6 +48,8 @@ std::optional<BestCheckpoint> best_checkpoint(const LoggedRun& run,
 Json log_line(const TrainRecord& record, const std::vector<std::string>& blocks);
 Json log_line(std::int64_t step, double evaluation);
 void take_line(LoggedRun& run, const Json& line);
+/// The text of a log. Throws bad_file, also where it is not a file: a device or a pipe may have no end.
+std::string read_log_file(const std::string& path);
 /// Returns the lines of steps before `before` as they are, and calls `take` with each. What is behind a damaged line,
 /// at which `take` may throw bad_file, is left out, with a warning unless it is the last one, which a process that was
 /// killed did not complete.

@@ -257,15 +257,13 @@ struct internal::TrainerState {
         return start(value);
     }
 
-    // What a checkpoint holds of a weight or a state. Values that are not finite would be no model to go on with.
-    std::vector<float> saved_values_of(const Value& value) {
-        std::vector<float> values = values_of(value);
+    // Values that are not finite would be no model to go on with.
+    void require_finite(const Value& value, std::span<const float> values) const {
         if (!std::ranges::all_of(values, [](float x) { return std::isfinite(x); }))
             throw Error(ErrorKind::accuracy,
                         format("training: {} has values that are not finite after step {}, whose model is not saved; a "
                                "lower learning rate may help",
                                value.name, submitted));
-        return values;
     }
 
     // States of the optimiser.
@@ -300,16 +298,21 @@ struct internal::TrainerState {
             origin.write_files(folder);
         }
         write_model_file(folder.file(config.lora ? adapter_files::weights : "model.safetensors"), saved_weights(),
-                         start, [&](const Value& value) { return saved_values_of(value); });
+                         start, [&](const Value& value) {
+                             std::vector<float> values = values_of(value);
+                             require_finite(value, values);
+                             return values;
+                         });
         std::vector<TensorToWrite> tensors;
         for (const Value& value : moments())
             tensors.push_back({.name = value.name,
                                .dtype = "F32",
                                .shape = {value.type.shape.sizes().begin(), value.type.shape.sizes().end()},
                                .make = [this, value] {
-                                   const std::vector<float> values = saved_values_of(value);
-                                   const auto bytes = std::as_bytes(std::span(values));
-                                   return std::vector<std::byte>(bytes.begin(), bytes.end());
+                                   std::vector<std::byte> bytes = plan.read_bytes(value.name);
+                                   require_finite(value, {reinterpret_cast<const float*>(bytes.data()),
+                                                          bytes.size() / sizeof(float)});
+                                   return bytes;
                                }});
         tensors.push_back({.name = train_names::train, .dtype = "F32", .shape = {TRAIN_WORDS}, .make = [this] {
                                return plan.read_bytes(train_names::train);
@@ -476,10 +479,6 @@ std::optional<double> Trainer::evaluate() {
         for (std::int64_t i = 0; i < std::min(sequences, count - first); ++i) labels.add(logits.row(i), at(wanted, i));
     }
     s.step_end = seconds_now();
-    if (!std::isfinite(sum))
-        throw Error(ErrorKind::accuracy,
-                    format("training: the validation loss after step {} is not finite; a lower learning rate may help",
-                           s.submitted));
     if (s.data->task() == Task::labels) s.label_quality = labels.quality();
     return sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
 }
@@ -521,7 +520,8 @@ std::string Trainer::save(const std::string& folder) {
     s.finish();
     const std::string name = checkpoint_name(s.submitted), path = folder + "/" + name;
     std::error_code error;
-    if (path != s.own_checkpoint || !std::filesystem::exists(path + "/training.json", error)) {
+    const bool is_own = std::filesystem::equivalent(path, s.own_checkpoint, error) && !error;
+    if (!is_own || !std::filesystem::exists(path + "/training.json", error)) {
         std::filesystem::remove_all(path, error);  // damaged, or of another run that was gone back from
         require_room(folder, s.checkpoint_bytes());
         FolderWriter writer(path);

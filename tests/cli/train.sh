@@ -184,6 +184,11 @@ check "SIGKILL and --resume: optimiser" cmp whole/latest/training.safetensors st
 learn --steps 40 --eval-every 1 --patience 2 --lr 1e-30 -o patient >out 2>err || fail "--patience: $(<err)"
 grep -q 'no better validation loss in 2 evaluations' out || fail "--patience: $(<out)"
 [[ $(readlink patient/best) == step-000001 && $(readlink patient/latest) == step-000003 ]] || fail "--patience leaves $(ls -l patient)"
+cp patient/log.jsonl log-of-patient
+(cd patient && "$program" train --resume step-000003) >out 2>err || fail "--resume of a run that ended: $(<err)"
+[[ $(<out) == *"no better validation loss in 2 evaluations"*"result  loss "[0-9]* && $(ls -d patient/step-*) == $'patient/step-000001\npatient/step-000003' ]] ||
+    fail "--resume of a run that ended: $(<out), $(ls patient)"
+check "--resume of a run that ended logs nothing" cmp log-of-patient patient/log.jsonl
 learn --epochs 0.01 --eval-every 0 -o epochs >out 2>err || fail "--epochs: $(<err)"
 learn --steps 100000 --minutes 0.0001 -o minutes >out 2>err || fail "--minutes: $(<err)"
 grep -q "^ended *0.0001 minutes are over" out || fail "--minutes: $(<out)"

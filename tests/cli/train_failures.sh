@@ -60,9 +60,9 @@ for nth in 80 110 150 200 260 340 450 600; do
 done
 [[ $code == 5 && $(<err) == *"the last checkpoint is of step "*"go on with: vantage train --resume gone"* ]] || fail "a lost device: $code, $(<err)"
 # … also before the first checkpoint, and in a run that was stopped.
-VANTAGE_FAULT=submit:60:device_lost learn --steps 30 --save-every 0 --recover -o early >out 2>err || fail "--recover before a checkpoint: $(<err)"
+VANTAGE_FAULT=submit:40:device_lost learn --steps 30 --save-every 0 --recover -o early >out 2>err || fail "--recover before a checkpoint: $(<err)"
 check "--recover before a checkpoint" cmp kept/latest/model.safetensors early/latest/model.safetensors
-VANTAGE_FAULT=submit:60:device_lost "$program" train --resume gone --recover >out 2>err || fail "--resume --recover: $(<err)"
+VANTAGE_FAULT=submit:40:device_lost "$program" train --resume gone --recover >out 2>err || fail "--resume --recover: $(<err)"
 (($(grep -c recovering err) == 1)) || fail "--resume --recover: $(<err)"
 check "--resume --recover" cmp kept/latest/model.safetensors gone/latest/model.safetensors
 VANTAGE_FAULT=submit:$nth:device_lost learn --steps 30 --save-every 4 --recover -o found >out 2>err || fail "--recover: $(<err)"
