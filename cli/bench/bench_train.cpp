@@ -65,10 +65,9 @@ void run(BenchTrainOptions& o) {
     o.training.profile = profiling();
     const bool named = !o.shape.empty();
     const std::string folder = named ? "" : model_folder(), config = named ? shape_named(o.shape).config : "";
-    if (o.tokens.empty()) {
+    if (o.tokens.empty())
         o.tokens = {default_tokens(named ? parse_trained_config(config, o.shape)
                                          : internal::ModelOrigin::from_folder(folder).config())};
-    }
     const Device device = open_device();
     Report report("train", device.caps());
     report.note(

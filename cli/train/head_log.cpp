@@ -61,8 +61,11 @@ HeadLog::HeadLog(const std::string& folder, std::int64_t step) : folder_(folder)
     if (std::filesystem::exists(path))
         write_file(path, read_log_lines(path, step, [&](const JsonFields& line) { take_heads(heads_, line); }));
     for (const auto& [place, head] : heads_) patterns_[place] = head.pattern;
-    if (!heads_.empty()) measured_ = static_cast<std::int64_t>(heads_.begin()->second.steps.back());
     lines_.emplace(path);
+}
+
+std::int64_t HeadLog::measured() const {
+    return heads_.empty() ? -1 : static_cast<std::int64_t>(heads_.begin()->second.steps.back());
 }
 
 void HeadLog::begin(Session& session) {
@@ -73,7 +76,6 @@ void HeadLog::begin(Session& session) {
 }
 
 std::vector<HeadChange> HeadLog::add(std::int64_t step, Session& session) {
-    measured_ = step;
     Json list = Json::array();
     std::vector<HeadChange> changes;
     for_heads(session, [&](std::int64_t layer, int head, const HeadStatistics& numbers) {

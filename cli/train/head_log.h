@@ -28,13 +28,12 @@ public:
     /// Measures all heads on what the session has read, and returns those whose pattern is a new one.
     std::vector<HeadChange> add(std::int64_t step, Session& probe);
     /// The last step that was measured; -1: there is none.
-    std::int64_t measured() const { return measured_; }
+    std::int64_t measured() const;
     /// Draws the shares until now.
     void draw() const;
 
 private:
     std::string folder_;
-    std::int64_t measured_ = -1;
     internal::LoggedHeads heads_;
     std::map<std::pair<std::int64_t, std::int64_t>, std::string> patterns_;  ///< the last ones, by layer and head
     std::optional<internal::LineFile> lines_;

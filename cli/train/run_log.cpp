@@ -1,7 +1,6 @@
 #include "cli/train/run_log.h"
 
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <sstream>
 #include <string_view>
@@ -13,7 +12,7 @@ namespace vantage::cli {
 
 namespace {
 
-constexpr const char* sample_header = "== step ";
+constexpr std::string_view sample_header = "== step ";
 
 // The samples up to a step, and the step of the last one. None if the step is 0: the run writes its first sample again.
 std::string samples_until(const std::string& path, std::int64_t step, std::int64_t& last) {
@@ -22,8 +21,7 @@ std::string samples_until(const std::string& path, std::int64_t step, std::int64
     bool keeps = true;
     for (std::string line; std::getline(lines, line);) {
         long long number = 0;
-        if (line.starts_with(sample_header) &&
-            std::sscanf(line.c_str() + std::strlen(sample_header), "%lld", &number) == 1) {
+        if (line.starts_with(sample_header) && std::sscanf(line.c_str() + sample_header.size(), "%lld", &number) == 1) {
             keeps = step > 0 && number <= step;
             if (keeps) last = number;
         }

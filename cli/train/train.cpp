@@ -26,6 +26,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/utf8.h"
 #include "runtime/checkpoint/adapter_files.h"
+#include "runtime/models/config_fields.h"
 #include "runtime/train/checkpoint_folder.h"
 #include "runtime/train/training_data.h"
 #include "vantage/train.h"
@@ -362,11 +363,12 @@ void add_train(CLI::App& app) {
                "FILE");
     add_option(command, "--tokenizer", c->tokenizer, "tokenizer.json, or a folder that has one", "FILE");
     add_option(command, "--vocab", c->dataset.vocabulary, "Size of the vocabulary of files with token ids", "N")
-        ->check(CLI::Range(1, 1 << 24))
+        ->check(CLI::Range(std::int64_t{1}, max_vocab))
         ->excludes("--tokenizer");
-    add_setting(command, "--layers", c->layers, "Layers of the model")->check(CLI::Range(1, 4096));
-    add_setting(command, "--width", c->width, "Features of the model")->check(CLI::Range(1, 1 << 20));
-    add_setting(command, "--heads", c->heads, "Attention heads of a layer")->check(one_or_more);
+    add_setting(command, "--layers", c->layers, "Layers of the model")->check(CLI::Range(std::int64_t{1}, max_layers));
+    add_setting(command, "--width", c->width, "Features of the model")->check(CLI::Range(std::int64_t{1}, max_width));
+    add_setting(command, "--heads", c->heads, "Attention heads of a layer")
+        ->check(CLI::Range(std::int64_t{1}, max_heads));
     add_training_options(command, *c);
     add_run_options(command, *c);
     add_option(command, "--resume", c->resume, "Goes on with a run; its settings are those of the checkpoint", "DIR");

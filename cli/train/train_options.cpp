@@ -4,6 +4,7 @@
 
 #include "cli/shared/command_options.h"
 #include "cli/shared/step_options.h"
+#include "runtime/models/config_fields.h"
 #include "runtime/train/training_graph.h"
 
 namespace vantage::cli {
@@ -35,7 +36,7 @@ void add_data_options(CLI::App& command, TrainCommand& c) {
                std::string("Tokens of a sequence, at most. Default: the model's, up to 1024") +
                    (c.finetunes ? "" : "; 256 without --config"),
                "N")
-        ->check(CLI::Range(1, 1 << 28));
+        ->check(CLI::Range(std::int64_t{1}, internal::max_context));
 }
 
 void add_training_options(CLI::App& command, TrainCommand& c) {

@@ -52,7 +52,8 @@ bool is_writable(const fs::path& folder) {
     return !error && ::access(folder.c_str(), W_OK | X_OK) == 0;
 }
 
-// The same for a folder in one that others write to: nobody else may put tokens there.
+// Makes a folder where other users can make some, too. False unless it belongs to this user, and no other can write to
+// it.
 bool is_own(const fs::path& folder) {
     if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) return false;
     struct stat status {};
@@ -60,7 +61,7 @@ bool is_own(const fs::path& folder) {
            (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 && is_writable(folder);
 }
 
-// Without a cache a folder of the user in the temporary one has the tokens.
+// Without a cache the tokens are in a folder of this user in the temporary folder.
 std::string folder_of(const DatasetOptions& options) {
     if (!options.folder.empty()) {
         if (!is_writable(options.folder)) throw bad_file_error("cannot write to the folder {}", options.folder);
@@ -76,8 +77,10 @@ std::string folder_of(const DatasetOptions& options) {
             fall_back(format("cannot write to {}; the tokens are in {}", kept.string(), temporary.string()));
         return temporary.string();
     }
-    throw bad_file_error("no folder for tokens: neither {} (VANTAGE_CACHE_DIR) nor {} (TMPDIR) can be written to",
-                         kept.string(), temporary.string());
+    throw bad_file_error(
+        "no folder for tokens: {} (VANTAGE_CACHE_DIR) cannot be written to, and {} (TMPDIR) cannot, or others can "
+        "write to it",
+        kept.string(), temporary.string());
 }
 
 }  // namespace

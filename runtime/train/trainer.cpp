@@ -478,8 +478,8 @@ std::optional<double> Trainer::evaluate() {
         const Array logits = s.evaluation->read(model_names::logits);
         for (std::int64_t i = 0; i < std::min(sequences, count - first); ++i) labels.add(logits.row(i), at(wanted, i));
     }
-    s.step_end = seconds_now();
     if (s.data->task() == Task::labels) s.label_quality = labels.quality();
+    s.step_end = seconds_now();
     return sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
 }
 

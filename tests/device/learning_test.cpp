@@ -147,7 +147,7 @@ double loss_of_step(Plan& plan) {
     return static_cast<double>(plan.read(train_names::loss).data()[0]);
 }
 
-/// Takes two steps, then others until the batch is learned, at most `max_steps`.
+/// Takes two steps; then, from the beginning again, steps until the batch is learned, at most `max_steps`.
 Learned learned_by_heart(const ModelConfig& config) {
     std::vector<float> rates(static_cast<std::size_t>(max_steps), 1e-2f);
     rates.front() = 3e-5f;  // so small that the loss is nearly a line along the step, and no token takes another expert

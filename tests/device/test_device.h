@@ -23,7 +23,6 @@ public:
         if (const auto wish = vantage::internal::environment("VANTAGE_TEST_SAMPLE"))
             if (std::sscanf(wish->c_str(), "%d/%d", &this_, &of_) != 2 || this_ < 1 || of_ < this_) std::abort();
     }
-    bool whole() const { return of_ == 1; }
     /// Whether the next case is in it.
     bool next() { return count_++ % of_ == this_ - 1; }
 
