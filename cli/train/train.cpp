@@ -280,6 +280,17 @@ void set_other_data(TrainCommand& c, const TrainCommand& given, const CLI::App& 
     c.training.other_data = c.force;
 }
 
+// Whether nothing is left to do of a run: a signal may have cut off the evaluation after its last step.
+bool is_complete(const TrainCommand& c, const SavedTraining& saved) {
+    if (saved.step != c.training.steps) return saved.step > c.training.steps;
+    const std::string log = c.output + "/log.jsonl";
+    const bool measures =
+        c.training.validation_sequences > 0 && (c.dataset.validation_share > 0 || !c.dataset.validation_files.empty());
+    if (!measures || !fs::exists(log)) return true;
+    const std::vector<double> evaluated = read_log(log).evaluation_steps;
+    return !evaluated.empty() && evaluated.back() == static_cast<double>(saved.step - 1);
+}
+
 // A process that was killed after it wrote a checkpoint may have left other links.
 void link_checkpoints(const TrainCommand& c, const SavedTraining& saved) {
     const std::string newest = checkpoint_name(saved.step);
@@ -327,7 +338,7 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     c.log_heads = c.log_heads || c.watch;
     set_options(c);
     link_checkpoints(c, saved);
-    if (saved.step >= c.training.steps)
+    if (is_complete(c, saved))
         throw usage_error("train: the run is complete after {} steps: give more with --steps", saved.step);
     const ModelOrigin origin = ModelOrigin::from_folder(saved.folder);
     if (!c.dataset.model.empty()) take_model(c, origin.config(), origin.folder());  // adapters: that of their model

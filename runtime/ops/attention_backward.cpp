@@ -61,6 +61,17 @@ Sizes sizes_of(const OpCall& call) {
 BiasSums sums_of(const OpCall& call) { return bias_sums(call, position_bias_, sizes_of(call).rules()); }
 bool wants_sinks(const OpCall& call) { return call.has(sinks_) && call.attrs.flag("sink_gradient"); }
 
+// The passes of a call: where q is frozen only that by keys, where k and v are, only that by rows.
+struct Passes {
+    bool by_rows, by_keys;
+    int dk() const { return by_rows ? 1 : 0; }
+    int dv() const { return dk() + 1; }
+    int next() const { return dk() + (by_keys ? 2 : 0); }  // the first result behind dq, dk and dv
+};
+Passes passes_of(const OpCall& call) {
+    return {.by_rows = !call.attrs.flag("keys_only"), .by_keys = !call.attrs.flag("rows_only")};
+}
+
 // dq, dk, dv, then as there are: numbers of rows, numbers of keys, dsinks.
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &q = call.in(q_), &k = call.in(k_), &v = call.in(v_), &o = call.in(o_);
@@ -76,7 +87,12 @@ std::vector<TensorType> infer(const OpCall& call) {
     require_type(call, kv_len_, {Shape{s.batch}, DType::i32});
     check_rule_operands(call, rule_operands, s.rules(), AttentionRules(call.attrs));
     require_type(call, dropout_, {Shape{DROPOUT_WORDS}, DType::u32});
-    std::vector<TensorType> results{q, k, v};
+    const Passes passes = passes_of(call);
+    call.require(passes.by_rows || passes.by_keys, "rows_only and keys_only leave no gradient");
+    call.require(passes.by_rows || sums_of(call).of_row == 0, "keys_only leaves out the pass that this bias needs");
+    std::vector<TensorType> results;
+    if (passes.by_rows) results.push_back(q);
+    if (passes.by_keys) results.insert(results.end(), {k, v});
     for (const TensorType& type : sums_of(call).types(s.rules())) results.push_back(type);
     if (wants_sinks(call)) results.push_back({Shape{s.heads}, DType::f32});
     return results;
@@ -120,6 +136,8 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     const AttentionRules rules(call.attrs);
     const double scale = scale_of(call, q_);
     const BiasSums sums = sums_of(call);
+    const Passes passes = passes_of(call);
+    const std::span<HostTensor> extra = out.subspan(static_cast<std::size_t>(passes.next()));
     for_pairs(call, in,
               [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j, double p, double ds, double dt) {
                   const std::int64_t row = s.q_row(b, i, h), key = s.k_row(b, j, h / s.group());
@@ -129,13 +147,14 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                       if (rules.is_additive()) {
                           const double f = std::tanh(q + k);
                           by_q = by_k = dt * in[position_bias_][d] * (1 - f * f);
-                          if (sums.of_row > 0) out[3][row * s.d + d] += dt * f;
+                          if (sums.of_row > 0) extra[0][row * s.d + d] += dt * f;
                       }
-                      out[0][row * s.d + d] += by_q;
-                      out[1][key * s.d + d] += by_k;
+                      if (passes.by_rows) out[0][row * s.d + d] += by_q;
+                      if (passes.by_keys) at(out, passes.dk())[key * s.d + d] += by_k;
                   }
-                  for (std::int64_t e = 0; e < s.dv; ++e) out[2][key * s.dv + e] += p * in[dout_][row * s.dv + e];
-                  if (!rules.is_additive()) sums.add(rules, s.rules(), {b, h, i, j, ds}, out.subspan(3));
+                  for (std::int64_t e = 0; passes.by_keys && e < s.dv; ++e)
+                      at(out, passes.dv())[key * s.dv + e] += p * in[dout_][row * s.dv + e];
+                  if (!rules.is_additive()) sums.add(rules, s.rules(), {b, h, i, j, ds}, extra);
               });
     if (!wants_sinks(call)) return;
     for (std::int64_t b = 0; b < s.batch; ++b)
@@ -148,14 +167,15 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
             }
 }
 
-// Seven products of a pair instead of forward's two: scores and dout·v in both passes, dq, dk and dv.
+// Seven products of a pair instead of forward's two: scores, dout·v and dq by rows; scores, dout·v, dk and dv by keys.
 Cost cost(const OpCall& call) {
     const Sizes s = sizes_of(call);
     const AttentionRules rules(call.attrs);
     double seen = 0;  // keys, by all queries of a head
     for (std::int64_t i = 0; i < s.n; ++i) seen += rules.keys_seen(i + s.m - s.n, s.m);
-    return streaming_cost(
-        call, static_cast<double>(s.batch * s.heads) * seen * 2.0 * static_cast<double>(4 * s.d + 3 * s.dv));
+    const Passes passes = passes_of(call);
+    const std::int64_t products = (passes.by_rows ? 2 * s.d + s.dv : 0) + (passes.by_keys ? 2 * (s.d + s.dv) : 0);
+    return streaming_cost(call, static_cast<double>(s.batch * s.heads) * seen * 2.0 * static_cast<double>(products));
 }
 
 // One pass; the constants that only some kernels have are in `own`.
@@ -214,7 +234,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const std::int64_t keys = s.batch * s.m * s.kv_heads;
     LaunchPlan plan = delta_of_rows(call, caps);
     plan.scratch = {stats_bytes(s)};
-    int next = 3;
+    const Passes passes = passes_of(call);
+    int next = passes.next();
     const auto add = [&](const char* shader, std::int64_t groups, std::int64_t bins_each,
                          std::array<Operand, 2> results) {
         params::AttentionBackwardConstants own{.EACH = ceil_div(std::max(s.d, s.dv), lanes),
@@ -223,8 +244,9 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
         own.lanes = lanes;
         plan.launches.push_back(pass(call, caps, shader, own, groups, results));
     };
-    add("attention_backward_rows", s.rows(), bins.of_row, {out(0), bins.of_row > 0 ? out(next++) : no_operand});
-    add("attention_backward_keys", keys, 0, {out(1), out(2)});
+    if (passes.by_rows)
+        add("attention_backward_rows", s.rows(), bins.of_row, {out(0), bins.of_row > 0 ? out(next++) : no_operand});
+    if (passes.by_keys) add("attention_backward_keys", keys, 0, {out(passes.dk()), out(passes.dv())});
     if (bins.of_key > 0 || bins.by_key) add("attention_backward_bias", keys, bins.of_key, {out(next++), no_operand});
     if (wants_sinks(call)) plan.launches.push_back(sink_gradient(call, caps, next));
     return plan;
@@ -239,20 +261,21 @@ bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
            s.d <= 256 && s.dv <= 256;
 }
 
-// Both passes with a workgroup for each `block` rows or keys.
+// The passes with a workgroup for each `block` rows or keys.
 template <class Constants>
 LaunchPlan launch_blocks(const OpCall& call, const Caps& caps, const char* by_rows, const char* by_keys,
                          std::int64_t block, const Constants& own, std::uint32_t subgroup_size = 0) {
     const Sizes s = sizes_of(call);
+    const Passes passes = passes_of(call);
     LaunchPlan plan = delta_of_rows(call, caps);
     plan.scratch = {stats_bytes(s)};
     const auto add = [&](const char* shader, std::int64_t count, std::int64_t heads, std::array<Operand, 2> results) {
         plan.launches.push_back(pass(call, caps, shader, own, s.batch * heads * ceil_div(count, block), results));
         plan.launches.back().subgroup_size = subgroup_size;
     };
-    add(by_rows, s.n, s.heads, {out(0), no_operand});
-    add(by_keys, s.m, s.kv_heads, {out(1), out(2)});
-    if (wants_sinks(call)) plan.launches.push_back(sink_gradient(call, caps, 3));
+    if (passes.by_rows) add(by_rows, s.n, s.heads, {out(0), no_operand});
+    if (passes.by_keys) add(by_keys, s.m, s.kv_heads, {out(passes.dk()), out(passes.dv())});
+    if (wants_sinks(call)) plan.launches.push_back(sink_gradient(call, caps, passes.next()));
     return plan;
 }
 
@@ -390,6 +413,10 @@ std::vector<Case> cases() {
     add("tiles of 96 features", {70, 1, 96}, {90, 1, 96}, 96, causal);
     add("tiles, window, dropout", {150, 2, 32}, {150, 2, 32}, 32, {{"causal", true}, {"window_left", 20}},
         {{dropout_, dropout_of_case()}});
+    add("keys and values that are frozen", {70, 2, 32}, {70, 1, 32}, 32, {{"rows_only", true}, {"sink_gradient", true}},
+        {{sinks_, floats({2})}});
+    add("frozen queries, bias by key", {30, 3, 24}, {70, 1, 24}, 24,
+        {{"keys_only", true}, {"position_bias", "key"}, {"bias_gradient", true}}, {{position_bias_, floats({70, 3})}});
     add("packed documents", {200, 2, 32}, {200, 1, 32}, 32, {{"causal", true}, {"packed", true}},
         {{segments_, documents_of_case(200)}});
     add("batch, packed documents", {2, 100, 2, 24}, {2, 100, 1, 24}, 24, {{"causal", true}, {"packed", true}},
@@ -482,6 +509,10 @@ std::vector<Tensor> attention_gradient(const GradientCall& g) {
     for (const char* name : {"statistics", "counts", "any_cache", "f16_operands"}) attrs.erase(name);
     if (g.needed[of::position_bias_]) attrs.set("bias_gradient", true);
     if (g.needed[of::sinks_]) attrs.set("sink_gradient", true);
+    if (!g.needed[of::k_] && !g.needed[of::v_])
+        attrs.set("rows_only", true);
+    else if (!g.needed[of::q_] && !g.needed[of::position_bias_])
+        attrs.set("keys_only", true);
     const std::vector<Tensor> made =
         add_call(graph, attention_backward_op,
                  {dout ? dout : zeros(graph, g.outputs[of::o_].shape(), g.where), g.inputs[of::q_], g.inputs[of::k_],
@@ -490,10 +521,12 @@ std::vector<Tensor> attention_gradient(const GradientCall& g) {
                   g.inputs[of::sinks_], g.inputs[of::dropout_]},
                  attrs, g.where);
     std::vector<Tensor> result(11);
-    result[of::q_] = made[0], result[of::k_] = made[1], result[of::v_] = made[2];
+    auto next = made.begin();
+    if (!attrs.flag("keys_only")) result[of::q_] = *next++;
+    if (!attrs.flag("rows_only")) result[of::k_] = *next++, result[of::v_] = *next++;
     if (g.needed[of::position_bias_])
         result[of::position_bias_] = bias_gradient(AttentionRules(call.attrs), g.inputs[of::position_bias_],
-                                                   std::span(made).subspan(3), g.where);
+                                                   std::span(next, made.end()), g.where);
     if (g.needed[of::sinks_]) result[of::sinks_] = made.back();
     return result;
 }

@@ -44,6 +44,12 @@ sed -i '/^== step 4$/,$d' cut/samples.txt
 for file in log.jsonl samples.txt latest/model.safetensors; do
     check "what is missing of a step is made up: $file" cmp <(sed 's/"seconds":[^,]*,//' whole/$file) <(sed 's/"seconds":[^,]*,//' cut/$file)
 done
+# … also those of the last step; then the run is complete.
+cp -r whole last && rm last/best && sed -i '/"eval"/{/"step":7/d}' last/log.jsonl
+"$program" train --resume last >out 2>err || fail "train --resume: $(<err)"
+check "the last evaluation is made up" cmp whole/log.jsonl last/log.jsonl
+check "… and the best checkpoint" test "$(readlink whole/best)" = "$(readlink last/best)"
+ends 2 "the run is complete after 8 steps" train --resume last
 # A checkpoint that cannot be looked at is left out; a file of the user stays.
 cp -r whole looped && ln -sf training.json looped/step-000008/training.json
 rm looped/latest && echo mine >looped/latest

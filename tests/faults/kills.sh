@@ -29,7 +29,7 @@ for ((call = 1; call <= all; ++call)); do
     runs=$((runs + 1)) name=killed-$call code=0
     killed "$call" "$name" 2>/dev/null || code=$?
     check "call $call: the run was killed (got $code)" test $code = 137
-    if compgen -G "$name/step-*/training.json" >/dev/null; then
+    if compgen -G "$name/step-??????/training.json" >/dev/null; then
         "$program" train --resume "$name" -q >/dev/null 2>err || [[ $(<err) == *"is complete after 4 steps"* ]] ||
             fail "call $call: the run does not go on: $(<err)"
     else

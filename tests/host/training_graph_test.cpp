@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_container_properties.hpp>
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "evaluate.h"
@@ -223,20 +224,28 @@ TEST_CASE("a step that does not fit is divided first, and recomputes more where 
     static_cast<void>(step_within(mixtral, experts, caps, bytes_of(mixtral, experts) - 1, {}, true));
     CHECK(experts.sequences == 1);
 }
+namespace {
+
+std::map<StepPhase, double> flops_of(const ModelConfig& config, std::int64_t head_rows = 0,
+                                     std::int64_t recompute = 0) {
+    const TrainingStep step = build_training_step(
+        config, {.sequences = 8, .rows = 16, .head_rows = head_rows, .recompute = recompute, .slots = 2, .rates = {1}});
+    const std::vector<StepPhase> phases = phases_of(step.graph);
+    std::map<StepPhase, double> sums;
+    for (const int i : live_nodes(step.graph)) {
+        const Node& node = step.graph.nodes()[static_cast<std::size_t>(i)];
+        if (node.op->cost != nullptr)
+            sums[phases[static_cast<std::size_t>(i)]] += node.op->cost(call_of(step.graph, node)).flops;
+    }
+    return sums;
+}
+
+}  // namespace
+
 TEST_CASE("the backward pass has twice the arithmetic of the forward pass, and that of what is recomputed", "[train]") {
     const ModelConfig config = RecordedRun(runs + "train").config();
     const auto flops = [&](std::int64_t head_rows, std::int64_t recompute) {
-        const TrainingStep step = build_training_step(
-            config,
-            {.sequences = 8, .rows = 16, .head_rows = head_rows, .recompute = recompute, .slots = 2, .rates = {1}});
-        const std::vector<StepPhase> phases = phases_of(step.graph);
-        std::map<StepPhase, double> sums;
-        for (const int i : live_nodes(step.graph)) {
-            const Node& node = step.graph.nodes()[static_cast<std::size_t>(i)];
-            if (node.op->cost != nullptr)
-                sums[phases[static_cast<std::size_t>(i)]] += node.op->cost(call_of(step.graph, node)).flops;
-        }
-        return sums;
+        return flops_of(config, head_rows, recompute);
     };
     using enum StepPhase;
     std::map<StepPhase, double> whole = flops(0, 0), pieces = flops(50, 0), again = flops(0, 1 << 20);
@@ -247,6 +256,21 @@ TEST_CASE("the backward pass has twice the arithmetic of the forward pass, and t
     CHECK(again[forward] == whole[forward]);
     CHECK((again[backward] > whole[backward] && again[backward] < whole[backward] + whole[forward]));
 }
+
+TEST_CASE("the gradients of frozen matrices, which cost as much as the forward pass, are not computed",
+          "[train][lora]") {
+    using enum StepPhase;
+    for (const char* model : {"gpt2", "llama", "t5", "mixtral", "mamba"}) {
+        const std::string path = std::string(VANTAGE_TEST_DATA) + "/data/oracle/models/" + model + "/config.json";
+        ModelConfig config = parse_trained_config(read_file(path), path);
+        std::map<StepPhase, double> all = flops_of(config);
+        config.lora = LoraOptions{.rank = 1};
+        std::map<StepPhase, double> adapters = flops_of(config);
+        INFO(model << ": " << adapters[backward] / adapters[forward] << ", all " << all[backward] / all[forward]);
+        CHECK(all[backward] - adapters[backward] > 0.85 * all[forward]);
+    }
+}
+
 TEST_CASE("documents are not separated where one goes on in the next", "[train][bad]") {
     const auto refused = [](const ModelConfig& config, const char* why) {
         INFO(config.architecture);
