@@ -46,29 +46,40 @@ std::string version_text() {
                   join(facts.left_out, "", [](const auto& one) { return format("\nleft out  {}", one); }));
 }
 
-/// What the command and its options, parsed or not, have been given as files to write.
-void add_outputs(const CLI::App& command, std::vector<std::string>& paths) {
-    for (const char* name : {"--save", "--png", "--apng", "--profile", "--report", "--output"})
-        if (const CLI::Option* option = command.get_option_no_throw(name))
-            for (const std::string& path : option->results())
-                if (path != "-") paths.push_back(path);
-    for (const CLI::App* one : command.get_subcommands()) add_outputs(*one, paths);
+/// What the command and its options, parsed or not, have been given as files to write, and as anything else.
+struct Given {
+    std::vector<std::string> outputs, others;
+};
+void add_given(const CLI::App& command, Given& given) {
+    constexpr std::array outputs{"--save", "--png", "--apng", "--profile", "--report", "--output"};
+    for (const CLI::Option* option : command.get_options()) {
+        const bool is_output = std::ranges::any_of(outputs, [&](const char* name) { return option->check_name(name); });
+        for (const std::string& value : option->results())
+            if (!is_output)
+                given.others.push_back(value);
+            else if (value != "-")
+                given.outputs.push_back(value);
+    }
+    for (const CLI::App* one : command.get_subcommands()) add_given(*one, given);
 }
 
-/// Outputs are different files, and none of the model's.
+/// Outputs are different files, and none of the model's or another one that is read.
 void check_outputs(const CLI::App& app) {
     namespace fs = std::filesystem;
-    std::vector<std::string> paths;
-    add_outputs(app, paths);
+    Given given;
+    add_given(app, given);
     std::error_code error;
     std::set<fs::path> seen;
-    for (const std::string& path : paths) {
+    for (const std::string& path : given.outputs) {
         const fs::path real = fs::weakly_canonical(path, error);
         if (!fs::is_regular_file(real, error) && fs::exists(real, error)) continue;  // a device or a pipe
         if (!seen.insert(real).second) throw usage_error("two outputs were given the same file, {}", path);
-        if (!common().model.empty() && fs::exists(real, error) &&
-            fs::equivalent(real.parent_path(), common().model, error))
+        if (!fs::exists(real, error)) continue;
+        if (!common().model.empty() && fs::equivalent(real.parent_path(), common().model, error))
             throw usage_error("{} is a file of the model: write to another one", path);
+        for (const std::string& other : given.others)
+            if (fs::equivalent(real, other, error))
+                throw usage_error("{} is read by this command: write to another file", path);
     }
 }
 

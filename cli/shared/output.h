@@ -1,6 +1,7 @@
 // Text and JSON on stdout.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -12,10 +13,26 @@
 
 namespace vantage::cli {
 
-/// Prints a line: format() of the arguments.
+/// What would control a terminal becomes escapes, but for the styles of Page: ESC [ numbers m.
+inline std::string with_styles_only(const std::string& text) {
+    std::string shown;
+    for (std::size_t from = 0; from < text.size();) {
+        const std::size_t style = std::min(text.find("\x1b[", from), text.size());
+        shown += escape_controls(text.substr(from, style - from), "\n\t");
+        if (style == text.size()) break;
+        const std::size_t end = text.find_first_not_of("0123456789;", style + 2);
+        const bool is_style = end != text.npos && text[end] == 'm';
+        from = is_style ? end + 1 : style + 1;
+        shown += is_style ? text.substr(style, from - style) : escape_controls("\x1b");
+    }
+    return shown;
+}
+
+/// Prints a line: format() of the arguments. On a terminal, what would control it is escaped.
 template <class... Arguments>
 void print_line(FormatText<std::type_identity_t<Arguments>...> text, const Arguments&... arguments) {
-    const std::string line = format(text, arguments...) + "\n";
+    std::string line = format(text, arguments...) + "\n";
+    if (is_terminal(fileno(stdout))) line = with_styles_only(line);
     std::fwrite(line.data(), 1, line.size(), stdout);
 }
 

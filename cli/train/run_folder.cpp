@@ -50,7 +50,7 @@ std::unique_ptr<FileLock> locked_folder(const std::string& folder) {
     std::error_code error;
     fs::create_directories(folder, error);
     if (error) throw bad_file_error("cannot make the folder {}: {}", folder, error.message());
-    auto lock = std::make_unique<FileLock>(folder + "/.lock");
+    auto lock = std::make_unique<FileLock>(folder + "/.lock", FileLock::Sweep::nothing);
     remove_unfinished(folder);
     return lock;
 }

@@ -162,9 +162,9 @@ void set_probe(TrainCommand& c, const ModelConfig& config, const std::optional<T
 
 // A text needs something to go on from, and room.
 void check_samples(const TrainCommand& c, const std::optional<Tokenizer>& tokenizer) {
+    if (repair_utf8(c.prompt) != c.prompt) throw usage_error("--prompt is not UTF-8");
     if (c.sample_every == 0) return;
     if (!tokenizer) throw usage_error("--sample-every needs a tokenizer");
-    if (repair_utf8(c.prompt) != c.prompt) throw usage_error("--prompt is not UTF-8");
     const std::int64_t tokens = std::ssize(tokenizer->encode(c.prompt).ids), maximum = c.dataset.context - 1;
     if (tokens < 1 || tokens > maximum)
         throw usage_error("--sample-every needs a --prompt of 1 to {} tokens, got {}", maximum, tokens);

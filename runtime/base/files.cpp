@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -109,16 +110,29 @@ std::string temporary_name(const std::string& target) {
     return target + format(".tmp-{}-{}", ::getpid(), counter.fetch_add(1));
 }
 
-/// Deletes temporary files (temporary_name) of processes that are gone. Not new ones: they may be another machine's.
-void remove_stale_temporaries(const std::filesystem::path& folder) {
-    static const std::string mark = ".tmp-";
+/// The process that made a file of this name by temporary_name, of `target` or, without one, of any file; 0: none did.
+pid_t maker_of(std::string_view name, std::string_view target) {
+    static constexpr std::string_view mark = ".tmp-";
+    const std::size_t found = target.empty() ? name.rfind(mark) : target.size();
+    if (found == name.npos || found == 0 || !name.starts_with(target) || !name.substr(found).starts_with(mark))
+        return 0;
+    const std::string_view numbers = name.substr(found + mark.size());
+    const auto* const end = numbers.data() + numbers.size();
+    pid_t process = 0;
+    unsigned counter = 0;
+    const auto first = std::from_chars(numbers.data(), end, process);
+    if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') return 0;
+    const auto second = std::from_chars(first.ptr + 1, end, counter);
+    return second.ec == std::errc() && second.ptr == end && process > 0 ? process : 0;
+}
+
+/// Deletes temporary files of processes that are gone. Not new ones: they may be another machine's.
+void remove_stale_temporaries(const std::filesystem::path& folder, const std::string& target) {
     std::error_code error;
     std::vector<std::filesystem::path> stale;  // deleted afterwards: the iterator reads the folder
     for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-        const std::string name = at->path().filename().string();
-        const std::size_t found = name.rfind(mark);
-        const long pid = found == name.npos ? 0 : std::strtol(name.c_str() + found + mark.size(), nullptr, 10);
-        if (pid <= 0 || ::kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH) continue;
+        const pid_t process = maker_of(at->path().filename().string(), target);
+        if (process == 0 || ::kill(process, 0) == 0 || errno != ESRCH) continue;
         const auto written = std::filesystem::last_write_time(at->path(), error);
         if (!error && written < std::filesystem::file_time_type::clock::now() - std::chrono::hours(1))
             stale.push_back(at->path());
@@ -395,11 +409,13 @@ bool is_at(int fd, const std::string& path) {
 
 }  // namespace
 
-FileLock::FileLock(const std::string& path) : path_(path) {
+FileLock::FileLock(const std::string& path, Sweep sweep) : path_(path) {
     const std::filesystem::path directory = std::filesystem::path(path).parent_path();
     if (std::error_code error; !directory.empty() && !std::filesystem::create_directories(directory, error) && error)
         throw_file_error("cannot create the directory", directory.string(), error.value());
-    remove_stale_temporaries(directory.empty() ? "." : directory);
+    const std::string target = std::filesystem::path(path).stem().string();
+    if (sweep != Sweep::nothing)
+        remove_stale_temporaries(directory.empty() ? "." : directory, sweep == Sweep::folder ? "" : target);
     // A limit, because a process that was stopped while it held the lock must not block all others.
     constexpr std::chrono::milliseconds limit(2000), pause(10);
     for (auto waited = std::chrono::milliseconds(0); waited < limit && !interrupted(); waited += pause) {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <ctime>
 
 #include "vantage/error.h"
 
@@ -11,14 +12,28 @@ namespace vantage::internal {
 namespace {
 
 std::atomic<int> interrupt_signal{0};
+std::atomic<std::int64_t> interrupt_moment{0};  // in milliseconds
 std::atomic<bool> interrupt_ends{false};
 thread_local const std::atomic<bool>* own_flag = nullptr;  // of the InterruptScope
 thread_local bool deferred = false;
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler can access nothing else");
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free,
+              "a signal handler can access nothing else");
+constexpr std::int64_t one_signal = 100;  // milliseconds: faster than anybody presses Ctrl-C again
 
+std::int64_t milliseconds_now() {  // may be called in a signal handler
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+// `timeout` sends each signal twice, to the program and to its process group. A closed pipe may be written to more than
+// once before the program ends.
 extern "C" void on_interrupt(int signal) {
-    // A closed pipe may be written to more than once before the program ends.
-    if (interrupt_signal.exchange(signal) != 0 && signal != SIGPIPE) ::_exit(130);
+    const std::int64_t now = milliseconds_now();
+    if (interrupt_signal.exchange(signal) == 0)
+        interrupt_moment = now;
+    else if (signal != SIGPIPE && now - interrupt_moment >= one_signal)
+        ::_exit(130);
 }
 extern "C" void ignore_signal(int) {}
 

@@ -8,7 +8,8 @@
 namespace vantage::internal {
 
 /// From now on SIGINT (Ctrl-C), SIGTERM, SIGHUP, SIGQUIT and SIGPIPE only set a flag, which work in progress checks, so
-/// that no half-written file stays. A second signal ends the process at once with exit code 130. SIGXFSZ is ignored.
+/// that no half-written file stays. A second signal, 0.1 s later or more, ends the process at once with exit code 130.
+/// SIGXFSZ is ignored.
 void catch_interrupts();
 bool interrupted();
 /// Throws an Error of kind interrupted when the flag is set, or that of this thread's InterruptScope.

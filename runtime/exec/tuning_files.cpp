@@ -165,14 +165,14 @@ TuningTable installed_tuning(const Caps& caps) {
 
 void add_to_own_tuning(const Caps& caps, const TuningTable& measured) {
     const std::string path = own_tuning_path(caps);
-    const FileLock lock(path + ".lock");
+    const FileLock lock(path + ".lock", FileLock::Sweep::file);
     TuningTable table = own_tuning(caps);
     table.merge(measured);
     write_file(path, tuning_to_json({TunedDevice::of(caps), table}));
 }
 
 void add_to_tuning_file(const std::string& path, const TuningFile& measured) {
-    const FileLock lock(path + ".lock");
+    const FileLock lock(path + ".lock", FileLock::Sweep::file);
     TuningFile file{.device = measured.device, .table = {}};
     if (exists(path)) file = tuning_from_json(read_file(path, largest_file), path);
     if (file.device != measured.device)

@@ -110,7 +110,7 @@ void PipelineCache::save() noexcept {
     if (path_.empty()) return;
     try {
         const std::lock_guard lock(mutex_);
-        const FileLock file_lock(path_ + ".lock");
+        const FileLock file_lock(path_ + ".lock", FileLock::Sweep::folder);
         const std::vector<std::byte> theirs = read_cache(path_);
         const bool news = !theirs.empty() && checksum(theirs) != known_;  // another process has written it
         const std::vector<std::byte> data = news ? merged(theirs) : data_of(device_.device, cache_);

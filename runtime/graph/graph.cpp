@@ -6,6 +6,7 @@
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/format.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/graph/op_def.h"
 
@@ -122,6 +123,7 @@ int Graph::add_value(Value value, SourceLocation where) {
     if (value.kind != ValueKind::view && value.type.shape.elements() >= std::int64_t{1} << 31)
         throw error_at(where, "graph: {} would be {}; kernels index up to 2^31 - 1 elements of a tensor", value.name,
                        value.type.text());
+    throw_if_interrupted();  // a step of many layers takes its time
     static std::atomic<std::uint64_t> serials = 0;
     value.serial = ++serials;
     data().values.push_back(std::move(value));

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <vector>
 
+#include "runtime/base/interrupt.h"
+
 namespace vantage::internal {
 
 std::uint64_t place(std::span<Lifetime> lifetimes, std::uint64_t alignment, std::uint64_t gap) {
@@ -17,6 +19,7 @@ std::uint64_t place(std::span<Lifetime> lifetimes, std::uint64_t alignment, std:
     std::vector<const Lifetime*> placed;  // sorted by offset
     std::uint64_t end = 0;
     for (std::size_t i : order) {
+        throw_if_interrupted();  // the time is quadratic
         Lifetime& wanted = lifetimes[i];
         std::uint64_t offset = round_up(gap);
         for (const Lifetime* other : placed) {

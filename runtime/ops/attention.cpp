@@ -113,7 +113,7 @@ LaunchPlan attention_plan(const OpCall& call, const Caps& caps, const std::funct
         plan.launches.push_back(std::move(partial));
     }
     Launch join{.shader = "attention_reduce_splits",
-                .spec = params::AttentionReduceSplitsConstants{.lanes = workgroup_size(caps, 64),
+                .spec = params::AttentionReduceSplitsConstants{.lanes = workgroup_size(caps, caps.is_cpu() ? 64 : 256),
                                                                .Q_TYPE = storage_of(call.in(q_).dtype),
                                                                .SPLIT = keys,
                                                                .STATISTICS = statistics,
@@ -133,8 +133,11 @@ LaunchPlan attention_plan(const OpCall& call, const Caps& caps, const std::funct
 
 namespace {
 
-// Keys that one workgroup of a split attention covers: fixed, so that results do not depend on the context's size.
-constexpr std::int64_t keys_per_split = 256;
+// Keys that one workgroup of a split attention covers: fixed for a device, so that results do not depend on the
+// context's size. A GPU needs many workgroups: with 64 keys and 8 key heads these are 512 at 4096 keys. What they leave
+// to be reduced is 6 % of the keys and values that they read (f16, 64 features, 4 queries a key head).
+constexpr std::int64_t most_keys_per_split = 256;
+std::uint32_t keys_per_split(const Caps& caps) { return caps.is_cpu() ? u32(most_keys_per_split) : 64; }
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -331,11 +334,11 @@ std::int64_t iterations_per_tile(const Sizes& s) {
     return width > 512 ? 1400 : s.d % 4 == 0 && s.dv % 4 == 0 ? 170 : 170 + width;
 }
 
-// Keys that one workgroup may walk where long loops end: a multiple of keys_per_split. A block mask doubles the
+// Keys that one workgroup may walk where long loops end: a multiple of most_keys_per_split. A block mask doubles the
 // iterations.
 std::uint32_t keys_at_most(const Sizes& s) {
     const std::int64_t keys = longest_loop / (2 * iterations_per_tile(s)) * 16;
-    return u32(std::max<std::int64_t>(keys_per_split, keys / keys_per_split * keys_per_split));
+    return u32(std::max<std::int64_t>(most_keys_per_split, keys / most_keys_per_split * most_keys_per_split));
 }
 
 template <ShaderName shader, ShaderName hard>
@@ -387,7 +390,7 @@ LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
 
 template <ShaderName shader>
 LaunchPlan launch_split(const OpCall& call, const Caps& caps) {
-    return flash_plan(call, caps, shader, keys_per_split);
+    return flash_plan(call, caps, shader, keys_per_split(caps));
 }
 
 // With few queries most of a device is idle unless the keys are split among workgroups. With the attribute `any_cache`
@@ -395,9 +398,9 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps) {
 bool fits_split(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     return !call.attrs.flag("hard") && !call.attrs.flag("counts") && s.n >= 1 && s.n <= 8 &&
-           (s.m > keys_per_split || call.attrs.flag("any_cache")) && s.batch >= 1 &&
+           (s.m > most_keys_per_split || call.attrs.flag("any_cache")) && s.batch >= 1 &&
            s.batch * s.kv_heads <= caps.max_workgroup_count[2] &&
-           ceil_div(s.m, keys_per_split) <= caps.max_workgroup_count[0];
+           ceil_div(s.m, std::int64_t{keys_per_split(caps)}) <= caps.max_workgroup_count[0];
 }
 
 Case test_case(const char* name, Shape q, Shape k, std::int64_t dv, Attrs attrs, const Case::Input& step = {},

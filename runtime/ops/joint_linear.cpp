@@ -91,7 +91,9 @@ Launch launch_by(const OpCall& call, const Caps& caps, const char* shader, std::
                                              .GATE = u32(gate_of(call)),
                                              .ROWS = rows,
                                              .STEP = step_of(k),
-                                             .COLS = cols},
+                                             .COLS = cols,
+                                             .ALIGNED = k % params::QUANT_GROUP == 0,
+                                             .OCTETS = matmul::has_octets(call.in(w0_).dtype, k)},
         .operands = {in(x_), in(w0_), in(w0_ + 1), in(w0_ + 2), in(bias0_), in(bias0_ + 1), in(bias0_ + 2), out(0)}};
     for (int i = 1; i < 3; ++i)  // the last weight is absent wherever a result is
         l.operands.push_back(static_cast<std::size_t>(i) < call.outputs.size() ? out(i) : in(w0_ + 2));

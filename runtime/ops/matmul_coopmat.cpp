@@ -25,9 +25,8 @@ struct MatrixTile {
     std::uint32_t sum_bytes() const { return subgroups_m * subgroups_n * m * (repeat_n * n / 4 + 1) * 16; }
 };
 
-// A tile of `rows` x `cols`. A lane holds at most 64 sums, or 32 if matrices have 8 rows: those devices (Intel) have
-// 128 registers of 32 or 64 bytes a subgroup and spill with more. They do not take slices of two matrices either
-// (bench/devices.py).
+// A tile of `rows` x `cols`. A lane of a large one holds 64 sums: 4 x 2 matrices, or 2 x 4 where they have 8 rows
+// (Intel). Small ones spill there with as many.
 MatrixTile tile_of(const CooperativeMatrix& shape, std::uint32_t rows, std::uint32_t cols, const Caps& caps) {
     MatrixTile t{.m = shape.m,
                  .n = shape.n,
@@ -35,8 +34,7 @@ MatrixTile tile_of(const CooperativeMatrix& shape, std::uint32_t rows, std::uint
                  .subgroup = matrix_subgroup(shape, caps),
                  .repeat_m = 2,
                  .repeat_n = 2};
-    const bool wide = shape.m >= 16 && rows >= 128;
-    if (wide) t.repeat_m = 4;
+    if (rows >= 128) (shape.m >= 16 ? t.repeat_m : t.repeat_n) = 4;
     t.subgroups_m = std::max(1u, rows / (t.m * t.repeat_m));
     t.subgroups_n = std::max(1u, cols / (t.n * t.repeat_n));
     t.depth = std::max(t.k, shape.m >= 16 ? 32u : 16u);
@@ -48,8 +46,11 @@ std::uint32_t shared_bytes(const MatrixTile& t, const OpCall& call, std::uint32_
                     t.sum_bytes());
 }
 
-// Slices in shared memory: two if two workgroups still fit a processor.
-std::uint32_t buffers_for(std::uint32_t bytes, const Caps& caps) { return 4 * bytes <= caps.max_shared_memory ? 2 : 1; }
+// Slices in shared memory: two if two workgroups still fit a processor; one where matrices have 8 rows (Intel): the
+// second takes more instructions there than the barrier that it saves.
+std::uint32_t buffers_for(const MatrixTile& t, std::uint32_t bytes, const Caps& caps) {
+    return t.m >= 16 && 4 * bytes <= caps.max_shared_memory ? 2 : 1;
+}
 
 // The first that fits a device and fills it (or nearly); the smallest where none does.
 MatrixTile tile_for(const OpCall& call, const MatmulSizes& s, const CooperativeMatrix& shape, const Caps& caps) {
@@ -100,7 +101,8 @@ LaunchPlan launch_matrices(const OpCall& call, const Caps& caps, const char* sha
                                              .STEP_A = vectors(ta ? s.m : s.k),
                                              .STEP_B = vectors(tb ? s.k : s.n),
                                              .STEP_N = step_of(s.n),
-                                             .BUFFERS = buffers_for(t.slice_bytes(!ta, tb), caps)};
+                                             .BUFFERS = buffers_for(t, t.slice_bytes(!ta, tb), caps),
+                                             .TAIL = s.k % t.depth > 0};
     return launch_tiles(call, caps, shader, matmul_constants(call, t.lanes(), own), {t.rows(), t.cols(), t.depth},
                         t.subgroup);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/ops/activation.h"
+#include "shaders/params/quantized.h"
 
 namespace vantage::internal::ops::matmul {
 
@@ -69,6 +70,10 @@ std::uint32_t rows_at_once(std::int64_t m, const Caps& caps) {
     return m == 1 ? 1 : m <= 4 || caps.max_workgroup_invocations <= 256 ? 4 : 8;
 }
 
+bool has_octets(DType weights, std::int64_t k) {
+    return (weights == DType::f16 || weights == DType::bf16) && k % 8 == 0;
+}
+
 std::uint32_t lanes_of_subgroup(const Caps& caps) { return std::clamp(caps.subgroup_size, 8u, 64u); }
 
 bool fits_rows(const OpCall& call, const Caps& caps) {
@@ -81,7 +86,9 @@ LaunchPlan rows_by(const OpCall& call, const Caps& caps, const char* shader, std
     const MatmulSizes s = matmul_sizes(call);
     const std::uint32_t rows = rows_at_once(s.m, caps);
     Launch l = matmul_launch(
-        call, shader, matmul_constants<params::MatmulRowsConstants>(call, lanes, {.ROWS = rows, .STEP = step_of(s.k)}),
+        call, shader,
+        matmul_constants<params::MatmulRowsConstants>(
+            call, lanes, {.ROWS = rows, .STEP = step_of(s.k), .OCTETS = has_octets(call.in(b_).dtype, s.k)}),
         s);
     l.groups = flat_grid(ceil_div(s.n, 4), caps);
     l.groups[2] = ceil_div(s.m, rows);
@@ -119,9 +126,10 @@ Launch quantized_by(const OpCall& call, const Caps& caps, const char* shader, st
                     std::uint32_t each) {
     const MatmulSizes s = matmul_sizes(call);
     const std::uint32_t rows = rows_at_once(s.m, caps);
-    Launch l = matmul_launch(
-        call, shader, matmul_constants<params::MatmulQuantizedRowsConstants>(call, lanes, {.ROWS = rows, .COLS = each}),
-        s);
+    Launch l = matmul_launch(call, shader,
+                             matmul_constants<params::MatmulQuantizedRowsConstants>(
+                                 call, lanes, {.ROWS = rows, .COLS = each, .ALIGNED = s.k % params::QUANT_GROUP == 0}),
+                             s);
     l.groups = flat_grid(ceil_div(s.n, cols), caps);
     l.groups[2] = ceil_div(s.m, rows);
     return l;

@@ -69,6 +69,8 @@ LaunchPlan launch_gemm_cpu(const OpCall& call, const Caps& caps);
 /// Rows that a workgroup takes of `m` rows, 1 to 8. Small devices (256 invocations) have too few registers for 8 and
 /// read b twice instead of spilling.
 std::uint32_t rows_at_once(std::int64_t m, const Caps& caps);
+/// Whether rows of few-row kernels are read by eight elements of 16 bits at a time.
+bool has_octets(DType weights, std::int64_t k);
 std::uint32_t lanes_of_subgroup(const Caps& caps);
 LaunchPlan launch_plain(const OpCall& call, const Caps& caps);
 bool fits_coopmat(const OpCall& call, const Caps& caps);

@@ -1,6 +1,7 @@
 #include "runtime/train/recorded_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
@@ -32,6 +33,8 @@ std::vector<double> numbers(const Json& json, const std::string& file, std::init
 
 std::vector<float> floats_of(const TensorEntry& entry, const std::string& name) {
     const HostTensor tensor = widen({Shape{entry.elements()}, dtype_of(entry, name)}, entry.data.all());
+    if (!std::ranges::all_of(tensor.data, [](double x) { return std::isfinite(x); }))
+        throw bad_file_error("{} has a value that is not finite", name);
     return {tensor.data.begin(), tensor.data.end()};
 }
 

@@ -85,6 +85,22 @@ std::string what_would_fit(const ModelConfig& config, TrainingSettings settings,
                        : "a smaller model takes less; so do adapters (LoRA) of a model that is fine-tuned";
 }
 
+// The least recomputing with which a step fits, where more takes less memory; the most if none does.
+std::int64_t least_recompute(const ModelConfig& config, TrainingSettings settings, std::int64_t most, const Caps& caps,
+                             std::uint64_t memory, const Graph::WeightTypes& types) {
+    const auto fits = [&](std::int64_t level) {
+        settings.recompute = level;
+        return fits_into(planned_memory(build_training_step(config, settings, types), caps), caps, memory);
+    };
+    std::int64_t too_little = settings.recompute, enough = most;
+    if (enough - too_little > 1 && !fits(most)) return most;
+    while (enough - too_little > 1) {
+        const std::int64_t middle = (too_little + enough) / 2;
+        (fits(middle) ? enough : too_little) = middle;
+    }
+    return enough;
+}
+
 // The step in more micro-batches, of the next smaller number of sequences that divides those of the step. False: a
 // micro-batch would have fewer than `min_tokens`.
 bool take_fewer_sequences(TrainingSettings& settings, std::int64_t min_tokens) {
@@ -132,7 +148,7 @@ TrainingStep step_within(const ModelConfig& config, TrainingSettings& settings, 
         if (!recomputes)
             throw Error(ErrorKind::out_of_memory, format("training: {}; {}", too_large(needed, caps, memory),
                                                          what_would_fit(config, settings, caps, memory, types)));
-        ++settings.recompute;
+        settings.recompute = least_recompute(config, settings, step.max_recompute, caps, memory, types);
     }
 }
 

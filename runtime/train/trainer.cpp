@@ -11,6 +11,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
+#include "runtime/base/utf8.h"
 #include "runtime/checkpoint/adapter_files.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/graph/op_def.h"
@@ -117,6 +118,9 @@ struct internal::TrainerState {
           plan((require_inputs(),
                 plan_of(step.graph, {.profile = options.profile, .submission_seconds = options.submission_seconds}))),
           inputs(settings.slots * settings.sequences) {
+        if (config.lora && !is_utf8(origin.base()))  // adapter_config.json names it
+            throw usage_error("{}: the path of a model that adapters are trained for must be UTF-8",
+                              repair_utf8(origin.base()));
         options.recompute = settings.recompute;
         options.sequences = settings.sequences, options.accumulate = settings.micro_batches;
         base = origin.base_checksum(options);

@@ -141,11 +141,12 @@ std::int64_t place_of(const TrainingData& data, std::int64_t sequences, std::int
 TrainingData::TrainingData(const std::vector<std::string>& paths, const Tokenizer* tokenizer,
                            const DatasetOptions& options)
     : files_(files_in(paths)), validation_files_(files_in(options.validation_files)), source_(to_json(paths, options)) {
-    // training.json is JSON, and names the files
-    for (const std::vector<std::string>& named : {absolute(paths), absolute(options.validation_files)})
-        for (const std::string& path : named)
+    // training.json is JSON, and names them
+    const std::vector<std::string> folders{options.model, options.chat_folder, options.folder};
+    for (const std::vector<std::string>& named : {paths, options.validation_files, folders})
+        for (const std::string& path : absolute(named))
             if (!is_utf8(path))
-                throw usage_error("{}: the name of a file to learn from must be UTF-8", repair_utf8(path));
+                throw usage_error("{}: a path that a training run reads must be UTF-8", repair_utf8(path));
     if (files_.empty()) throw usage_error("no file to learn from");
     description_ =
         files_.size() == 1 ? files_.front() : format("{} and {} other files", files_.front(), files_.size() - 1);

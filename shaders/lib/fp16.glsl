@@ -5,11 +5,38 @@
 
 uvec2 to_f16x4(vec4 value) { return uvec2(packFloat2x16(f16vec2(value.xy)), packFloat2x16(f16vec2(value.zw))); }
 
-// Elements i … i + 7; i a multiple of 8, address aligned to eight elements.
-uvec4 load_f16x8(uvec2 address, uint type, uint i) {
-    if (type == F16) return ReadOctets(address).at[i >> 3];
-    return uvec4(to_f16x4(load4(address, type, i)), to_f16x4(load4(address, type, i + 4u)));
+// Elements i … i + 7 as they lie in memory, i a multiple of 8, address aligned to eight elements: what is loaded is not
+// looked at, so that loads do not wait for each other. Of f32 both vectors count; of quantised elements x and y are their
+// words, z is the word with the scale.
+struct RawOctet {
+    uvec4 first, second;
+};
+RawOctet load_raw8(uvec2 address, uint type, uint i) {
+    RawOctet raw = RawOctet(uvec4(0u), uvec4(0u));
+    if (is_quantized(type)) {
+        uint quad = type == Q8 ? i % QUANT_BLOCK / 4u : i % (QUANT_BLOCK / 2u) / 4u;
+        raw.first.xy = ReadPairs(address).at[(block_at(type, i) + quad) / 2u];
+        raw.first.z = ReadWords(address).at[scale_word(type, i)];
+    } else if (type == F32) {
+        raw.first = ReadOctets(address).at[i >> 2], raw.second = ReadOctets(address).at[(i >> 2) + 1u];
+    } else {
+        raw.first = ReadOctets(address).at[i >> 3];
+    }
+    return raw;
 }
+uvec4 to_f16x8(RawOctet raw, uint type, uint i) {
+    if (type == F16) return raw.first;
+    vec4 low = uintBitsToFloat(raw.first), high = uintBitsToFloat(raw.second);
+    if (type == BF16) {
+        low = vec4(widen_pair(raw.first.x, type), widen_pair(raw.first.y, type));
+        high = vec4(widen_pair(raw.first.z, type), widen_pair(raw.first.w, type));
+    } else if (is_quantized(type)) {
+        float scale = scale_of_pair(raw.first.z, i);
+        low = scale * quants_of_word(type, raw.first.x, i), high = scale * quants_of_word(type, raw.first.y, i);
+    }
+    return uvec4(to_f16x4(low), to_f16x4(high));
+}
+uvec4 load_f16x8(uvec2 address, uint type, uint i) { return to_f16x8(load_raw8(address, type, i), type, i); }
 
 // The same of a line from element `first` on, zeros from element `end` of it on: `at` is a multiple of 8 within the
 // line. With STEP 8 lines begin and end on a boundary of eight elements; else elements come one by one.

@@ -16,9 +16,12 @@ const uint WIDTH = GATED ? COLS / 2u : COLS;  // columns of the result
 uint row0, col0, n;
 uvec2 weight, up, bias, y;  // of these columns; `up` is the second of a gate
 
-vec4 load_a(uint r, uint k) { return load_step(p.x, X_TYPE, min(row0 + r, p.m - 1u) * p.k + k); }
-uvec2 weight_of(uint c) { return GATED && c >= WIDTH ? up : weight; }
-uint first_of(uint c) { return min(col0 + c % WIDTH, n - 1u) * p.k; }
+#define A_ROWS p.x
+#define A_ROWS_TYPE X_TYPE
+#define B_ROWS_TYPE W_TYPE
+uint row_a(uint r) { return min(row0 + r, p.m - 1u); }
+uint row_b(uint c) { return min(col0 + c % WIDTH, n - 1u); }
+uvec2 b_rows(uint c) { return GATED && c >= WIDTH ? up : weight; }
 #include "lib/workgroup_reduce_sums.glsl"
 
 float with_bias(float product, uvec2 vector, uint col) {

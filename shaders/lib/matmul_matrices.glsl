@@ -27,7 +27,8 @@ const int LAYOUT_A = A_ALONG_K ? gl_CooperativeMatrixLayoutRowMajor : gl_Coopera
 const int LAYOUT_B = B_ALONG_K ? gl_CooperativeMatrixLayoutColumnMajor : gl_CooperativeMatrixLayoutRowMajor;
 const uint SLICE_A = LINES_A * STRIDE_A, SLICE_B = LINES_B * STRIDE_B, SLICES = BUFFERS * (SLICE_A + SLICE_B);
 shared uvec4 vectors[SLICES > STAGED ? SLICES : STAGED];  // slices of a, then of b
-uvec4 next_a[FETCH_A], next_b[FETCH_B];
+RawOctet next_a[FETCH_A], next_b[FETCH_B];  // of the next slice; with a step of 1 already in f16
+uint from_a[FETCH_A], from_b[FETCH_B];      // where these octets are in their operands, at k = 0
 coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> sums[REPEAT_M * REPEAT_N];
 
 uint lane = gl_LocalInvocationID.x, split = gl_WorkGroupID.z % p.k_splits, batch = gl_WorkGroupID.z / p.k_splits;
@@ -35,29 +36,58 @@ uint row0 = gl_WorkGroupID.y * TILE_M, col0 = gl_WorkGroupID.x * TILE_N;
 uint own_m = gl_SubgroupID % SUBGROUPS_M * REPEAT_M, own_n = gl_SubgroupID / SUBGROUPS_M * REPEAT_N;  // in matrices
 uint a0 = a_base(batch), b0 = b_base(batch), k_begin = split * p.k_per_split, k_end = min(p.k, k_begin + p.k_per_split);
 
+// Octet i of a slice: its element of k, and its place at k = 0 in an operand that has `count` rows or columns, of which
+// the tile begins at `first`. Places beyond the edges become the last one: their sums are not stored.
+uint k_of(bool along_k, uint i, uint width) { return along_k ? i % width * 8u : i / width; }
+uint place_of(bool along_k, uint i, uint width, uint first, uint count) {
+    return along_k ? min(first + i / width, count - 1u) * p.k : min(first + i % width * 8u, count - 8u);
+}
+uint element_of(bool along_k, uint from, uint k, uint count) { return from + (along_k ? k : k * count); }
+RawOctet fetch(uvec2 address, uint type, bool along_k, uint from, uint k, uint count) {
+    if (TAIL) k = min(k, k_end - (along_k ? 8u : 1u));
+    return load_raw8(address, type, element_of(along_k, from, k, count));
+}
+// The same where lines do not end on eight elements: one by one, zeros beyond the edges.
+uvec4 fetch_singly(uvec2 address, uint type, bool along_k, uint base, uint i, uint width, uint first, uint k0, uint count) {
+    uint line = i / width + (along_k ? first : k0), at = i % width * 8u + (along_k ? k0 : first);
+    if (line >= (along_k ? count : k_end)) return uvec4(0u);
+    return load_line(address, type, base + line * (along_k ? p.k : count), at, along_k ? k_end : count, 1u);
+}
 void fetch_slice(uint k0) {
     [[unroll]] for (uint f = 0u; f < FETCH_A; ++f) {
-        uint i = lane + f * LANES, line = i / WIDTH_A + (A_ALONG_K ? row0 : k0), at = i % WIDTH_A * 8u + (A_ALONG_K ? k0 : row0);
-        next_a[f] = uvec4(0u);
-        if (line < (A_ALONG_K ? p.m : k_end))
-            next_a[f] = load_line(p.a, A_TYPE, a0 + line * (A_ALONG_K ? p.k : p.m), at, A_ALONG_K ? k_end : p.m, STEP_A);
+        uint i = lane + f * LANES;
+        if (STEP_A == 8u)
+            next_a[f] = fetch(p.a, A_TYPE, A_ALONG_K, from_a[f], k0 + k_of(A_ALONG_K, i, WIDTH_A), p.m);
+        else
+            next_a[f].first = fetch_singly(p.a, A_TYPE, A_ALONG_K, a0, i, WIDTH_A, row0, k0, p.m);
     }
     [[unroll]] for (uint f = 0u; f < FETCH_B; ++f) {
-        uint i = lane + f * LANES, line = i / WIDTH_B + (B_ALONG_K ? col0 : k0), at = i % WIDTH_B * 8u + (B_ALONG_K ? k0 : col0);
-        next_b[f] = uvec4(0u);
-        if (line < (B_ALONG_K ? p.n : k_end))
-            next_b[f] = load_line(p.b, B_TYPE, b0 + line * (B_ALONG_K ? p.k : p.n), at, B_ALONG_K ? k_end : p.n, STEP_B);
+        uint i = lane + f * LANES;
+        if (STEP_B == 8u)
+            next_b[f] = fetch(p.b, B_TYPE, B_ALONG_K, from_b[f], k0 + k_of(B_ALONG_K, i, WIDTH_B), p.n);
+        else
+            next_b[f].first = fetch_singly(p.b, B_TYPE, B_ALONG_K, b0, i, WIDTH_B, col0, k0, p.n);
     }
 }
-void put_slice(uint slot) {
+// An octet in f16; zeros behind the last element of k.
+uvec4 converted(RawOctet raw, uint type, uint step, bool along_k, uint from, uint k, uint count) {
+    if (step != 8u) return raw.first;
+    if (TAIL && k >= k_end) return uvec4(0u);
+    return to_f16x8(raw, type, element_of(along_k, from, k, count));
+}
+void put_slice(uint slot, uint k0) {
     uint first = slot * (SLICE_A + SLICE_B);
     [[unroll]] for (uint f = 0u; f < FETCH_A; ++f) {
         uint i = lane + f * LANES;
-        if (ITEMS_A % LANES == 0u || i < ITEMS_A) vectors[first + i / WIDTH_A * STRIDE_A + i % WIDTH_A] = next_a[f];
+        if (ITEMS_A % LANES == 0u || i < ITEMS_A)
+            vectors[first + i / WIDTH_A * STRIDE_A + i % WIDTH_A] =
+                converted(next_a[f], A_TYPE, STEP_A, A_ALONG_K, from_a[f], k0 + k_of(A_ALONG_K, i, WIDTH_A), p.m);
     }
     [[unroll]] for (uint f = 0u; f < FETCH_B; ++f) {
         uint i = lane + f * LANES;
-        if (ITEMS_B % LANES == 0u || i < ITEMS_B) vectors[first + SLICE_A + i / WIDTH_B * STRIDE_B + i % WIDTH_B] = next_b[f];
+        if (ITEMS_B % LANES == 0u || i < ITEMS_B)
+            vectors[first + SLICE_A + i / WIDTH_B * STRIDE_B + i % WIDTH_B] =
+                converted(next_b[f], B_TYPE, STEP_B, B_ALONG_K, from_b[f], k0 + k_of(B_ALONG_K, i, WIDTH_B), p.n);
     }
 }
 
@@ -65,8 +95,10 @@ void put_slice(uint slot) {
 void multiply() {
     [[unroll]] for (uint i = 0u; i < REPEAT_M * REPEAT_N; ++i)
         sums[i] = coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>(0.0);
+    [[unroll]] for (uint f = 0u; f < FETCH_A; ++f) from_a[f] = a0 + place_of(A_ALONG_K, lane + f * LANES, WIDTH_A, row0, p.m);
+    [[unroll]] for (uint f = 0u; f < FETCH_B; ++f) from_b[f] = b0 + place_of(B_ALONG_K, lane + f * LANES, WIDTH_B, col0, p.n);
     fetch_slice(k_begin);
-    put_slice(0u);
+    put_slice(0u, k_begin);
     barrier();
     uint slot = 0u;
     for (uint k0 = k_begin; k0 < k_end; k0 += DEPTH) {
@@ -90,7 +122,7 @@ void multiply() {
             barrier();
         else
             slot ^= 1u;
-        if (more) put_slice(slot);
+        if (more) put_slice(slot, k0 + DEPTH);
         barrier();
     }
 }

@@ -20,9 +20,10 @@ uint scale_word(uint type, uint i) {
     return group_at(type, i) + (type == Q8 ? Q8_QUANT_BYTES : Q4_QUANT_BYTES) / 4u + i % QUANT_GROUP / (2u * QUANT_BLOCK);
 }
 
+// Of element i's block, from the word of its pair of blocks.
+float scale_of_pair(uint pair, uint i) { return unpackHalf2x16((i & QUANT_BLOCK) != 0u ? pair >> 16 : pair).x; }
 float block_scale(uvec2 address, uint type, uint i) {
-    uint pair = ReadWords(address).at[scale_word(type, i)];
-    return unpackHalf2x16((i & QUANT_BLOCK) != 0u ? pair >> 16 : pair).x;
+    return scale_of_pair(ReadWords(address).at[scale_word(type, i)], i);
 }
 
 // The 4 bytes of a word, signed.
@@ -48,6 +49,11 @@ vec4 quants_of_high_halves(uint word) {
                 uintBitsToFloat((word >> 16 & 0xf000u) | 0x45000000u) - 2056.0);
 }
 
+// The quants i … i + 3 of the word that holds them, i a multiple of 4.
+vec4 quants_of_word(uint type, uint word, uint i) {
+    if (type == Q8) return quants_of_bytes(word);
+    return quants_of_low_halves((i & (QUANT_BLOCK / 2u)) != 0u ? word >> 4 : word);
+}
 // Quants 4 quad … 4 quad + 3 of the block that begins at element i.
 vec4 quants_of_block(uvec2 address, uint type, uint i, uint quad) {
     if (type == Q8) return quants_of_bytes(ReadWords(address).at[block_at(type, i) + quad]);

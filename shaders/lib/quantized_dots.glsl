@@ -2,24 +2,31 @@
 //
 // A lane takes QUARTERS quarters of blocks (8 elements: 4 or 8 bytes of weights) at a time, and a block's scale
 // multiplies what 8 products sum up to: the integers become floats in registers, and weights are never written anywhere
-// in f32. The kernel says where the factors are: vec4 load_a(uint row, uint k), four elements from k on; float
-// load_scale(uint col, uint k0) and Quarter load_quarter(uint col, uint k0, uint quarter) of the block that begins at
-// k0; and QUANTS, the weights' type.
+// in f32. The kernel says where the factors are: A_ROWS, A_ROWS_TYPE, row_a(r), B_ROWS_TYPE, b_rows(c) and row_b(c), as
+// for lib/row_dots.glsl. Where rows begin with a group of quants (ALIGNED), their addresses are made once; else elements
+// count from the first row.
 #extension GL_EXT_control_flow_attributes : require
+
+const uint AT_ONCE = ROWS == 1u && QUARTERS == 1u ? 2u : 1u;  // as in lib/row_dots.glsl
+// The second is a whole number of groups behind the first: it has the same offsets, from an address of its own.
+const bool WHOLE_GROUPS = ALIGNED && gl_WorkGroupSize.x * QUARTERS % (QUANT_GROUP / 8u) == 0u;
+uvec2 base_a[AT_ONCE][ROWS], base_b[AT_ONCE][COLS];
+uint from_b[COLS];
 
 float chain(vec4 a, vec4 b, float sum) { return fma(a.w, b.w, fma(a.z, b.z, fma(a.y, b.y, fma(a.x, b.x, sum)))); }
 
-// Quarters from `quarter` on, which are all of one block.
-void add_quarters(uint quarter, inout float sums[ROWS][COLS]) {
+// Quarters from `quarter` on, which are all of one block; `s`: which addresses.
+void add_quarters(const uint s, uint quarter, inout float sums[ROWS][COLS]) {
     uint k0 = quarter / 4u * QUANT_BLOCK;
     float scale[COLS];
-    [[unroll]] for (uint c = 0u; c < COLS; ++c) scale[c] = load_scale(c, k0);
+    [[unroll]] for (uint c = 0u; c < COLS; ++c) scale[c] = block_scale(base_b[s][c], B_ROWS_TYPE, from_b[c] + k0);
     [[unroll]] for (uint i = 0u; i < QUARTERS; ++i) {
-        uint q = QUARTERS == 4u ? i : quarter % 4u, k = k0 + quarter_first(QUANTS, q);
+        uint q = QUARTERS == 4u ? i : quarter % 4u, k = k0 + quarter_first(B_ROWS_TYPE, q);
         Quarter b[COLS];
-        [[unroll]] for (uint c = 0u; c < COLS; ++c) b[c] = load_quarter(c, k0, q);
+        [[unroll]] for (uint c = 0u; c < COLS; ++c) b[c] = quants8(base_b[s][c], B_ROWS_TYPE, from_b[c] + k0, q);
         [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
-            vec4 first = load_a(r, k), second = load_a(r, k + quarter_stride(QUANTS));
+            vec4 first = load4(base_a[s][r], A_ROWS_TYPE, k);
+            vec4 second = load4(base_a[s][r], A_ROWS_TYPE, k + quarter_stride(B_ROWS_TYPE));
             [[unroll]] for (uint c = 0u; c < COLS; ++c)
                 sums[r][c] = fma(scale[c], chain(second, b[c].second, chain(first, b[c].first, 0.0)), sums[r][c]);
         }
@@ -28,7 +35,20 @@ void add_quarters(uint quarter, inout float sums[ROWS][COLS]) {
 
 // What lane `own` of `lanes` makes of the sums over `count` elements, a multiple of a block.
 void quantized_dots(uint count, uint own, uint lanes, out float sums[ROWS][COLS]) {
+    uint quarter = own * QUARTERS, stride = lanes * QUARTERS, ahead = WHOLE_GROUPS ? stride * 8u : 0u;  // elements
+    [[unroll]] for (uint s = 0u; s < AT_ONCE; ++s) {
+        [[unroll]] for (uint c = 0u; c < COLS; ++c) {
+            base_b[s][c] = b_rows(c), from_b[c] = row_b(c) * count;
+            if (!ALIGNED) continue;
+            base_b[s][c] = quantized_row(quantized_row(b_rows(c), B_ROWS_TYPE, row_b(c), count), B_ROWS_TYPE, s, ahead);
+            from_b[c] = 0u;
+        }
+        [[unroll]] for (uint r = 0u; r < ROWS; ++r)
+            base_a[s][r] = row_address(row_address(A_ROWS, A_ROWS_TYPE, row_a(r), count), A_ROWS_TYPE, s, ahead);
+    }
     [[unroll]] for (uint r = 0u; r < ROWS; ++r)
         [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[r][c] = 0.0;
-    for (uint quarter = own * QUARTERS; quarter < count / 8u; quarter += lanes * QUARTERS) add_quarters(quarter, sums);
+    for (; quarter + (AT_ONCE - 1u) * stride < count / 8u; quarter += AT_ONCE * stride)
+        [[unroll]] for (uint s = 0u; s < AT_ONCE; ++s) add_quarters(s, WHOLE_GROUPS ? quarter : quarter + s * stride, sums);
+    if (AT_ONCE > 1u && quarter < count / 8u) add_quarters(0u, quarter, sums);
 }

@@ -1,24 +1,54 @@
 // ROWS x COLS dot products over k by one workgroup, for kernels of few rows that are bound by reading their weights
 // once.
 //
-// The kernel says where the factors are: vec4 load_a(uint row, uint k) and vec4 load_b(uint col, uint k), STEP elements
-// from k on. Lanes stride over k by STEP elements, so that neighbouring lanes read neighbouring 16 bytes.
+// The kernel says where the factors are, all of rows of `count` elements: row_a(r) of A_ROWS, of type A_ROWS_TYPE, and
+// row_b(c) of b_rows(c), of type B_ROWS_TYPE. Addresses of rows are made once; with a step of 1 a row may begin within a
+// word, so that elements count from the first row.
+// Lanes stride over k by STEP elements, so that neighbouring lanes read neighbouring 16 bytes; with OCTETS (rows of b of
+// 16 bits) by two steps in a row, which are one load of b where there is one row of a. Else one row takes two strides at
+// a time: loads of the second do not wait for the first. More rows need the registers, and add in the same order.
 #include "lib/workgroup_reduce_sums.glsl"
 
-// Leaves row r's product with column c in totals[r * COLS + c], for all invocations to read.
+const uint AT_ONCE = ROWS == 1u ? 2u : 1u;  // steps
+uvec2 base_a[ROWS], base_b[COLS];
+uint from_a[ROWS], from_b[COLS];
+
+void find_row(uvec2 rows, uint type, uint row, uint count, out uvec2 base, out uint from) {
+    base = rows, from = row * count;
+    if (STEP == 4u && !is_quantized(type)) base = row_address(rows, type, row, count), from = 0u;
+}
+
+// Adds the products of `steps` steps, the first at k, which are `apart` from each other.
 // Loops over `sums` have no branch inside and are unrolled: else some compilers keep it in memory and not in registers.
-void row_dots(uint count) {
-    uint lane = gl_LocalInvocationID.x;
-    float sums[ROWS][COLS];
+void add_steps(const uint steps, uint k, uint apart, inout float sums[ROWS][COLS]) {
+    vec4 b[AT_ONCE][COLS];
+    [[unroll]] for (uint c = 0u; c < COLS; ++c) {
+        if (OCTETS && AT_ONCE == 2u) load8(base_b[c], B_ROWS_TYPE, k, b[0][c], b[AT_ONCE - 1u][c]);
+        else
+            [[unroll]] for (uint s = 0u; s < steps; ++s) b[s][c] = load_step(base_b[c], B_ROWS_TYPE, from_b[c] + k + s * apart);
+    }
     [[unroll]] for (uint r = 0u; r < ROWS; ++r)
-        [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[r][c] = 0.0;
-    for (uint k = lane * STEP; k < count; k += gl_WorkGroupSize.x * STEP) {
-        vec4 b[COLS];
-        [[unroll]] for (uint c = 0u; c < COLS; ++c) b[c] = load_b(c, k);
-        [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
-            vec4 a = load_a(r, k);
-            [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[r][c] += dot(a, b[c]);
+        [[unroll]] for (uint s = 0u; s < steps; ++s) {
+            vec4 a = load_step(base_a[r], A_ROWS_TYPE, from_a[r] + k + s * apart);
+            [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[r][c] += dot(a, b[s][c]);
         }
+}
+
+// Leaves row r's product with column c in totals[r * COLS + c], for all invocations to read.
+void row_dots(uint count) {
+    float sums[ROWS][COLS];
+    [[unroll]] for (uint c = 0u; c < COLS; ++c) find_row(b_rows(c), B_ROWS_TYPE, row_b(c), count, base_b[c], from_b[c]);
+    [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
+        find_row(A_ROWS, A_ROWS_TYPE, row_a(r), count, base_a[r], from_a[r]);
+        [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[r][c] = 0.0;
+    }
+    uint k = gl_LocalInvocationID.x * STEP, stride = gl_WorkGroupSize.x * STEP;
+    if (OCTETS) {
+        for (k *= 2u; k < count; k += 2u * stride)
+            [[unroll]] for (uint s = 0u; s < 2u; s += AT_ONCE) add_steps(AT_ONCE, k + 4u * s, 4u, sums);
+    } else {
+        for (; k + (AT_ONCE - 1u) * stride < count; k += AT_ONCE * stride) add_steps(AT_ONCE, k, stride, sums);
+        if (AT_ONCE > 1u && k < count) add_steps(1u, k, stride, sums);
     }
     workgroup_reduce_sums(sums);
 }

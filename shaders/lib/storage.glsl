@@ -41,6 +41,11 @@ uvec2 row_address(uvec2 address, uint type, uint row, uint cols) {
     return uvec2(low, address.y + high + carry);
 }
 
+// The same of quantised rows that begin with a group.
+uvec2 quantized_row(uvec2 address, uint type, uint row, uint cols) {
+    return row_address(address, F32, row, cols / QUANT_GROUP * ((type == Q8 ? Q8_GROUP_BYTES : Q4_GROUP_BYTES) / 4u));
+}
+
 // `bytes` further on.
 uvec2 advance(uvec2 address, uint bytes) {
     uint carry;

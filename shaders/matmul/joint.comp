@@ -5,7 +5,6 @@
 layout(local_size_x = 32, local_size_x_id = 0) in;
 #include "lib/joint_linear.glsl"
 
-vec4 load_b(uint c, uint k) { return load_step(weight_of(c), W_TYPE, first_of(c) + k); }
 #include "lib/row_dots.glsl"
 
 void main() {

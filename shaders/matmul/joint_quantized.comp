@@ -5,10 +5,7 @@
 layout(local_size_x = 32, local_size_x_id = 0) in;
 #include "lib/joint_linear.glsl"
 
-#define QUANTS W_TYPE
 const uint QUARTERS = 1u;
-float load_scale(uint c, uint k0) { return block_scale(weight_of(c), W_TYPE, first_of(c) + k0); }
-Quarter load_quarter(uint c, uint k0, uint quarter) { return quants8(weight_of(c), W_TYPE, first_of(c) + k0, quarter); }
 #include "lib/quantized_dots.glsl"
 
 void main() {

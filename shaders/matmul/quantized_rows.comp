@@ -23,11 +23,12 @@ const uint TEAM = 1u, QUARTERS = 4u;
 
 uint row0, col0;
 
-vec4 load_a(uint r, uint k) { return load4(p.a, A_TYPE, min(row0 + r, p.m - 1u) * p.k + k); }
-uint block_of(uint c, uint k0) { return min(col0 + c, p.n - 1u) * p.k + k0; }
-float load_scale(uint c, uint k0) { return block_scale(p.b, B_TYPE, block_of(c, k0)); }
-Quarter load_quarter(uint c, uint k0, uint quarter) { return quants8(p.b, B_TYPE, block_of(c, k0), quarter); }
-#define QUANTS B_TYPE
+#define A_ROWS p.a
+#define A_ROWS_TYPE A_TYPE
+#define B_ROWS_TYPE B_TYPE
+uint row_a(uint r) { return min(row0 + r, p.m - 1u); }
+uint row_b(uint c) { return min(col0 + c, p.n - 1u); }
+uvec2 b_rows(uint c) { return p.b; }
 #include "lib/quantized_dots.glsl"
 
 void main() {

@@ -14,8 +14,12 @@ MATMUL_ROWS_CONSTANTS(VANTAGE_CONSTANT)
 const uint COLS = 4u;
 uint row0, col0;
 
-vec4 load_a(uint r, uint k) { return load_step(p.a, A_TYPE, min(row0 + r, p.m - 1u) * p.k + k); }
-vec4 load_b(uint c, uint k) { return load_step(p.b, B_TYPE, min(col0 + c, p.n - 1u) * p.k + k); }
+#define A_ROWS p.a
+#define A_ROWS_TYPE A_TYPE
+#define B_ROWS_TYPE B_TYPE
+uint row_a(uint r) { return min(row0 + r, p.m - 1u); }
+uint row_b(uint c) { return min(col0 + c, p.n - 1u); }
+uvec2 b_rows(uint c) { return p.b; }
 #include "lib/row_dots.glsl"
 
 void main() {

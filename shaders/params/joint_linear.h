@@ -10,12 +10,14 @@ struct JointLinearParams {
 };
 VANTAGE_PARAMS_END
 
-#define JOINT_LINEAR_CONSTANTS(C)                    \
-    C(1, uint, X_TYPE, 0) /* x, y */                 \
-    C(2, uint, W_TYPE, 0)                            \
-    C(3, uint, BIAS_TYPE, 0)                         \
-    C(4, uint, GATE, 0) /* f; none: nothing gates */ \
-    C(5, uint, ROWS, 1) /* 1, 4 or 8 */              \
-    C(6, uint, STEP, 1) /* 4 where k % 4 == 0 */     \
-    C(7, uint, COLS, 4) /* 2 or 4 */
+#define JOINT_LINEAR_CONSTANTS(C)                           \
+    C(1, uint, X_TYPE, 0) /* x, y */                        \
+    C(2, uint, W_TYPE, 0)                                   \
+    C(3, uint, BIAS_TYPE, 0)                                \
+    C(4, uint, GATE, 0)        /* f; none: nothing gates */ \
+    C(5, uint, ROWS, 1)        /* 1, 4 or 8 */              \
+    C(6, uint, STEP, 1)        /* 4 where k % 4 == 0 */     \
+    C(7, uint, COLS, 4)        /* 2 or 4 */                 \
+    C(8, bool, ALIGNED, false) /* k % QUANT_GROUP == 0 */   \
+    C(9, bool, OCTETS, false)  /* weights have 16 bits, k % 8 == 0 */
 VANTAGE_CONSTANTS(JointLinearConstants, VANTAGE_NO_CONSTANTS, JOINT_LINEAR_CONSTANTS)

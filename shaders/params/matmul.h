@@ -23,14 +23,16 @@ VANTAGE_PARAMS_END
     C(6, uint, ACTIVATION, 0)
 VANTAGE_CONSTANTS(MatmulConstants, VANTAGE_NO_CONSTANTS, MATMUL_CONSTANTS)
 
-#define MATMUL_ROWS_CONSTANTS(C)        \
-    C(7, uint, ROWS, 1) /* 1, 4 or 8 */ \
-    C(8, uint, STEP, 1) /* 4 where k % 4 == 0 */
+#define MATMUL_ROWS_CONSTANTS(C)                       \
+    C(7, uint, ROWS, 1)       /* 1, 4 or 8 */          \
+    C(8, uint, STEP, 1)       /* 4 where k % 4 == 0 */ \
+    C(9, bool, OCTETS, false) /* b has 16 bits, k % 8 == 0 */
 VANTAGE_CONSTANTS(MatmulRowsConstants, MATMUL_CONSTANTS, MATMUL_ROWS_CONSTANTS)
 
 #define MATMUL_QUANTIZED_ROWS_CONSTANTS(C) \
     C(7, uint, ROWS, 1) /* 1, 4 or 8 */    \
-    C(8, uint, COLS, 1)
+    C(8, uint, COLS, 1)                    \
+    C(9, bool, ALIGNED, false) /* k % QUANT_GROUP == 0 */
 VANTAGE_CONSTANTS(MatmulQuantizedRowsConstants, MATMUL_CONSTANTS, MATMUL_QUANTIZED_ROWS_CONSTANTS)
 
 #define MATMUL_TILED_CONSTANTS(C)                                      \
@@ -54,19 +56,20 @@ VANTAGE_CONSTANTS(MatmulFp16Constants, MATMUL_CONSTANTS, MATMUL_FP16_CONSTANTS)
     C(8, uint, STEP_N, 1) /* 4 where n % 4 == 0 */
 VANTAGE_CONSTANTS(MatmulInt8Constants, MATMUL_CONSTANTS, MATMUL_INT8_CONSTANTS)
 
-#define MATMUL_COOPMAT_CONSTANTS(C)                                                   \
-    C(7, uint, M, 16)                                                                 \
-    C(8, uint, N, 16)                                                                 \
-    C(9, uint, K, 16)                                                                 \
-    C(10, uint, SUBGROUPS_M, 2)                                                       \
-    C(11, uint, SUBGROUPS_N, 2)                                                       \
-    C(12, uint, REPEAT_M, 2)                                                          \
-    C(13, uint, REPEAT_N, 2)                                                          \
-    C(14, uint, DEPTH, 32)                                                            \
-    C(15, uint, STEP_A, 1) /* 8 where lines of a begin on a boundary of 8 elements */ \
-    C(16, uint, STEP_B, 1)                                                            \
-    C(17, uint, STEP_N, 1)  /* 4 where n % 4 == 0 */                                  \
-    C(18, uint, BUFFERS, 1) /* slices in shared memory: with 2 a slice costs one barrier */
+#define MATMUL_COOPMAT_CONSTANTS(C)                                                         \
+    C(7, uint, M, 16)                                                                       \
+    C(8, uint, N, 16)                                                                       \
+    C(9, uint, K, 16)                                                                       \
+    C(10, uint, SUBGROUPS_M, 2)                                                             \
+    C(11, uint, SUBGROUPS_N, 2)                                                             \
+    C(12, uint, REPEAT_M, 2)                                                                \
+    C(13, uint, REPEAT_N, 2)                                                                \
+    C(14, uint, DEPTH, 32)                                                                  \
+    C(15, uint, STEP_A, 1) /* 8 where lines of a begin on a boundary of 8 elements */       \
+    C(16, uint, STEP_B, 1)                                                                  \
+    C(17, uint, STEP_N, 1)  /* 4 where n % 4 == 0 */                                        \
+    C(18, uint, BUFFERS, 1) /* slices in shared memory: with 2 a slice costs one barrier */ \
+    C(19, bool, TAIL, true) /* k % DEPTH > 0 */
 VANTAGE_CONSTANTS(MatmulCoopmatConstants, MATMUL_CONSTANTS, MATMUL_COOPMAT_CONSTANTS)
 
 #define MATMUL_REDUCE_SPLITS_CONSTANTS(C) C(7, uint, STEP_N, 1) /* 4 where n % 4 == 0 */

@@ -36,7 +36,7 @@ on_terminal bash -c "exec $(printf '%q ' "${demo[@]}") 2>err" >shown  # without 
 shows "demo" shown
 named=$'\033]0;owned\007\342\200\256\302\233z\t|'
 cp -r model "$named"
-for command in inspect "heads -p a" explain; do
+for command in inspect "heads -p a" explain "explain --train --context 16 --batch 1"; do
     on_terminal "$program" $command -m "$named" >shown
     check "$command: no control characters of a folder's name" test -z "$(grep -e $'\033]' -e $'\342\200\256' -e $'\302\233' shown)"
 done

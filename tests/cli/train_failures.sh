@@ -44,6 +44,26 @@ sed -i '/^== step 4$/,$d' cut/samples.txt
 for file in log.jsonl samples.txt latest/model.safetensors; do
     check "what is missing of a step is made up: $file" cmp <(sed 's/"seconds":[^,]*,//' whole/$file) <(sed 's/"seconds":[^,]*,//' cut/$file)
 done
+# Files of the user in the folder stay, whatever their names and their age.
+mkdir shared && for name in notes.tmp-99999999 report.tmp-2024-05-01.txt latest.tmp-99999999-0.txt; do
+    echo mine >"shared/$name" && touch -d 2020-01-01 "shared/$name"
+done
+learn --steps 2 -q -o shared >out 2>err || fail "train: $(<err)"
+check "files of the user stay" test "$(cat shared/*.tmp-*)" = $'mine\nmine\nmine'
+# Names that JSON cannot hold are refused before the first step.
+cp -r "$models/gpt2" $'mod\xe9l' && head -c 20000 "$mini/valid.txt" >text.txt
+ends 2 "must be UTF-8" finetune -m $'mod\xe9l' --data text.txt --context 16 --batch-tokens 64 --steps 4 -o o1
+ends 2 "must be UTF-8" finetune -m $'mod\xe9l' --lora=2 --data text.txt --context 16 --batch-tokens 64 --steps 4 -o o1
+ends 2 "--prompt is not UTF-8" train --data text.txt --tokenizer "$tokenizer" --prompt $'a\xff' --steps 2 -o o1
+[[ ! -e o1 ]] || fail "a refused run leaves a folder"
+# `timeout` sends its signal twice, to the program and to its group: that is one, and the run is saved.
+begin "$program" train -q --data "$mini/valid.txt" --tokenizer "$tokenizer" --blank-lines --layers 1 --width 16 --heads 2 \
+    --context 16 --batch-tokens 64 --steps 1000000 -o twice
+until_true test -s twice/log.jsonl
+kill -INT "$job" && kill -INT "$job"
+code=0
+wait "$job" || code=$?
+[[ $code == 130 && -e twice/latest/training.json ]] || fail "two signals at once: $code, $(ls twice), $(<err)"
 # … also those of the last step; then the run is complete.
 cp -r whole last && rm last/best && sed -i '/"eval"/{/"step":7/d}' last/log.jsonl
 "$program" train --resume last >out 2>err || fail "train --resume: $(<err)"

@@ -37,7 +37,7 @@ TEST_CASE("A file lock excludes other processes until it is released", "[base]")
         if (child == 0) {
             int code = 2;
             try {
-                const FileLock lock(path);
+                const FileLock lock(path, FileLock::Sweep::nothing);
                 code = 0;
             } catch (const Error& error) {
                 code = error.kind() == ErrorKind::bad_file ? 1 : 2;
@@ -49,7 +49,7 @@ TEST_CASE("A file lock excludes other processes until it is released", "[base]")
         return WEXITSTATUS(status);
     };
     {
-        const FileLock lock(path);
+        const FileLock lock(path, FileLock::Sweep::nothing);
         CHECK(child_gets_it() == 1);
     }
     CHECK(child_gets_it() == 0);
@@ -73,12 +73,20 @@ TEST_CASE("A process that ends while it writes leaves nothing, and locks delete 
         CHECK(std::filesystem::is_empty(folder.path()));  // not every file system has files without a name
     ::close(unnamed);
 
-    const std::string gone = path + ".tmp-" + std::to_string(child) + "-0", ours = path + ".tmp-1-0";
-    for (const std::string& left : {gone, ours}) {
+    const std::string dead = ".tmp-" + std::to_string(child), gone = path + dead + "-0", ours = path + ".tmp-1-0",
+                      other = folder.path() + "/other" + dead + "-0", user = folder.path() + "/notes" + dead + "-0.txt",
+                      dated = path + ".tmp-2024-05-01";
+    for (const std::string& left : {gone, ours, other, user, dated}) {
         write_file(left, std::string("half"));
         std::filesystem::last_write_time(left, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
     }
-    const FileLock lock(path + ".lock");
+    { const FileLock lock(path + ".lock", FileLock::Sweep::nothing); }
+    CHECK(std::filesystem::exists(gone));
+    { const FileLock lock(path + ".lock", FileLock::Sweep::file); }
     CHECK_FALSE(std::filesystem::exists(gone));
-    CHECK(std::filesystem::exists(ours));  // process 1 is there
+    CHECK(std::filesystem::exists(other));
+    { const FileLock lock(path + ".lock", FileLock::Sweep::folder); }
+    CHECK_FALSE(std::filesystem::exists(other));
+    for (const std::string& left : {user, dated}) CHECK(std::filesystem::exists(left));  // nobody's but the user's
+    CHECK(std::filesystem::exists(ours));                                                // process 1 is there
 }

@@ -1,6 +1,7 @@
 // Training steps of whole models, in double by the references of their ops, against runs by PyTorch in float64 and f32.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_container_properties.hpp>
 #include <cmath>
@@ -11,6 +12,7 @@
 #include "expect_error.h"
 #include "known_configs.h"
 #include "made_up_devices.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/graph/schedule.h"
@@ -224,6 +226,17 @@ TEST_CASE("a step that does not fit is divided first, and recomputes more where 
     static_cast<void>(step_within(mixtral, experts, caps, bytes_of(mixtral, experts) - 1, {}, true));
     CHECK(experts.sequences == 1);
 }
+
+TEST_CASE("planning a step is interrupted", "[train]") {
+    const ModelConfig config = RecordedRun(runs + "train").config();
+    const std::atomic<bool> stop = true;
+    const InterruptScope scope(stop);
+    ModelConfig deep = config;
+    deep.layers = 4096;
+    expect_error(ErrorKind::interrupted, {"interrupted"},
+                 [&] { build_training_step(deep, {.sequences = 1, .rows = 16, .slots = 1, .rates = {1}}); });
+}
+
 namespace {
 
 std::map<StepPhase, double> flops_of(const ModelConfig& config, std::int64_t head_rows = 0,
