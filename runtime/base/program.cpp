@@ -7,10 +7,12 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <system_error>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/options.h"
 #include "runtime/base/posix.h"
 
@@ -35,11 +37,15 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
     return pointers;
 }
 
-void read_to_end(int fd, double begin, Finished& finished) {
+// What `child` writes. A signal that interrupts this process ends the child, too.
+void read_to_end(int fd, pid_t child, double begin, Finished& finished) {
     std::array<char, 4096> piece;
     while (true) {
         const ssize_t count = ::read(fd, piece.data(), piece.size());
-        if (count < 0 && errno == EINTR) continue;
+        if (count < 0 && errno == EINTR) {
+            if (interrupted()) ::kill(child, SIGKILL);
+            continue;
+        }
         if (count <= 0) return;
         if (finished.out.empty()) finished.first_output_seconds = seconds_now() - begin;
         finished.out.append(piece.data(), static_cast<std::size_t>(count));
@@ -54,6 +60,16 @@ std::string program_path() {
     return error ? std::string() : path.string();
 }
 
+namespace {
+
+bool others_may_write(const std::filesystem::path& path) {
+    using std::filesystem::perms;
+    std::error_code ignored;
+    return (std::filesystem::status(path, ignored).permissions() & perms::others_write) != perms::none;
+}
+
+}  // namespace
+
 std::optional<std::string> find_asset(const std::string& name) {
     namespace fs = std::filesystem;
     std::vector<fs::path> places;
@@ -62,11 +78,11 @@ std::optional<std::string> find_asset(const std::string& name) {
     std::error_code ignored;
     fs::path folder = fs::path(program_path()).parent_path();
     for (int level = 0; level < max_levels && !folder.empty() && folder != folder.root_path(); ++level) {
-        const bool others_write =
-            (fs::status(folder, ignored).permissions() & fs::perms::others_write) != fs::perms::none;
-        if (!others_write) {
-            places.push_back(folder / "share" / "vantage");  // an installation: PREFIX/bin/vantage
-            places.push_back(folder / "assets");             // a checkout
+        const fs::path share = folder / "share";
+        if (!others_may_write(folder)) {
+            // an installation has PREFIX/bin/vantage, a checkout assets
+            if (!others_may_write(share) && !others_may_write(share / "vantage")) places.push_back(share / "vantage");
+            if (!others_may_write(folder / "assets")) places.push_back(folder / "assets");
         }
         folder = folder.parent_path();
     }
@@ -91,12 +107,13 @@ Finished run_program(const std::vector<std::string>& command, const std::map<std
                                     pointers_to(variables).data());
     posix_spawn_file_actions_destroy(&files);
     ::close(ends[1]);
-    if (error == 0) read_to_end(ends[0], begin, finished);
+    if (error == 0) read_to_end(ends[0], child, begin, finished);
     ::close(ends[0]);
     if (error != 0) posix::throw_file_error("cannot run", command.front(), error);
     int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR)
+        if (interrupted()) ::kill(child, SIGKILL);
+    throw_if_interrupted();
     finished.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return finished;
 }

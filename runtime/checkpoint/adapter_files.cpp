@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <span>
 
+#include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/interrupt.h"
@@ -82,12 +84,20 @@ std::vector<std::byte> merged(const Checkpoint& checkpoint, const AdaptedLayer& 
                      up = read(layer.name + std::string(adapter_names::up));
     const std::int64_t in = down.type.shape[1], out = up.type.shape[0];
     const double factor = lora.factor();
-    for (std::int64_t o = 0; o < out; ++o)
+    // Rows of the weight are sums of the second factor's rows, so that neighbours in memory are added in a row.
+    std::vector<double> columns_of_up;  // of a weight [in, out]
+    if (layer.inputs_first)
+        for (std::int64_t k = 0; k < lora.rank; ++k)
+            for (std::int64_t o = 0; o < out; ++o) columns_of_up.push_back(up[o * lora.rank + k]);
+    const std::span<const double> second = layer.inputs_first ? columns_of_up : down.data;
+    const std::int64_t rows = layer.inputs_first ? in : out, cols = layer.inputs_first ? out : in;
+    for (std::int64_t row = 0; row < rows; ++row) {
+        throw_if_interrupted();
         for (std::int64_t k = 0; k < lora.rank; ++k) {
-            const double b = factor * up[o * lora.rank + k];
-            for (std::int64_t i = 0; i < in; ++i)
-                weight[layer.inputs_first ? i * out + o : o * in + i] += b * down[k * in + i];
+            const double one = factor * (layer.inputs_first ? down[k * in + row] : up[row * lora.rank + k]);
+            for (std::int64_t col = 0; col < cols; ++col) weight[row * cols + col] += one * at(second, k * cols + col);
         }
+    }
     std::vector<std::byte> stored = narrow(weight);
     const HostTensor as_stored = widen(weight.type, stored);  // f16 ends at 65504
     if (!std::ranges::all_of(as_stored.data, [](double x) { return std::isfinite(x); }))
@@ -168,8 +178,10 @@ std::int64_t merge_adapters(const std::string& from, const std::string& adapters
         std::vector<TensorToWrite> tensors;
         for (const auto& [name, entry] : one->entries()) {
             const auto layer = changed.find(name);
-            const auto make = [&, &data = entry.data, layer] {
-                return layer == changed.end() ? data.all() : merged(checkpoint, layer->second, *config.lora);
+            const auto make = [&, &whole = entry, &tensor = name, in_file = one->name(), layer] {
+                if (layer != changed.end()) return merged(checkpoint, layer->second, *config.lora);
+                if (used.contains(tensor)) require_finite(whole, format("{}: {}", in_file, tensor));
+                return whole.data.all();
             };
             tensors.push_back({.name = name, .dtype = entry.dtype, .shape = entry.shape, .make = make});
         }

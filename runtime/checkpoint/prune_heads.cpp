@@ -7,7 +7,6 @@
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
-#include "runtime/base/finite.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/json.h"
 #include "runtime/checkpoint/checkpoint.h"
@@ -40,16 +39,6 @@ struct Bytes {
     std::vector<std::int64_t> shape;
     std::vector<std::byte> data;
 };
-
-/// Throws bad_file, as for a model that is run.
-void require_finite(const TensorEntry& entry, const std::string& name) {
-    const DType type = dtype_of(entry, name);
-    std::vector<std::uint64_t> words((entry.data.size() + 7) / 8);
-    entry.data.read(0, std::as_writable_bytes(std::span(words)).first(entry.data.size()));
-    const std::size_t element = first_not_finite(words, type, name.ends_with("bias"));
-    if (element < static_cast<std::size_t>(entry.elements()))
-        throw bad_file_error("{}: element {} is not finite; is the file damaged?", name, element);
-}
 
 /// A tensor of one or two axes, changed.
 Bytes changed(const TensorEntry& entry, const Change& change) {

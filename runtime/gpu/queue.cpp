@@ -135,11 +135,13 @@ std::uint64_t reached(DeviceState& device) {
     return value;
 }
 
-void wait_idle(DeviceState& device) noexcept {
-    if (device.queue.lost) return;
+bool wait_idle(DeviceState& device) noexcept {
+    if (device.queue.lost) return device.quiesce(0);
     // After a signal the wait is short. A device that did not respond counts as lost, so it is not waited for again.
     const double seconds = ending() ? 0.1 : interrupted() ? 10.0 : device.caps().is_cpu() ? 600.0 : 60.0;
-    if (!device.quiesce(seconds)) device.lose("it did not finish in time");
+    if (device.quiesce(seconds)) return true;
+    device.lose("it did not finish in time");
+    return false;
 }
 
 }  // namespace vantage::gpu

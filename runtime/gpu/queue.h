@@ -30,7 +30,8 @@ void wait(DeviceState& device, std::uint64_t value, bool interruptible = true, d
 double seconds_waited();
 /// The value that the timeline has reached, without waiting.
 std::uint64_t reached(DeviceState& device);
-/// Waits for all submitted work.
-void wait_idle(DeviceState& device) noexcept;
+/// Waits for all submitted work, for a short time only where a signal ends the program. False: it still runs, and what
+/// it uses must not be freed.
+bool wait_idle(DeviceState& device) noexcept;
 
 }  // namespace vantage::gpu

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "runtime/base/errors.h"
+#include "runtime/base/finite.h"
 #include "runtime/base/json.h"
 
 namespace vantage::internal {
@@ -117,6 +118,15 @@ DType dtype_of(const TensorEntry& entry, const std::string& what) {
     for (const auto& [name, type] : {std::pair{"F32", DType::f32}, {"F16", DType::f16}, {"BF16", DType::bf16}})
         if (entry.dtype == name) return type;
     throw bad_file_error("{} is {}, wanted F32, F16 or BF16", what, entry.dtype);
+}
+
+void require_finite(const TensorEntry& entry, const std::string& name) {
+    const DType type = dtype_of(entry, name);
+    std::vector<std::uint64_t> words((entry.data.size() + 7) / 8);
+    entry.data.read(0, std::as_writable_bytes(std::span(words)).first(entry.data.size()));
+    const std::size_t element = first_not_finite(words, type, name.ends_with("bias"));
+    if (element < static_cast<std::size_t>(entry.elements()))
+        throw bad_file_error("{}: element {} is not finite; is the file damaged?", name, element);
 }
 
 // ---- one file -------------------------------------------------------------------------------------------------------

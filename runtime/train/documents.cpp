@@ -21,7 +21,7 @@ using text::jinja::OrderedJson;
 using Ids = std::vector<std::int32_t>;
 
 constexpr std::size_t max_messages = 2000;  // of a conversation
-constexpr std::size_t piece_bytes = std::size_t{1} << 22, longest_line = std::size_t{1} << 26;
+constexpr std::size_t piece_bytes = std::size_t{1} << 22, longest_line = std::size_t{1} << 24;
 // Longer texts are tokenised in parts, cut behind a line, so that memory stays bounded.
 constexpr std::size_t encoded_at_once = std::size_t{1} << 20;
 constexpr const char* end_of_text = "<|endoftext|>";

@@ -1,11 +1,13 @@
 #include "runtime/train/head_gradients.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/format.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/weight_types.h"
@@ -104,7 +106,16 @@ std::vector<double> HeadGradients::of(const HeadGradientInput& input, std::span<
         const auto own = features.subspan(static_cast<std::size_t>(head.head) * width, width);
         all.push_back(std::accumulate(own.begin(), own.end(), 0.0));
     }
+    if (!std::isfinite(loss_) || !std::ranges::all_of(all, [](double x) { return std::isfinite(x); }))
+        throw Error(ErrorKind::accuracy, "head gradients: the loss or a gradient is not finite" + first_not_finite());
     return all;
+}
+
+std::string HeadGradients::first_not_finite() {
+    const std::optional<Divergence> found = plan_.find_not_finite();
+    return found ? format(": the first such result is that of node {} (kernel {}), {}", found->node, found->kernel,
+                          found->message)
+                 : std::string();
 }
 
 }  // namespace vantage::internal

@@ -29,6 +29,7 @@ public:
     /// gradient, out_of_memory.
     HeadGradients(const Model& model, std::int64_t rows);
     /// ∂L/∂ξ of each of these heads, L the mean loss of the input's targets in nats. `masked` ones are multiplied by 0.
+    /// Throws accuracy where a result is not finite.
     std::vector<double> of(const HeadGradientInput& input, std::span<const HeadId> heads,
                            std::span<const HeadId> masked = {});
     double loss() const { return loss_; }  ///< of the last input
@@ -36,6 +37,7 @@ public:
 private:
     void write_inputs(const HeadGradientInput& input);
     void write_masks(std::span<const HeadId> masked);
+    std::string first_not_finite();
 
     Model model_;
     std::int64_t rows_;

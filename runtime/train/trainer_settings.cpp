@@ -60,6 +60,8 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
             throw usage_error("training: label_smoothing and z_loss are not for pairs");
         if (o.loss) throw usage_error("training: a custom loss is not for pairs");
     }
+    if (!(o.submission_seconds >= 0))
+        throw usage_error("training: submission_seconds is {:g}; it must not be negative", o.submission_seconds);
     const auto require = [](const char* name, std::int64_t value, std::int64_t min, std::int64_t max) {
         if (value < min || value > max)
             throw usage_error("training: {} is {}, but must be from {} to {}", name, value, min, max);

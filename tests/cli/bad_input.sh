@@ -191,6 +191,8 @@ if compgen -G "$scratch/big.safetensors*" >/dev/null; then echo "FAILED: a part 
 mkdir -p "$scratch/shared/bin" "$scratch/shared/assets/models" && chmod o+w "$scratch/shared"
 cp "$program" "$scratch/shared/bin/vantage" && cp -r "$folder" "$scratch/shared/assets/models/mini-world"
 ends 6 "the built-in model was found neither" env -u VANTAGE_ASSETS "$scratch/shared/bin/vantage" tokenize <<<"The"
+chmod o-w "$scratch/shared" && chmod o+w "$scratch/shared/assets"
+ends 6 "the built-in model was found neither" env -u VANTAGE_ASSETS "$scratch/shared/bin/vantage" tokenize <<<"The"
 
 # nor from further up than three folders: above a clean one
 mkdir -p "$scratch/up/assets/models" "$scratch/up/a/b/bin" "$scratch/up/c/bin"

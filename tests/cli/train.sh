@@ -294,6 +294,11 @@ ends 6 'adapter_config.json wants [8, ' run -m run/latest --lora other -p "The d
 ends 6 "adapter_config.json" run -m run/latest --lora nowhere -p "The dog"
 ends 6 "wants" run --lora lora/latest -p "The dog"
 ends 6 "whole-model" merge -m run/latest --lora lora/latest -o whole-model
+# A weight of the model that has no adapter, and is not finite.
+cp -r run/latest/. unlucky
+size=$(stat -c %s unlucky/model.safetensors) && printf '\377\377\377\377' | dd of=unlucky/model.safetensors bs=1 seek=$((size - 4)) conv=notrunc status=none
+ends 6 "is not finite" merge -m unlucky --lora lora/latest -o unlucky-merged
+[[ ! -e unlucky-merged ]] || fail "a refused merge leaves a folder"
 ends 2 "--lora" finetune -m run/latest --data short.txt --lora-alpha 4 -o refused
 ends 2 "--lora-dropout needs --lora" finetune -m run/latest --data short.txt --lora-dropout 0.1 -o refused
 ends 2 "LoRA" finetune -m run/latest --data "$mini/valid.txt" --blank-lines --context 16 --weights q8 -o refused

@@ -116,8 +116,8 @@ void check_product(const OpCall& call, const Caps& caps, const std::string& kern
     };
     CHECK(buffers * (lines(c.TRANSPOSE_A == 0, rows) + lines(c.TRANSPOSE_B != 0, cols)) <= caps.max_shared_memory);
     CHECK(subgroups_m * subgroups_n * m * (repeat_n * n + 4) * 4 <= caps.max_shared_memory);
-    // 64 sums a lane at most, 32 where matrices have 8 rows: more spilled (docs/performance.md)
-    CHECK(m * n * repeat_m * repeat_n / launch.subgroup_size <= (m >= 16 ? 64 : 32));
+    // more sums a lane spilled (docs/performance.md)
+    CHECK(m * n * repeat_m * repeat_n / launch.subgroup_size <= 64);
 }
 
 void check_attention(const OpCall& call, const Caps& caps, const std::string& kernel) {

@@ -71,7 +71,7 @@ Picture::Picture(const Device& device, std::uint32_t width, std::uint32_t height
 }
 
 Picture::~Picture() {
-    gpu::wait_idle(device_.state());
+    if (!gpu::wait_idle(device_.state())) return;  // it is still drawn into
     vkDestroyImageView(device_.state().device, view_, nullptr);
     vmaDestroyImage(device_.state().memory.allocator, image_, allocation_);
 }

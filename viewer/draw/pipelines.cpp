@@ -4,6 +4,7 @@
 #include "runtime/base/errors.h"
 #include "runtime/base/spirv.h"
 #include "runtime/gpu/pipelines.h"
+#include "runtime/gpu/queue.h"
 
 namespace vantage::view {
 namespace {
@@ -101,6 +102,7 @@ DrawPipelines::DrawPipelines(const Device& device, VkFormat target) : device_(de
 }
 
 DrawPipelines::~DrawPipelines() {
+    if (!gpu::wait_idle(device_.state())) return;
     const VkDevice device = device_.state().device;
     for (const VkPipeline pipeline : pipelines_) vkDestroyPipeline(device, pipeline, nullptr);
     vkDestroyPipelineLayout(device, layout_, nullptr);
