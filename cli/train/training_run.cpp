@@ -295,16 +295,17 @@ void TrainingRun::sample(std::int64_t done) {
     }
 }
 
-// Only after the new one is whole. A divergence is known after some steps: one from before them stays, to go back to.
+// Only after the new one is whole. A divergence is known after some steps: one from before them stays, to go back to, and
+// those behind it, which are from before the steps to come.
 void TrainingRun::remove_old() const {
     auto others = checkpoints_in(c_.output);
     others.erase(trainer_.step());
-    const auto before = others.lower_bound(trainer_.step() - internal::LossLevel::steps);
-    if (c_.rollback && before != others.begin()) others.erase(std::prev(before));
+    auto end = others.end();
+    if (c_.rollback) end = others.lower_bound(trainer_.step() - internal::LossLevel::steps);
+    if (c_.rollback && end != others.begin()) --end;
     std::error_code error;
-    for (; std::ssize(others) >= c_.keep; others.erase(others.begin()))
-        if (!best_checkpoint_ || others.begin()->first != best_checkpoint_->step)
-            fs::remove_all(others.begin()->second, error);
+    for (auto one = others.begin(); one != end && std::ssize(others) >= c_.keep; one = others.erase(one))
+        if (!best_checkpoint_ || one->first != best_checkpoint_->step) fs::remove_all(one->second, error);
 }
 
 }  // namespace vantage::cli

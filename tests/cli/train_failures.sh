@@ -56,7 +56,7 @@ ends 2 "must be UTF-8" finetune -m $'mod\xe9l' --data text.txt --context 16 --ba
 ends 2 "must be UTF-8" finetune -m $'mod\xe9l' --lora=2 --data text.txt --context 16 --batch-tokens 64 --steps 4 -o o1
 ends 2 "--prompt is not UTF-8" train --data text.txt --tokenizer "$tokenizer" --prompt $'a\xff' --steps 2 -o o1
 [[ ! -e o1 ]] || fail "a refused run leaves a folder"
-# `timeout` sends its signal twice, to the program and to its group: that is one, and the run is saved.
+# A signal that is sent twice at once is one: `timeout` does so, to the program and to its group. The run is saved.
 begin "$program" train -q --data "$mini/valid.txt" --tokenizer "$tokenizer" --blank-lines --layers 1 --width 16 --heads 2 \
     --context 16 --batch-tokens 64 --steps 1000000 -o twice
 until_true test -s twice/log.jsonl
@@ -112,6 +112,9 @@ done
 grep -q '"rollback": true' low/run.json && grep -q '"skipped_batches": 145' low/latest/training.json || fail "--rollback is kept: $(<low/run.json)"
 gives '"steps": 201' train --resume low --steps 201 --json
 # It has a checkpoint to go back to, whatever --keep says; where there is none, it goes on.
+# Of the checkpoints that a later divergence may go back to none is deleted: the last from 50 steps before, and what follows.
+learn --steps 100 --rollback --save-every 10 --keep 3 --eval-every 0 -q -o spared >out 2>err || fail "--rollback: $(<err)"
+check "--rollback --keep: $(ls spared)" test "$(cd spared && echo step-*)" = "step-000040 step-000050 step-000060 step-000070 step-000080 step-000090 step-000100"
 "$program" train --resume one --steps 140 --rollback --keep 1 --save-every 20 >out 2>err || fail "--rollback --keep: $(<err)"
 (($(grep -c "going back to step 40 and skipping the 90 batches" err) == 1)) || fail "--rollback --keep: $(<err)"
 "$program" train --resume alone --steps 135 --rollback --save-every 0 >out 2>err || fail "--rollback: $(<err)"
