@@ -46,24 +46,22 @@ std::string version_text() {
                   join(facts.left_out, "", [](const auto& one) { return format("\nleft out  {}", one); }));
 }
 
-/// What the command and its options, parsed or not, have been given as files to write, and as anything else.
+/// The files that the command and its options, parsed or not, have been given to write, and to read.
 struct Given {
-    std::vector<std::string> outputs, others;
+    std::vector<std::string> outputs, inputs;
 };
 void add_given(const CLI::App& command, Given& given) {
     constexpr std::array outputs{"--save", "--png", "--apng", "--profile", "--report", "--output"};
     for (const CLI::Option* option : command.get_options()) {
         const bool is_output = std::ranges::any_of(outputs, [&](const char* name) { return option->check_name(name); });
+        if (!is_output && !option->get_type_name().starts_with("FILE")) continue;
         for (const std::string& value : option->results())
-            if (!is_output)
-                given.others.push_back(value);
-            else if (value != "-")
-                given.outputs.push_back(value);
+            if (value != "-") (is_output ? given.outputs : given.inputs).push_back(value);
     }
     for (const CLI::App* one : command.get_subcommands()) add_given(*one, given);
 }
 
-/// Outputs are different files, and none of the model's or another one that is read.
+/// Outputs are different files, and none of the model's or another one that is read (but in folders that are).
 void check_outputs(const CLI::App& app) {
     namespace fs = std::filesystem;
     Given given;
@@ -77,8 +75,8 @@ void check_outputs(const CLI::App& app) {
         if (!fs::exists(real, error)) continue;
         if (!common().model.empty() && fs::equivalent(real.parent_path(), common().model, error))
             throw usage_error("{} is a file of the model: write to another one", path);
-        for (const std::string& other : given.others)
-            if (fs::equivalent(real, other, error))
+        for (const std::string& input : given.inputs)
+            if (fs::equivalent(real, input, error))
                 throw usage_error("{} is read by this command: write to another file", path);
     }
 }

@@ -280,15 +280,18 @@ void set_other_data(TrainCommand& c, const TrainCommand& given, const CLI::App& 
     c.training.other_data = c.force;
 }
 
+LoggedRun logged_run(const std::string& folder) {
+    LoggedRun run;
+    read_log_lines(folder + "/log.jsonl", INT64_MAX, [&](const JsonFields& line) { take_line(run, line.json()); });
+    return run;
+}
+
 // Whether nothing is left to do of a run: a signal may have cut off the evaluation after its last step.
 bool is_complete(const TrainCommand& c, const SavedTraining& saved) {
     if (saved.step != c.training.steps) return saved.step > c.training.steps;
-    const std::string log = c.output + "/log.jsonl";
-    const bool measures =
-        c.training.validation_sequences > 0 && (c.dataset.validation_share > 0 || !c.dataset.validation_files.empty());
-    if (!measures || !fs::exists(log)) return true;
-    const std::vector<double> evaluated = read_log(log).evaluation_steps;
-    return !evaluated.empty() && evaluated.back() == static_cast<double>(saved.step - 1);
+    if (!fs::exists(c.output + "/log.jsonl")) return true;
+    const std::vector<double> evaluated = logged_run(c.output).evaluation_steps;  // none: no data for it
+    return evaluated.empty() || evaluated.back() == static_cast<double>(saved.step - 1);
 }
 
 // A process that was killed after it wrote a checkpoint may have left other links.
@@ -296,9 +299,7 @@ void link_checkpoints(const TrainCommand& c, const SavedTraining& saved) {
     const std::string newest = checkpoint_name(saved.step);
     if (!fs::exists(c.output + "/log.jsonl") || !fs::exists(c.output + "/" + newest)) return;
     link_checkpoint(c.output, "latest", saved.step);
-    LoggedRun run;
-    read_log_lines(c.output + "/log.jsonl", INT64_MAX, [&](const JsonFields& line) { take_line(run, line.json()); });
-    const auto best = best_checkpoint(run, checkpoints_in(c.output), c.evaluations_from);
+    const auto best = best_checkpoint(logged_run(c.output), checkpoints_in(c.output), c.evaluations_from);
     if (best) link_checkpoint(c.output, "best", best->step);
 }
 

@@ -30,9 +30,11 @@ std::int64_t milliseconds_now() {  // may be called in a signal handler
 // once before the program ends.
 extern "C" void on_interrupt(int signal) {
     const std::int64_t now = milliseconds_now();
-    if (interrupt_signal.exchange(signal) == 0)
+    const bool first = interrupt_signal.exchange(signal) == 0;
+    std::int64_t began = 0;  // another signal's handler may not have come further than this one
+    if (first)
         interrupt_moment = now;
-    else if (signal != SIGPIPE && now - interrupt_moment >= one_signal)
+    else if (!interrupt_moment.compare_exchange_strong(began, now) && signal != SIGPIPE && now - began >= one_signal)
         ::_exit(130);
 }
 extern "C" void ignore_signal(int) {}
@@ -67,7 +69,9 @@ void throw_if_interrupted() {
 
 bool take_interrupt() {
     int expected = SIGINT;
-    return !interrupt_ends && interrupt_signal.compare_exchange_strong(expected, 0);
+    if (interrupt_ends || interrupt_signal != expected) return false;
+    interrupt_moment = 0;
+    return interrupt_signal.compare_exchange_strong(expected, 0);
 }
 
 bool ending() {

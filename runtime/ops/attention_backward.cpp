@@ -72,7 +72,7 @@ Passes passes_of(const OpCall& call) {
     return {.by_rows = !call.attrs.flag("keys_only"), .by_keys = !call.attrs.flag("rows_only")};
 }
 
-// dq, dk, dv, then as there are: numbers of rows, numbers of keys, dsinks.
+// dq, dk and dv, of the passes that the call has; then as there are: numbers of rows, numbers of keys, dsinks.
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &q = call.in(q_), &k = call.in(k_), &v = call.in(v_), &o = call.in(o_);
     const Sizes s = sizes_of(call);

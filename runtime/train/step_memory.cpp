@@ -93,7 +93,7 @@ std::int64_t least_recompute(const ModelConfig& config, TrainingSettings setting
         return fits_into(planned_memory(build_training_step(config, settings, types), caps), caps, memory);
     };
     std::int64_t too_little = settings.recompute, enough = most;
-    if (enough - too_little > 1 && !fits(most)) return most;
+    if (enough - too_little > 1 && !fits(most) && !fits(--enough)) return most;  // the last may save nothing
     while (enough - too_little > 1) {
         const std::int64_t middle = (too_little + enough) / 2;
         (fits(middle) ? enough : too_little) = middle;

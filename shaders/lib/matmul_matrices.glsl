@@ -6,8 +6,8 @@
 // Slices of DEPTH elements of k go through shared memory as f16, each operand's lines as they lie in memory (rows of a
 // and columns of b along k, else transposed), padded by 16 bytes so that the lines of a matrix begin in different
 // banks. The next slice is on its way from memory while this one is multiplied. f16 data is unchanged; f32 and bf16 are
-// rounded: fits_coopmat says when that is allowed (docs/decisions.md). Operands beyond the edges are zeros, so that
-// tiles there take no other path. The including kernel declares those constants and STAGED: the vectors of 16 bytes
+// rounded: fits_coopmat says when that is allowed (docs/decisions.md). Elements behind the end of k are zeros, and lines
+// beyond the edges repeat the last, so that tiles there take no other path. The including kernel declares those constants and STAGED: the vectors of 16 bytes
 // that it wants of `vectors` itself, in the end.
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -55,14 +55,14 @@ uvec4 fetch_singly(uvec2 address, uint type, bool along_k, uint base, uint i, ui
 }
 void fetch_slice(uint k0) {
     [[unroll]] for (uint f = 0u; f < FETCH_A; ++f) {
-        uint i = lane + f * LANES;
+        uint i = ITEMS_A % LANES == 0u ? lane + f * LANES : min(lane + f * LANES, ITEMS_A - 1u);
         if (STEP_A == 8u)
             next_a[f] = fetch(p.a, A_TYPE, A_ALONG_K, from_a[f], k0 + k_of(A_ALONG_K, i, WIDTH_A), p.m);
         else
             next_a[f].first = fetch_singly(p.a, A_TYPE, A_ALONG_K, a0, i, WIDTH_A, row0, k0, p.m);
     }
     [[unroll]] for (uint f = 0u; f < FETCH_B; ++f) {
-        uint i = lane + f * LANES;
+        uint i = ITEMS_B % LANES == 0u ? lane + f * LANES : min(lane + f * LANES, ITEMS_B - 1u);
         if (STEP_B == 8u)
             next_b[f] = fetch(p.b, B_TYPE, B_ALONG_K, from_b[f], k0 + k_of(B_ALONG_K, i, WIDTH_B), p.n);
         else

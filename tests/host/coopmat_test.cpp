@@ -34,6 +34,7 @@ std::vector<Caps> devices() {
             matrix_units(halves(16, 8, 16), {32, 32, 32}, 49152),   //
             matrix_units(halves(8, 8, 16), {32, 8, 32}, 49152),     // Arc A
             matrix_units(halves(8, 16, 16), {32, 16, 32}, 49152),   // Arc B
+            matrix_units(halves(8, 8, 8), {32, 32, 32}, 32768),     // more lanes than a slice has octets
             matrix_units(halves(8, 8, 8), {8, 8, 8}, 32768)};       // lavapipe
 }
 
