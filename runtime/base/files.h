@@ -87,12 +87,12 @@ void write_link(const std::string& path, const std::string& target);
 void require_new_folder(const std::string& path);
 
 /// An exclusive lock on `path` between processes, held while the object exists. It protects the caches on disk.
-/// The file and its directories are created when they are missing; the file is deleted with the lock. Temporary files
-/// beside it that are older than an hour are deleted if their process has ended: those of FILE, for the lock FILE.lock,
-/// or all of a folder that is Vantage's own. Throws bad_file when it cannot be created, or when another process holds
-/// the lock for more than 2 seconds.
+/// The file and its directories are created when they are missing; the file is deleted with the lock. Throws bad_file
+/// when it cannot be created, or when another process holds the lock for more than 2 seconds.
 class FileLock : NotCopied {
 public:
+    /// Which temporary files in the lock's folder are deleted, if they are older than an hour and their process has
+    /// ended. file: those of FILE, for the lock FILE.lock. folder: all; only for folders that no user writes to.
     enum class Sweep : std::uint8_t { nothing, file, folder };
     FileLock(const std::string& path, Sweep sweep);
     ~FileLock();

@@ -5,9 +5,9 @@
 
 uvec2 to_f16x4(vec4 value) { return uvec2(packFloat2x16(f16vec2(value.xy)), packFloat2x16(f16vec2(value.zw))); }
 
-// Elements i … i + 7 as they lie in memory, i a multiple of 8, address aligned to eight elements: what is loaded is not
-// looked at, so that loads do not wait for each other. Of f32 both vectors count; of quantised elements x and y are their
-// words, z is the word with the scale.
+// Elements i … i + 7 as they lie in memory, i a multiple of 8, address aligned to eight elements. They are converted
+// later (to_f16x8), so that loads do not wait for each other.
+//   f32: both vectors.   16 bits: `first`.   quantised: x and y of `first` have the quants, z the scale.
 struct RawOctet {
     uvec4 first, second;
 };

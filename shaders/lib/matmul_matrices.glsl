@@ -36,8 +36,9 @@ uint row0 = gl_WorkGroupID.y * TILE_M, col0 = gl_WorkGroupID.x * TILE_N;
 uint own_m = gl_SubgroupID % SUBGROUPS_M * REPEAT_M, own_n = gl_SubgroupID / SUBGROUPS_M * REPEAT_N;  // in matrices
 uint a0 = a_base(batch), b0 = b_base(batch), k_begin = split * p.k_per_split, k_end = min(p.k, k_begin + p.k_per_split);
 
-// Octet i of a slice: its element of k, and its place at k = 0 in an operand that has `count` rows or columns, of which
-// the tile begins at `first`. Places beyond the edges become the last one: their sums are not stored.
+// A slice consists of octets: eight elements of a line. k_of: the first element of k of octet i. place_of: its index at
+// k = 0 in an operand of `count` rows or columns; the tile begins at row or column `first`. Indices beyond the edge are
+// clamped to the last row or column, whose sums are not stored.
 uint k_of(bool along_k, uint i, uint width) { return along_k ? i % width * 8u : i / width; }
 uint place_of(bool along_k, uint i, uint width, uint first, uint count) {
     return along_k ? min(first + i / width, count - 1u) * p.k : min(first + i % width * 8u, count - 8u);

@@ -41,6 +41,9 @@ expect 0 "7 passed, 0 failed, 0 not supported" "$program" conform --cases "$case
 expect 0 "step 19: loss "*"gradients of the first step: off by "*"parameters after the first step: off by "*"passed" "$program" conform --training "$data/train"
 expect 0 '"final_error"'*'"grads0_error"'*'"passed": true'*'"grad_norm_error"' "$program" conform --training "$data/train_more/vit" --json
 expect 0 'gradients of the first step: off by +([!:]): off by +([!:])passed' "$program" conform --training "$data/train_more/vit"
+cp -r "$data/train" infinite
+printf '\0\0\200\177' | dd of=infinite/grads0.safetensors bs=1 seek=$(($(stat -c %s infinite/grads0.safetensors) - 4)) conv=notrunc status=none
+expect 6 "not finite" "$program" conform --training infinite
 cp -r "$data/train" stays && cp stays/init.safetensors stays/step1.safetensors
 expect 7 "parameters after the first step: off by "*": too much"*"failed" "$program" conform --training stays
 expect 7 '"passed": false'*'"step1_error"' "$program" conform --training stays --json

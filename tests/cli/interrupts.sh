@@ -29,6 +29,8 @@ for delay in 0.03 0.1 0.2 0.3; do
 done
 for delay in 0.5 1; do interrupted_cold $delay "$program" conform; done
 interrupted_cold 1.5 "$program" bench ops --quick --op add
+# while another process is measured
+interrupted 'pgrep -P "$job" -f start-figures' "$program" bench model -q --pp 8 --tg 2 -r 1
 
 if ((failures)); then exit 1; fi
 echo "interruptions: all as wanted"

@@ -24,8 +24,8 @@ std::int64_t token_of(const HostTensor& x, std::size_t element) {
     return static_cast<std::int64_t>(element) / (std::ssize(x.data) / packed_tokens);
 }
 
-/// Runs the op on documents, of which the second is not-a-number, but for a tile's tokens at each end: tiles may reach
-/// over the ends. A tile that is not skipped spreads it: hidden pairs have a weight of 0, and 0 · NaN is NaN.
+/// Runs the op on three documents. The second one is NaN, except 64 tokens at each end, because a tile may contain the
+/// end of a document. A tile that is not skipped spreads the NaN: masked pairs have a weight of 0, and 0 · NaN is NaN.
 void check_skips(PreparedCase prepared, const Kernel& kernel) {
     prepared.call.attrs = attrs_for(kernel, prepared.call.attrs);
     if (!eligible(kernel, prepared.call, test_device().caps())) return;

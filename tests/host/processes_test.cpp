@@ -87,6 +87,6 @@ TEST_CASE("A process that ends while it writes leaves nothing, and locks delete 
     CHECK(std::filesystem::exists(other));
     { const FileLock lock(path + ".lock", FileLock::Sweep::folder); }
     CHECK_FALSE(std::filesystem::exists(other));
-    for (const std::string& left : {user, dated}) CHECK(std::filesystem::exists(left));  // nobody's but the user's
+    for (const std::string& left : {user, dated}) CHECK(std::filesystem::exists(left));  // not made by Vantage
     CHECK(std::filesystem::exists(ours));                                                // process 1 is there
 }
