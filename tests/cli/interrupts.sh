@@ -30,7 +30,7 @@ done
 for delay in 0.5 1; do interrupted_cold $delay "$program" conform; done
 interrupted_cold 1.5 "$program" bench ops --quick --op add
 # while another process is measured
-interrupted 'pgrep -P "$job" -f start-figures' "$program" bench model -q --pp 8 --tg 2 -r 1
+interrupted '[[ -n $(<"/proc/$job/task/$job/children") ]]' "$program" bench model -q --pp 8 --tg 2 -r 1
 
 if ((failures)); then exit 1; fi
 echo "interruptions: all as wanted"
