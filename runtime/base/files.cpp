@@ -110,22 +110,6 @@ std::string temporary_name(const std::string& target) {
     return target + format(".tmp-{}-{}", ::getpid(), counter.fetch_add(1));
 }
 
-/// The process that made a file of this name by temporary_name, of `target` or, without one, of any file; 0: none did.
-pid_t maker_of(std::string_view name, std::string_view target) {
-    static constexpr std::string_view mark = ".tmp-";
-    const std::size_t found = target.empty() ? name.rfind(mark) : target.size();
-    if (found == name.npos || found == 0 || !name.starts_with(target) || !name.substr(found).starts_with(mark))
-        return 0;
-    const std::string_view numbers = name.substr(found + mark.size());
-    const auto* const end = numbers.data() + numbers.size();
-    pid_t process = 0;
-    unsigned counter = 0;
-    const auto first = std::from_chars(numbers.data(), end, process);
-    if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') return 0;
-    const auto second = std::from_chars(first.ptr + 1, end, counter);
-    return second.ec == std::errc() && second.ptr == end && process > 0 ? process : 0;
-}
-
 /// Deletes temporary files of processes that are gone. Not new ones: they may be another machine's.
 void remove_stale_temporaries(const std::filesystem::path& folder, const std::string& target) {
     std::error_code error;
@@ -141,6 +125,21 @@ void remove_stale_temporaries(const std::filesystem::path& folder, const std::st
 }
 
 }  // namespace
+
+int maker_of(std::string_view name, std::string_view target) {
+    static constexpr std::string_view mark = ".tmp-";
+    const std::size_t found = target.empty() ? name.rfind(mark) : target.size();
+    if (found == name.npos || found == 0 || !name.starts_with(target) || !name.substr(found).starts_with(mark))
+        return 0;
+    const std::string_view numbers = name.substr(found + mark.size());
+    const auto* const end = numbers.data() + numbers.size();
+    pid_t process = 0;
+    unsigned counter = 0;
+    const auto first = std::from_chars(numbers.data(), end, process);
+    if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') return 0;
+    const auto second = std::from_chars(first.ptr + 1, end, counter);
+    return second.ec == std::errc() && second.ptr == end && process > 0 ? process : 0;
+}
 
 // A model may have thousands of files: only some stay open, the others are opened for each read.
 struct ByteSource::File : NotCopied {

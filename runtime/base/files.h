@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/internal.h"
@@ -81,6 +82,9 @@ private:
     std::string path_, temporary_;
     FolderWriter* next_ = nullptr;  ///< in the list of all existing writers
 };
+/// The process that made a file or folder of this name as a temporary one, of `target` or, without one, of anything;
+/// 0: none did.
+int maker_of(std::string_view name, std::string_view target = {});
 /// Makes the symbolic link `path`, or lets it point to another target at once.
 void write_link(const std::string& path, const std::string& target);
 /// Throws unless there is nothing at `path`, or an empty folder.

@@ -416,6 +416,12 @@ std::optional<Divergence> Plan::find_not_finite() {
     return std::nullopt;
 }
 
+std::string internal::first_place(const std::optional<Divergence>& found) {
+    if (!found) return {};
+    return format(": the first such result is that of node {} (kernel {}), {}", found->node, found->kernel,
+                  found->message);
+}
+
 const std::vector<DispatchTiming>& Plan::timings() const { return state().recorder->timings(); }
 const Graph& Plan::graph() const { return state().graph; }
 const std::vector<std::string>& Plan::fused() const { return state().fused; }

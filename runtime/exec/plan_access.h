@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 
 #include "runtime/base/spirv.h"
 #include "runtime/exec/bindings.h"
@@ -27,5 +29,8 @@ struct PlanAccess {
     /// Lets the launches of a node run these modules, one for each.
     static void use_modules(Plan& plan, int node, std::span<const SpirvModule* const> modules);
 };
+
+/// What Plan::find_not_finite has found, for the end of a message: ": the first such result is that of node …", or "".
+std::string first_place(const std::optional<Divergence>& found);
 
 }  // namespace vantage::internal

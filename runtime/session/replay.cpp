@@ -6,6 +6,7 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/base/format.h"
+#include "runtime/exec/plan_access.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/session/model_access.h"
@@ -91,9 +92,7 @@ void throw_not_finite(const Model& model, const SessionOptions& options, const R
         if (error.kind() == ErrorKind::interrupted || error.kind() == ErrorKind::device_lost) throw;
     } catch (const std::bad_alloc&) {
     }
-    std::string place = found ? format(": the first such result is that of node {} (kernel {}), {}", found->node,
-                                       found->kernel, found->message)
-                              : std::string();
+    std::string place = first_place(found);
     if (found && !options.dump.empty()) {
         try {
             found->dump(options.dump);

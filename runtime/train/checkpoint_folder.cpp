@@ -331,9 +331,7 @@ void remove_unfinished(const std::string& folder) {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
         const std::string name = entry.path().filename().string();
         const bool is_own = std::ranges::any_of(own, [&](std::string_view begin) { return name.starts_with(begin); });
-        const std::size_t mark = name.rfind(".tmp-");
-        if (is_own && mark != name.npos && name.find_first_not_of("0123456789-", mark + 5) == name.npos)
-            unfinished.push_back(entry.path());
+        if (is_own && maker_of(name) != 0) unfinished.push_back(entry.path());
     }
     for (const fs::path& path : unfinished) fs::remove_all(path, error);
 }

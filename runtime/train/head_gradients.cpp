@@ -7,7 +7,6 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
-#include "runtime/base/format.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/weight_types.h"
@@ -107,15 +106,9 @@ std::vector<double> HeadGradients::of(const HeadGradientInput& input, std::span<
         all.push_back(std::accumulate(own.begin(), own.end(), 0.0));
     }
     if (!std::isfinite(loss_) || !std::ranges::all_of(all, [](double x) { return std::isfinite(x); }))
-        throw Error(ErrorKind::accuracy, "head gradients: the loss or a gradient is not finite" + first_not_finite());
+        throw Error(ErrorKind::accuracy,
+                    "head gradients: the loss or a gradient is not finite" + first_place(plan_.find_not_finite()));
     return all;
-}
-
-std::string HeadGradients::first_not_finite() {
-    const std::optional<Divergence> found = plan_.find_not_finite();
-    return found ? format(": the first such result is that of node {} (kernel {}), {}", found->node, found->kernel,
-                          found->message)
-                 : std::string();
 }
 
 }  // namespace vantage::internal

@@ -37,7 +37,6 @@ public:
 private:
     void write_inputs(const HeadGradientInput& input);
     void write_masks(std::span<const HeadId> masked);
-    std::string first_not_finite();
 
     Model model_;
     std::int64_t rows_;

@@ -209,9 +209,7 @@ struct internal::TrainerState {
             for (std::int64_t micro = 0; micro < settings.micro_batches; ++micro) {
                 for (std::int64_t slot = 0; slot < settings.slots; ++slot)  // whichever the device reads
                     write_batch(number, micro, slot);
-                if (const std::optional<Divergence> found = plan.find_not_finite())
-                    return format(": the first such result is that of node {} (kernel {}), {}", found->node,
-                                  found->kernel, found->message);
+                if (const std::optional<Divergence> found = plan.find_not_finite()) return first_place(found);
             }
         } catch (const Error& error) {  // what is known is said without it
             if (error.kind() == ErrorKind::device_lost) throw;
