@@ -235,9 +235,10 @@ run_parts() {
         device=${given:-$(grep -vi swiftshader <<<"$listing" | head -n 1 | cut -f 1)} || true  # "": only SwiftShader
         if [[ -n $device ]]; then export VANTAGE_DEVICE=$device; else unset VANTAGE_DEVICE; fi
         part run_ctest "command line, files and texts" -R '^(cli_|faults$|kills$|signals$)' -L '^once$' \
-            -I "$((1 + turn % one_of)),,$one_of"
+            -I "$((1 + turn % (2 * one_of))),,$((2 * one_of))"
         of=$one_of
         VANTAGE_TEST_SAMPLE=2/4 LP_NATIVE_VECTOR_WIDTH=256 catch "long texts" vantage_tests_device "[once]"
+        of=$((2 * one_of))
         catch "viewer, windows" vantage_tests_view "[once]"
         of=1
     fi
