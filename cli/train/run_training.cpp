@@ -28,13 +28,11 @@ namespace {
 // What an error ends is saved as it is, unless the error is one of the device, or of what was learned.
 bool is_worth_saving(ErrorKind kind) { return kind != ErrorKind::device_lost && kind != ErrorKind::accuracy; }
 
-void save_ended(TrainingRun& run, const TrainCommand& c, const Trainer& trainer, ErrorKind why) {
+void save_ended(TrainingRun& run, const TrainCommand& c) {
     try {
         const std::string saved = run.save_checkpoint();
-        // after the last step an evaluation may be missing
-        const bool goes_on = trainer.step() < trainer.steps() || why == ErrorKind::interrupted;
-        log_message(LogLevel::warning,
-                    format("saved {}{}", saved, goes_on ? "; go on with: " + resume_command(c) : std::string()));
+        const std::string on = run.is_complete() ? "" : "; go on with: " + resume_command(c);
+        log_message(LogLevel::warning, format("saved {}{}", saved, on));
     } catch (const std::exception& error) {
         return log_message(LogLevel::error, format("the run is not saved: {}", error.what()));
     }
@@ -90,7 +88,7 @@ void train_to_the_end(const TrainCommand& c, const Device& device, Trainer& trai
     } catch (const Error& error) {
         run.clear();
         if (is_worth_saving(error.kind()) && run.can_save())
-            save_ended(run, c, trainer, error.kind());
+            save_ended(run, c);
         else if (!run.saved().empty() && error.kind() != ErrorKind::device_lost)
             log_message(LogLevel::warning, format("the last checkpoint is {}", run.saved()));
         throw;

@@ -289,9 +289,7 @@ LoggedRun logged_run(const std::string& folder) {
 // Whether nothing is left to do of a run: a signal may have cut off the evaluation after its last step.
 bool is_complete(const TrainCommand& c, const SavedTraining& saved) {
     if (saved.step != c.training.steps) return saved.step > c.training.steps;
-    if (!fs::exists(c.output + "/log.jsonl")) return true;
-    const std::vector<double> evaluated = logged_run(c.output).evaluation_steps;  // none: no data for it
-    return evaluated.empty() || evaluated.back() == static_cast<double>(saved.step - 1);
+    return !fs::exists(c.output + "/log.jsonl") || logged_run(c.output).is_evaluated_after(saved.step);
 }
 
 // A process that was killed after it wrote a checkpoint may have left other links.

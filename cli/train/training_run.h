@@ -55,6 +55,10 @@ public:
     const std::optional<internal::BestCheckpoint>& best() const { return best_checkpoint_; }
     double loss() const { return loss_; }              ///< running mean
     double evaluation() const { return evaluation_; }  ///< NaN: none
+    /// Whether nothing is left to do: a signal may cut off the evaluation after the last step.
+    bool is_complete() const {
+        return trainer_.step() == trainer_.steps() && log_.run().is_evaluated_after(trainer_.step());
+    }
     void clear() { progress_.clear(); }
 
 private:

@@ -397,7 +397,9 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps) {
 // the choice does not depend on the number of keys.
 bool fits_split(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
+    const double sums = static_cast<double>(s.batch * s.n * s.heads * s.dv);
     return !call.attrs.flag("hard") && !call.attrs.flag("counts") && s.n >= 1 && s.n <= 8 &&
+           sums * static_cast<double>(s.m) / keys_per_split(caps) < 0x1p31 &&  // kernels count them in 32 bits
            (s.m > most_keys_per_split || call.attrs.flag("any_cache")) && s.batch >= 1 &&
            s.batch * s.kv_heads <= caps.max_workgroup_count[2] &&
            ceil_div(s.m, std::int64_t{keys_per_split(caps)}) <= caps.max_workgroup_count[0];

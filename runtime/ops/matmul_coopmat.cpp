@@ -26,15 +26,17 @@ struct MatrixTile {
 };
 
 // A tile of `rows` x `cols`. A lane of a large one holds 64 sums: 4 x 2 matrices, or 2 x 4 where they have 8 rows
-// (Intel). Small ones spill there with as many.
-MatrixTile tile_of(const CooperativeMatrix& shape, std::uint32_t rows, std::uint32_t cols, const Caps& caps) {
+// (Intel). Small ones spill there with as many, and matrices of 8 columns (Alchemist) where b lies along n.
+MatrixTile tile_of(const OpCall& call, const CooperativeMatrix& shape, std::uint32_t rows, std::uint32_t cols,
+                   const Caps& caps) {
     MatrixTile t{.m = shape.m,
                  .n = shape.n,
                  .k = shape.k,
                  .subgroup = matrix_subgroup(shape, caps),
                  .repeat_m = 2,
                  .repeat_n = 2};
-    if (rows >= 128) (shape.m >= 16 ? t.repeat_m : t.repeat_n) = 4;
+    const bool spills = shape.m < 16 && shape.n < 16 && !call.attrs.flag("transpose_b");
+    if (rows >= 128 && !spills) (shape.m >= 16 ? t.repeat_m : t.repeat_n) = 4;
     t.subgroups_m = std::max(1u, rows / (t.m * t.repeat_m));
     t.subgroups_n = std::max(1u, cols / (t.n * t.repeat_n));
     t.depth = std::max(t.k, shape.m >= 16 ? 32u : 16u);
@@ -57,14 +59,14 @@ MatrixTile tile_for(const OpCall& call, const MatmulSizes& s, const CooperativeM
     constexpr std::array<std::array<std::uint32_t, 2>, 3> sizes{{{128, 128}, {64, 64}, {32, 64}}};
     constexpr std::uint32_t max_lanes = 512, enough_groups = 32;
     for (const auto& [rows, cols] : sizes) {
-        const MatrixTile t = tile_of(shape, rows, cols, caps);
+        const MatrixTile t = tile_of(call, shape, rows, cols, caps);
         const auto groups = tile_grid(s, t.rows(), t.cols());
         const bool fits =
             t.lanes() <= std::min({max_lanes, caps.max_workgroup_invocations, caps.max_workgroup_size[0]}) &&
             shared_bytes(t, call, 1) <= caps.max_shared_memory;
         if (fits && s.m > rows / 2 && std::uint64_t{groups[0]} * groups[1] * groups[2] >= enough_groups) return t;
     }
-    return tile_of(shape, sizes.back()[0], sizes.back()[1], caps);
+    return tile_of(call, shape, sizes.back()[0], sizes.back()[1], caps);
 }
 
 }  // namespace

@@ -354,7 +354,10 @@ SavedTraining newest_checkpoint(const std::string& folder) {
         return read_saved(folder);
     }
     if (auto newest = checkpoint_before(folder, max_steps + 1)) return *std::move(newest);
-    throw bad_file_error("{}: no checkpoint of a training run", folder);
+    const auto all = checkpoints_in(folder);
+    if (all.empty()) throw bad_file_error("{}: no checkpoint of a training run", folder);
+    const std::string& last = all.rbegin()->second;
+    throw bad_file_error("{}: none of {} checkpoints is whole; {}: {}", folder, all.size(), last, fault_of(last));
 }
 
 void warn_of_other_bits(const SavedTraining& saved, const Caps& caps) {

@@ -85,23 +85,22 @@ std::string folder_of(const DatasetOptions& options) {
 
 }  // namespace
 
-TokenMasks::TokenMasks(const Tokenizer& tokenizer) {
+TokenMasks::TokenMasks(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {
     const auto id = tokenizer.id_of("[MASK]"), other = id ? id : tokenizer.id_of("<mask>");
     if (!other) throw bad_file_error("the tokenizer has neither [MASK] nor <mask>, which a masked token is shown as");
     mask_ = *other;
-    for (std::int32_t token = 0; token < tokenizer.vocab_size(); ++token)
-        special_.push_back(tokenizer.is_special(token));
 }
 
 void TokenMasks::apply(std::uint64_t key, const TrainingSequence& to) const {
+    const auto vocabulary = static_cast<std::uint64_t>(tokenizer_.vocab_size());
     for (std::size_t i = 0; i < to.tokens.size(); ++i) {
         const std::uint64_t chosen = mixed_bits(key + i * 0x9e3779b97f4a7c15), shown = mixed_bits(chosen + 1);
-        if (to.targets[i] < 0 || at(special_, to.targets[i]) || share_of(chosen) >= 0.15)
+        if (to.targets[i] < 0 || share_of(chosen) >= 0.15 || tokenizer_.is_special(to.targets[i]))
             to.targets[i] = -1;
         else if (share_of(shown) < 0.8)
             to.tokens[i] = mask_;
         else if (share_of(shown) < 0.9)
-            to.tokens[i] = static_cast<std::int32_t>(mixed_bits(shown + 1) % special_.size());
+            to.tokens[i] = static_cast<std::int32_t>(mixed_bits(shown + 1) % vocabulary);
     }
 }
 

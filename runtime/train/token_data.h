@@ -23,8 +23,8 @@ public:
     void apply(std::uint64_t key, const TrainingSequence& to) const;
 
 private:
+    Tokenizer tokenizer_;
     std::int32_t mask_ = 0;
-    std::vector<bool> special_;  ///< by id
 };
 
 class TokenData final : public TrainingData {

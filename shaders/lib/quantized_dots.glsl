@@ -3,15 +3,21 @@
 // A lane takes QUARTERS quarters of blocks (8 elements: 4 or 8 bytes of weights) at a time, and a block's scale
 // multiplies what 8 products sum up to: the integers become floats in registers, and weights are never written anywhere
 // in f32. The kernel says where the factors are: A_ROWS, A_ROWS_TYPE, row_a(r), B_ROWS_TYPE, b_rows(c) and row_b(c), as
-// for lib/row_dots.glsl. Where rows begin with a group of quants (ALIGNED), their addresses are made once; else elements
-// count from the first row.
+// for lib/row_dots.glsl. Where there is one row of a, and rows of b begin with a group of quants (ALIGNED), addresses of
+// rows are made once; else elements count from the first row.
 #extension GL_EXT_control_flow_attributes : require
 
 const uint AT_ONCE = ROWS == 1u && QUARTERS == 1u ? 2u : 1u;  // as in lib/row_dots.glsl
 // The second is a whole number of groups behind the first: it has the same offsets, from an address of its own.
-const bool WHOLE_GROUPS = ALIGNED && gl_WorkGroupSize.x * QUARTERS % (QUANT_GROUP / 8u) == 0u;
-uvec2 base_a[AT_ONCE][ROWS], base_b[AT_ONCE][COLS];
+const bool WHOLE_GROUPS = ROWS == 1u && ALIGNED && gl_WorkGroupSize.x * QUARTERS % (QUANT_GROUP / 8u) == 0u;
+uint row_length;
+uvec2 base_a[AT_ONCE], base_b[AT_ONCE][COLS];
 uint from_b[COLS];
+
+vec4 load_a(const uint s, uint r, uint k) {
+    if (ROWS == 1u) return load4(base_a[s], A_ROWS_TYPE, k);
+    return load4(A_ROWS, A_ROWS_TYPE, row_a(r) * row_length + k);
+}
 
 float chain(vec4 a, vec4 b, float sum) { return fma(a.w, b.w, fma(a.z, b.z, fma(a.y, b.y, fma(a.x, b.x, sum)))); }
 
@@ -25,8 +31,7 @@ void add_quarters(const uint s, uint quarter, inout float sums[ROWS][COLS]) {
         Quarter b[COLS];
         [[unroll]] for (uint c = 0u; c < COLS; ++c) b[c] = quants8(base_b[s][c], B_ROWS_TYPE, from_b[c] + k0, q);
         [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
-            vec4 first = load4(base_a[s][r], A_ROWS_TYPE, k);
-            vec4 second = load4(base_a[s][r], A_ROWS_TYPE, k + quarter_stride(B_ROWS_TYPE));
+            vec4 first = load_a(s, r, k), second = load_a(s, r, k + quarter_stride(B_ROWS_TYPE));
             [[unroll]] for (uint c = 0u; c < COLS; ++c)
                 sums[r][c] = fma(scale[c], chain(second, b[c].second, chain(first, b[c].first, 0.0)), sums[r][c]);
         }
@@ -35,16 +40,16 @@ void add_quarters(const uint s, uint quarter, inout float sums[ROWS][COLS]) {
 
 // What lane `own` of `lanes` makes of the sums over `count` elements, a multiple of a block.
 void quantized_dots(uint count, uint own, uint lanes, out float sums[ROWS][COLS]) {
+    row_length = count;
     uint quarter = own * QUARTERS, stride = lanes * QUARTERS, ahead = WHOLE_GROUPS ? stride * 8u : 0u;  // elements
     [[unroll]] for (uint s = 0u; s < AT_ONCE; ++s) {
         [[unroll]] for (uint c = 0u; c < COLS; ++c) {
             base_b[s][c] = b_rows(c), from_b[c] = row_b(c) * count;
-            if (!ALIGNED) continue;
+            if (ROWS > 1u || !ALIGNED) continue;
             base_b[s][c] = quantized_row(quantized_row(b_rows(c), B_ROWS_TYPE, row_b(c), count), B_ROWS_TYPE, s, ahead);
             from_b[c] = 0u;
         }
-        [[unroll]] for (uint r = 0u; r < ROWS; ++r)
-            base_a[s][r] = row_address(row_address(A_ROWS, A_ROWS_TYPE, row_a(r), count), A_ROWS_TYPE, s, ahead);
+        if (ROWS == 1u) base_a[s] = row_address(row_address(A_ROWS, A_ROWS_TYPE, row_a(0u), count), A_ROWS_TYPE, s, ahead);
     }
     [[unroll]] for (uint r = 0u; r < ROWS; ++r)
         [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[r][c] = 0.0;

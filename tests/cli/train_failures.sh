@@ -75,6 +75,12 @@ cp -r whole looped && ln -sf training.json looped/step-000008/training.json
 rm looped/latest && echo mine >looped/latest
 "$program" train --resume looped --steps 9 >out 2>err || fail "train --resume: $(<err)"
 [[ $(<err) == *"step-000008 is no whole checkpoint and is left out"* && $(<looped/latest) == mine ]] || fail "a checkpoint that is a loop: $(<err)"
+# Where none is whole, the message says why, also with -q. A run does not write through links.
+cp -r whole broken && for each in broken/step-*; do : >"$each/training.json"; done
+ends 6 "checkpoints is whole; broken/step-000008: " train --resume broken -q --steps 9
+cp -r whole linked && mv linked/log.jsonl mine.jsonl && ln -s ../mine.jsonl linked/log.jsonl && cp mine.jsonl before.jsonl
+ends 6 "linked/log.jsonl is a link" train --resume linked --steps 9
+check "what a link points to stays" cmp before.jsonl mine.jsonl
 # The device is lost: the run ends with how to go on, or goes on by itself to the same model.
 learn --steps 30 --save-every 4 -o kept >out 2>err || fail "train: $(<err)"
 # How many submissions there are before a checkpoint depends on the speed of the device.
