@@ -12,6 +12,7 @@
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/errors.h"
 #include "runtime/checkpoint/prune_heads.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 

@@ -1,5 +1,5 @@
 // Commands, their options, and checks of numbers. (CLI::PositiveNumber and NonNegativeNumber write the largest
-// double, with its 309 digits, into their messages.)
+// double, with its 309 digits, into their messages; CLI::Range takes not-a-number for one that is in it.)
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/base/files.h"
+#include "runtime/base/format.h"
 #include "runtime/base/options.h"
 
 namespace vantage::cli {
@@ -54,7 +55,7 @@ inline void add_dump_option(CLI::App& command, std::string& folder, const std::s
 
 /// Fails with "expected a number WHAT, got TEXT" unless `holds`.
 template <class Holds>
-CLI::Validator number_check(const char* what, const char* name, Holds holds) {
+CLI::Validator number_check(const std::string& what, const char* name, Holds holds) {
     return {[=](std::string& text) {
                 double number = 0;
                 const bool valid = CLI::detail::lexical_cast(text, number) && holds(number);
@@ -67,5 +68,10 @@ inline const CLI::Validator one_or_more = number_check(", 1 or more", "COUNT", [
 inline const CLI::Validator zero_or_more = number_check(", 0 or more", "NONNEGATIVE", [](double x) { return x >= 0; });
 inline const CLI::Validator below_one =
     number_check(" from 0 to below 1", "FRACTION", [](double x) { return x >= 0 && x < 1; });
+/// From `least` to `most`.
+inline CLI::Validator between(double least, double most) {
+    const std::string what = format(" from {:g} to {:g}", least, most);
+    return number_check(what, "RANGE", [=](double x) { return x >= least && x <= most; });
+}
 
 }  // namespace vantage::cli

@@ -322,7 +322,7 @@ void add_run_options(CLI::App& command, DataCommand& c) {
     add_option(command, "--eval-data", c.dataset.validation_files, "Files that measure what was learned", "FILE");
     add_setting(command, "--eval-share", c.dataset.validation_share,
                 "Without --eval-data: the share of the documents that measure")
-        ->check(CLI::Range(0.0, 0.99));
+        ->check(below_one);
     command.add_flag("--separate-documents", c.dataset.separate_documents,
                      "Tokens attend to their own document only, as with `vantage train --separate-documents`");
 }

@@ -51,10 +51,14 @@ std::unique_ptr<FileLock> locked_folder(const std::string& folder) {
     fs::create_directories(folder, error);
     if (error) throw bad_file_error("cannot make the folder {}: {}", folder, error.message());
     // What a link in a folder from elsewhere points to may be a file of the user.
-    for (const char* file : {".lock", "run.json", "log.jsonl", "samples.txt", "loss.png", "loss.svg"})
-        if (const std::string path = folder + "/" + file; fs::is_symlink(path, error))
+    const auto refuse_link = [&](const std::string& path) {
+        if (fs::is_symlink(path, error))
             throw bad_file_error("{} is a link, which a run would write through: move it away", path);
-    auto lock = std::make_unique<FileLock>(folder + "/.lock", FileLock::Sweep::nothing);
+    };
+    const std::string lock_file = folder + "/.lock";
+    refuse_link(lock_file);
+    for (const char* file : run_files) refuse_link(folder + "/" + file);
+    auto lock = std::make_unique<FileLock>(lock_file, FileLock::Sweep::nothing);
     remove_unfinished(folder);
     return lock;
 }

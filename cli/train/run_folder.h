@@ -1,6 +1,7 @@
 // The folder of a training run: its settings, and the lock that keeps other runs out.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 
@@ -13,6 +14,9 @@ class App;
 
 namespace vantage::cli {
 
+/// What a run writes into its folder beside checkpoints and the links to them.
+inline constexpr std::array run_files{"run.json", "log.jsonl",   "samples.txt", "loss.png",
+                                      "loss.svg", "heads.jsonl", "heads.png",   "heads.svg"};
 /// The command that goes on with a run.
 std::string resume_command(const TrainCommand& command);
 /// Settings that may change when a run goes on. They are kept beside the checkpoints, in run.json.

@@ -170,6 +170,14 @@ void check_samples(const TrainCommand& c, const std::optional<Tokenizer>& tokeni
         throw usage_error("--sample-every needs a --prompt of 1 to {} tokens, got {}", maximum, tokens);
 }
 
+bool is_read(const TrainCommand& c, const std::string& path) {
+    std::vector<std::string> read = c.data;
+    read.insert(read.end(), c.dataset.validation_files.begin(), c.dataset.validation_files.end());
+    read.insert(read.end(), {c.config, c.tokenizer});
+    std::error_code error;
+    return std::ranges::any_of(read, [&](const std::string& file) { return fs::equivalent(file, path, error); });
+}
+
 void refuse_used_folder(const TrainCommand& c, const char* name) {
     if (!checkpoints_in(c.output).empty())
         throw usage_error("{}: {} has a run already: go on with `{}`, or give another folder", name, c.output,
@@ -178,6 +186,13 @@ void refuse_used_folder(const TrainCommand& c, const char* name) {
     if (std::error_code none; fs::exists(c.output + "/log.jsonl") && fs::file_size(c.output + "/log.jsonl", none) > 0)
         throw usage_error("{}: {} has a run that ended before its first checkpoint: remove it, or give another folder",
                           name, c.output);
+    // What such a run has left may be written over; other files, and those that are read, may not.
+    const bool is_own = fs::exists(c.output + "/.lock");
+    for (const char* file : run_files) {
+        const std::string path = c.output + "/" + file;
+        if (!fs::exists(path) || (is_own && !is_read(c, path))) continue;
+        throw usage_error("{}: {} exists, and the run would write over it: give another folder", name, path);
+    }
 }
 
 // The run's own files would be read as data when it goes on.

@@ -284,7 +284,7 @@ void add_file_options(CLI::App& command, const std::shared_ptr<ViewOptions>& o) 
     add_option(command, "--frames", o->frames, "With --headless: write one picture per token", "DIR");
     add_option(command, "--apng", o->apng, "With --headless: write one animated PNG with a frame per token", "FILE");
     add_setting(command, "--fps", o->frames_per_second, "Frames per second of the animated PNG, 0.1 to 60")
-        ->check(CLI::Range(0.1, 60.0));
+        ->check(between(0.1, 60));
     add_option(command, "--save", o->files,
                "With --headless: write the map as .svg, .html, .csv, .json or .npy; can be given several times",
                "FILE");
@@ -311,13 +311,13 @@ void add_view(CLI::App& app) {
         ->capture_default_str();
     add_file_options(command, o);
     add_state_options(command, o);
-    add_setting(command, "--ui-scale", o->scale, "Scale of the interface, 0.5 to 4")->check(CLI::Range(0.5, 4.0));
+    add_setting(command, "--ui-scale", o->scale, "Scale of the interface, 0.5 to 4")->check(between(0.5, 4));
     add_option(command, "--viewer-budget", o->budget,
                "Maximum time of the viewer, in percent of the model's time. Default: no limit", "PERCENT")
-        ->check(CLI::Range(0.0, 100.0));
+        ->check(between(0, 100));
     add_option(command, "--speed", o->speed,
                "Tokens per second of the window at most; 0: no limit. Default: 5 for the built-in model, else 0", "N")
-        ->check(CLI::Range(0.0, 1000.0));
+        ->check(between(0, 1000));
     add_option(command, "-c,--ctx,--context", o->context,
                "Context length in tokens; 0: the model's maximum, at most 32768, or less if memory is short", "N")
         ->check(zero_or_more);

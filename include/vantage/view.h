@@ -57,7 +57,7 @@ private:
 };
 
 struct ViewOptions {
-    /// Scale of the interface; a window multiplies it by the screen's.
+    /// Scale of the interface, from 0.5 to 4; a window multiplies it by the screen's. Not a number: throws usage.
     float scale = 1;
     /// Maximum share of the model's time that viewing may take, in percent. Default: no limit.
     std::optional<double> budget_percent = {};
@@ -65,7 +65,7 @@ struct ViewOptions {
 
 struct ViewWindowOptions {
     std::string title = "Vantage";
-    int width = 1280, height = 800;
+    int width = 1280, height = 800;  ///< in pixels; less than 1: throws usage
     ViewOptions view = {};
 };
 

@@ -41,6 +41,11 @@ std::string read_stdin(std::size_t limit) {
     return text;
 }
 
+static std::string without_return(std::string line) {
+    if (line.ends_with('\r')) line.pop_back();
+    return line;
+}
+
 std::optional<std::string> read_line(std::size_t limit) {
     static std::string ahead;  // read, but not yet returned
     std::array<char, 4096> piece{};
@@ -53,7 +58,7 @@ std::optional<std::string> read_line(std::size_t limit) {
         if (count < 0) posix::throw_file_error("cannot read", "standard input", errno);
         if (count == 0) {
             if (ahead.empty()) return std::nullopt;
-            return std::exchange(ahead, {});
+            return without_return(std::exchange(ahead, {}));
         }
         ahead.append(piece.data(), static_cast<std::size_t>(count));
         end = ahead.find('\n', searched);
@@ -61,7 +66,7 @@ std::optional<std::string> read_line(std::size_t limit) {
     }
     std::string line = ahead.substr(0, end);
     ahead.erase(0, end + 1);
-    return line;
+    return without_return(std::move(line));
 }
 
 }  // namespace vantage::internal

@@ -19,8 +19,8 @@ void open_standard_streams();
 
 /// All of stdin, byte for byte. Throws bad_file for more than `limit` bytes.
 std::string read_stdin(std::size_t limit = std::size_t{1} << 30);
-/// The next line of stdin, without its end, or nothing at the end of the input. Throws interrupted on Ctrl-C, and
-/// bad_file for more than `limit` bytes.
+/// The next line of stdin, without its end (\n or \r\n), or nothing at the end of the input. Throws interrupted on
+/// Ctrl-C, and bad_file for more than `limit` bytes.
 std::optional<std::string> read_line(std::size_t limit = std::size_t{1} << 30);
 
 }  // namespace vantage::internal

@@ -37,9 +37,8 @@ public:
         while (true) {
             const std::size_t found = separator_.empty() ? std::string::npos : buffer_.find(separator_, searched_);
             if (found != std::string::npos) return take(part, found, found + separator_.size(), true, true);
-            const std::size_t overlap = std::max<std::size_t>(separator_.size(), 1) - 1;
-            searched_ = std::max(begin_, buffer_.size() - std::min(buffer_.size(), overlap));
-            if (buffer_.size() - begin_ > most + overlap) {
+            searched_ = std::max(begin_, buffer_.size() - std::min(buffer_.size(), overlap()));
+            if (buffer_.size() - begin_ > most + overlap()) {
                 if (whole) throw bad_file_error("{}: a line of more than {} bytes", path_, most);
                 const std::size_t end = cut_before(begin_ + most);
                 return take(part, end, end, false);
@@ -55,6 +54,8 @@ public:
     double done() const { return bytes_.empty() ? 1 : static_cast<double>(read_) / static_cast<double>(bytes_.size()); }
 
 private:
+    // What the beginning of a separator may take of the end of the buffer.
+    std::size_t overlap() const { return std::max<std::size_t>(separator_.size(), 1) - 1; }
     bool take(std::string& part, std::size_t end, std::size_t next, bool ended, bool separated = false) {
         part.assign(buffer_, begin_, end - begin_);
         begin_ = searched_ = next, ended_ = ended, separated_ = separated;
@@ -80,7 +81,7 @@ private:
         if (read_ == 0 && buffer_.starts_with(byte_order_mark)) buffer_.erase(0, byte_order_mark.size());
         read_ += count;
         std::size_t to = old - (old > 0 && buffer_[old - 1] == '\r' ? 1 : 0);
-        searched_ = std::min(searched_, to);  // that \r may become the \n of a separator
+        searched_ = std::min(searched_, to - std::min(to, overlap()));  // that \r may become the \n of a separator
         for (std::size_t from = to; from < buffer_.size(); ++from)
             if (buffer_[from] != '\r' || from + 1 == buffer_.size() || buffer_[from + 1] != '\n')
                 buffer_[to++] = buffer_[from];

@@ -93,6 +93,9 @@ spoiled gpt2
 ends 2 "1000 is outside the vocabulary"*"999" "$program" inspect -m "$folder" --ids 1,1000
 ends 2 "-1" "$program" inspect -m "$folder" --ids=-1
 ends 2 "prompt" "$program" run -m "$folder" -p "" -n 2
+for option in --ui-scale --fps --speed --viewer-budget; do
+    ends 2 "got nan" "$program" view --headless -m "$folder" "$option" nan
+done
 ends 2 "tokens do not fit the context of 3"*"make the context larger" "$program" run -m "$folder" -p "The quick brown fox jumps over the lazy dog" -c 3
 ends 2 "tokens do not fit the context of 96" "$program" run -m "$folder" -p "$(printf 'fox %.0s' {1..200})"
 ends 2 "the text has 40000 bytes, which cannot fit the context of 96"*"shorten it" "$program" run -m "$folder" -p - < <(head -c 40000 /dev/zero | tr '\\0' x)
@@ -117,12 +120,16 @@ ends 2 "--show" "$program" tune --forget --show
 ends 2 "--model" "$program" tune --shape gpt2-small -m "$folder"
 # what a command writes is no input, and one file
 cp "$folder/model.safetensors" "$scratch/before"
-ends 2 "is a file of the model" "$program" inspect -m "$folder" --ids 1,2 --save "$folder/model.safetensors"
+ends 2 "which is read by this command" "$program" inspect -m "$folder" --ids 1,2 --save "$folder/model.safetensors"
 cp "$VANTAGE_ROOT/assets/models/mini-world/valid.txt" read.txt
 ends 2 "is read by this command" "$program" data vocabulary read.txt --size 300 -o read.txt
 ends 2 "is read by this command" "$program" run -m "$folder" --prompts read.txt -n 1 --profile ./read.txt
+mkdir texts && cp read.txt texts/a.txt
+ends 2 "texts/a.txt is in texts, which is read" "$program" data tokenize texts --tokenizer "$folder" -o texts/a.txt
+mkdir pictures && cp "$VANTAGE_ROOT/docs/images/heads.png" pictures/heads.png
+ends 2 "pictures/heads.png is in pictures, which this command writes to" "$program" inspect -m "$folder" --image pictures/heads.png --png pictures
 check "what is read stays" cmp read.txt "$VANTAGE_ROOT/assets/models/mini-world/valid.txt"
-ends 2 "is a file of the model" "$program" run -m "$folder" -p "The" -n 2 --profile "$folder/../model/config.json"
+ends 2 "which is read by this command" "$program" run -m "$folder" -p "The" -n 2 --profile "$folder/../model/config.json"
 cmp -s "$folder/model.safetensors" "$scratch/before" || { echo "FAILED: the model was written to"; failures=$((failures + 1)); }
 ends 2 "the same file" "$program" inspect -m "$folder" --ids 1,2 --save "$scratch/same" --profile "$scratch/./same"
 

@@ -81,6 +81,13 @@ ends 6 "checkpoints is whole; broken/step-000008: " train --resume broken -q --s
 cp -r whole linked && mv linked/log.jsonl mine.jsonl && ln -s ../mine.jsonl linked/log.jsonl && cp mine.jsonl before.jsonl
 ends 6 "linked/log.jsonl is a link" train --resume linked --steps 9
 check "what a link points to stays" cmp before.jsonl mine.jsonl
+# Files of the user with the names of a run's stay.
+mkdir mine && cp "$mini/valid.txt" mine/samples.txt
+ends 2 "mine/samples.txt exists, and the run would write over it" train --data mine/samples.txt --tokenizer "$tokenizer" \
+    --blank-lines --sample-every 2 --steps 2 -o mine
+check "a file of the user" cmp "$mini/valid.txt" mine/samples.txt
+touch mine/.lock  # also where a run was stopped before its first step
+ends 2 "mine/samples.txt exists" train --data mine/samples.txt --tokenizer "$tokenizer" --blank-lines --steps 2 -o mine
 # The device is lost: the run ends with how to go on, or goes on by itself to the same model.
 learn --steps 30 --save-every 4 -o kept >out 2>err || fail "train: $(<err)"
 # How many submissions there are before a checkpoint depends on the speed of the device.

@@ -140,10 +140,12 @@ TEST_CASE("documents of texts are separated by end tokens, blank lines, or are f
     REQUIRE(two.size() == 2);
     CHECK((two[0].size() == words.size() && two[1] == ids_of("ab")));
     // \r\n across it, and bytes that are no UTF-8 and have no place to cut
-    words.resize(words.size() - 1);
-    const std::vector<Ids> three = documents_in("a.txt", words + "\r\n\r\nab", {.blank_lines = true});
-    REQUIRE(three.size() == 2);
-    CHECK((three[0].size() == words.size() && three[1] == ids_of("ab")));
+    for (int i = 0; i < 4; ++i) {
+        words.resize(words.size() - 1);
+        const std::vector<Ids> three = documents_in("a.txt", words + "\r\n\r\nab", {.blank_lines = true});
+        REQUIRE(three.size() == 2);
+        CHECK((three[0].size() == words.size() && three[1] == ids_of("ab")));
+    }
     std::string lines;
     while (lines.size() < (std::size_t{4} << 20) - 1)
         lines += R"({"text": "abcdefgh"})"

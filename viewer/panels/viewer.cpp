@@ -1,6 +1,7 @@
 #include "viewer/panels/viewer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "runtime/base/errors.h"
@@ -26,6 +27,7 @@ constexpr double note_seconds = 4;
 using ColourWords = std::array<std::uint32_t, 256>;
 
 ViewerOptions with_scale(ViewerOptions options, float scale) {
+    if (!std::isfinite(scale)) throw usage_error("the scale of a view must be a number, got {:g}", scale);
     options.scale = std::clamp(scale, 0.5f, 4.0f);
     return options;
 }

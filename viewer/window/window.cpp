@@ -144,6 +144,8 @@ struct Window::State {
 Window::Window(const Device& device, LiveModel& live, const ViewState& state, const WindowOptions& options)
     : state_(std::make_unique<State>(device, options)) {
     State& s = *state_;
+    if (options.width < 1 || options.height < 1)
+        throw usage_error("a window must have 1 × 1 pixels or more, got {} × {}", options.width, options.height);
     glfwWindowHint(GLFW_CLIENT_API, GLFW_NO_API);
     glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
     s.window = glfwCreateWindow(options.width, options.height, options.title.c_str(), nullptr, nullptr);
