@@ -46,30 +46,28 @@ std::string version_text() {
                   join(facts.left_out, "", [](const auto& one) { return format("\nleft out  {}", one); }));
 }
 
-// Such a run writes files of certain names into its folder, which it checks itself.
-bool trains(const CLI::App& app) { return app.got_subcommand("train") || app.got_subcommand("finetune"); }
-
 /// The files and folders that the command and its options, parsed or not, have been given to write, and those to read:
 /// any other value that is one.
 struct Given {
     std::vector<std::string> outputs, inputs;
 };
 void add_given(const CLI::App& command, Given& given) {
-    constexpr std::array outputs{"--save", "--png", "--apng", "--frames", "--profile", "--report", "--output"};
+    constexpr std::array outputs{"--save",      "--png",     "--apng",   "--svg",    "--chart",
+                                 "--positions", "--profile", "--report", "--output", "--compare-picture"};
     std::error_code error;
     for (const CLI::Option* option : command.get_options()) {
         const bool is_output = std::ranges::any_of(outputs, [&](const char* name) { return option->check_name(name); });
+        const bool may_be_read = !is_output && option->get_type_name() != "TEXT";
         for (const std::string& value : option->results()) {
             if (is_output && value != "-") given.outputs.push_back(value);
-            const bool may_be_file = !is_output && option->get_type_name() != "TEXT";
-            if (may_be_file && std::filesystem::exists(value, error)) given.inputs.push_back(value);
+            if (may_be_read && std::filesystem::exists(value, error)) given.inputs.push_back(value);
         }
     }
     for (const CLI::App* one : command.get_subcommands()) add_given(*one, given);
 }
 
-// Outputs are different files, none that is read, and none in a folder that is read, such as a model. A folder into which
-// pictures are written has none that is read.
+// Outputs are different files, none that is read, and none in a folder that is read, such as a model. What is written into
+// a folder does not replace a file that is read.
 void check_outputs(const CLI::App& app) {
     namespace fs = std::filesystem;
     Given given;
@@ -78,20 +76,17 @@ void check_outputs(const CLI::App& app) {
     std::set<fs::path> seen;
     for (const std::string& path : given.outputs) {
         const fs::path real = fs::weakly_canonical(path, error);
-        const bool is_folder = fs::is_directory(real, error);
-        if (!fs::is_regular_file(real, error) && fs::exists(real, error) && !is_folder) continue;  // a device or a pipe
+        if (!fs::is_regular_file(real, error) && fs::exists(real, error)) continue;  // a folder, a device or a pipe
         if (!seen.insert(real).second) throw usage_error("two outputs were given the same file, {}", path);
         if (!fs::exists(real, error)) continue;
         for (const std::string& input : given.inputs) {
             const fs::path read = fs::canonical(input, error);
-            if (read == real && !is_folder)
-                throw usage_error("{} is read by this command: write to another file", path);
-            if (fs::is_directory(read, error) && !is_folder && real.parent_path() == read)
+            if (read == real) throw usage_error("{} is read by this command: write to another file", path);
+            if (fs::is_directory(read, error) && real.parent_path() == read)
                 throw usage_error("{} is in {}, which is read by this command: write to another file", path, input);
-            if (is_folder && fs::is_regular_file(read, error) && read.parent_path() == real && !trains(app))
-                throw usage_error("{} is in {}, which this command writes to: give another folder", input, path);
         }
     }
+    for (const std::string& input : given.inputs) protect_from_writing(input);
 }
 
 void apply_common(const CLI::App& app) {

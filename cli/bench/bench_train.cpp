@@ -133,7 +133,7 @@ void add_bench_train(CLI::App& bench) {
         ->capture_default_str();
     add_option(command, "--memory", o->training.memory,
                "Device memory that may be used, as 6G. Default: nine tenths of what is free", "SIZE")
-        ->transform(CLI::AsSizeValue(false));
+        ->transform(size_in_bytes());
     add_bench_output(command, o->output);
     command.callback([o] { run(*o); });
 }

@@ -30,7 +30,7 @@ std::string subgroups_text(const Caps& caps) {
         text += format(" ({} to {}{})", caps.min_subgroup_size, caps.max_subgroup_size,
                        caps.subgroup_size_control ? ", selectable" : "");
     text += std::string("; arithmetic ") + yes_no(caps.subgroup_arithmetic);
-    return text + ", shuffle " + yes_no(caps.subgroup_shuffle);
+    return text + ", shuffle " + yes_no(caps.subgroup_shuffle) + ", quad " + yes_no(caps.subgroup_quad);
 }
 
 std::string matrices_text(const Caps& caps) {

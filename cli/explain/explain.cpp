@@ -117,13 +117,14 @@ void add_position_options(CLI::App& command, ExplainOptions& o) {
                                    "128, are its positions",
                                    "KIND");
     kind->check(CLI::IsMember({"sinusoidal", "rope", "alibi", "t5"}))->needs(positions);
-    command.add_option("--width", o.width, "With --kind: features of sinusoids, or of a rotated head; an even number")
+    add_any_option(command, "--width", o.width,
+                   "With --kind: features of sinusoids, or of a rotated head; an even number")
         ->capture_default_str()
         ->check(CLI::Range(2, 2048))
         ->check(
             CLI::Validator([](const std::string& text) { return text.back() % 2 == 0 ? "" : "must be even"; }, "even"))
         ->needs(kind);
-    command.add_option("--heads", o.heads, "With --kind alibi: heads")
+    add_any_option(command, "--heads", o.heads, "With --kind alibi: heads")
         ->capture_default_str()
         ->check(CLI::Range(1, 1024))
         ->needs(kind);

@@ -15,7 +15,9 @@ namespace {
 
 std::vector<std::vector<std::int32_t>> ids_of(const Model& model, const std::vector<std::string>& prompts,
                                               std::int64_t context) {
-    const std::int64_t max_tokens = context > 0 ? context : model.info().context;
+    const ModelConfig& config = config_of(model);
+    const std::int64_t default_context = config.default_context > 0 ? config.default_context : config.context,
+                       max_tokens = context > 0 ? context : default_context;
     std::vector<std::vector<std::int32_t>> all;
     for (const std::string& prompt : prompts) {
         all.push_back(encode_for(max_tokens, model, prompt).ids);

@@ -20,15 +20,37 @@ inline CLI::App& add_command(CLI::App& app, const char* name, const char* descri
     return *command;
 }
 
+template <class Value>
+inline constexpr bool is_whole_number = std::is_integral_v<Value> && !std::is_same_v<Value, bool>;
+template <class Value>
+inline constexpr bool is_whole_number<std::optional<Value>> = is_whole_number<Value>;
+template <class Value>
+inline constexpr bool is_whole_number<std::vector<Value>> = is_whole_number<Value>;
+
+/// Adds an option. Whole numbers are decimal, also 010, which CLI11 would read as eight.
+template <class Value>
+CLI::Option* add_any_option(CLI::App& command, const char* name, Value& value, const std::string& help) {
+    CLI::Option* option = command.add_option(name, value, help);
+    if constexpr (is_whole_number<Value>) {
+        const auto without_zeros = [](std::string& text) {
+            const std::size_t first = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
+            const auto digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+            while (digit(first) && text[first] == '0' && digit(first + 1)) text.erase(first, 1);
+            return std::string();
+        };
+        option->transform(CLI::Validator(without_zeros, ""));
+    }
+    return option;
+}
 /// Adds an option; the help shows its value as `type`.
 template <class Value>
 CLI::Option* add_option(CLI::App& command, const char* name, Value& value, const std::string& help, const char* type) {
-    return command.add_option(name, value, help)->type_name(type);
+    return add_any_option(command, name, value, help)->type_name(type);
 }
 /// Adds an option whose default the help shows.
 template <class Value>
 CLI::Option* add_setting(CLI::App& command, const char* name, Value& value, const std::string& help) {
-    return command.add_option(name, value, help)->capture_default_str();
+    return add_any_option(command, name, value, help)->capture_default_str();
 }
 
 /// Whether the command line has an option. What the environment sets for all commands does not count.
@@ -68,6 +90,14 @@ inline const CLI::Validator one_or_more = number_check(", 1 or more", "COUNT", [
 inline const CLI::Validator zero_or_more = number_check(", 0 or more", "NONNEGATIVE", [](double x) { return x >= 0; });
 inline const CLI::Validator below_one =
     number_check(" from 0 to below 1", "FRACTION", [](double x) { return x >= 0 && x < 1; });
+/// A number of bytes, as 6G. (CLI::AsSizeValue takes a negative one for a huge one.)
+inline CLI::Validator size_in_bytes() {
+    return {[](std::string& text) {
+                if (text.find('-') != text.npos) return "expected a size such as 6G, got " + text;
+                return CLI::AsSizeValue(false)(text);
+            },
+            "SIZE"};
+}
 /// From `least` to `most`.
 inline CLI::Validator between(double least, double most) {
     const std::string what = format(" from {:g} to {:g}", least, most);

@@ -186,8 +186,8 @@ void refuse_used_folder(const TrainCommand& c, const char* name) {
     if (std::error_code none; fs::exists(c.output + "/log.jsonl") && fs::file_size(c.output + "/log.jsonl", none) > 0)
         throw usage_error("{}: {} has a run that ended before its first checkpoint: remove it, or give another folder",
                           name, c.output);
-    // What such a run has left may be written over; other files, and those that are read, may not.
-    const bool is_own = fs::exists(c.output + "/.lock");
+    // What else such a run has left may be written over; other files, and those that are read, may not.
+    const bool is_own = fs::exists(c.output + "/log.jsonl");
     for (const char* file : run_files) {
         const std::string path = c.output + "/" + file;
         if (!fs::exists(path) || (is_own && !is_read(c, path))) continue;
@@ -304,7 +304,8 @@ LoggedRun logged_run(const std::string& folder) {
 // Whether nothing is left to do of a run: a signal may have cut off the evaluation after its last step.
 bool is_complete(const TrainCommand& c, const SavedTraining& saved) {
     if (saved.step != c.training.steps) return saved.step > c.training.steps;
-    return !fs::exists(c.output + "/log.jsonl") || logged_run(c.output).is_evaluated_after(saved.step);
+    return c.training.validation_sequences == 0 || !fs::exists(c.output + "/log.jsonl") ||
+           logged_run(c.output).is_evaluated_after(saved.step);
 }
 
 // A process that was killed after it wrote a checkpoint may have left other links.

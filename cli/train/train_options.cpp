@@ -79,7 +79,7 @@ void add_training_options(CLI::App& command, TrainCommand& c) {
         ->check(zero_or_more);
     add_option(command, "--memory", o.memory,
                "Device memory that may be used, as 6G. Default: nine tenths of what is free", "SIZE")
-        ->transform(CLI::AsSizeValue(false));
+        ->transform(size_in_bytes());
     add_recompute_option(command, c.recompute);
     add_setting(command, "--dropout", o.dropout, "Share of features that are set to 0 behind each sublayer")
         ->check(below_one);

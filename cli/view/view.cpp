@@ -18,6 +18,7 @@
 #include "runtime/picture/apng.h"
 #include "runtime/session/model_access.h"
 #include "vantage/vulkan.h"
+#include "viewer/export/view_export.h"
 #include "viewer/window/headless.h"
 #include "viewer/window/window.h"
 
@@ -191,6 +192,7 @@ void warn_of_full_context(const view::LiveModel& live, const view::ViewState& st
 void draw_headless(const ViewOptions& o, const view::ViewState& state) {
     if (!o.writes())
         throw usage_error("view --headless: no output; give --png FILE, --frames DIR, --apng FILE or --save FILE");
+    for (const std::string& file : o.files) view::require_view_format(file);
     const Size size = size_of(o.size);
     LoadedModel model(o.recover, tower_for(!state.image.empty()));
     const std::unique_ptr<view::LiveModel> live = live_model(model, live_options(o));

@@ -29,7 +29,7 @@ struct Caps {
     DeviceType type = DeviceType::other;
 
     std::uint32_t subgroup_size = 1, min_subgroup_size = 1, max_subgroup_size = 1;
-    bool subgroup_arithmetic = false, subgroup_shuffle = false, subgroup_size_control = false;
+    bool subgroup_arithmetic = false, subgroup_shuffle = false, subgroup_quad = false, subgroup_size_control = false;
     /// Multiprocessors, compute units or cores, among which workgroups are shared; 0 where the driver does not say
     /// (VK_NV_shader_sm_builtins, VK_AMD_shader_core_properties2, VK_ARM_shader_core_builtins).
     std::uint32_t processors = 0;

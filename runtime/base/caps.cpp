@@ -93,6 +93,7 @@ void visit_fields(AnyCaps& c, Visitor visit) {
     visit("max_subgroup_size", c.max_subgroup_size);
     visit("subgroup_arithmetic", c.subgroup_arithmetic);
     visit("subgroup_shuffle", c.subgroup_shuffle);
+    visit("subgroup_quad", c.subgroup_quad);
     visit("subgroup_size_control", c.subgroup_size_control);
     visit("processors", c.processors);
     visit("max_workgroup_invocations", c.max_workgroup_invocations);
@@ -247,7 +248,8 @@ Quirks quirks_of(const Caps& caps, bool disable_subgroup, bool disable_fp16, boo
 }
 
 Caps caps_with_quirks(Caps caps, const Quirks& quirks) {
-    if (quirks.no_subgroup) caps.subgroup_arithmetic = caps.subgroup_shuffle = caps.subgroup_size_control = false;
+    if (quirks.no_subgroup)
+        caps.subgroup_arithmetic = caps.subgroup_shuffle = caps.subgroup_quad = caps.subgroup_size_control = false;
     if (quirks.no_fp16) {
         caps.fp16 = false;
         const auto half = [](const CooperativeMatrix& m) { return m.a == "f16" || m.b == "f16" || m.c == "f16"; };

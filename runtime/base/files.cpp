@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -110,6 +111,11 @@ std::string temporary_name(const std::string& target) {
     return target + format(".tmp-{}-{}", ::getpid(), counter.fetch_add(1));
 }
 
+std::set<std::pair<dev_t, ino_t>>& protected_files() {
+    static std::set<std::pair<dev_t, ino_t>> files;
+    return files;
+}
+
 /// Deletes temporary files of processes that are gone. Not new ones: they may be another machine's.
 void remove_stale_temporaries(const std::filesystem::path& folder, const std::string& target) {
     std::error_code error;
@@ -125,6 +131,12 @@ void remove_stale_temporaries(const std::filesystem::path& folder, const std::st
 }
 
 }  // namespace
+
+void protect_from_writing(const std::string& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode))
+        protected_files().insert({status.st_dev, status.st_ino});
+}
 
 int maker_of(std::string_view name, std::string_view target) {
     static constexpr std::string_view mark = ".tmp-";
@@ -249,6 +261,8 @@ struct FileWriter::State {
     bool opened_directly() {
         const struct stat status = status_of_target(path);
         if (status.st_mode == 0) return false;
+        if (protected_files().contains({status.st_dev, status.st_ino}))
+            throw usage_error("{} is read by this command: write to another file", path);
         mode = status.st_mode & 07777;
         // a rename would replace a file that is protected
         if (::access(path.c_str(), W_OK) != 0) fail(errno);

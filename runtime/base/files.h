@@ -82,6 +82,8 @@ private:
     std::string path_, temporary_;
     FolderWriter* next_ = nullptr;  ///< in the list of all existing writers
 };
+/// From now on a FileWriter for this file throws usage, because the command reads it. Threads: before others begin.
+void protect_from_writing(const std::string& path);
 /// The process that made a file or folder of this name as a temporary one, of `target` or, without one, of anything;
 /// 0: none did.
 int maker_of(std::string_view name, std::string_view target = {});

@@ -80,6 +80,7 @@ void read_limits(VkPhysicalDevice physical, const VkPhysicalDeviceProperties& co
     };
     caps.subgroup_arithmetic = supports(VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
     caps.subgroup_shuffle = supports(VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
+    caps.subgroup_quad = supports(VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_QUAD_BIT);
     caps.min_subgroup_size = sizes.minSubgroupSize != 0 ? sizes.minSubgroupSize : caps.subgroup_size;
     caps.max_subgroup_size = sizes.maxSubgroupSize != 0 ? sizes.maxSubgroupSize : caps.subgroup_size;
     caps.subgroup_size_control = (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;

@@ -40,6 +40,12 @@ private:
         return kernel != nullptr && kernel->mergeable;
     }
 
+    // Whether its kernel rounds rows to bytes.
+    bool rounds(const Node& node) const {
+        const Kernel* kernel = choose_(call_of(graph_, node), caps_);
+        return kernel != nullptr && (kernel->needs & need_int8_dot) != 0;
+    }
+
     DType type_of(const Node& node, std::size_t operand) const { return graph_.value(node.inputs[operand]).type.dtype; }
     // A launch has one type of weights and one type of biases.
     bool fit(const Node& a, const Node& b) const {
@@ -67,11 +73,13 @@ private:
     // The node that replaces these products. It takes the place of the first, where x and all weights exist.
     Node merged_node(const std::vector<std::size_t>& products) const {
         const Node& first = nodes_[products.front()];
+        const bool in_bytes = std::ranges::all_of(products, [&](std::size_t one) { return rounds(nodes_[one]); });
         Node joint{.op = &joint_linear_op,
                    .inputs = std::vector<int>(joint_linear_op.operands.size(), -1),
                    .scope = first.scope,
                    .where = first.where,
                    .segment = first.segment};
+        if (in_bytes) joint.attrs.set("int8_operands", true);
         joint.inputs[ops::joint_linear::x_] = first.inputs[a_];
         for (std::size_t i = 0; i < products.size(); ++i) {
             joint.inputs[ops::joint_linear::w0_ + i] = nodes_[products[i]].inputs[b_];

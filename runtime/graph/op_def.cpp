@@ -93,7 +93,7 @@ bool internal::provides(const Caps& caps, std::uint32_t needs) {
            (!(needs & need_coopmat) || (!caps.cooperative_matrices.empty() && has_family("coopmat"))) &&
            (!(needs & need_coopmat2) || (caps.cooperative_matrix2 && has_family("coopmat2"))) &&
            (!(needs & need_int8_dot) || (caps.integer_dot && has_family("integer_dot"))) &&
-           (!(needs & need_int64) || caps.int64);
+           (!(needs & need_quad) || caps.subgroup_quad) && (!(needs & need_int64) || caps.int64);
 }
 
 OpDef internal::define_op(const char* name, const char* summary, std::vector<const char*> operands,

@@ -51,7 +51,8 @@ enum Need : std::uint32_t {
     need_coopmat = 4,
     need_int8_dot = 8,
     need_int64 = 16,
-    need_coopmat2 = 32
+    need_coopmat2 = 32,
+    need_quad = 64
 };
 bool provides(const Caps& caps, std::uint32_t needs);
 

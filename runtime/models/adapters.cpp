@@ -71,14 +71,16 @@ void require_possible_adapters(const ModelConfig& config) {
                           lora.alpha);
     if (lora.targets.empty()) throw usage_error("LoRA: no layer is to be adapted");
     const std::vector<AdaptedLayer> layers = adapted_layers(config);
+    ModelConfig every = config;
+    every.lora->targets = {adapter_names::all_linear};
+    const std::vector<AdaptedLayer> all = adapted_layers(every);
+    if (all.empty()) throw usage_error("LoRA: {} has no linear layers that adapters fit", config.architecture);
     for (const std::string& target : lora.targets) {
         if (std::ranges::any_of(layers,
                                 [&](const AdaptedLayer& layer) { return is_target(config, layer.name, target); }))
             continue;
-        ModelConfig every = config;
-        every.lora->targets = {adapter_names::all_linear};
         throw usage_error("LoRA: no linear layer of {} is called {}; there are {}, and {} for all of them",
-                          config.architecture, target, join(layer_kinds(adapted_layers(every))),
+                          config.architecture, target, join(layer_kinds(all)),
                           adapter_names::all_linear);
     }
 }

@@ -111,6 +111,21 @@ bool fits_quantized(const OpCall& call, const Caps&) {
 }
 bool fits_rows(const OpCall& call, const Caps& caps) { return !fits_quantized(call, caps); }
 
+// As matmul's int8_rows, whose choice merge_projections keeps.
+bool fits_int8(const OpCall& call, const Caps& caps) {
+    constexpr std::int64_t addressable = std::int64_t{1} << 31;  // bytes of rows
+    return call.attrs.flag("int8_operands") && fits_quantized(call, caps) &&
+           rows_of(call) * call.in(x_).shape[-1] < addressable;
+}
+LaunchPlan launch_int8(const OpCall& call, const Caps& caps) {
+    const std::int64_t m = rows_of(call);
+    const matmul::QuantizedTeam team = matmul::int8_team(m, caps);
+    Launch l = launch_by(call, caps, "joint_linear_int8", team.lanes, team.cols);
+    l.subgroup_size = team.subgroup_size;
+    if (m == 1) return l;
+    return matmul::after_rounding(caps, l, in(x_), call.in(x_).dtype, m, call.in(x_).shape[-1]);
+}
+
 LaunchPlan launch_quantized_subgroup(const OpCall& call, const Caps& caps) {
     const matmul::QuantizedTeam team = matmul::quantized_team(rows_of(call), caps);
     Launch l = launch_by(call, caps, "joint_linear_quantized_subgroup", team.lanes, team.cols);
@@ -159,7 +174,8 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-const std::vector<Kernel> kernels = {{"quantized_subgroup", need_subgroup, fits_quantized, launch_quantized_subgroup},
+const std::vector<Kernel> kernels = {{"int8", need_int8_dot | need_subgroup | need_quad, fits_int8, launch_int8},
+                                     {"quantized_subgroup", need_subgroup, fits_quantized, launch_quantized_subgroup},
                                      {"quantized", need_nothing, fits_quantized, launch_quantized},
                                      {"rows_subgroup", need_subgroup, fits_rows, launch_rows_subgroup},
                                      {"rows", need_nothing, every_call, launch_rows}};

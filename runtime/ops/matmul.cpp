@@ -195,7 +195,8 @@ std::vector<Case> cases() {
 }  // namespace
 
 const std::vector<Kernel> kernels = {
-    {"int8_rows", need_int8_dot | need_subgroup, fits_int8_rows, launch_int8_rows, int8_rows_profitable},
+    {"int8_rows", need_int8_dot | need_subgroup | need_quad, fits_int8_rows, launch_int8_rows, int8_rows_profitable,
+     /*mergeable=*/true},
     {"gemv_cpu", need_subgroup | need_int64, fits_gemv_cpu, launch_gemv_cpu, loads_once},
     {"quantized", need_nothing, fits_quantized, launch_quantized, quantized_profitable},
     {"quantized_subgroup", need_subgroup, fits_quantized_rows, launch_quantized_subgroup, always, /*mergeable=*/true},

@@ -17,35 +17,40 @@ bool fits_int8_weights(const OpCall& call) {
            s.k % params::QUANT_BLOCK == 0 && s.m * s.k < addressable;
 }
 
-// `plan` after a launch that rounds; its first launch reads the rounded rows in place of a.
-LaunchPlan after_rounding(const OpCall& call, const Caps& caps, LaunchPlan plan) {
-    const MatmulSizes s = matmul_sizes(call);
-    const std::int64_t blocks = s.m * s.k / params::QUANT_BLOCK;
+}  // namespace
+
+LaunchPlan after_rounding(const Caps& caps, LaunchPlan plan, Operand a, DType type, std::int64_t m, std::int64_t k) {
+    const std::int64_t blocks = m * k / params::QUANT_BLOCK;
     const auto rows = static_cast<int>(plan.scratch.size());
     const std::uint32_t lanes = 64;
-    // all else is the product's: one pipeline for all calls
-    const params::MatmulConstants constants{.lanes = lanes, .A_TYPE = storage_of(call.in(a_).dtype)};
-    Launch round = matmul_launch(call, "matmul_round_rows", constants, s);
-    round.replace(out(0), scratch_out(rows));
-    round.groups = flat_grid(ceil_div(blocks, lanes), caps);
+    Launch round{.shader = "matmul_round_rows",
+                 .spec = params::MatmulConstants{.lanes = lanes, .A_TYPE = storage_of(type)},
+                 .operands = {a, no_operand, no_operand, no_operand, scratch_out(rows)},
+                 .groups = flat_grid(ceil_div(blocks, lanes), caps)};
     plan.scratch.push_back(static_cast<std::uint64_t>(blocks) * (params::QUANT_BLOCK + sizeof(float)));
-    plan.launches.front().replace(in(a_), scratch_in(rows));
-    plan.launches.insert(plan.launches.begin(), round);
+    plan.launches.front().replace(a, scratch_in(rows));
+    plan.launches.insert(plan.launches.begin(), round.with(params::MatmulParams{.m = u32(m), .k = u32(k)}));
     return plan;
 }
-
-}  // namespace
 
 bool fits_int8_rows(const OpCall& call, const Caps& caps) {
     return fits_int8_weights(call) && fits_quantized_rows(call, caps);
 }
-// One row is bound by reading weights, which its rounding only delays. Where one row is not rounded and results may not
-// depend on their number, several are not either.
-bool int8_rows_profitable(const OpCall& call, const Caps& caps) {
-    return caps.integer_dot_accelerated && matmul_sizes(call).m > 1 && !call.attrs.flag("any_rows");
+bool int8_rows_profitable(const OpCall&, const Caps& caps) { return caps.integer_dot_accelerated; }
+// One row is rounded by the lanes that multiply it, because a launch before would only delay the reading of weights. Eight
+// columns share its rounding. The smallest subgroup has the most registers for each lane; it is the same for any m, since
+// the order of sums depends on it.
+QuantizedTeam int8_team(std::int64_t m, const Caps& caps) {
+    QuantizedTeam team = quantized_team(m, caps);
+    team.cols = m == 1 ? 8 : 4;
+    if (team.subgroup_size != 0) team.subgroup_size = caps.min_subgroup_size;
+    return team;
 }
 LaunchPlan launch_int8_rows(const OpCall& call, const Caps& caps) {
-    return after_rounding(call, caps, quantized_by_subgroup(call, caps, "matmul_int8_rows", 4));
+    const MatmulSizes s = matmul_sizes(call);
+    const Launch product = quantized_by_team(call, caps, "matmul_int8_rows", int8_team(s.m, caps));
+    if (s.m == 1) return product;
+    return after_rounding(caps, product, in(a_), call.in(a_).dtype, s.m, s.k);
 }
 
 bool fits_int8(const OpCall& call, const Caps& caps) { return fits_int8_weights(call) && fits_tiled(call, caps); }
@@ -53,9 +58,10 @@ LaunchPlan launch_int8(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const RegisterTile& tile = register_tile(s, caps);
     const params::MatmulInt8Constants own{.EACH_ROWS = tile.each_rows, .STEP_N = step_of(s.n)};
-    return after_rounding(call, caps,
+    return after_rounding(caps,
                           launch_tiles(call, caps, "matmul_int8", matmul_constants(call, RegisterTile::lanes, own),
-                                       {tile.rows(), tile.cols(), params::QUANT_BLOCK}));
+                                       {tile.rows(), tile.cols(), params::QUANT_BLOCK}),
+                          in(a_), call.in(a_).dtype, s.m, s.k);
 }
 
 }  // namespace vantage::internal::ops::matmul

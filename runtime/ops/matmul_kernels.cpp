@@ -141,15 +141,13 @@ LaunchPlan launch_quantized(const OpCall& call, const Caps& caps) {
     const std::uint32_t lanes = std::clamp(caps.subgroup_size, 4u, 64u);
     return quantized_by(call, caps, "matmul_quantized", lanes, 2 * lanes, 2);
 }
-Launch quantized_by_subgroup(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t cols) {
-    const QuantizedTeam team = quantized_team(matmul_sizes(call).m, caps);
-    Launch l = quantized_by(call, caps, shader, team.lanes, cols, cols);
+Launch quantized_by_team(const OpCall& call, const Caps& caps, const char* shader, const QuantizedTeam& team) {
+    Launch l = quantized_by(call, caps, shader, team.lanes, team.cols, team.cols);
     l.subgroup_size = team.subgroup_size;
     return l;
 }
 LaunchPlan launch_quantized_subgroup(const OpCall& call, const Caps& caps) {
-    return quantized_by_subgroup(call, caps, "matmul_quantized_subgroup",
-                                 quantized_team(matmul_sizes(call).m, caps).cols);
+    return quantized_by_team(call, caps, "matmul_quantized_subgroup", quantized_team(matmul_sizes(call).m, caps));
 }
 
 }  // namespace vantage::internal::ops::matmul

@@ -94,6 +94,8 @@ bool fits_quantized(const OpCall& call, const Caps& caps);
 LaunchPlan launch_quantized(const OpCall& call, const Caps& caps);
 bool fits_int8_rows(const OpCall& call, const Caps& caps);
 LaunchPlan launch_int8_rows(const OpCall& call, const Caps& caps);
+/// `plan` after a launch that rounds to bytes the rows [m, k] of `type` that its first launch has as `a`.
+LaunchPlan after_rounding(const Caps& caps, LaunchPlan plan, Operand a, DType type, std::int64_t m, std::int64_t k);
 bool int8_rows_profitable(const OpCall& call, const Caps& caps);
 /// Lanes that share rows of quantized weights, the columns that they compute for `m` rows, and their subgroup size (0:
 /// any).
@@ -101,8 +103,10 @@ struct QuantizedTeam {
     std::uint32_t lanes, cols, subgroup_size;
 };
 QuantizedTeam quantized_team(std::int64_t m, const Caps& caps);
-/// By one such team for `cols` columns, with the constants of matmul/quantized_rows.comp.
-Launch quantized_by_subgroup(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t cols);
+/// The same where rows are rounded to bytes.
+QuantizedTeam int8_team(std::int64_t m, const Caps& caps);
+/// By such teams, with the constants of matmul/quantized_rows.comp.
+Launch quantized_by_team(const OpCall& call, const Caps& caps, const char* shader, const QuantizedTeam& team);
 bool fits_quantized_rows(const OpCall& call, const Caps& caps);
 LaunchPlan launch_quantized_subgroup(const OpCall& call, const Caps& caps);
 

@@ -138,7 +138,8 @@ TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tok
     for (const auto& [first, lines] : skipped_)
         log(LogLevel::warning, "{}; lines of the file that were left out: {}", first, lines);
     set_key(format("{:016x}{:016x}-{}", tokens_->checksum(), validation_->checksum(), context_) +
-            (separate_ ? "-separate" : "") + "-strides");  // how an epoch reads them
+            (separate_ ? format("-separate{:016x}", checksum(std::as_bytes(tokens_->starts()))) : "") +
+            "-strides");  // how an epoch reads them
     begins_ = begins_in(*tokens_), validation_begins_ = begins_in(*validation_);
     if (begins_.empty())
         throw usage_error(

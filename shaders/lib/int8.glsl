@@ -1,10 +1,11 @@
-// Four bytes of a word at once: dot products of quantised weights with rows that matmul/round_rows.comp rounded to
-// bytes.
+// Four bytes of a word at once: dot products of quantised weights with rows that are rounded to bytes
+// (lib/round_bytes.glsl).
 //
 // Weights of q8 are what such products take. A half byte of q4 is moved into the upper half of a byte: with its highest
 // bit turned round that is 16 (q - 8), and the 16 goes into the scale.
 #extension GL_EXT_integer_dot_product : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int32 : require
+#include "lib/round_bytes.glsl"
 #include "lib/storage.glsl"
 
 int dot4(uint a, uint b) { return dotPacked4x8EXT(int(a), int(b)); }

@@ -5,9 +5,17 @@
 // in f32. The kernel says where the factors are: A_ROWS, A_ROWS_TYPE, row_a(r), B_ROWS_TYPE, b_rows(c) and row_b(c), as
 // for lib/row_dots.glsl. Where there is one row of a, and rows of b begin with a group of quants (ALIGNED), addresses of
 // rows are made once; else elements count from the first row.
+//
+// With INT8 rows of a are rounded to bytes, and products of four bytes at once take the place of floats: one row by the
+// lanes of a quad, which share a block; of several, A_ROWS are rounded before (matmul/round_rows.comp). Both round and add
+// alike.
 #extension GL_EXT_control_flow_attributes : require
+#ifdef INT8
+#extension GL_KHR_shader_subgroup_quad : require
+#include "lib/int8.glsl"
+#endif
 
-const uint AT_ONCE = ROWS == 1u && QUARTERS == 1u ? 2u : 1u;  // as in lib/row_dots.glsl
+const uint AT_ONCE = ROWS == 1u && QUARTERS == 1u && COLS <= 4u ? 2u : 1u;  // as in lib/row_dots.glsl
 // The second is a whole number of groups behind the first: it has the same offsets, from an address of its own.
 const bool WHOLE_GROUPS = ROWS == 1u && ALIGNED && gl_WorkGroupSize.x * QUARTERS % (QUANT_GROUP / 8u) == 0u;
 uint row_length;
@@ -20,6 +28,47 @@ vec4 load_a(const uint s, uint r, uint k) {
 }
 
 float chain(vec4 a, vec4 b, float sum) { return fma(a.w, b.w, fma(a.z, b.z, fma(a.y, b.y, fma(a.x, b.x, sum)))); }
+
+#ifdef INT8
+// The lane of this workgroup, four of a quad in a row.
+uint team_lane() { return gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID; }
+
+struct RoundedQuarter { float scale; uint first, second; };
+
+RoundedQuarter rounded_a(const uint s, uint r, uint k0, uint k) {
+    RoundedQuarter a;
+    uint second = k + quarter_stride(B_ROWS_TYPE);
+    if (ROWS == 1u) {
+        vec4 x = load_a(s, r, k), y = load_a(s, r, second);
+        uint largest = max(magnitude4(x), magnitude4(y));
+        largest = max(largest, subgroupQuadSwapHorizontal(largest));
+        largest = max(largest, subgroupQuadSwapVertical(largest));
+        float inverse = byte_inverse(largest);
+        a.scale = byte_scale(largest), a.first = rounded4(x, inverse), a.second = rounded4(y, inverse);
+    } else {
+        uint row = row_a(r) * row_length;
+        a.scale = ReadFloats(scales_of_rows(A_ROWS, ROUNDED_ROWS, row_length)).at[(row + k0) / QUANT_BLOCK];
+        a.first = ReadWords(A_ROWS).at[(row + k) / 4u], a.second = ReadWords(A_ROWS).at[(row + second) / 4u];
+    }
+    return a;
+}
+
+void add_quarters(const uint s, uint quarter, inout float sums[ROWS][COLS]) {
+    uint q = quarter % 4u, k0 = quarter / 4u * QUANT_BLOCK, k = k0 + quarter_first(B_ROWS_TYPE, q);
+    uvec2 b[COLS];
+    float scale[COLS];
+    [[unroll]] for (uint c = 0u; c < COLS; ++c) {
+        b[c] = int8_quarter(base_b[s][c], B_ROWS_TYPE, from_b[c] + k0, q);
+        scale[c] = int8_scale(base_b[s][c], B_ROWS_TYPE, from_b[c] + k0);
+    }
+    [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
+        RoundedQuarter a = rounded_a(s, r, k0, k);
+        [[unroll]] for (uint c = 0u; c < COLS; ++c)
+            sums[r][c] = fma(a.scale * scale[c], float(dot4(a.first, b[c].x) + dot4(a.second, b[c].y)), sums[r][c]);
+    }
+}
+#else
+uint team_lane() { return gl_LocalInvocationID.x; }
 
 // Quarters from `quarter` on, which are all of one block; `s`: which addresses.
 void add_quarters(const uint s, uint quarter, inout float sums[ROWS][COLS]) {
@@ -37,6 +86,8 @@ void add_quarters(const uint s, uint quarter, inout float sums[ROWS][COLS]) {
         }
     }
 }
+
+#endif
 
 // What lane `own` of `lanes` makes of the sums over `count` elements, a multiple of a block.
 void quantized_dots(uint count, uint own, uint lanes, out float sums[ROWS][COLS]) {

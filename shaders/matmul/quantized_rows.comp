@@ -4,7 +4,7 @@
 // TEAM lanes make COLS columns for ROWS rows (lib/quantized_dots.glsl).
 // TEAM = 1: a lane goes along its own row of b and all lanes look at the same part of a: for devices whose lanes are a
 // CPU's vector, where this makes a a broadcast and leaves nothing to reduce. Else the workgroup shares rows of b, so
-// that neighbouring lanes read neighbouring words.
+// that neighbouring lanes read neighbouring words. With INT8 a is rounded to bytes.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
@@ -26,13 +26,14 @@ uint row0, col0;
 #define A_ROWS p.a
 #define A_ROWS_TYPE A_TYPE
 #define B_ROWS_TYPE B_TYPE
+#define ROUNDED_ROWS p.m
 uint row_a(uint r) { return min(row0 + r, p.m - 1u); }
 uint row_b(uint c) { return min(col0 + c, p.n - 1u); }
 uvec2 b_rows(uint c) { return p.b; }
 #include "lib/quantized_dots.glsl"
 
 void main() {
-    uint lane = gl_LocalInvocationID.x;
+    uint lane = team_lane();
     row0 = gl_WorkGroupID.z * ROWS, col0 = (workgroup_index() * (gl_WorkGroupSize.x / TEAM) + lane / TEAM) * COLS;
     if (col0 >= p.n) return;
     float sums[ROWS][COLS];

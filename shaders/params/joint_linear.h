@@ -17,7 +17,7 @@ VANTAGE_PARAMS_END
     C(4, uint, GATE, 0)        /* f; none: nothing gates */ \
     C(5, uint, ROWS, 1)        /* 1, 4 or 8 */              \
     C(6, uint, STEP, 1)        /* 4 where k % 4 == 0 */     \
-    C(7, uint, COLS, 4)        /* 2 or 4 */                 \
+    C(7, uint, COLS, 4)        /* 2, 4 or 8 */              \
     C(8, bool, ALIGNED, false) /* k % QUANT_GROUP == 0 */   \
     C(9, bool, OCTETS, false)  /* weights have 16 bits, k % 8 == 0 */
 VANTAGE_CONSTANTS(JointLinearConstants, VANTAGE_NO_CONSTANTS, JOINT_LINEAR_CONSTANTS)

@@ -93,6 +93,8 @@ spoiled gpt2
 ends 2 "1000 is outside the vocabulary"*"999" "$program" inspect -m "$folder" --ids 1,1000
 ends 2 "-1" "$program" inspect -m "$folder" --ids=-1
 ends 2 "prompt" "$program" run -m "$folder" -p "" -n 2
+[[ $("$program" run -m "$folder" -p "The" -n 010 --temp 0 2>/dev/null) == $("$program" run -m "$folder" -p "The" -n 10 --temp 0 2>/dev/null) ]] ||
+    { echo "FAILED: -n 010 is not ten"; failures=$((failures + 1)); }
 for option in --ui-scale --fps --speed --viewer-budget; do
     ends 2 "got nan" "$program" view --headless -m "$folder" "$option" nan
 done
@@ -127,7 +129,10 @@ ends 2 "is read by this command" "$program" run -m "$folder" --prompts read.txt 
 mkdir texts && cp read.txt texts/a.txt
 ends 2 "texts/a.txt is in texts, which is read" "$program" data tokenize texts --tokenizer "$folder" -o texts/a.txt
 mkdir pictures && cp "$VANTAGE_ROOT/docs/images/heads.png" pictures/heads.png
-ends 2 "pictures/heads.png is in pictures, which this command writes to" "$program" inspect -m "$folder" --image pictures/heads.png --png pictures
+cp "$VANTAGE_ROOT/docs/images/heads.png" before.png
+ends 2 "pictures/heads.png is read by this command" "$program" inspect -m "$models/vit" --image pictures/heads.png --png pictures
+check "a picture that is read stays" cmp before.png pictures/heads.png
+ends 2 "the same file" "$program" explain -m "$folder" --svg one.png --positions ./one.png
 check "what is read stays" cmp read.txt "$VANTAGE_ROOT/assets/models/mini-world/valid.txt"
 ends 2 "which is read by this command" "$program" run -m "$folder" -p "The" -n 2 --profile "$folder/../model/config.json"
 cmp -s "$folder/model.safetensors" "$scratch/before" || { echo "FAILED: the model was written to"; failures=$((failures + 1)); }

@@ -358,6 +358,7 @@ ends 2 "complete after 12 steps" train --resume whole
 ends 6 "no checkpoint" train --resume "$scratch"
 ends 2 "auto, none, cheap" "${text[@]}" --data "$mini/valid.txt" --recompute most
 ends 2 "--memory" "${text[@]}" --data "$mini/valid.txt" --memory 1X
+ends 2 "expected a size such as 6G, got -1" "${text[@]}" --data "$mini/valid.txt" --memory=-1
 ends 4 "a smaller model takes less" "${text[@]}" --data "$mini/valid.txt" --memory 64K
 mkdir -p texts && cp "$mini/valid.txt" texts
 ends 2 "is in texts, whose files are read" train --data texts --tokenizer "$tokenizer" "${small[@]}" -o texts/out

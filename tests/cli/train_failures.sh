@@ -86,7 +86,7 @@ mkdir mine && cp "$mini/valid.txt" mine/samples.txt
 ends 2 "mine/samples.txt exists, and the run would write over it" train --data mine/samples.txt --tokenizer "$tokenizer" \
     --blank-lines --sample-every 2 --steps 2 -o mine
 check "a file of the user" cmp "$mini/valid.txt" mine/samples.txt
-touch mine/.lock  # also where a run was stopped before its first step
+touch mine/log.jsonl  # also where a run was stopped before its first step
 ends 2 "mine/samples.txt exists" train --data mine/samples.txt --tokenizer "$tokenizer" --blank-lines --steps 2 -o mine
 # The device is lost: the run ends with how to go on, or goes on by itself to the same model.
 learn --steps 30 --save-every 4 -o kept >out 2>err || fail "train: $(<err)"

@@ -56,6 +56,52 @@ TEST_CASE("weights in types that are none of theirs are refused", "[models][quan
                  [] { Model::load(test_device(), built_in_folder, {.weights = DType::i32}); });
 }
 
+// One row is rounded by the lanes that multiply it, several by a launch before: a text must not depend on which.
+TEST_CASE("a row that is rounded to bytes has the same bits alone and among others", "[ops][quantize]") {
+    const Device& device = test_device();
+    if (!has_family("integer_dot")) SKIP("the compiler of shaders knows no dot products of bytes");
+    const auto weight = [](std::int64_t n, std::int64_t k, DType type) {
+        return Case::Input{.type = TensorType{Shape{n, k}, type}, .fixed_type = true};
+    };
+    for (const char* op_name : {"matmul", "joint_linear"})
+        for (const DType type : {DType::q8_0, DType::q4_0})
+            for (const std::int64_t k : {96, 1024}) {
+                const OpDef& op = *find_op(op_name);
+                const bool joint = op.name == std::string("joint_linear");
+                const char* const kernel_name = joint ? "int8" : "int8_rows";
+                const auto results = [&](std::int64_t first, std::int64_t rows) {
+                    Case test{.name = "rows",
+                              .attrs = {{"int8_operands", true}},
+                              .inputs = {{.type = TensorType{Shape{5, k}}}, weight(23, k, type)}};
+                    if (joint)
+                        test.inputs.push_back(weight(9, k, type));
+                    else
+                        test.attrs.set("transpose_b", true);
+                    const PreparedCase all = prepare(op, test, {DType::f32, DType::f32});
+                    test.inputs[0].type = TensorType{Shape{rows, k}};
+                    PreparedCase prepared = prepare(op, test, {DType::f32, DType::f32});
+                    std::copy(all.inputs.begin() + 1, all.inputs.end(), prepared.inputs.begin() + 1);
+                    std::copy_n(all.inputs[0].data.begin() + first * k, rows * k, prepared.inputs[0].data.begin());
+                    const auto kernel = std::ranges::find(op.kernels, std::string_view(kernel_name),
+                                                          [](const Kernel& one) { return std::string_view(one.name); });
+                    REQUIRE(eligible(*kernel, prepared.call, device.caps()));
+                    return run_call(device, prepared.call, prepared.inputs, *kernel);
+                };
+                INFO(op_name << " " << name_of(type) << " " << k);
+                const std::vector<HostTensor> five = results(0, 5), four = results(1, 4);
+                for (std::int64_t row = 0; row < 5; ++row) {
+                    const std::vector<HostTensor> one = results(row, 1);
+                    for (std::size_t i = 0; i < one.size(); ++i) {
+                        const std::int64_t n = one[i].type.shape[-1];
+                        CHECK(std::equal(one[i].data.begin(), one[i].data.end(), five[i].data.begin() + row * n));
+                        if (row > 0)
+                            CHECK(std::equal(one[i].data.begin(), one[i].data.end(),
+                                             four[i].data.begin() + (row - 1) * n));
+                    }
+                }
+            }
+}
+
 // Bytes times a power of two, one of each block the largest that there is: rounding finds the very numbers again, and a
 // product of packed bytes has no other error than that of f32; with 1056 k in parts, too. What rounding itself costs is
 // the ops' tests' affair.

@@ -20,7 +20,7 @@ Caps made_up(const std::string& name, const std::string& more = "") {
     return caps_from_json(R"({"name": ")" + name +
                           R"(", "type": "discrete", "api_version": "1.3.250", "driver": "made-up",
         "buffer_device_address": true, "timeline_semaphore": true, "synchronization2": true, "subgroup_arithmetic": true,
-        "subgroup_shuffle": true, "subgroup_size": 32, "min_subgroup_size": 32, "max_subgroup_size": 32, "fp16": true,
+        "subgroup_shuffle": true, "subgroup_quad": true, "subgroup_size": 32, "min_subgroup_size": 32, "max_subgroup_size": 32, "fp16": true,
         "device_memory": 8589934592)" +
                           (more.empty() ? "" : ", " + more) + "}");
 }
@@ -194,7 +194,7 @@ TEST_CASE("quirks take away what they name") {
     quirks = {};
     quirks.no_subgroup = true;
     const Caps left = caps_with_quirks(caps, quirks);
-    CHECK_FALSE((left.subgroup_arithmetic || left.subgroup_shuffle || left.subgroup_size_control));
+    CHECK_FALSE((left.subgroup_arithmetic || left.subgroup_shuffle || left.subgroup_quad || left.subgroup_size_control));
     CHECK(left.cooperative_matrices.empty());
     CHECK(caps_to_json(caps_with_quirks(caps, {})) == caps_to_json(caps));
 }

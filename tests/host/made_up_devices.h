@@ -14,7 +14,7 @@ inline Caps graphics_card() {
     caps.name = "made-up GPU";
     caps.type = DeviceType::discrete;
     caps.subgroup_size = caps.min_subgroup_size = caps.max_subgroup_size = 32;
-    caps.subgroup_arithmetic = caps.subgroup_shuffle = caps.fp16 = true;
+    caps.subgroup_arithmetic = caps.subgroup_shuffle = caps.subgroup_quad = caps.fp16 = true;
     caps.max_workgroup_invocations = 1024;
     caps.max_workgroup_size = {1024, 1024, 64};
     caps.max_shared_memory = 32768;

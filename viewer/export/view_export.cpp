@@ -377,17 +377,21 @@ std::string as_npy(const ViewSubject& s) {
     return npy_file(shape, values);
 }
 
-void write_view(const std::string& path, const ViewSubject& subject) {
-    using Form = std::string (*)(const ViewSubject&);
+using Form = std::string (*)(const ViewSubject&);
+static Form form_of(const std::string& path) {
     constexpr std::pair<const char*, Form> forms[] = {
         {".svg", as_svg}, {".html", as_html}, {".csv", as_csv}, {".json", as_json}, {".npy", as_npy}};
-    for (const auto& [ending, form] : forms) {
-        if (!path.ends_with(ending)) continue;
-        write_file(path, form(subject));
-        if (form == as_npy) write_file(path + ".json", facts_json(subject).dump(1) + "\n");
-        return;
-    }
+    for (const auto& [ending, form] : forms)
+        if (path.ends_with(ending)) return form;
     throw usage_error("{}: a view is written as .svg, .html, .csv, .json or .npy", path);
+}
+
+void require_view_format(const std::string& path) { static_cast<void>(form_of(path)); }
+
+void write_view(const std::string& path, const ViewSubject& subject) {
+    const Form form = form_of(path);
+    write_file(path, form(subject));
+    if (form == as_npy) write_file(path + ".json", facts_json(subject).dump(1) + "\n");
 }
 
 }  // namespace vantage::view

@@ -92,5 +92,7 @@ std::string as_npy(const ViewSubject& subject);
 /// Writes the file atomically in the format of its extension: .svg, .html, .csv, .json or .npy (with metadata in
 /// NAME.npy.json). Throws usage for another extension, bad_file.
 void write_view(const std::string& path, const ViewSubject& subject);
+/// Throws usage for an extension that write_view does not know.
+void require_view_format(const std::string& path);
 
 }  // namespace vantage::view
