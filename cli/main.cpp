@@ -75,7 +75,7 @@ void check_outputs(const CLI::App& app) {
     std::error_code error;
     std::set<fs::path> seen;
     for (const std::string& path : given.outputs) {
-        const fs::path real = fs::weakly_canonical(path, error);
+        const fs::path real = fs::weakly_canonical(fs::absolute(path, error), error);
         if (!fs::is_regular_file(real, error) && fs::exists(real, error)) continue;  // a folder, a device or a pipe
         if (!seen.insert(real).second) throw usage_error("two outputs were given the same file, {}", path);
         if (!fs::exists(real, error)) continue;

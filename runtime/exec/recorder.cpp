@@ -1,6 +1,7 @@
 #include "runtime/exec/recorder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <iterator>
@@ -22,7 +23,17 @@ namespace {
 constexpr std::size_t dispatches_per_recording = 24;
 
 // Work per second that even a slow device manages; the first cut is made by it. Watchdogs end what lasts some seconds.
-constexpr double slow_gpu = 5e9, slow_cpu = 5e8;
+// A processor of a GPU, with 64 lanes or more, is taken to reach about 1 % of what it can.
+constexpr double slow_gpu = 5e9, slow_cpu = 5e8, slow_processor = 2e9;
+
+// The first guess of seconds per work. Plans that were measured before tell the speed within a factor of 16: their kernels
+// are others.
+double first_guess(const gpu::DeviceState& device) {
+    const Caps& caps = device.caps();
+    const double guess = 1 / (caps.is_cpu() ? slow_cpu : std::max(slow_gpu, caps.processors * slow_processor));
+    const double known = device.queue.seconds_per_work;
+    return known > 0 ? std::min(guess, 16 * known) : guess;
+}
 
 // The longest axis along which a grid is cut: x only where y is 1, since flat grids count workgroups by the width of x.
 std::size_t cut_axis(const std::array<std::uint32_t, 3>& groups) {
@@ -57,7 +68,7 @@ Recorder::Recorder(const Graph& graph, const Schedule& schedule, const PlanMemor
       submission_seconds_(std::max(options.submission_seconds, 1e-6)) {
     prepare();
     for (const Dispatch& dispatch : schedule.dispatches) work_.push_back(work_of(dispatch));
-    seconds_per_work_ = 1 / (device.caps().is_cpu() ? slow_cpu : slow_gpu);
+    seconds_per_work_ = first_guess(device);
 }
 
 void Recorder::prepare() const {
@@ -143,18 +154,25 @@ Recorder::Recorded Recorder::recorded(std::size_t first, std::size_t last, std::
 }
 
 // Cuts the schedule into recordings that are not predicted to last longer than a submission may, until the cache holds
-// twice as much as now. What is recorded of the dispatches before `begin` stays.
-void Recorder::record_from(std::size_t begin, double filled) {
+// twice as much as now. The first `kept` recordings stay; what follows begins with dispatch `begin`, or with `parts` above
+// 0 within it, at part `part` of so many.
+void Recorder::record_from(std::size_t kept, std::size_t begin, std::uint32_t part, std::uint32_t parts,
+                           double filled) {
     const TraceSpan span("record");
     cut_for_ = std::min(1.0, 2 * filled);
     std::vector<Recorded> cut;  // takes the place of the old ones only when all of them stand
     const auto& all = schedule_.dispatches;
-    for (std::size_t first = begin; first < all.size();) {
+    std::size_t first = begin;
+    for (; part < parts; ++part) cut.push_back(recorded(begin, begin + 1, part, parts));
+    if (parts > 0) ++first;
+    while (first < all.size()) {
         if (const double seconds = predicted_seconds(first); seconds > submission_seconds_ && !all[first].indirect) {
             const std::array<std::uint32_t, 3>& groups = all[first].launch.groups;
-            const std::uint32_t parts = std::min(groups[cut_axis(groups)],
-                                                 static_cast<std::uint32_t>(std::ceil(seconds / submission_seconds_)));
-            for (std::uint32_t part = 0; part < parts; ++part) cut.push_back(recorded(first, first + 1, part, parts));
+            const double wanted = std::min(std::ceil(seconds / submission_seconds_), 0x1p31);
+            // a power of two, so that four parts can become one
+            const std::uint32_t each =
+                std::min(groups[cut_axis(groups)], std::bit_ceil(static_cast<std::uint32_t>(wanted)));
+            for (std::uint32_t one = 0; one < each; ++one) cut.push_back(recorded(first, first + 1, one, each));
             ++first;
             continue;
         }
@@ -166,8 +184,8 @@ void Recorder::record_from(std::size_t begin, double filled) {
         cut.push_back(recorded(first, last));
         first = last;
     }
-    const auto kept = std::ranges::find_if(recordings_, [&](const Recorded& one) { return one.first >= begin; });
-    cut.insert(cut.begin(), std::move_iterator(recordings_.begin()), std::move_iterator(kept));
+    const auto end = recordings_.begin() + static_cast<std::ptrdiff_t>(kept);
+    cut.insert(cut.begin(), std::move_iterator(recordings_.begin()), std::move_iterator(end));
     recordings_ = std::move(cut);
     run_.reserve(recordings_.size());
 }
@@ -183,7 +201,7 @@ bool Recorder::outgrown(double filled) {
 }
 
 std::uint64_t Recorder::submit(std::span<const int> segments, double filled) {
-    if (recordings_.empty() || outgrown(filled)) record_from(0, filled);
+    if (recordings_.empty() || outgrown(filled)) record_all(filled);
     memory_.require_full();
     return measured_ ? submit_as_measured(segments, filled) : submit_first(segments, filled);
 }
@@ -216,20 +234,25 @@ std::uint64_t Recorder::submit_first(std::span<const int> segments, double fille
             gpu::wait(device_, last = gpu::submit(device_, one));
             seconds += seconds_now() - submitted, work += recordings_[i].work.at(filled);
             now = seconds / std::max(work, 1.0);
-            const bool whole = recordings_[i].part + 1 == recordings_[i].parts, follows = i + 1 < recordings_.size();
-            if (4 * now < seconds_per_work_ && whole && follows) {
+            const auto [part, parts] = std::pair(recordings_[i].part + 1, recordings_[i].parts);
+            const bool whole = part == parts, joins = part % 4 == 0 && parts % 4 == 0;
+            if (4 * now < seconds_per_work_ && (whole || joins) && i + 1 < recordings_.size()) {
                 seconds_per_work_ /= 4;
-                record_from(recordings_[i].last, filled);
+                if (whole)
+                    record_from(i + 1, recordings_[i].last, 0, 0, filled);
+                else
+                    record_from(i + 1, recordings_[i].first, part / 4, parts / 4, filled);
             }
         }
     if (work == 0) return last;
     choose(segments, filled);
     if (profile_) collect_timings(begin, filled);
     measured_ = true;
+    device_.queue.seconds_per_work = now;
     const bool too_long = now > seconds_per_work_,
                too_fine = recordings_.size() > 2 * (1 + schedule_.dispatches.size() / dispatches_per_recording);
     seconds_per_work_ = now;
-    if (too_long || (4 * now < guess && too_fine)) record_from(0, filled);
+    if (too_long || (4 * now < guess && too_fine)) record_all(filled);
     return last;
 }
 
@@ -261,7 +284,7 @@ std::uint64_t Recorder::submit_as_measured(std::span<const int> segments, double
 }
 
 std::uint64_t Recorder::submit_after(std::span<const VkSemaphoreSubmitInfo> waits) {
-    if (recordings_.empty()) record_from(0, cut_for_);
+    if (recordings_.empty()) record_all(cut_for_);
     memory_.require_full();
     run_.clear();
     for (const Recorded& one : recordings_) run_.push_back(&one.recording);

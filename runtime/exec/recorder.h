@@ -55,7 +55,8 @@ private:
     void add(gpu::Recording& recording, const Dispatch& dispatch, std::uint32_t part, std::uint32_t parts) const;
     std::vector<std::uint64_t> addresses_of(const Dispatch& dispatch) const;
     Work work_of(const Dispatch& dispatch) const;
-    void record_from(std::size_t begin, double filled);
+    void record_from(std::size_t kept, std::size_t begin, std::uint32_t part, std::uint32_t parts, double filled);
+    void record_all(double filled) { record_from(0, 0, 0, 0, filled); }
     bool outgrown(double filled);
     Recorded recorded(std::size_t first, std::size_t last, std::uint32_t part = 0, std::uint32_t parts = 1) const;
     std::string layer_of(const Node& node) const;
@@ -75,7 +76,7 @@ private:
     std::vector<Recorded> recordings_;
     std::vector<const gpu::Recording*> run_;  // a member, so that submitting allocates nothing
     std::vector<Work> work_;                  // by dispatch
-    double seconds_per_work_ = 0;  // a cautious guess, and in the first run at most four times what was measured before
+    double seconds_per_work_ = 0;  // a cautious guess; in the first run it falls to a fourth at a time
     bool measured_ = false;
     double cut_for_ = 1;  // the part of the cache for which the recordings are short enough
     std::vector<DispatchTiming> timings_;

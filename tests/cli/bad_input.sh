@@ -128,10 +128,6 @@ ends 2 "is read by this command" "$program" data vocabulary read.txt --size 300 
 ends 2 "is read by this command" "$program" run -m "$folder" --prompts read.txt -n 1 --profile ./read.txt
 mkdir texts && cp read.txt texts/a.txt
 ends 2 "texts/a.txt is in texts, which is read" "$program" data tokenize texts --tokenizer "$folder" -o texts/a.txt
-mkdir pictures && cp "$VANTAGE_ROOT/docs/images/heads.png" pictures/heads.png
-cp "$VANTAGE_ROOT/docs/images/heads.png" before.png
-ends 2 "pictures/heads.png is read by this command" "$program" inspect -m "$models/vit" --image pictures/heads.png --png pictures
-check "a picture that is read stays" cmp before.png pictures/heads.png
 ends 2 "the same file" "$program" explain -m "$folder" --svg one.png --positions ./one.png
 check "what is read stays" cmp read.txt "$VANTAGE_ROOT/assets/models/mini-world/valid.txt"
 ends 2 "which is read by this command" "$program" run -m "$folder" -p "The" -n 2 --profile "$folder/../model/config.json"

@@ -24,6 +24,11 @@ END
 gives '"name": "photo.jpg"' classify -m vit --image photo.png photo.jpg --json
 gives "LABEL_" classify -m vit_rectangle --image photo.png # one channel, not square
 
+# a picture that is read stays, also in the folder that pictures are written into
+mkdir pictures && cp photo.png pictures/heads.png
+ends 2 "pictures/heads.png is read by this command" inspect -m vit --image pictures/heads.png --png pictures
+check "a picture that is read stays" cmp photo.png pictures/heads.png
+
 # vectors: one a line, of pictures and of numbers
 "$program" embed -m vit --image photo.png $numbers --pooling cls >vectors || fail "embed: $(<vectors)"
 [[ $(wc -l <vectors) == 4 && $(head -n 1 vectors | tr ',' '\n' | wc -l) == 32 ]] || fail "embed: wanted 4 vectors of 32, got $(<vectors)"
