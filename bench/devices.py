@@ -62,7 +62,7 @@ def caps_of(lab, device):
         "name": name.group(1), "driver": name.group(2), "driver_version": name.group(3),
         "type": "integrated" if device.startswith(INTEGRATED) else "discrete", "api_version": "1.3.0",
         "subgroup_size": number(r"subgroup (\d+)", 1), "min_subgroup_size": low, "max_subgroup_size": high,
-        "subgroup_arithmetic": bool(operations & 4), "subgroup_shuffle": bool(operations & 16), "subgroup_size_control": bool(number(r"ssc (\d)")),
+        "subgroup_arithmetic": bool(operations & 4), "subgroup_shuffle": bool(operations & 16), "subgroup_quad": bool(operations & 128), "subgroup_size_control": bool(number(r"ssc (\d)")),
         "max_workgroup_invocations": number(r"maxInvoc (\d+)", 128), "max_workgroup_size": [int(g) for g in groups.groups()],
         "max_shared_memory": number(r"shared (\d+)", 16384), "buffer_device_address": bool(number(r"BDA (\d)")),
         "timeline_semaphore": True, "synchronization2": bool(number(r"sync2 (\d)")), "fp16": bool(number(r"fp16 (\d)")),

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# bench/first-gpu-run.sh [PROGRAM]: measures a GPU for about ten minutes and packs the results into one file, which a
-# person can send with a report: device, conformance, limits, ops, models, generation by context length, training, the
-# viewer, and a tuning table. PROGRAM: default build/release/vantage of this repository, else vantage from PATH.
+# bench/first-gpu-run.sh [PROGRAM]: measures a GPU, in ten minutes on a fast one and at most in eighteen, and packs
+# the results into one file, which a person can send with a report: device, conformance, limits, ops, models, generation
+# by context length, training, the viewer, and a tuning table. PROGRAM: default build/release/vantage of this repository, else vantage from PATH.
 # VANTAGE_DEVICE chooses the device (default: the best). Run it on an idle machine.
 #
 # Each step has a time limit, and a step that fails or is cut off does not stop the others. Ctrl-C ends the current step
@@ -15,7 +15,7 @@ if [[ ! -x $program ]] && ! program=$(command -v vantage); then
 fi
 program=$(readlink -f -- "$program")
 
-device=$("$program" devices --json | sed -n '/"chosen": true/,$ s/^ *"name": "\(.*\)",$/\1/p' | head -n 1)
+device=$("$program" devices --json | sed -n '/"chosen": true/,$ s/^ *"name": "\(.*\)",$/\1/p' | head -n 1) || true
 if [[ -z $device ]]; then
     echo "first-gpu-run.sh: no device; to see why, run: $program devices" >&2
     exit 3
@@ -65,8 +65,9 @@ step 60 view.json bench view -o json
 step 120 tune.json tune --shape llama-1b --weights f16 --quick --seconds 100 --save tuning.json --json
 
 for file in *; do  # messages may have paths
-    sed -i "s|$folder|.|g; s|$root|.|g" "$file"
-    if ((${#HOME} > 1)); then sed -i "s|$HOME|~|g" "$file"; fi
+    for path in "$folder" "$root" "$(dirname -- "$program")" "$HOME"; do
+        if ((${#path} > 1)); then sed -i "s|$(sed 's/[].[*^$\\|]/\\&/g' <<<"$path")|.|g" "$file"; fi
+    done
 done
 cd "$OLDPWD"
 tar -C "$folder" -czf "$name.tar.gz" "$name"

@@ -46,47 +46,68 @@ std::string version_text() {
                   join(facts.left_out, "", [](const auto& one) { return format("\nleft out  {}", one); }));
 }
 
-/// The files and folders that the command and its options, parsed or not, have been given to write, and those to read:
-/// any other value that is one.
+/// What the command and its options, parsed or not, have been given: files to write, files and folders to read, folders
+/// into which pictures are written, and folders of training runs.
 struct Given {
-    std::vector<std::string> outputs, inputs;
+    std::vector<std::string> outputs, inputs, pictures, runs;
 };
 void add_given(const CLI::App& command, Given& given) {
     constexpr std::array outputs{"--save",      "--png",     "--apng",   "--svg",    "--chart",
-                                 "--positions", "--profile", "--report", "--output", "--compare-picture"};
+                                 "--positions", "--profile", "--report", "--output", "--compare-picture",
+                                 "--roofline"};
+    constexpr std::array folders{"--frames", "--out", "--dump"};
+    const bool is_top = command.get_parent() != nullptr && command.get_parent()->get_parent() == nullptr,
+               trains = is_top && (command.check_name("train") || command.check_name("finetune"));
     std::error_code error;
     for (const CLI::Option* option : command.get_options()) {
-        const bool is_output = std::ranges::any_of(outputs, [&](const char* name) { return option->check_name(name); });
-        const bool may_be_read = !is_output && option->get_type_name() != "TEXT";
+        const auto named = [&](const auto& names) {
+            return std::ranges::any_of(names, [&](const char* name) { return option->check_name(name); });
+        };
+        const bool is_run = trains && named(std::array{"--output", "--resume"}), is_output = named(outputs),
+                   is_folder = named(folders);
+        const std::string type = option->get_type_name();
+        const bool is_path = type.starts_with("FILE") || type.starts_with("DIR") || option->get_positional();
         for (const std::string& value : option->results()) {
-            if (is_output && value != "-") given.outputs.push_back(value);
-            if (may_be_read && std::filesystem::exists(value, error)) given.inputs.push_back(value);
+            const bool is_there = std::filesystem::exists(value, error);
+            if (is_run)
+                given.runs.push_back(value);
+            else if (is_folder || (is_output && std::filesystem::is_directory(value, error)))
+                given.pictures.push_back(value);
+            else if (is_output && value != "-")
+                given.outputs.push_back(value);
+            else if (is_path && !is_output && is_there)
+                given.inputs.push_back(value);
         }
     }
     for (const CLI::App* one : command.get_subcommands()) add_given(*one, given);
 }
 
-// Outputs are different files, none that is read, and none in a folder that is read, such as a model. What is written into
-// a folder does not replace a file that is read.
+// Outputs are different files, none that a command reads, and none that it writes into a folder. What else is read is
+// known when it is written (remember_read_files).
 void check_outputs(const CLI::App& app) {
     namespace fs = std::filesystem;
     Given given;
     add_given(app, given);
+    const auto real_path = [](const std::string& path) {
+        std::error_code error;
+        return fs::weakly_canonical(fs::absolute(path, error), error);
+    };
     std::error_code error;
     std::set<fs::path> seen;
     for (const std::string& path : given.outputs) {
-        const fs::path real = fs::weakly_canonical(fs::absolute(path, error), error);
-        if (!fs::is_regular_file(real, error) && fs::exists(real, error)) continue;  // a folder, a device or a pipe
+        const fs::path real = real_path(path);
+        if (!fs::is_regular_file(real, error) && fs::exists(real, error)) continue;  // a device or a pipe
         if (!seen.insert(real).second) throw usage_error("two outputs were given the same file, {}", path);
-        if (!fs::exists(real, error)) continue;
-        for (const std::string& input : given.inputs) {
-            const fs::path read = fs::canonical(input, error);
-            if (read == real) throw usage_error("{} is read by this command: write to another file", path);
-            if (fs::is_directory(read, error) && real.parent_path() == read)
-                throw usage_error("{} is in {}, which is read by this command: write to another file", path, input);
-        }
+        for (const std::string& input : given.inputs)
+            if (real_path(input) == real) throw usage_error("{} is read by this command: write to another file", path);
+        for (const std::string& folder : given.pictures)
+            if (real.parent_path() == real_path(folder) && real.extension() == ".png")
+                throw usage_error("{} is in {}, into which this command writes pictures: write to another folder", path,
+                                  folder);
+        for (const std::string& folder : given.runs)
+            if (real.string().starts_with(real_path(folder).string() + "/"))
+                throw usage_error("{} is in the folder of the run, {}: write to another place", path, folder);
     }
-    for (const std::string& input : given.inputs) protect_from_writing(input);
 }
 
 void apply_common(const CLI::App& app) {
@@ -104,6 +125,7 @@ void apply_common(const CLI::App& app) {
     if (c.verbose == 1) set_log_level(LogLevel::info);
     if (c.verbose > 1) set_log_level(LogLevel::debug);
     check_outputs(app);
+    remember_read_files();
     begin_profile();
 }
 

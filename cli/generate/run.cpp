@@ -38,7 +38,10 @@ std::vector<std::string> prompts_of(const RunOptions& o) {
     for (std::string& prompt : prompts)
         if (prompt == "-") prompt = read_stdin();
     if (!o.file.empty()) {
-        const std::vector<std::string> lines = lines_of(o.file == "-" ? read_stdin() : read_file(o.file));
+        std::string text = o.file == "-" ? read_stdin() : read_file(o.file);
+        if (constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF"; text.starts_with(byte_order_mark))
+            text.erase(0, byte_order_mark.size());
+        const std::vector<std::string> lines = lines_of(text);
         prompts.insert(prompts.end(), lines.begin(), lines.end());
     }
     if (prompts.empty()) throw usage_error("run: no prompt; give -p TEXT, or --prompts FILE with one prompt per line");

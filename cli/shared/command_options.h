@@ -27,18 +27,20 @@ inline constexpr bool is_whole_number<std::optional<Value>> = is_whole_number<Va
 template <class Value>
 inline constexpr bool is_whole_number<std::vector<Value>> = is_whole_number<Value>;
 
-/// Adds an option. Whole numbers are decimal, also 010, which CLI11 would read as eight.
+inline std::string without_leading_zeros(std::string text) {
+    text.erase(0, std::min(text.size(), text.find_first_not_of(' ')));
+    const std::size_t first = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
+    const auto digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+    while (digit(first) && text[first] == '0' && digit(first + 1)) text.erase(first, 1);
+    return text;
+}
+/// Adds an option. 010 is ten, which CLI11 would read as eight.
 template <class Value>
 CLI::Option* add_any_option(CLI::App& command, const char* name, Value& value, const std::string& help) {
     CLI::Option* option = command.add_option(name, value, help);
     if constexpr (is_whole_number<Value>) {
-        const auto without_zeros = [](std::string& text) {
-            const std::size_t first = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
-            const auto digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
-            while (digit(first) && text[first] == '0' && digit(first + 1)) text.erase(first, 1);
-            return std::string();
-        };
-        option->transform(CLI::Validator(without_zeros, ""));
+        const auto read = [](std::string& text) { return text = without_leading_zeros(text), std::string(); };
+        option->transform(CLI::Validator(read, ""));
     }
     return option;
 }
@@ -94,9 +96,10 @@ inline const CLI::Validator below_one =
 inline CLI::Validator size_in_bytes() {
     return {[](std::string& text) {
                 if (text.find('-') != text.npos) return "expected a size such as 6G, got " + text;
+                text = without_leading_zeros(text);
                 return CLI::AsSizeValue(false)(text);
             },
-            "SIZE"};
+            ""};
 }
 /// From `least` to `most`.
 inline CLI::Validator between(double least, double most) {

@@ -59,7 +59,8 @@ void for_heads(Session& session, const Take& take) {
 HeadLog::HeadLog(const std::string& folder, std::int64_t step) : folder_(folder) {
     const std::string path = folder + "/heads.jsonl";
     if (std::filesystem::exists(path))
-        write_file(path, read_log_lines(path, step, [&](const JsonFields& line) { take_heads(heads_, line); }));
+        write_file(path, read_log_lines(path, step, [&](const JsonFields& line) { take_heads(heads_, line); }),
+                   Replaces::own);
     for (const auto& [place, head] : heads_) patterns_[place] = head.pattern;
     lines_.emplace(path);
 }

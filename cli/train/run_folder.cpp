@@ -27,7 +27,7 @@ void write_run_settings(const TrainCommand& c) {
                                     .probe = c.probe,
                                     .evaluations_from = c.evaluations_from});
     json["schema_version"] = 1;
-    write_file(c.output + "/run.json", json.dump(2) + "\n");
+    write_file(c.output + "/run.json", json.dump(2) + "\n", Replaces::own);
 }
 
 void read_run_settings(TrainCommand& c, const CLI::App& command) {
@@ -55,10 +55,8 @@ std::unique_ptr<FileLock> locked_folder(const std::string& folder) {
         if (fs::is_symlink(path, error))
             throw bad_file_error("{} is a link, which a run would write through: move it away", path);
     };
-    const std::string lock_file = folder + "/.lock";
-    refuse_link(lock_file);
     for (const char* file : run_files) refuse_link(folder + "/" + file);
-    auto lock = std::make_unique<FileLock>(lock_file, FileLock::Sweep::nothing);
+    auto lock = std::make_unique<FileLock>(folder + "/.lock", FileLock::Sweep::nothing);
     remove_unfinished(folder);
     return lock;
 }

@@ -15,8 +15,8 @@ class App;
 namespace vantage::cli {
 
 /// What a run writes into its folder beside checkpoints and the links to them.
-inline constexpr std::array run_files{"run.json", "log.jsonl",   "samples.txt", "loss.png",
-                                      "loss.svg", "heads.jsonl", "heads.png",   "heads.svg"};
+inline constexpr std::array run_files{".lock",    "run.json",    "log.jsonl", "samples.txt", "loss.png",
+                                      "loss.svg", "heads.jsonl", "heads.png", "heads.svg"};
 /// The command that goes on with a run.
 std::string resume_command(const TrainCommand& command);
 /// Settings that may change when a run goes on. They are kept beside the checkpoints, in run.json.

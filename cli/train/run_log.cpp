@@ -65,9 +65,10 @@ RunLog::RunLog(const std::string& folder, std::int64_t step, std::vector<std::st
     : folder_(folder), blocks_(std::move(blocks)) {
     const std::string path = folder + "/log.jsonl";
     if (std::filesystem::exists(path))
-        write_file(path, read_log_lines(path, step, [&](const JsonFields& line) { take_line(run_, line.json()); }));
+        write_file(path, read_log_lines(path, step, [&](const JsonFields& line) { take_line(run_, line.json()); }),
+                   Replaces::own);
     if (const std::string samples = folder + "/samples.txt"; std::filesystem::exists(samples))
-        write_file(samples, samples_until(samples, step, sampled_));
+        write_file(samples, samples_until(samples, step, sampled_), Replaces::own);
     lines_.emplace(path);
 }
 

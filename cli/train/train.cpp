@@ -23,6 +23,7 @@
 #include "cli/train/run_training.h"
 #include "cli/train/train_options.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/line_file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/utf8.h"
 #include "runtime/checkpoint/adapter_files.h"
@@ -190,7 +191,8 @@ void refuse_used_folder(const TrainCommand& c, const char* name) {
     const bool is_own = fs::exists(c.output + "/log.jsonl");
     for (const char* file : run_files) {
         const std::string path = c.output + "/" + file;
-        if (!fs::exists(path) || (is_own && !is_read(c, path))) continue;
+        const bool left_over = is_own || std::string_view(file) == ".lock";
+        if (!fs::exists(path) || (left_over && !is_read(c, path))) continue;
         throw usage_error("{}: {} exists, and the run would write over it: give another folder", name, path);
     }
 }
@@ -261,6 +263,7 @@ void begin(TrainCommand& c, const CLI::App& command) {
         if (lock) return trainer;
         lock = locked_folder(c.output);  // what cannot be trained leaves no folder
         refuse_used_folder(c, name);     // another process may have begun a run while this one read its data
+        const internal::LineFile log(c.output + "/log.jsonl");  // tells that the folder is a run's own
         write_run_settings(c);
         return trainer;
     });
@@ -302,10 +305,10 @@ LoggedRun logged_run(const std::string& folder) {
 }
 
 // Whether nothing is left to do of a run: a signal may have cut off the evaluation after its last step.
-bool is_complete(const TrainCommand& c, const SavedTraining& saved) {
+bool is_complete(const TrainCommand& c, const SavedTraining& saved, const Dataset& data) {
     if (saved.step != c.training.steps) return saved.step > c.training.steps;
-    return c.training.validation_sequences == 0 || !fs::exists(c.output + "/log.jsonl") ||
-           logged_run(c.output).is_evaluated_after(saved.step);
+    const bool evaluates = c.training.validation_sequences > 0 && data.validation_sequences() > 0;
+    return !evaluates || !fs::exists(c.output + "/log.jsonl") || logged_run(c.output).is_evaluated_after(saved.step);
 }
 
 // A process that was killed after it wrote a checkpoint may have left other links.
@@ -353,8 +356,6 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     c.log_heads = c.log_heads || c.watch;
     set_options(c);
     link_checkpoints(c, saved);
-    if (is_complete(c, saved))
-        throw usage_error("train: the run is complete after {} steps: give more with --steps", saved.step);
     const ModelOrigin origin = ModelOrigin::from_folder(saved.folder);
     if (!c.dataset.model.empty()) take_model(c, origin.config(), origin.folder());  // adapters: that of their model
     const auto file = origin.tokenizer();
@@ -366,6 +367,8 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     common().model = origin.folder(), c.adapters = origin.adapters();
     std::optional<Device> device = open_training_device(c);
     const Dataset data = read_data(c, tokenizer);
+    if (is_complete(c, saved, data))
+        throw usage_error("train: the run is complete after {} steps: give more with --steps", saved.step);
     check_evaluations(c, command, data);
     run_training(c, device, data, [&](const Device& now) {
         Trainer trainer = Trainer::from_folder(now, saved.folder, data, c.training, true);

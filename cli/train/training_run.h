@@ -57,7 +57,7 @@ public:
     double evaluation() const { return evaluation_; }  ///< NaN: none
     /// Whether nothing is left to do: a signal may cut off the evaluation after the last step.
     bool is_complete() const {
-        const bool evaluates = c_.training.validation_sequences > 0;
+        const bool evaluates = c_.training.validation_sequences > 0 && data_.validation_sequences() > 0;
         return trainer_.step() == trainer_.steps() && (!evaluates || log_.run().is_evaluated_after(trainer_.step()));
     }
     void clear() { progress_.clear(); }

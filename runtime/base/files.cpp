@@ -111,9 +111,27 @@ std::string temporary_name(const std::string& target) {
     return target + format(".tmp-{}-{}", ::getpid(), counter.fetch_add(1));
 }
 
-std::set<std::pair<dev_t, ino_t>>& protected_files() {
-    static std::set<std::pair<dev_t, ino_t>> files;
+/// Canonical paths: numbers of files are used again.
+struct ReadFiles {
+    std::atomic<bool> remembered{false};
+    std::mutex mutex;
+    std::set<std::string> paths;
+};
+ReadFiles& read_files() {
+    static ReadFiles files;
     return files;
+}
+
+bool is_read(const std::string& path) {
+    ReadFiles& files = read_files();
+    if (!files.remembered) return false;
+    std::error_code error;
+    const std::string real = std::filesystem::canonical(path, error).string();
+    const std::lock_guard lock(files.mutex);
+    return !error && files.paths.contains(real);
+}
+void require_not_read(const std::string& path) {
+    if (is_read(path)) throw usage_error("{} is read by this command: write to another file", path);
 }
 
 /// Deletes temporary files of processes that are gone. Not new ones: they may be another machine's.
@@ -132,10 +150,15 @@ void remove_stale_temporaries(const std::filesystem::path& folder, const std::st
 
 }  // namespace
 
-void protect_from_writing(const std::string& path) {
-    struct stat status {};
-    if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode))
-        protected_files().insert({status.st_dev, status.st_ino});
+void remember_read_files() { read_files().remembered = true; }
+
+void note_read_file(const std::string& path) {
+    ReadFiles& files = read_files();
+    if (!files.remembered) return;
+    std::error_code error;
+    const std::string real = std::filesystem::canonical(path, error).string();
+    const std::lock_guard lock(files.mutex);
+    if (!error) files.paths.insert(real);
 }
 
 int maker_of(std::string_view name, std::string_view target) {
@@ -186,6 +209,7 @@ ByteSource::ByteSource(const std::string& path) {
     if (S_ISDIR(status.st_mode)) throw_file_error("cannot open", path, EISDIR);
     if (!S_ISREG(status.st_mode))
         throw bad_file_error("cannot read " + quoted(path) + ": it is a pipe or device, not a regular file");
+    note_read_file(path);
     file->path = path, file->device = status.st_dev, file->number = status.st_ino;
     if (File::kept_count > File::max_kept) {
         file->kept.reset();
@@ -233,6 +257,7 @@ std::string read_file(const std::string& path, std::size_t limit) {
     if (file.get() < 0) throw_file_error("cannot read", path, errno);
     struct stat status {};
     const bool regular = ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
+    if (regular) note_read_file(path);
     std::string text;
     const bool known_too_large = regular && static_cast<std::uint64_t>(status.st_size) > limit;
     if (!known_too_large) {
@@ -249,7 +274,8 @@ std::string read_file(const std::string& path, std::size_t limit) {
 
 struct FileWriter::State {
     std::string path, target;  // without a target the file is written directly
-    mode_t mode = 0;           // of the file that is replaced; 0: there is none, and the umask decides
+    Replaces replaces = Replaces::unread;
+    mode_t mode = 0;  // of the file that is replaced; 0: there is none, and the umask decides
     std::optional<TemporaryFile> temporary;
     std::optional<Descriptor> file;
 
@@ -261,8 +287,7 @@ struct FileWriter::State {
     bool opened_directly() {
         const struct stat status = status_of_target(path);
         if (status.st_mode == 0) return false;
-        if (protected_files().contains({status.st_dev, status.st_ino}))
-            throw usage_error("{} is read by this command: write to another file", path);
+        if (replaces == Replaces::unread) require_not_read(path);
         mode = status.st_mode & 07777;
         // a rename would replace a file that is protected
         if (::access(path.c_str(), W_OK) != 0) fail(errno);
@@ -273,9 +298,9 @@ struct FileWriter::State {
     }
 };
 
-FileWriter::FileWriter(const std::string& path) : state_(std::make_unique<State>()) {
+FileWriter::FileWriter(const std::string& path, Replaces replaces) : state_(std::make_unique<State>()) {
     State& s = *state_;
-    s.path = path;
+    s.path = path, s.replaces = replaces;
     if (s.opened_directly()) return;
     s.target = without_links(path);
     if (const int fd = open_unnamed(s.target); fd >= 0) {
@@ -318,17 +343,18 @@ void FileWriter::finish() {
     sync_directory(folder_of(s.target));
 }
 
-void write_file(const std::string& path, std::span<const std::byte> bytes) {
-    FileWriter file(path);
+void write_file(const std::string& path, std::span<const std::byte> bytes, Replaces replaces) {
+    FileWriter file(path, replaces);
     file.write(bytes);
     file.finish();
 }
 
-void write_file(const std::string& path, const std::string& text) {
-    write_file(path, std::as_bytes(std::span(text.data(), text.size())));
+void write_file(const std::string& path, const std::string& text, Replaces replaces) {
+    write_file(path, std::as_bytes(std::span(text.data(), text.size())), replaces);
 }
 
 void require_writable(const std::string& path) {
+    require_not_read(path);
     if (const mode_t mode = status_of_target(path).st_mode; mode != 0 && !S_ISREG(mode)) return;  // written directly
     TemporaryFile temporary(temporary_name(without_links(path)));
     const Descriptor file(open_new(temporary, path));
@@ -408,6 +434,8 @@ void FolderWriter::finish() {
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_file_error("cannot write", path_, errno);
     temporary_.clear();
     sync_directory(folder_of(path_));
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(path_, error)) note_read_file(entry.path().string());
 }
 
 namespace {

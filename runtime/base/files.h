@@ -44,12 +44,20 @@ private:
 /// The contents of a file of at most `limit` bytes.
 std::string read_file(const std::string& path, std::size_t limit = std::size_t{1} << 30);
 
-/// Writes a file in pieces. The pieces go to a file without a name in the same directory (with one, where the system
-/// has none), which `finish` moves to `path`, so that a reader never sees an incomplete file. Without `finish` it is
-/// deleted. Pipes and devices are written directly.
+/// After this call the process remembers which files it reads, and does not write over them: a command must not destroy
+/// what a user gave it. For programs; off in the library.
+void remember_read_files();
+/// Counts the file as one that is read.
+void note_read_file(const std::string& path);
+/// Which files a writer may replace: a file of the program's own, such as a cache, is read and written again.
+enum class Replaces : std::uint8_t { unread, own };
+
+/// Writes a file in pieces, to one without a name in the same directory (with one, where the system has none), which
+/// `finish` moves to `path`: a reader never sees an incomplete file. Without `finish` it is deleted. Pipes and devices
+/// are written directly. With Replaces::unread it throws usage for a file that is remembered as read.
 class FileWriter : NotCopied {
 public:
-    explicit FileWriter(const std::string& path);
+    explicit FileWriter(const std::string& path, Replaces replaces = Replaces::unread);
     ~FileWriter();
     void write(std::span<const std::byte> bytes);
     void write(const std::string& text);
@@ -61,13 +69,14 @@ private:
 };
 
 /// Writes a whole file, like FileWriter.
-void write_file(const std::string& path, std::span<const std::byte> bytes);
-void write_file(const std::string& path, const std::string& text);
+void write_file(const std::string& path, std::span<const std::byte> bytes, Replaces replaces = Replaces::unread);
+void write_file(const std::string& path, const std::string& text, Replaces replaces = Replaces::unread);
 /// Throws if write_file would: call it before a long computation whose result goes to `path`.
 void require_writable(const std::string& path);
 
 /// Writes a folder of files in one step: files go to a temporary folder beside `path`, and `finish` renames it. A
-/// reader never sees a part of them. Without `finish` the temporary folder is deleted. Parent folders are created.
+/// reader never sees a part of them. Without `finish` the temporary folder is deleted. Parent folders are created. The
+/// files count as read (note_read_file).
 class FolderWriter : NotCopied {
 public:
     explicit FolderWriter(const std::string& path);
@@ -82,8 +91,6 @@ private:
     std::string path_, temporary_;
     FolderWriter* next_ = nullptr;  ///< in the list of all existing writers
 };
-/// From now on a FileWriter for this file throws usage, because the command reads it. Threads: before others begin.
-void protect_from_writing(const std::string& path);
 /// The process that made a file or folder of this name as a temporary one, of `target` or, without one, of anything;
 /// 0: none did.
 int maker_of(std::string_view name, std::string_view target = {});

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "runtime/base/format.h"
+#include "runtime/base/interrupt.h"
 
 namespace vantage::internal {
 
@@ -89,7 +90,10 @@ std::string escape_controls(std::string_view text, std::string_view kept) {
 }
 
 bool is_utf8(std::string_view bytes) {
+    constexpr std::size_t piece = 1 << 20;  // between two looks for Ctrl-C
+    std::size_t next = piece;
     for (std::size_t at = 0; at < bytes.size();) {
+        if (at >= next) throw_if_interrupted(), next += piece;
         const Utf8Step step = utf8_step(bytes, at);
         if (step.kind != Utf8Step::Kind::character) return false;
         at += step.bytes;

@@ -156,7 +156,8 @@ Roofs roofs_of(const Device& device, bool again, const RoofProgress& progress) {
     if (path.empty()) return roofs;
     try {
         std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-        write_file(path, roofs_to_json(roofs).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+        write_file(path, roofs_to_json(roofs).dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
+                   Replaces::own);
     } catch (const std::exception& problem) {
         log(LogLevel::info, "roofs not kept: {}", problem.what());
     }

@@ -26,15 +26,6 @@ constexpr std::size_t dispatches_per_recording = 24;
 // A processor of a GPU, with 64 lanes or more, is taken to reach about 1 % of what it can.
 constexpr double slow_gpu = 5e9, slow_cpu = 5e8, slow_processor = 2e9;
 
-// The first guess of seconds per work. Plans that were measured before tell the speed within a factor of 16: their kernels
-// are others.
-double first_guess(const gpu::DeviceState& device) {
-    const Caps& caps = device.caps();
-    const double guess = 1 / (caps.is_cpu() ? slow_cpu : std::max(slow_gpu, caps.processors * slow_processor));
-    const double known = device.queue.seconds_per_work;
-    return known > 0 ? std::min(guess, 16 * known) : guess;
-}
-
 // The longest axis along which a grid is cut: x only where y is 1, since flat grids count workgroups by the width of x.
 std::size_t cut_axis(const std::array<std::uint32_t, 3>& groups) {
     const std::size_t other = groups[1] == 1 ? 0 : 1;
@@ -68,7 +59,8 @@ Recorder::Recorder(const Graph& graph, const Schedule& schedule, const PlanMemor
       submission_seconds_(std::max(options.submission_seconds, 1e-6)) {
     prepare();
     for (const Dispatch& dispatch : schedule.dispatches) work_.push_back(work_of(dispatch));
-    seconds_per_work_ = first_guess(device);
+    const Caps& caps = device.caps();
+    seconds_per_work_ = 1 / (caps.is_cpu() ? slow_cpu : std::max(slow_gpu, caps.processors * slow_processor));
 }
 
 void Recorder::prepare() const {
@@ -154,8 +146,8 @@ Recorder::Recorded Recorder::recorded(std::size_t first, std::size_t last, std::
 }
 
 // Cuts the schedule into recordings that are not predicted to last longer than a submission may, until the cache holds
-// twice as much as now. The first `kept` recordings stay; what follows begins with dispatch `begin`, or with `parts` above
-// 0 within it, at part `part` of so many.
+// twice as much as now. The first `kept` recordings stay; what follows begins with dispatch `begin`, or with `parts`
+// above 0 within it, at part `part` of so many.
 void Recorder::record_from(std::size_t kept, std::size_t begin, std::uint32_t part, std::uint32_t parts,
                            double filled) {
     const TraceSpan span("record");
@@ -171,7 +163,7 @@ void Recorder::record_from(std::size_t kept, std::size_t begin, std::uint32_t pa
             const double wanted = std::min(std::ceil(seconds / submission_seconds_), 0x1p31);
             // a power of two, so that four parts can become one
             const std::uint32_t each =
-                std::min(groups[cut_axis(groups)], std::bit_ceil(static_cast<std::uint32_t>(wanted)));
+                std::min(std::bit_floor(groups[cut_axis(groups)]), std::bit_ceil(static_cast<std::uint32_t>(wanted)));
             for (std::uint32_t one = 0; one < each; ++one) cut.push_back(recorded(first, first + 1, one, each));
             ++first;
             continue;
@@ -248,7 +240,6 @@ std::uint64_t Recorder::submit_first(std::span<const int> segments, double fille
     choose(segments, filled);
     if (profile_) collect_timings(begin, filled);
     measured_ = true;
-    device_.queue.seconds_per_work = now;
     const bool too_long = now > seconds_per_work_,
                too_fine = recordings_.size() > 2 * (1 + schedule_.dispatches.size() / dispatches_per_recording);
     seconds_per_work_ = now;

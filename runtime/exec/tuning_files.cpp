@@ -168,7 +168,7 @@ void add_to_own_tuning(const Caps& caps, const TuningTable& measured) {
     const FileLock lock(path + ".lock", FileLock::Sweep::file);
     TuningTable table = own_tuning(caps);
     table.merge(measured);
-    write_file(path, tuning_to_json({TunedDevice::of(caps), table}));
+    write_file(path, tuning_to_json({TunedDevice::of(caps), table}), Replaces::own);
 }
 
 void add_to_tuning_file(const std::string& path, const TuningFile& measured) {
@@ -179,7 +179,7 @@ void add_to_tuning_file(const std::string& path, const TuningFile& measured) {
         throw bad_file_error("{} is a table of {} ({}), not of {} ({}): nothing is added to it", path, file.device.name,
                              file.device.driver_version, measured.device.name, measured.device.driver_version);
     file.table.merge(measured.table);
-    write_file(path, tuning_to_json(file));
+    write_file(path, tuning_to_json(file), Replaces::own);
 }
 
 bool forget_own_tuning(const Caps& caps) {

@@ -40,8 +40,6 @@ struct QueueState {
     std::atomic<std::uint64_t> submitted{0};
     /// The device was lost: nothing is submitted or waited for any more. Set by DeviceState::lose.
     std::atomic<bool> lost{false};
-    /// How fast the device ran a plan last, for the first cut of others (exec/recorder.cpp); 0: not measured.
-    std::atomic<double> seconds_per_work{0};
     /// 0: the queue has no timestamps.
     std::uint32_t timestamp_bits = 0;
     /// Guarded by `mutex`. A member so that submitting does not allocate.

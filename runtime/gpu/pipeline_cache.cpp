@@ -115,7 +115,7 @@ void PipelineCache::save() noexcept {
         const bool news = !theirs.empty() && checksum(theirs) != known_;  // another process has written it
         const std::vector<std::byte> data = news ? merged(theirs) : data_of(device_.device, cache_);
         if (!news) known_ = checksum(data);
-        if (theirs.empty() || checksum(theirs) != checksum(data)) write_file(path_, pack_cache(data));
+        if (theirs.empty() || checksum(theirs) != checksum(data)) write_file(path_, pack_cache(data), Replaces::own);
     } catch (const std::exception& problem) {
         log(LogLevel::info, "pipeline cache not written: {}", problem.what());
     }

@@ -1,5 +1,7 @@
-// matmul of quantized weights with rows rounded to int8, by dot products of four bytes. The first of two launches
-// rounds.
+// matmul of quantized weights with rows rounded to int8, by dot products of four bytes. Several rows are rounded by a
+// launch before.
+
+#include <algorithm>
 
 #include "runtime/ops/checks.h"
 #include "runtime/ops/matmul_kernels.h"
@@ -37,13 +39,15 @@ bool fits_int8_rows(const OpCall& call, const Caps& caps) {
     return fits_int8_weights(call) && fits_quantized_rows(call, caps);
 }
 bool int8_rows_profitable(const OpCall&, const Caps& caps) { return caps.integer_dot_accelerated; }
-// One row is rounded by the lanes that multiply it, because a launch before would only delay the reading of weights. Eight
-// columns share its rounding. The smallest subgroup has the most registers for each lane; it is the same for any m, since
-// the order of sums depends on it.
+// One row is rounded by the lanes that multiply it, because a launch before would only delay the reading of weights.
+// Eight columns share its rounding. The order of sums depends on the subgroup's size, so it is the same for any m. On
+// Intel GPUs the smallest one, of quads at least, has the most registers for each lane.
 QuantizedTeam int8_team(std::int64_t m, const Caps& caps) {
     QuantizedTeam team = quantized_team(m, caps);
     team.cols = m == 1 ? 8 : 4;
-    if (team.subgroup_size != 0) team.subgroup_size = caps.min_subgroup_size;
+    const std::uint32_t least = std::max(4U, caps.min_subgroup_size);
+    if (caps.subgroup_size_control && caps.min_subgroup_size < caps.max_subgroup_size)
+        team.subgroup_size = team.subgroup_size != 0 ? least : std::clamp(team.lanes, least, caps.max_subgroup_size);
     return team;
 }
 LaunchPlan launch_int8_rows(const OpCall& call, const Caps& caps) {

@@ -37,9 +37,9 @@ std::string cache_name(const std::vector<std::string>& files, const Tokenizer* t
         text += format("\n{} {} {}", fs::absolute(file).string(), fs::file_size(file, none),
                        fs::last_write_time(file, none).time_since_epoch().count());
     };
-    for (const std::string& file : files) add(file);
+    for (const std::string& file : files) add(file), note_read_file(file);
     text += "\nvalidation";
-    for (const std::string& file : o.validation_files) add(file);
+    for (const std::string& file : o.validation_files) add(file), note_read_file(file);
     if (!o.chat_folder.empty())
         for (const char* file : {"chat_template.jinja", "tokenizer_config.json"}) add(o.chat_folder + "/" + file);
     return format("{:016x}{:016x}", checksum(text), checksum(text, 7));
@@ -137,9 +137,11 @@ TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tok
     }
     for (const auto& [first, lines] : skipped_)
         log(LogLevel::warning, "{}; lines of the file that were left out: {}", first, lines);
-    set_key(format("{:016x}{:016x}-{}", tokens_->checksum(), validation_->checksum(), context_) +
-            (separate_ ? format("-separate{:016x}", checksum(std::as_bytes(tokens_->starts()))) : "") +
-            "-strides");  // how an epoch reads them
+    // what an epoch reads, and how
+    const auto key_of = [](const TokenFile& file) {
+        return format("{:016x}{:016x}", file.checksum(), checksum(std::as_bytes(file.starts())));
+    };
+    set_key(format("{}{}-{}", key_of(*tokens_), key_of(*validation_), context_) + (separate_ ? "-separate" : ""));
     begins_ = begins_in(*tokens_), validation_begins_ = begins_in(*validation_);
     if (begins_.empty())
         throw usage_error(
@@ -204,7 +206,9 @@ void TokenData::write_skipped(const std::string& base) const {
     for (const auto& [first, lines] : skipped_) all.push_back({{"first", first}, {"lines", lines}});
     std::error_code none;
     fs::remove(base + skipped_suffix, none);
-    if (!all.empty()) write_file(base + skipped_suffix, all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    if (!all.empty())
+        write_file(base + skipped_suffix, all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
+                   Replaces::own);
 }
 void TokenData::read_skipped(const std::string& base) {
     constexpr std::int64_t max_lines = std::int64_t{1} << 48;

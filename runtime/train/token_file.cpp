@@ -33,7 +33,7 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
 }  // namespace
 
 TokenWriter::TokenWriter(const std::string& path, std::int64_t vocabulary)
-    : file_(path), width_(vocabulary <= short_vocabulary ? 2 : 4) {}
+    : file_(path, Replaces::own), width_(vocabulary <= short_vocabulary ? 2 : 4) {}
 
 void TokenWriter::add(std::span<const std::int32_t> ids) {
     tokens_ += ids.size(), checksum_ = checksum(std::as_bytes(ids), checksum_);

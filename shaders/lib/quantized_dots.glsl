@@ -7,8 +7,8 @@
 // rows are made once; else elements count from the first row.
 //
 // With INT8 rows of a are rounded to bytes, and products of four bytes at once take the place of floats: one row by the
-// lanes of a quad, which share a block; of several, A_ROWS are rounded before (matmul/round_rows.comp). Both round and add
-// alike.
+// lanes of a quad, which share a block; of several, A_ROWS are rounded before (matmul/round_rows.comp). Both round and
+// add alike, bit for bit.
 #extension GL_EXT_control_flow_attributes : require
 #ifdef INT8
 #extension GL_KHR_shader_subgroup_quad : require
@@ -63,8 +63,10 @@ void add_quarters(const uint s, uint quarter, inout float sums[ROWS][COLS]) {
     }
     [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
         RoundedQuarter a = rounded_a(s, r, k0, k);
-        [[unroll]] for (uint c = 0u; c < COLS; ++c)
-            sums[r][c] = fma(a.scale * scale[c], float(dot4(a.first, b[c].x) + dot4(a.second, b[c].y)), sums[r][c]);
+        [[unroll]] for (uint c = 0u; c < COLS; ++c) {
+            precise float scales = a.scale * scale[c];
+            sums[r][c] = fma(scales, float(dot4(a.first, b[c].x) + dot4(a.second, b[c].y)), sums[r][c]);
+        }
     }
 }
 #else

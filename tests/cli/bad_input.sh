@@ -122,15 +122,30 @@ ends 2 "--show" "$program" tune --forget --show
 ends 2 "--model" "$program" tune --shape gpt2-small -m "$folder"
 # what a command writes is no input, and one file
 cp "$folder/model.safetensors" "$scratch/before"
-ends 2 "which is read by this command" "$program" inspect -m "$folder" --ids 1,2 --save "$folder/model.safetensors"
+ends 2 "is read by this command" "$program" inspect -m "$folder" --ids 1,2 --save "$folder/model.safetensors"
 cp "$VANTAGE_ROOT/assets/models/mini-world/valid.txt" read.txt
 ends 2 "is read by this command" "$program" data vocabulary read.txt --size 300 -o read.txt
 ends 2 "is read by this command" "$program" run -m "$folder" --prompts read.txt -n 1 --profile ./read.txt
-mkdir texts && cp read.txt texts/a.txt
-ends 2 "texts/a.txt is in texts, which is read" "$program" data tokenize texts --tokenizer "$folder" -o texts/a.txt
+# … also what no option names, and in folders that a folder has
+mkdir -p other deep/texts mine/models && cp "$folder"/* other
+"$program" data tokenize read.txt --tokenizer "$folder/tokenizer.json" -o deep/texts/a.bin -q && cp deep/texts/a.bin before.bin
+cp -r "$VANTAGE_ROOT/assets/models/mini-world" mine/models
+ends 2 "other/tokenizer.json is read by this command" "$program" view --headless -m "$folder" -p The -n 1 --compare model=other --save other/tokenizer.json -q
+ends 2 "deep/texts/a.bin is read by this command" "$program" data tokenize deep --tokenizer "$folder/tokenizer.json" -o deep/texts/a.bin -q
+VANTAGE_ASSETS=mine ends 2 "mini-world/tokenizer.json is read by this command" "$program" run -p The -n 1 -q --profile mine/models/mini-world/tokenizer.json
+for file in tokenizer.json config.json model.safetensors; do
+    cmp -s "$folder/$file" "other/$file" && cmp -s "$VANTAGE_ROOT/assets/models/mini-world/$file" "mine/models/mini-world/$file" ||
+        { echo "FAILED: $file was written to"; failures=$((failures + 1)); }
+done
+check "data that are read stay" cmp before.bin deep/texts/a.bin
+ends 2 "into which this command writes pictures" "$program" view --headless -m "$folder" -p The -n 1 --frames frames --png frames/00001.png
+ends 2 "is in the folder of the run" "$program" train --data read.txt --tokenizer "$folder/tokenizer.json" -o run --profile run/run.json
+for again in 1 2; do
+    "$program" view --headless -m "$folder" -p The -n 1 --frames frames --apng frames/all.apng -q || { echo "FAILED: --apng in --frames, $again"; failures=$((failures + 1)); }
+done
 ends 2 "the same file" "$program" explain -m "$folder" --svg one.png --positions ./one.png
 check "what is read stays" cmp read.txt "$VANTAGE_ROOT/assets/models/mini-world/valid.txt"
-ends 2 "which is read by this command" "$program" run -m "$folder" -p "The" -n 2 --profile "$folder/../model/config.json"
+ends 2 "is read by this command" "$program" run -m "$folder" -p "The" -n 2 --profile "$folder/../model/config.json"
 cmp -s "$folder/model.safetensors" "$scratch/before" || { echo "FAILED: the model was written to"; failures=$((failures + 1)); }
 ends 2 "the same file" "$program" inspect -m "$folder" --ids 1,2 --save "$scratch/same" --profile "$scratch/./same"
 
