@@ -98,6 +98,9 @@ void check_outputs(const CLI::App& app) {
         const fs::path real = real_path(path);
         if (!fs::is_regular_file(real, error) && fs::exists(real, error)) continue;  // a device or a pipe
         if (!seen.insert(real).second) throw usage_error("two outputs were given the same file, {}", path);
+        if (!common().model.empty() && fs::exists(real, error) &&
+            fs::equivalent(real.parent_path(), common().model, error))
+            throw usage_error("{} is a file of the model: write to another one", path);
         for (const std::string& input : given.inputs)
             if (real_path(input) == real) throw usage_error("{} is read by this command: write to another file", path);
         for (const std::string& folder : given.pictures)

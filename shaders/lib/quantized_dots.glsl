@@ -6,13 +6,12 @@
 // for lib/row_dots.glsl. Where there is one row of a, and rows of b begin with a group of quants (ALIGNED), addresses of
 // rows are made once; else elements count from the first row.
 //
-// With INT8 rows of a are rounded to bytes, and products of four bytes at once take the place of floats: one row by the
-// lanes of a quad, which share a block; of several, A_ROWS are rounded before (matmul/round_rows.comp). Both round and
-// add alike, bit for bit.
+// With INT8, which needs lib/int8.glsl, rows of a are rounded to bytes, and products of four bytes at once
+// take the place of floats: one row is rounded by the lanes of a quad, which share a block; of several, A_ROWS are
+// rounded before (matmul/round_rows.comp). Both round and add alike, bit for bit.
 #extension GL_EXT_control_flow_attributes : require
 #ifdef INT8
 #extension GL_KHR_shader_subgroup_quad : require
-#include "lib/int8.glsl"
 #endif
 
 const uint AT_ONCE = ROWS == 1u && QUARTERS == 1u && COLS <= 4u ? 2u : 1u;  // as in lib/row_dots.glsl

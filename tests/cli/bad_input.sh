@@ -122,7 +122,7 @@ ends 2 "--show" "$program" tune --forget --show
 ends 2 "--model" "$program" tune --shape gpt2-small -m "$folder"
 # what a command writes is no input, and one file
 cp "$folder/model.safetensors" "$scratch/before"
-ends 2 "is read by this command" "$program" inspect -m "$folder" --ids 1,2 --save "$folder/model.safetensors"
+ends 2 "is a file of the model" "$program" inspect -m "$folder" --ids 1,2 --save "$folder/model.safetensors"
 cp "$VANTAGE_ROOT/assets/models/mini-world/valid.txt" read.txt
 ends 2 "is read by this command" "$program" data vocabulary read.txt --size 300 -o read.txt
 ends 2 "is read by this command" "$program" run -m "$folder" --prompts read.txt -n 1 --profile ./read.txt
@@ -145,7 +145,7 @@ for again in 1 2; do
 done
 ends 2 "the same file" "$program" explain -m "$folder" --svg one.png --positions ./one.png
 check "what is read stays" cmp read.txt "$VANTAGE_ROOT/assets/models/mini-world/valid.txt"
-ends 2 "is read by this command" "$program" run -m "$folder" -p "The" -n 2 --profile "$folder/../model/config.json"
+ends 2 "is a file of the model" "$program" run -m "$folder" -p "The" -n 2 --profile "$folder/../model/config.json"
 cmp -s "$folder/model.safetensors" "$scratch/before" || { echo "FAILED: the model was written to"; failures=$((failures + 1)); }
 ends 2 "the same file" "$program" inspect -m "$folder" --ids 1,2 --save "$scratch/same" --profile "$scratch/./same"
 

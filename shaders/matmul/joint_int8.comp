@@ -1,0 +1,8 @@
+// joint_linear of quantised weights and rows that are rounded to bytes (lib/joint_linear.glsl, lib/quantized_dots.glsl).
+#version 460
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 32, local_size_x_id = 0) in;
+#define INT8
+#include "lib/int8.glsl"
+#include "lib/joint_quantized.glsl"
