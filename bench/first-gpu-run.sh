@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # bench/first-gpu-run.sh [PROGRAM]: measures a GPU, in ten minutes on a fast one and at most in eighteen, and packs
 # the results into one file, which a person can send with a report: device, conformance, limits, ops, models, generation
-# by context length, training, the viewer, and a tuning table. PROGRAM: default build/release/vantage of this repository, else vantage from PATH.
-# VANTAGE_DEVICE chooses the device (default: the best). Run it on an idle machine.
+# by context length, training, the viewer, and a tuning table. PROGRAM: default build/release/vantage of this repository,
+# else vantage from PATH. VANTAGE_DEVICE chooses the device (default: the best). Run it on an idle machine.
 #
 # Each step has a time limit, and a step that fails or is cut off does not stop the others. Ctrl-C ends the current step
 # and packs what there is. The file has no paths and no names of users or hosts, but what the driver says of the device.

@@ -68,14 +68,13 @@ void add_given(const CLI::App& command, Given& given) {
         const std::string type = option->get_type_name();
         const bool is_path = type.starts_with("FILE") || type.starts_with("DIR") || option->get_positional();
         for (const std::string& value : option->results()) {
-            const bool is_there = std::filesystem::exists(value, error);
             if (is_run)
                 given.runs.push_back(value);
             else if (is_folder || (is_output && std::filesystem::is_directory(value, error)))
                 given.pictures.push_back(value);
             else if (is_output && value != "-")
                 given.outputs.push_back(value);
-            else if (is_path && !is_output && is_there)
+            else if (is_path && !is_output)
                 given.inputs.push_back(value);
         }
     }

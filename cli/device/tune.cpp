@@ -80,7 +80,7 @@ std::vector<std::int64_t> plan_rows(const ModelConfig& config, bool is_encoder, 
 // The calls of all plans on this device, in the order of plan_rows.
 std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, std::int64_t context, const Caps& caps) {
     const ModelConfig& config = subject.config;
-    const std::int64_t default_context = config.default_context > 0 ? config.default_context : config.context;
+    const std::int64_t default_context = config.context_by_default();
     const Precision precision = precision_named(o.precision);
     std::vector<ModelCall> calls;
     const auto add = [&](bool encoder) {

@@ -15,9 +15,7 @@ namespace {
 
 std::vector<std::vector<std::int32_t>> ids_of(const Model& model, const std::vector<std::string>& prompts,
                                               std::int64_t context) {
-    const ModelConfig& config = config_of(model);
-    const std::int64_t default_context = config.default_context > 0 ? config.default_context : config.context,
-                       max_tokens = context > 0 ? context : default_context;
+    const std::int64_t max_tokens = context > 0 ? context : config_of(model).context_by_default();
     std::vector<std::vector<std::int32_t>> all;
     for (const std::string& prompt : prompts) {
         all.push_back(encode_for(max_tokens, model, prompt).ids);
@@ -37,7 +35,7 @@ SessionOptions session_for(const Model& model, std::span<const std::vector<std::
     for (const std::vector<std::int32_t>& ids : prompts) longest = std::max(longest, ids.size());
     // one more than the start and first tokens of an encoder–decoder, so that no text ends because the context is full
     const std::int64_t needed = static_cast<std::int64_t>(longest) + std::min(options.max_tokens, c.context) + 2;
-    session.rope_context = c.default_context > 0 ? c.default_context : c.context;  // as in a session with one prompt
+    session.rope_context = c.context_by_default();  // as in a session with one prompt
     session.context = std::clamp<std::int64_t>(needed, 1, session.rope_context);
     return session;
 }

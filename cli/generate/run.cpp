@@ -39,8 +39,7 @@ std::vector<std::string> prompts_of(const RunOptions& o) {
         if (prompt == "-") prompt = read_stdin();
     if (!o.file.empty()) {
         std::string text = o.file == "-" ? read_stdin() : read_file(o.file);
-        if (constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF"; text.starts_with(byte_order_mark))
-            text.erase(0, byte_order_mark.size());
+        if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
         const std::vector<std::string> lines = lines_of(text);
         prompts.insert(prompts.end(), lines.begin(), lines.end());
     }

@@ -51,11 +51,9 @@ std::unique_ptr<FileLock> locked_folder(const std::string& folder) {
     fs::create_directories(folder, error);
     if (error) throw bad_file_error("cannot make the folder {}: {}", folder, error.message());
     // What a link in a folder from elsewhere points to may be a file of the user.
-    const auto refuse_link = [&](const std::string& path) {
-        if (fs::is_symlink(path, error))
+    for (const char* file : run_files)
+        if (const std::string path = folder + "/" + file; fs::is_symlink(path, error))
             throw bad_file_error("{} is a link, which a run would write through: move it away", path);
-    };
-    for (const char* file : run_files) refuse_link(folder + "/" + file);
     auto lock = std::make_unique<FileLock>(folder + "/.lock", FileLock::Sweep::nothing);
     remove_unfinished(folder);
     return lock;

@@ -43,6 +43,12 @@ std::string without_headers(const std::string& text) {
 
 }  // namespace
 
+bool is_complete(const TrainCommand& c, const Dataset& data, const LoggedRun& run, std::int64_t step) {
+    if (step != c.training.steps) return step > c.training.steps;
+    const std::vector<double>& steps = run.evaluation_steps;
+    return !evaluates(c, data) || (!steps.empty() && steps.back() == static_cast<double>(step - 1));
+}
+
 void draw_runs(const std::string& path, const std::vector<std::pair<std::string, LoggedRun>>& runs) {
     StepPanel loss{.title = "loss (nats per target)", .height = 280},
         norm{.title = "norm of the gradients", .logarithmic = true}, rate{.title = "learning rate"};

@@ -2,11 +2,13 @@
 // begins to follow a pattern), loss.png and loss.svg, samples.txt.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/train/head_log.h"
+#include "cli/train/train_command.h"
 #include "runtime/base/line_file.h"
 #include "runtime/picture/step_chart.h"
 #include "runtime/train/run_files.h"
@@ -16,6 +18,12 @@ namespace vantage::cli {
 
 using internal::LoggedRun;
 using internal::read_log;
+/// Whether a run measures what it has learned: there are data for it, and it wants it.
+inline bool evaluates(const TrainCommand& c, const Dataset& data) {
+    return std::min(data.validation_sequences(), c.training.validation_sequences) > 0;
+}
+/// Whether nothing is left to do after `step` steps: a signal may cut off the evaluation after the last one.
+bool is_complete(const TrainCommand& c, const Dataset& data, const LoggedRun& run, std::int64_t step);
 /// The curves of runs, one below the other with a common axis, as PNG or SVG by the extension.
 void draw_runs(const std::string& path, const std::vector<std::pair<std::string, LoggedRun>>& runs);
 

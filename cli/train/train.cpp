@@ -187,7 +187,7 @@ void refuse_used_folder(const TrainCommand& c, const char* name) {
     if (std::error_code none; fs::exists(c.output + "/log.jsonl") && fs::file_size(c.output + "/log.jsonl", none) > 0)
         throw usage_error("{}: {} has a run that ended before its first checkpoint: remove it, or give another folder",
                           name, c.output);
-    // What else such a run has left may be written over; other files, and those that are read, may not.
+    // A run that was stopped before its first step may be overwritten. Input files and other files of the user must not.
     const bool is_own = fs::exists(c.output + "/log.jsonl");
     for (const char* file : run_files) {
         const std::string path = c.output + "/" + file;
@@ -228,11 +228,11 @@ void set_adapters(TrainCommand& c, bool rate_given) {
 
 // Without evaluations a run with --patience would not end early, and --eval-every would do nothing.
 void check_evaluations(const TrainCommand& c, const CLI::App& command, const Dataset& data) {
-    const bool evaluates = std::min(data.validation_sequences(), c.training.validation_sequences) > 0;
+    const bool measured = evaluates(c, data);
     const char* without = "there are no validation data: give --eval-data, or a larger --eval-share";
-    if (c.patience > 0 && (!evaluates || c.eval_every == 0))
-        throw usage_error("--patience {} needs evaluations: {}", c.patience, evaluates ? "give --eval-every" : without);
-    if (!evaluates && !c.log_heads && c.eval_every > 0 && is_given(*command.get_option("--eval-every")))
+    if (c.patience > 0 && (!measured || c.eval_every == 0))
+        throw usage_error("--patience {} needs evaluations: {}", c.patience, measured ? "give --eval-every" : without);
+    if (!measured && !c.log_heads && c.eval_every > 0 && is_given(*command.get_option("--eval-every")))
         log_message(LogLevel::warning, format("--eval-every {} does nothing: {}", c.eval_every, without));
 }
 
@@ -304,13 +304,6 @@ LoggedRun logged_run(const std::string& folder) {
     return run;
 }
 
-// Whether nothing is left to do of a run: a signal may have cut off the evaluation after its last step.
-bool is_complete(const TrainCommand& c, const SavedTraining& saved, const Dataset& data) {
-    if (saved.step != c.training.steps) return saved.step > c.training.steps;
-    const bool evaluates = c.training.validation_sequences > 0 && data.validation_sequences() > 0;
-    return !evaluates || !fs::exists(c.output + "/log.jsonl") || logged_run(c.output).is_evaluated_after(saved.step);
-}
-
 // A process that was killed after it wrote a checkpoint may have left other links.
 void link_checkpoints(const TrainCommand& c, const SavedTraining& saved) {
     const std::string newest = checkpoint_name(saved.step);
@@ -367,7 +360,8 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     common().model = origin.folder(), c.adapters = origin.adapters();
     std::optional<Device> device = open_training_device(c);
     const Dataset data = read_data(c, tokenizer);
-    if (is_complete(c, saved, data))
+    const bool is_logged = fs::exists(c.output + "/log.jsonl");
+    if (saved.step >= c.training.steps && (!is_logged || is_complete(c, data, logged_run(c.output), saved.step)))
         throw usage_error("train: the run is complete after {} steps: give more with --steps", saved.step);
     check_evaluations(c, command, data);
     run_training(c, device, data, [&](const Device& now) {

@@ -55,11 +55,7 @@ public:
     const std::optional<internal::BestCheckpoint>& best() const { return best_checkpoint_; }
     double loss() const { return loss_; }              ///< running mean
     double evaluation() const { return evaluation_; }  ///< NaN: none
-    /// Whether nothing is left to do: a signal may cut off the evaluation after the last step.
-    bool is_complete() const {
-        const bool evaluates = c_.training.validation_sequences > 0 && data_.validation_sequences() > 0;
-        return trainer_.step() == trainer_.steps() && (!evaluates || log_.run().is_evaluated_after(trainer_.step()));
-    }
+    bool is_complete() const { return cli::is_complete(c_, data_, log_.run(), trainer_.step()); }
     void clear() { progress_.clear(); }
 
 private:

@@ -27,7 +27,9 @@ std::string repair_utf8(std::string_view bytes);
 std::string escape_controls(std::string_view text, std::string_view kept = {});
 /// The same document with JSON's own escapes ("\u202e") for those that JSON allows in strings.
 std::string escape_controls_in_json(std::string_view json);
+/// Throws interrupted on Ctrl-C, which it looks for after each MiB.
 bool is_utf8(std::string_view bytes);
+inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  ///< may begin a text file, and is no part of it
 
 /// One character of *valid* UTF-8.
 struct Character {

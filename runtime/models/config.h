@@ -50,6 +50,7 @@ struct ModelConfig {
     std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_width = 0, inner = 0, vocab = 0;
     std::int64_t context = 0;          ///< positions that the model allows
     std::int64_t default_context = 0;  ///< what a session takes that was not told more; 0 = all of them
+    std::int64_t context_by_default() const { return default_context > 0 ? default_context : context; }
     /// The encoder of an encoder–decoder, whose decoder is what the sizes above say.
     struct Encoder {
         std::int64_t layers = 0, heads = 0, inner = 0;

@@ -113,9 +113,8 @@ bool fits_rows(const OpCall& call, const Caps& caps) { return !fits_quantized(ca
 
 // As matmul's int8_rows, whose choice merge_projections keeps.
 bool fits_int8(const OpCall& call, const Caps& caps) {
-    constexpr std::int64_t addressable = std::int64_t{1} << 31;  // bytes of rows
     return call.attrs.flag("int8_operands") && fits_quantized(call, caps) &&
-           rows_of(call) * call.in(x_).shape[-1] < addressable;
+           matmul::can_round(rows_of(call), call.in(x_).shape[-1]);
 }
 LaunchPlan launch_int8(const OpCall& call, const Caps& caps) {
     const std::int64_t m = rows_of(call);

@@ -13,13 +13,15 @@ namespace {
 
 bool fits_int8_weights(const OpCall& call) {
     const MatmulSizes s = matmul_sizes(call);
-    constexpr std::int64_t addressable = std::int64_t{1} << 31;  // bytes of rows
     return call.attrs.flag("int8_operands") && is_quantized(call.in(b_).dtype) && call.attrs.flag("transpose_b") &&
-           !call.attrs.flag("transpose_a") && s.batches() == 1 && s.m > 0 && s.k > 0 &&
-           s.k % params::QUANT_BLOCK == 0 && s.m * s.k < addressable;
+           !call.attrs.flag("transpose_a") && s.batches() == 1 && can_round(s.m, s.k);
 }
 
 }  // namespace
+
+bool can_round(std::int64_t m, std::int64_t k) {
+    return m > 0 && k > 0 && k % params::QUANT_BLOCK == 0 && m * k < std::int64_t{1} << 31;
+}
 
 LaunchPlan after_rounding(const Caps& caps, LaunchPlan plan, Operand a, DType type, std::int64_t m, std::int64_t k) {
     const std::int64_t blocks = m * k / params::QUANT_BLOCK;

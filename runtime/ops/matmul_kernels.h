@@ -94,6 +94,8 @@ bool fits_quantized(const OpCall& call, const Caps& caps);
 LaunchPlan launch_quantized(const OpCall& call, const Caps& caps);
 bool fits_int8_rows(const OpCall& call, const Caps& caps);
 LaunchPlan launch_int8_rows(const OpCall& call, const Caps& caps);
+/// Whether rows [m, k] can be rounded to bytes: whole blocks, whose bytes kernels count in 31 bits.
+bool can_round(std::int64_t m, std::int64_t k);
 /// `plan` after a launch that rounds to bytes the rows [m, k] of `type` that its first launch has as `a`.
 LaunchPlan after_rounding(const Caps& caps, LaunchPlan plan, Operand a, DType type, std::int64_t m, std::int64_t k);
 bool int8_rows_profitable(const OpCall& call, const Caps& caps);

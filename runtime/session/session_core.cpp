@@ -245,7 +245,7 @@ std::int64_t SessionCore::checked_context(std::int64_t count) const {
     const std::uint64_t each = bytes_per_token(count) + (scattered ? 4 * max_scattered_context : 0);
     const auto holds = static_cast<std::int64_t>(
         share_of_memory * static_cast<double>(model.device().memory_available()) / static_cast<double>(each));
-    std::int64_t wanted = config.default_context > 0 ? config.default_context : config.context;
+    std::int64_t wanted = config.context_by_default();
     if (options.max_context > 0) wanted = std::min(wanted, options.max_context);
     if (scattered) wanted = std::min(wanted, max_scattered_context);
     if (options.variant.form == AttentionForm::bigbird)

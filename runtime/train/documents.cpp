@@ -77,7 +77,6 @@ private:
         const std::size_t old = buffer_.size(), count = std::min<std::uint64_t>(piece_bytes, bytes_.size() - read_);
         buffer_.resize(old + count);
         bytes_.read(read_, std::as_writable_bytes(std::span(buffer_).subspan(old)));
-        constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
         if (read_ == 0 && buffer_.starts_with(byte_order_mark)) buffer_.erase(0, byte_order_mark.size());
         read_ += count;
         std::size_t to = old - (old > 0 && buffer_[old - 1] == '\r' ? 1 : 0);

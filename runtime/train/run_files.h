@@ -34,10 +34,6 @@ RunSettings run_settings_of(const JsonFields& fields);
 struct LoggedRun {
     std::vector<double> steps, losses, norms, rates, evaluation_steps, evaluations;
     double tokens = NAN;  ///< that were read until the last step
-    /// Whether its last evaluation was after this step.
-    bool is_evaluated_after(std::int64_t step) const {
-        return !evaluation_steps.empty() && evaluation_steps.back() == static_cast<double>(step - 1);
-    }
 };
 /// The checkpoint with the lowest loss of an evaluation.
 struct BestCheckpoint {

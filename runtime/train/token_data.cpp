@@ -37,9 +37,9 @@ std::string cache_name(const std::vector<std::string>& files, const Tokenizer* t
         text += format("\n{} {} {}", fs::absolute(file).string(), fs::file_size(file, none),
                        fs::last_write_time(file, none).time_since_epoch().count());
     };
-    for (const std::string& file : files) add(file), note_read_file(file);
+    for (const std::string& file : files) add(file);
     text += "\nvalidation";
-    for (const std::string& file : o.validation_files) add(file), note_read_file(file);
+    for (const std::string& file : o.validation_files) add(file);
     if (!o.chat_folder.empty())
         for (const char* file : {"chat_template.jinja", "tokenizer_config.json"}) add(o.chat_folder + "/" + file);
     return format("{:016x}{:016x}", checksum(text), checksum(text, 7));
@@ -119,6 +119,8 @@ TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tok
         if (tokenizer == nullptr) throw usage_error("masked tokens need a tokenizer, which tells special tokens");
         masks_.emplace(*tokenizer);
     }
+    for (const auto* files : {&files_, &validation_files_})  // also where their tokens are kept
+        for (const std::string& file : *files) note_read_file(file);
     const std::string base = folder_of(o) + "/" + cache_name(files_, tokenizer, o), train = base + train_suffix,
                       validation = base + validation_suffix;
     std::error_code none;

@@ -6,9 +6,9 @@
 // for lib/row_dots.glsl. Where there is one row of a, and rows of b begin with a group of quants (ALIGNED), addresses of
 // rows are made once; else elements count from the first row.
 //
-// With INT8, which needs lib/int8.glsl, rows of a are rounded to bytes, and products of four bytes at once
-// take the place of floats: one row is rounded by the lanes of a quad, which share a block; of several, A_ROWS are
-// rounded before (matmul/round_rows.comp). Both round and add alike, bit for bit.
+// With INT8, which needs lib/int8.glsl, rows of a are rounded to bytes, and products are of four bytes at once. One row is
+// rounded here, by the lanes of a quad, which share a block. Of several, A_ROWS are ROUNDED_ROWS rows that
+// matmul/round_rows.comp has rounded. Both ways give the same bits.
 #extension GL_EXT_control_flow_attributes : require
 #ifdef INT8
 #extension GL_KHR_shader_subgroup_quad : require
@@ -28,6 +28,7 @@ vec4 load_a(const uint s, uint r, uint k) {
 
 float chain(vec4 a, vec4 b, float sum) { return fma(a.w, b.w, fma(a.z, b.z, fma(a.y, b.y, fma(a.x, b.x, sum)))); }
 
+// add_quarters adds the products of the quarters from `quarter` on, which are all of one block; `s`: which addresses.
 #ifdef INT8
 // The lane of this workgroup, four of a quad in a row.
 uint team_lane() { return gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID; }
@@ -71,7 +72,6 @@ void add_quarters(const uint s, uint quarter, inout float sums[ROWS][COLS]) {
 #else
 uint team_lane() { return gl_LocalInvocationID.x; }
 
-// Quarters from `quarter` on, which are all of one block; `s`: which addresses.
 void add_quarters(const uint s, uint quarter, inout float sums[ROWS][COLS]) {
     uint k0 = quarter / 4u * QUANT_BLOCK;
     float scale[COLS];
@@ -87,7 +87,6 @@ void add_quarters(const uint s, uint quarter, inout float sums[ROWS][COLS]) {
         }
     }
 }
-
 #endif
 
 // What lane `own` of `lanes` makes of the sums over `count` elements, a multiple of a block.

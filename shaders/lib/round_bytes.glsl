@@ -1,6 +1,5 @@
 // Rounds blocks of 32 elements to bytes: x = d q + e with q in -127 … 127, d = max |x| / 127 and |e| <= d / 2 (but for
-// the last bit of the quotient). A block with an infinity or a NaN has the scale NaN; one below 2^-120 becomes zeros, whose
-// scale is no matter.
+// the last bit of the quotient). A block with an infinity or a NaN has the scale NaN. One below 2^-120 becomes zeros.
 
 // Magnitudes are compared as integers: their bits are in the order of the numbers, and NaN is the largest.
 uint magnitude4(vec4 x) {

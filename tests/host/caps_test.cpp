@@ -20,7 +20,8 @@ Caps made_up(const std::string& name, const std::string& more = "") {
     return caps_from_json(R"({"name": ")" + name +
                           R"(", "type": "discrete", "api_version": "1.3.250", "driver": "made-up",
         "buffer_device_address": true, "timeline_semaphore": true, "synchronization2": true, "subgroup_arithmetic": true,
-        "subgroup_shuffle": true, "subgroup_quad": true, "subgroup_size": 32, "min_subgroup_size": 32, "max_subgroup_size": 32, "fp16": true,
+        "subgroup_shuffle": true, "subgroup_quad": true, "subgroup_size": 32, "min_subgroup_size": 32,
+        "max_subgroup_size": 32, "fp16": true,
         "device_memory": 8589934592)" +
                           (more.empty() ? "" : ", " + more) + "}");
 }
