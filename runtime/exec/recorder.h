@@ -76,7 +76,7 @@ private:
     std::vector<Recorded> recordings_;
     std::vector<const gpu::Recording*> run_;  // a member, so that submitting allocates nothing
     std::vector<Work> work_;                  // by dispatch
-    double seconds_per_work_ = 0;  // a cautious guess; in the first run it falls to a fourth at a time
+    double seconds_per_work_ = 0;             // a cautious guess; in the first run it falls to a fourth at a time
     bool measured_ = false;
     double cut_for_ = 1;  // the part of the cache for which the recordings are short enough
     std::vector<DispatchTiming> timings_;

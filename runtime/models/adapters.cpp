@@ -80,8 +80,7 @@ void require_possible_adapters(const ModelConfig& config) {
                                 [&](const AdaptedLayer& layer) { return is_target(config, layer.name, target); }))
             continue;
         throw usage_error("LoRA: no linear layer of {} is called {}; there are {}, and {} for all of them",
-                          config.architecture, target, join(layer_kinds(all)),
-                          adapter_names::all_linear);
+                          config.architecture, target, join(layer_kinds(all)), adapter_names::all_linear);
     }
 }
 

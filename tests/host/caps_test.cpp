@@ -195,7 +195,8 @@ TEST_CASE("quirks take away what they name") {
     quirks = {};
     quirks.no_subgroup = true;
     const Caps left = caps_with_quirks(caps, quirks);
-    CHECK_FALSE((left.subgroup_arithmetic || left.subgroup_shuffle || left.subgroup_quad || left.subgroup_size_control));
+    CHECK_FALSE(
+        (left.subgroup_arithmetic || left.subgroup_shuffle || left.subgroup_quad || left.subgroup_size_control));
     CHECK(left.cooperative_matrices.empty());
     CHECK(caps_to_json(caps_with_quirks(caps, {})) == caps_to_json(caps));
 }
