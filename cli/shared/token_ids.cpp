@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "runtime/base/errors.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/json.h"
 #include "runtime/base/utf8.h"
 
@@ -33,6 +34,7 @@ std::vector<std::int32_t> read_ids(std::string_view text, const std::string& sou
         text = without_blanks(text.substr(1, text.size() - 2));
     std::vector<std::int32_t> ids;
     for (bool more = !text.empty(); more;) {
+        throw_if_interrupted();
         const std::size_t end = std::min(text.find_first_of(", \t\r\n"), text.size());
         ids.push_back(read_id(text.substr(0, end), source, what));  // refuses what is empty
         text = without_blanks(text.substr(end));
