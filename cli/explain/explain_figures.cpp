@@ -166,7 +166,9 @@ std::string what_of(const Graph& graph, const Node& node, const std::string& lay
                                            {&batch_norm_op, batch_norm::beta_},
                                            {&adam_op, adam::gradient_}}))
             text += " " + (name.ends_with(".weight") ? name.substr(0, name.rfind(".weight")) : name);
-        else if (is_one_of({node.op, i}, {{&write_op, write::state_}, {&rope_write_op, rope_write::state_}}))
+        else if (is_one_of({node.op, i}, {{&write_op, write::state_},
+                                          {&rope_write_op, rope_write::state_},
+                                          {&rope_write_op, rope_write::v_state_}}))
             text += " " + name.substr(0, name.rfind('.'));
     }
     return text + bias + (node.attrs.has("activation") ? " + " + node.attrs.text("activation") : "") + residual;

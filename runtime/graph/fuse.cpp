@@ -27,6 +27,8 @@ public:
             if (node.op == &write_op) merge_rope(node);
             if (node.op == &split_qkv_op) merge_split(i);
         }
+        for (Node& node : nodes())
+            if (node.op == &attention_op) merge_queries(node);
         for (Node& node : nodes()) {
             if (node.op == &layer_norm_op) merge_norm(node, ops::layer_norm::x_, ops::layer_norm::residual_);
             if (node.op == &rms_norm_op) merge_norm(node, ops::rms_norm::x_, ops::rms_norm::residual_);
@@ -100,13 +102,61 @@ private:
             return;  // rows are tokens
         fused_.push_back(name_of(graph_, *rope) + " + write");
         node = {.op = &rope_write_op,
-                .inputs = {rope->inputs[x_], rope->inputs[table_], step, node.inputs[ops::write::state_]},
+                .inputs = {rope->inputs[x_], rope->inputs[table_], step, node.inputs[ops::write::state_], -1, -1, -1},
                 .outputs = node.outputs,
                 .attrs = rope->attrs,
                 .scope = node.scope,
                 .where = rope->where,
                 .segment = node.segment};
         rope->op = nullptr;
+    }
+
+    // Whether a node between two uses one of these values, or a view of one.
+    bool is_used_between(std::size_t first, std::size_t last, std::initializer_list<int> ids) {
+        for (std::size_t i = first + 1; i < last; ++i)
+            for (int id : nodes()[i].op != nullptr ? nodes()[i].inputs : std::vector<int>())
+                for (; id >= 0; id = value(id).alias)
+                    if (std::ranges::count(ids, id) > 0) return true;
+        return false;
+    }
+    // The number of the node that makes the value, or what the value is a view of, if its op is `op`.
+    std::optional<std::size_t> maker(int id, const OpDef& op) {
+        while (id >= 0 && value(id).kind == ValueKind::view) id = value(id).alias;
+        if (id < 0 || value(id).kind != ValueKind::node || at(nodes(), value(id).node).op != &op) return std::nullopt;
+        return static_cast<std::size_t>(value(id).node);
+    }
+
+    // Of the queries, keys and values of an attention the keys' rotation, on its way to the cache, takes those of the
+    // queries and the write of the values with it. It moves to the last of the three.
+    void merge_queries(const Node& attention) {
+        using namespace ops::rope_write;
+        const auto q = maker(attention.inputs[ops::attention::q_], rope_op),
+                   k = maker(attention.inputs[ops::attention::k_], rope_write_op),
+                   v = maker(attention.inputs[ops::attention::v_], write_op);
+        if (!q || !k || !v) return;
+        const Node rope = nodes()[*q], keys = nodes()[*k], values = nodes()[*v];
+        const int rows = values.inputs[ops::write::rows_], state = values.inputs[ops::write::state_];
+        const auto type = [&](int id) { return value(id).type; };
+        if (keys.inputs[q_] >= 0 || rope.inputs[ops::rope::table_] != keys.inputs[table_] ||
+            rope.inputs[ops::rope::step_] != keys.inputs[step_] ||
+            values.inputs[ops::write::step_] != keys.inputs[step_] || rope.attrs.flag("heads_first") ||
+            rope.attrs.flag("interleaved") != keys.attrs.flag("interleaved") || values.attrs.flag("by_lane") ||
+            rope.segment != keys.segment || values.segment != keys.segment)
+            return;
+        const TensorType queries = type(rope.inputs[ops::rope::x_]), x = type(keys.inputs[x_]);
+        if (queries.shape.rank() != 3 || queries.dtype != x.dtype || queries.shape[2] != x.shape[2] ||
+            type(rows) != x || type(state) != type(keys.inputs[state_]))
+            return;
+        const std::size_t last = std::max({*q, *k, *v});
+        if (is_used_between(std::min({*q, *k, *v}), last, {rope.outputs[0], keys.outputs[0], values.outputs[0]}))
+            return;
+        fused_.push_back(name_of(graph_, keys) + " + queries and values");
+        nodes()[*q].op = nodes()[*k].op = nodes()[*v].op = nullptr;
+        Node& all = nodes()[last];
+        all = keys;
+        all.inputs[q_] = rope.inputs[ops::rope::x_], all.inputs[v_] = rows, all.inputs[v_state_] = state;
+        all.outputs = {keys.outputs[0], values.outputs[0], rope.outputs[0]};
+        for (const int id : all.outputs) value(id).node = static_cast<int>(last);
     }
 
     // The write that is the only use of these rows and writes the first version of a state.
@@ -133,10 +183,7 @@ private:
             write_v.segment != split.segment || value(k_state).type != value(v_state).type)
             return;
         const std::size_t last = std::max(*k, *v);
-        for (std::size_t between = i + 1; between < last; ++between)
-            for (int id : nodes()[between].op != nullptr ? nodes()[between].inputs : std::vector<int>())
-                for (; id >= 0; id = value(id).alias)
-                    if (id == split.outputs[q_] || id == write_k.outputs[0] || id == write_v.outputs[0]) return;
+        if (is_used_between(i, last, {split.outputs[q_], write_k.outputs[0], write_v.outputs[0]})) return;
         fused_.push_back(name_of(graph_, split) + " + write");
         nodes()[i].op = nodes()[*k].op = nodes()[*v].op = nullptr;
         nodes()[last] = {.op = &split_qkv_write_op,

@@ -1,4 +1,5 @@
-// Rotary positions, alone or with the rotated rows going straight into the cache.
+// Rotary positions, alone or with the rotated rows going straight into the cache: those of the keys, or with them the
+// values into theirs and the rotated queries, all of a layer's before its attention in one pass.
 //   a' = a cos - b sin,  b' = b cos + a sin  for the pairs (a, b) of a row's first rotary_dim features
 // Su et al. 2021 (RoFormer); pairs (i, i + rotary_dim/2) as in GPT-NeoX and Llama, or (2i, 2i + 1) as in GPT-J.
 #include "runtime/ops/rope.h"
@@ -65,18 +66,18 @@ std::vector<TensorType> infer(const OpCall& call) {
     return {x};
 }
 
-/// Rotates row `row` of x into y from element `at` on.
-void rotate(const OpCall& call, std::span<const HostTensor> in, std::int64_t row, std::int64_t position, HostTensor& y,
-            std::int64_t at) {
-    const std::int64_t dim = call.in(x_).shape[-1], rotary = call.in(table_).shape[1], half = rotary / 2;
-    const bool interleaved = call.attrs.flag("interleaved"),
-               known = position >= 0 && position < call.in(table_).shape[0];
-    for (std::int64_t d = rotary; d < dim; ++d) y[at + d] = in[x_][row * dim + d];
+/// Rotates row `row` of operand `x` into y from element `at` on.
+void rotate(const OpCall& call, std::span<const HostTensor> in, int operand, std::int64_t row, std::int64_t position,
+            HostTensor& y, std::int64_t at) {
+    const HostTensor &x = in[static_cast<std::size_t>(operand)], &table = in[table_];
+    const std::int64_t dim = x.type.shape[-1], rotary = table.type.shape[1], half = rotary / 2;
+    const bool interleaved = call.attrs.flag("interleaved"), known = position >= 0 && position < table.type.shape[0];
+    for (std::int64_t d = rotary; d < dim; ++d) y[at + d] = x[row * dim + d];
     for (std::int64_t i = 0; i < half; ++i) {
         const std::int64_t first = interleaved ? 2 * i : i, second = interleaved ? 2 * i + 1 : i + half;
-        const double a = in[x_][row * dim + first], b = in[x_][row * dim + second];
-        const double cosine = known ? in[table_][position * rotary + i] : 0,
-                     turned = known ? in[table_][position * rotary + half + i] : 0,
+        const double a = x[row * dim + first], b = x[row * dim + second];
+        const double cosine = known ? table[position * rotary + i] : 0,
+                     turned = known ? table[position * rotary + half + i] : 0,
                      sine = call.attrs.flag("inverse") ? -turned : turned;
         y[at + first] = a * cosine - b * sine;
         y[at + second] = b * cosine + a * sine;
@@ -88,10 +89,14 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     for (std::int64_t row = 0; row < call.in(x_).shape.rows(); ++row) {
         const std::int64_t token = s.token(row), b = s.sequence(row),
                            first = call.has(step_) ? word(in[step_], STEP_POSITION, b) : 0;
-        rotate(call, in, row, call.has(positions_) ? static_cast<std::int64_t>(in[positions_][token]) : first + token,
-               out[0], row * s.dim);
+        rotate(call, in, x_, row,
+               call.has(positions_) ? static_cast<std::int64_t>(in[positions_][token]) : first + token, out[0],
+               row * s.dim);
     }
 }
+
+/// Of a rope_write that has queries; 0 without.
+std::int64_t query_heads(const OpCall& call) { return call.has(rope_write::q_) ? call.in(rope_write::q_).shape[1] : 0; }
 
 std::vector<TensorType> infer_write(const OpCall& call) {
     const TensorType &x = call.in(x_), &state = call.in(rope_write::state_);
@@ -105,18 +110,32 @@ std::vector<TensorType> infer_write(const OpCall& call) {
         state.shape.rank() > 1 && state.shape.elements() == rows * row && is_float(state.dtype),
         operand_is(call, rope_write::state_) + ", but its rows must hold as many floats as those of x " + x.text());
     rows_of_each(call, rope_write::state_, rope_write::step_);
-    return {state};
+    if (!call.has(rope_write::q_)) return {state};
+    const TensorType& q = call.in(rope_write::q_);
+    call.require(q.shape.rank() == 3 && q == TensorType{Shape{x.shape[0], q.shape[1], x.shape[2]}, x.dtype},
+                 operand_is(call, rope_write::q_) + ", but the keys are " + x.text());
+    require_type(call, rope_write::v_, x);
+    require_type(call, rope_write::v_state_, state);
+    return {state, state, q};
 }
 
 void reference_write(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    using namespace rope_write;
     const Sizes s = sizes_of(call, rope_write::step_);
-    const std::int64_t context = rows_of_each(call, rope_write::state_, rope_write::step_);
+    const std::int64_t context = rows_of_each(call, state_, rope_write::step_);
     for (std::int64_t row = 0; row < call.in(x_).shape.rows(); ++row) {
         const std::int64_t token = s.token(row), b = s.sequence(row),
                            position = word(in[rope_write::step_], STEP_POSITION, b) + token;
         if (token >= word(in[rope_write::step_], STEP_VALID, b) || position >= context) continue;
-        rotate(call, in, row, position, out[0],
-               ((sequence_of(in[rope_write::step_], b) * context + position) * s.heads + row % s.heads) * s.dim);
+        const std::int64_t at =
+            ((sequence_of(in[rope_write::step_], b) * context + position) * s.heads + row % s.heads) * s.dim;
+        rotate(call, in, x_, row, position, out[k_cache_], at);
+        for (std::int64_t d = 0; call.has(v_) && d < s.dim; ++d) out[v_cache_][at + d] = in[v_][row * s.dim + d];
+    }
+    const std::int64_t heads = query_heads(call);
+    for (std::int64_t row = 0; row < call.in(x_).shape[0] * heads; ++row) {
+        const std::int64_t b = row / (s.tokens * heads), token = row / heads % s.tokens;
+        rotate(call, in, q_, row, word(in[rope_write::step_], STEP_POSITION, b) + token, out[q_out_], row * s.dim);
     }
 }
 
@@ -129,15 +148,30 @@ Cost cost(const OpCall& call) {  // of the table only the rows that are wanted a
             cells * info(call.out(0).dtype).bytes};
 }
 
-LaunchPlan launch_to(const OpCall& call, const Caps& caps, std::vector<Operand> operands, int steps, bool cache) {
+Cost cost_write(const OpCall& call) {
+    using namespace rope_write;
+    Cost sum = cost(call);
+    if (!call.has(q_)) return sum;
+    OpCall queries = call;
+    queries.inputs[x_] = call.in(q_), queries.outputs = {call.out(q_out_)};
+    const double values = static_cast<double>(call.in(v_).shape.elements());
+    sum += cost(queries);
+    sum += {0, static_cast<double>(call.in(v_).bytes()), values * info(call.out(v_cache_).dtype).bytes};
+    return sum;
+}
+
+LaunchPlan launch_to(const OpCall& call, const Caps& caps, std::vector<Operand> operands, int steps,
+                     std::int64_t cache_rows, std::int64_t q_heads) {
     const Sizes s = sizes_of(call, steps);
     const std::uint32_t step = s.dim % 4 == 0 && s.rotary % 8 == 0 ? 4 : 1;
-    const std::int64_t rows = call.in(x_).shape.rows();
+    const std::int64_t rows =
+        call.in(x_).shape.rows() / std::max<std::int64_t>(s.heads, 1) * (q_heads > 0 ? q_heads + 2 * s.heads : s.heads);
     Launch l{.shader = "rope",
              .spec = params::RopeConstants{.lanes = workgroup_size(caps),
                                            .X_TYPE = storage_of(call, x_),
                                            .Y_TYPE = storage_of(call.out(0).dtype),
-                                           .STEP = step},
+                                           .STEP = step,
+                                           .JOINT = q_heads > 0},
              .operands = std::move(operands),
              .groups = element_grid(rows * (s.dim - s.rotary / 2), step, caps)};
     return l.with(params::RopeParams{.rows = u32(rows),
@@ -148,17 +182,25 @@ LaunchPlan launch_to(const OpCall& call, const Caps& caps, std::vector<Operand> 
                                      .table_rows = u32(call.in(table_).shape[0]),
                                      .heads_first = s.heads_first,
                                      .interleaved = call.attrs.flag("interleaved"),
-                                     .cache_rows = cache ? u32(rows_of_each(call, rope_write::state_, steps)) : 0,
+                                     .q_heads = u32(q_heads),
+                                     .cache_rows = u32(cache_rows),
                                      .sequences = u32(s.sequences),
                                      .inverse = call.attrs.flag("inverse")});
 }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
-    return launch_to(call, caps, {in(x_), in(table_), in(step_), out(0), in(positions_)}, step_, false);
+    return launch_to(
+        call, caps,
+        {in(x_), in(table_), in(step_), out(0), in(positions_), no_operand, no_operand, no_operand, no_operand}, step_,
+        0, 0);
 }
 LaunchPlan launch_write(const OpCall& call, const Caps& caps) {
-    return launch_to(call, caps, {in(rope_write::x_), in(rope_write::table_), in(rope_write::step_), update(0)},
-                     rope_write::step_, true);
+    using namespace rope_write;
+    const bool joint = call.has(q_);
+    return launch_to(call, caps,
+                     {in(rope_write::x_), in(rope_write::table_), in(rope_write::step_), update(k_cache_), no_operand,
+                      in(q_), joint ? out(q_out_) : no_operand, in(v_), joint ? update(v_cache_) : no_operand},
+                     rope_write::step_, rows_of_each(call, state_, rope_write::step_), query_heads(call));
 }
 
 /// Any numbers serve: that cos² + sin² = 1 is not the kernel's business.
@@ -225,6 +267,17 @@ std::vector<Case> cases_write() {
          .inputs = {floats({4, 1, 5}), table_of(16, 4), step_of_case(3, 4), floats({11, 1, 5})}},
         {.name = "beyond the cache",
          .inputs = {floats({4, 1, 8}), table_of(16, 8), step_of_case(4, 4), weights({6, 1, 8})}},
+        {.name = "neox dim=64, 8 query heads and values, 3 of 4 rows",
+         .inputs = {floats({4, 2, 64}), table_of(16, 64), step_of_case(5, 3), weights({12, 2, 64}), floats({4, 8, 64}),
+                    floats({4, 2, 64}), weights({12, 2, 64})}},
+        {.name = "gptj dim=24 rotary=16, queries and values of 2 sequences in reverse, one to the end of its cache",
+         .attrs = {{"interleaved", true}},
+         .inputs = {floats({8, 3, 24}), table_of(16, 16),
+                    reversed_lanes(steps_of_case({step_of_case(5, 3), step_of_case(11, 1)})), weights({24, 3, 24}),
+                    floats({8, 3, 24}), floats({8, 3, 24}), weights({24, 3, 24})}},
+        {.name = "dim=5 rotary=4, odd rows, a query head and values, beyond the table and the cache",
+         .inputs = {floats({4, 1, 5}), table_of(12, 4), step_of_case(9, 4), floats({11, 1, 5}), floats({4, 1, 5}),
+                    floats({4, 1, 5}), floats({11, 1, 5})}},
     };
 }
 
@@ -235,13 +288,14 @@ const OpDef rope_op =
               operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, gradient,
               {.step = step_, .context_rows = {table_, positions_}});
 
-const OpDef rope_write_op = define_op(
-    "rope_write", "state[position + r] = rope(x_r) for the valid rows of a run: rope and write in one (Su et al. 2021)",
-    rope_write::operand_names, infer_write, reference_write, cost, {{"plain", need_nothing, every_call, launch_write}},
-    cases_write, of_fusion,
-    {.step = rope_write::step_,
-     .context_rows = {rope_write::table_, rope_write::state_},
-     .alias = {rope_write::state_}});
+const OpDef rope_write_op = define_op("rope_write",
+                                      "state[position + r] = rope(x_r) for the valid rows of a run, and rope(q), "
+                                      "write(v): several in one (Su et al. 2021)",
+                                      rope_write::operand_names, infer_write, reference_write, cost_write,
+                                      {{"plain", need_nothing, every_call, launch_write}}, cases_write, of_fusion,
+                                      {.step = rope_write::step_,
+                                       .context_rows = {rope_write::table_, rope_write::state_, rope_write::v_state_},
+                                       .alias = {rope_write::state_, rope_write::v_state_}});
 
 }  // namespace internal::ops::rope
 
