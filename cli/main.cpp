@@ -63,9 +63,9 @@ void add_given(const CLI::App& command, Given& given) {
         const auto named = [&](const auto& names) {
             return std::ranges::any_of(names, [&](const char* name) { return option->check_name(name); });
         };
-        const bool is_run = trains && named(std::array{"--output", "--resume"}), is_output = named(outputs),
-                   is_folder = named(folders);
         const std::string type = option->get_type_name();
+        const bool is_run = trains && named(std::array{"--output", "--resume"}), is_output = named(outputs),
+                   is_folder = named(folders) || (is_output && type.starts_with("DIR"));
         const bool is_path = type.starts_with("FILE") || type.starts_with("DIR") || option->get_positional();
         for (const std::string& value : option->results()) {
             if (is_run)

@@ -100,7 +100,7 @@ void write_link(const std::string& path, const std::string& target);
 void require_new_folder(const std::string& path);
 
 /// An exclusive lock on `path` between processes, held while the object exists. It protects the caches on disk.
-/// The file and its directories are created when they are missing; the file is deleted with the lock. Throws bad_file
+/// The file and its directories are created when they are missing; an empty file is deleted with the lock. Throws bad_file
 /// when it cannot be created, or when another process holds the lock for more than 2 seconds.
 class FileLock : NotCopied {
 public:

@@ -139,6 +139,9 @@ for file in tokenizer.json config.json model.safetensors; do
 done
 check "data that are read stay" cmp before.bin deep/texts/a.bin
 ends 2 "into which this command writes pictures" "$program" view --headless -m "$folder" -p The -n 1 --frames frames --png frames/00001.png
+for command in inspect heads; do
+    ends 2 "into which this command writes pictures" "$program" "$command" -m "$folder" -p The --png pictures --profile pictures/heads.png
+done
 ends 2 "is in the folder of the run" "$program" train --data read.txt --tokenizer "$folder/tokenizer.json" -o run --profile run/run.json
 for again in 1 2; do
     "$program" view --headless -m "$folder" -p The -n 1 --frames frames --apng frames/all.apng -q || { echo "FAILED: --apng in --frames, $again"; failures=$((failures + 1)); }

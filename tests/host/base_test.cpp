@@ -600,6 +600,10 @@ TEST_CASE("a lock is held by one at a time", "[base]") {
     first.join();
     second.join();
     CHECK(worst == 1);
+    CHECK_FALSE(std::filesystem::exists(path));
+    write_file(path, std::string("a user's"));
+    { const FileLock lock(path, FileLock::Sweep::nothing); }
+    CHECK(read_file(path) == "a user's");
 }
 
 TEST_CASE("the program knows where it is", "[base]") { CHECK(std::filesystem::is_regular_file(program_path())); }
