@@ -127,8 +127,12 @@ bool is_read(const std::string& path) {
     if (!files.remembered) return false;
     std::error_code error;
     const std::string real = std::filesystem::canonical(path, error).string();
+    if (error) return false;
     const std::lock_guard lock(files.mutex);
-    return !error && files.paths.contains(real);
+    if (files.paths.contains(real)) return true;
+    return std::filesystem::hard_link_count(real, error) > 1 && std::ranges::any_of(files.paths, [&](const auto& one) {
+               return std::filesystem::equivalent(one, real, error);
+           });
 }
 void require_not_read(const std::string& path) {
     if (is_read(path)) throw usage_error("{} is read by this command: write to another file", path);
@@ -150,7 +154,12 @@ void remove_stale_temporaries(const std::filesystem::path& folder, const std::st
 
 }  // namespace
 
-void remember_read_files() { read_files().remembered = true; }
+void remember_read_files() {
+    read_files().remembered = true;
+    const char* const in = "/dev/stdin";
+    std::error_code error;
+    if (std::filesystem::is_regular_file(in, error)) note_read_file(in);
+}
 
 void note_read_file(const std::string& path) {
     ReadFiles& files = read_files();

@@ -44,8 +44,8 @@ private:
 /// The contents of a file of at most `limit` bytes.
 std::string read_file(const std::string& path, std::size_t limit = std::size_t{1} << 30);
 
-/// After this call the process remembers which files it reads, and does not write over them: a command must not destroy
-/// what a user gave it. For programs; off in the library.
+/// After this call the process remembers which files it reads (stdin is one), and does not write over them: a command
+/// must not destroy what a user gave it. For programs; off in the library.
 void remember_read_files();
 /// Counts the file as one that is read.
 void note_read_file(const std::string& path);
@@ -100,8 +100,8 @@ void write_link(const std::string& path, const std::string& target);
 void require_new_folder(const std::string& path);
 
 /// An exclusive lock on `path` between processes, held while the object exists. It protects the caches on disk.
-/// The file and its directories are created when they are missing; an empty file is deleted with the lock. Throws bad_file
-/// when it cannot be created, or when another process holds the lock for more than 2 seconds.
+/// The file and its directories are created when they are missing; it is deleted with the lock, if it is empty. Throws
+/// bad_file when it cannot be created, or when another process holds the lock for more than 2 seconds.
 class FileLock : NotCopied {
 public:
     /// Which temporary files in the lock's folder are deleted, if they are older than an hour and their process has

@@ -119,7 +119,8 @@ gpu::Recording Recorder::record(std::size_t first, std::size_t last, std::uint32
         if (dispatch.barrier_before && i != first) recording.barrier();
         add(recording, dispatch, part, parts);
     }
-    recording.end();
+    const auto& all = schedule_.dispatches;
+    recording.end(last == all.size() || all[last].segment != all[first].segment);  // the host reads after a segment
     return recording;
 }
 

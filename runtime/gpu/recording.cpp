@@ -189,10 +189,10 @@ void Recording::barrier() {
                         VK_ACCESS_2_INDIRECT_COMMAND_READ_BIT});
 }
 
-void Recording::end() {
+void Recording::end(bool for_host) {
     state_->require_open("end");
     // Waiting for the timeline makes writes available. Only this barrier makes them visible to the host.
-    memory_barrier(state_->made.buffer, written_by_work, read_by_host);
+    if (for_host) memory_barrier(state_->made.buffer, written_by_work, read_by_host);
     state_->ended = true;
     VK_CHECK(vkEndCommandBuffer(state_->made.buffer));
 }

@@ -59,8 +59,9 @@ public:
     void fill(const Buffer& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t pattern);
     /// Everything before is finished and visible to everything after: dispatches, indirect grids, copies.
     void barrier();
-    /// After this the recording can be submitted, and no longer changed.
-    void end();
+    /// After this the recording can be submitted, and no longer changed. The host sees what it and those before it
+    /// wrote, unless `for_host` is false: then a later one must end for the host before that reads.
+    void end(bool for_host = true);
 
     VkCommandBuffer handle() const;
     /// A timed dispatch, in nanoseconds of the device's clock.

@@ -415,7 +415,7 @@ void ModelBuilder::finish(Tensor x, const std::function<Tensor(Tensor)>& norm,
         if (options.hidden) graph.output(model_names::hidden(config.layers), last);
         give_logits(last, logits);
     } else {
-        const Tensor next = logits(norm(last_row(x, step)));
+        const Tensor next = logits(norm(options.rows == 1 ? x : last_row(x, step)));
         graph.output(model_names::logits, next);
         sample(next, tokens, step, seen);
     }

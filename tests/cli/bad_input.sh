@@ -139,6 +139,11 @@ for file in tokenizer.json config.json model.safetensors; do
 done
 check "data that are read stay" cmp before.bin deep/texts/a.bin
 ends 2 "into which this command writes pictures" "$program" view --headless -m "$folder" -p The -n 1 --frames frames --png frames/00001.png
+printf 'The dog\n' >lines.txt
+ln lines.txt linked.txt
+ends 2 "lines.txt is read by this command" "$program" run -m "$folder" --prompts - -n 1 -q --profile lines.txt <lines.txt
+ends 2 "linked.txt is read by this command" "$program" run -m "$folder" --prompts lines.txt -n 1 -q --profile linked.txt
+check "prompts that are read stay" test "$(cat lines.txt)" = "The dog"
 for command in inspect heads; do
     ends 2 "into which this command writes pictures" "$program" "$command" -m "$folder" -p The --png pictures --profile pictures/heads.png
 done
