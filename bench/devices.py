@@ -1,209 +1,234 @@
 #!/usr/bin/env python3
-"""Compiles the kernels that each device would choose with the device's real driver: registers, spills, instructions.
+"""Counts what vendors' compilers make of Vantage's kernels, without their GPUs.
 
-usage: bench/devices.py LAB KERNEL_LIST [--markdown FILE] [--jobs N] [--cache FILE] [DEVICE ...]
+usage: bench/devices.py LAB [SHAPE ...] [--devices A,B] [--build DIR] [--report FILE] [--compare FILE] [--docs FILE] [--kernels]
 
-LAB is a command that runs vendors' drivers without their GPUs (Mesa's no-op DRM shims). It must support
-    LAB probe DEVICE                          print limits and features as text
-    LAB stat DEVICE -- OPTION ... FILE.spv    print VK_KHR_pipeline_executable_properties of one pipeline, tab-separated;
-                                              options: --bindings 0, --push BYTES, --subgroup N, --spec ID=VALUE
-KERNEL_LIST is the program vantage_kernel_list of a build. For each device:
-    1. The limits are converted to Vantage's capabilities.
-    2. KERNEL_LIST prints the kernels that plans of sessions and of training would run, with their specialization constants.
-    3. Each kernel is compiled, --jobs at a time. --cache FILE keeps the results: emulated compilers take minutes for a kernel.
---markdown FILE writes the tables of docs/devices.md, followed by tables with registers, occupancy and cycles.
-Exits with 1 if a chosen kernel spills registers, keeps arrays in scratch memory or is refused.
+LAB is a command that runs programs under vendors' drivers without their GPUs (Mesa's no-op DRM shims); it needs root.
+    bench/capture/capture.py, kernels.py          what it must support
+
+For each device and each SHAPE (llama-1b; `vantage bench model --help` lists them) `vantage bench model` runs under a layer that
+writes down its pipelines, their assembly and its commands: a prompt of 512 and four tokens, with weights in f16, q8 and q4, and
+with --precision int8. Printed are the loops of its kernels, and a table:
+    with matrix units      other instructions per matrix instruction
+    without                instructions per 32 multiply-adds of a lane
+    a token                dispatches and barriers; submissions up to the first token of the process
+
+--program FILE ARGUMENT ...  captures another program in this way, a peer's, and prints its loops; give it last
+--report FILE     writes the figures as JSON
+--compare FILE    compares with such a report: prints what differs by 2 % or more, and exits with 1 if something got worse. With
+                  another version of Mesa it only prints
+--docs FILE       replaces the tables in docs/devices.md by those made now
+--kernels         also compiles every kernel that a device could choose, and prints registers, occupancy and cycles. Exits with 1
+                  if one spills registers, keeps arrays in scratch memory or is refused. --cache FILE keeps what was compiled,
+                  --jobs N at once
+Exits with 0 and says so if there is no LAB, or it cannot run here.
 """
 import argparse
-import hashlib
 import json
+import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
-from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent / "capture"))
+import capture  # noqa: E402
+import kernels  # noqa: E402
+
 DEVICES = ["amd-navi10", "amd-navi21", "amd-navi31", "amd-gfx1201", "nvk-turing", "nvk-ada", "intel-skl", "intel-dg2", "intel-bmg",
-           "adreno-750", "apple-m1", "mali-g610", "v3d-71"]
-# The probe does not print the type of a device. Kernels that need many registers are not chosen on small integrated ones.
-INTEGRATED = ("amd-renoir", "amd-vangogh", "amd-phoenix", "amd-strix", "intel-skl", "intel-icl", "intel-tgl", "intel-adl", "intel-mtl",
-              "intel-lnl", "intel-ptl", "adreno-", "apple-", "mali-", "v3d-", "powervr-")
-TABLE_DEVICES = {"registers": 5, "details": 4}  # maximum per table, so that rows stay below 120 columns
-SPILLS = ["Spilled VGPRs", "Spills to memory", "Spills", "STP Count", "TMU Spills"]
-SCRATCH = ["Scratch size", "SLM size", "Scratch Memory Size", "Scratch", "Spill Size"]  # bytes: spills and arrays
-REGISTERS = ["VGPRs", "Number of GPRs", "Max live registers", "Registers used", "GPRs"]
-INSTRUCTIONS = ["Instructions", "Instruction count", "Instruction Count"]
-OCCUPANCY = ["Subgroups per SIMD", "Max warps/SM", "Max Waves Per Core", "Threads"]  # ANV: not reported
-CYCLES = ["Inverse Throughput", "Static cycle count", "Cycles", "ALU", "Instruction Count"]  # Turnip: instructions
-DETAILED = ["matmul", "joint_linear", "attention", "attention_backward", "rms_norm", "layer_norm", "softmax"]  # with occupancy and cycles
+           "adreno-750", "apple-m1"]
+COUNTED = ("amd-", "nvk-", "intel-")  # whose assembly bench/capture/assembly.py reads
+RUNS = {"f16": ["--weights", "f16"], "q8": ["--weights", "q8"], "q4": ["--weights", "q4"],
+        "q8, int8": ["--weights", "q8", "--precision", "int8"], "q4, int8": ["--weights", "q4", "--precision", "int8"]}
+PRODUCTS = re.compile(r"matmul|joint_linear")
+SAME = 0.02  # a smaller difference is none
 
 
-def run(command):
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+def registers_of(executable):
+    return next((executable["statistics"][n] for n in kernels.REGISTERS if n in executable["statistics"]), None)
 
 
-def caps_of(lab, device):
-    """Converts the output of `LAB probe` to the JSON that Vantage reads capabilities from."""
-    text = run([lab, "probe", device])
-    name = re.search(r"### (.*?) \| driver (\S+) (.*?) \| api", text)
-    if not name:
-        sys.exit(f"{device}: cannot parse the output of LAB probe:\n{text}")
-
-    def number(pattern, default=0):
-        found = re.search(pattern, text)
-        return int(found.group(1)) if found else default
-
-    low, high = number(r"min (\d+) max", 1), number(r"min \d+ max (\d+)", 1)
-    groups = re.search(r"maxWG (\d+),(\d+),(\d+)", text)
-    operations = int(re.search(r"sgops (0x[0-9a-f]+)", text).group(1), 16)
-    return name.group(1).strip(), {
-        "name": name.group(1), "driver": name.group(2), "driver_version": name.group(3),
-        "type": "integrated" if device.startswith(INTEGRATED) else "discrete", "api_version": "1.3.0",
-        "subgroup_size": number(r"subgroup (\d+)", 1), "min_subgroup_size": low, "max_subgroup_size": high,
-        "subgroup_arithmetic": bool(operations & 4), "subgroup_shuffle": bool(operations & 16), "subgroup_quad": bool(operations & 128), "subgroup_size_control": bool(number(r"ssc (\d)")),
-        "max_workgroup_invocations": number(r"maxInvoc (\d+)", 128), "max_workgroup_size": [int(g) for g in groups.groups()],
-        "max_shared_memory": number(r"shared (\d+)", 16384), "buffer_device_address": bool(number(r"BDA (\d)")),
-        "timeline_semaphore": True, "synchronization2": bool(number(r"sync2 (\d)")), "fp16": bool(number(r"fp16 (\d)")),
-        "int8": bool(number(r"int8 (\d)")), "int16": bool(number(r"int16 (\d)")), "int64": bool(number(r"int64 (\d)")),
-        "cooperative_matrices": [{"m": int(m), "n": int(n), "k": int(k), "a": a, "b": b, "c": c} for m, n, k, a, b, c, result in
-                                 re.findall(r"coop (\d+)x(\d+)x(\d+) (\w+)\*(\w+)\+(\w+)->(\w+) scope 3", text) if c == result],
-        "storage16": bool(number(r"st16 (\d)")), "storage8": bool(number(r"st8 (\d)")), "integer_dot": bool(number(r"intdot (\d)")),
-        "integer_dot_accelerated": bool(number(r"s/u accel (\d)")),
-    }
+def spills_of(executable):
+    return next((executable["statistics"][n] for n in kernels.SPILLS if n in executable["statistics"]), 0)
 
 
-def first(stats, names):
-    return next((int(float(stats[n])) for n in names if n in stats), None)
+def loops_of(trace, all_loops=False):
+    """One line for each loop: its kernel, registers, spills and figure."""
+    number = {}
+    for pipeline, executable, loop in trace.loops(all_loops):
+        name = trace.name_of(pipeline)
+        number[name] = number.get(name, -1) + 1
+        what, value = loop.figure()
+        yield {"kernel": name, "loop": number[name], "subgroup": executable["subgroup"], "registers": registers_of(executable),
+               "spills": spills_of(executable), "instructions": loop.size, "in_flight": loop.in_flight, "what": what, "value": round(value, 1),
+               "arithmetic": loop.matrix or loop.multiply_adds, "pipeline": pipeline}
 
 
-class Cache:
-    """JSON lines [key, output of LAB stat]; a line is appended for each compiled kernel."""
-
-    def __init__(self, file):
-        self.file = Path(file) if file else None
-        self.known = dict(map(json.loads, self.file.read_text().splitlines())) if file and self.file.exists() else {}
-
-    def get(self, key, make):
-        if key not in self.known:
-            self.known[key] = make()
-            if self.file and ".spv\t" in self.known[key]:
-                with self.file.open("a") as out:
-                    out.write(json.dumps([key, self.known[key]]) + "\n")
-        return self.known[key]
+def print_loops(title, lines):
+    print(title)
+    for one in lines:
+        spills = f", {one['spills']} spilled" if one["spills"] else ""
+        print(f"  {one['kernel'][:60]:60} loop {one['loop']}  {one['registers'] or '–':>4} registers{spills}  {one['value']:7.1f} {one['what']}"
+              f"  ({one['instructions']} instructions, {one['in_flight']} loads in flight)")
 
 
-def compile_kernel(lab, device, driver, folder, cache, index, line):
-    op, name, module, _, subgroup, spec = line.split("\t")
-    file = f"{device}-{index}.spv"  # unique: LAB copies all files to one folder
-    shutil.copy(folder / f"{module}.spv", folder / file)
-    options = ["--bindings", "0", "--push", "128"] + [o for s in spec.split() for o in ("--spec", s)]
-    if subgroup != "0":
-        options += ["--subgroup", subgroup]
-    code = hashlib.sha256((folder / file).read_bytes()).hexdigest()
-    text = cache.get(" ".join([device, driver, code, *options]), lambda: run([lab, "stat", device, "--", *options, str(folder / file)]))
-    row = next((l for l in text.splitlines() if ".spv\t" in l), "")
-    stats = dict(field.split("=", 1) for field in row.split("\t") if "=" in field)
-    size = re.search(r"\tsg (\d+)", row)
-    return {"op": op, "kernel": name, "module": module, "spec": spec, "compiled": bool(stats), "subgroup": int(size.group(1)) if size else 0,
-            "registers": first(stats, REGISTERS), "instructions": first(stats, INSTRUCTIONS),
-            "occupancy": first(stats, OCCUPANCY), "cycles": first(stats, CYCLES),
-            "spills": first(stats, SPILLS) or 0, "scratch": first(stats, SCRATCH) or 0, "invalid": "INVALID" in text}
+def largest(lines, pipelines):
+    """The products' loop with the most arithmetic among these pipelines."""
+    return max((one for one in lines if one["pipeline"] in pipelines and PRODUCTS.match(one["kernel"])),
+               key=lambda one: ("matrix" in one["what"], one["arithmetic"]), default=None)
 
 
-def faults(r):
-    """The faults of a pipeline as texts; empty if there are none."""
-    if not r["compiled"]:
-        return ["refused"]
-    return ([f"{r['spills']} spilled"] if r["spills"] else []) + ([f"{r['scratch']} B scratch"] if r["scratch"] else []) + (["invalid"] if r["invalid"] else [])
+def text_of(loop):
+    if loop is None:
+        return "–"
+    return f"{loop['value']:.1f}" + ("" if "matrix" in loop["what"] else " /32")
 
 
-def registers_of(r):
-    return [] if not r["compiled"] else ["–" if r["registers"] is None else str(r["registers"])]
+def bench(options, device, shape, arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        trace = capture.record(options.lab, device, options.build / "libvantage_capture.so", folder, options.build / "vantage",
+                               ["bench", "model", "--shape", shape, *arguments, "--pp", "512", "--tg", "4", "-r", "1", "--no-start"])
+        return trace, list(loops_of(trace))
 
 
-def details_of(r):
-    return [] if not r["compiled"] else ["–" if r[what] is None else str(r[what]) for what in ("registers", "occupancy", "cycles")]
+def captured(options, device, shape):
+    """What the runs of a shape on a device give: a row of the table, and the figures of the report."""
+    row, figures, driver = {}, {}, ""
+    for run, arguments in RUNS.items():
+        trace, lines = bench(options, device, shape, arguments)
+        driver = trace.driver
+        print_loops(f"{device}, {shape}, {run}: {trace.device}, {driver}", lines)
+        prompt, token = trace.prompt_pipelines(), trace.token_pipelines()
+        row[f"prompt {run}"], row[f"row {run}"] = text_of(largest(lines, prompt)), text_of(largest(lines, token))
+        last, first = trace.last_token(), trace.first_prompt()
+        if run == "f16":
+            row["dispatches"], row["barriers"], row["submissions"] = last["dispatches"], last["barriers"], first
+        for one in lines:
+            figures[f"{one['kernel']}, loop {one['loop']}"] = one["value"]
+            figures[f"{one['kernel']}, spilled registers"] = one["spills"]
+        figures |= {f"{run}: {what} of a token": last[what] for what in ("dispatches", "barriers")}
+        figures[f"{run}: submissions of the first prompt"] = first
+    return row, {name: value for name, value in figures.items() if value != 0}, driver
 
 
-def groups_of(devices, most):
-    """The devices in as few groups as possible, of at most `most` each and of about the same size."""
-    count = -(-len(devices) // most)
-    return [devices[i * len(devices) // count:(i + 1) * len(devices) // count] for i in range(count)]
-
-
-def kernel_table(results, text_of, most, ops=None):
-    """Tables with one row per kernel and one column per device: text_of(pipeline), and its faults."""
-    cells = {}
-    for device, (_, rows) in results.items():
-        for r in rows:  # of several pipelines of one kernel, the one with the most registers
-            if ops and r["op"] not in ops:
-                continue
-            key = (r["op"], r["kernel"], r["module"])
-            rank = (not r["compiled"], r["spills"], r["scratch"], r["registers"] or 0)
-            if rank >= cells.get(key, {}).get(device, ((False, 0, 0, -1), ""))[0]:
-                cells.setdefault(key, {})[device] = (rank, ", ".join(text_of(r) + [f"**{fault}**" for fault in faults(r)]))
+def tables(rows):
+    """A table of prompts and one of tokens, with one row per device."""
     lines = []
-    for devices in groups_of(list(results), most):
-        lines += ["| op | kernel (module) | " + " | ".join(devices) + " |", "|---|---|" + "---|" * len(devices)]
-        for (op, kernel, module), row in sorted(cells.items()):
-            if any(d in row for d in devices):
-                lines.append(f"| {op} | {kernel} ({module}) | " + " | ".join(row[d][1] if d in row else "" for d in devices) + " |")
-        lines.append("")
+    for what, more in (("prompt", ["submissions"]), ("row", ["dispatches", "barriers"])):
+        heads = [f"{what} {run}" for run in RUNS] + more
+        lines += [f"| {'prompt' if what == 'prompt' else 'token'} | " + " | ".join([*RUNS, *more]) + " |", "|---|" + "---|" * len(heads)]
+        lines += [f"| `{device}` | " + " | ".join(str(row[head]) for head in heads) + " |" for device, row in rows.items()] + [""]
     return lines
 
 
-def summary(results):
-    """One row per device: its pipelines, and how many have which fault."""
-    lines = ["| device | name | pipelines | with spills | with arrays in scratch memory | refused |", "|---|---|---|---|---|---|"]
-    for device, (name, rows) in results.items():
-        counts = [sum(1 for r in rows if r["spills"]), sum(1 for r in rows if r["scratch"] and not r["spills"]),
-                  sum(1 for r in rows if not r["compiled"] or r["invalid"])]
-        lines.append(f"| `{device}` | {name} | {len(rows)} | " + " | ".join(map(str, counts)) + " |")
-    return lines
+def compare(before, now):
+    """Prints what differs; whether something got worse that the same compiler had made."""
+    worse = False
+    for key, device in now.items():
+        old = before.get(key)
+        if old is None:
+            print(f"{key}: not in the report")
+            continue
+        same = old["driver"] == device["driver"]
+        if not same:
+            print(f"{key}: {old['driver']} then, {device['driver']} now: differences are printed only")
+        for name, value in device["figures"].items():
+            then = old["figures"].get(name)
+            if then is None:
+                print(f"{key}: new: {name}: {value}")
+                worse |= same and "spilled" in name
+            elif abs(value - then) > SAME * max(abs(then), 1):
+                print(f"{key}: {'worse' if value > then else 'better'}: {name}: {then} → {value}")
+                worse |= same and value > then
+        for name, then in old["figures"].items():
+            if name not in device["figures"]:
+                print(f"{key}: gone: {name}: {then}")
+    return worse
 
 
-def tables(results):
-    """Registers of all kernels; devices; registers, occupancy and cycles of the kernels that take most of a model's time."""
-    lines = kernel_table(results, registers_of, TABLE_DEVICES["registers"])
-    lines += summary(results) + [""]
-    lines += kernel_table(results, details_of, TABLE_DEVICES["details"], DETAILED)
-    return "\n".join(lines).rstrip("\n") + "\n"
+def put_in(file, name, lines):
+    """Replaces what stands between the two marks of this name in a page."""
+    text = Path(file).read_text()
+    begin, end = f"<!-- {name}: bench/devices.py -->\n", f"<!-- end of {name} -->"
+    if begin not in text or end not in text:
+        sys.exit(f"{file}: the marks of {name} are missing")
+    head, rest = text.split(begin, 1)
+    Path(file).write_text(head + begin + "\n".join(lines).strip("\n") + "\n" + end + rest.split(end, 1)[1])
+
+
+def compile_kernels(options):
+    """Whether kernels have faults."""
+    cache, results, bad = kernels.Cache(options.cache), {}, 0
+    for device in options.devices:
+        name, rows = kernels.compiled(options.lab, str(options.build / "vantage_kernel_list"), device, options.jobs, cache)
+        results[device] = (name, rows)
+        for r in rows:
+            if kernels.faults(r):
+                bad += 1
+                print(f"{device}: {r['op']}/{r['kernel']} ({r['module']} {r['spec']}): " + ", ".join(kernels.faults(r)))
+        print(f"{device}: {name}: {len(rows)} pipelines", flush=True)
+    print("\n".join(kernels.details_table(results)))
+    if options.docs:
+        put_in(options.docs, "registers", kernels.registers_table(results))
+        put_in(options.docs, "devices", kernels.summary(results))
+    return bad > 0
+
+
+def peer(options):
+    program, *arguments = options.program
+    for device in options.devices:
+        with tempfile.TemporaryDirectory() as folder:
+            trace = capture.record(options.lab, device, options.build / "libvantage_capture.so", folder, program, arguments)
+            print_loops(f"{device}: {trace.device}, {trace.driver}", loops_of(trace, all_loops=True))
+
+
+def parsed():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
+    parser.add_argument("lab")
+    parser.add_argument("shapes", nargs="*")
+    parser.add_argument("--devices", type=lambda text: text.split(","), default=DEVICES)
+    parser.add_argument("--build", type=Path, default=Path("build/release"))
+    for file in ("--report", "--compare", "--docs", "--cache"):
+        parser.add_argument(file)
+    parser.add_argument("--kernels", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--program", nargs=argparse.REMAINDER)
+    return parser.parse_intermixed_args() if "--program" not in sys.argv else parser.parse_args()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("lab")
-    parser.add_argument("kernel_list")
-    parser.add_argument("devices", nargs="*", default=DEVICES)
-    parser.add_argument("--markdown", help="write the tables to this file")
-    parser.add_argument("--jobs", type=int, default=2, help="number of pipelines to compile at once (default: 2)")
-    parser.add_argument("--cache", help="file that keeps the output of LAB stat")
-    options = parser.parse_intermixed_args()
-    cache = Cache(options.cache)
-    results, bad = {}, 0
-    for device in options.devices or DEVICES:
-        with tempfile.TemporaryDirectory() as temporary:
-            folder = Path(temporary)
-            name, caps = caps_of(options.lab, device)
-            (folder / "caps.json").write_text(json.dumps(caps))
-            listed = subprocess.run([options.kernel_list, str(folder / "caps.json"), temporary], capture_output=True, text=True, check=False)
-            if listed.returncode != 0:
-                sys.exit(f"{device}: {listed.stderr}")
-            with ThreadPool(options.jobs) as pool:
-                rows = pool.starmap(lambda index, line: compile_kernel(options.lab, device, caps["driver_version"], folder, cache, index, line),
-                                    enumerate(listed.stdout.splitlines()), chunksize=1)
-        results[device] = (name, rows)
-        for r in rows:
-            if faults(r):
-                bad += 1
-                print(f"{device}: {r['op']}/{r['kernel']} ({r['module']} {r['spec']}): " + ", ".join(faults(r)))
-        print(f"{device}: {name}: {len(rows)} pipelines", flush=True)
-        if options.markdown:
-            Path(options.markdown).write_text(tables(results))
-    sys.exit(1 if bad else 0)
+    options = parsed()
+    if not shutil.which(options.lab) or os.geteuid() != 0:
+        print(f"skipped: {'there is no ' + options.lab if not shutil.which(options.lab) else 'root is needed'}")
+        return 0
+    if options.program:
+        peer(options)
+        return 0
+    shapes, report = {}, {}
+    for shape in options.shapes:
+        for device in filter(lambda name: name.startswith(COUNTED), options.devices):
+            try:
+                row, figures, driver = captured(options, device, shape)
+            except RuntimeError as error:  # its driver says that it has too little memory, for example
+                print(f"not counted: {error}")
+                continue
+            shapes.setdefault(shape, {})[device] = row
+            report[f"{device}, {shape}"] = {"driver": driver, "figures": figures}
+    for shape, rows in shapes.items():
+        print("\n".join(["", shape, "", *tables(rows)]))
+    if options.report:
+        Path(options.report).write_text(json.dumps(report, indent=1) + "\n")
+    if options.docs and shapes:
+        put_in(options.docs, "figures", [line for shape, rows in shapes.items() for line in [f"`{shape}`:", "", *tables(rows)]])
+    bad = bool(options.compare) and compare(json.loads(Path(options.compare).read_text()), report)
+    if options.kernels:
+        bad |= compile_kernels(options)
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        sys.exit(main())
+    except (RuntimeError, OSError) as error:
+        sys.exit(f"devices.py: {error}")
