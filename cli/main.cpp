@@ -146,19 +146,43 @@ void add_common(CLI::App& app) {
                          "Print version, commit, compiler, glslang version and kernel families");
 }
 
+using Arguments = std::span<char* const>;
+
+/// Whether an option is on the command line: --name, --name=VALUE, or -n with or without its value.
+bool is_typed(const CLI::Option& option, Arguments arguments) {
+    return std::ranges::any_of(arguments, [&](const std::string& word) {
+        if (word.starts_with("--")) return option.check_lname(word.substr(2, word.find('=') - 2));
+        return word.size() > 1 && word[0] == '-' && option.check_sname(word.substr(1, 1));
+    });
+}
+
+std::string variable_of(const CLI::Option& option) {
+    std::string name = "VANTAGE_" + option.get_lnames().front();
+    for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return name;
+}
+
+/// Whether the command line has an option that excludes this one, or lacks one that it needs: then it takes precedence
+/// over the variable.
+bool is_overruled(const CLI::Option& option, Arguments arguments) {
+    const auto typed = [&](const CLI::Option* other) { return is_typed(*other, arguments); };
+    return std::ranges::any_of(option.get_excludes(), typed) || !std::ranges::all_of(option.get_needs(), typed);
+}
+
 /// Lets the environment set the options of a command: VANTAGE_SOME_FLAG for --some-flag. The command line takes
 /// precedence.
-void add_environment_twins(CLI::App& app) {
+void add_environment_twins(CLI::App& app, Arguments arguments) {
     // These mean something else to other commands, and --force is only meant where it is given.
     constexpr std::array own_meanings{"compare", "force", "heads", "labels", "lora", "weights"};
     const bool trains = app.get_name() == "train" || app.get_name() == "finetune";
     for (CLI::Option* option : app.get_options()) {
         if (trains && std::ranges::any_of(own_meanings, [&](const char* name) { return option->check_lname(name); }))
             continue;
+        if (!trains && option->check_lname("steps")) continue;  // those of a run
         if (option->get_lnames().empty() || !option->get_envname().empty() || option == app.get_help_ptr()) continue;
-        std::string name = "VANTAGE_" + option->get_lnames().front();
-        if (name == "VANTAGE_version" || name == "VANTAGE_device") continue;  // the runtime reads VANTAGE_DEVICE itself
-        for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+        if (option->check_lname("version") || option->check_lname("device")) continue;  // the runtime reads the device
+        if (is_overruled(*option, arguments)) continue;
+        const std::string name = variable_of(*option);
         const std::optional<std::string> value = environment(name.c_str());
         constexpr std::size_t longest = 9;  // CLI11 counts flags in an int, and throws what is no CLI::Error beyond it
         if (option->get_expected_max() == 0 && value && value->size() > longest)
@@ -168,10 +192,10 @@ void add_environment_twins(CLI::App& app) {
 }
 
 /// Does so for the command that runs, and not before: the commands share the variables.
-void add_environment_twins_when_parsed(CLI::App& app) {
+void add_environment_twins_when_parsed(CLI::App& app, Arguments arguments) {
     for (CLI::App* command : app.get_subcommands({})) {
-        command->preparse_callback([command](std::size_t) { add_environment_twins(*command); });
-        add_environment_twins_when_parsed(*command);
+        command->preparse_callback([command, arguments](std::size_t) { add_environment_twins(*command, arguments); });
+        add_environment_twins_when_parsed(*command, arguments);
     }
 }
 
@@ -217,8 +241,9 @@ int run(int argc, char** argv) {
                            add_explain, add_devices,  add_conform,  add_replay, add_tune,     add_bench})
         add(app);
     check_values(app);
-    add_environment_twins(app);
-    add_environment_twins_when_parsed(app);
+    const Arguments arguments(argv, static_cast<std::size_t>(argc));
+    add_environment_twins(app, arguments);
+    add_environment_twins_when_parsed(app, arguments);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

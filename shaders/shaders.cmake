@@ -86,6 +86,7 @@ vantage_shader(NAME route_subgroup SOURCE experts/route.comp DEFINES USE_SUBGROU
 vantage_shader(NAME sort_by_expert SOURCE experts/sort.comp)
 vantage_shader(NAME expert_linear SOURCE experts/plain.comp)
 vantage_shader(NAME expert_linear_tiled SOURCE experts/tiled.comp)
+vantage_shader(NAME expert_linear_coopmat SOURCE experts/coopmat.comp FEATURE coopmat)
 vantage_shader(NAME expert_linear_rows SOURCE experts/rows.comp)
 vantage_shader(NAME expert_linear_rows_subgroup SOURCE experts/rows.comp DEFINES USE_SUBGROUP=1 FEATURE subgroup)
 vantage_shader(NAME load_balance SOURCE experts/balance.comp)

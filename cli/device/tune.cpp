@@ -202,9 +202,10 @@ void add_tune(CLI::App& app) {
         "Examples:\n  vantage tune -m ./gpt2\n  vantage tune --shape llama-1b --weights f16 --context 4096\n  "
         "vantage tune --show");
     add_model_option(command);
-    add_option(command, "--shape", o->shape,
-               "Tune for this shape instead of a model: gpt2-small, llama-1b, llama-8b, mamba-130m or bert-base",
-               "NAME")
+    add_option(
+        command, "--shape", o->shape,
+        "Tune for this shape instead of a model: gpt2-small, llama-1b, llama-8b, gpt-oss-20b, mamba-130m or bert-base",
+        "NAME")
         ->excludes("--model");
     add_option(command, "-c,--ctx,--context", o->context,
                "Tokens in the key-value cache during the measurement. Default: 1024, or the model's maximum", "N");

@@ -99,7 +99,8 @@ void add_generation_options(CLI::App& command, GenerationOptions& o) {
                "Stop at this text, which is not printed; can be given several times", "TEXT");
     add_setting(command, "-s,--seed", s.seed, "Random seed; the same seed gives the same text (see --stable)");
     add_setting(command, "-c,--ctx,--context", o.generator.session.context,
-                "Context length in tokens; 0: the model's maximum, or less if memory is short")
+                "Context length in tokens; 0: the model's maximum, or less if memory is short (LongRoPE: its "
+                "original context)")
         ->check(zero_or_more);
     add_precision_option(command, o.precision);
     add_stable_option(command, o.generator.session.stable);

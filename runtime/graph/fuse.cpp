@@ -272,7 +272,8 @@ void transpose_weights(Graph& graph) {
 
 void allow_f16_operands(Graph& graph) {
     for (Node& node : mutable_nodes(graph))
-        if (node.op == &matmul_op || node.op == &attention_op || node.op == &attention_backward_op)
+        if (node.op == &matmul_op || node.op == &expert_linear_op || node.op == &attention_op ||
+            node.op == &attention_backward_op)
             node.attrs.set("f16_operands", true);
 }
 

@@ -28,6 +28,14 @@ constexpr NamedShape shapes[] = {
         "rms_norm_eps": 1e-05, "rope_theta": 500000.0, "rope_scaling": {"rope_type": "llama3", "factor": 8.0,
         "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192},
         "tie_word_embeddings": false, "eos_token_id": 128001})"},
+    // openai/gpt-oss-20b, 20.9 G parameters, of which a token uses 3.6 G
+    {"gpt-oss-20b", R"({"model_type": "gpt_oss", "architectures": ["GptOssForCausalLM"], "hidden_act": "silu",
+        "num_hidden_layers": 24, "hidden_size": 2880, "num_attention_heads": 64, "num_key_value_heads": 8,
+        "head_dim": 64, "intermediate_size": 2880, "num_local_experts": 32, "num_experts_per_tok": 4,
+        "vocab_size": 201088, "max_position_embeddings": 131072, "sliding_window": 128, "rms_norm_eps": 1e-05,
+        "rope_theta": 150000.0, "rope_scaling": {"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0,
+        "beta_slow": 1.0, "original_max_position_embeddings": 4096, "truncate": false},
+        "attention_bias": true, "tie_word_embeddings": false, "eos_token_id": 200002})"},
     // state-spaces/mamba-130m-hf, 129 M parameters
     {"mamba-130m", R"({"model_type": "mamba", "architectures": ["MambaForCausalLM"], "hidden_act": "silu",
         "num_hidden_layers": 24, "hidden_size": 768, "intermediate_size": 1536, "state_size": 16, "conv_kernel": 4,

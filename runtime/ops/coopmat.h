@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "runtime/base/internal.h"
 #include "vantage/caps.h"
@@ -28,5 +29,28 @@ inline std::uint32_t matrix_subgroup(const CooperativeMatrix& shape, const Caps&
     if (!caps.subgroup_size_control) return caps.subgroup_size;
     return std::clamp(shape.n, caps.min_subgroup_size, caps.max_subgroup_size);
 }
+
+/// How the factors lie in memory: rows of a and columns of b along k, or along m and n.
+struct FactorLayout {
+    bool a_along_k = true, b_along_k = true;
+};
+
+/// How a workgroup of lib/matrix_tile.glsl is shaped.
+struct MatrixTile {
+    std::uint32_t m, n, k;  ///< that the device multiplies at once
+    std::uint32_t subgroup, subgroups_m, subgroups_n, repeat_m, repeat_n, depth;
+    std::uint32_t rows() const { return m * subgroups_m * repeat_m; }
+    std::uint32_t cols() const { return n * subgroups_n * repeat_n; }
+    std::uint32_t lanes() const { return subgroup * subgroups_m * subgroups_n; }
+    /// With one slice in shared memory, and in the end M rows of sums of each subgroup.
+    bool fits(const FactorLayout& layout, const Caps& caps) const;
+    /// Slices in shared memory: two if two workgroups still fit a processor. One where matrices have 8 rows (Intel):
+    /// there the second takes more instructions than the barrier that it saves.
+    std::uint32_t buffers(const FactorLayout& layout, const Caps& caps) const;
+};
+/// The largest tile that fits a device, and that so many rows and workgroups, groups(tile), fill or nearly fill; the
+/// smallest where none does.
+MatrixTile matrix_tile(const CooperativeMatrix& shape, const FactorLayout& layout, std::int64_t rows,
+                       const std::function<std::uint64_t(const MatrixTile&)>& groups, const Caps& caps);
 
 }  // namespace vantage::internal

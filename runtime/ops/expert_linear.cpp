@@ -7,6 +7,7 @@
 
 #include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
+#include "runtime/ops/coopmat.h"
 #include "runtime/ops/sort_by_expert.h"
 #include "shaders/params/experts.h"
 #include "vantage/ops.h"
@@ -121,12 +122,18 @@ LaunchPlan launch_rows(const OpCall& call, const Caps& caps) {
     return launch_rows_by(call, caps, "expert_linear_rows", 32);
 }
 
-std::uint32_t max_tiles(const Sizes& s) { return ceil_div(s.choices, 64) + u32(s.experts) + 1; }
+// As many tiles as there can be, however choices are distributed: those of each expert, and of the choices without one.
+std::array<std::uint32_t, 3> tile_grid(const Sizes& s, std::uint32_t rows, std::uint32_t cols) {
+    return {ceil_div(s.n, cols), ceil_div(s.choices, rows) + u32(s.experts) + 1, 1};
+}
+bool fits_grid(const std::array<std::uint32_t, 3>& grid, const Caps& caps) {
+    return grid[0] <= caps.max_workgroup_count[0] && grid[1] <= caps.max_workgroup_count[1];
+}
 
 bool fits_tiled(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     return workgroup_size(caps) == 256 && s.choices > 0 && !call.attrs.flag("any_rows") &&
-           ceil_div(s.n, 64) <= caps.max_workgroup_count[0] && max_tiles(s) <= caps.max_workgroup_count[1];
+           fits_grid(tile_grid(s, 64, 64), caps);
 }
 
 LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
@@ -138,7 +145,52 @@ LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
                                 .STEP_N = step_of(s.n),
                                 // narrow subgroups have 64 registers a lane: none left to fetch ahead
                                 .PREFETCH = caps.max_subgroup_size > 16}));
-    l.groups = {ceil_div(s.n, 64), max_tiles(s), 1};
+    l.groups = tile_grid(s, 64, 64);
+    return l;
+}
+
+FactorLayout layout_of(const Sizes& s) { return {.a_along_k = true, .b_along_k = s.transposed}; }
+// For the rows that an expert gets where choices are evenly distributed.
+MatrixTile tile_for(const Sizes& s, const CooperativeMatrix& shape, const Caps& caps) {
+    const auto groups = [&](const MatrixTile& t) {
+        const auto grid = tile_grid(s, t.rows(), t.cols());
+        return std::uint64_t{grid[0]} * (grid[1] - 1);
+    };
+    return matrix_tile(shape, layout_of(s), ceil_div(s.choices, s.experts), groups, caps);
+}
+
+// As matmul's (fits_coopmat): operands are rounded only if the call allows it, and f32 weights not at all.
+bool fits_coopmat(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    const CooperativeMatrix* shape = f16_matrix(caps);
+    const DType x = call.in(x_).dtype, w = call.in(w_).dtype;
+    const bool exact = x == DType::f16 && w == DType::f16, rounds = call.attrs.flag("f16_operands") && w != DType::f32,
+               fits_octets = s.k % 8 == 0 && (s.transposed || s.n % 8 == 0);
+    if (shape == nullptr || s.choices == 0 || s.k == 0 || call.attrs.flag("any_rows") || !fits_octets ||
+        !(exact || rounds))
+        return false;
+    const MatrixTile t = tile_for(s, *shape, caps);
+    return t.fits(layout_of(s), caps) && fits_grid(tile_grid(s, t.rows(), t.cols()), caps);
+}
+
+LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    const MatrixTile t = tile_for(s, *f16_matrix(caps), caps);
+    Launch l = base_launch(call, "expert_linear_coopmat",
+                           constants_of<params::ExpertLinearCoopmatConstants>(call, t.lanes(),
+                                                                              {.M = t.m,
+                                                                               .N = t.n,
+                                                                               .K = t.k,
+                                                                               .SUBGROUPS_M = t.subgroups_m,
+                                                                               .SUBGROUPS_N = t.subgroups_n,
+                                                                               .REPEAT_M = t.repeat_m,
+                                                                               .REPEAT_N = t.repeat_n,
+                                                                               .DEPTH = t.depth,
+                                                                               .BUFFERS = t.buffers(layout_of(s), caps),
+                                                                               .TAIL = s.k % t.depth > 0,
+                                                                               .STEP_N = step_of(s.n)}));
+    l.groups = tile_grid(s, t.rows(), t.cols());
+    l.subgroup_size = t.subgroup;
     return l;
 }
 
@@ -203,6 +255,10 @@ std::vector<Case> cases() {
     return {many,
             any_rows,
             case_of("over tiles", 90, 2, 3, 70, 33 * 2, true, true),
+            case_of("over tiles, k = 72", 300, 2, 3, 70, 72, true, true),
+            case_of("over tiles, k first", 300, 1, 2, 136, 40, false, true),
+            case_of("tiles of 64", 100, 1, 2, 904, 40, true, false),
+            case_of("tiles of 128", 300, 1, 2, 904, 40, true, true),
             k_first,
             few,
             case_of("capacity 2", 12, 1, 4, 10, 8, true, true, 2),
@@ -213,6 +269,7 @@ std::vector<Case> cases() {
 
 const std::vector<Kernel> kernels = {{"rows_subgroup", need_subgroup, fits_rows, launch_rows_subgroup},
                                      {"rows", need_nothing, fits_rows, launch_rows},
+                                     {"coopmat", need_coopmat | need_fp16, fits_coopmat, launch_coopmat, not_on_cpu},
                                      {"tiled", need_nothing, fits_tiled, launch_tiled},
                                      {"plain", need_nothing, every_call, launch_plain}};
 

@@ -6,7 +6,7 @@
 layout(local_size_x = 128, local_size_x_id = 0) in;
 #include "params/matmul.h"
 MATMUL_COOPMAT_CONSTANTS(VANTAGE_CONSTANT)
-const uint STAGED = 0u;
+const bool STAGED = false;
 #include "lib/matmul_matrices.glsl"
 
 // Element (r, c) of the matrix whose first one is at (row, col) of c.
@@ -16,7 +16,7 @@ float finish_element(const in uint r, const in uint c, const in float product, c
 }
 
 void main() {
-    multiply();
+    multiply_own_tile();
     [[unroll]] for (uint i = 0u; i < REPEAT_M; ++i)
         [[unroll]] for (uint j = 0u; j < REPEAT_N; ++j)
             coopMatPerElementNV(sums[i * REPEAT_N + j], sums[i * REPEAT_N + j], finish_element, row0 + (own_m + i) * M,

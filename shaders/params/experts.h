@@ -71,4 +71,18 @@ VANTAGE_CONSTANTS(ExpertLinearRowsConstants, EXPERT_LINEAR_CONSTANTS, EXPERT_LIN
     C(6, uint, STEP_N, 1) /* 4 where n % 4 == 0 */ \
     C(7, bool, PREFETCH, false)
 VANTAGE_CONSTANTS(ExpertLinearTiledConstants, EXPERT_LINEAR_CONSTANTS, EXPERT_LINEAR_TILED_CONSTANTS)
+
+#define EXPERT_LINEAR_COOPMAT_CONSTANTS(C) /* as those of matmul */ \
+    C(5, uint, M, 16)                                               \
+    C(6, uint, N, 16)                                               \
+    C(7, uint, K, 16)                                               \
+    C(8, uint, SUBGROUPS_M, 2)                                      \
+    C(9, uint, SUBGROUPS_N, 2)                                      \
+    C(10, uint, REPEAT_M, 2)                                        \
+    C(11, uint, REPEAT_N, 2)                                        \
+    C(12, uint, DEPTH, 32)                                          \
+    C(13, uint, BUFFERS, 1)                                         \
+    C(14, bool, TAIL, true)                                         \
+    C(15, uint, STEP_N, 1)
+VANTAGE_CONSTANTS(ExpertLinearCoopmatConstants, EXPERT_LINEAR_CONSTANTS, EXPERT_LINEAR_COOPMAT_CONSTANTS)
 #endif

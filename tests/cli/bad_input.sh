@@ -248,6 +248,11 @@ ends 6 "large': it has 1074790400 bytes, at most 1073741824" "$program" run -m "
 # options by the environment: any command that has them writes files, too
 VANTAGE_SAVE=$scratch/by-environment.safetensors "$program" inspect -m "$folder" --ids 1,2 >/dev/null ||
     { echo "FAILED: VANTAGE_SAVE"; failures=$((failures + 1)); }
+for command in "inspect -m $folder --ids 1,2" "heads -m $folder -p The"; do  # what is typed excludes, or does not have what it needs
+    # shellcheck disable=SC2086  # words
+    VANTAGE_PROMPT=Once VANTAGE_SEED=5 "$program" $command >/dev/null 2>"$scratch/err" ||
+        { echo "FAILED: $command with a prompt and a seed in the environment: $(<"$scratch/err")"; failures=$((failures + 1)); }
+done
 if [[ ! -s $scratch/by-environment.safetensors ]]; then echo "FAILED: VANTAGE_SAVE wrote nothing"; failures=$((failures + 1)); fi
 
 # values that an option would silently change

@@ -14,6 +14,7 @@
 #include "runtime/ops/attention.h"
 #include "runtime/ops/attention_backward.h"
 #include "runtime/ops/coopmat.h"
+#include "runtime/ops/expert_linear.h"
 #include "runtime/ops/matmul.h"
 #include "shaders/params/attention.h"
 #include "shaders/params/attention_backward.h"
@@ -288,6 +289,43 @@ TEST_CASE("without matrix units halves are multiplied by leave, where that gains
     CHECK(chosen(DType::f32, true) == "tiled");
     caps.fp16 = false;
     CHECK(chosen(DType::f16, true) == "tiled");
+}
+
+TEST_CASE("experts of many rows run on matrix units by the same rules", "[graph][coopmat]") {
+    const auto takes = [&](DType x, DType w, bool leave, std::int64_t k, std::int64_t rows,
+                           bool transposed = true) -> bool {
+        const std::int64_t experts = 4, n = 72;
+        const TensorType numbers{Shape{rows}, DType::i32};
+        const OpCall call = call_of(expert_linear_op, {{"transpose_w", transposed}, {"f16_operands", leave}},
+                                    {{Shape{rows, k}, x},
+                                     {transposed ? Shape{experts, n, k} : Shape{experts, k, n}, w},
+                                     {Shape{experts, n}, DType::f32},
+                                     {Shape{rows, 1}, DType::i32},
+                                     numbers,
+                                     numbers,
+                                     {Shape{experts + 2}, DType::i32}});
+        std::vector<bool> all;
+        for (const Caps& caps : devices()) {
+            const bool fits = coopmat(*call.op).fits(call, caps);
+            if (fits) {
+                const LaunchPlan plan = coopmat(*call.op).launch(call, caps);
+                check_lanes(plan.launches.at(0), plan.launches[0].spec.at(8) * plan.launches[0].spec.at(9), caps);
+            }
+            const bool chosen = std::string(choose_kernel(call, caps)->name) == "coopmat";
+            CHECK(chosen == (fits && rows > 8 && has_family("coopmat")));
+            all.push_back(fits);
+        }
+        CHECK(std::ranges::count(all, all.front()) == std::ssize(all));
+        return all.front();
+    };
+    CHECK(takes(DType::f32, DType::q4_0, true, 96, 200));
+    CHECK(takes(DType::f32, DType::f16, true, 72, 200));
+    CHECK(takes(DType::f32, DType::f16, true, 72, 200, false));
+    CHECK(takes(DType::f32, DType::f16, true, 72, 8));          // fits, but the kernel for few rows is chosen
+    CHECK(takes(DType::f16, DType::f16, false, 72, 200));       // nothing is lost
+    CHECK_FALSE(takes(DType::f32, DType::f16, true, 70, 200));  // rows that begin anywhere
+    CHECK_FALSE(takes(DType::f32, DType::f16, false, 72, 200));
+    CHECK_FALSE(takes(DType::f32, DType::f32, true, 72, 200));
 }
 
 TEST_CASE("operands are rounded to f16 only by leave, and f32 weights never", "[graph][coopmat]") {
