@@ -10,6 +10,7 @@
 #include "cli/shared/step_options.h"
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/op_def.h"
@@ -73,17 +74,14 @@ std::map<std::string, std::string> shown_names(const TrainingStep& step) {
 // of layers comes before or after all of them.
 std::vector<Dispatch> dispatches_of(StepPhase phase, const Plan& plan, const std::vector<StepPhase>& phases) {
     constexpr std::size_t behind = std::numeric_limits<std::size_t>::max();
-    std::vector<std::string> layers;
+    std::map<std::string, std::size_t> ranks;  // of layers, from 1
     std::vector<std::pair<std::size_t, Dispatch>> ranked;
     for (const Dispatch& dispatch : PlanAccess::schedule(plan).dispatches) {
         if (dispatch.node < 0 || at(phases, dispatch.node) != phase) continue;
         const std::string layer = layer_of(at(plan.graph().nodes(), dispatch.node).scope);
-        const auto found = std::ranges::find(layers, layer);
-        std::size_t rank = static_cast<std::size_t>(found - layers.begin()) + 1;
-        if (layer.empty())
-            rank = layers.empty() ? 0 : behind;
-        else if (found == layers.end())
-            layers.push_back(layer);
+        const std::size_t rank = !layer.empty()  ? ranks.try_emplace(layer, ranks.size() + 1).first->second
+                                 : ranks.empty() ? 0
+                                                 : behind;
         ranked.emplace_back(rank, dispatch).second.barrier_before = false;
     }
     std::ranges::stable_sort(ranked, {}, [](const auto& one) { return one.first; });
@@ -110,11 +108,13 @@ std::vector<PhaseFigures> phases_of_plan(const TrainingStep& step, const Plan& p
 // A plan for each of them, without compiling it.
 std::vector<RecomputeLevel> levels_of(const ModelConfig& config, TrainingSettings settings, const Caps& caps,
                                       std::int64_t blocks) {
-    constexpr std::int64_t parts = 8;
+    constexpr std::int64_t many_blocks = 128;  // each level is a step that is planned
+    const std::int64_t parts = blocks > many_blocks ? 2 : 8;
     std::set<std::int64_t> shown{0, 1, settings.recompute};
     for (std::int64_t part = 1; part <= parts; ++part) shown.insert(1 + blocks * part / parts);
     std::vector<RecomputeLevel> levels;
     for (const std::int64_t level : shown) {
+        throw_if_interrupted();
         settings.recompute = level;
         const TrainingStep step = build_training_step(config, settings);
         Graph fused = step.graph.copy();

@@ -34,12 +34,21 @@ inline std::string without_leading_zeros(std::string text) {
     while (digit(first) && text[first] == '0' && digit(first + 1)) text.erase(first, 1);
     return text;
 }
-/// Adds an option. 010 is ten, which CLI11 would read as eight.
+template <class Value>
+inline constexpr bool is_real_number = std::is_floating_point_v<Value>;
+template <class Value>
+inline constexpr bool is_real_number<std::optional<Value>> = is_real_number<Value>;
+
+/// Adds an option. CLI11 would read 010 as eight, and nothing as 0.
 template <class Value>
 CLI::Option* add_any_option(CLI::App& command, const char* name, Value& value, const std::string& help) {
     CLI::Option* option = command.add_option(name, value, help);
-    if constexpr (is_whole_number<Value>) {
-        const auto read = [](std::string& text) { return text = without_leading_zeros(text), std::string(); };
+    if constexpr (is_whole_number<Value> || is_real_number<Value>) {
+        const auto read = [](std::string& text) {
+            if (text.find_first_not_of(' ') == text.npos) return std::string("expected a number, got an empty text");
+            if (is_whole_number<Value>) text = without_leading_zeros(text);
+            return std::string();
+        };
         option->transform(CLI::Validator(read, ""));
     }
     return option;

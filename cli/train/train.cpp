@@ -403,7 +403,7 @@ void add_train(CLI::App& app) {
                "Draws the curves of runs in one picture, and fits how the loss falls with size over three or more",
                "DIR")
         ->excludes("--resume");
-    add_option(command, "--compare-picture", c->picture, "Picture for --compare", "FILE");
+    add_option(command, "--compare-picture", c->picture, "Picture for --compare", "FILE")->needs("--compare");
     command.callback([c, &command] {
         if (!c->compared.empty()) return compare_runs(c->compared, c->picture, c->json);
         if (!c->resume.empty()) return go_on(*c, command);

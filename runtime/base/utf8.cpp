@@ -39,10 +39,14 @@ Utf8Step utf8_step(std::string_view bytes, std::size_t at) {
     return {Kind::character, lead.length};
 }
 
+constexpr std::size_t piece = 1 << 20;  // bytes between two looks for Ctrl-C
+
 std::string repair_utf8(std::string_view bytes) {
     std::string out;
     out.reserve(bytes.size());
+    std::size_t next = piece;
     for (std::size_t at = 0; at < bytes.size();) {
+        if (at >= next) throw_if_interrupted(), next += piece;
         const Utf8Step step = utf8_step(bytes, at);
         if (step.kind == Utf8Step::Kind::character)
             out.append(bytes, at, step.bytes);
@@ -90,7 +94,6 @@ std::string escape_controls(std::string_view text, std::string_view kept) {
 }
 
 bool is_utf8(std::string_view bytes) {
-    constexpr std::size_t piece = 1 << 20;  // between two looks for Ctrl-C
     std::size_t next = piece;
     for (std::size_t at = 0; at < bytes.size();) {
         if (at >= next) throw_if_interrupted(), next += piece;

@@ -51,6 +51,7 @@ public:
               {{"causal", true}, {"largest_distance", std::int64_t{16}}});
         quick("linear_attention_backward", "12 heads d64 n1024 causal", {head, head, head, head, head, lse},
               {{"causal", true}});
+        quick("rope", "1024 tokens, 12 heads d64", {head, {{Shape{1024, 64}, f32}}});
         quick("norm_backward", "1024x768", {rows, rows, width, per_row, per_row});
         quick("softmax_backward", "1024x768", {rows, rows}, {{"axis", -1}});
         quick("entropy_backward", "1024x768", {per_row, rows});

@@ -1,5 +1,6 @@
 #include "runtime/bench/train_bench.h"
 
+#include <algorithm>
 #include <random>
 
 #include "runtime/base/at.h"
@@ -20,7 +21,10 @@ constexpr std::int32_t end_token = 0;
 Dataset drawn_data(const std::string& folder, const ModelConfig& config, const TrainTest& test, std::int64_t steps) {
     std::mt19937_64 random(1);
     const auto other_tokens = static_cast<std::uint64_t>(config.vocab - 1);
-    std::vector<std::int32_t> ids(static_cast<std::size_t>(steps * test.accumulate * test.sequences * test.tokens + 1));
+    // what is more repeats: 64 MiB of them are not learned by heart in a measurement
+    const double wanted = static_cast<double>(steps) * static_cast<double>(test.accumulate) *
+                          static_cast<double>(test.sequences) * static_cast<double>(test.tokens);
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(std::min(wanted, 0x1p24)) + 1);
     for (std::int32_t& id : ids) id = end_token + 1 + static_cast<std::int32_t>(random() % other_tokens);
     std::vector<std::int64_t> documents{0};  // where each begins
     for (std::int64_t end = test.document; end > 0 && end < std::ssize(ids); end += test.document) {
@@ -54,6 +58,9 @@ TrainTimes time_training(const Device& device, const std::string& folder, const 
         trained ? ModelOrigin::from_folder(folder).config() : parse_model_config(config, "the shape");
     if (sizes.kind != ModelKind::decoder)
         throw usage_error("bench train is for models that learn the next token, and {} does not", sizes.architecture);
+    if (test.tokens > sizes.context)
+        throw usage_error("bench train: sequences have {} tokens, and {} supports at most {}", test.tokens,
+                          sizes.architecture, sizes.context);
     if (sizes.vocab < 2) throw usage_error("bench train draws tokens, and {} has one", sizes.architecture);
     const TemporaryFolder temporary;
     const std::int64_t end = warm_up + steps;

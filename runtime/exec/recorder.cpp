@@ -58,7 +58,11 @@ Recorder::Recorder(const Graph& graph, const Schedule& schedule, const PlanMemor
       profile_(options.profile),
       submission_seconds_(std::max(options.submission_seconds, 1e-6)) {
     prepare();
-    for (const Dispatch& dispatch : schedule.dispatches) work_.push_back(work_of(dispatch));
+    std::vector<int> launches(graph.nodes().size());
+    for (const Dispatch& dispatch : schedule.dispatches)
+        if (dispatch.node >= 0) ++at(launches, dispatch.node);
+    for (const Dispatch& dispatch : schedule.dispatches)
+        work_.push_back(work_of(dispatch, dispatch.node >= 0 ? at(launches, dispatch.node) : 1));
     const Caps& caps = device.caps();
     seconds_per_work_ = 1 / (caps.is_cpu() ? slow_cpu : std::max(slow_gpu, caps.processors * slow_processor));
 }
@@ -71,17 +75,15 @@ void Recorder::prepare() const {
     gpu::prepare_pipelines(device_, keys);
 }
 
-// The share of a node's cost that falls on one of its launches. A byte weighs as much as four operations: the balance
+// The share of a node's cost that falls on one of its `launches`. A byte weighs as much as four operations: the balance
 // of most devices lies within a small factor of that, and a cut need not be exact.
-Recorder::Work Recorder::work_of(const Dispatch& dispatch) const {
+Recorder::Work Recorder::work_of(const Dispatch& dispatch, int launches) const {
     constexpr double min_work = 1e4;  // a launch is never free
     if (dispatch.node < 0) return {.fixed = min_work};
     const Node& node = at(graph_.nodes(), dispatch.node);
     if (node.op->cost == nullptr) return {.fixed = min_work};
     const Cost cost = node.op->cost(call_of(graph_, node));
-    const auto launches = std::ranges::count(schedule_.dispatches, dispatch.node, &Dispatch::node);
-    const double share =
-        std::max(cost.flops, 4 * (cost.bytes_read + cost.bytes_written)) / static_cast<double>(launches);
+    const double share = std::max(cost.flops, 4 * (cost.bytes_read + cost.bytes_written)) / launches;
     return cost.grows_with_cache ? Work{min_work, share} : Work{min_work + share, 0};
 }
 

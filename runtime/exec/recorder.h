@@ -54,7 +54,7 @@ private:
                           const std::string& name) const;
     void add(gpu::Recording& recording, const Dispatch& dispatch, std::uint32_t part, std::uint32_t parts) const;
     std::vector<std::uint64_t> addresses_of(const Dispatch& dispatch) const;
-    Work work_of(const Dispatch& dispatch) const;
+    Work work_of(const Dispatch& dispatch, int launches) const;
     void record_from(std::size_t kept, std::size_t begin, std::uint32_t part, std::uint32_t parts, double filled);
     void record_all(double filled) { record_from(0, 0, 0, 0, filled); }
     bool outgrown(double filled);

@@ -19,7 +19,7 @@ public:
 
     std::vector<std::string> run() {
         transpose_weights(graph_);
-        count_uses();
+        uses_ = uses_of(graph_);
         for (std::size_t i = 0; i < nodes().size(); ++i) {
             Node& node = nodes()[i];
             if (node.op == &activation_op) merge_activation(node);
@@ -41,19 +41,9 @@ private:
     std::vector<Node>& nodes() { return mutable_nodes(graph_); }
     Value& value(int id) { return at(mutable_values(graph_), id); }
 
-    void count_uses() {
-        uses_.assign(graph_.values().size(), 0);
-        for (const Node& node : graph_.nodes())
-            for (int id : node.inputs)
-                if (id >= 0) ++at(uses_, id);
-        for (const Value& v : graph_.values())
-            if (v.alias >= 0) ++at(uses_, v.alias);
-        for (const auto& [name, id] : graph_.outputs()) ++at(uses_, id);
-    }
-
     // The node that computes `id`, if `id` has no other use, so that the node can be removed.
     Node* sole_producer(int id, const OpDef& op) {
-        if (id < 0 || at(uses_, id) != 1 || value(id).kind != ValueKind::node) return nullptr;
+        if (id < 0 || at(uses_.count, id) != 1 || value(id).kind != ValueKind::node) return nullptr;
         Node& producer = at(nodes(), value(id).node);
         return producer.op == &op && producer.outputs.front() == id ? &producer : nullptr;
     }
@@ -161,12 +151,11 @@ private:
 
     // The write that is the only use of these rows and writes the first version of a state.
     std::optional<std::size_t> sole_write(int rows) {
-        if (at(uses_, rows) != 1) return std::nullopt;
-        for (std::size_t i = 0; i < nodes().size(); ++i)
-            if (nodes()[i].op == &write_op && nodes()[i].inputs[ops::write::rows_] == rows &&
-                value(nodes()[i].inputs[ops::write::state_]).kind == ValueKind::state)
-                return i;
-        return std::nullopt;
+        const std::size_t i = at(uses_.last_node, rows);
+        const bool writes = at(uses_.count, rows) == 1 && nodes()[i].op == &write_op &&
+                            nodes()[i].inputs[ops::write::rows_] == rows &&
+                            value(nodes()[i].inputs[ops::write::state_]).kind == ValueKind::state;
+        return writes ? std::optional(i) : std::nullopt;
     }
 
     // Writes k and v from the projection into the cache. The split moves to the later of the two writes: nodes in
@@ -217,7 +206,7 @@ private:
     }
 
     Graph& graph_;
-    std::vector<int> uses_;
+    ValueUses uses_;  // before any node was merged
     std::vector<std::string> fused_;
 };
 
@@ -240,6 +229,19 @@ void remove_merged_nodes(Graph& graph) {
     std::erase_if(nodes, [](const Node& node) { return node.op == nullptr; });
     for (std::size_t i = 0; i < nodes.size(); ++i)
         for (int id : nodes[i].outputs) at(mutable_values(graph), id).node = static_cast<int>(i);
+}
+
+ValueUses uses_of(const Graph& graph) {
+    ValueUses uses;
+    uses.count.resize(graph.values().size());
+    uses.last_node.resize(graph.values().size());
+    for (std::size_t i = 0; i < graph.nodes().size(); ++i)
+        for (const int id : graph.nodes()[i].inputs)
+            if (id >= 0) ++at(uses.count, id), at(uses.last_node, id) = i;
+    for (const Value& v : graph.values())
+        if (v.alias >= 0) ++at(uses.count, v.alias);
+    for (const auto& [name, id] : graph.outputs()) ++at(uses.count, id);
+    return uses;
 }
 
 void transpose_weights(Graph& graph) {

@@ -47,5 +47,11 @@ inline std::vector<Node>& mutable_nodes(Graph& graph) { return GraphAccess::data
 inline std::deque<Value>& mutable_values(Graph& graph) { return GraphAccess::data(graph).values; }
 /// Removes nodes without an op, which a pass has merged into others.
 void remove_merged_nodes(Graph& graph);
+/// By value: how many nodes, views and outputs use it, and the number of the last node that does.
+struct ValueUses {
+    std::vector<int> count;
+    std::vector<std::size_t> last_node;
+};
+ValueUses uses_of(const Graph& graph);
 
 }  // namespace vantage::internal

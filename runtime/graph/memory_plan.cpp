@@ -16,20 +16,26 @@ std::uint64_t place(std::span<Lifetime> lifetimes, std::uint64_t alignment, std:
     std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return lifetimes[i].bytes; });
     const auto round_up = [&](std::uint64_t value) { return (value + alignment - 1) / alignment * alignment; };
 
-    std::vector<const Lifetime*> placed;  // sorted by offset
+    struct Placed {
+        std::uint64_t offset, end;  // with the gap behind it, rounded up
+        int first, last;
+    };
+    std::vector<Placed> placed;  // sorted by offset
     std::uint64_t end = 0;
     for (std::size_t i : order) {
         throw_if_interrupted();  // the time is quadratic
         Lifetime& wanted = lifetimes[i];
         std::uint64_t offset = round_up(gap);
-        for (const Lifetime* other : placed) {
-            if (other->last < wanted.first || wanted.last < other->first) continue;
-            if (offset + wanted.bytes + gap <= other->offset) break;  // fits into the hole in front of it
-            offset = std::max(offset, round_up(other->offset + other->bytes + gap));
+        for (const Placed& other : placed) {
+            if (other.last < wanted.first || wanted.last < other.first) continue;
+            if (offset + wanted.bytes + gap <= other.offset) break;  // fits into the hole in front of it
+            offset = std::max(offset, other.end);
         }
         wanted.offset = offset;
-        end = std::max(end, round_up(offset + wanted.bytes + gap));
-        placed.insert(std::ranges::upper_bound(placed, offset, {}, &Lifetime::offset), &wanted);
+        const std::uint64_t behind = round_up(offset + wanted.bytes + gap);
+        end = std::max(end, behind);
+        placed.insert(std::ranges::upper_bound(placed, offset, {}, &Placed::offset),
+                      {offset, behind, wanted.first, wanted.last});
     }
     return end;
 }

@@ -16,7 +16,7 @@ using namespace ops::matmul;
 class ProjectionMerger {
 public:
     ProjectionMerger(Graph& graph, const Caps& caps, const KernelChoice& choose)
-        : graph_(graph), caps_(caps), choose_(choose), nodes_(mutable_nodes(graph)) {}
+        : graph_(graph), caps_(caps), choose_(choose), nodes_(mutable_nodes(graph)), uses_(uses_of(graph)) {}
 
     std::vector<std::string> run() {
         std::map<int, std::vector<std::size_t>> alike;  // by x: the products that may be merged, in their order
@@ -99,21 +99,11 @@ private:
 
     // The node that alone uses what both products give, if it is a gated unit of them.
     Node* unit_of(int gate, int up) {
-        Node* unit = nullptr;
-        for (Node& node : nodes_) {
-            if (node.op == nullptr) continue;
-            const auto uses = std::ranges::count_if(node.inputs, [&](int id) { return id == gate || id == up; });
-            if (uses == 0) continue;
-            if (unit != nullptr || node.op != &swiglu_op || node.inputs[ops::swiglu::gate_] != gate ||
-                node.inputs[ops::swiglu::up_] != up)
-                return nullptr;
-            unit = &node;
-        }
-        for (const auto& [name, id] : graph_.outputs())
-            if (graph_.storage(id) == gate || graph_.storage(id) == up) return nullptr;
-        for (const Value& view : graph_.values())
-            if (view.alias == gate || view.alias == up) return nullptr;
-        return unit;
+        Node& unit = nodes_[at(uses_.last_node, gate)];
+        const bool alone = at(uses_.count, gate) == 1 && at(uses_.count, up) == 1;
+        const bool fits = alone && unit.op == &swiglu_op && unit.inputs[ops::swiglu::gate_] == gate &&
+                          unit.inputs[ops::swiglu::up_] == up;
+        return fits ? &unit : nullptr;
     }
 
     void merge_gate(std::size_t first, std::size_t second) {
@@ -140,6 +130,7 @@ private:
     const Caps& caps_;
     const KernelChoice& choose_;
     std::vector<Node>& nodes_;
+    ValueUses uses_;  // before any node was merged
     std::vector<std::string> merged_;
 };
 

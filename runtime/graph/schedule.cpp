@@ -1,6 +1,7 @@
 #include "runtime/graph/schedule.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <tuple>
 
@@ -34,7 +35,7 @@ public:
                 schedule_.placements[id] = {.in_arena = false,
                                             .bytes = std::max<std::uint64_t>(value.type.bytes(), 16)};
         for (int node : live_nodes(graph_)) add(node);
-        place_arena(order());
+        set_places(order());
         if (options_.barriers) set_barriers();
         return std::move(schedule_);
     }
@@ -174,21 +175,23 @@ private:
         return lifetimes;
     }
 
-    // Puts the dispatches in the order of their levels where the memory that takes is worth it, and returns the times
-    // of their lifetimes: with one time for a level, nothing of it shares memory and so needs a barrier inside of it.
+    // Puts the dispatches in the order of their levels where the memory that takes is worth it, and returns their
+    // lifetimes, placed: with one time for a level, nothing of it shares memory and so needs a barrier inside of it.
     std::vector<Lifetime> order() {
         std::vector<Dispatch>& all = schedule_.dispatches;
         std::vector<int> written(all.size());
         std::iota(written.begin(), written.end(), 0);
         std::vector<Lifetime> plain = lifetimes_at(written);
+        const std::uint64_t plain_bytes = place(plain, alignment, options_.red_zone);
+        schedule_.arena_bytes = plain_bytes;
         if (!options_.reorder) return plain;
         const std::vector<Level> levels = levels_of(all);
         std::vector<int> times;
         for (const Level& level : levels) times.push_back(level.own);
         std::vector<Lifetime> levelled = lifetimes_at(times);
-        if (static_cast<double>(place(levelled, alignment, options_.red_zone)) >
-            max_growth * static_cast<double>(place(plain, alignment, options_.red_zone)))
-            return plain;
+        const std::uint64_t bytes = place(levelled, alignment, options_.red_zone);
+        if (static_cast<double>(bytes) > max_growth * static_cast<double>(plain_bytes)) return plain;
+        schedule_.arena_bytes = bytes;
         std::ranges::stable_sort(written, {}, [&](int i) { return at(levels, i).node; });
         std::vector<Dispatch> sorted;
         for (int i : written) sorted.push_back(std::move(at(all, i)));
@@ -196,8 +199,7 @@ private:
         return levelled;
     }
 
-    void place_arena(std::vector<Lifetime> lifetimes) {
-        schedule_.arena_bytes = place(lifetimes, alignment, options_.red_zone);
+    void set_places(const std::vector<Lifetime>& lifetimes) {
         schedule_.live_bytes = largest_live_set(lifetimes, alignment);
         for (Dispatch& dispatch : schedule_.dispatches)
             for (MemoryUse& use : dispatch.uses)
@@ -213,21 +215,24 @@ private:
         }
     }
 
-    static bool conflict(const MemoryUse& a, const MemoryUse& b) {
-        return a.buffer == b.buffer && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes &&
-               (a.writes || b.writes);
+    static bool meet(const MemoryUse& a, const MemoryUse& b) {
+        return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
     }
 
     // One barrier waits for everything before it, so: whenever a dispatch meets something unfinished since the last
-    // one.
+    // one. Reads are in no read's way.
     void set_barriers() {
-        std::vector<MemoryUse> unfinished;
+        std::map<int, std::vector<MemoryUse>> read, written;  // by buffer
+        const auto meets = [](const std::map<int, std::vector<MemoryUse>>& unfinished, const MemoryUse& use) {
+            const auto found = unfinished.find(use.buffer);
+            return found != unfinished.end() &&
+                   std::ranges::any_of(found->second, [&](const MemoryUse& before) { return meet(before, use); });
+        };
         for (Dispatch& dispatch : schedule_.dispatches) {
             for (const MemoryUse& use : dispatch.uses)
-                dispatch.barrier_before |=
-                    std::ranges::any_of(unfinished, [&](const MemoryUse& before) { return conflict(before, use); });
-            if (dispatch.barrier_before) unfinished.clear();
-            unfinished.insert(unfinished.end(), dispatch.uses.begin(), dispatch.uses.end());
+                dispatch.barrier_before |= meets(written, use) || (use.writes && meets(read, use));
+            if (dispatch.barrier_before) read.clear(), written.clear();
+            for (const MemoryUse& use : dispatch.uses) (use.writes ? written : read)[use.buffer].push_back(use);
         }
     }
 

@@ -11,8 +11,11 @@ namespace vantage::text {
 
 AlignedText::AlignedText(std::string_view original) : bytes(original) {
     origins.reserve(original.size());
-    for (const auto [code, begin, end] : Characters{original})
+    std::size_t next = 0;  // look for Ctrl-C
+    for (const auto [code, begin, end] : Characters{original}) {
+        if (begin >= next) throw_if_interrupted(), next += 1 << 20;
         origins.resize(end, {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});
+    }
 }
 
 void AlignedText::append(char32_t code, Origin origin) {

@@ -139,6 +139,10 @@ for file in tokenizer.json config.json model.safetensors; do
 done
 check "data that are read stay" cmp before.bin deep/texts/a.bin
 ends 2 "into which this command writes pictures" "$program" view --headless -m "$folder" -p The -n 1 --frames frames --png frames/00001.png
+for option in --temp --top-p --seed --top-k; do
+    ends 2 "expected a number, got an empty text" "$program" run -m "$folder" -p The -n 1 "$option" ""
+done
+ends 2 "sequences have 1048576 tokens" "$program" bench train --tokens 1048576 -b 256 --steps 1
 printf 'The dog\n' >lines.txt
 ln lines.txt linked.txt
 ends 2 "lines.txt is read by this command" "$program" run -m "$folder" --prompts - -n 1 -q --profile lines.txt <lines.txt
