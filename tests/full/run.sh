@@ -27,7 +27,7 @@ if command -v clang++-16 >/dev/null; then clang=clang++-16; fi
 
 # Builds TARGET… with the preset PRESET.
 sanitized() {
-    cmake --preset "$1" -DCMAKE_CXX_COMPILER="$clang" -DVANTAGE_DEVICE_TESTS='*' -DVANTAGE_SHADERS_OF= >"build/full-$1.log" || { cat "build/full-$1.log"; return 1; }
+    cmake --preset "$1" -DCMAKE_CXX_COMPILER="$clang" -DVANTAGE_HOST_TESTS='*' -DVANTAGE_DEVICE_TESTS='*' -DVANTAGE_SHADERS_OF= >"build/full-$1.log" || { cat "build/full-$1.log"; return 1; }
     cmake --build --preset "$1" --target "${@:2}"
 }
 address() {

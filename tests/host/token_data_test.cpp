@@ -126,6 +126,10 @@ TEST_CASE("documents of texts are separated by end tokens, blank lines, or are f
           std::vector<Ids>{ids_of("ab"), ids_of("cd")});
     CHECK(documents_in("a.txt", "ab", {.end_token = 0}) == std::vector<Ids>{{1, 2, 0}});
     CHECK(documents_in("a.txt", "").empty());
+    expect_error(ErrorKind::bad_file, {"a.gz", "compressed"}, [] { documents_in("a.gz", "x"); });
+}
+
+TEST_CASE("documents of texts that are read in several parts are separated likewise", "[train][slow]") {
     // longer than what is tokenised at once, and than what is read at once
     std::string large;
     for (int i = 0; i < 700'000; ++i) large += "abcdefg\n";
@@ -152,7 +156,6 @@ TEST_CASE("documents of texts are separated by end tokens, blank lines, or are f
                  "\r\n";
     CHECK(documents_in("a.jsonl", lines, {.strict = true}).size() == lines.size() / 22);
     CHECK(documents_in("a.txt", std::string(3 << 20, '\x80')).empty());  // no letters; took minutes
-    expect_error(ErrorKind::bad_file, {"a.gz", "compressed"}, [] { documents_in("a.gz", "x"); });
 }
 
 TEST_CASE("of prompts and conversations only what the model is to say counts", "[train]") {
