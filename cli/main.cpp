@@ -89,7 +89,8 @@ void check_outputs(const CLI::App& app) {
     add_given(app, given);
     const auto real_path = [](const std::string& path) {
         std::error_code error;
-        return fs::weakly_canonical(fs::absolute(path, error), error);
+        const fs::path real = fs::weakly_canonical(fs::absolute(path, error), error).lexically_normal();
+        return real.has_filename() ? real : real.parent_path();  // without a slash behind it
     };
     std::error_code error;
     std::set<fs::path> seen;

@@ -30,8 +30,8 @@ struct Caps {
 
     std::uint32_t subgroup_size = 1, min_subgroup_size = 1, max_subgroup_size = 1;
     bool subgroup_arithmetic = false, subgroup_shuffle = false, subgroup_quad = false, subgroup_size_control = false;
-    /// Multiprocessors, compute units or cores, among which workgroups are shared; 0 where the driver does not say
-    /// (VK_NV_shader_sm_builtins, VK_AMD_shader_core_properties2, VK_ARM_shader_core_builtins).
+    /// Multiprocessors, compute units or cores, among which workgroups are shared; 0 where the driver does not say (by
+    /// VK_NV_shader_sm_builtins, VK_AMD_shader_core_properties2, VK_ARM_shader_core_builtins), nor a table of Intel's.
     std::uint32_t processors = 0;
     std::uint32_t max_workgroup_invocations = 128;
     std::array<std::uint32_t, 3> max_workgroup_size{128, 128, 64};

@@ -98,7 +98,20 @@ void read_pci(VkPhysicalDevice physical, Caps& caps) {
     caps.pci = format("{:04x}:{:02x}:{:02x}.{:x}", pci.pciDomain, pci.pciBus, pci.pciDevice, pci.pciFunction);
 }
 
+/// Xe cores of Intel's cards, whose driver does not say how many they have; 0 for others. From Intel's specifications,
+/// by the device ids of Mesa's include/pci_ids/iris_pci_ids.h.
+std::uint32_t intel_cores(std::uint32_t vendor, std::uint32_t device) {
+    constexpr std::uint32_t intel = 0x8086;
+    static constexpr std::pair<std::uint32_t, std::uint32_t> cores[] = {
+        {0x56A0, 32}, {0x56A1, 28}, {0x56A2, 24}, {0x56A5, 8},  {0x56A6, 6},  {0x5690, 32}, {0x5691, 24},
+        {0x5692, 16}, {0x5693, 8},  {0x5694, 6},  {0x5696, 16}, {0x5697, 12}, {0x56C0, 32}, {0x56C1, 8},
+        {0xE20B, 20}, {0xE20C, 18}, {0xE211, 20}, {0xE212, 16}, {0x64A0, 8}};
+    const auto* const found = std::ranges::find(cores, device, &std::pair<std::uint32_t, std::uint32_t>::first);
+    return vendor == intel && found != std::end(cores) ? found->second : 0;
+}
+
 void read_processors(VkPhysicalDevice physical, const DeviceFeatures& features, Caps& caps) {
+    caps.processors = intel_cores(caps.vendor_id, caps.device_id);
     auto nvidia = vk_struct<VkPhysicalDeviceShaderSMBuiltinsPropertiesNV>(
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV);
     auto amd = vk_struct<VkPhysicalDeviceShaderCoreProperties2AMD>(

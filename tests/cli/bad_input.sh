@@ -150,6 +150,7 @@ ends 2 "linked.txt is read by this command" "$program" run -m "$folder" --prompt
 check "prompts that are read stay" test "$(cat lines.txt)" = "The dog"
 for command in inspect heads; do
     ends 2 "into which this command writes pictures" "$program" "$command" -m "$folder" -p The --png pictures --profile pictures/heads.png
+    ends 2 "into which this command writes pictures" "$program" "$command" -m "$folder" -p The --png new/../pictures/ --profile pictures/heads.png
 done
 ends 2 "is in the folder of the run" "$program" train --data read.txt --tokenizer "$folder/tokenizer.json" -o run --profile run/run.json
 for again in 1 2; do
