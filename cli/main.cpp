@@ -163,11 +163,15 @@ std::string variable_of(const CLI::Option& option) {
     return name;
 }
 
-/// Whether the command line has an option that excludes this one, or lacks one that it needs: then it takes precedence
-/// over the variable.
+/// Whether the command line has an option that excludes this one, or neither it nor the environment has one that this
+/// one needs: then the variable of this one is for other commands.
 bool is_overruled(const CLI::Option& option, Arguments arguments) {
     const auto typed = [&](const CLI::Option* other) { return is_typed(*other, arguments); };
-    return std::ranges::any_of(option.get_excludes(), typed) || !std::ranges::all_of(option.get_needs(), typed);
+    const auto given = [&](const CLI::Option* other) {
+        return typed(other) || (environment(variable_of(*other).c_str()).has_value() &&
+                                std::ranges::none_of(other->get_excludes(), typed));
+    };
+    return std::ranges::any_of(option.get_excludes(), typed) || !std::ranges::all_of(option.get_needs(), given);
 }
 
 /// Lets the environment set the options of a command: VANTAGE_SOME_FLAG for --some-flag. The command line takes

@@ -28,6 +28,9 @@ if(vantage_sanitize)
   endif()
 endif()
 
+# Places in messages are paths in the project, whoever builds it.
+add_compile_options("-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
+
 set(vantage_warning_flags -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor
     -Woverloaded-virtual -Wold-style-cast -Wcast-align -Wcast-qual -Wformat=2 -Wundef -Wunused -Wimplicit-fallthrough
     -Wextra-semi

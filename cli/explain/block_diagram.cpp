@@ -8,6 +8,7 @@
 #include "cli/explain/explain_figures.h"
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/at.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/attention.h"
@@ -61,7 +62,11 @@ public:
             if (parts.empty() || parts.back().layer != layer) parts.push_back({layer, {}});
             parts.back().nodes.push_back(node);
         }
-        for (const Part& part : parts) add(part);
+        for (std::size_t n = 0; n < graph.nodes().size(); ++n) note_reads(static_cast<int>(n));
+        for (const Part& part : parts) {
+            throw_if_interrupted();
+            add(part);
+        }
     }
 
     /// Runs of equal layers become one section.
@@ -212,11 +217,11 @@ private:
         };
         for (const auto& [name, id] : graph_.outputs())
             if (const int node = source(id); own.count(node) > 0 && node != last) sink(node, name, id);
-        for (const Node& node : graph_.nodes()) {
-            if (node.op != &write_op) continue;
+        for (const int write : cross_writes_) {
+            const Node& node = at(graph_.nodes(), write);
             const std::string& state = graph_.value(graph_.storage(node.inputs[ops::write::state_])).name;
             const int from = source(node.inputs[ops::write::rows_]);
-            if (state.find(".cross.") == std::string::npos || own.count(from) == 0) continue;
+            if (own.count(from) == 0) continue;
             written_states_.emplace_back(
                 state, index,
                 sink(from, state.starts_with("cache.k.") ? "keys" : "values", node.inputs[ops::write::rows_]));
@@ -227,12 +232,18 @@ private:
     }
 
     bool is_read_later(int value, const std::set<int>& own) const {
-        for (std::size_t n = 0; n < graph_.nodes().size(); ++n) {
-            if (own.count(static_cast<int>(n)) > 0 || is_plumbing(graph_.nodes()[n])) continue;
-            for (const int input : graph_.nodes()[n].inputs)
-                if (input >= 0 && value_behind(input) == value && !is_side_input(graph_.nodes()[n], input)) return true;
-        }
-        return false;
+        const auto found = readers_.find(value);
+        return found != readers_.end() &&
+               std::ranges::any_of(found->second, [&](int node) { return own.count(node) == 0; });
+    }
+    void note_reads(int index) {
+        const Node& node = at(graph_.nodes(), index);
+        if (node.op == &write_op &&
+            graph_.value(graph_.storage(node.inputs[ops::write::state_])).name.find(".cross.") != std::string::npos)
+            cross_writes_.push_back(index);
+        if (is_plumbing(node)) return;
+        for (const int input : node.inputs)
+            if (input >= 0 && !is_side_input(node, input)) readers_[value_behind(input)].push_back(index);
     }
     /// Tables of biases, which all layers share.
     bool is_side_input(const Node& node, int input) const {
@@ -262,7 +273,9 @@ private:
     std::vector<std::string> names_;
     std::map<std::size_t, int> place_;  // of sections in the column
     States read_states_, written_states_;
-    int previous_ = -1;  // the node whose result the next part reads
+    std::map<int, std::vector<int>> readers_;  // by value: the drawn nodes
+    std::vector<int> cross_writes_;            // of the encoder's keys and values
+    int previous_ = -1;                        // the node whose result the next part reads
 };
 
 std::string Diagram::weights_of(const Node& node, const std::string& layer) const {

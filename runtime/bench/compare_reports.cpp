@@ -5,6 +5,7 @@
 #include <map>
 
 #include "runtime/base/errors.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/utf8.h"
 #include "runtime/graph/kernel_names.h"
 
@@ -58,21 +59,25 @@ struct ParsedReport {
         uuid = of.text("uuid");
         driver = escape_controls(of.text("driver") + " " + of.text("driver_version"));
         for (std::size_t i = 0; i < fields.list("rows").size(); ++i) {
+            throw_if_interrupted();
             const JsonFields row = fields.element("rows", i);
             if (Figures figures = figures_of(row.json()); !figures.empty())
-                rows.emplace_back(of_its_own(escape_controls(row_name(row.json()))), std::move(figures));
+                add(escape_controls(row_name(row.json())), std::move(figures));
         }
     }
     // Rows of one name are distinguished by their order.
-    std::string of_its_own(const std::string& name) const {
+    void add(const std::string& name, Figures figures) {
         std::string text = name;
-        for (int n = 2; find(text) != nullptr; ++n) text = name + " #" + std::to_string(n);
-        return text;
+        for (int& n = rows_of_name[name]; !places.emplace(text, rows.size()).second;)
+            text = name + " #" + std::to_string(n = std::max(n + 1, 2));
+        rows.emplace_back(std::move(text), std::move(figures));
     }
     const Figures* find(const std::string& row) const {
-        const auto found = std::ranges::find(rows, row, &std::pair<std::string, Figures>::first);
-        return found == rows.end() ? nullptr : &found->second;
+        const auto found = places.find(row);
+        return found == places.end() ? nullptr : &rows[found->second].second;
     }
+    std::map<std::string, std::size_t> places;  // in `rows`, by name
+    std::map<std::string, int> rows_of_name;
 };
 
 ReportChange change_of(const std::string& row, const std::string& figure, const Spread& before, const Spread& after,

@@ -1,6 +1,7 @@
 #include "runtime/models/model_roles.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <string>
 
@@ -17,6 +18,7 @@
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/recurrent.h"
 #include "runtime/ops/rms_norm.h"
+#include "runtime/ops/rope.h"
 #include "runtime/ops/route.h"
 #include "runtime/ops/row_before.h"
 #include "runtime/ops/split_qkv.h"
@@ -69,7 +71,11 @@ const char* name_of(ModelRole role) {
 }
 
 ModelRoles::ModelRoles(const Graph& graph, const ModelConfig& config) : graph_(graph), config_(config) {
+    for (const auto& [name, id] : graph.outputs()) read_.insert(without_views(graph, id));
     for (const Node& node : graph.nodes()) {
+        for (const int input : node.inputs)
+            if (input >= 0) read_.insert(without_views(graph, input));
+        if (node.op == &recurrent_op) recurrent_inputs_.insert(without_views(graph, node.inputs[ops::recurrent::x_]));
         if (node.op == &state_space_cached_op) mixers_.insert(node.scope);
         if (node.op == &route_op) trace(node.inputs[ops::route::logits_], {ModelRole::router, config.experts, 1});
         if (node.op == &attention_op) trace_attention(node);
@@ -113,19 +119,9 @@ bool ModelRoles::is_cross(const Node& attention) const {
     return graph_.value(without_views(graph_, attention.inputs[ops::attention::k_])).node < 0;
 }
 
-bool ModelRoles::feeds_recurrent(const Node& node) const {
-    return std::ranges::any_of(graph_.nodes(), [&](const Node& other) {
-        return other.op == &recurrent_op && without_views(graph_, other.inputs[ops::recurrent::x_]) == node.outputs[0];
-    });
-}
+bool ModelRoles::feeds_recurrent(const Node& node) const { return recurrent_inputs_.contains(node.outputs[0]); }
 
-bool ModelRoles::is_read(const Node& node) const {
-    const int result = node.outputs[0];
-    const auto reads = [&](int id) { return id >= 0 && without_views(graph_, id) == result; };
-    return std::ranges::any_of(graph_.nodes(),
-                               [&](const Node& other) { return std::ranges::any_of(other.inputs, reads); }) ||
-           std::ranges::any_of(graph_.outputs(), [&](const auto& output) { return reads(output.second); });
-}
+bool ModelRoles::is_read(const Node& node) const { return read_.contains(node.outputs[0]); }
 
 bool ModelRoles::is_weight(int value) const {
     return value >= 0 && graph_.value(graph_.storage(value)).kind == ValueKind::weight;
@@ -143,6 +139,7 @@ bool ModelRoles::in_layer(std::size_t node) const {  // "encoder.layer.3.": only
 }
 
 void ModelRoles::trace(int value, const Columns& made) {
+    if (value < 0) return;
     value = without_views(graph_, value);
     if (graph_.value(value).kind != ValueKind::node) return;
     const auto index = static_cast<std::size_t>(graph_.value(value).node);
@@ -156,8 +153,15 @@ void ModelRoles::trace(int value, const Columns& made) {
     }
     // the residual stream is not a projection, and neither are states
     if (is_one_of({node.op, 0}, {{&add_op, 0}, {&embedding_op, 0}, {&recurrent_op, 0}, {&row_before_op, 0}})) return;
-    for (const int input : node.inputs)
-        if (input >= 0) trace(input, made);
+    if (node.op == &rope_write_op) {  // queries, keys and values come out of it as they went in
+        using namespace ops::rope_write;
+        constexpr std::array rows{x_, v_, q_};
+        static_assert(k_cache_ == 0 && v_cache_ == 1 && q_out_ == 2);
+        return trace(node.inputs[static_cast<std::size_t>(
+                         at(rows, std::ranges::find(node.outputs, value) - node.outputs.begin()))],
+                     made);
+    }
+    for (const int input : node.inputs) trace(input, made);
 }
 
 // Passes through nodes that merge, add or select results of attention, but not through a matrix product or a norm.

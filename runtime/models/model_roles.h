@@ -88,6 +88,7 @@ private:
     std::vector<ModelRole> roles_;                         // by node
     std::map<std::size_t, std::vector<Columns>> columns_;  // of projections and routers, by node
     std::set<std::string> mixers_;                         // scopes of state-space layers
+    std::set<int> read_, recurrent_inputs_;  // values that a node or an output reads, or a recurrent layer
 };
 
 }  // namespace vantage::internal

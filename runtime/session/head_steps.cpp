@@ -49,7 +49,11 @@ Projection projection_of(const Graph& graph, const Node& attention) {
         }
         if (from.kind != ValueKind::node) break;
         const Node& node = at(graph.nodes(), from.node);
-        found.rotated = found.rotated || node.op == &rope_op;
+        found.rotated = found.rotated || node.op == &rope_op || node.op == &rope_write_op;
+        if (node.op == &rope_write_op) {  // with the keys and values
+            value = node.inputs[ops::rope_write::q_];
+            continue;
+        }
         const bool adds = node.op == &matmul_op && node.inputs[ops::matmul::residual_] >= 0;  // an adapter to its layer
         if (!adds && (node.op == &matmul_op || node.op == &joint_linear_op)) return {from.node, found.rotated};
         value = adds ? node.inputs[ops::matmul::residual_] : node.inputs.front();

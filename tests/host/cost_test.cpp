@@ -380,6 +380,10 @@ TEST_CASE("what a window hides costs nothing", "[cost][forms]") {
 TEST_CASE("grouped heads shrink keys, values and their cache", "[cost][forms]") {
     const CostModel llama(parsed(llama3_8b)), gpt2(parsed(gpt2_small));
     CHECK(weights_of(llama, ModelRole::key).formula.text() == "L·d·K·D");
+    const RunCost token = llama.token(100);  // of a fused plan
+    for (const RunCost::RoleCost& one : token.roles)
+        if (one.role == ModelRole::projections) CHECK(one.flops.text() == "2·L·d² + 4·L·d·K·D");
+    CHECK(flops_of(token, ModelRole::projections) == 2.0 * 32 * 4096 * (4096 + 2 * 8 * 128));
     CHECK(weights_of(llama, ModelRole::key).parameters * 4 == weights_of(llama, ModelRole::query).parameters);
     CHECK(llama.cache_per_token().text() == "2·L·K·D·b");
     CHECK(llama.cache_bytes(1) == 2 * 32 * 8 * 128 * 2);             // 128 KiB
