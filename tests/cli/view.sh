@@ -15,6 +15,11 @@ grep -aq "Vantage-Model" a.png || fail "a.png does not say of which model it is"
 grep -q "mini-world" map.csv || fail "map.csv does not say of which model it is"
 grep -q "<svg" map.svg || fail "map.svg is no SVG"
 
+# more vertices than 16 bits count
+pins=()
+for ((i = 0; i < 3000; ++i)); do pins+=(--pin "q$((i % 3))"); done
+check "view --headless with 3000 pins" "$program" view --headless "${text[@]}" "${pins[@]}" --png pinned.png
+
 # the line that a file says makes it again
 check "view -m --weights" "$program" view --headless -m "$VANTAGE_ROOT/assets/models/mini-world" --weights q8 --precision f32 --ctx 64 \
     -p "it's the red" -n 4 --size 700x500 --ui-scale 1.1 --compare weights=q4 --show b --value-weighted --png said.png --save said.csv

@@ -18,7 +18,9 @@ const char* paste_from(void* user) {
 
 ImGuiContext* make_context() {
     const ContextInUse none(nullptr);  // else the first context of a program would remain current
-    return ImGui::CreateContext();
+    ImGuiContext* const context = ImGui::CreateContext();
+    ImGui::GetIO().BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;  // more than 65536 vertices in a list
+    return context;
 }
 
 #if IMGUI_VERSION_NUM < 18700
