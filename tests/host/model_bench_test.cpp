@@ -19,12 +19,9 @@ using namespace vantage;
 using Catch::Approx;
 
 TEST_CASE("Named shapes have the parameters that are published for their models") {
-    const std::pair<const char*, std::uint64_t> published[] = {{"gpt2-small", 124'439'808},
-                                                               {"llama-1b", 1'235'814'400},
-                                                               {"llama-8b", 8'030'261'248},
-                                                               {"gpt-oss-20b", 20'914'757'184},
-                                                               {"mamba-130m", 129'135'360},
-                                                               {"bert-base", 109'482'240}};
+    const std::pair<const char*, std::uint64_t> published[] = {
+        {"gpt2-small", 124'439'808},     {"llama-1b", 1'235'814'400}, {"llama-8b", 8'030'261'248},
+        {"gpt-oss-20b", 20'914'757'184}, {"mamba-130m", 129'135'360}, {"bert-base", 109'482'240}};
     REQUIRE(named_shapes().size() == std::size(published));
     for (const auto& [name, parameters] : published) {
         std::uint64_t sum = 0;
