@@ -163,30 +163,35 @@ std::string variable_of(const CLI::Option& option) {
     return name;
 }
 
-/// Whether the command line has an option that excludes this one, or neither it nor the environment has one that this
-/// one needs: then the variable of this one is for other commands.
-bool is_overruled(const CLI::Option& option, Arguments arguments) {
+/// Whether an option has no variable in this command.
+bool has_no_variable(const CLI::App& app, const CLI::Option& option) {
+    // These mean something else to other commands, and --force is only meant where it is given.
+    constexpr std::array own_meanings{"compare", "force", "heads", "labels", "lora", "weights"};
+    const bool trains = app.get_name() == "train" || app.get_name() == "finetune";
+    const auto is_called = [&](const char* name) { return option.check_lname(name); };
+    if (option.get_lnames().empty() || &option == app.get_help_ptr() || is_called("version")) return true;
+    if (is_called("device")) return true;                                               // the runtime reads it
+    return trains ? std::ranges::any_of(own_meanings, is_called) : is_called("steps");  // those of a run
+}
+
+/// Whether the variable of an option sets it. Not if the command line has an option that excludes it, or if neither the
+/// command line nor the environment gives one that it needs: then the variable is for other commands. `depth`: options
+/// may need each other.
+bool sets(const CLI::App& app, const CLI::Option& option, Arguments arguments, int depth = 0) {
+    constexpr int deepest = 4;
+    if (has_no_variable(app, option) || (depth > 0 && !environment(variable_of(option).c_str()))) return false;
     const auto typed = [&](const CLI::Option* other) { return is_typed(*other, arguments); };
     const auto given = [&](const CLI::Option* other) {
-        return typed(other) || (environment(variable_of(*other).c_str()).has_value() &&
-                                std::ranges::none_of(other->get_excludes(), typed));
+        return typed(other) || (depth < deepest ? sets(app, *other, arguments, depth + 1) : true);
     };
-    return std::ranges::any_of(option.get_excludes(), typed) || !std::ranges::all_of(option.get_needs(), given);
+    return std::ranges::none_of(option.get_excludes(), typed) && std::ranges::all_of(option.get_needs(), given);
 }
 
 /// Lets the environment set the options of a command: VANTAGE_SOME_FLAG for --some-flag. The command line takes
 /// precedence.
 void add_environment_twins(CLI::App& app, Arguments arguments) {
-    // These mean something else to other commands, and --force is only meant where it is given.
-    constexpr std::array own_meanings{"compare", "force", "heads", "labels", "lora", "weights"};
-    const bool trains = app.get_name() == "train" || app.get_name() == "finetune";
     for (CLI::Option* option : app.get_options()) {
-        if (trains && std::ranges::any_of(own_meanings, [&](const char* name) { return option->check_lname(name); }))
-            continue;
-        if (!trains && option->check_lname("steps")) continue;  // those of a run
-        if (option->get_lnames().empty() || !option->get_envname().empty() || option == app.get_help_ptr()) continue;
-        if (option->check_lname("version") || option->check_lname("device")) continue;  // the runtime reads the device
-        if (is_overruled(*option, arguments)) continue;
+        if (!option->get_envname().empty() || !sets(app, *option, arguments)) continue;
         const std::string name = variable_of(*option);
         const std::optional<std::string> value = environment(name.c_str());
         constexpr std::size_t longest = 9;  // CLI11 counts flags in an int, and throws what is no CLI::Error beyond it

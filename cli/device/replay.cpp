@@ -24,7 +24,8 @@ struct ReplayCommand {
 /// A place where the result of this run is wrong, else where the dumped one was.
 std::vector<WrongElement> shown_elements(const NodeDump& dump, const ReplayedResult& result) {
     const HostTensor& wrong = result.error.passed ? result.dumped : result.here;
-    return wrong_elements(wrong, result.want, dump.call.op->tolerance, dump.call.attrs, elements_shown);
+    return wrong_elements(wrong, result.want, tolerances_of_size(dump.call.op->tolerance, result.want), dump.call.attrs,
+                          elements_shown);
 }
 
 // ---- text -----------------------------------------------------------------------------------------------------------

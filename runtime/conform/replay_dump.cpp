@@ -69,7 +69,7 @@ ReplayedResult compared(const OpCall& call, std::size_t i, HostTensor want, Host
     ReplayedResult result{
         .name = format("result{}", i), .want = std::move(want), .dumped = std::move(dumped), .here = std::move(here)};
     const auto error = [&](const HostTensor& got) {
-        return compare(result.name, got, result.want, call.op->tolerance, call.attrs);
+        return compare(result.name, got, result.want, tolerances_of_size(call.op->tolerance, result.want), call.attrs);
     };
     result.dumped_error = error(result.dumped), result.error = error(result.here);
     for (std::int64_t e = 0; e < std::ssize(result.here.data); ++e) {

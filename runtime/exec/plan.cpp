@@ -353,7 +353,7 @@ std::vector<Divergence> Plan::State::check_node(int index) {
     std::vector<Divergence> found;
     for (std::size_t i = 0; i < want.size(); ++i) {
         const Comparison c = compare(dump->node + (want.size() > 1 ? format(".{}", i) : ""), got[i], want[i],
-                                     call.op->tolerance, call.attrs);
+                                     tolerances_of_size(call.op->tolerance, want[i]), call.attrs);
         if (c.passed) continue;
         if (dump->finding.empty()) dump->finding = c.message;
         found.push_back({dump->node, dump->kernel, c.message, dump});

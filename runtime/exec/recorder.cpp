@@ -114,15 +114,14 @@ void Recorder::add(gpu::Recording& recording, const Dispatch& dispatch, std::uin
 }
 
 gpu::Recording Recorder::record(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts,
-                                const std::string& name) const {
+                                const std::string& name, bool for_host) const {
     gpu::Recording recording(device_, name, profile_ ? u32(last - first) : 0);
     for (std::size_t i = first; i < last; ++i) {
         const Dispatch& dispatch = schedule_.dispatches[i];
         if (dispatch.barrier_before && i != first) recording.barrier();
         add(recording, dispatch, part, parts);
     }
-    const auto& all = schedule_.dispatches;
-    recording.end(last == all.size() || all[last].segment != all[first].segment);  // the host reads after a segment
+    recording.end(for_host);
     return recording;
 }
 
@@ -145,7 +144,9 @@ Recorder::Recorded Recorder::recorded(std::size_t first, std::size_t last, std::
     Work work;
     for (std::size_t i = first; i < last; ++i)
         work.fixed += work_[i].fixed / parts, work.growing += work_[i].growing / parts;
-    return {first, last, part, parts, segment, work, record(first, last, part, parts, name)};
+    const auto& all = schedule_.dispatches;
+    const bool for_host = last == all.size() || all[last].segment != segment;  // the host reads after a segment
+    return {first, last, part, parts, segment, work, record(first, last, part, parts, name, for_host)};
 }
 
 // Cuts the schedule into recordings that are not predicted to last longer than a submission may, until the cache holds
@@ -342,7 +343,7 @@ void Recorder::run_node(int node) {
         std::size_t begin = first, end = first + 1;
         while (begin > 0 && all[begin - 1].node == -1) --begin;  // its grid
         while (end < all.size() && all[end].node == node) ++end;
-        const gpu::Recording recording = record(begin, end, 0, 1, name_of(graph_, at(graph_.nodes(), node)));
+        const gpu::Recording recording = record(begin, end, 0, 1, name_of(graph_, at(graph_.nodes(), node)), true);
         const gpu::Recording* one[] = {&recording};
         gpu::wait(device_, gpu::submit(device_, one));
         return;

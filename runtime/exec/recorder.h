@@ -51,7 +51,7 @@ private:
         gpu::Recording recording;
     };
     gpu::Recording record(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts,
-                          const std::string& name) const;
+                          const std::string& name, bool for_host) const;
     void add(gpu::Recording& recording, const Dispatch& dispatch, std::uint32_t part, std::uint32_t parts) const;
     std::vector<std::uint64_t> addresses_of(const Dispatch& dispatch) const;
     Work work_of(const Dispatch& dispatch, int launches) const;

@@ -1,5 +1,6 @@
 #include "runtime/graph/compare.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/base/format.h"
@@ -46,6 +47,11 @@ double root_mean_square(const HostTensor& tensor) {
     for (double value : tensor.data)
         if (std::isfinite(value)) sum += value * value, ++count;
     return count > 0 ? std::sqrt(sum / static_cast<double>(count)) : 0;
+}
+
+Tolerances tolerances_of_size(Tolerances tolerances, const HostTensor& want) {
+    tolerances.f32.absolute *= std::max(1.0, root_mean_square(want));
+    return tolerances;
 }
 
 Comparison compare(const std::string& name, const HostTensor& got, const HostTensor& want, const Tolerances& tolerances,

@@ -29,6 +29,10 @@ std::string position_text(const Shape& shape, std::int64_t index);
 /// Of the finite elements; 0 when there are none.
 double root_mean_square(const HostTensor& tensor);
 
+/// The tolerances of an op for values of a model, which may be large: that of f32 is multiplied by the root mean square
+/// of the wanted tensor, if it is above 1. Sums of large terms that cancel are rounded by the size of the terms.
+Tolerances tolerances_of_size(Tolerances tolerances, const HostTensor& want);
+
 /// Integers and infinities must be equal; NaN is always an error. `name` is the name of the result in the message.
 /// `attrs` are those of the call: f32 results of operands that may have been rounded to f16 (f16_operands) are allowed
 /// what f16 results are, and those of rows that may have been rounded to 8 bits (int8_operands) have a tolerance of

@@ -87,7 +87,8 @@ private:
         using namespace ops::rope;
         Node* rope = sole_producer(node.inputs[ops::write::rows_], rope_op);
         const int step = node.inputs[ops::write::step_];
-        if (rope == nullptr || rope->inputs[step_] != step) return;  // both by the same step
+        if (rope == nullptr || step < 0 || rope->inputs[step_] != step) return;  // both by the same step
+        if (rope->inputs[positions_] >= 0 || node.attrs.flag("by_lane")) return;
         if (rope->attrs.flag("heads_first") || value(rope->inputs[x_]).type.shape.rank() != 3)
             return;  // rows are tokens
         fused_.push_back(name_of(graph_, *rope) + " + write");
@@ -127,18 +128,22 @@ private:
         const Node rope = nodes()[*q], keys = nodes()[*k], values = nodes()[*v];
         const int rows = values.inputs[ops::write::rows_], state = values.inputs[ops::write::state_];
         const auto type = [&](int id) { return value(id).type; };
-        if (keys.inputs[q_] >= 0 || rope.inputs[ops::rope::table_] != keys.inputs[table_] ||
-            rope.inputs[ops::rope::step_] != keys.inputs[step_] ||
-            values.inputs[ops::write::step_] != keys.inputs[step_] || rope.attrs.flag("heads_first") ||
-            rope.attrs.flag("interleaved") != keys.attrs.flag("interleaved") || values.attrs.flag("by_lane") ||
-            rope.segment != keys.segment || values.segment != keys.segment)
+        const bool alike = rope.inputs[ops::rope::table_] == keys.inputs[table_] &&
+                           rope.inputs[ops::rope::step_] == keys.inputs[step_] &&
+                           values.inputs[ops::write::step_] == keys.inputs[step_] &&
+                           rope.attrs.flag("interleaved") == keys.attrs.flag("interleaved") &&
+                           rope.attrs.flag("inverse") == keys.attrs.flag("inverse") && rope.segment == keys.segment &&
+                           values.segment == keys.segment;
+        if (!alike || keys.inputs[q_] >= 0 || rope.inputs[ops::rope::positions_] >= 0 ||
+            rope.attrs.flag("heads_first") || values.attrs.flag("by_lane"))
             return;
         const TensorType queries = type(rope.inputs[ops::rope::x_]), x = type(keys.inputs[x_]);
-        if (queries.shape.rank() != 3 || queries.dtype != x.dtype || queries.shape[2] != x.shape[2] ||
-            type(rows) != x || type(state) != type(keys.inputs[state_]))
+        if (queries.shape.rank() != 3 || queries.dtype != x.dtype || queries.shape[0] != x.shape[0] ||
+            queries.shape[2] != x.shape[2] || type(rows) != x || type(state) != type(keys.inputs[state_]))
             return;
         const std::size_t last = std::max({*q, *k, *v});
-        if (is_used_between(std::min({*q, *k, *v}), last, {rope.outputs[0], keys.outputs[0], values.outputs[0]}))
+        // nor does one of the three use what another one makes
+        if (is_used_between(std::min({*q, *k, *v}), last + 1, {rope.outputs[0], keys.outputs[0], values.outputs[0]}))
             return;
         fused_.push_back(name_of(graph_, keys) + " + queries and values");
         nodes()[*q].op = nodes()[*k].op = nodes()[*v].op = nullptr;

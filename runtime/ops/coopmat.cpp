@@ -35,10 +35,10 @@ std::uint32_t slice_bytes(const MatrixTile& t, const FactorLayout& layout) {
 
 }  // namespace
 
-bool MatrixTile::fits(const FactorLayout& layout, const Caps& caps) const {
+bool MatrixTile::fits(const FactorLayout& layout, const Caps& caps, std::uint32_t more) const {
     const std::uint32_t sums = lines(subgroups_m * subgroups_n * m, repeat_n * n * 2);  // in f32
     return lanes() <= std::min(caps.max_workgroup_invocations, caps.max_workgroup_size[0]) &&
-           std::max(slice_bytes(*this, layout), sums) <= caps.max_shared_memory;
+           std::max(slice_bytes(*this, layout), sums) + more <= caps.max_shared_memory;
 }
 
 std::uint32_t MatrixTile::buffers(const FactorLayout& layout, const Caps& caps) const {

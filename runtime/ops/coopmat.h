@@ -42,8 +42,8 @@ struct MatrixTile {
     std::uint32_t rows() const { return m * subgroups_m * repeat_m; }
     std::uint32_t cols() const { return n * subgroups_n * repeat_n; }
     std::uint32_t lanes() const { return subgroup * subgroups_m * subgroups_n; }
-    /// With one slice in shared memory, and in the end M rows of sums of each subgroup.
-    bool fits(const FactorLayout& layout, const Caps& caps) const;
+    /// With a slice in shared memory, in the end M rows of sums of each subgroup, and `more` bytes of the kernel.
+    bool fits(const FactorLayout& layout, const Caps& caps, std::uint32_t more = 0) const;
     /// Slices in shared memory: two if two workgroups still fit a processor. One where matrices have 8 rows (Intel):
     /// there the second takes more instructions than the barrier that it saves.
     std::uint32_t buffers(const FactorLayout& layout, const Caps& caps) const;

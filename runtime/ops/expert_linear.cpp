@@ -170,7 +170,8 @@ bool fits_coopmat(const OpCall& call, const Caps& caps) {
         !(exact || rounds))
         return false;
     const MatrixTile t = tile_for(s, *shape, caps);
-    return t.fits(layout_of(s), caps) && fits_grid(tile_grid(s, t.rows(), t.cols()), caps);
+    const std::uint32_t rows_of_x = t.rows() * 4;  // their numbers
+    return t.fits(layout_of(s), caps, rows_of_x) && fits_grid(tile_grid(s, t.rows(), t.cols()), caps);
 }
 
 LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {

@@ -288,14 +288,15 @@ const OpDef rope_op =
               operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, gradient,
               {.step = step_, .context_rows = {table_, positions_}});
 
-const OpDef rope_write_op = define_op("rope_write",
-                                      "state[position + r] = rope(x_r) for the valid rows of a run, and rope(q), "
-                                      "write(v): several in one (Su et al. 2021)",
-                                      rope_write::operand_names, infer_write, reference_write, cost_write,
-                                      {{"plain", need_nothing, every_call, launch_write}}, cases_write, of_fusion,
-                                      {.step = rope_write::step_,
-                                       .context_rows = {rope_write::table_, rope_write::state_, rope_write::v_state_},
-                                       .alias = {rope_write::state_, rope_write::v_state_}});
+const OpDef rope_write_op =
+    define_op("rope_write",
+              "state[position + r] = rope(x_r) for the valid rows of a run; with q and v also rope(q) and "
+              "the write of v (Su et al. 2021)",
+              rope_write::operand_names, infer_write, reference_write, cost_write,
+              {{"plain", need_nothing, every_call, launch_write}}, cases_write, of_fusion,
+              {.step = rope_write::step_,
+               .context_rows = {rope_write::table_, rope_write::state_, rope_write::v_state_},
+               .alias = {rope_write::state_, rope_write::v_state_}});
 
 }  // namespace internal::ops::rope
 

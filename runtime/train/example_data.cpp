@@ -40,6 +40,8 @@ ExampleData::ExampleData(const std::vector<std::string>& files, const Tokenizer*
       end_token_(answer_end(config, tokenizer, options)),
       read_image_(options.read_image),
       context_(config.is_vision() ? config.image.places() : options.context) {
+    for (std::size_t i = 0; i < config.labels.size(); ++i)
+        labels_.emplace(config.labels[i], static_cast<std::int32_t>(i));  // of equal names the first
     if (!tokenizer && !config.is_vision())
         throw usage_error("{} learns from texts, which need a tokenizer", config.architecture);
     if (reads_images(config) && !read_image_)
@@ -104,11 +106,11 @@ ExampleData::Example ExampleData::example_of(const JsonFields& fields, const std
 std::int32_t ExampleData::label_of(const JsonFields& fields) const {
     const std::vector<std::string>& names = config_.labels;
     const Json label = fields.has("label") ? fields.json().at("label") : Json();
-    const auto found = label.is_string() ? std::ranges::find(names, label.get<std::string>()) : names.end();
-    if (found != names.end()) return static_cast<std::int32_t>(found - names.begin());
+    const auto found = label.is_string() ? labels_.find(label.get<std::string>()) : labels_.end();
+    if (found != labels_.end()) return found->second;
     if (const auto number = JsonFields::integer_of(label); number && *number >= 0 && *number < std::ssize(names)) {
-        const auto same = std::ranges::find(names, std::to_string(*number));
-        if (same != names.end() && same - names.begin() != *number)
+        const auto same = labels_.find(std::to_string(*number));
+        if (same != labels_.end() && same->second != *number)
             fields.fail("label", format("the name \"{}\" in quotes, because names of labels are numbers", *number));
         return static_cast<std::int32_t>(*number);
     }

@@ -7,6 +7,7 @@
 // needs them.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,6 +60,7 @@ private:
     void write(const Example& example, const TrainingSequence& to) const;
 
     ModelConfig config_;
+    std::map<std::string, std::int32_t> labels_;  // numbers of the config's names
     Task task_;
     std::optional<std::int32_t> end_token_;
     std::function<std::vector<float>(const std::string&)> read_image_;

@@ -104,11 +104,11 @@ void multiply() {
     [[unroll]] for (uint i = 0u; i < REPEAT_M * REPEAT_N; ++i)
         sums[i] = coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>(0.0);
     [[unroll]] for (uint f = 0u; f < FETCH_A; ++f) {
-        uint i = lane + f * LANES;
+        uint i = ITEMS_A % LANES == 0u ? lane + f * LANES : min(lane + f * LANES, ITEMS_A - 1u);
         from_a[f] = A_ALONG_K ? from_line(a, line_of_a(i / WIDTH_A)) : from_k(a, row0, i, WIDTH_A);
     }
     [[unroll]] for (uint f = 0u; f < FETCH_B; ++f) {
-        uint i = lane + f * LANES;
+        uint i = ITEMS_B % LANES == 0u ? lane + f * LANES : min(lane + f * LANES, ITEMS_B - 1u);
         from_b[f] = B_ALONG_K ? from_line(b, line_of_b(i / WIDTH_B)) : from_k(b, col0, i, WIDTH_B);
     }
     fetch_slice(k_begin);

@@ -5,7 +5,7 @@ struct RopeParams {
     uvec2 y;                        // as x, or the cache (sequences * cache_rows, heads, dim)
     uvec2 positions;                // (tokens) i32 or 0; rope_write has no such operand: 0
     uvec2 q, q_out, v, v_state;     // JOINT: the queries as x, with q_heads; the values as x, and their cache as y
-    uint rows, tokens, heads, dim;  // rows = batch * tokens * all heads; with several steps a batch of sequences
+    uint rows, tokens, heads, dim;  // rows = batch * tokens * heads; with JOINT * (q_heads + 2 heads)
     uint rotary, table_rows, heads_first, interleaved;
     uint q_heads;
     uint cache_rows;  // of a sequence; 0: y is no cache

@@ -258,6 +258,8 @@ for command in "inspect -m $folder --ids 1,2" "heads -m $folder -p The"; do  # w
     VANTAGE_PROMPT=Once VANTAGE_SEED=5 "$program" $command >/dev/null 2>"$scratch/err" ||
         { echo "FAILED: $command with a prompt and a seed in the environment: $(<"$scratch/err")"; failures=$((failures + 1)); }
 done
+VANTAGE_LAYER=2 VANTAGE_HEAD=1 VANTAGE_STEPS=100 "$program" demo -n 1 -q >/dev/null 2>"$scratch/err" ||
+    { echo "FAILED: demo with variables of its --steps: $(<"$scratch/err")"; failures=$((failures + 1)); }
 by_variables=$(VANTAGE_PERMUTE=20 VANTAGE_SEED=1 "$program" heads -m "$folder" -p "The dog" --json)
 if [[ $by_variables != "$("$program" heads -m "$folder" -p "The dog" --json --permute 20 --seed 1)" ]]; then echo "FAILED: a variable that needs another one"; failures=$((failures + 1)); fi
 if [[ ! -s $scratch/by-environment.safetensors ]]; then echo "FAILED: VANTAGE_SAVE wrote nothing"; failures=$((failures + 1)); fi

@@ -58,6 +58,17 @@ TEST_CASE("rounded operands are allowed more, of f32 results too", "[compare]") 
     CHECK(!rounded(1.04, "int8_operands"));
 }
 
+TEST_CASE("large values of a model are allowed an error of their size, small ones no less than others", "[compare]") {
+    const auto in_a_model = [](double got, double want, double other) {
+        const HostTensor wanted = tensor(DType::f32, {want, other});
+        return vantage::compare("y", tensor(DType::f32, {got, other}), wanted, tolerances_of_size({}, wanted)).passed;
+    };
+    CHECK(in_a_model(1e-3, 0, 100));  // rms 71: 1.4e-3
+    CHECK(!in_a_model(2e-3, 0, 100));
+    CHECK(in_a_model(1.9e-5, 0, 0.1));
+    CHECK(!in_a_model(2.1e-5, 0, 0.1));
+}
+
 TEST_CASE("integers have to be equal", "[compare]") {
     CHECK(passes(DType::i32, {70000, -3}, {70000, -3}));
     CHECK(!passes(DType::i32, {70001}, {70000}));

@@ -410,6 +410,36 @@ TEST_CASE("fused nodes by model", "[graph][fuse]") {
     }
 }
 
+TEST_CASE("queries, keys and values are turned and kept together only where they belong together", "[graph][fuse]") {
+    struct Layer {
+        std::int64_t queries = 4, width = 16;
+        bool same_table = true, same_step = true, interleaved = false, shared_values = false, used_before = false;
+    };
+    const auto joined = [](const Layer& layer) {
+        Graph g;
+        const auto step = [&](const char* name) { return g.state(name, {STEP_WORDS}, DType::u32, true); };
+        const Tensor first = step("step"), second = layer.same_step ? first : step("other"),
+                     table = rope_table(g, 32, 16, 10000),
+                     other = layer.same_table ? table : rope_table(g, 32, 16, 100), k = g.input("k", {4, 2, 16}),
+                     v = g.input("v", {4, 2, 16}),
+                     q = rope(g.input("q", {layer.queries, 4, 16}), other,
+                              {.interleaved = layer.interleaved, .step = second});
+        if (layer.used_before) g.output("early", softmax(q));
+        const Tensor keys = write(g.state("k cache", {32, 2, 16}, DType::f32), rope(k, table, {.step = first}), first);
+        const Tensor values = layer.shared_values ? keys : write(g.state("v cache", {32, 2, 16}, DType::f32), v, first);
+        g.output("o", attention(q, keys, values, {.causal = true, .step = first}).o);
+        const std::vector<std::string> fused = fuse(g);
+        return std::ranges::any_of(fused, [](const std::string& one) { return one.ends_with("queries and values"); });
+    };
+    CHECK(joined({}));
+    CHECK_FALSE(joined({.queries = 2}));
+    CHECK_FALSE(joined({.same_table = false}));
+    CHECK_FALSE(joined({.same_step = false}));
+    CHECK_FALSE(joined({.interleaved = true}));
+    CHECK_FALSE(joined({.shared_values = true}));
+    CHECK_FALSE(joined({.used_before = true}));
+}
+
 TEST_CASE("a fused model computes what the unfused one does", "[graph][fuse]") {
     for (const char* model : {"gpt2", "llama", "llama_bf16"})
         for (bool inspect : {false, true}) {
