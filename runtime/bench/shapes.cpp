@@ -17,7 +17,7 @@ namespace {
 
 using Operands = std::vector<std::optional<TensorType>>;
 
-constexpr std::int64_t vocabulary = 50257, many_tokens = 8192;
+constexpr std::int64_t vocabulary = 50257;
 constexpr DType f32 = DType::f32, f16 = DType::f16, i32 = DType::i32, u32 = DType::u32;
 
 class FixedCases {
