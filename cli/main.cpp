@@ -163,15 +163,16 @@ std::string variable_of(const CLI::Option& option) {
     return name;
 }
 
-/// Whether an option has no variable in this command.
-bool has_no_variable(const CLI::App& app, const CLI::Option& option) {
+/// Whether an option has a variable in this command.
+bool has_variable(const CLI::App& app, const CLI::Option& option) {
     // These mean something else to other commands, and --force is only meant where it is given.
     constexpr std::array own_meanings{"compare", "force", "heads", "labels", "lora", "weights"};
     const bool trains = app.get_name() == "train" || app.get_name() == "finetune";
     const auto is_called = [&](const char* name) { return option.check_lname(name); };
-    if (option.get_lnames().empty() || &option == app.get_help_ptr() || is_called("version")) return true;
-    if (is_called("device")) return true;                                               // the runtime reads it
-    return trains ? std::ranges::any_of(own_meanings, is_called) : is_called("steps");  // those of a run
+    if (option.get_lnames().empty() || &option == app.get_help_ptr() || is_called("version")) return false;
+    if (is_called("device")) return false;  // the runtime reads it
+    // --steps means those of a run
+    return trains ? std::ranges::none_of(own_meanings, is_called) : !is_called("steps");
 }
 
 /// Whether the variable of an option sets it. Not if the command line has an option that excludes it, or if neither the
@@ -179,7 +180,7 @@ bool has_no_variable(const CLI::App& app, const CLI::Option& option) {
 /// may need each other.
 bool sets(const CLI::App& app, const CLI::Option& option, Arguments arguments, int depth = 0) {
     constexpr int deepest = 4;
-    if (has_no_variable(app, option) || (depth > 0 && !environment(variable_of(option).c_str()))) return false;
+    if (!has_variable(app, option) || (depth > 0 && !environment(variable_of(option).c_str()))) return false;
     const auto typed = [&](const CLI::Option* other) { return is_typed(*other, arguments); };
     const auto given = [&](const CLI::Option* other) {
         return typed(other) || (depth < deepest ? sets(app, *other, arguments, depth + 1) : true);

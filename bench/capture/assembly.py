@@ -1,8 +1,8 @@
 """Loops in the assembly that drivers of Mesa print (ACO for AMD, NAK for NVIDIA, brw for Intel), and what they consist of.
 
-loops(text) gives the loops of a kernel, outermost first. A loop knows how many of its instructions are of which class, how
-many products of matrix units it has (`matrix`) and how many multiply-adds a lane does otherwise (`multiply_adds`), so that
-kernels of all vendors can be compared: instructions per product, or per 32 multiply-adds.
+loops(text) returns the loops of a kernel, outermost first. For each it counts the instructions of each class, the products of
+matrix units (`matrix`) and the multiply-adds that a lane does otherwise (`multiply_adds`). So kernels of all vendors can be
+compared: instructions per product, or per 32 multiply-adds.
 """
 import collections
 import re

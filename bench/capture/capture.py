@@ -79,7 +79,7 @@ class Trace:
         return any(event[0] == "dispatch" and self.name_of(event[1]).startswith("sample") for event in events)
 
     def pipelines_until(self, first, last):
-        """Those that submissions `first` to `last` dispatch."""
+        """The pipelines that submissions `first` to `last` (excluded) dispatch."""
         return {event[1] for events in self.submissions[first:last] for event in events if event[0] in ("dispatch", "indirect")}
 
     def ends(self):
@@ -93,13 +93,9 @@ class Trace:
         return self.pipelines_until(ends[-2] + 1, ends[-1] + 1) if len(ends) > 1 else set()
 
     def first_prompt(self):
-        """Submissions with dispatches up to the first token."""
-        count = 0
-        for events in self.submissions:
-            count += any(event[0] == "dispatch" for event in events)
-            if self.ends_token(events):
-                return count
-        return None
+        """Submissions with dispatches up to the first token; None if there was no token."""
+        ends = self.ends()
+        return sum(any(event[0] == "dispatch" for event in events) for events in self.submissions[:ends[0] + 1]) if ends else None
 
     def last_token(self):
         """Dispatches, barriers and submissions between the last two tokens."""

@@ -8,6 +8,7 @@
 #include "cli/shared/output.h"
 #include "cli/shared/token_ids.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/json.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
@@ -79,7 +80,13 @@ void decode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
     for (const std::int32_t id : ids)
         if (!tokenizer.has(id))
             throw usage_error("stdin: token id {} is outside the vocabulary (0 to {})", id, tokenizer.vocab_size() - 1);
-    const std::string text = tokenizer.decode(ids, options.skip_special);
+    StreamDecoder stream(tokenizer, options.skip_special);
+    std::string text;
+    for (const std::int32_t id : ids) {
+        throw_if_interrupted();
+        text += stream.push(id);
+    }
+    text += stream.finish();
     options.json ? print(Json{{"text", text}}) : write_out(text);
 }
 

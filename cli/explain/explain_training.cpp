@@ -79,9 +79,8 @@ std::vector<Dispatch> dispatches_of(StepPhase phase, const Plan& plan, const std
     for (const Dispatch& dispatch : PlanAccess::schedule(plan).dispatches) {
         if (dispatch.node < 0 || at(phases, dispatch.node) != phase) continue;
         const std::string layer = layer_of(at(plan.graph().nodes(), dispatch.node).scope);
-        const std::size_t rank = !layer.empty()  ? ranks.try_emplace(layer, ranks.size() + 1).first->second
-                                 : ranks.empty() ? 0
-                                                 : behind;
+        std::size_t rank = ranks.empty() ? 0 : behind;
+        if (!layer.empty()) rank = ranks.try_emplace(layer, ranks.size() + 1).first->second;
         ranked.emplace_back(rank, dispatch).second.barrier_before = false;
     }
     std::ranges::stable_sort(ranked, {}, [](const auto& one) { return one.first; });

@@ -25,6 +25,8 @@ Lead lead_of(unsigned byte) {
     return {0, 0, 0};
 }
 
+constexpr std::size_t bytes_between_looks = 1 << 20;  // for Ctrl-C
+
 }  // namespace
 
 Utf8Step utf8_step(std::string_view bytes, std::size_t at) {
@@ -39,14 +41,12 @@ Utf8Step utf8_step(std::string_view bytes, std::size_t at) {
     return {Kind::character, lead.length};
 }
 
-constexpr std::size_t piece = 1 << 20;  // bytes between two looks for Ctrl-C
-
 std::string repair_utf8(std::string_view bytes) {
     std::string out;
     out.reserve(bytes.size());
-    std::size_t next = piece;
+    std::size_t next = bytes_between_looks;
     for (std::size_t at = 0; at < bytes.size();) {
-        if (at >= next) throw_if_interrupted(), next += piece;
+        if (at >= next) throw_if_interrupted(), next += bytes_between_looks;
         const Utf8Step step = utf8_step(bytes, at);
         if (step.kind == Utf8Step::Kind::character)
             out.append(bytes, at, step.bytes);
@@ -94,9 +94,9 @@ std::string escape_controls(std::string_view text, std::string_view kept) {
 }
 
 bool is_utf8(std::string_view bytes) {
-    std::size_t next = piece;
+    std::size_t next = bytes_between_looks;
     for (std::size_t at = 0; at < bytes.size();) {
-        if (at >= next) throw_if_interrupted(), next += piece;
+        if (at >= next) throw_if_interrupted(), next += bytes_between_looks;
         const Utf8Step step = utf8_step(bytes, at);
         if (step.kind != Utf8Step::Kind::character) return false;
         at += step.bytes;

@@ -21,7 +21,7 @@ constexpr std::int32_t end_token = 0;
 Dataset drawn_data(const std::string& folder, const ModelConfig& config, const TrainTest& test, std::int64_t steps) {
     std::mt19937_64 random(1);
     const auto other_tokens = static_cast<std::uint64_t>(config.vocab - 1);
-    // what is more repeats: 64 MiB of them are not learned by heart in a measurement
+    // At most 64 MiB: a longer measurement reads them again.
     const double wanted = static_cast<double>(steps) * static_cast<double>(test.accumulate) *
                           static_cast<double>(test.sequences) * static_cast<double>(test.tokens);
     std::vector<std::int32_t> ids(static_cast<std::size_t>(std::min(wanted, 0x1p24)) + 1);

@@ -1,7 +1,6 @@
 #include "runtime/models/model_roles.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <string>
 
@@ -155,11 +154,8 @@ void ModelRoles::trace(int value, const Columns& made) {
     if (is_one_of({node.op, 0}, {{&add_op, 0}, {&embedding_op, 0}, {&recurrent_op, 0}, {&row_before_op, 0}})) return;
     if (node.op == &rope_write_op) {  // queries, keys and values come out of it as they went in
         using namespace ops::rope_write;
-        constexpr std::array rows{x_, v_, q_};
-        static_assert(k_cache_ == 0 && v_cache_ == 1 && q_out_ == 2);
-        return trace(node.inputs[static_cast<std::size_t>(
-                         at(rows, std::ranges::find(node.outputs, value) - node.outputs.begin()))],
-                     made);
+        const auto result = std::ranges::find(node.outputs, value) - node.outputs.begin();
+        return trace(node.inputs[result == q_out_ ? q_ : result == v_cache_ ? v_ : x_], made);
     }
     for (const int input : node.inputs) trace(input, made);
 }

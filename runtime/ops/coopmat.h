@@ -48,6 +48,16 @@ struct MatrixTile {
     /// there the second takes more instructions than the barrier that it saves.
     std::uint32_t buffers(const FactorLayout& layout, const Caps& caps) const;
 };
+/// The constants of a kernel that has lib/matrix_tile.glsl, with those of the tile set.
+template <class Constants>
+Constants with_tile(Constants constants, const MatrixTile& tile, const FactorLayout& layout, const Caps& caps) {
+    constants.M = tile.m, constants.N = tile.n, constants.K = tile.k;
+    constants.SUBGROUPS_M = tile.subgroups_m, constants.SUBGROUPS_N = tile.subgroups_n;
+    constants.REPEAT_M = tile.repeat_m, constants.REPEAT_N = tile.repeat_n;
+    constants.DEPTH = tile.depth, constants.BUFFERS = tile.buffers(layout, caps);
+    return constants;
+}
+
 /// The largest tile that fits a device, and that so many rows and workgroups, groups(tile), fill or nearly fill; the
 /// smallest where none does.
 MatrixTile matrix_tile(const CooperativeMatrix& shape, const FactorLayout& layout, std::int64_t rows,

@@ -177,19 +177,9 @@ bool fits_coopmat(const OpCall& call, const Caps& caps) {
 LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     const MatrixTile t = tile_for(s, *f16_matrix(caps), caps);
+    const params::ExpertLinearCoopmatConstants own{.TAIL = s.k % t.depth > 0, .STEP_N = step_of(s.n)};
     Launch l = base_launch(call, "expert_linear_coopmat",
-                           constants_of<params::ExpertLinearCoopmatConstants>(call, t.lanes(),
-                                                                              {.M = t.m,
-                                                                               .N = t.n,
-                                                                               .K = t.k,
-                                                                               .SUBGROUPS_M = t.subgroups_m,
-                                                                               .SUBGROUPS_N = t.subgroups_n,
-                                                                               .REPEAT_M = t.repeat_m,
-                                                                               .REPEAT_N = t.repeat_n,
-                                                                               .DEPTH = t.depth,
-                                                                               .BUFFERS = t.buffers(layout_of(s), caps),
-                                                                               .TAIL = s.k % t.depth > 0,
-                                                                               .STEP_N = step_of(s.n)}));
+                           constants_of(call, t.lanes(), with_tile(own, t, layout_of(s), caps)));
     l.groups = tile_grid(s, t.rows(), t.cols());
     l.subgroup_size = t.subgroup;
     return l;

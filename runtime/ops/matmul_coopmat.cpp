@@ -41,21 +41,12 @@ LaunchPlan launch_matrices(const OpCall& call, const Caps& caps, const char* sha
     const MatrixTile t = tile_for(call, s, *f16_matrix(caps), caps);
     const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
     const auto vectors = [](std::int64_t line) { return line % 8 == 0 ? 8u : 1u; };
-    const params::MatmulCoopmatConstants own{.M = t.m,
-                                             .N = t.n,
-                                             .K = t.k,
-                                             .SUBGROUPS_M = t.subgroups_m,
-                                             .SUBGROUPS_N = t.subgroups_n,
-                                             .REPEAT_M = t.repeat_m,
-                                             .REPEAT_N = t.repeat_n,
-                                             .DEPTH = t.depth,
-                                             .STEP_A = vectors(ta ? s.m : s.k),
+    const params::MatmulCoopmatConstants own{.STEP_A = vectors(ta ? s.m : s.k),
                                              .STEP_B = vectors(tb ? s.k : s.n),
                                              .STEP_N = step_of(s.n),
-                                             .BUFFERS = t.buffers(layout_of(call), caps),
                                              .TAIL = s.k % t.depth > 0};
-    return launch_tiles(call, caps, shader, matmul_constants(call, t.lanes(), own), {t.rows(), t.cols(), t.depth},
-                        t.subgroup);
+    return launch_tiles(call, caps, shader, matmul_constants(call, t.lanes(), with_tile(own, t, layout_of(call), caps)),
+                        {t.rows(), t.cols(), t.depth}, t.subgroup);
 }
 
 }  // namespace

@@ -197,10 +197,7 @@ Tokenizer::Encoding Tokenizer::encode_pair(std::string_view first, std::string_v
 std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_special) const {
     StreamDecoder stream(*this, skip_special);
     std::string text;
-    for (const std::int32_t id : ids) {
-        internal::throw_if_interrupted();
-        text += stream.push(id);
-    }
+    for (const std::int32_t id : ids) text += stream.push(id);
     return text + stream.finish();
 }
 

@@ -16,7 +16,7 @@ ExpertTile expert_tile(uint tile, uint rows) {
 }
 // The row of x that row `row` of a tile reads; the last one's beyond the end.
 uint row_of_choice(ExpertTile tile, uint row) { return ReadWords(p.order).at[min(tile.begin + row, tile.end - 1u)] / p.share; }
-// Stores columns col … col + 3 of row `row` of a tile, those that there are: with the bias, zeros without an expert.
+// Stores up to four columns of a tile's row, from `col` on: the sums plus the bias, zeros for a choice without an expert.
 void store_choice(ExpertTile tile, uint row, uint col, vec4 sums) {
     if (tile.begin + row >= tile.end || col >= p.n) return;
     uint cell = ReadWords(p.order).at[tile.begin + row] * p.n + col;
