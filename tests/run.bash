@@ -11,8 +11,9 @@ processes=$(($(nproc) < 4 ? $(nproc) : 4))  # at once
 per_process=1  # shards of a Catch2 program for each of them
 limit=${VANTAGE_TEST_LIMIT:-7200}  # seconds for a process of tests: one that takes longer hangs
 reports=$root/build/test-reports
-table=()     # lines of the table at the end
-reasons=""   # why tests were skipped, a line each
+table=()         # lines of the table at the end
+reasons=""       # why tests were skipped, a line each
+failed_tests=()  # "TEST (PART)"
 parts_done=0 parts_all=0 expected=0 begun=$SECONDS
 
 # Prints the path of the reports of the part "$1", without suffix: .N.xml and .N.xml.log of each process; .seconds;
@@ -130,8 +131,9 @@ run_catch() {
     fi
     run_shards "$name" "$@"
     if ((whole)); then printf '%s' "${failures_now:+$failures_now$'\n'}" >"$again"; fi
+    list_failures "$name" "${failures_now//\\/}"
     if [[ -n $failed_first ]] && ((counts[1] == 0)); then
-        printf 'failed first, then passed: %s\n' "$failed_first"
+        list_failures "$name, but passed at the second run" "${failed_first//\\/}"
         counts[1]=1
     fi
     end_part "$name" "${counts[@]}"
@@ -156,7 +158,15 @@ run_ctest() {
     if ((skips)); then
         reasons+=$(sed -nE '/<testcase .*status="notrun"/s/.*name="([^"]*)".*/\1: the test needs a program that is not installed/p' "$report")$'\n'
     fi
+    list_failures "$name" "$(sed -nE '/<testcase .*status="fail"/s/.*name="([^"]*)".*/\1/p' "$report" 2>/dev/null)"
     end_part "$name" $((tests - failures - skips)) "${failures:-0}" "$skips"
+}
+# list_failures PART TESTS: names tests that failed, a line each, at the end of the output.
+list_failures() {
+    local test
+    while IFS= read -r test; do
+        if [[ -n $test ]]; then failed_tests+=("$test ($1)"); fi
+    done <<<"$2"
 }
 
 # Makes SwiftShader visible to the Vulkan loader: Chromium's package has it in a folder where the loader does not look.
@@ -281,6 +291,7 @@ run_tests() {
             *) printf 'skipped: %s\n' "$line" ;;
         esac
     done
+    if ((${#failed_tests[@]})); then printf 'failed: %s\n' "${failed_tests[@]}"; fi
     printf '%s passed, %s failed\n' "$passed" "$failed"
     if ((failed || passed == 0)); then exit 1; fi
 }

@@ -47,7 +47,14 @@ cat >"$scratch/bin/ctest" <<'END'
 #!/usr/bin/env bash
 printf 'ctest %s\n' "${VANTAGE_DEVICE:-none} $*" >>"$log"
 report=$(sed -n 's/.*--output-junit \([^ ]*\).*/\1/p' <<<"$*")
-printf '<testsuite name=""\n\ttests="4"\n\tfailures="0"\n\tdisabled="0"\n\tskipped="1"\n>\n<testcase name="cli_window" status="notrun">\n</testsuite>\n' >"$report"
+wrong=$([[ -s $broken ]] && echo 1 || echo 0)
+{
+    printf '<testsuite name=""\n\ttests="4"\n\tfailures="%s"\n\tdisabled="0"\n\tskipped="1"\n>\n' "$wrong"
+    printf '<testcase name="cli_window" status="notrun">\n'
+    if ((wrong)); then printf '<testcase name="cli_run" status="fail">\n'; fi
+    printf '</testsuite>\n'
+} >"$report"
+exit "$wrong"
 END
 chmod +x "$program" "$build"/vantage_tests_* "$scratch/bin/ctest"
 
@@ -89,6 +96,8 @@ printf '%s\n' 'a <tag> & more' >"$broken"
 called 1
 says '^All tests took [0-9]+ s here the last time\.$'
 says '^host +1 +1 +1'
+says '^failed: a <tag> & more \(Other GPU, viewer\)$'
+says '^failed: cli_run \(Other GPU, command line\)$'
 : >"$broken"
 called 0
 says '^first, what failed last:$'
