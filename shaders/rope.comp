@@ -15,6 +15,7 @@ layout(local_size_x = 256, local_size_x_id = 0) in;
 #include "params/rope.h"
 ROPE_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/steps.glsl"
+#include "lib/rotation.glsl"
 #include "lib/rows.glsl"
 #include "lib/cache.glsl"
 #include "lib/index.glsl"
@@ -41,16 +42,16 @@ uint second_of(uint i) { return interleaved ? 2u * i + STEP : i + p.rotary / 2u;
 void rotate(Head head, uint table, uint i) {
     vec4 c = load_step(p.table, F32, table + i), s = load_step(p.table, F32, table + p.rotary / 2u + i);
     if (p.inverse != 0u) s = -s;
-    vec4 a = load(head, first_of(i)), b = load(head, second_of(i)), left, right;
+    vec4 a = load(head, first_of(i)), b = load(head, second_of(i));
     if (interleaved && STEP == 4u) {  // a = pairs i, i + 1; b = pairs i + 2, i + 3
-        left = a * c.xxyy + vec4(-a.y, a.x, -a.w, a.z) * s.xxyy;
-        right = b * c.zzww + vec4(-b.y, b.x, -b.w, b.z) * s.zzww;
+        vec4 left = vec4(a.xz, b.xz), right = vec4(a.yw, b.yw);
+        turn(left, right, c, s);
+        a = vec4(left.x, right.x, left.y, right.y), b = vec4(left.z, right.z, left.w, right.w);
     } else {
-        left = a * c - b * s;
-        right = b * c + a * s;
+        turn(a, b, c, s);
     }
-    store(head, first_of(i), left);
-    store(head, second_of(i), right);
+    store(head, first_of(i), a);
+    store(head, second_of(i), b);
 }
 
 // Head `slot` of a token's `slots`, the row-th of all. Where it goes to a cache, `to` is its place in the cache's row.

@@ -8,6 +8,7 @@
 #include "runtime/models/model_builder.h"
 #include "runtime/ops/batch_norm.h"
 #include "runtime/ops/expert_linear.h"
+#include "runtime/ops/joint_linear.h"
 #include "runtime/ops/layer_norm.h"
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/optimizer.h"
@@ -168,7 +169,9 @@ std::string what_of(const Graph& graph, const Node& node, const std::string& lay
             text += " " + (name.ends_with(".weight") ? name.substr(0, name.rfind(".weight")) : name);
         else if (is_one_of({node.op, i}, {{&write_op, write::state_},
                                           {&rope_write_op, rope_write::state_},
-                                          {&rope_write_op, rope_write::v_state_}}))
+                                          {&rope_write_op, rope_write::v_state_},
+                                          {&linear_rope_write_op, linear_rope_write::k_state_},
+                                          {&linear_rope_write_op, linear_rope_write::v_state_}}))
             text += " " + name.substr(0, name.rfind('.'));
     }
     return text + bias + (node.attrs.has("activation") ? " + " + node.attrs.text("activation") : "") + residual;

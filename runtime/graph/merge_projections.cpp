@@ -1,11 +1,13 @@
 #include "runtime/graph/merge_projections.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "runtime/base/at.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/ops/registry.h"
+#include "runtime/ops/step.h"
 
 namespace vantage::internal {
 
@@ -23,6 +25,10 @@ public:
         for (std::size_t i = 0; i < nodes_.size(); ++i)
             if (mergeable(nodes_[i])) alike[nodes_[i].inputs[a_]].push_back(i);
         for (const auto& [x, products] : alike) merge_alike(products);
+        remove_merged_nodes(graph_);
+        uses_ = uses_of(graph_);
+        for (Node& node : nodes_)
+            if (node.op == &rope_write_op) merge_rotation(node);
         remove_merged_nodes(graph_);
         return merged_;
     }
@@ -126,11 +132,56 @@ private:
         nodes_[std::min(first, second)] = joint;
     }
 
+    // The projection that gives a value which nothing but this use of it reads, and which of its results that is.
+    struct Source {
+        int node = -1;
+        std::size_t result = 0;
+        bool operator==(const Source&) const = default;
+    };
+    Source projection_of(int id) const {
+        for (;; id = graph_.value(id).alias) {
+            if (id < 0 || at(uses_.count, id) != 1) return {};
+            if (graph_.value(id).kind != ValueKind::view) break;
+        }
+        const int node = graph_.value(id).kind == ValueKind::node ? graph_.value(id).node : -1;
+        if (node < 0 || at(nodes_, node).op != &joint_linear_op) return {};
+        return {node,
+                static_cast<std::size_t>(std::ranges::find(nodes_[node].outputs, id) - nodes_[node].outputs.begin())};
+    }
+
+    // Queries, keys and values of one token of each sequence turn, and go into the caches, where they are computed.
+    void merge_rotation(Node& write) {
+        using namespace ops::rope_write;
+        const std::array sources{projection_of(write.inputs[q_]), projection_of(write.inputs[x_]),
+                                 projection_of(write.inputs[v_])};
+        const int joint_node = sources[0].node;
+        if (joint_node < 0 || sources[1].node != joint_node || sources[2].node != joint_node) return;
+        const Node joint = nodes_[joint_node];
+        const OpCall call = call_of(graph_, write);
+        const TensorType& x = graph_.value(joint.inputs[ops::joint_linear::x_]).type;
+        const std::int64_t widths = ops::linear_rope_write::widths;
+        if (joint.segment != write.segment || joint.attrs.has("gate") || write.attrs.flag("inverse") ||
+            x.shape.rank() != 2 || x.shape[0] != sequences_of(call, step_) || call.in(x_).shape[-1] % widths != 0 ||
+            call.in(table_).shape[1] % widths != 0)
+            return;
+        merged_.push_back(name_of(graph_, joint) + " + rope_write");
+        Node all = write;
+        all.op = &linear_rope_write_op;
+        all.attrs.set("head_width", call.in(x_).shape[-1]);
+        if (joint.attrs.flag("int8_operands")) all.attrs.set("int8_operands", true);
+        all.inputs = {joint.inputs[ops::joint_linear::x_]};
+        for (const int first : {ops::joint_linear::w0_, ops::joint_linear::bias0_})
+            for (const Source& source : sources) all.inputs.push_back(joint.inputs[first + source.result]);
+        for (const int operand : {table_, step_, state_, v_state_}) all.inputs.push_back(write.inputs[operand]);
+        nodes_[joint_node].op = nullptr;
+        write = all;
+    }
+
     Graph& graph_;
     const Caps& caps_;
     const KernelChoice& choose_;
     std::vector<Node>& nodes_;
-    ValueUses uses_;  // before any node was merged
+    ValueUses uses_;  // before a pass began
     std::vector<std::string> merged_;
 };
 

@@ -76,34 +76,53 @@ Cost cost(const OpCall& call) {
     return streaming_cost(call, 2 * static_cast<double>(rows_of(call)) * products);
 }
 
+static_assert(+linear_rope_write::w0_ == w0_ && +linear_rope_write::bias2_ == bias2_);
+bool rotates(const OpCall& call) { return call.op == &linear_rope_write_op; }
+
+// What linear_rope_write adds to a launch.
+void add_rotation(const OpCall& call, Launch& l, params::JointLinearConstants& spec, params::JointLinearParams& p) {
+    using namespace linear_rope_write;
+    spec.HEAD = u32(call.out(q_out_).shape[-1]), spec.ROTARY = u32(call.in(table_).shape[1]);
+    spec.INTERLEAVED = call.attrs.flag("interleaved"), spec.CACHE_TYPE = storage_of(call.in(k_state_).dtype);
+    p.table_rows = u32(call.in(table_).shape[0]);
+    p.cache_rows = u32(call.in(k_state_).shape[0] / rows_of(call));
+    for (const Operand& operand : {out(q_out_), update(k_cache_), update(v_cache_), in(table_), in(step_)})
+        l.operands.push_back(operand);
+}
+
 // A workgroup takes `cols` rows of weights; of a gate, half of them from each of its two weights.
 Launch launch_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t cols) {
     const std::int64_t m = rows_of(call), k = call.in(x_).shape[-1];
     const auto n = [&](int i) { return i < parts_of(call) ? call.in(w0_ + i).shape[0] : 0; };
     const bool gated = gate_of(call) != ACTIVATION_NONE;
     const std::uint32_t rows = matmul::rows_at_once(m, caps);
-    Launch l{
-        .shader = shader,
-        .spec = params::JointLinearConstants{.lanes = lanes,
-                                             .X_TYPE = storage_of(call.in(x_).dtype),
-                                             .W_TYPE = storage_of(call.in(w0_).dtype),
-                                             .BIAS_TYPE = storage_of(call, {bias0_, bias0_ + 1, bias0_ + 2, w0_}),
-                                             .GATE = u32(gate_of(call)),
-                                             .ROWS = rows,
-                                             .STEP = step_of(k),
-                                             .COLS = cols,
-                                             .ALIGNED = k % params::QUANT_GROUP == 0,
-                                             .OCTETS = matmul::has_octets(call.in(w0_).dtype, k)},
-        .operands = {in(x_), in(w0_), in(w0_ + 1), in(w0_ + 2), in(bias0_), in(bias0_ + 1), in(bias0_ + 2), out(0)}};
-    for (int i = 1; i < 3; ++i)  // the last weight is absent wherever a result is
-        l.operands.push_back(static_cast<std::size_t>(i) < call.outputs.size() ? out(i) : in(w0_ + 2));
+    params::JointLinearConstants spec{.lanes = lanes,
+                                      .X_TYPE = storage_of(call.in(x_).dtype),
+                                      .W_TYPE = storage_of(call.in(w0_).dtype),
+                                      .BIAS_TYPE = storage_of(call, {bias0_, bias0_ + 1, bias0_ + 2, w0_}),
+                                      .GATE = u32(gate_of(call)),
+                                      .ROWS = rows,
+                                      .STEP = step_of(k),
+                                      .COLS = cols,
+                                      .ALIGNED = k % params::QUANT_GROUP == 0,
+                                      .OCTETS = matmul::has_octets(call.in(w0_).dtype, k)};
+    Launch l{.shader = shader,
+             .operands = {in(x_), in(w0_), in(w0_ + 1), in(w0_ + 2), in(bias0_), in(bias0_ + 1), in(bias0_ + 2)}};
+    params::JointLinearParams p{.m = u32(m), .k = u32(k), .n0 = u32(n(0)), .n1 = u32(n(1)), .n2 = u32(n(2))};
+    if (rotates(call)) {
+        add_rotation(call, l, spec, p);
+    } else {
+        for (int i = 0; i < 3; ++i)
+            l.operands.push_back(static_cast<std::size_t>(i) < call.outputs.size() ? out(i) : no_operand);
+        l.operands.insert(l.operands.end(), 2, no_operand);
+    }
+    l.spec = spec;
     const std::int64_t width = gated ? cols / 2 : cols;
     std::int64_t groups = 0;
     for (int i = 0; i < (gated ? 1 : 3); ++i) groups += ceil_div(n(i), width);
     l.groups = flat_grid(groups, caps);
     l.groups[2] = ceil_div(m, rows);
-    return l.with(
-        params::JointLinearParams{.m = u32(m), .k = u32(k), .n0 = u32(n(0)), .n1 = u32(n(1)), .n2 = u32(n(2))});
+    return l.with(p);
 }
 
 bool fits_quantized(const OpCall& call, const Caps&) {
@@ -173,16 +192,18 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-const std::vector<Kernel> kernels = {{"int8", need_int8_dot | need_subgroup | need_quad, fits_int8, launch_int8},
-                                     {"quantized_subgroup", need_subgroup, fits_quantized, launch_quantized_subgroup},
-                                     {"quantized", need_nothing, fits_quantized, launch_quantized},
-                                     {"rows_subgroup", need_subgroup, fits_rows, launch_rows_subgroup},
-                                     {"rows", need_nothing, every_call, launch_rows}};
+std::vector<Kernel> kernels() {
+    return {{"int8", need_int8_dot | need_subgroup | need_quad, fits_int8, launch_int8},
+            {"quantized_subgroup", need_subgroup, fits_quantized, launch_quantized_subgroup},
+            {"quantized", need_nothing, fits_quantized, launch_quantized},
+            {"rows_subgroup", need_subgroup, fits_rows, launch_rows_subgroup},
+            {"rows", need_nothing, every_call, launch_rows}};
+}
 
 const OpDef joint_linear_op = define_op(
     "joint_linear",
     "y_i = x w_i^T + bias_i for two or three weights; with gate=f: y = f(x w_0^T + bias_0) (x w_1^T + bias_1)",
-    operand_names, infer, reference, cost, kernels, cases, of_fusion);
+    operand_names, infer, reference, cost, kernels(), cases, of_fusion);
 
 }  // namespace ops::joint_linear
 

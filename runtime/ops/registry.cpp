@@ -9,6 +9,7 @@ std::span<const OpDef* const> all_ops() {
     static constexpr std::array ops = {
         &matmul_op,
         &joint_linear_op,
+        &linear_rope_write_op,
         &attention_op,
         &attention_weights_op,
         &distance_weights_op,

@@ -50,6 +50,7 @@ Projection projection_of(const Graph& graph, const Node& attention) {
         if (from.kind != ValueKind::node) break;
         const Node& node = at(graph.nodes(), from.node);
         found.rotated = found.rotated || node.op == &rope_op || node.op == &rope_write_op;
+        if (node.op == &linear_rope_write_op) return {from.node, true};
         if (node.op == &rope_write_op) {  // with the keys and values
             value = node.inputs[ops::rope_write::q_];
             continue;

@@ -1,26 +1,34 @@
-// What the kernels of joint_linear share (matmul/joint.comp, matmul/joint_quantized.comp): products of the same few
-// rows x [m, k] with two or three weights [n_i, k] in one launch:
+// What the kernels of joint_linear and of linear_rope_write share (matmul/joint.comp, matmul/joint_quantized.comp,
+// matmul/joint_int8.comp): products of the same few rows x [m, k] with two or three weights [n_i, k] in one launch:
 //   y_i = x w_i^T + bias_i,   or, where the first gates the second,   y = f(x w_0^T + bias_0) (x w_1^T + bias_1).
+// linear_rope_write has HEAD: the three are the queries, keys and values of m sequences, one token each. Queries and
+// keys turn by the angles of their positions (lib/rotation.glsl), and keys and values go into their caches.
 //
 // One workgroup per COLS rows of weights and ROWS of x: all of one weight, or of a gate's two weights half of them
-// each, so that nothing but their product is written.
+// each, so that nothing but their product is written. Both features of a pair that turns are in one workgroup.
 #extension GL_EXT_control_flow_attributes : require
 #include "params/joint_linear.h"
 JOINT_LINEAR_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/activation.glsl"
+#include "lib/cache.glsl"
 #include "lib/index.glsl"
+#include "lib/rotation.glsl"
 #include "lib/steps.glsl"
 layout(push_constant) uniform Push { JointLinearParams p; };
 const bool GATED = GATE != ACTIVATION_NONE;
 const uint WIDTH = GATED ? COLS / 2u : COLS;  // columns of the result
-uint row0, col0, n;
+const uint HALF = COLS / 2u;                    // HEAD: of the columns
+uint part, row0, col0, n;  // part: which weight
 uvec2 weight, up, bias, y;  // of these columns; `up` is the second of a gate
+uint first_col, apart;      // HEAD: of the columns, the second half begins so far behind the first
+bool turns, to_cache;
 
 #define A_ROWS p.x
 #define A_ROWS_TYPE X_TYPE
 #define B_ROWS_TYPE W_TYPE
 uint row_a(uint r) { return min(row0 + r, p.m - 1u); }
-uint row_b(uint c) { return min(col0 + c % WIDTH, n - 1u); }
+uint column_of(uint c) { return HEAD != 0u ? first_col + c / HALF * apart + c % HALF : col0 + c % WIDTH; }
+uint row_b(uint c) { return min(column_of(c), n - 1u); }
 uvec2 b_rows(uint c) { return GATED && c >= WIDTH ? up : weight; }
 #include "lib/workgroup_reduce_sums.glsl"
 
@@ -28,24 +36,63 @@ float with_bias(float product, uvec2 vector, uint col) {
     return present(vector) ? product + load(vector, BIAS_TYPE, col) : product;
 }
 
+// HEAD: which columns of a head, what happens to them and where they go. WIDTH divides HEAD and ROTARY.
+void find_head() {
+    uint feature = col0 % max(HEAD, 1u);
+    to_cache = part > 0u, turns = part < 2u && feature < ROTARY;
+    bool by_halves = turns && !INTERLEAVED;  // pairs (i, i + ROTARY / 2)
+    first_col = by_halves ? col0 - feature / 2u : col0, apart = by_halves ? ROTARY / 2u : HALF;
+}
+
 // Which columns are this workgroup's; false: none.
 bool take_columns() {
     uint group = workgroup_index(), groups0 = (p.n0 + WIDTH - 1u) / WIDTH, groups1 = (p.n1 + WIDTH - 1u) / WIDTH;
-    weight = p.w0, up = p.w1, bias = p.bias0, y = p.y0, n = p.n0;
+    part = 0u, weight = p.w0, up = p.w1, bias = p.bias0, y = p.y0, n = p.n0;
     if (!GATED && group >= groups0) {
         group -= groups0;
-        weight = p.w1, bias = p.bias1, y = p.y1, n = p.n1;
+        part = 1u, weight = p.w1, bias = p.bias1, y = p.y1, n = p.n1;
         if (group >= groups1) {
             group -= groups1;
-            weight = p.w2, bias = p.bias2, y = p.y2, n = p.n2;
+            part = 2u, weight = p.w2, bias = p.bias2, y = p.y2, n = p.n2;
         }
     }
     col0 = group * WIDTH, row0 = gl_WorkGroupID.z * ROWS;
+    if (HEAD != 0u) find_head();
     return col0 < n;
+}
+
+// HEAD: results as pairs of features.
+void store_pairs() {
+    for (uint cell = gl_LocalInvocationID.x; cell < ROWS * HALF; cell += gl_WorkGroupSize.x) {
+        uint r = row0 + cell / HALF, pair = cell % HALF;
+        if (r >= p.m) continue;
+        uint c = turns && INTERLEAVED ? 2u * pair : pair, second = turns && INTERLEAVED ? c + 1u : c + HALF;
+        uint at = cell / HALF * COLS, position = position_of(step_of(p.step, r), 0u);
+        vec4 a = vec4(with_bias(totals[at + c], bias, column_of(c)), 0.0, 0.0, 0.0);
+        vec4 b = vec4(with_bias(totals[at + second], bias, column_of(second)), 0.0, 0.0, 0.0);
+        if (turns && position < p.table_rows) {
+            uint angle = position * ROTARY + col0 % HEAD / 2u + pair;
+            turn(a, b, vec4(load(p.table, F32, angle)), vec4(load(p.table, F32, angle + ROTARY / 2u)));
+        } else if (turns) {
+            a = b = vec4(0.0);
+        }
+        Row to = Row(y, r * n);
+        if (to_cache) {
+            if (!is_valid(step_of(p.step, r), 0u) || position >= p.cache_rows) continue;
+            to = row_of(y, CACHE_TYPE, cache_row(sequence_of(p.step, r), p.cache_rows, position), n);
+        }
+        uint type = to_cache ? CACHE_TYPE : X_TYPE;
+        store(to.address, type, to.begin + column_of(c), a.x);
+        store(to.address, type, to.begin + column_of(second), b.x);
+    }
 }
 
 // Their sums (lib/workgroup_reduce_sums.glsl) become results.
 void store_columns() {
+    if (HEAD != 0u) {
+        store_pairs();
+        return;
+    }
     for (uint cell = gl_LocalInvocationID.x; cell < ROWS * WIDTH; cell += gl_WorkGroupSize.x) {
         uint r = row0 + cell / WIDTH, c = cell % WIDTH, col = col0 + c, at = cell / WIDTH * COLS + c;
         if (r >= p.m || col >= n) continue;

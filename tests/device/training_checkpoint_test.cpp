@@ -173,7 +173,8 @@ TEST_CASE("checkpoints that are not whole are left out", "[train][bad]") {
     CHECK(again.save(setting.folder.path("run")) == second);  // in place of the damaged one
     CHECK(resumed() == newest);
     for (const std::string& folder : {first, second}) std::filesystem::remove(folder + "/training.json");
-    expect_error(ErrorKind::bad_file, {"none of 2 checkpoints is whole", "step-000008: it has no training.json"}, resumed);
+    expect_error(ErrorKind::bad_file, {"none of 2 checkpoints is whole", "step-000008: it has no training.json"},
+                 resumed);
 }
 
 TEST_CASE("a checkpoint that was deleted is written again", "[train]") {

@@ -12,7 +12,9 @@
 
 #include "expect_error.h"
 #include "known_configs.h"
+#include "made_up_devices.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/graph/merge_projections.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/ops/matmul.h"
@@ -23,6 +25,7 @@
 using namespace vantage;
 using vantage::test::config_of;
 using vantage::test::expect_error;
+using vantage::test::graphics_card;
 
 namespace {
 
@@ -441,12 +444,14 @@ TEST_CASE("queries, keys and values are turned and kept together only where they
 }
 
 TEST_CASE("a fused model computes what the unfused one does", "[graph][fuse]") {
-    for (const char* model : {"gpt2", "llama", "llama_bf16"})
-        for (bool inspect : {false, true}) {
-            INFO(model << (inspect ? ", inspected" : ""));
+    const auto choose = [](const OpCall& call, const Caps& caps) { return choose_kernel(call, caps); };
+    int rotating = 0;
+    for (const char* model : {"gpt2", "llama", "llama_bf16", "gemma2", "mistral", "gptj", "qwen2", "phi"})
+        for (const auto& [rows, inspect] : {std::pair{8, false}, {8, true}, {1, false}}) {
+            INFO(model << ", " << rows << (inspect ? " rows, inspected" : " rows"));
             const ModelConfig config = config_of(model);
             const BuildOptions options{
-                .rows = 8,
+                .rows = rows,
                 .context = 64,
                 .cache = DType::f32,
                 .record_attention = std::vector<bool>(static_cast<std::size_t>(config.layers), true),
@@ -455,6 +460,13 @@ TEST_CASE("a fused model computes what the unfused one does", "[graph][fuse]") {
             const Graph plain = build_model(config, options);
             Graph fused = build_model(config, options);
             CHECK(!fuse(fused).empty());
+            const std::vector<std::string> merged = merge_projections(fused, graphics_card(), choose);
+            const bool rotates =
+                std::ranges::any_of(merged, [](const std::string& one) { return one.ends_with("+ rope_write"); });
+            CHECK(merged.empty() == (std::string(model) == "gpt2"));
+            const bool widths_fit = config.head_width % 8 == 0 && config.rotary_width % 8 == 0;
+            CHECK(rotates == (rows == 1 && !merged.empty() && widths_fit));
+            rotating += rotates ? 1 : 0;
             CHECK(fused.nodes().size() < plain.nodes().size());
             const auto want = results_of(plain), got = results_of(fused);
             REQUIRE(want.size() == got.size());
@@ -469,6 +481,7 @@ TEST_CASE("a fused model computes what the unfused one does", "[graph][fuse]") {
                 CHECK(worst <= 1e-9 * std::max(largest, 1.0));
             }
         }
+    CHECK(rotating == 4);  // llama, llama_bf16, gemma2, mistral
 }
 
 TEST_CASE("what is used elsewhere is not fused away", "[graph][fuse]") {
