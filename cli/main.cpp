@@ -381,7 +381,7 @@ int main(int argc, char** argv) {
     std::set_terminate(end_program);
     try {
         open_standard_streams();
-        catch_interrupts();
+        catch_interrupts(vantage::internal::FolderWriter::remove_unfinished);
         let_interrupt_end(true);
         return checked(cli::run(argc, argv));
     } catch (const Error& error) {

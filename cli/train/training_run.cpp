@@ -89,6 +89,7 @@ void TrainingRun::summarise() const {
 }
 
 std::string TrainingRun::train() {
+    const EndDeferred what_was_learned_is_saved;
     std::string ended;
     if (c_.rollback && level_.above() >= internal::LossLevel::steps)
         roll_back(trainer_.step() - level_.above(), trainer_.step(),

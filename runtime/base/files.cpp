@@ -47,6 +47,7 @@ public:
     void keep() { path_.clear(); }
 
 private:
+    EndDeferred end_;
     std::string path_;
 };
 
@@ -370,6 +371,7 @@ void require_writable(const std::string& path) {
 }
 
 void write_link(const std::string& path, const std::string& target) {
+    const EndDeferred end;
     const std::string temporary = temporary_name(path);
     ::unlink(temporary.c_str());  // of a process that was killed
     if (::symlink(target.c_str(), temporary.c_str()) != 0) throw_file_error("cannot make the link", path, errno);
@@ -415,6 +417,7 @@ FolderWriter::FolderWriter(const std::string& path)
     : path_(std::filesystem::path(without_links(path) + "/").parent_path().string()),
       temporary_(temporary_name(path_)) {
     require_new_folder(path);
+    const EndDeferred until_it_is_listed;
     std::error_code error;
     std::filesystem::create_directories(folder_of(path_), error);
     if (!error) std::filesystem::create_directory(temporary_, error);
@@ -439,6 +442,7 @@ void FolderWriter::remove_unfinished() noexcept {
 }
 
 void FolderWriter::finish() {
+    const EndDeferred end;
     sync_directory(temporary_);
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_file_error("cannot write", path_, errno);
     temporary_.clear();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/base/internal.h"
+#include "runtime/base/interrupt.h"
 
 namespace vantage::internal {
 
@@ -84,7 +85,7 @@ public:
     /// Where the file of this name is written.
     std::string file(const std::string& name) const { return temporary_ + "/" + name; }
     void finish();
-    /// Deletes the temporary folders of all existing writers, without allocating memory: for terminate handlers.
+    /// Deletes the temporary folders of all existing writers, without allocating memory: for the end of a program.
     static void remove_unfinished() noexcept;
 
 private:
@@ -111,6 +112,7 @@ public:
     ~FileLock();
 
 private:
+    EndDeferred end_;
     std::string path_;
     int fd_ = -1;
 };
@@ -123,6 +125,7 @@ public:
     const std::string& path() const { return path_; }
 
 private:
+    EndDeferred end_;
     std::string path_;
 };
 

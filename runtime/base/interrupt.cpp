@@ -1,10 +1,16 @@
 #include "runtime/base/interrupt.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <ctime>
+#include <thread>
+#include <utility>
 
 #include "vantage/error.h"
 
@@ -14,6 +20,10 @@ namespace {
 std::atomic<int> interrupt_signal{0};
 std::atomic<std::int64_t> interrupt_moment{0};  // in milliseconds
 std::atomic<bool> interrupt_ends{false};
+std::atomic<bool> noticed{false};  // by something that looked at the flag
+std::shared_mutex end_mutex;       // shared by EndDeferred
+sem_t first_signals;
+void (*clean_up_at_end)() noexcept = nullptr;
 thread_local const std::atomic<bool>* own_flag = nullptr;  // of the InterruptScope
 thread_local bool deferred = false;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free,
@@ -32,16 +42,52 @@ extern "C" void on_interrupt(int signal) {
     const std::int64_t now = milliseconds_now();
     const bool first = interrupt_signal.exchange(signal) == 0;
     std::int64_t began = 0;  // another signal's handler may not have come further than this one
-    if (first)
+    if (first) {
         interrupt_moment = now;
-    else if (!interrupt_moment.compare_exchange_strong(began, now) && signal != SIGPIPE && now - began >= one_signal)
+        noticed = false;
+        const int error = errno;
+        ::sem_post(&first_signals);
+        errno = error;
+    } else if (!interrupt_moment.compare_exchange_strong(began, now) && signal != SIGPIPE && now - began >= one_signal) {
         ::_exit(130);
+    }
 }
 extern "C" void ignore_signal(int) {}
 
+// Computations look at the flag so that they end in order, but no loop over a stranger's file is short for certain.
+// What does not look for this long is ended from here.
+constexpr std::chrono::milliseconds patience(400), pause(20);
+
+extern "C" void* end_what_does_not_look(void*) {
+    for (;;) {
+        while (::sem_wait(&first_signals) != 0) continue;
+        std::this_thread::sleep_for(patience);
+        for (; ending() && !noticed; std::this_thread::sleep_for(pause)) {
+            if (!end_mutex.try_lock()) continue;  // for good: nothing begins that would be left half done
+            if (clean_up_at_end != nullptr) clean_up_at_end();
+            ::_exit(130);
+        }
+    }
+}
+
+// The signals stay with the threads whose waiting calls they interrupt. Without memory for a thread there is none.
+void start_watching() {
+    static bool started = false;
+    if (std::exchange(started, true)) return;
+    ::sem_init(&first_signals, 0, 0);
+    sigset_t all, before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread{};
+    if (::pthread_create(&thread, nullptr, end_what_does_not_look, nullptr) == 0) ::pthread_detach(thread);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 }  // namespace
 
-void catch_interrupts() {
+void catch_interrupts(void (*clean_up)() noexcept) {
+    clean_up_at_end = clean_up;
+    start_watching();
     struct sigaction action {};
     action.sa_handler = on_interrupt;
     ::sigemptyset(&action.sa_mask);
@@ -54,7 +100,13 @@ void catch_interrupts() {
     ::sigaction(SIGXFSZ, &action, nullptr);  // writing beyond `ulimit -f` is an error of write(2)
 }
 
-bool interrupted() { return !deferred && interrupt_signal.load(std::memory_order_relaxed) != 0; }
+bool interrupted() {
+    if (deferred || interrupt_signal.load(std::memory_order_relaxed) == 0) return false;
+    noticed = true;
+    return true;
+}
+
+EndDeferred::EndDeferred() : lock_(end_mutex) {}
 
 InterruptsDeferred::InterruptsDeferred() : before_(deferred) { deferred = true; }
 InterruptsDeferred::~InterruptsDeferred() { deferred = before_; }

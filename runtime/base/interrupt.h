@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <shared_mutex>
 
 #include "runtime/base/internal.h"
 
@@ -9,8 +10,9 @@ namespace vantage::internal {
 
 /// From now on SIGINT (Ctrl-C), SIGTERM, SIGHUP, SIGQUIT and SIGPIPE only set a flag, which work in progress checks, so
 /// that no half-written file stays. A second signal, 0.1 s later or more, ends the process at once with exit code 130.
-/// SIGXFSZ is ignored.
-void catch_interrupts();
+/// So does the first, after 0.4 s, if nothing has looked at the flag by then and no EndDeferred lives: `clean_up` is
+/// called before, in another thread. SIGXFSZ is ignored.
+void catch_interrupts(void (*clean_up)() noexcept = nullptr);
 bool interrupted();
 /// Throws an Error of kind interrupted when the flag is set, or that of this thread's InterruptScope.
 void throw_if_interrupted();
@@ -21,6 +23,15 @@ public:
     explicit InterruptScope(const std::atomic<bool>& flag);
     ~InterruptScope();
 };
+/// While one lives, in any thread, a first signal ends the process only where work looks at the flag: for what leaves
+/// something behind, such as a temporary file, or has results to write when it is interrupted.
+class EndDeferred : NotCopied {
+public:
+    EndDeferred();
+
+private:
+    std::shared_lock<std::shared_mutex> lock_;
+};
 /// While it lives, this thread is not interrupted: for work that must be finished, such as a checkpoint. A second
 /// signal still ends the process at once.
 class InterruptsDeferred : NotCopied {
@@ -29,6 +40,7 @@ public:
     ~InterruptsDeferred();
 
 private:
+    EndDeferred end_;
     bool before_;
 };
 /// Clears the flag after Ctrl-C, so that work can continue, and returns true. Returns false and changes nothing when

@@ -505,6 +505,35 @@ TEST_CASE("the first Ctrl-C sets a flag, the second ends the process", "[base]")
     }
 }
 
+TEST_CASE("a signal that nothing looks at ends the process, unless something would be left behind", "[base]") {
+    const TemporaryDirectory directory;
+    const auto deaf_child = [](bool ends, const std::function<void(const std::function<void()>& deaf)>& work) {
+        return status_of_child([&] {
+            std::signal(SIGINT, SIG_DFL);
+            catch_interrupts(FolderWriter::remove_unfinished);
+            let_interrupt_end(ends);
+            work([] {
+                ::raise(SIGINT);
+                std::this_thread::sleep_for(std::chrono::seconds(2));
+            });
+            return 42;
+        });
+    };
+    CHECK(deaf_child(true, [](const auto& deaf) { deaf(); }) == 130);
+    CHECK(deaf_child(false, [](const auto& deaf) { deaf(); }) == 42);  // it may go on after Ctrl-C
+    CHECK(deaf_child(true, [](const auto& deaf) {
+              const EndDeferred end;
+              deaf();
+          }) == 42);
+    const std::string folder = directory.path("folder");
+    CHECK(deaf_child(true, [&](const auto& deaf) {
+              const FolderWriter writer(folder);
+              write_file(writer.file("part"), std::string("half"));
+              deaf();
+          }) == 130);
+    CHECK(std::filesystem::is_empty(directory.path("")));
+}
+
 TEST_CASE("a SIGHUP that nohup ignores stays ignored", "[base]") {
     CHECK(status_of_child([] {
               std::signal(SIGHUP, SIG_IGN);
