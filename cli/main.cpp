@@ -51,6 +51,11 @@ std::string version_text() {
 struct Given {
     std::vector<std::string> outputs, inputs, pictures, runs;
 };
+// An array of NumPy has what it means in a second file.
+void add_files_of(const std::string& output, std::vector<std::string>& files) {
+    files.push_back(output);
+    if (output.ends_with(".npy")) files.push_back(output + ".json");
+}
 void add_given(const CLI::App& command, Given& given) {
     constexpr std::array outputs{"--save",      "--png",     "--apng",   "--svg",    "--chart",
                                  "--positions", "--profile", "--report", "--output", "--compare-picture",
@@ -67,13 +72,18 @@ void add_given(const CLI::App& command, Given& given) {
         const bool is_run = trains && named(std::array{"--output", "--resume"}), is_output = named(outputs),
                    is_folder = named(folders) || (is_output && type.starts_with("DIR"));
         const bool is_path = type.starts_with("FILE") || type.starts_with("DIR") || option->get_positional();
-        for (const std::string& value : option->results()) {
+        std::vector<std::string> values = option->results();
+        const bool by_default =
+            std::ranges::all_of(option->get_needs(), [](const auto* one) { return one->count() > 0; });
+        if (values.empty() && by_default && !option->get_default_str().empty())
+            values.push_back(option->get_default_str());
+        for (const std::string& value : values) {
             if (is_run)
                 given.runs.push_back(value);
             else if (is_folder || (is_output && std::filesystem::is_directory(value, error)))
                 given.pictures.push_back(value);
             else if (is_output && value != "-")
-                given.outputs.push_back(value);
+                add_files_of(value, given.outputs);
             else if (is_path && !is_output)
                 given.inputs.push_back(value);
         }
@@ -149,11 +159,18 @@ void add_common(CLI::App& app) {
 
 using Arguments = std::span<char* const>;
 
-/// Whether an option is on the command line: --name, --name=VALUE, or -n with or without its value.
+/// Whether an option is on the command line: --name, --name=VALUE, or -n with or without its value, perhaps behind
+/// flags.
 bool is_typed(const CLI::Option& option, Arguments arguments) {
+    constexpr std::string_view flags = "qvh";
     return std::ranges::any_of(arguments, [&](const std::string& word) {
         if (word.starts_with("--")) return option.check_lname(word.substr(2, word.find('=') - 2));
-        return word.size() > 1 && word[0] == '-' && option.check_sname(word.substr(1, 1));
+        if (word.size() < 2 || word[0] != '-') return false;
+        for (std::size_t i = 1; i < word.size(); ++i) {  // flags may share a word: -qp
+            if (option.check_sname(word.substr(i, 1))) return true;
+            if (flags.find(word[i]) == std::string_view::npos) break;  // the rest is a value
+        }
+        return false;
     });
 }
 

@@ -1,4 +1,5 @@
 // vantage bench compare: what became faster or slower between two reports.
+#include <cmath>
 #include <memory>
 
 #include "cli/bench/bench.h"
@@ -28,8 +29,8 @@ void print_table(const ReportComparison& comparison, bool all) {
     table.row({"", "figure", "before", "after", "speed", ""});
     for (const ReportChange& c : comparison.changes)
         if (all || c.verdict != ReportChange::same)
-            table.row({c.row, c.figure, with_deviation(c.before), with_deviation(c.after), format("{:.2f}x", c.speed),
-                       word_for(c.verdict)});
+            table.row({c.row, c.figure, with_deviation(c.before), with_deviation(c.after),
+                       std::isinf(c.speed) ? "∞" : format("{:.2f}x", c.speed), word_for(c.verdict)});
     if (all || comparison.count(ReportChange::same) < comparison.changes.size())
         std::fputs(table.text(0).c_str(), stdout);
     for (const std::string& row : comparison.only_before) print_line("only before: {}", row);
@@ -45,7 +46,7 @@ Json change_json(const ReportChange& c) {
             {"before_spread", c.before.spread},
             {"after", c.after.value},
             {"after_spread", c.after.spread},
-            {"speed", c.speed},
+            {"speed", number_or_null(c.speed)},
             {"verdict", word_for(c.verdict)}};
 }
 

@@ -183,7 +183,8 @@ void add_bench_model(CLI::App& bench) {
     command.add_flag("--no-start", o->no_start, "Do not measure the time of a new process until its first token");
     command.add_flag("--start-figures", o->start_figures)->group("");  // hidden: see print_start
     add_quality_options(command, o->quality);
-    command.get_option("--quality")->excludes(command.get_option("--attention-kind"));
+    exclude_others(command, *command.get_option("--quality"),
+                   {"--model", "--weights", "--text", "--tokens", "--window"});
     add_bench_output(command, o->output);
     command.callback([o] {
         if (o->start_figures)

@@ -47,6 +47,17 @@ void require_decoder(const Model& model) {
                           model.info().architecture);
 }
 
+// For the logits of the reference, which stay until the end.
+void require_memory(std::int64_t tokens, std::int64_t vocabulary) {
+    constexpr double most_bytes = 8e9;
+    const double bytes = 4.0 * static_cast<double>(tokens) * static_cast<double>(vocabulary);
+    if (bytes > most_bytes)
+        throw usage_error(
+            "bench model: --quality keeps the logits of {} tokens, {:.0f} GB; at most {:.0f} GB are "
+            "allowed: give fewer --tokens",
+            tokens, bytes / 1e9, most_bytes / 1e9);
+}
+
 void add_note(Report& report, std::int64_t tokens, std::int64_t window) {
     report.note(
         format("quality: {} tokens of a text in windows of {}; nats: mean of -ln p(token); perplexity: exp(nats); "
@@ -63,6 +74,8 @@ struct Storage {
 
 // The first is the reference.
 std::vector<Storage> wanted_storages() {
+    if (common().weights == "bf16")
+        throw usage_error("bench model: --quality compares f16, q8 and q4 weights with f32, not bf16");
     std::vector<Storage> all = {{"f32", DType::f32, Precision::f32}};
     for (const auto& [name, type] : {std::pair{"f16", DType::f16}, {"q8", DType::q8_0}, {"q4", DType::q4_0}})
         if (common().weights.empty() || common().weights == name) all.push_back({name, type, Precision::f16});
@@ -85,6 +98,7 @@ void add_quality_rows(Report& report, const Device& device, const QualityOptions
             require_decoder(model);
             if (window == 0) window = std::min<std::int64_t>(model.info().context, 512);
             ids = text_of(model, o);
+            require_memory(std::ssize(ids), config_of(model).vocab);
         }
         const Quality quality = measure_quality(
             model, storage.precision, ids, window, reference,

@@ -165,6 +165,7 @@ void tune(const TuneCommand& o, const Device& device) {
     if (!o.save.empty())  // adds nothing: fails before the measurement if the file is not usable
         add_to_tuning_file(o.save, {TunedDevice::of(device.caps()).of_its_kind(), {}});
     log(LogLevel::info, "{} calls have several kernels; time limit: {:.0f} s", report.calls.size(), o.seconds);
+    const EndDeferred results_are_kept;
     try {
         tune_all(device, o, context, report);
     } catch (const Error&) {
@@ -179,9 +180,11 @@ void tune(const TuneCommand& o, const Device& device) {
 void run(const TuneCommand& o) {
     const Device device = open_device();
     if (o.forget) {
+        const std::string path = own_tuning_path(device.caps());
         const bool forgotten = forget_own_tuning(device.caps());
+        if (o.json) return write_json({{"schema_version", 1}, {"removed", forgotten ? Json(path) : Json()}});
         print_line("{}{}", forgotten ? "removed: " : "there is no tuning table for ",
-                   forgotten ? own_tuning_path(device.caps()) : device.caps().name);
+                   forgotten ? path : device.caps().name);
     } else if (o.show) {
         print_tables(device.caps(), o.json);
     } else {
@@ -214,9 +217,11 @@ void add_tune(CLI::App& app) {
     command.add_flag("--quick", o->quick, "Measure only single tokens and the largest chunk, with fewer samples");
     add_option(command, "--save", o->save,
                "Add results to the table FILE, for all devices and drivers of this kind, instead of the cache", "FILE");
-    command.add_flag("--show", o->show, "Print the tables for this device; measure nothing");
-    command.add_flag("--forget", o->forget, "Remove the results for this device and driver")->excludes("--show");
+    CLI::Option* show = command.add_flag("--show", o->show, "Print the tables for this device; measure nothing");
+    CLI::Option* forget = command.add_flag("--forget", o->forget, "Remove the results for this device and driver");
     command.add_flag("--json", o->json, "Print one JSON object");
+    exclude_others(command, *show, {"--json"});
+    exclude_others(command, *forget, {"--json"});
     command.callback([o] { run(*o); });
 }
 

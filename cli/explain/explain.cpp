@@ -40,6 +40,7 @@ constexpr std::int64_t drawn_positions = 256, formula_positions = 128;
 void run_formula(const ExplainOptions& o) {
     const std::int64_t tokens = o.tokens > 0 ? o.tokens : formula_positions;
     if (tokens > 1000) throw usage_error("explain: --kind draws at most 1000 positions, not {}", tokens);
+    if (o.width % 2 != 0) throw usage_error("explain: --width must be even, not {}", o.width);
     const std::vector<PositionScheme> schemes{position_formula(o.formula, tokens, o.width, o.heads)};
     write_positions(o.positions, o.formula + " positions", schemes);
     o.json ? write_json({{"schema_version", 2}, {"positions", positions_json(schemes)}}) : print_positions(schemes);
@@ -121,8 +122,6 @@ void add_position_options(CLI::App& command, ExplainOptions& o) {
                    "With --kind: features of sinusoids, or of a rotated head; an even number")
         ->capture_default_str()
         ->check(CLI::Range(2, 2048))
-        ->check(
-            CLI::Validator([](const std::string& text) { return text.back() % 2 == 0 ? "" : "must be even"; }, "even"))
         ->needs(kind);
     add_any_option(command, "--heads", o.heads, "With --kind alibi: heads")
         ->capture_default_str()
@@ -154,6 +153,7 @@ void add_explain(CLI::App& app) {
     add_position_options(command, *o);
     add_step_options(command, *o);
     command.add_flag("--json", o->json, "Print one JSON object");
+    exclude_others(command, *command.get_option("--kind"), {"--positions", "--width", "--heads", "--tokens", "--json"});
     command.callback([o, &command] {
         refuse_other_options(command, o->train);
         o->train ? run_training(*o, command) : run(*o);

@@ -4,6 +4,7 @@
 
 #include "cli/shared/output.h"
 #include "runtime/base/at.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
 #include "runtime/models/config.h"
 #include "runtime/session/encode_text.h"
@@ -83,6 +84,7 @@ SessionStats PromptBatch::run(bool json) {
 }
 
 void PromptBatch::run_some(std::size_t first, std::size_t count, bool json) {
+    const EndDeferred incomplete_texts_are_written;
     std::vector<std::string> texts(count);
     try {
         const std::vector<Completion> completions =
@@ -91,7 +93,10 @@ void PromptBatch::run_some(std::size_t first, std::size_t count, bool json) {
                          at(texts, i) += token.text;
                          return true;
                      });
-        for (std::size_t i = 0; i < count; ++i) write(first + i, completions[i], json);
+        for (std::size_t i = 0; i < count; ++i) {
+            write(first + i, completions[i], json);
+            texts_ += completions[i].ids.empty() ? 0 : 1;
+        }
     } catch (const Error&) {
         if (!json)
             for (std::size_t i = 0; i < count; ++i)

@@ -19,6 +19,8 @@ public:
     /// Writes each text below its prompt, or one line of JSON per text. After Ctrl-C or an error it writes the
     /// incomplete texts, but not as JSON.
     SessionStats run(bool json);
+    /// How many texts have tokens: the first of each is drawn by the run of its prompt.
+    std::int64_t texts() const { return texts_; }
     std::vector<DispatchTiming> take_timings() { return batch_.take_timings(); }
 
 private:
@@ -30,6 +32,7 @@ private:
     std::vector<std::vector<std::int32_t>> ids_;
     GenerationOptions options_;
     Batch batch_;
+    std::int64_t texts_ = 0;
 };
 
 }  // namespace vantage::cli

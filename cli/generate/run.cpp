@@ -47,16 +47,16 @@ std::vector<std::string> prompts_of(const RunOptions& o) {
     return prompts;
 }
 
-/// Of the tokens after the first, which the prompt's run draws; 0 if there are none.
-double generating_rate(const SessionStats& s) {
-    return rate(std::max(s.generated_tokens - 1, std::int64_t{0}), s.generate_seconds);
+/// Of the tokens after the first of each text, which its prompt's run draws; 0 if there are none.
+double generating_rate(const SessionStats& s, std::int64_t texts = 1) {
+    return rate(std::max(s.generated_tokens - texts, std::int64_t{0}), s.generate_seconds);
 }
 
-void print_rates(const SessionStats& s) {
+void print_rates(const SessionStats& s, std::int64_t texts = 1) {
     if (common().quiet) return;
     std::fprintf(stderr, "prompt %lld tokens, %.1f tokens/s; generated %lld tokens, %.1f tokens/s\n",
                  static_cast<long long>(s.prompt_tokens), rate(s.prompt_tokens, s.prompt_seconds),
-                 static_cast<long long>(s.generated_tokens), generating_rate(s));
+                 static_cast<long long>(s.generated_tokens), generating_rate(s, texts));
 }
 
 Json completion_json(const Model& model, const AttentionVariant& variant, const std::string& prompt,
@@ -125,7 +125,8 @@ void run(const CLI::App& command, RunOptions& o) {
     if (o.file.empty() && prompts.size() == 1) return run_one(command, model, prompts.front(), o);
     PromptBatch batch = model.make(
         [&](const Model& m) { return PromptBatch(m, prompts, completed(command, m, o.generation), o.together); });
-    print_rates(timed("generate", [&] { return batch.run(o.json); }));
+    const SessionStats stats = timed("generate", [&] { return batch.run(o.json); });
+    print_rates(stats, batch.texts());
     note_dispatches(model->device(), batch.take_timings());
 }
 

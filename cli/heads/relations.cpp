@@ -31,6 +31,9 @@ std::vector<Tokenizer::Encoding> encoded(const Model& model, const std::vector<S
         if (std::ssize(all.back().ids) > model.info().context)
             throw bad_file_error("{}:{}: the sentence has {} tokens, but {} supports at most {}", file, sentence.line,
                                  all.back().ids.size(), model.info().name, model.info().context);
+        if (std::ssize(sentence.words) > model.info().context)  // many of them may be one unknown token
+            throw bad_file_error("{}:{}: the sentence has {} words, but {} supports at most {} tokens", file,
+                                 sentence.line, sentence.words.size(), model.info().name, model.info().context);
     }
     return all;
 }

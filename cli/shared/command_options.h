@@ -3,6 +3,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,6 +72,15 @@ inline bool is_given(const CLI::Option& option) {
     const std::string& name = option.get_envname();
     const std::optional<std::string> value = name.empty() ? std::nullopt : internal::environment(name.c_str());
     return !value || (option.get_expected_max() > 0 && option.results() != std::vector{*value});
+}
+
+/// An option that uses none of the command's others, but those named.
+inline void exclude_others(CLI::App& command, CLI::Option& option, std::initializer_list<const char*> kept = {}) {
+    for (CLI::Option* other : command.get_options()) {
+        const auto is = [&](const char* name) { return other->check_name(name); };
+        if (other != &option && other != command.get_help_ptr() && std::ranges::none_of(kept, is))
+            option.excludes(other);
+    }
 }
 
 /// --dump DIR: a folder for the node that fails, which `vantage replay` runs again. Throws bad_file before anything runs

@@ -12,6 +12,7 @@
 #include "cli/shared/output.h"
 #include "cli/shared/progress.h"
 #include "cli/shared/terminal_page.h"
+#include "cli/train/run_folder.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/interrupt.h"
@@ -58,6 +59,7 @@ void warn_of_skipped(const std::string& file, const DocumentCounts& counts) {
 
 void make_vocabulary(const DataCommand& c) {
     require_writable(c.output);
+    refuse_output_in_data(c.output, c.files, "data vocabulary");
     BpeTrainer trainer({.vocab = c.size, .min_frequency = c.min_frequency, .special_tokens = c.special});
     Progress progress;
     const auto shown = reading(progress);
@@ -146,6 +148,7 @@ void write_tensors(const std::string& path, const TokenFile& tokens) {
 
 void tokenize_files(DataCommand& c) {
     require_writable(c.output);
+    refuse_output_in_data(c.output, c.files, "data tokenize");
     const std::string kind = std::filesystem::path(c.output).extension().string();
     if (kind != ".bin" && kind != ".safetensors")
         throw usage_error("{}: expected a file that ends with .bin (llm.c) or .safetensors", c.output);

@@ -59,6 +59,16 @@ std::unique_ptr<FileLock> locked_folder(const std::string& folder) {
     return lock;
 }
 
+void refuse_output_in_data(const std::string& output, const std::vector<std::string>& data, const char* command) {
+    namespace fs = std::filesystem;
+    const std::string real = fs::weakly_canonical(fs::absolute(output)).string() + "/";
+    for (const std::string& path : data)
+        if (std::error_code error;
+            fs::is_directory(path, error) && real.starts_with(fs::canonical(path, error).string() + "/"))
+            throw usage_error("{}: {} is in {}, whose files are read as data: write to another place", command, output,
+                              path);
+}
+
 std::string without_slash(const std::string& path) {
     const fs::path normal = fs::path(path).lexically_normal();
     return normal.has_filename() ? normal.string() : normal.parent_path().string();

@@ -198,14 +198,11 @@ void refuse_used_folder(const TrainCommand& c, const char* name) {
 }
 
 // The run's own files would be read as data when it goes on.
-void refuse_output_in_data(const TrainCommand& c, const char* name) {
-    const std::string output = fs::weakly_canonical(fs::absolute(c.output)).string() + "/";
-    for (const std::vector<std::string>& paths : {c.data, c.dataset.validation_files})
-        for (const std::string& path : paths)
-            if (std::error_code error;
-                fs::is_directory(path, error) && output.starts_with(fs::canonical(path, error).string() + "/"))
-                throw usage_error("{}: the folder {} is in {}, whose files are read as data: give another one", name,
-                                  c.output, path);
+void refuse_outputs_in_data(const TrainCommand& c, const char* name) {
+    for (const std::vector<std::string>& paths : {c.data, c.dataset.validation_files}) {
+        refuse_output_in_data(c.output, paths, name);
+        if (!common().profile.empty()) refuse_output_in_data(common().profile, paths, name);
+    }
 }
 
 // With adapters, new ones or those of a folder, the learning rate is ten times as large by default.
@@ -246,7 +243,7 @@ void begin(TrainCommand& c, const CLI::App& command) {
     if (fs::exists(c.output) && !fs::is_directory(c.output))
         throw bad_file_error("cannot write {}: it is no folder", c.output);
     refuse_used_folder(c, name);
-    refuse_output_in_data(c, name);
+    refuse_outputs_in_data(c, name);
     set_options(c);
     std::optional<Device> device = open_training_device(c);
     const Subject subject = subject_of(c);
@@ -344,9 +341,11 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     if (is_given(*command.get_option("--data")) || is_given(*command.get_option("--eval-data")) ||
         (c.training.validation_sequences > 0 && c.training.validation_sequences != saved.options.validation_sequences))
         c.evaluations_from = saved.step;
-    refuse_output_in_data(c, "train");
+    refuse_outputs_in_data(c, "train");
     read_run_settings(c, command);
     c.log_heads = c.log_heads || c.watch;
+    if (!c.log_heads && is_given(*command.get_option("--probe")))
+        throw usage_error("--probe is for --log-heads and --watch");
     set_options(c);
     link_checkpoints(c, saved);
     const ModelOrigin origin = ModelOrigin::from_folder(saved.folder);
@@ -388,10 +387,15 @@ void add_train(CLI::App& app) {
     add_option(command, "--vocab", c->dataset.vocabulary, "Size of the vocabulary of files with token ids", "N")
         ->check(CLI::Range(std::int64_t{1}, max_vocab))
         ->excludes("--tokenizer");
-    add_setting(command, "--layers", c->layers, "Layers of the model")->check(CLI::Range(std::int64_t{1}, max_layers));
-    add_setting(command, "--width", c->width, "Features of the model")->check(CLI::Range(std::int64_t{1}, max_width));
+    add_setting(command, "--layers", c->layers, "Layers of the model")
+        ->check(CLI::Range(std::int64_t{1}, max_layers))
+        ->excludes("--config");
+    add_setting(command, "--width", c->width, "Features of the model")
+        ->check(CLI::Range(std::int64_t{1}, max_width))
+        ->excludes("--config");
     add_setting(command, "--heads", c->heads, "Attention heads of a layer")
-        ->check(CLI::Range(std::int64_t{1}, max_heads));
+        ->check(CLI::Range(std::int64_t{1}, max_heads))
+        ->excludes("--config");
     add_training_options(command, *c);
     add_run_options(command, *c);
     add_option(command, "--resume", c->resume, "Goes on with a run; its settings are those of the checkpoint", "DIR");
@@ -399,11 +403,11 @@ void add_train(CLI::App& app) {
         .add_flag("--force", c->force,
                   "With --resume: continue even if the data changed; allows other --data, --eval-data and --seed")
         ->needs("--resume");
-    add_option(command, "--compare", c->compared,
-               "Draws the curves of runs in one picture, and fits how the loss falls with size over three or more",
-               "DIR")
-        ->excludes("--resume");
-    add_option(command, "--compare-picture", c->picture, "Picture for --compare", "FILE")->needs("--compare");
+    CLI::Option* compare = add_option(
+        command, "--compare", c->compared,
+        "Draws the curves of runs in one picture, and fits how the loss falls with size over three or more", "DIR");
+    add_setting(command, "--compare-picture", c->picture, "Picture for --compare")->type_name("FILE")->needs(compare);
+    exclude_others(command, *compare, {"--compare-picture", "--json"});
     command.callback([c, &command] {
         if (!c->compared.empty()) return compare_runs(c->compared, c->picture, c->json);
         if (!c->resume.empty()) return go_on(*c, command);

@@ -42,7 +42,9 @@ void add_data_options(CLI::App& command, TrainCommand& c) {
 void add_training_options(CLI::App& command, TrainCommand& c) {
     TrainOptions& o = c.training;
     add_setting(command, "--steps", o.steps, "Steps of the optimiser")->check(one_or_more);
-    add_option(command, "--epochs", c.epochs, "In place of --steps: passes over the data", "X")->check(above_zero);
+    add_option(command, "--epochs", c.epochs, "In place of --steps: passes over the data", "X")
+        ->check(above_zero)
+        ->excludes("--steps");
     add_option(command, "--minutes", c.minutes, "Ends after this time", "X")->check(above_zero);
     c.batch_tokens = c.finetunes ? 8192 : 4096;
     add_setting(command, "--batch-tokens", c.batch_tokens, "Tokens of a step")->check(tokens_of_a_step);

@@ -1,6 +1,7 @@
 // vantage view: shows a running model and its attention in a window, or writes pictures without one.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <memory>
 
@@ -48,9 +49,12 @@ struct Size {
 Size size_of(const std::string& text) {
     constexpr int min_side = 1, max_side = 16384;
     int width = 0, height = 0;
-    char rest = 0;
-    if (std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) != 2 || width < min_side || height < min_side ||
-        width > max_side || height > max_side)
+    const char* const end = text.data() + text.size();
+    const auto first = std::from_chars(text.data(), end, width);
+    const bool two = first.ec == std::errc() && first.ptr != end && *first.ptr == 'x';
+    const auto second = std::from_chars(two ? first.ptr + 1 : end, end, height);
+    if (second.ec != std::errc() || second.ptr != end || std::min(width, height) < min_side ||
+        std::max(width, height) > max_side)
         throw usage_error("--size {}: expected WIDTHxHEIGHT in pixels, 1 to 16384 each, such as 1600x1000", text);
     return {static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height)};
 }

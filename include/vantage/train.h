@@ -148,6 +148,9 @@ struct TrainOptions {
     /// After each multiple of this number of steps, next() returns that step before it submits another one. There
     /// evaluate(), sample() and save() see the model after exactly that many steps. 0: never.
     std::int64_t pause_every = 0;
+    /// An interrupt (Ctrl-C) ends next() at once instead of after the steps that were submitted. The model is lost, and
+    /// the trainer cannot go on: for measurements.
+    bool give_up = false;
     /// f32, or mixed precision f16: matrix units, if the device has them, multiply operands rounded to f16. Sums,
     /// parameters, activations and all else stay f32. The loss is scaled so that small gradients do not vanish
     /// (Micikevicius et al. 2018).

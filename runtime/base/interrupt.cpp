@@ -48,7 +48,8 @@ extern "C" void on_interrupt(int signal) {
         const int error = errno;
         ::sem_post(&first_signals);
         errno = error;
-    } else if (!interrupt_moment.compare_exchange_strong(began, now) && signal != SIGPIPE && now - began >= one_signal) {
+    } else if (!interrupt_moment.compare_exchange_strong(began, now) && signal != SIGPIPE &&
+               now - began >= one_signal) {
         ::_exit(130);
     }
 }

@@ -1,5 +1,6 @@
 #include "runtime/base/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "runtime/base/format.h"
@@ -138,6 +139,23 @@ std::string encode_utf8(std::u32string_view text) {
     std::string bytes;
     for (const char32_t character : text) append_utf8(bytes, character);
     return bytes;
+}
+
+std::string longest_fitting(std::string_view text, const std::function<bool(std::string_view)>& fits) {
+    if (fits(text)) return std::string(text);
+    const std::u32string characters = decode_utf8(text);
+    const auto beginning = [&](std::size_t count) {
+        return encode_utf8(std::u32string_view(characters).substr(0, count)) + "…";
+    };
+    std::size_t fitting = 0, too_many = 1;  // twice as many until they do not fit, then between the two
+    if (!fits(beginning(0))) return "";
+    while (too_many < characters.size() && fits(beginning(too_many))) fitting = too_many, too_many *= 2;
+    too_many = std::min(too_many, characters.size());
+    while (fitting + 1 < too_many) {
+        const std::size_t middle = (fitting + too_many) / 2;
+        (fits(beginning(middle)) ? fitting : too_many) = middle;
+    }
+    return beginning(fitting);
 }
 
 }  // namespace vantage::internal

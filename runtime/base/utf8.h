@@ -1,6 +1,7 @@
 // Decodes, encodes and repairs UTF-8.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -42,5 +43,8 @@ std::u32string code_points(std::string_view valid);
 /// The characters of any bytes, repaired.
 std::u32string decode_utf8(std::string_view bytes);
 std::string encode_utf8(std::u32string_view text);
+/// The text, or its longest beginning with "…" behind it, for which `fits` is true; "" if it is for none. What is
+/// shorter than one that fits must fit, too.
+std::string longest_fitting(std::string_view text, const std::function<bool(std::string_view)>& fits);
 
 }  // namespace vantage::internal

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include "runtime/base/errors.h"
@@ -85,7 +86,7 @@ ReportChange change_of(const std::string& row, const std::string& figure, const 
     ReportChange change{.row = row, .figure = figure, .before = before, .after = after};
     const bool rate = figure.ends_with("per_s") || figure.starts_with("gflops");  // larger is better
     const double numerator = rate ? after.value : before.value, denominator = rate ? before.value : after.value;
-    change.speed = denominator > 0 ? numerator / denominator : 1;
+    change.speed = denominator > 0 ? numerator / denominator : numerator > 0 ? INFINITY : 1;
     if (differ(before, after, sigmas)) change.verdict = change.speed > 1 ? ReportChange::faster : ReportChange::slower;
     return change;
 }

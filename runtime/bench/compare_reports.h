@@ -14,7 +14,7 @@ struct ReportChange {
     std::string row;     ///< the texts of the row: "matmul 512^3 f32 tiled"
     std::string figure;  ///< "time_us"
     Spread before, after;
-    double speed = 1;  ///< speed after / speed before
+    double speed = 1;  ///< speed after / speed before; infinite where a time of 0 follows, or a rate follows 0
     Verdict verdict = same;
 };
 

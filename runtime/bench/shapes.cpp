@@ -167,6 +167,21 @@ public:
         const TensorType one{Shape{1, 2048}, f32}, projection{Shape{2048, 2048}, f32}, gate{Shape{8192, 2048}, f32};
         quick("joint_linear", "q, k, v of 2048", {one, projection, projection, projection});
         quick("joint_linear", "silu gate of 8192", {one, gate, gate}, {{"gate", std::string("silu")}});
+        const TensorType cache{Shape{2048, 32, 64}, f16};
+        const std::optional<TensorType> none;
+        quick("linear_rope_write", "q, k, v of 2048, 32 heads d64",
+              {one,
+               projection,
+               projection,
+               projection,
+               none,
+               none,
+               none,
+               {{Shape{2048, 64}, f32}},
+               {{Shape{STEP_WORDS}, u32}},
+               cache,
+               cache},
+              {{"head_width", std::int64_t{64}}});
         const TensorType channels{Shape{256}, f32};
         quick("batch_norm", "8x256x28x28", {{{Shape{8, 256, 28, 28}, f32}}, channels, channels, channels, channels});
         const TensorType head{Shape{2048, 8, 64}, f32};

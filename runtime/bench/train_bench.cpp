@@ -65,7 +65,7 @@ TrainTimes time_training(const Device& device, const std::string& folder, const 
     const TemporaryFolder temporary;
     const std::int64_t end = warm_up + steps;
     options.steps = end + 1;  // one more: where submitting blocks, the last two end together
-    options.sequences = test.sequences, options.accumulate = test.accumulate;
+    options.sequences = test.sequences, options.accumulate = test.accumulate, options.give_up = true;
     const Dataset data = drawn_data(temporary.path(), sizes, test, options.steps);
     const double begin = seconds_now();
     Trainer trainer =

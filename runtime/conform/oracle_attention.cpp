@@ -171,12 +171,14 @@ Calls map_luong_attention(OracleReader& r) {
 Calls map_alibi_slopes(OracleReader& r) {
     r.f32_only();
     const std::int64_t heads = r.integer("heads", 1);
+    r.require_table(static_cast<double>(heads), 1);
     return one(r, host_call("alibi_slopes", host_tensor({heads}, alibi_slopes(heads))), "slopes");
 }
 
 Calls map_t5_buckets(OracleReader& r) {
     r.f32_only();
     const std::int64_t n = r.integer("q_len", 1), m = r.integer("k_len", 1);
+    r.require_table(static_cast<double>(n), static_cast<double>(m));
     const std::vector<std::int32_t> buckets = t5_relative_buckets(
         n, m, r.flag("bidirectional", true), r.integer("num_buckets", 32), r.integer("max_distance", 128));
     return one(r, host_call("t5_relative_buckets", host_tensor({n, m}, buckets, DType::i32)), "bucket");

@@ -9,6 +9,7 @@ namespace {
 
 Calls map_sinusoidal(OracleReader& r) {
     const std::int64_t n = r.integer("n", 0), dim = r.integer("dim", 0);
+    r.require_table(static_cast<double>(n), static_cast<double>(dim));
     const std::string layout = r.text("layout", "interleaved");
     if (layout != "interleaved" && layout != "concat") throw unsupported_error("layout = " + layout + " of " + r.op());
     const std::vector<float> table = sinusoidal_table(n, dim, r.number("base", 10000), layout == "interleaved");
@@ -58,9 +59,7 @@ Calls map_rope(OracleReader& r) {
     const RopeScaling scaling = scaling_of(r);
     double last = 0;
     for (double position : positions.data) last = std::max(last, position);
-    constexpr double most_elements = 1 << 26;
-    if (!(last + 1 < most_elements / static_cast<double>(std::max<std::int64_t>(rotary, 1))))
-        throw bad_file_error("rope: a table of {:g} positions and {} features is too large", last + 1, rotary);
+    r.require_table(last + 1, static_cast<double>(rotary));
     const HostTensor table = table_of(static_cast<std::int64_t>(last) + 1, rotary, theta, scaling);
     Calls calls =
         one(r, call_of("rope", {x, table, positions}, {{"heads_first", true}, {"interleaved", layout == "gptj"}}), "y");

@@ -167,7 +167,9 @@ Calls map_rope_backward(OracleReader& r) {
     const std::string layout = r.text("layout", "neox");
     if (layout != "neox" && layout != "gptj") throw unsupported_error("layout = " + layout + " of rope");
     Graph graph;
-    const std::int64_t last = static_cast<std::int64_t>(*std::ranges::max_element(positions.data)) + 1;
+    const double most = positions.data.empty() ? 0 : *std::ranges::max_element(positions.data);
+    r.require_table(most + 1, static_cast<double>(rotary));
+    const std::int64_t last = static_cast<std::int64_t>(most) + 1;
     const Value& table = graph.value(rope_table(graph, last, rotary, r.number("theta", 10000)).id());
     const Attrs attrs{{"heads_first", true}, {"interleaved", layout == "gptj"}};
     OracleCall call = call_of("rope", {dy, widen(table.type, table.data()), positions}, attrs);

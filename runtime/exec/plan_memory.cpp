@@ -33,11 +33,30 @@ PlanMemory::PlanMemory(const Graph& graph, const Schedule& schedule, gpu::Device
         if (value.kind == ValueKind::node || value.alias >= 0 || !at(used, id)) continue;
         if (bindings != nullptr)
             if (const auto found = bindings->buffers.find(value.name); found != bindings->buffers.end()) {
-                places[id] = {found->second};
+                set_place(id, {found->second});
                 continue;
             }
-        places[id] = {allocate_value(device, value, guard)};
+        set_place(id, {allocate_value(device, value, guard)});
     }
+}
+
+void PlanMemory::set_place(int storage, MemoryPlace place) {
+    if (const auto before = places.find(storage); before != places.end())
+        begins.erase({before->second.address(), storage});
+    begins.emplace(place.address(), storage);
+    places[storage] = std::move(place);
+}
+
+std::optional<int> PlanMemory::other_at(const Graph& graph, int storage, std::uint64_t address,
+                                        std::uint64_t bytes) const {
+    auto at = begins.lower_bound({address + bytes, 0});
+    while (at != begins.begin()) {  // places share nothing, so the last of the others that begins before is enough
+        const auto [begin, other] = *--at;
+        const std::uint64_t size = graph.value(other).type.bytes();
+        if (other == storage || size == 0) continue;
+        return address < begin + size ? std::optional(other) : std::nullopt;
+    }
+    return std::nullopt;
 }
 
 MemoryPlace PlanMemory::place_of(const Graph& graph, const Schedule& schedule, int id) const {

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "runtime/exec/bindings.h"
 #include "runtime/gpu/buffer.h"
@@ -34,12 +36,16 @@ struct MemoryPlace {
 struct PlanMemory {
     gpu::Buffer arena;
     std::map<int, MemoryPlace> places;                 ///< by value id of a storage
+    std::set<std::pair<std::uint64_t, int>> begins;    ///< of places: address and value id
     std::set<int> bound;                               ///< those that Plan::bind set
     std::shared_ptr<const Background> pending_upload;  ///< of buffers that were bound
 
     PlanMemory() = default;
     PlanMemory(const Graph& graph, const Schedule& schedule, gpu::DeviceState& device, const Bindings* bindings,
                bool guard);
+    void set_place(int storage, MemoryPlace place);
+    /// Another value whose place shares some of these bytes.
+    std::optional<int> other_at(const Graph& graph, int storage, std::uint64_t address, std::uint64_t bytes) const;
     /// Throws usage for a value that nothing that runs reads.
     MemoryPlace place_of(const Graph& graph, const Schedule& schedule, int id) const;
     std::uint64_t address_of(const MemoryUse& use) const;

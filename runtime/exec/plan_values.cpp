@@ -141,14 +141,14 @@ void Plan::State::bind(int id, MemoryPlace place, std::uint64_t bytes) {
     if (bytes < needed || address % 16 != 0)
         throw usage_error("plan: {} is {}, which takes {} bytes at a multiple of 16; the memory has {} at {:x}", name,
                           type.text(), needed, bytes, address);
-    const auto refuse_shared = [&](std::uint64_t begin, std::uint64_t size, const std::string& other) {
-        if (address < begin + size && begin < address + needed)
-            throw usage_error("plan: the memory for " + name + " is that of " + other + ", too");
+    const auto refuse_shared = [&](const std::string& other) {
+        throw usage_error("plan: the memory for " + name + " is that of " + other + ", too");
     };
-    if (memory.arena) refuse_shared(memory.arena.address(), schedule.arena_bytes, "intermediates of the same plan");
-    for (const auto& [other, where] : memory.places)
-        if (other != id) refuse_shared(where.address(), graph.value(other).type.bytes(), graph.value(other).name);
-    memory.places[id] = std::move(place);
+    const std::uint64_t arena = memory.arena ? memory.arena.address() : 0;
+    if (memory.arena && address < arena + schedule.arena_bytes && arena < address + needed)
+        refuse_shared("intermediates of the same plan");
+    if (const auto other = memory.other_at(graph, id, address, needed)) refuse_shared(graph.value(*other).name);
+    memory.set_place(id, std::move(place));
     memory.bound.insert(id);
     mark_written(id);
     recorder->forget();

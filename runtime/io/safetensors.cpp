@@ -10,6 +10,7 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/base/finite.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/json.h"
 
 namespace vantage::internal {
@@ -289,14 +290,18 @@ void write_safetensors(const std::string& path, const std::vector<TensorToWrite>
     std::ranges::stable_sort(order, std::greater(),
                              [](const TensorToWrite* tensor) { return bits_of_dtype(tensor->dtype); });
     nlohmann::ordered_json header = nlohmann::ordered_json::object();
-    if (!metadata.empty()) header["__metadata__"] = metadata;
+    auto& entries = header.get_ref<nlohmann::ordered_json::object_t&>();  // [] of it looks at all names before
+    if (!metadata.empty()) entries.emplace_back("__metadata__", metadata);
     std::uint64_t size = 0;
     std::set<std::string_view> names{"__metadata__"};
     for (const TensorToWrite* tensor : order) {
         if (!names.insert(tensor->name).second)
             throw usage_error("tensor {} cannot be written: the name occurs twice", in_quotes(tensor->name));
         const std::uint64_t end = size + size_of(*tensor);
-        header[tensor->name] = {{"dtype", tensor->dtype}, {"shape", tensor->shape}, {"data_offsets", {size, end}}};
+        entries.emplace_back(
+            tensor->name,
+            nlohmann::ordered_json{{"dtype", tensor->dtype}, {"shape", tensor->shape}, {"data_offsets", {size, end}}});
+        throw_if_interrupted();
         size = end;
     }
     std::string text = header.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);

@@ -5,6 +5,7 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/base/files.h"
+#include "runtime/base/utf8.h"
 #include "runtime/picture/colour_map.h"
 #include "runtime/picture/png.h"
 
@@ -52,12 +53,6 @@ void paint_shape(Image& image, const DrawnText& t) {
     TextRaster::shared().draw(image, t.at, t.text, t.style, t.upwards);
 }
 
-std::string escaped(const std::string& text) {
-    std::string safe;
-    for (const char c : text) safe += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
-    return safe;
-}
-
 std::string svg_shape(const DrawnBox& b) {
     return format(R"(<rect x="{}" y="{}" width="{}" height="{}" fill="{}"/>)", b.box.x, b.box.y, b.box.width,
                   b.box.height, hex(b.colour));
@@ -78,10 +73,27 @@ std::string svg_shape(const DrawnText& t) {
     const char* weight = t.style.weight == TextWeight::bold ? R"( font-weight="bold")" : "";
     const std::string turned = t.upwards ? format(" transform=\"rotate(-90 {} {})\"", t.at.x, t.at.y) : "";
     return format(R"(<text x="{}" y="{}" font-size="{}" fill="{}"{}{}>{}</text>)", t.at.x, t.at.y, t.style.pixels,
-                  hex(t.style.colour), weight, turned, escaped(t.text));
+                  hex(t.style.colour), weight, turned, svg_text(t.text));
 }
 
 }  // namespace
+
+std::string svg_text(std::string_view text) {
+    std::string all;
+    for (const char32_t c : decode_utf8(text)) {
+        if (c == '&')
+            all += "&amp;";
+        else if (c == '<')
+            all += "&lt;";
+        else if (c == '>')
+            all += "&gt;";
+        else if (c == '"')
+            all += "&quot;";
+        else  // XML has no other control characters, and no U+FFFE and U+FFFF
+            append_utf8(all, c < 0x20 ? U' ' : c == 0xFFFE || c == 0xFFFF ? U'\uFFFD' : c);
+    }
+    return all;
+}
 
 Image paint(const Drawing& drawing) {
     Image image(drawing.width, drawing.height, drawing.background);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -32,6 +33,9 @@ struct DrawnBox {
     Rect box;
     Rgb colour;
 };
+
+/// Any text inside an element or an attribute of an SVG. Control characters become spaces.
+std::string svg_text(std::string_view text);
 
 struct Drawing {
     int width = 0, height = 0;

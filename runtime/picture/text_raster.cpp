@@ -224,14 +224,7 @@ Rect TextRaster::draw(Image& image, Point at, std::string_view text, const TextS
 }
 
 std::string TextRaster::fitted(std::string_view text, const TextStyle& style, int width) const {
-    if (fonts_->width(text, style) <= width) return std::string(text);
-    std::u32string characters = decode_utf8(text);
-    while (!characters.empty()) {
-        characters.pop_back();
-        std::string shorter = encode_utf8(characters) + "…";
-        if (fonts_->width(shorter, style) <= width) return shorter;
-    }
-    return "";
+    return longest_fitting(text, [&](std::string_view part) { return fonts_->width(part, style) <= width; });
 }
 
 }  // namespace vantage::internal

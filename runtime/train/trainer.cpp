@@ -189,7 +189,8 @@ struct internal::TrainerState {
         return options.pause_every == 0 || submitted % options.pause_every != 0 || submitted == returned;
     }
     void submit() {
-        const InterruptsDeferred whole_steps;  // part of a step would change the parameters of the next one
+        std::optional<InterruptsDeferred> whole_steps;  // part of a step would change the parameters of the next one
+        if (!options.give_up) whole_steps.emplace();
         write_batches(submitted);
         std::vector<int> segments;
         for (std::int64_t micro = 0; micro < settings.micro_batches; ++micro)
@@ -425,6 +426,7 @@ TrainerState& Trainer::state() const {
 
 std::optional<TrainRecord> Trainer::next() {
     TrainerState& s = state();
+    if (s.options.give_up) throw_if_interrupted();
     while (!s.failure && s.may_submit()) {
         try {
             s.submit();
@@ -437,7 +439,8 @@ std::optional<TrainRecord> Trainer::next() {
         throw_if_interrupted();
         return std::nullopt;
     }
-    const InterruptsDeferred whole_steps;
+    std::optional<InterruptsDeferred> whole_steps;
+    if (!s.options.give_up) whole_steps.emplace();
     s.plan.wait(s.tickets.front());
     s.tickets.pop_front();
     return s.record_of(s.returned++);

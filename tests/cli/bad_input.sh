@@ -131,7 +131,7 @@ mkdir -p other deep/texts mine/models && cp "$folder"/* other
 "$program" data tokenize read.txt --tokenizer "$folder/tokenizer.json" -o deep/texts/a.bin -q && cp deep/texts/a.bin before.bin
 cp -r "$VANTAGE_ROOT/assets/models/mini-world" mine/models
 ends 2 "other/tokenizer.json is read by this command" "$program" view --headless -m "$folder" -p The -n 1 --compare model=other --save other/tokenizer.json -q
-ends 2 "deep/texts/a.bin is read by this command" "$program" data tokenize deep --tokenizer "$folder/tokenizer.json" -o deep/texts/a.bin -q
+ends 2 "deep/texts/a.bin is in deep, whose files are read as data" "$program" data tokenize deep --tokenizer "$folder/tokenizer.json" -o deep/texts/a.bin -q
 VANTAGE_ASSETS=mine ends 2 "mini-world/tokenizer.json is read by this command" "$program" run -p The -n 1 -q --profile mine/models/mini-world/tokenizer.json
 for file in tokenizer.json config.json model.safetensors; do
     cmp -s "$folder/$file" "other/$file" && cmp -s "$VANTAGE_ROOT/assets/models/mini-world/$file" "mine/models/mini-world/$file" ||
@@ -157,6 +157,22 @@ for again in 1 2; do
     "$program" view --headless -m "$folder" -p The -n 1 --frames frames --apng frames/all.apng -q || { echo "FAILED: --apng in --frames, $again"; failures=$((failures + 1)); }
 done
 ends 2 "the same file" "$program" explain -m "$folder" --svg one.png --positions ./one.png
+ends 2 "the same file" "$program" view --headless -m "$folder" -p The -n 1 --save a.npy --save a.npy.json
+ends 2 "into which this command writes pictures" "$program" demo -p The -n 1 --profile vantage-demo/heads.png
+ends 2 "is in deep, whose files are read as data" "$program" data vocabulary deep --size 300 -o deep/words.json
+ends 2 "read.txt.trace is in ., whose files are read as data" "$program" train --data . --tokenizer "$folder/tokenizer.json" -o ../run --profile read.txt.trace
+# no option is without effect
+ends 2 "excludes" "$program" explain --kind rope --positions p.png --svg x.svg
+ends 2 "must be even" "$program" explain --kind rope --positions p.png --width 0xb
+ends 2 "excludes" "$program" train --data read.txt --config "$folder/config.json" --layers 2 -o run
+ends 2 "excludes" "$program" train --compare run --data read.txt
+ends 2 "excludes" "$program" train --data read.txt --steps 3 --epochs 1 -o run
+ends 2 "excludes" "$program" tune --show --save table.json
+ends 2 "excludes" "$program" bench model --quality --shape gpt2-small
+ends 2 "not bf16" "$program" bench model --quality --weights bf16
+ends 6 "a table is added to a file" "$program" tune -m "$folder" --quick --seconds 1 --save /dev/full
+ends 2 "expected WIDTHxHEIGHT" "$program" view --headless -m "$folder" -p The -n 1 --png p.png --size 4294967597x200
+VANTAGE_IDS=1,2 "$program" inspect -m "$folder" -qp The >/dev/null || fail "a flag before -p in one word"
 check "what is read stays" cmp read.txt "$VANTAGE_ROOT/assets/models/mini-world/valid.txt"
 ends 2 "is a file of the model" "$program" run -m "$folder" -p "The" -n 2 --profile "$folder/../model/config.json"
 cmp -s "$folder/model.safetensors" "$scratch/before" || { echo "FAILED: the model was written to"; failures=$((failures + 1)); }

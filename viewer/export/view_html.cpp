@@ -261,10 +261,16 @@ nlohmann::json page_data(const ViewSubject& subject) {
 }  // namespace
 
 std::string as_html(const ViewSubject& subject) {
-    std::string data = page_data(subject).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const std::string data = page_data(subject).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    std::string page = page_begin;
     // "</script>" would end the page's script, and "<!--" with "<script" would let it never end.
-    for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos;) data.replace(at, 1, "\\u003c");
-    return page_begin + data + page_end;
+    for (std::size_t at = 0; at < data.size();) {
+        const std::size_t end = std::min(data.find('<', at), data.size());
+        page.append(data, at, end - at);
+        if (end < data.size()) page += "\\u003c";
+        at = end + 1;
+    }
+    return page + page_end;
 }
 
 }  // namespace vantage::view

@@ -4,7 +4,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
-#include "runtime/base/utf8.h"
+#include "runtime/picture/drawing.h"
 #include "runtime/picture/png.h"
 #include "runtime/picture/shown_text.h"
 #include "viewer/export/view_export.h"
@@ -21,20 +21,6 @@ namespace paper {
 constexpr bool dark = false;
 constexpr Rgb background{255, 255, 255}, ink{24, 26, 32}, faint{98, 104, 120}, surface{240, 241, 245};
 }  // namespace paper
-
-std::string escaped(const std::string& text) {
-    std::string all;
-    for (const char c : repair_utf8(text)) {
-        const std::string_view sign = c == '&'   ? "&amp;"
-                                      : c == '<' ? "&lt;"
-                                      : c == '>' ? "&gt;"
-                                      : c == '"' ? "&quot;"
-                                                 : "";
-        const bool control = static_cast<unsigned char>(c) < 0x20;
-        all += !sign.empty() ? std::string(sign) : std::string(1, control ? ' ' : c);
-    }
-    return all;
-}
 
 Rgb colour_of(const ViewSubject& s, float value) {
     if (!s.difference()) return colour_at(s.state.colours, s.position(value), paper::dark);
@@ -80,7 +66,7 @@ std::string map_at(const ViewSubject& s, double x, double y, double each) {
 std::string text_at(double x, double y, const std::string& text, Rgb colour, double size,
                     const std::string& more = {}) {
     return format("<text x=\"{:.2f}\" y=\"{:.2f}\" font-size=\"{:g}\" fill=\"{}\"{}>", x, y, size, hex(colour), more) +
-           escaped(text) + "</text>\n";
+           svg_text(text) + "</text>\n";
 }
 std::string turned(double x, double y) { return format(" transform=\"translate({:.2f} {:.2f}) rotate(-90)\"", x, y); }
 
@@ -172,7 +158,7 @@ std::string as_svg(const ViewSubject& s) {
         "font-family=\"DejaVu Sans, sans-serif\">\n",
         std::max(width, 720.0), height);
     svg += "<metadata>\n";
-    for (const auto& [key, value] : facts_of(s)) svg += escaped(key) + ": " + escaped(value) + "\n";
+    for (const auto& [key, value] : facts_of(s)) svg += svg_text(key) + ": " + svg_text(value) + "\n";
     svg += "</metadata>\n<rect width=\"100%\" height=\"100%\" fill=\"" + hex(paper::background) + "\"/>\n";
     svg += text_at(margin, margin + 16, facts_of(s).front().second, paper::ink, 18, " font-weight=\"bold\"");
     svg += text_at(margin, margin + 38, caption_of(s), paper::faint, letter);

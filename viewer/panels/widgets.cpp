@@ -89,14 +89,7 @@ float wrapped_height(const Face& face, std::string_view text, float width) {
 }
 
 std::string fitted(const Face& face, std::string_view text, float width) {
-    if (width_of(face, text) <= width) return std::string(text);
-    std::u32string characters = decode_utf8(text);
-    while (!characters.empty()) {
-        characters.pop_back();
-        std::string shorter = encode_utf8(characters) + "…";
-        if (width_of(face, shorter) <= width) return shorter;
-    }
-    return "";
+    return longest_fitting(text, [&](std::string_view part) { return width_of(face, part) <= width; });
 }
 
 void fill(const Box& box, ImU32 colour, float rounding, ImDrawList& list) {
