@@ -1,8 +1,8 @@
-// vantage_kernel_list CAPS.json DIR: what the plans of GPT-2 small, Llama 1B and Llama 8B would dispatch on a device
-// with these capabilities (chunks of 1, 8 and 128 rows; weights in f16, bf16, f32, q8_0 and q4_0; a cache in f16 and
-// f32) and training steps of these models, and for every other module the largest test case that needs it. Writes each
-// SPIR-V module to DIR/MODULE.spv and prints one line per distinct pipeline: op, kernel, module, push constant bytes,
-// subgroup size, specialization constants. No driver is needed.
+// vantage_kernel_list CAPS.json DIR: what the plans of GPT-2 small, Llama 1B, Llama 8B and gpt-oss 20B would dispatch
+// on a device with these capabilities (chunks of 1, 8, 128 and 512 rows; weights in f16, bf16, f32, q8_0 and q4_0; a
+// cache in f16 and f32) and training steps of the first three, and for every other module the largest test case that
+// needs it. Writes each SPIR-V module to DIR/MODULE.spv and prints one line per distinct pipeline: op, kernel, module,
+// push constant bytes, subgroup size, specialization constants. No driver is needed.
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -180,6 +180,7 @@ int main(int argc, char** argv) {
             list.add_model(layer_of(name));
             list.add_training(layer_of(name));
         }
+        list.add_model(layer_of("gpt-oss-20b"));  // experts
         ModelConfig narrow_heads = layer_of("gpt2-small");
         narrow_heads.head_width = 32;
         narrow_heads.heads = narrow_heads.kv_heads = narrow_heads.width / narrow_heads.head_width;
