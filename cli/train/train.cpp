@@ -201,7 +201,7 @@ void refuse_used_folder(const TrainCommand& c, const char* name) {
 void refuse_outputs_in_data(const TrainCommand& c, const char* name) {
     for (const std::vector<std::string>& paths : {c.data, c.dataset.validation_files}) {
         refuse_output_in_data(c.output, paths, name);
-        if (!common().profile.empty()) refuse_output_in_data(common().profile, paths, name);
+        if (!common().profile.empty() && common().profile != "-") refuse_output_in_data(common().profile, paths, name);
     }
 }
 

@@ -21,7 +21,7 @@ std::atomic<int> interrupt_signal{0};
 std::atomic<std::int64_t> interrupt_moment{0};  // in milliseconds
 std::atomic<bool> interrupt_ends{false};
 std::atomic<bool> noticed{false};  // by something that looked at the flag
-std::shared_mutex end_mutex;       // shared by EndDeferred
+std::atomic<int> holding_back{0};  // each EndDeferred; far below 0: the process is ending
 sem_t first_signals;
 void (*clean_up_at_end)() noexcept = nullptr;
 thread_local const std::atomic<bool>* own_flag = nullptr;  // of the InterruptScope
@@ -57,14 +57,18 @@ extern "C" void ignore_signal(int) {}
 
 // Computations look at the flag so that they end in order, but no loop over a stranger's file is short for certain.
 // What does not look for this long is ended from here.
-constexpr std::chrono::milliseconds patience(400), pause(20);
+// What looks may still wait for a thread that does not.
+constexpr std::chrono::milliseconds patience(400), patience_when_noticed(2000), pause(20);
+constexpr int for_good = -1'000'000;
 
 extern "C" void* end_what_does_not_look(void*) {
     for (;;) {
         while (::sem_wait(&first_signals) != 0) continue;
         std::this_thread::sleep_for(patience);
-        for (; ending() && !noticed; std::this_thread::sleep_for(pause)) {
-            if (!end_mutex.try_lock()) continue;  // for good: nothing begins that would be left half done
+        for (auto waited = patience; ending(); waited += pause, std::this_thread::sleep_for(pause)) {
+            int none = 0;
+            if (noticed && waited < patience_when_noticed) continue;
+            if (!holding_back.compare_exchange_strong(none, for_good)) continue;
             if (clean_up_at_end != nullptr) clean_up_at_end();
             ::_exit(130);
         }
@@ -107,7 +111,10 @@ bool interrupted() {
     return true;
 }
 
-EndDeferred::EndDeferred() : lock_(end_mutex) {}
+EndDeferred::EndDeferred() {
+    while (holding_back.fetch_add(1) < 0) ::pause();  // nothing begins that would be left half done
+}
+EndDeferred::~EndDeferred() { --holding_back; }
 
 InterruptsDeferred::InterruptsDeferred() : before_(deferred) { deferred = true; }
 InterruptsDeferred::~InterruptsDeferred() { deferred = before_; }

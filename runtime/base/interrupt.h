@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <shared_mutex>
 
 #include "runtime/base/internal.h"
 
@@ -10,8 +9,8 @@ namespace vantage::internal {
 
 /// From now on SIGINT (Ctrl-C), SIGTERM, SIGHUP, SIGQUIT and SIGPIPE only set a flag, which work in progress checks, so
 /// that no half-written file stays. A second signal, 0.1 s later or more, ends the process at once with exit code 130.
-/// So does the first, after 0.4 s, if nothing has looked at the flag by then and no EndDeferred lives: `clean_up` is
-/// called before, in another thread. SIGXFSZ is ignored.
+/// So does a first one that ends the program (ending()): 0.4 s later if nothing has looked at the flag by then, 2 s
+/// later else, but not while an EndDeferred lives. `clean_up` is called before, in another thread. SIGXFSZ is ignored.
 void catch_interrupts(void (*clean_up)() noexcept = nullptr);
 bool interrupted();
 /// Throws an Error of kind interrupted when the flag is set, or that of this thread's InterruptScope.
@@ -28,9 +27,7 @@ public:
 class EndDeferred : NotCopied {
 public:
     EndDeferred();
-
-private:
-    std::shared_lock<std::shared_mutex> lock_;
+    ~EndDeferred();
 };
 /// While it lives, this thread is not interrupted: for work that must be finished, such as a checkpoint. A second
 /// signal still ends the process at once.

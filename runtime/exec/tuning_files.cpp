@@ -172,10 +172,10 @@ void add_to_own_tuning(const Caps& caps, const TuningTable& measured) {
 }
 
 void add_to_tuning_file(const std::string& path, const TuningFile& measured) {
-    const FileLock lock(path + ".lock", FileLock::Sweep::file);
     std::error_code error;
     if (exists(path) && !std::filesystem::is_regular_file(path, error))
         throw bad_file_error("cannot write {}: a table is added to a file, and this is none", path);
+    const FileLock lock(path + ".lock", FileLock::Sweep::file);
     TuningFile file{.device = measured.device, .table = {}};
     if (exists(path)) file = tuning_from_json(read_file(path, largest_file), path);
     if (file.device != measured.device)
