@@ -134,9 +134,7 @@ private:
 
     // The projection that gives a value which nothing but this use of it reads, and which of its results that is.
     struct Source {
-        int node = -1;
-        std::size_t result = 0;
-        bool operator==(const Source&) const = default;
+        int node = -1, result = 0;
     };
     Source projection_of(int id) const {
         for (;; id = graph_.value(id).alias) {
@@ -145,8 +143,8 @@ private:
         }
         const int node = graph_.value(id).kind == ValueKind::node ? graph_.value(id).node : -1;
         if (node < 0 || at(nodes_, node).op != &joint_linear_op) return {};
-        return {node,
-                static_cast<std::size_t>(std::ranges::find(nodes_[node].outputs, id) - nodes_[node].outputs.begin())};
+        const std::vector<int>& results = at(nodes_, node).outputs;
+        return {node, static_cast<int>(std::ranges::find(results, id) - results.begin())};
     }
 
     // Queries, keys and values of one token of each sequence turn, and go into the caches, where they are computed.
@@ -156,7 +154,7 @@ private:
                                  projection_of(write.inputs[v_])};
         const int joint_node = sources[0].node;
         if (joint_node < 0 || sources[1].node != joint_node || sources[2].node != joint_node) return;
-        const Node joint = nodes_[joint_node];
+        const Node joint = at(nodes_, joint_node);
         const OpCall call = call_of(graph_, write);
         const TensorType& x = graph_.value(joint.inputs[ops::joint_linear::x_]).type;
         const std::int64_t widths = ops::linear_rope_write::widths;
@@ -171,9 +169,9 @@ private:
         if (joint.attrs.flag("int8_operands")) all.attrs.set("int8_operands", true);
         all.inputs = {joint.inputs[ops::joint_linear::x_]};
         for (const int first : {ops::joint_linear::w0_, ops::joint_linear::bias0_})
-            for (const Source& source : sources) all.inputs.push_back(joint.inputs[first + source.result]);
-        for (const int operand : {table_, step_, state_, v_state_}) all.inputs.push_back(write.inputs[operand]);
-        nodes_[joint_node].op = nullptr;
+            for (const Source& source : sources) all.inputs.push_back(at(joint.inputs, first + source.result));
+        for (const int operand : {table_, step_, state_, v_state_}) all.inputs.push_back(at(write.inputs, operand));
+        at(nodes_, joint_node).op = nullptr;
         write = all;
     }
 
