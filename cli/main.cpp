@@ -51,7 +51,7 @@ std::string version_text() {
 struct Given {
     std::vector<std::string> outputs, inputs, pictures, runs;
 };
-// An array of NumPy has what it means in a second file.
+// An array for NumPy has a second file, which describes it.
 void add_files_of(const std::string& output, std::vector<std::string>& files) {
     files.push_back(output);
     if (output.ends_with(".npy")) files.push_back(output + ".json");
@@ -72,7 +72,7 @@ void add_given(const CLI::App& command, Given& given) {
         const bool is_run = trains && named(std::array{"--output", "--resume"}), is_output = named(outputs),
                    is_folder = named(folders) || (is_output && type.starts_with("DIR"));
         const bool is_path = type.starts_with("FILE") || type.starts_with("DIR") || option->get_positional();
-        std::vector<std::string> values = option->results();
+        std::vector<std::string> values = option->results();  // or the default, which may be written to as well
         const bool by_default =
             std::ranges::all_of(option->get_needs(), [](const auto* one) { return one->count() > 0; });
         if (values.empty() && by_default && !option->get_default_str().empty())
@@ -162,7 +162,7 @@ using Arguments = std::span<char* const>;
 /// Whether an option is on the command line: --name, --name=VALUE, or -n with or without its value, perhaps behind
 /// flags.
 bool is_typed(const CLI::Option& option, Arguments arguments) {
-    constexpr std::string_view flags = "qvh";
+    constexpr std::string_view flags = "qvh";  // all short names of options without a value
     return std::ranges::any_of(arguments, [&](const std::string& word) {
         if (word.starts_with("--")) return option.check_lname(word.substr(2, word.find('=') - 2));
         if (word.size() < 2 || word[0] != '-') return false;

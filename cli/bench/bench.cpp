@@ -3,7 +3,6 @@
 
 #include "cli/shared/commands.h"
 #include "runtime/base/files.h"
-#include "runtime/base/interrupt.h"
 #include "runtime/models/shapes.h"
 
 namespace vantage::cli {
@@ -14,7 +13,6 @@ void BenchOutput::check() const {
 }
 
 void measure_and_write(Report& report, const std::function<void()>& measure, const std::function<void()>& write) {
-    const EndDeferred rows_are_written;
     try {
         measure();
     } catch (const Error& error) {

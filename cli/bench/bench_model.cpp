@@ -166,11 +166,11 @@ void add_bench_model(CLI::App& bench) {
     add_model_option(command);
     add_shape_option(command, o->shape,
                      "Use a model of this shape with random weights, made on the device, instead of a file");
-    constexpr double most_tokens = 1e9;
+    constexpr double max_tokens = 1e9;
     add_list(command, "--pp", o->prompts, "Prompt lengths in tokens. Default: without --pp and --tg, --pp 512 --tg 128")
-        ->check(between(1, most_tokens));
-    add_list(command, "--tg", o->texts, "Numbers of tokens to generate")->check(between(1, most_tokens));
-    add_list(command, "--depth", o->depths, "Numbers of tokens in the context before")->check(between(0, most_tokens));
+        ->check(between(1, max_tokens));
+    add_list(command, "--tg", o->texts, "Numbers of tokens to generate")->check(between(1, max_tokens));
+    add_list(command, "--depth", o->depths, "Numbers of tokens in the context before")->check(between(0, max_tokens));
     add_precision_option(command, o->precision);
     add_stable_option(command, o->stable);
     add_variant_option(command, o->variant);

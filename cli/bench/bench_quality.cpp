@@ -49,13 +49,13 @@ void require_decoder(const Model& model) {
 
 // For the logits of the reference, which stay until the end.
 void require_memory(std::int64_t tokens, std::int64_t vocabulary) {
-    constexpr double most_bytes = 8e9;
+    constexpr double max_bytes = 8e9;
     const double bytes = 4.0 * static_cast<double>(tokens) * static_cast<double>(vocabulary);
-    if (bytes > most_bytes)
+    if (bytes > max_bytes)
         throw usage_error(
             "bench model: --quality keeps the logits of {} tokens, {:.0f} GB; at most {:.0f} GB are "
             "allowed: give fewer --tokens",
-            tokens, bytes / 1e9, most_bytes / 1e9);
+            tokens, bytes / 1e9, max_bytes / 1e9);
 }
 
 void add_note(Report& report, std::int64_t tokens, std::int64_t window) {

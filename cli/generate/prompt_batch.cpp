@@ -84,7 +84,8 @@ SessionStats PromptBatch::run(bool json) {
 }
 
 void PromptBatch::run_some(std::size_t first, std::size_t count, bool json) {
-    const EndDeferred incomplete_texts_are_written;
+    std::optional<EndDeferred> incomplete_texts_are_written;
+    if (!json) incomplete_texts_are_written.emplace();
     std::vector<std::string> texts(count);
     try {
         const std::vector<Completion> completions =

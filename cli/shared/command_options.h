@@ -74,7 +74,7 @@ inline bool is_given(const CLI::Option& option) {
     return !value || (option.get_expected_max() > 0 && option.results() != std::vector{*value});
 }
 
-/// An option that uses none of the command's others, but those named.
+/// The option excludes all others of the command, except those in `kept`.
 inline void exclude_others(CLI::App& command, CLI::Option& option, std::initializer_list<const char*> kept = {}) {
     for (CLI::Option* other : command.get_options()) {
         const auto is = [&](const char* name) { return other->check_name(name); };

@@ -60,7 +60,6 @@ std::unique_ptr<FileLock> locked_folder(const std::string& folder) {
 }
 
 void refuse_output_in_data(const std::string& output, const std::vector<std::string>& data, const char* command) {
-    namespace fs = std::filesystem;
     const std::string real = fs::weakly_canonical(fs::absolute(output)).string() + "/";
     for (const std::string& path : data)
         if (std::error_code error;

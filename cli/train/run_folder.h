@@ -27,8 +27,8 @@ void read_run_settings(TrainCommand& command, const CLI::App& options);
 std::unique_ptr<internal::FileLock> locked_folder(const std::string& folder);
 /// A path without a slash at its end.
 std::string without_slash(const std::string& path);
-/// Throws usage if one of these paths is a folder with `output` in it: its files are read as data, the next time this
-/// one, too.
+/// Throws usage if `output` is in one of these folders: all their files are read as data, so the next run would read
+/// it.
 void refuse_output_in_data(const std::string& output, const std::vector<std::string>& data, const char* command);
 
 }  // namespace vantage::cli

@@ -148,8 +148,8 @@ struct TrainOptions {
     /// After each multiple of this number of steps, next() returns that step before it submits another one. There
     /// evaluate(), sample() and save() see the model after exactly that many steps. 0: never.
     std::int64_t pause_every = 0;
-    /// An interrupt (Ctrl-C) ends next() at once instead of after the steps that were submitted. The model is lost, and
-    /// the trainer cannot go on: for measurements.
+    /// On Ctrl-C next() throws at once, instead of after the submitted steps. The trainer must not be used afterwards.
+    /// For measurements, which save no model.
     bool give_up = false;
     /// f32, or mixed precision f16: matrix units, if the device has them, multiply operands rounded to f16. Sums,
     /// parameters, activations and all else stay f32. The loss is scaled so that small gradients do not vanish
@@ -223,9 +223,9 @@ public:
     Trainer& operator=(Trainer&&) noexcept;
 
     /// Waits for the next step and returns its record; nothing after the last step. Submits up to two steps ahead.
-    /// After Ctrl-C it submits none, returns the submitted ones, and then throws interrupted. A step whose gradients
-    /// are not finite changes no parameter. Throws accuracy if a loss is not finite, or if the gradients of ten steps
-    /// or more in a row are not and the loss scale cannot shrink; and device_lost.
+    /// After Ctrl-C it submits none, returns the submitted ones, and then throws interrupted; with `give_up` it throws
+    /// at once. A step whose gradients are not finite changes no parameter. Throws accuracy if a loss is not finite, or
+    /// if the gradients of ten steps or more in a row are not and the loss scale cannot shrink; and device_lost.
     std::optional<TrainRecord> next();
     /// Submits no more steps. next() returns the submitted ones, and then nothing.
     void stop();

@@ -493,7 +493,7 @@ FileLock::FileLock(const std::string& path, Sweep sweep) : path_(path) {
 
 FileLock::~FileLock() {
     struct stat held {};
-    const bool is_ours = ::fstat(fd_, &held) == 0 && held.st_size == 0;  // what holds something is a user's
+    const bool is_ours = ::fstat(fd_, &held) == 0 && held.st_size == 0;  // else it is a file of the user
     if (is_ours) ::unlink(path_.c_str());  // before the lock is released: then it may be another's
     ::close(fd_);
 }

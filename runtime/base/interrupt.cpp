@@ -21,8 +21,8 @@ std::atomic<int> interrupt_signal{0};
 std::atomic<std::int64_t> interrupt_moment{0};  // in milliseconds
 std::atomic<bool> interrupt_ends{false};
 std::atomic<bool> noticed{false};  // by something that looked at the flag
-std::atomic<int> holding_back{0};  // each EndDeferred; far below 0: the process is ending
-sem_t first_signals;
+std::atomic<int> end_deferred{0};  // objects of EndDeferred; below 0: the process is ending
+sem_t signals;
 void (*clean_up_at_end)() noexcept = nullptr;
 thread_local const std::atomic<bool>* own_flag = nullptr;  // of the InterruptScope
 thread_local bool deferred = false;
@@ -42,49 +42,46 @@ extern "C" void on_interrupt(int signal) {
     const std::int64_t now = milliseconds_now();
     const bool first = interrupt_signal.exchange(signal) == 0;
     std::int64_t began = 0;  // another signal's handler may not have come further than this one
-    if (first) {
+    if (first)
         interrupt_moment = now;
-        noticed = false;
-        const int error = errno;
-        ::sem_post(&first_signals);
-        errno = error;
-    } else if (!interrupt_moment.compare_exchange_strong(began, now) && signal != SIGPIPE &&
-               now - began >= one_signal) {
+    else if (!interrupt_moment.compare_exchange_strong(began, now) && signal != SIGPIPE && now - began >= one_signal)
         ::_exit(130);
-    }
+    const int error = errno;
+    ::sem_post(&signals);
+    errno = error;
 }
 extern "C" void ignore_signal(int) {}
 
-// Computations look at the flag so that they end in order, but no loop over a stranger's file is short for certain.
-// What does not look for this long is ended from here.
-// What looks may still wait for a thread that does not.
-constexpr std::chrono::milliseconds patience(400), patience_when_noticed(2000), pause(20);
-constexpr int for_good = -1'000'000;
+// How long a signal may go unnoticed, and how long the end may take where one thread has noticed it but another has not.
+constexpr std::int64_t longest_unnoticed = 400, longest_end = 2000;  // milliseconds
+constexpr std::chrono::milliseconds pause_between_looks(20);
+constexpr int process_ends = -1'000'000;
 
-extern "C" void* end_what_does_not_look(void*) {
+extern "C" void* watch_signals(void*) {
     for (;;) {
-        while (::sem_wait(&first_signals) != 0) continue;
-        std::this_thread::sleep_for(patience);
-        for (auto waited = patience; ending(); waited += pause, std::this_thread::sleep_for(pause)) {
+        while (::sem_wait(&signals) != 0) continue;
+        for (; ending(); std::this_thread::sleep_for(pause_between_looks)) {
             int none = 0;
-            if (noticed && waited < patience_when_noticed) continue;
-            if (!holding_back.compare_exchange_strong(none, for_good)) continue;
+            const std::int64_t since = milliseconds_now() - interrupt_moment;
+            if (since < (noticed ? longest_end : longest_unnoticed)) continue;
+            if (!end_deferred.compare_exchange_strong(none, process_ends)) continue;
             if (clean_up_at_end != nullptr) clean_up_at_end();
             ::_exit(130);
         }
     }
 }
 
-// The signals stay with the threads whose waiting calls they interrupt. Without memory for a thread there is none.
+// The new thread blocks all signals, so that they still interrupt the waiting calls of the others. Without memory for a
+// thread there is none.
 void start_watching() {
     static bool started = false;
     if (std::exchange(started, true)) return;
-    ::sem_init(&first_signals, 0, 0);
+    ::sem_init(&signals, 0, 0);
     sigset_t all, before;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t thread{};
-    if (::pthread_create(&thread, nullptr, end_what_does_not_look, nullptr) == 0) ::pthread_detach(thread);
+    if (::pthread_create(&thread, nullptr, watch_signals, nullptr) == 0) ::pthread_detach(thread);
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -112,9 +109,9 @@ bool interrupted() {
 }
 
 EndDeferred::EndDeferred() {
-    while (holding_back.fetch_add(1) < 0) ::pause();  // nothing begins that would be left half done
+    while (end_deferred.fetch_add(1) < 0) ::pause();  // nothing begins that would be left half done
 }
-EndDeferred::~EndDeferred() { --holding_back; }
+EndDeferred::~EndDeferred() { --end_deferred; }
 
 InterruptsDeferred::InterruptsDeferred() : before_(deferred) { deferred = true; }
 InterruptsDeferred::~InterruptsDeferred() { deferred = before_; }
@@ -130,7 +127,7 @@ void throw_if_interrupted() {
 bool take_interrupt() {
     int expected = SIGINT;
     if (interrupt_ends || interrupt_signal != expected) return false;
-    interrupt_moment = 0;
+    interrupt_moment = 0, noticed = false;
     return interrupt_signal.compare_exchange_strong(expected, 0);
 }
 
@@ -139,6 +136,9 @@ bool ending() {
     return signal != 0 && (signal != SIGINT || interrupt_ends);
 }
 
-void let_interrupt_end(bool ends) { interrupt_ends = ends; }
+void let_interrupt_end(bool ends) {
+    interrupt_ends = ends;
+    if (ending()) ::sem_post(&signals);  // by one that did not end it before
+}
 
 }  // namespace vantage::internal

@@ -9,8 +9,10 @@ namespace vantage::internal {
 
 /// From now on SIGINT (Ctrl-C), SIGTERM, SIGHUP, SIGQUIT and SIGPIPE only set a flag, which work in progress checks, so
 /// that no half-written file stays. A second signal, 0.1 s later or more, ends the process at once with exit code 130.
-/// So does a first one that ends the program (ending()): 0.4 s later if nothing has looked at the flag by then, 2 s
-/// later else, but not while an EndDeferred lives. `clean_up` is called before, in another thread. SIGXFSZ is ignored.
+/// SIGXFSZ is ignored.
+///
+/// A thread ends the process with 130, too, after `clean_up`: 0.4 s after a signal that ends the program (ending()) if
+/// nothing has checked the flag by then, else 2 s after it. It waits while an EndDeferred exists.
 void catch_interrupts(void (*clean_up)() noexcept = nullptr);
 bool interrupted();
 /// Throws an Error of kind interrupted when the flag is set, or that of this thread's InterruptScope.
@@ -22,8 +24,8 @@ public:
     explicit InterruptScope(const std::atomic<bool>& flag);
     ~InterruptScope();
 };
-/// While one lives, in any thread, a first signal ends the process only where work looks at the flag: for what leaves
-/// something behind, such as a temporary file, or has results to write when it is interrupted.
+/// While one exists, in any thread, a first signal ends the process only where work checks the flag. For what would
+/// leave something behind, such as a temporary file, and for results that are written after an interruption.
 class EndDeferred : NotCopied {
 public:
     EndDeferred();

@@ -9,12 +9,14 @@
 #include <concepts>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "runtime/base/interrupt.h"
 #include "runtime/base/json.h"
 #include "vantage/caps.h"
 
@@ -76,14 +78,21 @@ public:
     /// `kind`: "ops", "model", "train", "roofs".
     Report(const std::string& kind, const Caps& caps) : environment(bench_environment(kind, caps)) {}
 
-    /// Appends a row. The reference stays valid.
-    ReportRow& row() { return rows.emplace_back(); }
+    /// Appends a row. The reference stays valid. From then on a signal ends the program only where work checks for it,
+    /// so that the rows are written.
+    ReportRow& row() {
+        if (!unwritten_) unwritten_ = std::make_shared<EndDeferred>();
+        return rows.emplace_back();
+    }
     /// Adds a line below the table; "notes" in JSON.
     void note(std::string text) { notes.push_back(std::move(text)); }
 
     Json environment;
     std::deque<ReportRow> rows;
     std::vector<std::string> notes;
+
+private:
+    std::shared_ptr<EndDeferred> unwritten_;
 };
 
 enum class ReportFormat : std::uint8_t { md, csv, json, jsonl };

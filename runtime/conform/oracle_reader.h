@@ -36,10 +36,10 @@ public:
     double number(const std::string& key, double default_value) {
         return read(key).optional_number(key).value_or(default_value);
     }
-    /// Throws bad_file for a table of the host that no test needs this large.
+    /// Throws bad_file for a table of more than 2^26 elements, which no test needs.
     void require_table(double rows, double columns) {
-        constexpr double most_elements = 1 << 26;
-        if (!(rows * std::max(columns, 1.0) < most_elements))
+        constexpr double max_elements = 1 << 26;
+        if (!(rows * std::max(columns, 1.0) < max_elements))
             throw bad_file_error("{}: a table of {:g} x {:g} elements is too large", op(), rows, columns);
     }
     std::string text(const std::string& key, const std::string& default_value) {

@@ -167,10 +167,10 @@ Calls map_rope_backward(OracleReader& r) {
     const std::string layout = r.text("layout", "neox");
     if (layout != "neox" && layout != "gptj") throw unsupported_error("layout = " + layout + " of rope");
     Graph graph;
-    const double most = positions.data.empty() ? 0 : *std::ranges::max_element(positions.data);
-    r.require_table(most + 1, static_cast<double>(rotary));
-    const std::int64_t last = static_cast<std::int64_t>(most) + 1;
-    const Value& table = graph.value(rope_table(graph, last, rotary, r.number("theta", 10000)).id());
+    const double last = positions.data.empty() ? 0 : *std::ranges::max_element(positions.data);
+    r.require_table(last + 1, static_cast<double>(rotary));
+    const auto rows = static_cast<std::int64_t>(last) + 1;
+    const Value& table = graph.value(rope_table(graph, rows, rotary, r.number("theta", 10000)).id());
     const Attrs attrs{{"heads_first", true}, {"interleaved", layout == "gptj"}};
     OracleCall call = call_of("rope", {dy, widen(table.type, table.data()), positions}, attrs);
     return with_gradient(r, call, dy, {{0, "dx"}});

@@ -155,6 +155,13 @@ inline Case::Input integers_below(const Shape& shape, std::int64_t high, double 
 }
 inline Case::Input floats(const Shape& shape) { return {.type = TensorType{shape}}; }
 inline Case::Input weights(const Shape& shape) { return {.type = TensorType{shape}, .weight = true}; }
+/// Floats of one type, and weights that are tested in `quants`, too.
+inline Case::Input floats_of(DType type, const Shape& shape) {
+    return {.type = TensorType{shape, type}, .fixed_type = true};
+}
+inline Case::Input weights_of(DType quants, const Shape& shape) {
+    return {.type = TensorType{shape}, .weight = true, .quantized = quants};
+}
 /// The type of an input that is absent unless `present`.
 inline std::optional<TensorType> only_if(bool present, const TensorType& type) {
     return present ? std::optional(type) : std::nullopt;

@@ -160,34 +160,40 @@ LaunchPlan launch_rows(const OpCall& call, const Caps& caps) { return launch_by(
 
 // Sizes that end inside a workgroup; each case covers other types and forms.
 std::vector<Case> cases() {
-    const auto one = [](Shape shape, DType type = DType::f32) {
-        return Case::Input{.type = TensorType{shape, type}, .fixed_type = true};
-    };
-    const auto quantized = [](std::int64_t n, DType type) {
-        return Case::Input{.type = TensorType{Shape{n, 96}}, .weight = true, .quantized = type};
-    };
     return {{.name = "three of 1x64, bias",
-             .inputs = {one({1, 64}),
-                        one({37, 64}, DType::f16),
-                        one({5, 64}, DType::f16),
-                        one({12, 64}, DType::f16),
-                        one({37}, DType::f16),
+             .inputs = {floats_of(DType::f32, {1, 64}),
+                        floats_of(DType::f16, {37, 64}),
+                        floats_of(DType::f16, {5, 64}),
+                        floats_of(DType::f16, {12, 64}),
+                        floats_of(DType::f16, {37}),
                         {},
-                        one({12}, DType::f16)}},
+                        floats_of(DType::f16, {12})}},
             {.name = "gate of 5x35, bias",
              .attrs = {{"gate", "silu"}},
-             .inputs = {one({5, 35}), one({19, 35}), one({19, 35}), {}, one({19}), one({19}), {}}},
-            {.name = "three of 5x96, bias",
-             .inputs = {one({5, 96}),
-                        quantized(37, DType::q8_0),
-                        quantized(6, DType::q8_0),
-                        quantized(13, DType::q8_0),
-                        one({37}),
+             .inputs = {floats_of(DType::f32, {5, 35}),
+                        floats_of(DType::f32, {19, 35}),
+                        floats_of(DType::f32, {19, 35}),
                         {},
-                        one({13})}},
+                        floats_of(DType::f32, {19}),
+                        floats_of(DType::f32, {19}),
+                        {}}},
+            {.name = "three of 5x96, bias",
+             .inputs = {floats_of(DType::f32, {5, 96}),
+                        weights_of(DType::q8_0, {37, 96}),
+                        weights_of(DType::q8_0, {6, 96}),
+                        weights_of(DType::q8_0, {13, 96}),
+                        floats_of(DType::f32, {37}),
+                        {},
+                        floats_of(DType::f32, {13})}},
             {.name = "gate of 1x96",
              .attrs = {{"gate", "gelu_tanh"}},
-             .inputs = {one({1, 96}), quantized(19, DType::q4_0), quantized(19, DType::q4_0), {}, {}, {}, {}}}};
+             .inputs = {floats_of(DType::f32, {1, 96}),
+                        weights_of(DType::q4_0, {19, 96}),
+                        weights_of(DType::q4_0, {19, 96}),
+                        {},
+                        {},
+                        {},
+                        {}}}};
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& x = call.in(x_);
     call.require(x.shape.rank() == 2 && call.has(w0_ + 2), "three weights, and x [rows, features], not " + x.text());
     std::vector<TensorType> results = rotation_of(call, products_of(call)).outputs;
+    call.require(!call.attrs.flag("inverse"), "it turns forwards only");
     call.require(x.shape[0] == sequences_of(call, step_),
                  operand_is(call, x_) + ", but must have one row for each sequence of the step");
     call.require(results[q_out_].shape[-1] % widths == 0 && call.in(table_).shape[1] % widths == 0,
@@ -61,78 +62,64 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 Cost cost(const OpCall& call) {
     const OpCall products = products_of(call), rotation = rotation_of(call, products);
     Cost sum = joint_linear_op.cost(products);
-    const Cost turned = rope_write_op.cost(rotation);
-    double between = 0;  // neither written nor read
+    sum += rope_write_op.cost(rotation);
+    double between = 0;  // bytes of the products, which are neither written nor read
     for (const TensorType& y : products.outputs) between += static_cast<double>(y.bytes());
-    sum += turned;
     sum.bytes_written -= between, sum.bytes_read -= between;
     return sum;
 }
 
 std::vector<Case> cases() {
-    const auto one = [](Shape shape, DType type = DType::f32) {
-        return Case::Input{.type = TensorType{shape, type}, .fixed_type = true};
-    };
-    const auto quantized = [](std::int64_t n, DType type) {
-        return Case::Input{.type = TensorType{Shape{n, 96}}, .weight = true, .quantized = type};
-    };
-    const auto table = [](std::int64_t positions, std::int64_t rotary) {
-        return Case::Input{.type = TensorType{Shape{positions, rotary}},
-                           .fill = Case::Fill::uniform,
-                           .low = -1,
-                           .high = 1,
-                           .fixed_type = true};
-    };
     const auto two = [] { return steps_of_case({step_of_case(5, 1), step_of_case(11, 1)}); };
     return {{.name = "neox dim=16 of 1x64, bias",
              .attrs = {{"head_width", std::int64_t{16}}},
-             .inputs = {one({1, 64}),
-                        one({64, 64}, DType::f16),
-                        one({32, 64}, DType::f16),
-                        one({32, 64}, DType::f16),
-                        one({64}, DType::f16),
+             .inputs = {floats_of(DType::f32, {1, 64}),
+                        floats_of(DType::f16, {64, 64}),
+                        floats_of(DType::f16, {32, 64}),
+                        floats_of(DType::f16, {32, 64}),
+                        floats_of(DType::f16, {64}),
                         {},
-                        one({32}, DType::f16),
-                        table(12, 16),
+                        floats_of(DType::f16, {32}),
+                        angles_of_case(12, 16),
                         step_of_case(7, 1),
                         weights({10, 2, 16}),
                         weights({10, 2, 16})}},
             {.name = "gptj dim=24 rotary=16 of 2x35, sequences in reverse, one to the end of its cache",
              .attrs = {{"head_width", std::int64_t{24}}, {"interleaved", true}},
-             .inputs = {one({2, 35}),
-                        one({72, 35}),
-                        one({24, 35}),
-                        one({24, 35}),
+             .inputs = {floats_of(DType::f32, {2, 35}),
+                        floats_of(DType::f32, {72, 35}),
+                        floats_of(DType::f32, {24, 35}),
+                        floats_of(DType::f32, {24, 35}),
                         {},
                         {},
                         {},
-                        table(16, 16),
+                        angles_of_case(16, 16),
                         reversed_lanes(two()),
                         weights({24, 24}),
                         weights({24, 24})}},
             {.name = "neox dim=16 rotary=8 of 2x96, beyond the table and the cache",
              .attrs = {{"head_width", std::int64_t{16}}},
-             .inputs = {one({2, 96}),
-                        quantized(32, DType::q8_0),
-                        quantized(16, DType::q8_0),
-                        quantized(16, DType::q8_0),
+             .inputs = {floats_of(DType::f32, {2, 96}),
+                        weights_of(DType::q8_0, {32, 96}),
+                        weights_of(DType::q8_0, {16, 96}),
+                        weights_of(DType::q8_0, {16, 96}),
                         {},
-                        one({16}),
+                        floats_of(DType::f32, {16}),
                         {},
-                        table(9, 8),
+                        angles_of_case(9, 8),
                         two(),
                         weights({16, 1, 16}),
                         weights({16, 1, 16})}},
             {.name = "gptj dim=8 of 1x96, no token",
              .attrs = {{"head_width", std::int64_t{8}}, {"interleaved", true}},
-             .inputs = {one({1, 96}),
-                        quantized(16, DType::q4_0),
-                        quantized(8, DType::q4_0),
-                        quantized(8, DType::q4_0),
+             .inputs = {floats_of(DType::f32, {1, 96}),
+                        weights_of(DType::q4_0, {16, 96}),
+                        weights_of(DType::q4_0, {8, 96}),
+                        weights_of(DType::q4_0, {8, 96}),
                         {},
                         {},
                         {},
-                        table(9, 8),
+                        angles_of_case(9, 8),
                         step_of_case(3, 0),
                         weights({6, 1, 8}),
                         weights({6, 1, 8})}}};

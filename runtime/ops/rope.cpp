@@ -203,15 +203,6 @@ LaunchPlan launch_write(const OpCall& call, const Caps& caps) {
                      rope_write::step_, rows_of_each(call, state_, rope_write::step_), query_heads(call));
 }
 
-/// Any numbers serve: that cos² + sin² = 1 is not the kernel's business.
-Case::Input table_of(std::int64_t positions, std::int64_t rotary) {
-    return {.type = TensorType{Shape{positions, rotary}},
-            .fill = Case::Fill::uniform,
-            .low = -1,
-            .high = 1,
-            .fixed_type = true};
-}
-
 // The transpose of a rotation: by the same angles backwards. (A table may have a factor, which stays.)
 std::vector<Tensor> gradient(const GradientCall& g) {
     g.call.require(!g.call.has(step_), of_a_state);
@@ -226,57 +217,61 @@ std::vector<Tensor> gradient(const GradientCall& g) {
 std::vector<Case> cases() {
     const Case::Input five = list_of(DType::i32, {3, 0, 41, 7, 99});  // the last is outside the table
     return {
-        {.name = "neox dim=64", .inputs = {floats({5, 3, 64}), table_of(50, 64), five}},
+        {.name = "neox dim=64", .inputs = {floats({5, 3, 64}), angles_of_case(50, 64), five}},
         {.name = "neox dim=80 rotary=32, batch, heads first",
          .attrs = {{"heads_first", true}},
-         .inputs = {floats({2, 3, 5, 80}), table_of(50, 32), five}},
-        {.name = "neox dim=9 rotary=6", .inputs = {floats({7, 2, 9}), table_of(7, 6)}},
+         .inputs = {floats({2, 3, 5, 80}), angles_of_case(50, 32), five}},
+        {.name = "neox dim=9 rotary=6", .inputs = {floats({7, 2, 9}), angles_of_case(7, 6)}},
         {.name = "gptj dim=24, step",
          .attrs = {{"interleaved", true}},
-         .inputs = {floats({6, 2, 24}), table_of(30, 24), {}, step_of_case(11, 4)}},
+         .inputs = {floats({6, 2, 24}), angles_of_case(30, 24), {}, step_of_case(11, 4)}},
         {.name = "gptj dim=24, 2 sequences",
          .attrs = {{"interleaved", true}},
-         .inputs =
-             {floats({6, 2, 24}), table_of(30, 24), {}, steps_of_case({step_of_case(11, 3), step_of_case(0, 1)})}},
+         .inputs = {floats({6, 2, 24}),
+                    angles_of_case(30, 24),
+                    {},
+                    steps_of_case({step_of_case(11, 3), step_of_case(0, 1)})}},
         {.name = "gptj dim=24, a batch of sequences, heads first",
          .attrs = {{"interleaved", true}, {"heads_first", true}},
-         .inputs =
-             {floats({2, 2, 3, 24}), table_of(30, 24), {}, steps_of_case({step_of_case(11, 3), step_of_case(28, 3)})}},
+         .inputs = {floats({2, 2, 3, 24}),
+                    angles_of_case(30, 24),
+                    {},
+                    steps_of_case({step_of_case(11, 3), step_of_case(28, 3)})}},
         {.name = "gptj dim=10 rotary=4, heads first",
          .attrs = {{"interleaved", true}, {"heads_first", true}},
-         .inputs = {floats({3, 5, 10}), table_of(50, 4), five}},
-        {.name = "rotary=0", .inputs = {floats({4, 1, 8}), table_of(4, 0)}},
-        {.name = "no tokens", .inputs = {floats({0, 2, 8}), table_of(4, 8)}},
+         .inputs = {floats({3, 5, 10}), angles_of_case(50, 4), five}},
+        {.name = "rotary=0", .inputs = {floats({4, 1, 8}), angles_of_case(4, 0)}},
+        {.name = "no tokens", .inputs = {floats({0, 2, 8}), angles_of_case(4, 8)}},
     };
 }
 
 std::vector<Case> cases_write() {
     return {
         {.name = "neox dim=64, 3 of 4 rows",
-         .inputs = {floats({4, 2, 64}), table_of(16, 64), step_of_case(5, 3), weights({12, 2, 64})}},
+         .inputs = {floats({4, 2, 64}), angles_of_case(16, 64), step_of_case(5, 3), weights({12, 2, 64})}},
         {.name = "neox dim=64, 3 and 1 of 4 rows of 2 sequences, the second to the end of its cache",
-         .inputs = {floats({8, 2, 64}), table_of(16, 64), steps_of_case({step_of_case(5, 3), step_of_case(11, 1)}),
-                    weights({24, 2, 64})}},
+         .inputs = {floats({8, 2, 64}), angles_of_case(16, 64),
+                    steps_of_case({step_of_case(5, 3), step_of_case(11, 1)}), weights({24, 2, 64})}},
         {.name = "neox dim=64, 2 sequences in reverse",
-         .inputs = {floats({8, 2, 64}), table_of(16, 64),
+         .inputs = {floats({8, 2, 64}), angles_of_case(16, 64),
                     reversed_lanes(steps_of_case({step_of_case(5, 3), step_of_case(11, 1)})), weights({24, 2, 64})}},
         {.name = "gptj dim=24 rotary=16",
          .attrs = {{"interleaved", true}},
-         .inputs = {floats({3, 3, 24}), table_of(9, 16), step_of_case(6, 3), weights({9, 72})}},
+         .inputs = {floats({3, 3, 24}), angles_of_case(9, 16), step_of_case(6, 3), weights({9, 72})}},
         {.name = "dim=5 rotary=4, odd rows",
-         .inputs = {floats({4, 1, 5}), table_of(16, 4), step_of_case(3, 4), floats({11, 1, 5})}},
+         .inputs = {floats({4, 1, 5}), angles_of_case(16, 4), step_of_case(3, 4), floats({11, 1, 5})}},
         {.name = "beyond the cache",
-         .inputs = {floats({4, 1, 8}), table_of(16, 8), step_of_case(4, 4), weights({6, 1, 8})}},
+         .inputs = {floats({4, 1, 8}), angles_of_case(16, 8), step_of_case(4, 4), weights({6, 1, 8})}},
         {.name = "neox dim=64, 8 query heads and values, 3 of 4 rows",
-         .inputs = {floats({4, 2, 64}), table_of(16, 64), step_of_case(5, 3), weights({12, 2, 64}), floats({4, 8, 64}),
-                    floats({4, 2, 64}), weights({12, 2, 64})}},
+         .inputs = {floats({4, 2, 64}), angles_of_case(16, 64), step_of_case(5, 3), weights({12, 2, 64}),
+                    floats({4, 8, 64}), floats({4, 2, 64}), weights({12, 2, 64})}},
         {.name = "gptj dim=24 rotary=16, queries and values of 2 sequences in reverse, one to the end of its cache",
          .attrs = {{"interleaved", true}},
-         .inputs = {floats({8, 3, 24}), table_of(16, 16),
+         .inputs = {floats({8, 3, 24}), angles_of_case(16, 16),
                     reversed_lanes(steps_of_case({step_of_case(5, 3), step_of_case(11, 1)})), weights({24, 3, 24}),
                     floats({8, 3, 24}), floats({8, 3, 24}), weights({24, 3, 24})}},
         {.name = "dim=5 rotary=4, odd rows, a query head and values, beyond the table and the cache",
-         .inputs = {floats({4, 1, 5}), table_of(12, 4), step_of_case(9, 4), floats({11, 1, 5}), floats({4, 1, 5}),
+         .inputs = {floats({4, 1, 5}), angles_of_case(12, 4), step_of_case(9, 4), floats({11, 1, 5}), floats({4, 1, 5}),
                     floats({4, 1, 5}), floats({11, 1, 5})}},
     };
 }
@@ -299,6 +294,15 @@ const OpDef rope_write_op =
                .alias = {rope_write::state_, rope_write::v_state_}});
 
 }  // namespace internal::ops::rope
+
+/// Any numbers serve: that cos² + sin² = 1 is not the kernel's business.
+Case::Input internal::angles_of_case(std::int64_t positions, std::int64_t rotary) {
+    return {.type = TensorType{Shape{positions, rotary}},
+            .fill = Case::Fill::uniform,
+            .low = -1,
+            .high = 1,
+            .fixed_type = true};
+}
 
 Tensor rope(Tensor x, Tensor table, RopeOptions options, SourceLocation where) {
     return add_call(x.graph(), rope_op, {x, table, options.positions, options.step},

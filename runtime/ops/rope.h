@@ -16,6 +16,9 @@ VANTAGE_OPERANDS(x_, table_, step_, state_, q_, v_, v_state_);
 enum : std::uint8_t { k_cache_, v_cache_, q_out_ };  ///< results; the last two only with q
 }  // namespace ops::rope_write
 
+/// A table of angles for cases of both ops, and of linear_rope_write.
+Case::Input angles_of_case(std::int64_t positions, std::int64_t rotary);
+
 using ops::rope::rope_op, ops::rope::rope_write_op;
 
 }  // namespace vantage::internal

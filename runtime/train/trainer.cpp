@@ -188,9 +188,13 @@ struct internal::TrainerState {
         if (stopped || interrupted() || submitted >= options.steps || submitted - returned >= steps_ahead) return false;
         return options.pause_every == 0 || submitted % options.pause_every != 0 || submitted == returned;
     }
+    // Part of a step would change the parameters of the next one. A trainer that gives up has no next one.
+    std::optional<InterruptsDeferred> whole_steps() const {
+        if (options.give_up) return {};
+        return std::optional<InterruptsDeferred>(std::in_place);
+    }
     void submit() {
-        std::optional<InterruptsDeferred> whole_steps;  // part of a step would change the parameters of the next one
-        if (!options.give_up) whole_steps.emplace();
+        const auto whole = whole_steps();
         write_batches(submitted);
         std::vector<int> segments;
         for (std::int64_t micro = 0; micro < settings.micro_batches; ++micro)
@@ -439,8 +443,7 @@ std::optional<TrainRecord> Trainer::next() {
         throw_if_interrupted();
         return std::nullopt;
     }
-    std::optional<InterruptsDeferred> whole_steps;
-    if (!s.options.give_up) whole_steps.emplace();
+    const auto whole = s.whole_steps();
     s.plan.wait(s.tickets.front());
     s.tickets.pop_front();
     return s.record_of(s.returned++);

@@ -17,17 +17,18 @@ JOINT_LINEAR_CONSTANTS(VANTAGE_CONSTANT)
 layout(push_constant) uniform Push { JointLinearParams p; };
 const bool GATED = GATE != ACTIVATION_NONE;
 const uint WIDTH = GATED ? COLS / 2u : COLS;  // columns of the result
-const uint HALF = COLS / 2u;                    // HEAD: of the columns
-uint part, row0, col0, n;  // part: which weight
+const uint HALF_COLS = COLS / 2u;
+uint which, row0, col0, n;  // which: the number of the weight
 uvec2 weight, up, bias, y;  // of these columns; `up` is the second of a gate
-uint first_col, apart;      // HEAD: of the columns, the second half begins so far behind the first
+// With HEAD: the first of the columns within its head, where both halves of the columns begin, and what happens to them.
+uint feature, first_col, apart;
 bool turns, to_cache;
 
 #define A_ROWS p.x
 #define A_ROWS_TYPE X_TYPE
 #define B_ROWS_TYPE W_TYPE
 uint row_a(uint r) { return min(row0 + r, p.m - 1u); }
-uint column_of(uint c) { return HEAD != 0u ? first_col + c / HALF * apart + c % HALF : col0 + c % WIDTH; }
+uint column_of(uint c) { return HEAD != 0u ? first_col + c / HALF_COLS * apart + c % HALF_COLS : col0 + c % WIDTH; }
 uint row_b(uint c) { return min(column_of(c), n - 1u); }
 uvec2 b_rows(uint c) { return GATED && c >= WIDTH ? up : weight; }
 #include "lib/workgroup_reduce_sums.glsl"
@@ -36,24 +37,24 @@ float with_bias(float product, uvec2 vector, uint col) {
     return present(vector) ? product + load(vector, BIAS_TYPE, col) : product;
 }
 
-// HEAD: which columns of a head, what happens to them and where they go. WIDTH divides HEAD and ROTARY.
+// With HEAD: COLS divides HEAD and ROTARY.
 void find_head() {
-    uint feature = col0 % max(HEAD, 1u);
-    to_cache = part > 0u, turns = part < 2u && feature < ROTARY;
+    feature = col0 % max(HEAD, 1u);
+    to_cache = which > 0u, turns = which < 2u && feature < ROTARY;
     bool by_halves = turns && !INTERLEAVED;  // pairs (i, i + ROTARY / 2)
-    first_col = by_halves ? col0 - feature / 2u : col0, apart = by_halves ? ROTARY / 2u : HALF;
+    first_col = by_halves ? col0 - feature / 2u : col0, apart = by_halves ? ROTARY / 2u : HALF_COLS;
 }
 
 // Which columns are this workgroup's; false: none.
 bool take_columns() {
     uint group = workgroup_index(), groups0 = (p.n0 + WIDTH - 1u) / WIDTH, groups1 = (p.n1 + WIDTH - 1u) / WIDTH;
-    part = 0u, weight = p.w0, up = p.w1, bias = p.bias0, y = p.y0, n = p.n0;
+    which = 0u, weight = p.w0, up = p.w1, bias = p.bias0, y = p.y0, n = p.n0;
     if (!GATED && group >= groups0) {
         group -= groups0;
-        part = 1u, weight = p.w1, bias = p.bias1, y = p.y1, n = p.n1;
+        which = 1u, weight = p.w1, bias = p.bias1, y = p.y1, n = p.n1;
         if (group >= groups1) {
             group -= groups1;
-            part = 2u, weight = p.w2, bias = p.bias2, y = p.y2, n = p.n2;
+            which = 2u, weight = p.w2, bias = p.bias2, y = p.y2, n = p.n2;
         }
     }
     col0 = group * WIDTH, row0 = gl_WorkGroupID.z * ROWS;
@@ -61,17 +62,17 @@ bool take_columns() {
     return col0 < n;
 }
 
-// HEAD: results as pairs of features.
+// With HEAD: results as pairs of features.
 void store_pairs() {
-    for (uint cell = gl_LocalInvocationID.x; cell < ROWS * HALF; cell += gl_WorkGroupSize.x) {
-        uint r = row0 + cell / HALF, pair = cell % HALF;
+    for (uint cell = gl_LocalInvocationID.x; cell < ROWS * HALF_COLS; cell += gl_WorkGroupSize.x) {
+        uint r = row0 + cell / HALF_COLS, pair = cell % HALF_COLS;
         if (r >= p.m) continue;
-        uint c = turns && INTERLEAVED ? 2u * pair : pair, second = turns && INTERLEAVED ? c + 1u : c + HALF;
-        uint at = cell / HALF * COLS, position = position_of(step_of(p.step, r), 0u);
+        uint c = turns && INTERLEAVED ? 2u * pair : pair, second = turns && INTERLEAVED ? c + 1u : c + HALF_COLS;
+        uint at = cell / HALF_COLS * COLS, position = position_of(step_of(p.step, r), 0u);
         vec4 a = vec4(with_bias(totals[at + c], bias, column_of(c)), 0.0, 0.0, 0.0);
         vec4 b = vec4(with_bias(totals[at + second], bias, column_of(second)), 0.0, 0.0, 0.0);
         if (turns && position < p.table_rows) {
-            uint angle = position * ROTARY + col0 % HEAD / 2u + pair;
+            uint angle = position * ROTARY + feature / 2u + pair;
             turn(a, b, vec4(load(p.table, F32, angle)), vec4(load(p.table, F32, angle + ROTARY / 2u)));
         } else if (turns) {
             a = b = vec4(0.0);

@@ -1,4 +1,4 @@
-// joint_linear of floats (lib/joint_linear.glsl, lib/row_dots.glsl).
+// joint_linear and linear_rope_write of floats (lib/joint_linear.glsl, lib/row_dots.glsl).
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require

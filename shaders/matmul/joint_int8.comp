@@ -1,4 +1,4 @@
-// joint_linear of quantised weights and rows that are rounded to bytes (lib/joint_linear.glsl, lib/quantized_dots.glsl).
+// joint_linear and linear_rope_write of quantised weights and rows that are rounded to bytes (lib/joint_linear.glsl, lib/quantized_dots.glsl).
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require

@@ -1,5 +1,6 @@
 // Trainer: a small model learns, evaluates and writes.
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include "../host/expect_error.h"
 #include "../host/temporary_directory.h"
 #include "runtime/base/files.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/json.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/faults.h"
@@ -409,6 +411,26 @@ TEST_CASE("after the first step nothing is recorded or allocated, and the device
     CHECK(after.submissions == before.submissions + 5);
     trainer.evaluate();  // the counters work
     CHECK(gpu::call_counts().recordings > after.recordings);
+}
+
+TEST_CASE("an interrupt ends a trainer after the submitted steps, and one that gives up at once", "[train]") {
+    Training setting;
+    const auto steps_after_interrupt = [&](bool give_up) {
+        setting.options.give_up = give_up;
+        Trainer trainer = setting.trainer();
+        REQUIRE(trainer.next());
+        const std::atomic<bool> flag{true};
+        const internal::InterruptScope scope(flag);
+        int steps = 0;
+        try {
+            while (trainer.next()) ++steps;
+        } catch (const Error& error) {
+            CHECK(error.kind() == ErrorKind::interrupted);
+        }
+        return steps;
+    };
+    CHECK(steps_after_interrupt(false) > 0);
+    CHECK(steps_after_interrupt(true) == 0);
 }
 
 TEST_CASE("a run that is profiled is the same to the last bit", "[train]") {

@@ -1,8 +1,7 @@
-// The base: numbers by bits, shapes, errors, the environment, files replaced whole, Ctrl-C.
+// The base: numbers by bits, shapes, errors, the environment, files replaced whole.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -20,12 +19,12 @@
 
 #include "runtime/base/files.h"
 #include "runtime/base/finite.h"
-#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/program.h"
 #include "runtime/base/quantize.h"
 #include "runtime/base/terminal.h"
+#include "tests/host/child_process.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/temporary_directory.h"
 #include "vantage/error.h"
@@ -33,6 +32,7 @@
 
 using namespace vantage;
 using vantage::test::expect_error;
+using vantage::test::status_of_child;
 using vantage::test::TemporaryDirectory;
 
 namespace {
@@ -76,16 +76,6 @@ private:
     const char* name_;
     std::string before_;
 };
-
-/// Exit status of a child process that runs `action`; 128 + n when signal n ended it.
-int status_of_child(const std::function<int()>& action) {
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) ::_exit(action());
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
 
 }  // namespace
 
@@ -474,75 +464,6 @@ TEST_CASE("replacing keeps the mode and follows symbolic links; devices are writ
         expect_error(ErrorKind::bad_file, {"target", "permissions"}, [&] { write_file(path, std::string("newer")); });
 }
 
-TEST_CASE("the first Ctrl-C sets a flag, the second ends the process", "[base]") {
-    CHECK_FALSE(interrupted());
-    throw_if_interrupted();
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) {
-        CHECK(status_of_child([signal] {
-                  ::signal(signal, SIG_DFL);  // the parent may ignore it, as under nohup
-                  catch_interrupts();
-                  ::raise(signal);
-                  if (!interrupted()) return 1;
-                  try {
-                      throw_if_interrupted();
-                  } catch (const Error& error) {
-                      if (exit_code(error.kind()) == 130) return 42;
-                  }
-                  return 2;
-              }) == 42);
-        const auto twice = [signal](std::chrono::milliseconds between) {
-            return status_of_child([=] {
-                ::signal(signal, SIG_DFL);
-                catch_interrupts();
-                ::raise(signal);
-                std::this_thread::sleep_for(between);
-                ::raise(signal);
-                return 1;
-            });
-        };
-        CHECK(twice(std::chrono::milliseconds(200)) ==
-              (signal == SIGPIPE ? 1 : 130));  // a pipe may be written to twice
-    }
-}
-
-TEST_CASE("a signal that nothing looks at ends the process, unless something would be left behind", "[base]") {
-    const TemporaryDirectory directory;
-    const auto deaf_child = [](bool ends, const std::function<void(const std::function<void()>& deaf)>& work) {
-        return status_of_child([&] {
-            std::signal(SIGINT, SIG_DFL);
-            catch_interrupts(FolderWriter::remove_unfinished);
-            let_interrupt_end(ends);
-            work([] {
-                ::raise(SIGINT);
-                std::this_thread::sleep_for(std::chrono::seconds(2));
-            });
-            return 42;
-        });
-    };
-    CHECK(deaf_child(true, [](const auto& deaf) { deaf(); }) == 130);
-    CHECK(deaf_child(false, [](const auto& deaf) { deaf(); }) == 42);  // it may go on after Ctrl-C
-    CHECK(deaf_child(true, [](const auto& deaf) {
-              const EndDeferred end;
-              deaf();
-          }) == 42);
-    const std::string folder = directory.path("folder");
-    CHECK(deaf_child(true, [&](const auto& deaf) {
-              const FolderWriter writer(folder);
-              write_file(writer.file("part"), std::string("half"));
-              deaf();
-          }) == 130);
-    CHECK(std::filesystem::is_empty(directory.path("")));
-}
-
-TEST_CASE("a SIGHUP that nohup ignores stays ignored", "[base]") {
-    CHECK(status_of_child([] {
-              std::signal(SIGHUP, SIG_IGN);
-              catch_interrupts();
-              ::raise(SIGHUP);
-              return interrupted() ? 1 : 42;
-          }) == 42);
-}
-
 TEST_CASE("a file never gets the number of a closed standard stream", "[base]") {
     CHECK(status_of_child([] {
               for (int fd = 0; fd < 3; ++fd) ::close(fd);
@@ -593,24 +514,6 @@ TEST_CASE("standard input has a limit, whatever it is", "[base]") {
               }
               return 0;
           }) == 1);
-}
-
-TEST_CASE("a Ctrl-C can be taken back unless it ends the program, a SIGTERM never", "[base]") {
-    CHECK_FALSE(take_interrupt());
-    CHECK(status_of_child([] {
-              catch_interrupts();
-              ::raise(SIGINT);
-              const bool taken = take_interrupt() && !interrupted();
-              ::raise(SIGTERM);
-              return taken && !take_interrupt() && interrupted() && ending() ? 42 : 1;
-          }) == 42);
-    CHECK(status_of_child([] {
-              catch_interrupts();
-              ::raise(SIGINT);
-              const bool may_go_on = !ending();
-              let_interrupt_end(true);
-              return may_go_on && ending() && !take_interrupt() ? 42 : 1;
-          }) == 42);
 }
 
 TEST_CASE("a lock is held by one at a time", "[base]") {

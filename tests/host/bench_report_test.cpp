@@ -128,6 +128,8 @@ TEST_CASE("compare tells what is slower from noise", "[bench]") {
     CHECK(verdict(timed(100, 3), timed(122, 4)) == ReportChange::same);
     CHECK(verdict(timed(100, 3), timed(123, 4)) == ReportChange::slower);
     CHECK(compare_reports(timed(100, 1), "a", timed(50, 1), "b").changes.at(0).speed == 2);
+    CHECK(verdict(timed(5, 0), timed(0, 0)) == ReportChange::faster);
+    CHECK(verdict(timed(0, 0), timed(5, 0)) == ReportChange::slower);
     const Json hostile = timed(1, 0, "\x1b]0;owned\a\u202e");
     const std::string row = compare_reports(hostile, "a", hostile, "b").changes.at(0).row;
     CHECK(row.find("\\x1b]0;owned\\x07\\x202e") != row.npos);
@@ -143,6 +145,7 @@ TEST_CASE("compare knows that rates are better when larger", "[bench]") {
     REQUIRE(c.changes.size() == 1);
     CHECK(c.changes[0].verdict == ReportChange::slower);
     CHECK(c.changes[0].speed == 0.8);
+    CHECK(compare_reports(rate(0), "a", rate(100), "b").changes.at(0).verdict == ReportChange::faster);
 }
 
 TEST_CASE("compare takes the spread of a mean for the standard deviation that it is", "[bench]") {

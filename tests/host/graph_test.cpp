@@ -443,13 +443,23 @@ TEST_CASE("queries, keys and values are turned and kept together only where they
     CHECK_FALSE(joined({.used_before = true}));
 }
 
+namespace {
+
+/// Heads, and what turns of them, of multiples of 8 features: of gptj pairs of neighbours, of phi and gptj not all.
+ModelConfig with_wide_heads(ModelConfig config) {
+    if (config.head_width % 8 != 0) config.head_width = config.rotary_width = 16;
+    if (config.rotary_width > 0) config.rotary_width = std::max<std::int64_t>(8, config.rotary_width / 8 * 8);
+    return config;
+}
+
+}  // namespace
+
 TEST_CASE("a fused model computes what the unfused one does", "[graph][fuse]") {
     const auto choose = [](const OpCall& call, const Caps& caps) { return choose_kernel(call, caps); };
-    int rotating = 0;
     for (const char* model : {"gpt2", "llama", "llama_bf16", "gemma2", "mistral", "gptj", "qwen2", "phi"})
         for (const auto& [rows, inspect] : {std::pair{8, false}, {8, true}, {1, false}}) {
             INFO(model << ", " << rows << (inspect ? " rows, inspected" : " rows"));
-            const ModelConfig config = config_of(model);
+            const ModelConfig config = with_wide_heads(config_of(model));
             const BuildOptions options{
                 .rows = rows,
                 .context = 64,
@@ -464,9 +474,7 @@ TEST_CASE("a fused model computes what the unfused one does", "[graph][fuse]") {
             const bool rotates =
                 std::ranges::any_of(merged, [](const std::string& one) { return one.ends_with("+ rope_write"); });
             CHECK(merged.empty() == (std::string(model) == "gpt2"));
-            const bool widths_fit = config.head_width % 8 == 0 && config.rotary_width % 8 == 0;
-            CHECK(rotates == (rows == 1 && !merged.empty() && widths_fit));
-            rotating += rotates ? 1 : 0;
+            CHECK(rotates == (rows == 1 && !merged.empty()));
             CHECK(fused.nodes().size() < plain.nodes().size());
             const auto want = results_of(plain), got = results_of(fused);
             REQUIRE(want.size() == got.size());
@@ -481,7 +489,6 @@ TEST_CASE("a fused model computes what the unfused one does", "[graph][fuse]") {
                 CHECK(worst <= 1e-9 * std::max(largest, 1.0));
             }
         }
-    CHECK(rotating == 4);  // llama, llama_bf16, gemma2, mistral
 }
 
 TEST_CASE("what is used elsewhere is not fused away", "[graph][fuse]") {

@@ -418,12 +418,12 @@ TEST_CASE("a font that cannot be read is named in a warning", "[io]") {
 
 TEST_CASE("UTF-8 is decoded strictly and measured in columns", "[io]") {
     CHECK(decode_utf8("aé日😀") == U"aé日😀");
-    for (const std::size_t most : {0u, 1u, 2u, 3u, 4u, 5u, 9u}) {  // characters, of which "…" is one
-        const auto fits = [&](std::string_view part) { return decode_utf8(part).size() <= most; };
-        CHECK(decode_utf8(longest_fitting("aé日😀b", fits)) == (most >= 5 ? U"aé日😀b"
-                                                                : most == 0
+    for (const std::size_t max : {0u, 1u, 2u, 3u, 4u, 5u, 9u}) {  // characters, of which "…" is one
+        const auto fits = [&](std::string_view part) { return decode_utf8(part).size() <= max; };
+        CHECK(decode_utf8(longest_fitting("aé日😀b", fits)) == (max >= 5 ? U"aé日😀b"
+                                                                : max == 0
                                                                     ? U""
-                                                                    : std::u32string(U"aé日😀b", most - 1) + U"…"));
+                                                                    : std::u32string(U"aé日😀b", max - 1) + U"…"));
     }
     CHECK(encode_utf8(U"aé日😀") == "aé日😀");
     CHECK(decode_utf8("\xc0\x80") == U"\ufffd\ufffd");            // overlong

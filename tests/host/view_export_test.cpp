@@ -9,6 +9,7 @@
 #include "expect_error.h"
 #include "runtime/base/files.h"
 #include "runtime/picture/apng.h"
+#include "runtime/picture/drawing.h"
 #include "temporary_directory.h"
 #include "viewer/export/view_export.h"
 
@@ -43,6 +44,10 @@ std::string without_base64(const std::string& text) {
 }
 
 }  // namespace
+
+TEST_CASE("any text is XML in an SVG", "[view]") {
+    CHECK(svg_text("a < \"b\" & c\x01\n\xEF\xBF\xBE\xFF") == "a &lt; &quot;b&quot; &amp; c  \xEF\xBF\xBD\xEF\xBF\xBD");
+}
 
 TEST_CASE("every file of a view says what it is of", "[view]") {
     const ViewSubject s = small_subject();

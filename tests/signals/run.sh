@@ -10,8 +10,8 @@
 #   all                      files that were asked for are whole or not there; the next start gives the right result.
 #                            `train --resume` goes on from the last checkpoint, to the same model
 #   all but KILL             no temporary file beside them or in the cache
-# Without --sample also: the end comes within half a second. What takes longer, in a driver's call, ends within half a
-# second of a second signal. --sample judges nothing by the clock, and takes COUNT of the commands, each day others.
+# Without --sample also: the end comes within half a second. What takes longer, because it has results to write or is in a
+# driver's call, ends within half a second of a second signal. --sample judges nothing by the clock, and takes COUNT of the commands, each day others.
 . "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 judge_time=1 seed=
 while (($# > 1)); do
