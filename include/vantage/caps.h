@@ -17,7 +17,7 @@ const char* name_of(DeviceType type);
 /// One shape that the device's matrix units multiply: C[m,n] += A[m,k] B[k,n].
 struct CooperativeMatrix {
     std::uint32_t m = 0, n = 0, k = 0;
-    std::string a, b, c;  ///< element types as words: f16, bf16, f32, s8, u8, s32, u32
+    std::string a, b, c;  ///< element types as words: f16, bf16, e4m3, e5m2, f32, s8, u8, s32, u32
 };
 
 /// Facts about a device. Sizes in bytes unless said. Read from a driver, or from a JSON file (`read_caps`).

@@ -172,7 +172,10 @@ const char* word_for(VkComponentTypeKHR type) {
         case VK_COMPONENT_TYPE_UINT8_KHR: return "u8";
         case VK_COMPONENT_TYPE_SINT32_KHR: return "s32";
         case VK_COMPONENT_TYPE_UINT32_KHR: return "u32";
-        case 1000141000: return "bf16";  // VK_COMPONENT_TYPE_BFLOAT16_KHR, newer than the required headers
+        // newer than the required headers: VK_COMPONENT_TYPE_BFLOAT16_KHR, _FLOAT8_E4M3_EXT, _FLOAT8_E5M2_EXT
+        case 1000141000: return "bf16";
+        case 1000491002: return "e4m3";
+        case 1000491003: return "e5m2";
         default: return "";
     }
 }

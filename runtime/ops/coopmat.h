@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "runtime/base/internal.h"
+#include "shaders/params/quantized.h"
 #include "vantage/caps.h"
 
 namespace vantage::internal {
@@ -19,6 +20,19 @@ inline const CooperativeMatrix* f16_matrix(const Caps& caps) {
         if (one.a != "f16" || one.b != "f16" || one.c != "f32" || !fits(one.m) || !fits(one.n) || !fits(one.k))
             continue;
         if (best == nullptr || one.m * one.n * one.k > best->m * best->n * best->k) best = &one;
+    }
+    return best;
+}
+
+/// The largest matrix shape with factors of bytes, sums of 32 bits, and a k that divides a block of quants; null if
+/// there is none.
+inline const CooperativeMatrix* int8_matrix(const Caps& caps) {
+    const CooperativeMatrix* best = nullptr;
+    for (const CooperativeMatrix& one : caps.cooperative_matrices) {
+        const bool fits = one.a == "s8" && one.b == "s8" && one.c == "s32" && one.m >= 8 && one.n >= 8 && one.k >= 8 &&
+                          one.k <= params::QUANT_BLOCK;
+        const bool powers = std::has_single_bit(one.m) && std::has_single_bit(one.n) && std::has_single_bit(one.k);
+        if (fits && powers && (best == nullptr || one.m * one.n * one.k > best->m * best->n * best->k)) best = &one;
     }
     return best;
 }

@@ -203,6 +203,7 @@ const std::vector<Kernel> kernels = {
     {"rows_subgroup", need_subgroup, fits_rows, launch_rows_subgroup, always, /*mergeable=*/true},
     {"rows", need_nothing, fits_rows, launch_rows, always, /*mergeable=*/true},
     {"gemm_cpu", need_subgroup | need_int64, fits_gemm_cpu, launch_gemm_cpu, loads_once},
+    {"coopmat_int8", need_coopmat | need_int8_dot, fits_coopmat_int8, launch_coopmat_int8, coopmat_int8_profitable},
     {"coopmat", need_coopmat | need_fp16, fits_coopmat, launch_coopmat, not_on_cpu},
     // after coopmat until a device has been measured: `vantage tune` selects it where it is faster
     {"coopmat2", need_coopmat | need_coopmat2 | need_fp16, fits_coopmat2, launch_coopmat2, not_on_cpu},

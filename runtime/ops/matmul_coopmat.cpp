@@ -55,6 +55,45 @@ LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
     return launch_matrices(call, caps, "matmul_coopmat");
 }
 
+namespace {
+
+// A slice is a block of 32 bytes of each line, as long as one of 16 halves, or of 32 where the 8 bytes of a matrix's line
+// are kept as 16 (lib/matrix_bytes.glsl).
+MatrixTile byte_tile(const OpCall& call, const MatmulSizes& s, const Caps& caps) {
+    const CooperativeMatrix& shape = *int8_matrix(caps);
+    MatrixTile t = tile_for(call, s, shape, caps);
+    t.depth = shape.k < 16 ? 32 : 16;
+    return t;
+}
+
+}  // namespace
+
+bool fits_coopmat_int8(const OpCall& call, const Caps& caps) {
+    if (!fits_int8_weights(call) || !has_many_rows(call) || !caps.int8 || int8_matrix(caps) == nullptr) return false;
+    const MatmulSizes s = matmul_sizes(call);
+    if (!can_round(s.n, s.k)) return false;  // it counts bytes of b in 32 bits
+    const MatrixTile t = byte_tile(call, s, caps);
+    const std::uint32_t scales = 2 * (t.rows() + t.cols()) * static_cast<std::uint32_t>(sizeof(float));
+    return t.fits(layout_of(call), caps, scales) && fits_grid(tile_grid(s, t.rows(), t.cols()), caps);
+}
+bool coopmat_int8_profitable(const OpCall&, const Caps& caps) {
+    const CooperativeMatrix *bytes = int8_matrix(caps), *halves = f16_matrix(caps);
+    if (caps.is_cpu() || bytes == nullptr || bytes->m * bytes->n < 128) return false;
+    const bool has_float8 =
+        std::ranges::any_of(caps.cooperative_matrices, [](const CooperativeMatrix& one) { return one.a == "e4m3"; });
+    return halves == nullptr || bytes->k > halves->k || has_float8;
+}
+LaunchPlan launch_coopmat_int8(const OpCall& call, const Caps& caps) {
+    const MatmulSizes s = matmul_sizes(call);
+    const MatrixTile t = byte_tile(call, s, caps);
+    const params::MatmulCoopmatConstants own{.STEP_N = step_of(s.n), .TAIL = false};
+    return after_rounding(caps,
+                          launch_tiles(call, caps, "matmul_coopmat_int8",
+                                       matmul_constants(call, t.lanes(), with_tile(own, t, layout_of(call), caps)),
+                                       {t.rows(), t.cols(), params::QUANT_BLOCK}, t.subgroup),
+                          in(a_), call.in(a_).dtype, s.m, s.k);
+}
+
 // Elements are stored one by one. Two 16-bit elements share a word and would need an atomic each.
 bool fits_coopmat2(const OpCall& call, const Caps& caps) {
     return call.in(a_).dtype == DType::f32 && fits_coopmat(call, caps);

@@ -9,15 +9,11 @@
 
 namespace vantage::internal::ops::matmul {
 
-namespace {
-
 bool fits_int8_weights(const OpCall& call) {
     const MatmulSizes s = matmul_sizes(call);
     return call.attrs.flag("int8_operands") && is_quantized(call.in(b_).dtype) && call.attrs.flag("transpose_b") &&
            !call.attrs.flag("transpose_a") && s.batches() == 1 && can_round(s.m, s.k);
 }
-
-}  // namespace
 
 bool can_round(std::int64_t m, std::int64_t k) {
     return m > 0 && k > 0 && k % params::QUANT_BLOCK == 0 && m * k < std::int64_t{1} << 31;

@@ -75,6 +75,12 @@ std::uint32_t lanes_of_subgroup(const Caps& caps);
 LaunchPlan launch_plain(const OpCall& call, const Caps& caps);
 bool fits_coopmat(const OpCall& call, const Caps& caps);
 LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps);
+/// As int8, on matrix units. It pays where they multiply bytes at a higher rate than halves: where a matrix of bytes is
+/// longer in k, or the device has matrices of 8-bit floats too. Scales cost as much for each cell of a matrix, whatever
+/// its k: those of fewer than 128 cells cost more than bytes save.
+bool coopmat_int8_profitable(const OpCall& call, const Caps& caps);
+bool fits_coopmat_int8(const OpCall& call, const Caps& caps);
+LaunchPlan launch_coopmat_int8(const OpCall& call, const Caps& caps);
 bool fits_coopmat2(const OpCall& call, const Caps& caps);
 LaunchPlan launch_coopmat2(const OpCall& call, const Caps& caps);
 bool fits_tiled(const OpCall& call, const Caps& caps);
@@ -94,6 +100,8 @@ bool fits_quantized(const OpCall& call, const Caps& caps);
 LaunchPlan launch_quantized(const OpCall& call, const Caps& caps);
 bool fits_int8_rows(const OpCall& call, const Caps& caps);
 LaunchPlan launch_int8_rows(const OpCall& call, const Caps& caps);
+/// Whether the call allows the kernels that multiply quantised weights with rows rounded to bytes.
+bool fits_int8_weights(const OpCall& call);
 /// Whether rows [m, k] can be rounded to bytes: whole blocks, whose bytes kernels count in 31 bits.
 bool can_round(std::int64_t m, std::int64_t k);
 /// `plan` after a launch that rounds to bytes the rows [m, k] of `type` that its first launch has as `a`.

@@ -9,6 +9,7 @@
 #include "runtime/conform/case_runner.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/compare.h"
+#include "runtime/ops/coopmat.h"
 #include "tests/host/expect_error.h"
 
 using namespace vantage;
@@ -110,13 +111,15 @@ TEST_CASE("rows that are bytes already lose nothing where they are rounded to by
     const Device& device = test_device();
     std::mt19937 random(7);
     std::uniform_int_distribution<int> byte(-127, 127);
-    for (const auto& [kernel_name, m, k, type] :
-         {std::tuple("int8", 70, 1056, DType::q8_0), std::tuple("int8_rows", 5, 96, DType::q4_0)}) {
+    for (const auto& [kernel_name, m, n, k, type] : {std::tuple("int8", 70, 23, 1056, DType::q8_0),
+                                                     {"int8_rows", 5, 23, 96, DType::q4_0},
+                                                     {"coopmat_int8", 70, 23, 1056, DType::q8_0},
+                                                     {"coopmat_int8", 150, 201, 352, DType::q4_0}}) {
         INFO(kernel_name);
-        const Case test{.name = "bytes",
-                        .attrs = {{"transpose_b", true}, {"int8_operands", true}},
-                        .inputs = {{.type = TensorType{Shape{m, k}}},
-                                   {.type = TensorType{Shape{23, k}, type}, .fixed_type = true}}};
+        const Case test{
+            .name = "bytes",
+            .attrs = {{"transpose_b", true}, {"int8_operands", true}},
+            .inputs = {{.type = TensorType{Shape{m, k}}}, {.type = TensorType{Shape{n, k}, type}, .fixed_type = true}}};
         const OpDef& op = *find_op("matmul");
         PreparedCase prepared = prepare(op, test, {DType::f32, DType::f32});
         for (std::size_t i = 0; i < prepared.inputs[0].data.size(); ++i)
@@ -125,8 +128,10 @@ TEST_CASE("rows that are bytes already lose nothing where they are rounded to by
         const Kernel* kernel = nullptr;
         for (const Kernel& one : op.kernels)
             if (std::string(one.name) == kernel_name) kernel = &one;
-        CHECK(eligible(*kernel, prepared.call, device.caps()) == has_family("integer_dot"));
-        if (!has_family("integer_dot")) continue;
+        const bool runs = eligible(*kernel, prepared.call, device.caps());
+        CHECK(runs == (provides(device.caps(), kernel->needs) &&
+                       ((kernel->needs & need_coopmat) == 0 || int8_matrix(device.caps()) != nullptr)));
+        if (!runs) continue;
         std::vector<HostTensor> want{HostTensor(prepared.call.outputs[0])};
         op.reference(prepared.call, prepared.inputs, want);
         const std::vector<HostTensor> got = run_call(device, prepared.call, prepared.inputs, *kernel);

@@ -217,6 +217,79 @@ TEST_CASE("matrix products on matrix units: every cell once, within a device's l
                 }
 }
 
+namespace {
+
+/// Devices with matrices of bytes beside those of halves, and whether bytes pay there.
+std::vector<std::pair<Caps, bool>> devices_with_bytes() {
+    const std::vector<Caps> all = devices();
+    std::vector<std::pair<Caps, bool>> list;
+    const auto add = [&](std::size_t device, CooperativeMatrix bytes, bool pays) {
+        Caps caps = all.at(device);
+        caps.int8 = caps.integer_dot = true;
+        caps.cooperative_matrices.front() = std::move(bytes);
+        list.emplace_back(std::move(caps), pays);
+    };
+    const auto bytes = [](std::uint32_t m, std::uint32_t n, std::uint32_t k) {
+        return CooperativeMatrix{m, n, k, "s8", "s8", "s32"};
+    };
+    add(0, bytes(16, 16, 16), false);  // RDNA3: at the rate of halves
+    add(0, bytes(16, 16, 16), true);   // RDNA4
+    list.back().first.cooperative_matrices.push_back({16, 16, 16, "e4m3", "e4m3", "f32"});
+    add(1, bytes(16, 16, 32), true);  // GeForce
+    add(2, bytes(16, 8, 32), true);
+    add(3, bytes(8, 8, 32), false);  // Arc A: few cells
+    add(4, bytes(8, 16, 32), true);  // Arc B
+    add(6, bytes(8, 8, 8), false);   // lavapipe
+    return list;
+}
+
+OpCall product_of_bytes(std::int64_t m, std::int64_t n, std::int64_t k, DType weights, bool leave = true) {
+    return call_of(matmul_op, {{"transpose_b", true}, {"f16_operands", true}, {"int8_operands", leave}},
+                   {{Shape{m, k}, DType::f32}, {Shape{n, k}, weights}});
+}
+
+}  // namespace
+
+TEST_CASE("products of bytes on matrix units: every cell once, within a device's limits", "[graph][coopmat]") {
+    for (const auto& [caps, pays] : devices_with_bytes())
+        for (const auto& [m, n, k] :
+             std::vector<std::array<std::int64_t, 3>>{{9, 1, 32}, {17, 33, 96}, {130, 70, 4064}, {512, 2304, 768}})
+            for (const DType weights : {DType::q8_0, DType::q4_0}) {
+                INFO(caps.name << ", " << m << "x" << n << "x" << k);
+                const Kernel& kernel = kernel_of(matmul_op, "coopmat_int8");
+                const OpCall call = product_of_bytes(m, n, k, weights);
+                REQUIRE(kernel.fits(call, caps));
+                CHECK_FALSE(kernel.fits(product_of_bytes(m, n, k, weights, false), caps));
+                const LaunchPlan plan = kernel.launch(call, caps);
+                const Launch& launch = plan.launches.at(1);  // after the one that rounds
+                const auto p = params_of<params::MatmulParams>(launch);
+                const auto c = params::MatmulCoopmatConstants::of(launch.spec);
+                const std::uint32_t rows = c.SUBGROUPS_M * c.REPEAT_M * c.M, cols = c.SUBGROUPS_N * c.REPEAT_N * c.N;
+                check_lanes(launch, c.SUBGROUPS_M * c.SUBGROUPS_N, caps);
+                CHECK(covers_once(p.m, launch.groups[1], c.SUBGROUPS_M, c.REPEAT_M, c.M));
+                CHECK(covers_once(p.n, launch.groups[0], c.SUBGROUPS_N, c.REPEAT_N, c.N));
+                CHECK(params::QUANT_BLOCK % c.K == 0);
+                if (p.k_splits > 1) CHECK(p.k_per_split % params::QUANT_BLOCK == 0);
+                CHECK(p.k_splits * p.k_per_split >= p.k);
+                CHECK((p.k_splits - 1) * p.k_per_split < p.k);
+                // shared memory: the bytes of a block of each line, padded, and its scale
+                const std::uint32_t line = (c.K < 16 ? 64 : 32) + 16 + 4;
+                CHECK(c.BUFFERS * (rows + cols) * line <= caps.max_shared_memory);
+            }
+}
+
+TEST_CASE("bytes are multiplied on matrix units where those take more of them than of halves", "[graph][coopmat]") {
+    if (!has_family("coopmat")) return;
+    for (const auto& [caps, pays] : devices_with_bytes()) {
+        INFO(caps.name << ", bytes " << caps.cooperative_matrices.front().k << " long");
+        const auto chosen = [&, &device = caps](bool leave) {
+            return std::string(choose_kernel(product_of_bytes(512, 2304, 768, DType::q8_0, leave), device)->name);
+        };
+        CHECK(chosen(true) == (pays ? "coopmat_int8" : "coopmat"));
+        CHECK(chosen(false) == "coopmat");
+    }
+}
+
 TEST_CASE("attention on matrix units: every row once, within a device's limits", "[graph][coopmat]") {
     for (const Caps& caps : devices())
         for (const std::int64_t d : {17, 24, 64, 80, 128, 256})
