@@ -47,7 +47,7 @@ std::string version_text() {
 }
 
 /// What the command and its options, parsed or not, have been given: files to write, files and folders to read, folders
-/// into which pictures are written, and folders of training runs.
+/// that are written into, and folders of training runs.
 struct Given {
     std::vector<std::string> outputs, inputs, pictures, runs;
 };
@@ -104,15 +104,19 @@ void check_outputs(const CLI::App& app) {
     };
     std::error_code error;
     std::set<fs::path> seen;
+    for (const std::string& folder : given.pictures)
+        if (!seen.insert(real_path(folder)).second)
+            throw usage_error("two outputs were given the same folder, {}", folder);
     for (const std::string& path : given.outputs) {
         const fs::path real = real_path(path);
         if (!fs::is_regular_file(real, error) && fs::exists(real, error)) continue;  // a device or a pipe
         if (!seen.insert(real).second) throw usage_error("two outputs were given the same file, {}", path);
-        if (!common().model.empty() && fs::exists(real, error) &&
-            fs::equivalent(real.parent_path(), common().model, error))
-            throw usage_error("{} is a file of the model: write to another one", path);
-        for (const std::string& input : given.inputs)
+        for (const std::string& input : given.inputs) {
             if (real_path(input) == real) throw usage_error("{} is read by this command: write to another file", path);
+            if (fs::exists(real, error) && fs::exists(input + "/config.json", error) &&
+                fs::equivalent(real.parent_path(), input, error))
+                throw usage_error("{} is a file of the model: write to another one", path);
+        }
         for (const std::string& folder : given.pictures)
             if (real.parent_path() == real_path(folder) && real.extension() == ".png")
                 throw usage_error("{} is in {}, into which this command writes pictures: write to another folder", path,
@@ -135,6 +139,7 @@ void apply_common(const CLI::App& app) {
             "finetune, bench model or bench train");
     set_strict(c.strict);
     if (c.quiet) set_log_level(LogLevel::error);
+    if (c.verbose < 0) throw usage_error("VANTAGE_VERBOSE={} is no number from 0 on", c.verbose);
     if (c.verbose == 1) set_log_level(LogLevel::info);
     if (c.verbose > 1) set_log_level(LogLevel::debug);
     check_outputs(app);

@@ -106,7 +106,20 @@ std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, st
     return calls;
 }
 
-// Measures call by call until the time limit. Results before an error or Ctrl-C are kept.
+// Adds a result to the file of --save (for all devices of this kind), or to the user's table. Sets `report.path`.
+void keep(const TuneCommand& o, const Device& device, const TunedModelCall& call, TuneReport& report) {
+    const std::string path = o.save.empty() ? own_tuning_path(device.caps()) : o.save;
+    if (path.empty() || call.result->entry.kernel.empty()) return;
+    TuningTable measured;
+    measured.calls[call.model.key] = call.result->entry;
+    if (o.save.empty())
+        add_to_own_tuning(device.caps(), measured);
+    else
+        add_to_tuning_file(o.save, {TunedDevice::of(device.caps()).of_its_kind(), measured});
+    report.path = path;
+}
+
+// Measures call by call until the time limit. Results are kept at once, so an error or Ctrl-C leaves those before it.
 void tune_all(const Device& device, const TuneCommand& o, std::int64_t context, TuneReport& report) {
     const double end = seconds_now() + o.seconds;
     Progress progress;
@@ -121,24 +134,10 @@ void tune_all(const Device& device, const TuneCommand& o, std::int64_t context, 
             if (error.kind() != ErrorKind::out_of_memory) throw;
             call.result = TunedResult{.entry = {}, .times = {}, .notes = {error.what()}};
         }
+        keep(o, device, call, report);
         progress.clear();
         for (const std::string& note : call.result->notes) log(LogLevel::warning, "{}", note);
     }
-}
-
-// Adds the results to the file of --save (for all devices of this kind), or to the user's table. Sets `report.path`.
-void keep(const TuneCommand& o, const Device& device, TuneReport& report) {
-    TuningTable measured;
-    for (const TunedModelCall& call : report.calls)
-        if (call.result && !call.result->entry.kernel.empty()) measured.calls[call.model.key] = call.result->entry;
-    if (measured.calls.empty()) return;
-    report.path = o.save.empty() ? own_tuning_path(device.caps()) : o.save;
-    if (report.path.empty())
-        log(LogLevel::warning, "there is no cache directory, so results are not saved; set VANTAGE_CACHE_DIR");
-    else if (o.save.empty())
-        add_to_own_tuning(device.caps(), measured);
-    else
-        add_to_tuning_file(o.save, {TunedDevice::of(device.caps()).of_its_kind(), measured});
 }
 
 // Calls with at least two eligible kernels, and the kernel that is chosen now.
@@ -164,16 +163,15 @@ void tune(const TuneCommand& o, const Device& device) {
     TuneReport report = report_of(device, subject, o, context);
     if (!o.save.empty())  // adds nothing: fails before the measurement if the file is not usable
         add_to_tuning_file(o.save, {TunedDevice::of(device.caps()).of_its_kind(), {}});
+    else if (own_tuning_path(device.caps()).empty())
+        log(LogLevel::warning, "there is no cache directory, so results are not saved; set VANTAGE_CACHE_DIR");
     log(LogLevel::info, "{} calls have several kernels; time limit: {:.0f} s", report.calls.size(), o.seconds);
-    const EndDeferred results_are_kept;
     try {
         tune_all(device, o, context, report);
     } catch (const Error&) {
-        keep(o, device, report);
         if (!report.path.empty()) log(LogLevel::warning, "results so far are saved in {}", report.path);
         throw;
     }
-    keep(o, device, report);
     o.json ? print_json(report) : print_text(report);
 }
 

@@ -28,6 +28,7 @@ struct ClassifyOptions {
     std::vector<std::string> images, labels;
     AttentionVariant variant = {};
     std::size_t top = 5, max_answer = 15;
+    bool top_given = false, max_answer_given = false;
     bool json = false;
 };
 
@@ -167,8 +168,13 @@ void about_text(const ClassifyOptions& o, const Tokenizer::Encoding& text, Sessi
         print(questions(session, o.top), session.model(), o.json);
 }
 
-void check_pair(const ClassifyOptions& o, const Model& model) {
+void check_options(const ClassifyOptions& o, const Model& model) {
     const Head head = config_of(model).head;
+    if (head != Head::question_answering && o.max_answer_given)
+        throw usage_error("classify: --max-answer is for models that answer questions, and {} does not",
+                          model.info().name);
+    if (head == Head::token_classification && o.top_given)
+        throw usage_error("classify: {} gives each token one label; leave out --top", model.info().name);
     if (head == Head::question_answering && o.pair.empty())
         throw usage_error("classify: {} answers questions about a text; give -p QUESTION and --pair TEXT",
                           model.info().name);
@@ -189,7 +195,7 @@ void run(ClassifyOptions& o) {
             "question answering or masked tokens",
             model.info().name, model.info().architecture);
     require_image("classify", model, !o.images.empty());
-    check_pair(o, model);
+    check_options(o, model);
     SessionOptions options{.precision = precision_named(o.precision),
                            .profile = profiling(),
                            .variant = o.variant,
@@ -242,9 +248,11 @@ void add_classify(CLI::App& app) {
     add_variant_option(command, o->variant);
     add_head_mask_option(command, o->masked);
     command.add_flag("--json", o->json, "Print one JSON object");
-    command.callback([o, prompt, images] {
+    command.callback([o, prompt, images, &command] {
         if (prompt->count() + images->count() == 0)
             throw usage_error("classify: no input; give -p TEXT or --image FILE");
+        o->top_given = is_given(*command.get_option("--top"));
+        o->max_answer_given = is_given(*command.get_option("--max-answer"));
         run(*o);
     });
 }

@@ -110,7 +110,7 @@ void add_word_options(CLI::App& command, EmbedCommand& o) {
     add_option(command, "--chart", o.chart, "With --word: write a chart to this file (.png or .svg)", "FILE")
         ->needs(word);
     command.add_flag("--json", o.json, "With --word: print one JSON object, with the vectors")->needs(word);
-    word->excludes(command.get_option("--image"))->excludes(command.get_option("--normalise"));
+    for (const char* other : {"--image", "--normalise", "--pooling"}) word->excludes(command.get_option(other));
 }
 
 }  // namespace

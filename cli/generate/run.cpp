@@ -28,7 +28,10 @@ struct RunOptions {
     bool json = false;
 };
 
-double rate(std::int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
+/// Tokens per second; none where nothing was measured.
+std::optional<double> rate(std::int64_t tokens, double seconds) {
+    return tokens > 0 && seconds > 0 ? std::optional(static_cast<double>(tokens) / seconds) : std::nullopt;
+}
 
 /// The prompts of -p (-: stdin) and the lines of --prompts.
 std::vector<std::string> prompts_of(const RunOptions& o) {
@@ -47,20 +50,23 @@ std::vector<std::string> prompts_of(const RunOptions& o) {
     return prompts;
 }
 
-/// Of the tokens after the first of each text, which its prompt's run draws; 0 if there are none.
-double generating_rate(const SessionStats& s, std::int64_t texts = 1) {
-    return rate(std::max(s.generated_tokens - texts, std::int64_t{0}), s.generate_seconds);
+/// Of the tokens after the first of each text, which its prompt's run draws.
+std::optional<double> generating_rate(const SessionStats& s, std::int64_t texts = 1) {
+    return rate(s.generated_tokens - texts, s.generate_seconds);
 }
 
 void print_rates(const SessionStats& s, std::int64_t texts = 1) {
     if (common().quiet) return;
-    std::fprintf(stderr, "prompt %lld tokens, %.1f tokens/s; generated %lld tokens, %.1f tokens/s\n",
-                 static_cast<long long>(s.prompt_tokens), rate(s.prompt_tokens, s.prompt_seconds),
-                 static_cast<long long>(s.generated_tokens), generating_rate(s, texts));
+    const auto at_rate = [](std::optional<double> rate) { return rate ? format(", {:.1f} tokens/s", *rate) : ""; };
+    const std::string line = format("prompt {} tokens{}; generated {} tokens{}\n", s.prompt_tokens,
+                                    at_rate(rate(s.prompt_tokens, s.prompt_seconds)), s.generated_tokens,
+                                    at_rate(generating_rate(s, texts)));
+    std::fputs(line.c_str(), stderr);
 }
 
 Json completion_json(const Model& model, const AttentionVariant& variant, const std::string& prompt,
                      const std::string& text, Session& session, Ending ending) {
+    const auto or_null = [](std::optional<double> number) { return number ? Json(*number) : Json(); };
     const SessionStats& s = session.stats();
     const std::vector<std::int32_t>& tokens = session.tokens();
     const std::ptrdiff_t before = std::ssize(tokens) - static_cast<std::ptrdiff_t>(s.generated_tokens);
@@ -75,8 +81,8 @@ Json completion_json(const Model& model, const AttentionVariant& variant, const 
             {"ending", name_of(ending)},
             {"prompt_tokens", read > 0 ? read : before},
             {"generated_tokens", s.generated_tokens},
-            {"prompt_tokens_per_second", rate(s.prompt_tokens, s.prompt_seconds)},
-            {"generated_tokens_per_second", generating_rate(s)}};
+            {"prompt_tokens_per_second", or_null(rate(s.prompt_tokens, s.prompt_seconds))},
+            {"generated_tokens_per_second", or_null(generating_rate(s))}};
 }
 
 /// `generate(on_token)` continues a prompt, or writes about an image; `what` is the prompt or the image's file.

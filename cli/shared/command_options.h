@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/errors.h"
 #include "runtime/base/files.h"
 #include "runtime/base/format.h"
 #include "runtime/base/options.h"
@@ -81,6 +82,18 @@ inline void exclude_others(CLI::App& command, CLI::Option& option, std::initiali
         if (other != &option && other != command.get_help_ptr() && std::ranges::none_of(kept, is))
             option.excludes(other);
     }
+}
+
+/// Throws usage_error if the command line has `option` without one of `needed`. (CLI's `needs` takes what the environment
+/// sets for all commands for what was typed.)
+inline void require_one_of(const CLI::App& command, const char* option, std::initializer_list<const char*> needed) {
+    if (!is_given(*command.get_option(option))) return;
+    std::string names;
+    for (const char* name : needed) {
+        if (command.get_option(name)->count() > 0) return;
+        names += (names.empty() ? "" : " or ") + std::string(name);
+    }
+    throw usage_error("{} requires {}", option, names);
 }
 
 /// --dump DIR: a folder for the node that fails, which `vantage replay` runs again. Throws bad_file before anything runs

@@ -58,6 +58,7 @@ void warn_of_skipped(const std::string& file, const DocumentCounts& counts) {
 // ---- vocabulary -----------------------------------------------------------------------------------------------------
 
 void make_vocabulary(const DataCommand& c) {
+    require_texts_for_blank_lines(c.dataset, c.files);
     require_writable(c.output);
     refuse_output_in_data(c.output, c.files, "data vocabulary");
     BpeTrainer trainer({.vocab = c.size, .min_frequency = c.min_frequency, .special_tokens = c.special});
@@ -147,6 +148,7 @@ void write_tensors(const std::string& path, const TokenFile& tokens) {
 }
 
 void tokenize_files(DataCommand& c) {
+    require_texts_for_blank_lines(c.dataset, c.files);
     require_writable(c.output);
     refuse_output_in_data(c.output, c.files, "data tokenize");
     const std::string kind = std::filesystem::path(c.output).extension().string();
@@ -206,6 +208,7 @@ Counted count_files(const DataCommand& c, const Tokenizer& tokenizer) {
 }
 
 void check_files(const DataCommand& c) {
+    require_texts_for_blank_lines(c.dataset, c.files);
     const Counted all = count_files(c, tokenizer_of(c));
     const auto length_at = [&](double share) {
         return all.lengths[static_cast<std::size_t>(share * static_cast<double>(all.lengths.size() - 1))];
@@ -280,6 +283,7 @@ void print_sequence(const Page& page, const Tokenizer& tokenizer, const Shown& s
 }
 
 void show_files(const DataCommand& c) {
+    require_texts_for_blank_lines(c.dataset, c.files);
     const Tokenizer tokenizer = tokenizer_of(c);
     const TokenData data = tokens_of(c, tokenizer);
     const std::int64_t count = std::min(c.sequences, data.sequences());
@@ -322,10 +326,12 @@ void add_context_option(CLI::App& command, DataCommand& c) {
 
 // What a training run has, too.
 void add_run_options(CLI::App& command, DataCommand& c) {
-    add_option(command, "--eval-data", c.dataset.validation_files, "Files that measure what was learned", "FILE");
+    CLI::Option* eval_data =
+        add_option(command, "--eval-data", c.dataset.validation_files, "Files that measure what was learned", "FILE");
     add_setting(command, "--eval-share", c.dataset.validation_share,
                 "Without --eval-data: the share of the documents that measure")
-        ->check(below_one);
+        ->check(below_one)
+        ->excludes(eval_data);
     command.add_flag("--separate-documents", c.dataset.separate_documents,
                      "Tokens attend to their own document only, as with `vantage train --separate-documents`");
 }

@@ -1,12 +1,14 @@
 #include "cli/train/run_folder.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/shared/command_options.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/json.h"
 #include "runtime/train/checkpoint_folder.h"
+#include "runtime/train/documents.h"
 #include "runtime/train/run_files.h"
 
 namespace vantage::cli {
@@ -57,6 +59,11 @@ std::unique_ptr<FileLock> locked_folder(const std::string& folder) {
     auto lock = std::make_unique<FileLock>(folder + "/.lock", FileLock::Sweep::nothing);
     remove_unfinished(folder);
     return lock;
+}
+
+void require_texts_for_blank_lines(const DatasetOptions& o, const std::vector<std::string>& data) {
+    if (o.blank_lines && std::ranges::none_of(files_in(data), is_text_file))
+        throw usage_error("--blank-lines is for texts, and the data have none");
 }
 
 void refuse_output_in_data(const std::string& output, const std::vector<std::string>& data, const char* command) {

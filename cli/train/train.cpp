@@ -233,12 +233,23 @@ void check_evaluations(const TrainCommand& c, const CLI::App& command, const Dat
         log_message(LogLevel::warning, format("--eval-every {} does nothing: {}", c.eval_every, without));
 }
 
+// What --resume takes from the run counts.
+void refuse_without_effect(const TrainCommand& c, const CLI::App& command) {
+    const auto refuse = [&](const char* option, bool works, const char* needed) {
+        if (!works && is_given(*command.get_option(option))) throw usage_error("{} is for {}", option, needed);
+    };
+    refuse("--probe", c.log_heads, "--log-heads and --watch");
+    refuse("--watch-every", c.watch, "--watch");
+    refuse("--prompt", c.sample_every > 0, "--sample-every");
+}
+
 void begin(TrainCommand& c, const CLI::App& command) {
     const char* name = c.finetunes ? "finetune" : "train";
     if (c.data.empty()) throw usage_error("{}: say what to learn from with --data FILE", name);
     if (c.output.empty()) throw usage_error("{}: give a folder for the result with -o DIR", name);
     c.log_heads = c.log_heads || c.watch;
-    if (!c.log_heads && !c.probe.empty()) throw usage_error("--probe is for --log-heads and --watch");
+    refuse_without_effect(c, command);
+    require_texts_for_blank_lines(c.dataset, c.data);
     c.output = without_slash(c.output);
     if (fs::exists(c.output) && !fs::is_directory(c.output))
         throw bad_file_error("cannot write {}: it is no folder", c.output);
@@ -344,8 +355,7 @@ void go_on(TrainCommand& c, const CLI::App& command) {
     refuse_outputs_in_data(c, "train");
     read_run_settings(c, command);
     c.log_heads = c.log_heads || c.watch;
-    if (!c.log_heads && is_given(*command.get_option("--probe")))
-        throw usage_error("--probe is for --log-heads and --watch");
+    refuse_without_effect(c, command);
     set_options(c);
     link_checkpoints(c, saved);
     const ModelOrigin origin = ModelOrigin::from_folder(saved.folder);

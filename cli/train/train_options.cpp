@@ -23,10 +23,12 @@ void add_data_options(CLI::App& command, TrainCommand& c) {
                "What to learn from: texts (text, .jsonl, .bin, .safetensors), or .jsonl with labels or answers, or "
                "folders of them (docs/training.md)",
                "FILE");
-    add_option(command, "--eval-data", c.dataset.validation_files, "Files that measure what was learned", "FILE");
+    CLI::Option* eval_data =
+        add_option(command, "--eval-data", c.dataset.validation_files, "Files that measure what was learned", "FILE");
     add_setting(command, "--eval-share", c.dataset.validation_share,
                 "Without --eval-data: the share of the documents that measure")
-        ->check(below_one);
+        ->check(below_one)
+        ->excludes(eval_data);
     command.add_flag("--separate-documents", c.dataset.separate_documents,
                      "Tokens attend to their own document only, and positions begin at 0 in each");
     command.add_flag("--blank-lines", c.dataset.blank_lines,

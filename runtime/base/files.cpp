@@ -282,6 +282,20 @@ std::string read_file(const std::string& path, std::size_t limit) {
                          std::to_string(limit) + " are allowed here (is it the right file?)");
 }
 
+namespace {
+
+/// The path as it will be named once the folders that this process has not finished (FolderWriter) are.
+std::string finished_name(const std::string& path) {
+    std::filesystem::path named;
+    for (const std::filesystem::path& part : std::filesystem::path(path)) {
+        const std::string name = part.string();
+        named /= maker_of(name) == ::getpid() ? name.substr(0, name.rfind(".tmp-")) : name;
+    }
+    return named.string();
+}
+
+}  // namespace
+
 struct FileWriter::State {
     std::string path, target;  // without a target the file is written directly
     Replaces replaces = Replaces::unread;
@@ -291,7 +305,7 @@ struct FileWriter::State {
 
     [[noreturn]] void fail(int error) const {
         throw_if_interrupted();
-        throw_file_error("cannot write", path, error);
+        throw_file_error("cannot write", finished_name(path), error);
     }
     /// Opens a pipe or device (/dev/null, /dev/stdout), which must not be replaced. False for other paths.
     bool opened_directly() {
@@ -438,7 +452,10 @@ void FolderWriter::remove_unfinished() noexcept {
     const std::unique_lock lock(existing_writers().mutex, std::try_to_lock);
     if (!lock) return;
     for (const FolderWriter* one = existing_writers().first; one != nullptr; one = one->next_)
-        if (!one->temporary_.empty()) remove_flat_folder(one->temporary_.c_str());
+        for (int tries = 0; tries < 10 && !one->temporary_.empty(); ++tries) {  // other threads may still write into it
+            remove_flat_folder(one->temporary_.c_str());
+            if (::access(one->temporary_.c_str(), F_OK) != 0) break;
+        }
 }
 
 void FolderWriter::finish() {

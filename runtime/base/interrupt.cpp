@@ -20,8 +20,10 @@ namespace {
 std::atomic<int> interrupt_signal{0};
 std::atomic<std::int64_t> interrupt_moment{0};  // in milliseconds
 std::atomic<bool> interrupt_ends{false};
-std::atomic<bool> noticed{false};  // by something that looked at the flag
-std::atomic<int> end_deferred{0};  // objects of EndDeferred; below 0: the process is ending
+std::atomic<bool> noticed{false};       // by something that looked at the flag
+std::atomic<bool> ends_at_once{false};  // after a second signal
+std::atomic<bool> watched{false};       // by a thread, which cleans up before the end
+std::atomic<int> end_deferred{0};       // objects of EndDeferred; below 0: the process is ending
 sem_t signals;
 void (*clean_up_at_end)() noexcept = nullptr;
 thread_local const std::atomic<bool>* own_flag = nullptr;  // of the InterruptScope
@@ -44,8 +46,14 @@ extern "C" void on_interrupt(int signal) {
     std::int64_t began = 0;  // another signal's handler may not have come further than this one
     if (first)
         interrupt_moment = now;
-    else if (!interrupt_moment.compare_exchange_strong(began, now) && signal != SIGPIPE && now - began >= one_signal)
+    else if (!interrupt_moment.compare_exchange_strong(began, now) && signal != SIGPIPE && now - began >= one_signal) {
+        ends_at_once = true;
+        if (watched) ::sem_post(&signals);
+        // What this thread was about to do ends here. Cleaning up may need a lock that it holds, so it is not waited for.
+        const timespec longest{0, 200'000'000};
+        if (watched) ::nanosleep(&longest, nullptr);
         ::_exit(130);
+    }
     const int error = errno;
     ::sem_post(&signals);
     errno = error;
@@ -60,11 +68,11 @@ constexpr int process_ends = -1'000'000;
 extern "C" void* watch_signals(void*) {
     for (;;) {
         while (::sem_wait(&signals) != 0) continue;
-        for (; ending(); std::this_thread::sleep_for(pause_between_looks)) {
+        for (; ending() || ends_at_once; std::this_thread::sleep_for(pause_between_looks)) {
             int none = 0;
             const std::int64_t since = milliseconds_now() - interrupt_moment;
-            if (since < (noticed ? longest_end : longest_unnoticed)) continue;
-            if (!end_deferred.compare_exchange_strong(none, process_ends)) continue;
+            if (!ends_at_once && since < (noticed ? longest_end : longest_unnoticed)) continue;
+            if (!end_deferred.compare_exchange_strong(none, process_ends) && !ends_at_once) continue;
             if (clean_up_at_end != nullptr) clean_up_at_end();
             ::_exit(130);
         }
@@ -81,7 +89,8 @@ void start_watching() {
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t thread{};
-    if (::pthread_create(&thread, nullptr, watch_signals, nullptr) == 0) ::pthread_detach(thread);
+    watched = ::pthread_create(&thread, nullptr, watch_signals, nullptr) == 0;
+    if (watched) ::pthread_detach(thread);
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

@@ -102,6 +102,13 @@ bool contains(const std::string& path, const std::string& word) {
     return false;
 }
 
+/// What a file's name ends with, in small letters: ".jsonl".
+std::string kind_of(const std::string& path) {
+    std::string kind = std::filesystem::path(path).extension().string();
+    std::ranges::transform(kind, kind.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+    return kind;
+}
+
 /// A text with the parts of it that a model learns to say: begin and end in bytes, ascending.
 struct Spoken {
     std::string text = {};
@@ -122,8 +129,7 @@ public:
         : path_(path), options_(options), take_(take), progress_(progress), take_text_(std::move(take_text)) {}
 
     DocumentCounts read() {
-        std::string kind = std::filesystem::path(path_).extension().string();
-        std::ranges::transform(kind, kind.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+        const std::string kind = kind_of(path_);
         if (kind == ".gz" || kind == ".zst" || kind == ".xz")
             throw bad_file_error("{} is compressed: decompress it first", path_);
         if (kind == ".jsonl")
@@ -392,6 +398,11 @@ private:
 };
 
 }  // namespace
+
+bool is_text_file(const std::string& path) {
+    const std::string kind = kind_of(path);
+    return kind != ".jsonl" && kind != ".bin" && kind != ".safetensors";
+}
 
 DocumentCounts read_documents(const std::string& path, const DocumentOptions& options, const TakeTokens& take,
                               const std::function<void(double)>& progress) {

@@ -38,6 +38,9 @@ struct DocumentCounts {
 /// Ids of a document, or of its next part; `ends`: the document is complete.
 using TakeTokens = std::function<void(std::span<const std::int32_t> ids, bool ends)>;
 
+/// Whether the documents of this file are those of a text: it is neither .jsonl nor .bin nor .safetensors.
+bool is_text_file(const std::string& path);
+
 /// Calls `take` with the documents of a file, their ids flagged with not_a_target (token_file.h); `progress` with the
 /// share of the file that is done. Throws bad_file naming file and line for what cannot be read; of a .jsonl up to
 /// ten lines and one in 1000 are skipped unless `strict`. Throws interrupted after Ctrl-C.

@@ -169,6 +169,20 @@ ends 2 "excludes" "$program" train --compare run --data read.txt
 ends 2 "excludes" "$program" train --data read.txt --steps 3 --epochs 1 -o run
 ends 2 "excludes" "$program" tune --show --save table.json
 ends 2 "excludes" "$program" bench model --quality --shape gpt2-small
+ends 2 "--fps requires --apng" "$program" view --headless -m "$folder" -p The -n 1 --png p.png --fps 3
+ends 2 "--viewer-budget is for the window" "$program" view --headless -m "$folder" -p The -n 1 --png p.png --viewer-budget 10
+ends 2 "--heads has no effect on --kind rope" "$program" explain --kind rope --positions p.png --heads 3
+ends 2 "--width has no effect on --kind alibi" "$program" explain --kind alibi --positions p.png --width 64
+ends 2 "excludes" "$program" embed --word dog -p dog -p "a dog" --pooling cls
+ends 2 "excludes" "$program" data show read.txt --tokenizer "$folder" --eval-data read.txt --eval-share 0.5
+ends 2 "--max-answer is for models that answer questions" "$program" classify -m "$VANTAGE_ROOT/tests/data/oracle/models/bert" -p "w1 [MASK]" --max-answer 2
+ends 2 "--prompt is for --sample-every" "$program" train --data read.txt --tokenizer "$folder/tokenizer.json" --prompt The -o run2
+ends 2 "--watch-every is for --watch" "$program" train --data read.txt --tokenizer "$folder/tokenizer.json" --watch-every 3 -o run2
+: >ids.bin
+ends 2 "--blank-lines is for texts" "$program" data check ids.bin --tokenizer "$folder" --blank-lines
+ends 2 "the same folder" "$program" inspect -m "$folder" -p The --png both --dump both --dump-node h.0.attention
+ends 2 "is a file of the model" "$program" data tokenize read.txt --tokenizer "$folder" -o "$folder/model.safetensors"
+ends 2 "VANTAGE_VERBOSE=-1 is no number" env VANTAGE_VERBOSE=-1 "$program" devices
 ends 2 "not bf16" "$program" bench model --quality --weights bf16
 ends 6 "a table is added to a file" "$program" tune -m "$folder" --quick --seconds 1 --save /dev/full
 ends 2 "expected WIDTHxHEIGHT" "$program" view --headless -m "$folder" -p The -n 1 --png p.png --size 4294967597x200

@@ -319,8 +319,8 @@ ends 2 "begun has a run that ended before its first checkpoint" train --data "$m
 : >begun/log.jsonl
 gives '"steps": 1' train --data "$mini/valid.txt" --tokenizer "$tokenizer" "${small[@]}" --steps 1 --json -o begun
 ends 6 "missing.txt" "${text[@]}" --data missing.txt
-ends 6 "bad.jsonl:2" "${text[@]}" --data bad.jsonl --strict-data
-ends 6 "odd.bin" train --vocab 100 "${small[@]}" --data odd.bin -o refused
+ends 6 "bad.jsonl:2" train --tokenizer "$tokenizer" "${small[@]:1}" --steps 2 -o refused --data bad.jsonl --strict-data
+ends 6 "odd.bin" train --vocab 100 "${small[@]:1}" --data odd.bin -o refused
 ends 2 "short.txt" "${text[@]}" --data short.txt
 ends 2 "--sample-every" "${text[@]}" --data "$mini/valid.txt" --sample-every 1
 ends 2 "0 or more" "${text[@]}" --data "$mini/valid.txt" --eval-sequences -1
