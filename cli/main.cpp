@@ -49,7 +49,7 @@ std::string version_text() {
 /// What the command and its options, parsed or not, have been given: files to write, files and folders to read, folders
 /// that are written into, and folders of training runs.
 struct Given {
-    std::vector<std::string> outputs, inputs, pictures, runs;
+    std::vector<std::string> outputs, inputs, folders, runs;
 };
 // An array for NumPy has a second file, which describes it.
 void add_files_of(const std::string& output, std::vector<std::string>& files) {
@@ -81,7 +81,7 @@ void add_given(const CLI::App& command, Given& given) {
             if (is_run)
                 given.runs.push_back(value);
             else if (is_folder || (is_output && std::filesystem::is_directory(value, error)))
-                given.pictures.push_back(value);
+                given.folders.push_back(value);
             else if (is_output && value != "-")
                 add_files_of(value, given.outputs);
             else if (is_path && !is_output)
@@ -104,7 +104,7 @@ void check_outputs(const CLI::App& app) {
     };
     std::error_code error;
     std::set<fs::path> seen;
-    for (const std::string& folder : given.pictures)
+    for (const std::string& folder : given.folders)
         if (!seen.insert(real_path(folder)).second)
             throw usage_error("two outputs were given the same folder, {}", folder);
     for (const std::string& path : given.outputs) {
@@ -113,11 +113,12 @@ void check_outputs(const CLI::App& app) {
         if (!seen.insert(real).second) throw usage_error("two outputs were given the same file, {}", path);
         for (const std::string& input : given.inputs) {
             if (real_path(input) == real) throw usage_error("{} is read by this command: write to another file", path);
-            if (fs::exists(real, error) && fs::exists(input + "/config.json", error) &&
-                fs::equivalent(real.parent_path(), input, error))
+            const std::string folder = fs::is_directory(input, error) ? input : fs::path(input).parent_path().string();
+            if ((fs::exists(real, error) || real.extension() == ".safetensors") &&
+                fs::exists(folder + "/config.json", error) && fs::equivalent(real.parent_path(), folder, error))
                 throw usage_error("{} is a file of the model: write to another one", path);
         }
-        for (const std::string& folder : given.pictures)
+        for (const std::string& folder : given.folders)
             if (real.parent_path() == real_path(folder) && real.extension() == ".png")
                 throw usage_error("{} is in {}, into which this command writes pictures: write to another folder", path,
                                   folder);
@@ -139,7 +140,7 @@ void apply_common(const CLI::App& app) {
             "finetune, bench model or bench train");
     set_strict(c.strict);
     if (c.quiet) set_log_level(LogLevel::error);
-    if (c.verbose < 0) throw usage_error("VANTAGE_VERBOSE={} is no number from 0 on", c.verbose);
+    if (c.verbose < 0) throw usage_error("--verbose={}: expected 0, 1 or 2", c.verbose);
     if (c.verbose == 1) set_log_level(LogLevel::info);
     if (c.verbose > 1) set_log_level(LogLevel::debug);
     check_outputs(app);

@@ -8,6 +8,7 @@ vantage_shader(NAME matmul_gemv_cpu SOURCE matmul/gemv_cpu.comp FEATURE subgroup
 vantage_shader(NAME matmul_gemm_cpu_pack SOURCE matmul/gemm_cpu_pack.comp)
 vantage_shader(NAME matmul_tiled SOURCE matmul/tiled.comp)
 vantage_shader(NAME matmul_fp16 SOURCE matmul/fp16.comp FEATURE fp16)
+vantage_shader(NAME matmul_float_dot SOURCE matmul/fp16.comp DEFINES USE_FLOAT_DOT=1 FEATURE float_dot)
 vantage_shader(NAME matmul_reduce_splits SOURCE matmul/reduce_splits.comp)
 vantage_shader(NAME matmul_coopmat SOURCE matmul/coopmat.comp FEATURE coopmat)
 vantage_shader(NAME matmul_coopmat_int8 SOURCE matmul/coopmat_int8.comp FEATURE coopmat)

@@ -135,7 +135,11 @@ void add_bench_train(CLI::App& bench) {
                "Device memory that may be used, as 6G. Default: nine tenths of what is free", "SIZE")
         ->transform(size_in_bytes());
     add_bench_output(command, o->output);
-    command.callback([o] { run(*o); });
+    command.callback([o, &command] {
+        if (is_given(*command.get_option("--weights")))
+            throw usage_error("bench train: --weights has no effect; weights that are trained are f32");
+        run(*o);
+    });
 }
 
 }  // namespace vantage::cli

@@ -240,10 +240,12 @@ void add_classify(CLI::App& app) {
         ->needs(images);
     CLI::Option* labels = command.get_option("--labels");
     add_option(command, "--pair", o->pair, "Second text, for models that take pairs: the one with the answer", "TEXT")
-        ->excludes(labels);
+        ->excludes(labels)
+        ->excludes(images);
     add_setting(command, "--top", o->top, "Number of labels, tokens or answers to print")->check(above_zero);
     add_setting(command, "--max-answer", o->max_answer, "Question answering: maximum number of tokens of an answer")
-        ->check(above_zero);
+        ->check(above_zero)
+        ->excludes(labels);
     add_precision_option(command, o->precision);
     add_variant_option(command, o->variant);
     add_head_mask_option(command, o->masked);

@@ -156,9 +156,12 @@ void add_explain(CLI::App& app) {
     exclude_others(command, *command.get_option("--kind"), {"--positions", "--width", "--heads", "--tokens", "--json"});
     command.callback([o, &command] {
         refuse_other_options(command, o->train);
-        if (o->formula == "alibi" ? is_given(*command.get_option("--width")) : is_given(*command.get_option("--heads")))
-            throw usage_error("explain: {} has no effect on --kind {}", o->formula == "alibi" ? "--width" : "--heads",
-                              o->formula);
+        const auto refuse = [&](const char* option, bool works) {
+            if (!works && is_given(*command.get_option(option)))
+                throw usage_error("explain: {} has no effect on --kind {}", option, o->formula);
+        };
+        refuse("--width", o->formula == "sinusoidal" || o->formula == "rope");
+        refuse("--heads", o->formula == "alibi");
         o->train ? run_training(*o, command) : run(*o);
     });
 }

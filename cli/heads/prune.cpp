@@ -120,9 +120,10 @@ void add_prune(CLI::App& app) {
         ->needs(keep);
     add_option(command, "-o,--output", o->output, "New folder for the model", "DIR")->required();
     command.add_flag("--json", o->json, "Print the result as one JSON object");
-    command.callback([o] {
+    command.callback([o, &command] {
         if (o->heads.empty() && o->prompts.empty())
             throw usage_error("prune: give --heads LAYER.HEAD,…, or --keep-fraction and --prompts FILE");
+        require_one_of(command, "--weights", {"--prompts"});  // heads are copied as they are
         run(*o);
     });
 }

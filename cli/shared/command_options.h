@@ -84,8 +84,8 @@ inline void exclude_others(CLI::App& command, CLI::Option& option, std::initiali
     }
 }
 
-/// Throws usage_error if the command line has `option` without one of `needed`. (CLI's `needs` takes what the environment
-/// sets for all commands for what was typed.)
+/// Throws usage_error if the command line has `option` without one of `needed`. (CLI's `needs` takes what the
+/// environment sets for all commands for what was typed.)
 inline void require_one_of(const CLI::App& command, const char* option, std::initializer_list<const char*> needed) {
     if (!is_given(*command.get_option(option))) return;
     std::string names;

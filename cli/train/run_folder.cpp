@@ -62,7 +62,10 @@ std::unique_ptr<FileLock> locked_folder(const std::string& folder) {
 }
 
 void require_texts_for_blank_lines(const DatasetOptions& o, const std::vector<std::string>& data) {
-    if (o.blank_lines && std::ranges::none_of(files_in(data), is_text_file))
+    const auto has_text = [](const std::vector<std::string>& paths) {
+        return !paths.empty() && std::ranges::any_of(files_in(paths), is_text_file);
+    };
+    if (o.blank_lines && !has_text(data) && !has_text(o.validation_files))
         throw usage_error("--blank-lines is for texts, and the data have none");
 }
 

@@ -27,7 +27,8 @@ void read_run_settings(TrainCommand& command, const CLI::App& options);
 std::unique_ptr<internal::FileLock> locked_folder(const std::string& folder);
 /// A path without a slash at its end.
 std::string without_slash(const std::string& path);
-/// Throws usage if blank lines would separate documents, but none of these files, or of those in these folders, is a text.
+/// Throws usage if blank lines would separate documents, but neither `data`, files or folders of them, nor the validation
+/// files have a text.
 void require_texts_for_blank_lines(const DatasetOptions& o, const std::vector<std::string>& data);
 /// Throws usage if `output` is in one of these folders: all their files are read as data, so the next run would read
 /// it.

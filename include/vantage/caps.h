@@ -46,6 +46,7 @@ struct Caps {
     bool buffer_device_address = false, timeline_semaphore = false, synchronization2 = false;  ///< required
     bool compute_queue = true;                                                                 ///< required
     bool fp16 = false, storage16 = false, int8 = false, storage8 = false, int16 = false, int64 = false;
+    bool float_dot = false;  ///< two products of halves are added to a float by one instruction
     bool integer_dot = false,
          integer_dot_accelerated = false;  ///< dot products of four signed bytes; as one instruction
     bool memory_budget = false, timestamps = false;

@@ -30,6 +30,13 @@ struct MatrixFeatures2 {
              tensor_addressing = 0, block_loads = 0;
 };
 
+/// VkPhysicalDeviceShaderMixedFloatDotProductFeaturesVALVE, which is newer, too.
+struct FloatDotFeatures {
+    VkStructureType sType = static_cast<VkStructureType>(1000673000);
+    void* pNext = nullptr;
+    VkBool32 halves_to_float = 0, halves_to_half = 0, bfloat16 = 0, float8_to_float = 0;
+};
+
 /// Features and extensions that Vantage uses, as far as `physical` has them: for the VkDeviceCreateInfo of a program
 /// that makes the device itself. What is required and missing is named by `missing_requirements(read_caps(physical))`.
 ///
@@ -58,6 +65,7 @@ private:
     VkPhysicalDeviceVulkan13Features vulkan13_{};
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices_{};
     MatrixFeatures2 matrices2_;
+    FloatDotFeatures float_dot_;
     std::vector<const char*> extensions_;
     std::vector<std::string> supported_;
 };

@@ -115,6 +115,7 @@ void visit_fields(AnyCaps& c, Visitor visit) {
     visit("storage8", c.storage8);
     visit("int16", c.int16);
     visit("int64", c.int64);
+    visit("float_dot", c.float_dot);
     visit("integer_dot", c.integer_dot);
     visit("integer_dot_accelerated", c.integer_dot_accelerated);
     visit("cooperative_matrix2", c.cooperative_matrix2);
@@ -251,7 +252,7 @@ Caps caps_with_quirks(Caps caps, const Quirks& quirks) {
     if (quirks.no_subgroup)
         caps.subgroup_arithmetic = caps.subgroup_shuffle = caps.subgroup_quad = caps.subgroup_size_control = false;
     if (quirks.no_fp16) {
-        caps.fp16 = false;
+        caps.fp16 = caps.float_dot = false;
         const auto half = [](const CooperativeMatrix& m) { return m.a == "f16" || m.b == "f16" || m.c == "f16"; };
         std::erase_if(caps.cooperative_matrices, half);
     }

@@ -69,13 +69,23 @@ int link_unnamed(int fd, const char* path) {
     return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
 }
 
+/// The path as it will be named once the folders that this process has not finished (FolderWriter) are.
+std::string finished_name(const std::string& path) {
+    std::filesystem::path named;
+    for (const std::filesystem::path& part : std::filesystem::path(path)) {
+        const std::string name = part.string();
+        named /= maker_of(name) == ::getpid() ? name.substr(0, name.rfind(".tmp-")) : name;
+    }
+    return named.string();
+}
+
 /// Creates and opens the temporary file for a file at `path`.
 int open_new(TemporaryFile& temporary, const std::string& path) {
     const int fd = open_file(temporary.path(), O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (fd >= 0) return fd;
     const int error = errno;
     if (error == EEXIST) temporary.keep();  // made by someone else
-    throw_file_error("cannot write", path, error);
+    throw_file_error("cannot write", finished_name(path), error);
 }
 
 /// The status of the file that a file at `path` would replace. Zeros when there is none; throws for a folder.
@@ -282,20 +292,6 @@ std::string read_file(const std::string& path, std::size_t limit) {
                          std::to_string(limit) + " are allowed here (is it the right file?)");
 }
 
-namespace {
-
-/// The path as it will be named once the folders that this process has not finished (FolderWriter) are.
-std::string finished_name(const std::string& path) {
-    std::filesystem::path named;
-    for (const std::filesystem::path& part : std::filesystem::path(path)) {
-        const std::string name = part.string();
-        named /= maker_of(name) == ::getpid() ? name.substr(0, name.rfind(".tmp-")) : name;
-    }
-    return named.string();
-}
-
-}  // namespace
-
 struct FileWriter::State {
     std::string path, target;  // without a target the file is written directly
     Replaces replaces = Replaces::unread;
@@ -461,8 +457,11 @@ void FolderWriter::remove_unfinished() noexcept {
 void FolderWriter::finish() {
     const EndDeferred end;
     sync_directory(temporary_);
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_file_error("cannot write", path_, errno);
-    temporary_.clear();
+    {
+        const std::lock_guard lock(existing_writers().mutex);  // remove_unfinished must not meet a finished folder
+        if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_file_error("cannot write", path_, errno);
+        temporary_.clear();
+    }
     sync_directory(folder_of(path_));
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(path_, error)) note_read_file(entry.path().string());

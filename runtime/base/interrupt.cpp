@@ -1,5 +1,6 @@
 #include "runtime/base/interrupt.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <unistd.h>
@@ -30,7 +31,8 @@ thread_local const std::atomic<bool>* own_flag = nullptr;  // of the InterruptSc
 thread_local bool deferred = false;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free,
               "a signal handler can access nothing else");
-constexpr std::int64_t one_signal = 100;  // milliseconds: faster than anybody presses Ctrl-C again
+constexpr std::int64_t longest_clean_up = 2000;  // milliseconds after a second signal
+constexpr std::int64_t one_signal = 100;         // milliseconds: faster than anybody presses Ctrl-C again
 
 std::int64_t milliseconds_now() {  // may be called in a signal handler
     timespec now{};
@@ -49,9 +51,8 @@ extern "C" void on_interrupt(int signal) {
     else if (!interrupt_moment.compare_exchange_strong(began, now) && signal != SIGPIPE && now - began >= one_signal) {
         ends_at_once = true;
         if (watched) ::sem_post(&signals);
-        // What this thread was about to do ends here. Cleaning up may need a lock that it holds, so it is not waited for.
-        const timespec longest{0, 200'000'000};
-        if (watched) ::nanosleep(&longest, nullptr);
+        // What this thread was about to do ends here. Cleaning up may need a lock that it holds: there is a limit.
+        while (watched && milliseconds_now() - now < longest_clean_up) ::poll(nullptr, 0, 20);
         ::_exit(130);
     }
     const int error = errno;
@@ -72,7 +73,10 @@ extern "C" void* watch_signals(void*) {
             int none = 0;
             const std::int64_t since = milliseconds_now() - interrupt_moment;
             if (!ends_at_once && since < (noticed ? longest_end : longest_unnoticed)) continue;
-            if (!end_deferred.compare_exchange_strong(none, process_ends) && !ends_at_once) continue;
+            if (ends_at_once)
+                end_deferred.exchange(process_ends);
+            else if (!end_deferred.compare_exchange_strong(none, process_ends))
+                continue;
             if (clean_up_at_end != nullptr) clean_up_at_end();
             ::_exit(130);
         }

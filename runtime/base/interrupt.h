@@ -10,9 +10,10 @@ namespace vantage::internal {
 /// From now on SIGINT (Ctrl-C), SIGTERM, SIGHUP, SIGQUIT and SIGPIPE only set a flag, which work in progress checks, so
 /// that no half-written file stays. SIGXFSZ is ignored.
 ///
-/// A thread ends the process with exit code 130, after `clean_up`. It does so at once after a second signal that comes
-/// 0.1 s later or more. After one signal that ends the program (ending()) it does so 0.4 s later if nothing has checked
-/// the flag by then, else 2 s later; it waits while an EndDeferred exists.
+/// A thread ends the process with exit code 130, after `clean_up`. It does so at once after a second signal that
+/// comes 0.1 s later or more; cleaning up may take 2 s then. (Without memory for a thread there is none, and the
+/// second signal ends the process.) After one signal that ends the program (ending()) it does so 0.4 s later if
+/// nothing has checked the flag by then, else 2 s later; it waits while an EndDeferred exists.
 void catch_interrupts(void (*clean_up)() noexcept = nullptr);
 bool interrupted();
 /// Throws an Error of kind interrupted when the flag is set, or that of this thread's InterruptScope.

@@ -22,9 +22,12 @@ Arithmetic unit_of(const Kernel& kernel) {
     return (kernel.needs & need_fp16) != 0 ? Arithmetic::f16 : Arithmetic::f32;
 }
 
-// Matrix units multiply 16-bit numbers: bf16 if the call has bf16 operands, else f16 (other operands are rounded).
-double rate_of(Arithmetic unit, const OpCall& call, const Roofs& roofs) {
+// Matrix units multiply bytes in kernels for those, bf16 if the call has bf16 operands, else f16 (other operands are
+// rounded).
+double rate_of(const Kernel& kernel, const OpCall& call, const Roofs& roofs) {
+    const Arithmetic unit = unit_of(kernel);
     if (unit != Arithmetic::matrix) return roofs.arithmetic_gflops(unit);
+    if ((kernel.needs & need_int8_dot) != 0) return roofs.arithmetic_gflops(unit, "s8");
     const bool bf16 = std::ranges::any_of(call.inputs, [](const auto& in) { return in && in->dtype == DType::bf16; });
     const double rate = bf16 ? roofs.arithmetic_gflops(unit, "bf16") : 0;
     return rate > 0 ? rate : roofs.arithmetic_gflops(unit, "f16");
@@ -54,7 +57,7 @@ RoofOfCall roof_of(const BenchCase& one, const Roofs& roofs, const Caps& caps) {
     Arithmetic unit = Arithmetic::f32;
     for (const Kernel& kernel : one.call.op->kernels) {
         if (!eligible(kernel, one.call, caps)) continue;
-        if (const double rate = rate_of(unit_of(kernel), one.call, roofs); rate > fastest)
+        if (const double rate = rate_of(kernel, one.call, roofs); rate > fastest)
             fastest = rate, unit = unit_of(kernel);
     }
     if (fastest > 0 && 1e-9 * flops / fastest > roof.seconds)

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/gpu/instance.h"
@@ -44,6 +45,8 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical, bool windows) {
     const bool ask_matrices = has(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME),
                ask_matrices2 = ask_matrices && has(gpu::matrix2_extension);
     gpu::chain(core, v11, v12, v13);
+    FloatDotFeatures float_dot;
+    if (has(gpu::float_dot_extension)) float_dot.pNext = std::exchange(core.pNext, &float_dot);
     if (ask_matrices) v13.pNext = &matrices;
     if (ask_matrices2) matrices.pNext = &matrices2;
     vkGetPhysicalDeviceFeatures2(physical, &core);
@@ -52,6 +55,7 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical, bool windows) {
     const bool use_matrices2 =
         matrices.cooperativeMatrix && matrices2.reductions && matrices2.conversions && matrices2.single_elements;
     if (use_matrices2) extensions_.push_back(gpu::matrix2_extension);
+    if (float_dot.halves_to_float) extensions_.push_back(gpu::float_dot_extension);
 
     // Only what Vantage uses: an enabled feature can cost time (robust buffer access does).
     head_ = vk_struct<VkPhysicalDeviceFeatures2>(core.sType);
@@ -80,6 +84,8 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical, bool windows) {
     matrices_.cooperativeMatrix = matrices.cooperativeMatrix;
     matrices2_.reductions = matrices2_.conversions = matrices2_.single_elements = VK_TRUE;
     gpu::chain(head_, vulkan11_, vulkan12_, vulkan13_);
+    float_dot_.halves_to_float = VK_TRUE;
+    if (float_dot.halves_to_float) float_dot_.pNext = std::exchange(head_.pNext, &float_dot_);
     if (matrices.cooperativeMatrix) vulkan13_.pNext = &matrices_;
     if (use_matrices2) matrices_.pNext = &matrices2_;
 }

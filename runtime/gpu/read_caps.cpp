@@ -249,6 +249,7 @@ Caps read_caps(VkPhysicalDevice physical) {
     if (features.has_extension(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) read_matrices(physical, caps);
     read_processors(physical, features, caps);
     caps.cooperative_matrix2 = features.has_extension(gpu::matrix2_extension);
+    caps.float_dot = features.has_extension(gpu::float_dot_extension);
     return caps;
 }
 

@@ -109,6 +109,7 @@ Device adopt(const VulkanHandles& handles, const std::vector<const char*>& exten
     caps.memory_budget = caps.memory_budget && enabled(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     if (!enabled(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) caps.cooperative_matrices.clear();
     caps.cooperative_matrix2 = caps.cooperative_matrix2 && enabled(gpu::matrix2_extension);
+    caps.float_dot = caps.float_dot && enabled(gpu::float_dot_extension);
     if (const std::vector<std::string> missing = missing_requirements(caps); !missing.empty())
         throw Error(ErrorKind::no_device, format("{} cannot be used: it lacks {}", caps.name, join(missing)));
     parts.caps = caps_with_quirks(caps, gpu::quirks_here(caps));

@@ -26,8 +26,9 @@ std::string result_text(VkResult result, const char* call);
 /// of the call, `what` names the object that was to be made.
 [[noreturn]] void throw_vk(VkResult result, const char* call, SourceLocation where, const std::string& what = {});
 
-/// VK_NV_cooperative_matrix2, which is newer than the Vulkan headers that Vantage requires.
-constexpr const char* matrix2_extension = "VK_NV_cooperative_matrix2";
+/// Extensions that are newer than the Vulkan headers that Vantage requires.
+constexpr const char *matrix2_extension = "VK_NV_cooperative_matrix2",
+                     *float_dot_extension = "VK_VALVE_shader_mixed_float_dot_product";
 
 /// A structure with its type set and everything else zero.
 template <class Struct>

@@ -92,6 +92,7 @@ bool internal::provides(const Caps& caps, std::uint32_t needs) {
            (!(needs & need_fp16) || (caps.fp16 && has_family("fp16"))) &&
            (!(needs & need_coopmat) || (!caps.cooperative_matrices.empty() && has_family("coopmat"))) &&
            (!(needs & need_coopmat2) || (caps.cooperative_matrix2 && has_family("coopmat2"))) &&
+           (!(needs & need_float_dot) || (caps.float_dot && has_family("float_dot"))) &&
            (!(needs & need_int8_dot) || (caps.integer_dot && has_family("integer_dot"))) &&
            (!(needs & need_quad) || caps.subgroup_quad) && (!(needs & need_int64) || caps.int64);
 }

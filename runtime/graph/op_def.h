@@ -52,7 +52,8 @@ enum Need : std::uint32_t {
     need_int8_dot = 8,
     need_int64 = 16,
     need_coopmat2 = 32,
-    need_quad = 64
+    need_quad = 64,
+    need_float_dot = 128
 };
 bool provides(const Caps& caps, std::uint32_t needs);
 

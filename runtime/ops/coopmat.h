@@ -25,14 +25,18 @@ inline const CooperativeMatrix* f16_matrix(const Caps& caps) {
 }
 
 /// The largest matrix shape with factors of bytes, sums of 32 bits, and a k that divides a block of quants; null if
-/// there is none.
+/// there is none. The device must also have sums in f32 of this shape, of any factors: scales make floats of the sums.
 inline const CooperativeMatrix* int8_matrix(const Caps& caps) {
     const CooperativeMatrix* best = nullptr;
     for (const CooperativeMatrix& one : caps.cooperative_matrices) {
         const bool fits = one.a == "s8" && one.b == "s8" && one.c == "s32" && one.m >= 8 && one.n >= 8 && one.k >= 8 &&
                           one.k <= params::QUANT_BLOCK;
         const bool powers = std::has_single_bit(one.m) && std::has_single_bit(one.n) && std::has_single_bit(one.k);
-        if (fits && powers && (best == nullptr || one.m * one.n * one.k > best->m * best->n * best->k)) best = &one;
+        const bool has_floats = std::ranges::any_of(caps.cooperative_matrices, [&](const CooperativeMatrix& other) {
+            return other.c == "f32" && other.m == one.m && other.n == one.n;
+        });
+        if (fits && powers && has_floats && (best == nullptr || one.m * one.n * one.k > best->m * best->n * best->k))
+            best = &one;
     }
     return best;
 }

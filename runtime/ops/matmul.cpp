@@ -208,6 +208,7 @@ const std::vector<Kernel> kernels = {
     // after coopmat until a device has been measured: `vantage tune` selects it where it is faster
     {"coopmat2", need_coopmat | need_coopmat2 | need_fp16, fits_coopmat2, launch_coopmat2, not_on_cpu},
     {"int8", need_int8_dot, fits_int8, launch_int8, int8_profitable},
+    {"float_dot", need_fp16 | need_float_dot, fits_fp16, launch_float_dot, not_on_cpu},
     {"fp16", need_fp16, fits_fp16, launch_fp16, fp16_profitable},
     {"wide", need_nothing, fits_wide, launch_wide, wide_profitable},
     {"tiled", need_nothing, fits_tiled, launch_tiled},

@@ -57,8 +57,8 @@ LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
 
 namespace {
 
-// A slice is a block of 32 bytes of each line, as long as one of 16 halves, or of 32 where the 8 bytes of a matrix's line
-// are kept as 16 (lib/matrix_bytes.glsl).
+// A slice is a block of 32 bytes of each line, as long as one of 16 halves, or of 32 where the 8 bytes of a matrix's
+// line are kept as 16 (lib/matrix_bytes.glsl).
 MatrixTile byte_tile(const OpCall& call, const MatmulSizes& s, const Caps& caps) {
     const CooperativeMatrix& shape = *int8_matrix(caps);
     MatrixTile t = tile_for(call, s, shape, caps);
@@ -78,10 +78,10 @@ bool fits_coopmat_int8(const OpCall& call, const Caps& caps) {
 }
 bool coopmat_int8_profitable(const OpCall&, const Caps& caps) {
     const CooperativeMatrix *bytes = int8_matrix(caps), *halves = f16_matrix(caps);
-    if (caps.is_cpu() || bytes == nullptr || bytes->m * bytes->n < 128) return false;
+    if (caps.is_cpu() || bytes == nullptr || halves == nullptr || bytes->m * bytes->n < 128) return false;
     const bool has_float8 =
         std::ranges::any_of(caps.cooperative_matrices, [](const CooperativeMatrix& one) { return one.a == "e4m3"; });
-    return halves == nullptr || bytes->k > halves->k || has_float8;
+    return bytes->k > halves->k || has_float8;
 }
 LaunchPlan launch_coopmat_int8(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);

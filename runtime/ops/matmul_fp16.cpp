@@ -15,13 +15,20 @@ bool fits_fp16(const OpCall& call, const Caps& caps) {
 // By the estimates of their compilers, others gain nothing (docs/performance.md); `vantage tune` measures it.
 bool fp16_profitable(const OpCall&, const Caps& caps) { return !caps.is_cpu() && caps.max_subgroup_size == 64; }
 
-LaunchPlan launch_fp16(const OpCall& call, const Caps& caps) {
+namespace {
+
+LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     const MatmulSizes s = matmul_sizes(call);
     const RegisterTile& tile = register_tile(s, caps);
     const params::MatmulFp16Constants own{
         .EACH_ROWS = tile.each_rows, .STEP_N = step_of(s.n), .STEP_K = s.k % 8 == 0 ? 8u : 1u};
-    return launch_tiles(call, caps, "matmul_fp16", matmul_constants(call, RegisterTile::lanes, own),
+    return launch_tiles(call, caps, shader, matmul_constants(call, RegisterTile::lanes, own),
                         {.rows = tile.rows(), .cols = tile.cols(), .depth = 16});
 }
+
+}  // namespace
+
+LaunchPlan launch_fp16(const OpCall& call, const Caps& caps) { return launch(call, caps, "matmul_fp16"); }
+LaunchPlan launch_float_dot(const OpCall& call, const Caps& caps) { return launch(call, caps, "matmul_float_dot"); }
 
 }  // namespace vantage::internal::ops::matmul

@@ -90,6 +90,8 @@ bool wide_profitable(const OpCall& call, const Caps& caps);
 LaunchPlan launch_wide(const OpCall& call, const Caps& caps);
 bool fits_fp16(const OpCall& call, const Caps& caps);
 LaunchPlan launch_fp16(const OpCall& call, const Caps& caps);
+/// As fp16, with sums in f32.
+LaunchPlan launch_float_dot(const OpCall& call, const Caps& caps);
 bool fp16_profitable(const OpCall& call, const Caps& caps);
 bool fits_int8(const OpCall& call, const Caps& caps);
 LaunchPlan launch_int8(const OpCall& call, const Caps& caps);

@@ -7,8 +7,8 @@
 //
 // The including kernel says what a line is: uvec4 half_of_a(uint row, uint k, uint part) and half_of_b(uint col, uint
 // k, uint part), the first or second half of elements k … k + DEPTH - 1, rows and columns counted within the tile; with
-// SCALED float scale_of_a(uint row, uint k) and scale_of_b(uint col, uint k); and float products(uvec4 a0, uvec4 a1,
-// uvec4 b0, uvec4 b1), the sum over the words of both.
+// SCALED float scale_of_a(uint row, uint k) and scale_of_b(uint col, uint k); and float add_products(float sum, uvec4 a0,
+// uvec4 a1, uvec4 b0, uvec4 b1), which adds the products of the words of both to a sum.
 #extension GL_EXT_control_flow_attributes : require
 
 const uint SIDE = 16u, LANES = SIDE * SIDE, TILE_ROWS = SIDE * EACH_ROWS, TILE_COLS = SIDE * 4u;
@@ -25,7 +25,9 @@ uint col_of_line(uint line) { return line % SIDE * 4u + line / SIDE; }
 void fetch_lines(uint k) {
     [[unroll]] for (uint f = 0u; f < FETCH; ++f) {
         uint i = lane + f * LANES, line = i / 2u, part = i % 2u;
-        if (line < TILE_ROWS) {
+        // where all lanes have lines of one factor, the compiler sees it
+        bool of_a = (f + 1u) * LANES <= 2u * TILE_ROWS || (f * LANES < 2u * TILE_ROWS && line < TILE_ROWS);
+        if (of_a) {
             next[f] = half_of_a(line, k, part);
             if (SCALED) next_scale[f] = scale_of_a(line, k);
         } else {
@@ -56,8 +58,9 @@ void multiply_lines() {
         uint at = tile_row(i) * LINE;
         uvec4 a0 = lines[at], a1 = lines[at + 1u];
         vec4 cells;
-        [[unroll]] for (uint c = 0u; c < 4u; ++c) cells[c] = products(a0, a1, first[c], second[c]);
-        sums[i] += SCALED ? scale_at(at) * scale * cells : cells;
+        [[unroll]] for (uint c = 0u; c < 4u; ++c)
+            cells[c] = add_products(SCALED ? 0.0 : sums[i][c], a0, a1, first[c], second[c]);
+        sums[i] = SCALED ? sums[i] + scale_at(at) * scale * cells : cells;
     }
 }
 

@@ -1,8 +1,8 @@
 // Products of bytes on matrix units, by tiles as in lib/matrix_tile.glsl: rows of a that are rounded to bytes
 // (matmul/round_rows.comp) with quantised rows of b. Used by matmul/coopmat_int8.comp.
 //
-// A block of each line goes through shared memory at a time, as bytes and a scale. Lines take 48 bytes, or 80 where the 8
-// bytes of a matrix's line take 16, so that the lines of a matrix begin in different banks. Sums over a block are
+// A block of each line goes through shared memory at a time, as bytes and a scale. Lines take 48 bytes, or 80 where the
+// 8 bytes of a matrix's line take 16, so that the lines of a matrix begin in different banks. Sums over a block are
 // integers, exact. Scales make floats of them, all elements of a matrix at once: a matrix whose rows, or columns, are
 // all the same scales is loaded with a stride of 0. The next block is on its way from memory while this one is
 // multiplied.
@@ -21,8 +21,12 @@ const uint FETCH = (LINES + LANES - 1u) / LANES;
 const uint SLICES = BUFFERS * LINES * STRIDE;
 // In the end: M rows of sums of each subgroup, four a vector, padded by 16 bytes (lib/matrix_sums.glsl).
 const uint SUM_QUADS = REPEAT_N * N / 4u, SUM_STRIDE = SUM_QUADS + 1u, SUMS = SUBGROUPS_M * SUBGROUPS_N * M * SUM_STRIDE;
-shared uvec4 vectors[SLICES > SUMS ? SLICES : SUMS];  // lines of a, then of b
-shared float scales[BUFFERS * LINES];                 // of the same lines
+struct Slices {
+    uvec4 vectors[SLICES > SUMS ? SLICES : SUMS];  // lines of a, then of b
+    float scales[BUFFERS * LINES];                 // of the same lines; begins on 16 bytes, as loads of matrices must
+};
+shared Slices slices;
+#define vectors slices.vectors
 #define Sums coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>
 #define Counts coopmat<int, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>
 Sums sums[REPEAT_M * REPEAT_N];
@@ -43,7 +47,7 @@ uint from[FETCH];   // the elements where they begin
 uint lane = gl_LocalInvocationID.x;
 uint own_m = gl_SubgroupID % SUBGROUPS_M * REPEAT_M, own_n = gl_SubgroupID / SUBGROUPS_M * REPEAT_N;  // in matrices
 
-// The line of the tile that this lane fetches; lanes beyond the last repeat it. Most subgroups have lines of one factor.
+// The line of the tile that this lane fetches; lanes beyond the last repeat it. Most subgroups fetch one factor's lines.
 uint own_line(uint f) { return LINES % LANES == 0u ? lane + f * LANES : min(lane + f * LANES, LINES - 1u); }
 void fetch_slice() {
     [[unroll]] for (uint f = 0u; f < FETCH; ++f) next[f] = own_line(f) < TILE_M ? block_of_a(from[f]) : block_of_b(from[f]);
@@ -60,7 +64,7 @@ void put_slice(uint slot) {
         } else {
             vectors[at] = block.first, vectors[at + 1u] = block.second;
         }
-        scales[line] = scale;
+        slices.scales[line] = scale;
     }
 }
 
@@ -71,14 +75,14 @@ void multiply_slice(uint slot) {
     coopmat<int8_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> rows[REPEAT_M * STEPS];
     Sums row_scales[REPEAT_M];
     [[unroll]] for (uint i = 0u; i < REPEAT_M; ++i) {
-        coopMatLoad(row_scales[i], scales, line_a + i * M, 0u, gl_CooperativeMatrixLayoutColumnMajor);
+        coopMatLoad(row_scales[i], slices.scales, line_a + i * M, 0u, gl_CooperativeMatrixLayoutColumnMajor);
         [[unroll]] for (uint s = 0u; s < STEPS; ++s)
             coopMatLoad(rows[i * STEPS + s], vectors, at_a + i * M * STRIDE + s * STEP_VECTORS, STRIDE, gl_CooperativeMatrixLayoutRowMajor);
     }
     [[unroll]] for (uint j = 0u; j < REPEAT_N; ++j) {
         coopmat<int8_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> cols[STEPS];
         Sums col_scales;
-        coopMatLoad(col_scales, scales, line_b + j * N, 0u, gl_CooperativeMatrixLayoutRowMajor);
+        coopMatLoad(col_scales, slices.scales, line_b + j * N, 0u, gl_CooperativeMatrixLayoutRowMajor);
         [[unroll]] for (uint s = 0u; s < STEPS; ++s)
             coopMatLoad(cols[s], vectors, at_b + j * N * STRIDE + s * STEP_VECTORS, STRIDE, gl_CooperativeMatrixLayoutColumnMajor);
         [[unroll]] for (uint i = 0u; i < REPEAT_M; ++i) {

@@ -10,7 +10,7 @@ layout(local_size_x = 128, local_size_x_id = 0) in;
 #include "params/matmul.h"
 MATMUL_COOPMAT_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/matmul_store.glsl"
-#include "lib/int8.glsl"
+#include "lib/weight_bytes.glsl"
 #include "lib/matrix_bytes.glsl"
 #include "lib/matrix_sums.glsl"
 

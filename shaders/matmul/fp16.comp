@@ -4,6 +4,8 @@
 // One workgroup per tile of c, batch and part of k (lib/line_tile.glsl). Two neighbours along k are one word, and one
 // instruction where a device multiplies pairs of halves. Of 16 k each half sums 8 products in f16, which are then added
 // in f32: an error of some 2^-12 of their size, whatever k. Products beyond 65504 become infinite, which shows.
+//
+// With USE_FLOAT_DOT a pair of products is added to a sum in f32 by one instruction: no product is rounded to f16.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
@@ -11,6 +13,12 @@
 layout(local_size_x = 256, local_size_x_id = 0) in;
 #include "params/matmul.h"
 MATMUL_FP16_CONSTANTS(VANTAGE_CONSTANT)
+#ifdef USE_FLOAT_DOT
+#extension GL_EXT_spirv_intrinsics : require
+// OpFDot2MixAcc32VALVE: sum + a.x b.x + a.y b.y
+spirv_instruction(extensions = ["SPV_VALVE_mixed_float_dot_product"], capabilities = [6912], id = 6916)
+float dot2(f16vec2 a, f16vec2 b, float sum);
+#endif
 #include "lib/fp16.glsl"
 #include "lib/matmul_store.glsl"
 
@@ -27,14 +35,22 @@ uvec4 half_of_b(uint col, uint k, uint part) {
 float scale_of_a(uint row, uint k) { return 1.0; }
 float scale_of_b(uint col, uint k) { return 1.0; }
 
-f16vec2 add_products(uvec4 a, uvec4 b, f16vec2 sum) {
+#ifdef USE_FLOAT_DOT
+float add_products(float sum, uvec4 first_a, uvec4 second_a, uvec4 first_b, uvec4 second_b) {
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) sum = dot2(unpackFloat2x16(first_a[i]), unpackFloat2x16(first_b[i]), sum);
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) sum = dot2(unpackFloat2x16(second_a[i]), unpackFloat2x16(second_b[i]), sum);
+    return sum;
+}
+#else
+f16vec2 add_pairs(f16vec2 sum, uvec4 a, uvec4 b) {
     [[unroll]] for (uint i = 0u; i < 4u; ++i) sum = fma(unpackFloat2x16(a[i]), unpackFloat2x16(b[i]), sum);
     return sum;
 }
-float products(uvec4 first_a, uvec4 second_a, uvec4 first_b, uvec4 second_b) {
-    f16vec2 sum = add_products(second_a, second_b, add_products(first_a, first_b, f16vec2(0.0)));
-    return float(sum.x) + float(sum.y);
+float add_products(float sum, uvec4 first_a, uvec4 second_a, uvec4 first_b, uvec4 second_b) {
+    f16vec2 pair = add_pairs(add_pairs(f16vec2(0.0), first_a, first_b), second_a, second_b);
+    return sum + (float(pair.x) + float(pair.y));
 }
+#endif
 #include "lib/line_tile.glsl"
 
 void main() {

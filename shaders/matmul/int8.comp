@@ -23,7 +23,7 @@ uvec4 half_of_a(uint row, uint k, uint part) { return ReadOctets(p.a).at[first_o
 uvec4 half_of_b(uint col, uint k, uint part) { return int8_half(p.b, B_TYPE, first_of_b(col, k), part); }
 float scale_of_a(uint row, uint k) { return ReadFloats(scales_of_rows(p.a, p.m, p.k)).at[first_of_a(row, k) / QUANT_BLOCK]; }
 float scale_of_b(uint col, uint k) { return int8_scale(p.b, B_TYPE, first_of_b(col, k)); }
-float products(uvec4 a0, uvec4 a1, uvec4 b0, uvec4 b1) { return float(dot16(a0, b0) + dot16(a1, b1)); }
+float add_products(float sum, uvec4 a0, uvec4 a1, uvec4 b0, uvec4 b1) { return sum + float(dot16(a0, b0) + dot16(a1, b1)); }
 #include "lib/line_tile.glsl"
 
 void main() {

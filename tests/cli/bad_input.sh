@@ -172,6 +172,7 @@ ends 2 "excludes" "$program" bench model --quality --shape gpt2-small
 ends 2 "--fps requires --apng" "$program" view --headless -m "$folder" -p The -n 1 --png p.png --fps 3
 ends 2 "--viewer-budget is for the window" "$program" view --headless -m "$folder" -p The -n 1 --png p.png --viewer-budget 10
 ends 2 "--heads has no effect on --kind rope" "$program" explain --kind rope --positions p.png --heads 3
+ends 2 "--width has no effect on --kind t5" "$program" explain --kind t5 --positions p.png --width 64
 ends 2 "--width has no effect on --kind alibi" "$program" explain --kind alibi --positions p.png --width 64
 ends 2 "excludes" "$program" embed --word dog -p dog -p "a dog" --pooling cls
 ends 2 "excludes" "$program" data show read.txt --tokenizer "$folder" --eval-data read.txt --eval-share 0.5
@@ -180,9 +181,12 @@ ends 2 "--prompt is for --sample-every" "$program" train --data read.txt --token
 ends 2 "--watch-every is for --watch" "$program" train --data read.txt --tokenizer "$folder/tokenizer.json" --watch-every 3 -o run2
 : >ids.bin
 ends 2 "--blank-lines is for texts" "$program" data check ids.bin --tokenizer "$folder" --blank-lines
+ends 2 "--weights requires --prompts" "$program" prune -m "$folder" --heads 0.0 --weights q4 -o pruned
+ends 2 "--weights has no effect" "$program" bench train --weights q4
+ends 2 "is a file of the model" "$program" inspect -m "$folder" --ids 1,2 --save "$folder/new.safetensors"
 ends 2 "the same folder" "$program" inspect -m "$folder" -p The --png both --dump both --dump-node h.0.attention
 ends 2 "is a file of the model" "$program" data tokenize read.txt --tokenizer "$folder" -o "$folder/model.safetensors"
-ends 2 "VANTAGE_VERBOSE=-1 is no number" env VANTAGE_VERBOSE=-1 "$program" devices
+ends 2 "--verbose=-1" env VANTAGE_VERBOSE=-1 "$program" devices
 ends 2 "not bf16" "$program" bench model --quality --weights bf16
 ends 6 "a table is added to a file" "$program" tune -m "$folder" --quick --seconds 1 --save /dev/full
 ends 2 "expected WIDTHxHEIGHT" "$program" view --headless -m "$folder" -p The -n 1 --png p.png --size 4294967597x200

@@ -248,6 +248,41 @@ OpCall product_of_bytes(std::int64_t m, std::int64_t n, std::int64_t k, DType we
                    {{Shape{m, k}, DType::f32}, {Shape{n, k}, weights}});
 }
 
+/// Emulates lib/matrix_bytes.glsl: the lanes that put the blocks of lines into shared memory, and where matrices of rows
+/// and columns begin there. Each matrix must find bytes s K … s K + K - 1 of the blocks of its own lines.
+void check_bytes_read(const params::MatmulCoopmatConstants& c, std::uint32_t lanes) {
+    const std::uint32_t m = c.M, n = c.N, k = c.K, tile_m = c.SUBGROUPS_M * c.REPEAT_M * m,
+                        tile_n = c.SUBGROUPS_N * c.REPEAT_N * n, lines = tile_m + tile_n;
+    const std::uint32_t steps = params::QUANT_BLOCK / k, step_vectors = k < 16 ? 1 : k / 16,
+                        stride = steps * step_vectors + 1, fetches = (lines + lanes - 1) / lanes;
+    using Byte = std::pair<std::uint32_t, std::uint32_t>;  // line of the tile, element of its block
+    const Byte nothing{~0u, 0};
+    std::vector<Byte> shared(std::size_t{c.BUFFERS} * lines * stride * 16, nothing);
+    std::vector<int> written(lines, 0);
+    const std::uint32_t slot = c.BUFFERS - 1;
+    for (std::uint32_t lane = 0; lane < lanes; ++lane)
+        for (std::uint32_t f = 0; f < fetches; ++f) {
+            const std::uint32_t own = lane + f * lanes;
+            if (own >= lines) continue;
+            ++written[own];
+            const std::uint32_t at = (slot * lines + own) * stride * 16, each = k < 16 ? 8 : 16;
+            for (std::uint32_t i = 0; i < params::QUANT_BLOCK; ++i) shared.at(at + i / each * 16 + i % each) = {own, i};
+        }
+    CHECK(std::ranges::all_of(written, [](int times) { return times == 1; }));
+    bool right = true;
+    const auto look = [&](std::uint32_t first, std::uint32_t count) {  // the matrices of `count` lines from `first` on
+        const std::uint32_t begin = (slot * lines + first) * stride;
+        for (std::uint32_t s = 0; s < steps; ++s)
+            for (std::uint32_t line = 0; line < count; ++line)
+                for (std::uint32_t i = 0; i < k; ++i)
+                    right = right && shared.at((begin + s * step_vectors + line * stride) * 16 + i) ==
+                                         Byte{first + line, s * k + i};
+    };
+    for (std::uint32_t i = 0; i < c.SUBGROUPS_M * c.REPEAT_M; ++i) look(i * m, m);
+    for (std::uint32_t j = 0; j < c.SUBGROUPS_N * c.REPEAT_N; ++j) look(tile_m + j * n, n);
+    CHECK(right);
+}
+
 }  // namespace
 
 TEST_CASE("products of bytes on matrix units: every cell once, within a device's limits", "[graph][coopmat]") {
@@ -272,9 +307,12 @@ TEST_CASE("products of bytes on matrix units: every cell once, within a device's
                 if (p.k_splits > 1) CHECK(p.k_per_split % params::QUANT_BLOCK == 0);
                 CHECK(p.k_splits * p.k_per_split >= p.k);
                 CHECK((p.k_splits - 1) * p.k_per_split < p.k);
-                // shared memory: the bytes of a block of each line, padded, and its scale
-                const std::uint32_t line = (c.K < 16 ? 64 : 32) + 16 + 4;
-                CHECK(c.BUFFERS * (rows + cols) * line <= caps.max_shared_memory);
+                // shared memory: the bytes of a block of each line, padded, or the sums of M rows of each subgroup;
+                // and the scales of the blocks
+                const std::uint32_t bytes = c.BUFFERS * (rows + cols) * ((c.K < 16 ? 64 : 32) + 16),
+                                    sums = c.SUBGROUPS_M * c.SUBGROUPS_N * c.M * (c.REPEAT_N * c.N + 4) * 4;
+                CHECK(std::max(bytes, sums) + c.BUFFERS * (rows + cols) * 4 <= caps.max_shared_memory);
+                check_bytes_read(c, launch.spec.at(0));
             }
 }
 
@@ -288,6 +326,9 @@ TEST_CASE("bytes are multiplied on matrix units where those take more of them th
         CHECK(chosen(true) == (pays ? "coopmat_int8" : "coopmat"));
         CHECK(chosen(false) == "coopmat");
     }
+    Caps no_floats = devices_with_bytes()[2].first;  // of this shape: sums cannot become floats
+    no_floats.cooperative_matrices.back().c = "f16";
+    CHECK_FALSE(kernel_of(matmul_op, "coopmat_int8").fits(product_of_bytes(512, 2304, 768, DType::q8_0), no_floats));
 }
 
 TEST_CASE("attention on matrix units: every row once, within a device's limits", "[graph][coopmat]") {
@@ -360,6 +401,12 @@ TEST_CASE("without matrix units halves are multiplied by leave, where that gains
     CHECK(chosen(DType::f16, true) == (has_family("fp16") ? "fp16" : "tiled"));
     CHECK(chosen(DType::f16, false) == "tiled");
     CHECK(chosen(DType::f32, true) == "tiled");
+    caps.float_dot = true;  // whatever the size of subgroups
+    for (const std::uint32_t lanes : {32u, 64u}) {
+        caps.subgroup_size = caps.max_subgroup_size = lanes;
+        CHECK((chosen(DType::f16, true) == "float_dot") == (has_family("float_dot") && has_family("fp16")));
+        CHECK(chosen(DType::f16, false) == "tiled");
+    }
     caps.fp16 = false;
     CHECK(chosen(DType::f16, true) == "tiled");
 }

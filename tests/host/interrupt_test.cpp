@@ -82,6 +82,24 @@ TEST_CASE("a thread ends work that ignores a signal, unless something would be l
     CHECK(std::filesystem::is_empty(directory.path("")));
 }
 
+TEST_CASE("a second signal deletes what is not finished", "[base]") {
+    const TemporaryDirectory directory;
+    const int ending = status_of_child([&] {
+        std::signal(SIGTERM, SIG_DFL);
+        catch_interrupts(FolderWriter::remove_unfinished);
+        let_interrupt_end(true);
+        const FolderWriter writer(directory.path("folder"));
+        write_file(writer.file("part"), std::string("half"));
+        const EndDeferred end;  // so that the first signal alone does not
+        ::raise(SIGTERM);
+        std::this_thread::sleep_for(std::chrono::milliseconds(150));
+        ::raise(SIGTERM);
+        return 42;
+    });
+    CHECK(ending == 130);
+    CHECK(std::filesystem::is_empty(directory.path("")));
+}
+
 TEST_CASE("a SIGHUP that nohup ignores stays ignored", "[base]") {
     CHECK(status_of_child([] {
               std::signal(SIGHUP, SIG_IGN);

@@ -1,0 +1,30 @@
+// Quantised weights as bytes, for products of bytes with rows that are rounded to bytes (lib/round_bytes.glsl).
+//
+// Weights of q8 are bytes. A half byte of q4 is moved into the upper half of a byte: with its highest bit turned round
+// that is 16 (q - 8), and the 16 goes into the scale.
+#include "lib/storage.glsl"
+
+uint low_nibbles(uint word) { return (word ^ 0x88888888u) << 4 & 0xf0f0f0f0u; }
+uint high_nibbles(uint word) { return (word ^ 0x88888888u) & 0xf0f0f0f0u; }
+
+// The scale of packed quants of the block that begins at element i.
+float int8_scale_of_pair(uint pair, uint type, uint i) { return scale_of_pair(pair, i) * (type == Q8 ? 1.0 : 0.0625); }
+float int8_scale(uvec2 address, uint type, uint i) { return block_scale(address, type, i) * (type == Q8 ? 1.0 : 0.0625); }
+// The first or second half of that block, 16 elements in their order: what lies in memory, and the bytes that it holds.
+uvec4 raw_half(uvec2 address, uint type, uint i, uint part) {
+    return ReadOctets(address).at[block_at(type, i) / 4u + (type == Q8 ? part : 0u)];
+}
+uvec4 bytes_of_half(uvec4 raw, uint type, uint part) {
+    return type == Q8 ? raw : (raw ^ 0x88888888u) << (4u - 4u * part) & 0xf0f0f0f0u;
+}
+uvec4 int8_half(uvec2 address, uint type, uint i, uint part) { return bytes_of_half(raw_half(address, type, i, part), type, part); }
+// A quarter as lib/quantized.glsl divides blocks: 8 elements, the first four at quarter_first, the others
+// quarter_stride after them.
+uvec2 int8_quarter(uvec2 address, uint type, uint i, uint quarter) {
+    if (type == Q8) return ReadPairs(address).at[block_at(type, i) / 2u + quarter];
+    uint word = ReadWords(address).at[block_at(type, i) + quarter];
+    return uvec2(low_nibbles(word), high_nibbles(word));
+}
+
+// Rounded rows [m, k]: the bytes of all, then a scale for each block.
+uvec2 scales_of_rows(uvec2 rows, uint m, uint k) { return advance(rows, m * k); }
