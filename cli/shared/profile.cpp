@@ -67,6 +67,7 @@ bool profiling() { return !common().profile.empty(); }
 
 void begin_profile() {
     if (!profiling()) return;
+    if (common().profile != "-") require_writable(common().profile);  // not after an hour of work
     profile().begin = seconds_now();
     listen_to_spans([](const HostSpan& span) {
         const std::lock_guard lock(profile().mutex);

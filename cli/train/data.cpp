@@ -57,8 +57,16 @@ void warn_of_skipped(const std::string& file, const DocumentCounts& counts) {
 
 // ---- vocabulary -----------------------------------------------------------------------------------------------------
 
-void make_vocabulary(const DataCommand& c) {
+void check_inputs(const DataCommand& c) {
     require_texts_for_blank_lines(c.dataset, c.files);
+    const std::string& folder = c.dataset.chat_folder;
+    if (!folder.empty() && !text::read_chat_format(folder).chat_template)
+        throw bad_file_error(
+            "--chat-template {}: no chat template is there, in chat_template.jinja or tokenizer_config.json", folder);
+}
+
+void make_vocabulary(const DataCommand& c) {
+    check_inputs(c);
     require_writable(c.output);
     refuse_output_in_data(c.output, c.files, "data vocabulary");
     BpeTrainer trainer({.vocab = c.size, .min_frequency = c.min_frequency, .special_tokens = c.special});
@@ -148,7 +156,7 @@ void write_tensors(const std::string& path, const TokenFile& tokens) {
 }
 
 void tokenize_files(DataCommand& c) {
-    require_texts_for_blank_lines(c.dataset, c.files);
+    check_inputs(c);
     require_writable(c.output);
     refuse_output_in_data(c.output, c.files, "data tokenize");
     const std::string kind = std::filesystem::path(c.output).extension().string();
@@ -208,7 +216,7 @@ Counted count_files(const DataCommand& c, const Tokenizer& tokenizer) {
 }
 
 void check_files(const DataCommand& c) {
-    require_texts_for_blank_lines(c.dataset, c.files);
+    check_inputs(c);
     const Counted all = count_files(c, tokenizer_of(c));
     const auto length_at = [&](double share) {
         return all.lengths[static_cast<std::size_t>(share * static_cast<double>(all.lengths.size() - 1))];
@@ -283,7 +291,7 @@ void print_sequence(const Page& page, const Tokenizer& tokenizer, const Shown& s
 }
 
 void show_files(const DataCommand& c) {
-    require_texts_for_blank_lines(c.dataset, c.files);
+    check_inputs(c);
     const Tokenizer tokenizer = tokenizer_of(c);
     const TokenData data = tokens_of(c, tokenizer);
     const std::int64_t count = std::min(c.sequences, data.sequences());

@@ -241,6 +241,9 @@ void refuse_without_effect(const TrainCommand& c, const CLI::App& command) {
     refuse("--probe", c.log_heads, "--log-heads and --watch");
     refuse("--watch-every", c.watch, "--watch");
     refuse("--prompt", c.sample_every > 0, "--sample-every");
+    refuse("--lr-floor", c.schedule == "cosine", "--schedule cosine");
+    for (const char* option : {"--beta1", "--beta2", "--eps"}) refuse(option, c.optimizer != "sgd", "adamw and adam");
+    refuse("--nesterov", c.optimizer == "sgd" && c.training.momentum > 0, "--optimizer sgd with --momentum");
 }
 
 void begin(TrainCommand& c, const CLI::App& command) {

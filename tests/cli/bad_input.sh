@@ -181,6 +181,11 @@ ends 2 "--prompt is for --sample-every" "$program" train --data read.txt --token
 ends 2 "--watch-every is for --watch" "$program" train --data read.txt --tokenizer "$folder/tokenizer.json" --watch-every 3 -o run2
 : >ids.bin
 ends 2 "--blank-lines is for texts" "$program" data check ids.bin --tokenizer "$folder" --blank-lines
+ends 2 "--beta1 is for adamw and adam" "$program" train --data read.txt --tokenizer "$folder/tokenizer.json" --optimizer sgd --beta1 0.5 -o run2
+ends 2 "--nesterov is for" "$program" train --data read.txt --tokenizer "$folder/tokenizer.json" --optimizer sgd --nesterov -o run2
+ends 2 "--lr-floor is for" "$program" train --data read.txt --tokenizer "$folder/tokenizer.json" --schedule linear --lr-floor 0.0001 -o run2
+ends 6 "no chat template is there" "$program" data check read.txt --tokenizer "$folder" --chat-template nowhere
+ends 6 "cannot write 'nowhere/trace'" "$program" run -m "$folder" -p The -n 1 --profile nowhere/trace
 ends 2 "--weights requires --prompts" "$program" prune -m "$folder" --heads 0.0 --weights q4 -o pruned
 ends 2 "--weights has no effect" "$program" bench train --weights q4
 ends 2 "is a file of the model" "$program" inspect -m "$folder" --ids 1,2 --save "$folder/new.safetensors"

@@ -54,7 +54,7 @@ check "files of the user stay" test "$(cat shared/*.tmp-*)" = $'mine\nmine\nmine
 cp -r "$models/gpt2" $'mod\xe9l' && head -c 20000 "$mini/valid.txt" >text.txt
 ends 2 "must be UTF-8" finetune -m $'mod\xe9l' --data text.txt --context 16 --batch-tokens 64 --steps 4 -o o1
 ends 2 "must be UTF-8" finetune -m $'mod\xe9l' --lora=2 --data text.txt --context 16 --batch-tokens 64 --steps 4 -o o1
-ends 2 "--prompt is not UTF-8" train --data text.txt --tokenizer "$tokenizer" --prompt $'a\xff' --steps 2 -o o1
+ends 2 "--prompt is not UTF-8" train --data text.txt --tokenizer "$tokenizer" --sample-every 1 --prompt $'a\xff' --steps 2 -o o1
 [[ ! -e o1 ]] || fail "a refused run leaves a folder"
 # A signal that is sent twice at once is one: `timeout` does so, to the program and to its group. The run is saved.
 begin "$program" train -q --data "$mini/valid.txt" --tokenizer "$tokenizer" --blank-lines --layers 1 --width 16 --heads 2 \
