@@ -9,6 +9,7 @@
 
 #include "cli/shared/commands.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/trace_span.h"

@@ -10,6 +10,7 @@
 #include "runtime/train/checkpoint_folder.h"
 #include "runtime/train/documents.h"
 #include "runtime/train/run_files.h"
+#include "runtime/train/training_data.h"
 
 namespace vantage::cli {
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/train/train_command.h"
 #include "runtime/base/files.h"
