@@ -91,6 +91,16 @@ void add_given(const CLI::App& command, Given& given) {
     for (const CLI::App* one : command.get_subcommands()) add_given(*one, given);
 }
 
+// Whether writing `path` would change a model of which `input` is the folder, or a file in it: a file that is there, or
+// weights, which could be loaded in place of those that are.
+bool is_of_model(const std::filesystem::path& path, const std::filesystem::path& input) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const fs::path folder = fs::is_directory(input, error) ? input : input.parent_path();
+    return (fs::exists(path, error) || path.extension() == ".safetensors") &&
+           fs::exists(folder / "config.json", error) && fs::equivalent(path.parent_path(), folder, error);
+}
+
 // Outputs are different files, none that a command reads, and none that it writes into a folder. What else is read is
 // known when it is written (remember_read_files).
 void check_outputs(const CLI::App& app) {
@@ -113,10 +123,7 @@ void check_outputs(const CLI::App& app) {
         if (!seen.insert(real).second) throw usage_error("two outputs were given the same file, {}", path);
         for (const std::string& input : given.inputs) {
             if (real_path(input) == real) throw usage_error("{} is read by this command: write to another file", path);
-            const std::string folder = fs::is_directory(input, error) ? input : fs::path(input).parent_path().string();
-            if ((fs::exists(real, error) || real.extension() == ".safetensors") &&
-                fs::exists(folder + "/config.json", error) && fs::equivalent(real.parent_path(), folder, error))
-                throw usage_error("{} is a file of the model: write to another one", path);
+            if (is_of_model(real, input)) throw usage_error("{} is a file of the model: write to another one", path);
         }
         for (const std::string& folder : given.folders)
             if (real.parent_path() == real_path(folder) && real.extension() == ".png")

@@ -136,8 +136,7 @@ void add_bench_train(CLI::App& bench) {
         ->transform(size_in_bytes());
     add_bench_output(command, o->output);
     command.callback([o, &command] {
-        if (is_given(*command.get_option("--weights")))
-            throw usage_error("bench train: --weights has no effect; weights that are trained are f32");
+        refuse_unless(false, command, "--weights", "has no effect: weights that are trained are f32");
         run(*o);
     });
 }

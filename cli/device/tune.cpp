@@ -110,6 +110,7 @@ std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, st
 void keep(const TuneCommand& o, const Device& device, const TunedModelCall& call, TuneReport& report) {
     const std::string path = o.save.empty() ? own_tuning_path(device.caps()) : o.save;
     if (path.empty() || call.result->entry.kernel.empty()) return;
+    report.path.clear();  // until it is saved
     TuningTable measured;
     measured.calls[call.model.key] = call.result->entry;
     if (o.save.empty())

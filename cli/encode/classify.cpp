@@ -28,7 +28,6 @@ struct ClassifyOptions {
     std::vector<std::string> images, labels;
     AttentionVariant variant = {};
     std::size_t top = 5, max_answer = 15;
-    bool top_given = false, max_answer_given = false;
     bool json = false;
 };
 
@@ -168,13 +167,12 @@ void about_text(const ClassifyOptions& o, const Tokenizer::Encoding& text, Sessi
         print(questions(session, o.top), session.model(), o.json);
 }
 
-void check_options(const ClassifyOptions& o, const Model& model) {
+void check_options(const ClassifyOptions& o, const CLI::App& command, const Model& model) {
     const Head head = config_of(model).head;
-    if (head != Head::question_answering && o.max_answer_given)
-        throw usage_error("classify: --max-answer is for models that answer questions, and {} does not",
-                          model.info().name);
-    if (head == Head::token_classification && o.top_given)
-        throw usage_error("classify: {} gives each token one label; leave out --top", model.info().name);
+    refuse_unless(head == Head::question_answering, command, "--max-answer",
+                  "is for models that answer questions, and " + model.info().name + " does not");
+    refuse_unless(head != Head::token_classification, command, "--top",
+                  "has no effect: " + model.info().name + " gives each token one label");
     if (head == Head::question_answering && o.pair.empty())
         throw usage_error("classify: {} answers questions about a text; give -p QUESTION and --pair TEXT",
                           model.info().name);
@@ -182,7 +180,7 @@ void check_options(const ClassifyOptions& o, const Model& model) {
         throw usage_error("classify: {} labels the tokens of one text; leave out --pair", model.info().name);
 }
 
-void run(ClassifyOptions& o) {
+void run(ClassifyOptions& o, const CLI::App& command) {
     if (!o.labels.empty()) return about_labels(o);
     const Model model = load_model(open_device(), tower_for(!o.images.empty()));
     const ModelConfig& config = config_of(model);
@@ -195,7 +193,7 @@ void run(ClassifyOptions& o) {
             "question answering or masked tokens",
             model.info().name, model.info().architecture);
     require_image("classify", model, !o.images.empty());
-    check_options(o, model);
+    check_options(o, command, model);
     SessionOptions options{.precision = precision_named(o.precision),
                            .profile = profiling(),
                            .variant = o.variant,
@@ -253,9 +251,7 @@ void add_classify(CLI::App& app) {
     command.callback([o, prompt, images, &command] {
         if (prompt->count() + images->count() == 0)
             throw usage_error("classify: no input; give -p TEXT or --image FILE");
-        o->top_given = is_given(*command.get_option("--top"));
-        o->max_answer_given = is_given(*command.get_option("--max-answer"));
-        run(*o);
+        run(*o, command);
     });
 }
 

@@ -90,8 +90,7 @@ void refuse_other_options(const CLI::App& command, bool train) {
     using Names = std::vector<const char*>;
     for (const char* name :
          train ? Names{"--tokens", "--weights", "--svg", "--positions"} : Names{"--config", "--batch", "--recompute"})
-        if (is_given(*command.get_option(name)))
-            throw usage_error("explain: {} is {} for --train", name, train ? "not" : "only");
+        refuse_unless(false, command, name, train ? "is not for --train" : "is only for --train");
 }
 
 void add_step_options(CLI::App& command, ExplainOptions& o) {
@@ -156,12 +155,9 @@ void add_explain(CLI::App& app) {
     exclude_others(command, *command.get_option("--kind"), {"--positions", "--width", "--heads", "--tokens", "--json"});
     command.callback([o, &command] {
         refuse_other_options(command, o->train);
-        const auto refuse = [&](const char* option, bool works) {
-            if (!works && is_given(*command.get_option(option)))
-                throw usage_error("explain: {} has no effect on --kind {}", option, o->formula);
-        };
-        refuse("--width", o->formula == "sinusoidal" || o->formula == "rope");
-        refuse("--heads", o->formula == "alibi");
+        const std::string why = "has no effect on --kind " + o->formula;
+        refuse_unless(o->formula == "sinusoidal" || o->formula == "rope", command, "--width", why);
+        refuse_unless(o->formula == "alibi", command, "--heads", why);
         o->train ? run_training(*o, command) : run(*o);
     });
 }

@@ -57,7 +57,9 @@ std::optional<double> generating_rate(const SessionStats& s, std::int64_t texts 
 
 void print_rates(const SessionStats& s, std::int64_t texts = 1) {
     if (common().quiet) return;
-    const auto at_rate = [](std::optional<double> rate) { return rate ? format(", {:.1f} tokens/s", *rate) : ""; };
+    const auto at_rate = [](std::optional<double> number) {
+        return number ? format(", {:.1f} tokens/s", *number) : "";
+    };
     const std::string line = format("prompt {} tokens{}; generated {} tokens{}\n", s.prompt_tokens,
                                     at_rate(rate(s.prompt_tokens, s.prompt_seconds)), s.generated_tokens,
                                     at_rate(generating_rate(s, texts)));

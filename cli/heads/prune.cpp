@@ -123,7 +123,7 @@ void add_prune(CLI::App& app) {
     command.callback([o, &command] {
         if (o->heads.empty() && o->prompts.empty())
             throw usage_error("prune: give --heads LAYER.HEAD,…, or --keep-fraction and --prompts FILE");
-        require_one_of(command, "--weights", {"--prompts"});  // heads are copied as they are
+        refuse_unless(!o->prompts.empty(), command, "--weights", "is for --prompts: weights are copied as they are");
         run(*o);
     });
 }

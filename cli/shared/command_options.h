@@ -84,16 +84,10 @@ inline void exclude_others(CLI::App& command, CLI::Option& option, std::initiali
     }
 }
 
-/// Throws usage_error if the command line has `option` without one of `needed`. (CLI's `needs` takes what the
-/// environment sets for all commands for what was typed.)
-inline void require_one_of(const CLI::App& command, const char* option, std::initializer_list<const char*> needed) {
-    if (!is_given(*command.get_option(option))) return;
-    std::string names;
-    for (const char* name : needed) {
-        if (command.get_option(name)->count() > 0) return;
-        names += (names.empty() ? "" : " or ") + std::string(name);
-    }
-    throw usage_error("{} requires {}", option, names);
+/// Throws usage_error, "OPTION WHY", if the command line has an option that has no effect. For what depends on a value or
+/// a model; and CLI's `needs` and `excludes` take what the environment sets for all commands for what was typed.
+inline void refuse_unless(bool has_effect, const CLI::App& command, const char* option, const std::string& why) {
+    if (!has_effect && is_given(*command.get_option(option))) throw usage_error("{} {}", option, why);
 }
 
 /// --dump DIR: a folder for the node that fails, which `vantage replay` runs again. Throws bad_file before anything runs

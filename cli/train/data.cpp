@@ -55,8 +55,7 @@ void warn_of_skipped(const std::string& file, const DocumentCounts& counts) {
             counts.first_skipped);
 }
 
-// ---- vocabulary -----------------------------------------------------------------------------------------------------
-
+// What makes an option of the command useless.
 void check_inputs(const DataCommand& c) {
     require_texts_for_blank_lines(c.dataset, c.files);
     const std::string& folder = c.dataset.chat_folder;
@@ -64,6 +63,8 @@ void check_inputs(const DataCommand& c) {
         throw bad_file_error(
             "--chat-template {}: no chat template is there, in chat_template.jinja or tokenizer_config.json", folder);
 }
+
+// ---- vocabulary -----------------------------------------------------------------------------------------------------
 
 void make_vocabulary(const DataCommand& c) {
     check_inputs(c);

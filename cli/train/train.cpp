@@ -235,15 +235,13 @@ void check_evaluations(const TrainCommand& c, const CLI::App& command, const Dat
 
 // What --resume takes from the run counts.
 void refuse_without_effect(const TrainCommand& c, const CLI::App& command) {
-    const auto refuse = [&](const char* option, bool works, const char* needed) {
-        if (!works && is_given(*command.get_option(option))) throw usage_error("{} is for {}", option, needed);
-    };
-    refuse("--probe", c.log_heads, "--log-heads and --watch");
-    refuse("--watch-every", c.watch, "--watch");
-    refuse("--prompt", c.sample_every > 0, "--sample-every");
-    refuse("--lr-floor", c.schedule == "cosine", "--schedule cosine");
-    for (const char* option : {"--beta1", "--beta2", "--eps"}) refuse(option, c.optimizer != "sgd", "adamw and adam");
-    refuse("--nesterov", c.optimizer == "sgd" && c.training.momentum > 0, "--optimizer sgd with --momentum");
+    refuse_unless(c.log_heads, command, "--probe", "is for --log-heads and --watch");
+    refuse_unless(c.watch, command, "--watch-every", "is for --watch");
+    refuse_unless(c.sample_every > 0, command, "--prompt", "is for --sample-every");
+    refuse_unless(c.schedule == "cosine", command, "--lr-floor", "is for --schedule cosine");
+    for (const char* option : {"--beta1", "--beta2", "--eps"})
+        refuse_unless(c.optimizer != "sgd", command, option, "is for --optimizer adamw and adam");
+    refuse_unless(c.training.momentum > 0, command, "--nesterov", "is for --momentum");
 }
 
 void begin(TrainCommand& c, const CLI::App& command) {

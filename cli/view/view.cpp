@@ -333,10 +333,9 @@ void add_view(CLI::App& app) {
     add_recover_option(command, o->recover);
     command.add_flag("--frozen-clock", o->frozen, "Do not show times, so that pictures can be compared");
     command.callback([o, &command] {
-        require_one_of(command, "--fps", {"--apng"});
+        refuse_unless(!o->apng.empty(), command, "--fps", "is for --apng");
         for (const char* of_window : {"--viewer-budget", "--speed"})
-            if (o->headless && is_given(*command.get_option(of_window)))
-                throw usage_error("{} is for the window, which --headless does not open", of_window);
+            refuse_unless(!o->headless, command, of_window, "is for the window, which --headless does not open");
         run(*o);
     });
 }

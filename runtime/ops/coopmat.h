@@ -11,34 +11,34 @@
 
 namespace vantage::internal {
 
-/// The largest matrix shape with f16 factors and f32 sums; null if there is none. Its sides must be powers of two, at
-/// least 8, because kernels load vectors of eight f16.
-inline const CooperativeMatrix* f16_matrix(const Caps& caps) {
-    const auto fits = [](std::uint32_t side) { return side >= 8 && std::has_single_bit(side); };
+/// The largest of the device's matrix shapes that fit; null if none does. Sides must be powers of two, at least 8.
+template <class Fits>
+const CooperativeMatrix* largest_matrix(const Caps& caps, const Fits& fits) {
+    const auto usable = [](std::uint32_t side) { return side >= 8 && std::has_single_bit(side); };
     const CooperativeMatrix* best = nullptr;
-    for (const CooperativeMatrix& one : caps.cooperative_matrices) {
-        if (one.a != "f16" || one.b != "f16" || one.c != "f32" || !fits(one.m) || !fits(one.n) || !fits(one.k))
-            continue;
-        if (best == nullptr || one.m * one.n * one.k > best->m * best->n * best->k) best = &one;
-    }
+    for (const CooperativeMatrix& one : caps.cooperative_matrices)
+        if (usable(one.m) && usable(one.n) && usable(one.k) && fits(one) &&
+            (best == nullptr || one.m * one.n * one.k > best->m * best->n * best->k))
+            best = &one;
     return best;
 }
 
-/// The largest matrix shape with factors of bytes, sums of 32 bits, and a k that divides a block of quants; null if
-/// there is none. The device must also have sums in f32 of this shape, of any factors: scales make floats of the sums.
+/// That of f16 factors and f32 sums. Kernels load vectors of eight f16.
+inline const CooperativeMatrix* f16_matrix(const Caps& caps) {
+    return largest_matrix(
+        caps, [](const CooperativeMatrix& one) { return one.a == "f16" && one.b == "f16" && one.c == "f32"; });
+}
+
+/// That of bytes, sums of 32 bits, and a k that divides a block of quants. The device must also have sums in f32 of
+/// this shape, of any factors: scales make floats of the sums.
 inline const CooperativeMatrix* int8_matrix(const Caps& caps) {
-    const CooperativeMatrix* best = nullptr;
-    for (const CooperativeMatrix& one : caps.cooperative_matrices) {
-        const bool fits = one.a == "s8" && one.b == "s8" && one.c == "s32" && one.m >= 8 && one.n >= 8 && one.k >= 8 &&
-                          one.k <= params::QUANT_BLOCK;
-        const bool powers = std::has_single_bit(one.m) && std::has_single_bit(one.n) && std::has_single_bit(one.k);
-        const bool has_floats = std::ranges::any_of(caps.cooperative_matrices, [&](const CooperativeMatrix& other) {
+    return largest_matrix(caps, [&](const CooperativeMatrix& one) {
+        const auto is_of_floats = [&](const CooperativeMatrix& other) {
             return other.c == "f32" && other.m == one.m && other.n == one.n;
-        });
-        if (fits && powers && has_floats && (best == nullptr || one.m * one.n * one.k > best->m * best->n * best->k))
-            best = &one;
-    }
-    return best;
+        };
+        return one.a == "s8" && one.b == "s8" && one.c == "s32" && one.k <= params::QUANT_BLOCK &&
+               std::ranges::any_of(caps.cooperative_matrices, is_of_floats);
+    });
 }
 
 /// The subgroup size for matrices of this shape: where it can be chosen, the columns of a matrix or the nearest

@@ -26,7 +26,7 @@ struct Slices {
     float scales[BUFFERS * LINES];                 // of the same lines; begins on 16 bytes, as loads of matrices must
 };
 shared Slices slices;
-#define vectors slices.vectors
+#define vectors slices.vectors  // as lib/matrix_sums.glsl names them
 #define Sums coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>
 #define Counts coopmat<int, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>
 Sums sums[REPEAT_M * REPEAT_N];

@@ -7,9 +7,11 @@
 uint low_nibbles(uint word) { return (word ^ 0x88888888u) << 4 & 0xf0f0f0f0u; }
 uint high_nibbles(uint word) { return (word ^ 0x88888888u) & 0xf0f0f0f0u; }
 
-// The scale of packed quants of the block that begins at element i.
+// The scale of packed quants of the block that begins at element i, from the word of its pair of blocks; and loaded.
 float int8_scale_of_pair(uint pair, uint type, uint i) { return scale_of_pair(pair, i) * (type == Q8 ? 1.0 : 0.0625); }
-float int8_scale(uvec2 address, uint type, uint i) { return block_scale(address, type, i) * (type == Q8 ? 1.0 : 0.0625); }
+float int8_scale(uvec2 address, uint type, uint i) {
+    return int8_scale_of_pair(ReadWords(address).at[scale_word(type, i)], type, i);
+}
 // The first or second half of that block, 16 elements in their order: what lies in memory, and the bytes that it holds.
 uvec4 raw_half(uvec2 address, uint type, uint i, uint part) {
     return ReadOctets(address).at[block_at(type, i) / 4u + (type == Q8 ? part : 0u)];

@@ -169,7 +169,7 @@ ends 2 "excludes" "$program" train --compare run --data read.txt
 ends 2 "excludes" "$program" train --data read.txt --steps 3 --epochs 1 -o run
 ends 2 "excludes" "$program" tune --show --save table.json
 ends 2 "excludes" "$program" bench model --quality --shape gpt2-small
-ends 2 "--fps requires --apng" "$program" view --headless -m "$folder" -p The -n 1 --png p.png --fps 3
+ends 2 "--fps is for --apng" "$program" view --headless -m "$folder" -p The -n 1 --png p.png --fps 3
 ends 2 "--viewer-budget is for the window" "$program" view --headless -m "$folder" -p The -n 1 --png p.png --viewer-budget 10
 ends 2 "--heads has no effect on --kind rope" "$program" explain --kind rope --positions p.png --heads 3
 ends 2 "--width has no effect on --kind t5" "$program" explain --kind t5 --positions p.png --width 64
@@ -177,16 +177,17 @@ ends 2 "--width has no effect on --kind alibi" "$program" explain --kind alibi -
 ends 2 "excludes" "$program" embed --word dog -p dog -p "a dog" --pooling cls
 ends 2 "excludes" "$program" data show read.txt --tokenizer "$folder" --eval-data read.txt --eval-share 0.5
 ends 2 "--max-answer is for models that answer questions" "$program" classify -m "$VANTAGE_ROOT/tests/data/oracle/models/bert" -p "w1 [MASK]" --max-answer 2
+ends 2 "excludes" "$program" classify -m "$folder" --image cat.jpg --pair w1
 ends 2 "--prompt is for --sample-every" "$program" train --data read.txt --tokenizer "$folder/tokenizer.json" --prompt The -o run2
 ends 2 "--watch-every is for --watch" "$program" train --data read.txt --tokenizer "$folder/tokenizer.json" --watch-every 3 -o run2
 : >ids.bin
 ends 2 "--blank-lines is for texts" "$program" data check ids.bin --tokenizer "$folder" --blank-lines
-ends 2 "--beta1 is for adamw and adam" "$program" train --data read.txt --tokenizer "$folder/tokenizer.json" --optimizer sgd --beta1 0.5 -o run2
+ends 2 "--beta1 is for --optimizer adamw and adam" "$program" train --data read.txt --tokenizer "$folder/tokenizer.json" --optimizer sgd --beta1 0.5 -o run2
 ends 2 "--nesterov is for" "$program" train --data read.txt --tokenizer "$folder/tokenizer.json" --optimizer sgd --nesterov -o run2
 ends 2 "--lr-floor is for" "$program" train --data read.txt --tokenizer "$folder/tokenizer.json" --schedule linear --lr-floor 0.0001 -o run2
 ends 6 "no chat template is there" "$program" data check read.txt --tokenizer "$folder" --chat-template nowhere
 ends 6 "cannot write 'nowhere/trace'" "$program" run -m "$folder" -p The -n 1 --profile nowhere/trace
-ends 2 "--weights requires --prompts" "$program" prune -m "$folder" --heads 0.0 --weights q4 -o pruned
+ends 2 "--weights is for --prompts" "$program" prune -m "$folder" --heads 0.0 --weights q4 -o pruned
 ends 2 "--weights has no effect" "$program" bench train --weights q4
 ends 2 "is a file of the model" "$program" inspect -m "$folder" --ids 1,2 --save "$folder/new.safetensors"
 ends 2 "the same folder" "$program" inspect -m "$folder" -p The --png both --dump both --dump-node h.0.attention
