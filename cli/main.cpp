@@ -62,7 +62,8 @@ void add_given(const CLI::App& command, Given& given) {
                                  "--roofline"};
     constexpr std::array folders{"--frames", "--out", "--dump"};
     const bool is_top = command.get_parent() != nullptr && command.get_parent()->get_parent() == nullptr,
-               trains = is_top && (command.check_name("train") || command.check_name("finetune"));
+               trains = is_top && (command.check_name("train") || command.check_name("finetune")),
+               views = is_top && command.check_name("view");
     std::error_code error;
     for (const CLI::Option* option : command.get_options()) {
         const auto named = [&](const auto& names) {
@@ -86,19 +87,22 @@ void add_given(const CLI::App& command, Given& given) {
                 add_files_of(value, given.outputs);
             else if (is_path && !is_output)
                 given.inputs.push_back(value);
+            else if (constexpr std::string_view other = "model="; views && value.starts_with(other))  // of --compare
+                given.inputs.push_back(value.substr(other.size()));
         }
     }
     for (const CLI::App* one : command.get_subcommands()) add_given(*one, given);
 }
 
-// Whether writing `path` would change a model of which `input` is the folder, or a file in it: a file that is there, or
-// weights, which could be loaded in place of those that are.
+// Whether writing `path` would change a model or adapters of which `input` is the folder, or a file in it: a file that is
+// there, or weights, which could be loaded in place of those that are.
 bool is_of_model(const std::filesystem::path& path, const std::filesystem::path& input) {
     namespace fs = std::filesystem;
     std::error_code error;
     const fs::path folder = fs::is_directory(input, error) ? input : input.parent_path();
     return (fs::exists(path, error) || path.extension() == ".safetensors") &&
-           fs::exists(folder / "config.json", error) && fs::equivalent(path.parent_path(), folder, error);
+           (fs::exists(folder / "config.json", error) || fs::exists(folder / "adapter_config.json", error)) &&
+           fs::equivalent(path.parent_path(), folder, error);
 }
 
 // Outputs are different files, none that a command reads, and none that it writes into a folder. What else is read is

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "cli/shared/command_options.h"
 #include "cli/shared/commands.h"
@@ -25,7 +26,26 @@ struct TokenizeOptions {
     bool json = false, decode = false, skip_special = false;
 };
 
-void print(const Json& value) { write_out(value.dump() + "\n"); }
+/// Output in pieces: of a long text the tokens are many times its size.
+class Pieces {
+public:
+    void add(const std::string& text) {
+        constexpr std::size_t piece = 1 << 16;
+        text_ += text;
+        if (text_.size() >= piece) write_out(std::exchange(text_, {}));
+    }
+    /// "name":[…], element by element.
+    void add_list(const char* name, const auto& list) {
+        add(format("\"{}\":[", name));
+        const char* separator = "";
+        for (const auto& one : list) add(std::exchange(separator, ",") + Json(one).dump());
+        add("]");
+    }
+    void finish() { write_out(std::exchange(text_, {})); }
+
+private:
+    std::string text_;
+};
 
 /// Whether the option was given on the command line and not by its environment variable.
 bool is_typed(const std::string& value, const char* variable) {
@@ -44,13 +64,28 @@ Tokenizer open_tokenizer(const TokenizeOptions& options) {
 // ---- text to ids ----------------------------------------------------------------------------------------------------
 
 /// One line per token: id, range in the text, and the token with visible spaces and control characters.
-std::string table(const Tokenizer& tokenizer, const Tokenizer::Encoding& encoding) {
-    std::string text;
+void print_table(const Tokenizer& tokenizer, const Tokenizer::Encoding& encoding) {
+    Pieces out;
     for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
         const std::string place = format("{}-{}", encoding.offsets[i].first, encoding.offsets[i].second);
-        text += format("{:8}  {:<13}  ", encoding.ids[i], place) + tokenizer.display(encoding.ids[i]) + "\n";
+        out.add(format("{:8}  {:<13}  ", encoding.ids[i], place) + tokenizer.display(encoding.ids[i]) + "\n");
     }
-    return text;
+    out.finish();
+}
+
+void print_json(const Tokenizer::Encoding& encoding, const std::vector<std::int32_t>& with_special, bool is_pair) {
+    Pieces out;
+    out.add("{");
+    out.add_list("ids", encoding.ids);
+    out.add(",");
+    out.add_list("ids_with_special", with_special);
+    out.add(",");
+    out.add_list("offsets", encoding.offsets);
+    out.add(",");
+    out.add_list("tokens", encoding.tokens);
+    if (is_pair) out.add(","), out.add_list("type_ids", encoding.type_ids);
+    out.add("}\n");
+    out.finish();
 }
 
 void warn_unless_utf8(const std::string& text, const char* name) {
@@ -64,13 +99,8 @@ void encode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
     // pairs always get their special tokens
     const Tokenizer::Encoding encoding =
         options.pair ? tokenizer.encode_pair(input, *options.pair) : tokenizer.encode(input, false);
-    if (!options.json) return write_out(table(tokenizer, encoding));
-    Json result{{"ids", encoding.ids},
-                {"ids_with_special", options.pair ? encoding.ids : tokenizer.encode(input, true).ids},
-                {"tokens", encoding.tokens},
-                {"offsets", encoding.offsets}};
-    if (options.pair) result["type_ids"] = encoding.type_ids;
-    print(result);
+    if (!options.json) return print_table(tokenizer, encoding);
+    print_json(encoding, options.pair ? encoding.ids : tokenizer.encode(input, true).ids, options.pair.has_value());
 }
 
 // ---- ids to text ----------------------------------------------------------------------------------------------------
@@ -87,7 +117,7 @@ void decode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
         text += stream.push(id);
     }
     text += stream.finish();
-    options.json ? print(Json{{"text", text}}) : write_out(text);
+    write_out(options.json ? Json{{"text", text}}.dump() + "\n" : text);
 }
 
 }  // namespace

@@ -210,29 +210,22 @@ void run(const HeadsOptions& o) {
 
 /// Options that take the place of an input: a file of texts, or the weights alone.
 void add_other_inputs(CLI::App& command, HeadsOptions& o) {
-    std::vector<CLI::Option*> modes;
-    modes.push_back(
-        add_option(command, "--prompts", o.prompts,
-                   "With --ablate or --gradients: the mean over the texts of this file, one per line; - reads "
-                   "stdin",
-                   "FILE"));
-    modes.push_back(add_option(command, "--relations", o.relations,
-                               "Which heads find the syntactic relations of the sentences of this CoNLL-U file", "FILE")
-                        ->excludes("--ablate", "--gradients"));
-    modes.push_back(command
-                        .add_flag("--composition", o.composition,
-                                  "How much heads read what heads of earlier layers write: Q-, K- and V-composition of "
-                                  "their weights; needs no input")
-                        ->excludes("--ablate", "--gradients"));
-    for (CLI::Option* mode : modes) {
-        for (const char* other : {"--prompt", "--ids", "--image", "--decoder-ids", "--values", "--rank", "--permute",
-                                  "--rollout", "--flow", "--sort", "--csv"})
+    CLI::Option* prompts = add_option(
+        command, "--prompts", o.prompts,
+        "With --ablate or --gradients: the mean over the texts of this file, one per line; - reads stdin", "FILE");
+    CLI::Option* relations =
+        add_option(command, "--relations", o.relations,
+                   "Which heads find the syntactic relations of the sentences of this CoNLL-U file", "FILE");
+    CLI::Option* composition =
+        command.add_flag("--composition", o.composition,
+                         "How much heads read what heads of earlier layers write: Q-, K- and V-composition of their "
+                         "weights; needs no input");
+    for (CLI::Option* mode : {prompts, relations})
+        for (const char* other : {"--prompt", "--ids", "--type-ids", "--image", "--decoder-ids", "--values", "--rank",
+                                  "--permute", "--rollout", "--flow", "--sort", "--csv", "--png"})
             mode->excludes(other);
-        for (CLI::Option* other : modes)
-            if (other != mode) mode->excludes(other);
-    }
-    for (const char* without_session : {"--attention-kind", "--mask-heads"}) modes[2]->excludes(without_session);
-    for (CLI::Option* without_pictures : {modes[0], modes[1]}) without_pictures->excludes("--png");
+    for (const char* other : {"--ablate", "--gradients", "--prompts"}) relations->excludes(other);
+    exclude_others(command, *composition, {"--model", "--weights", "--png", "--json"});
 }
 
 void add_choices(CLI::App& command, HeadsOptions& o) {

@@ -190,6 +190,10 @@ ends 6 "cannot write 'nowhere/trace'" "$program" run -m "$folder" -p The -n 1 --
 ends 2 "--weights is for --prompts" "$program" prune -m "$folder" --heads 0.0 --weights q4 -o pruned
 ends 2 "--weights has no effect" "$program" bench train --weights q4
 ends 2 "is a file of the model" "$program" inspect -m "$folder" --ids 1,2 --save "$folder/new.safetensors"
+ends 2 "is a file of the model" "$program" view --headless -p a -n 1 --png p.png --compare "model=$folder" --save "$folder/config.json"
+cp -r "$VANTAGE_ROOT/tests/data/lora/gpt2" adapters
+ends 2 "is a file of the model" "$program" run -m "$folder" --lora adapters -p The -n 1 --profile adapters/adapter_config.json
+ends 2 "--stable excludes --composition" "$program" heads --composition --stable
 ends 2 "the same folder" "$program" inspect -m "$folder" -p The --png both --dump both --dump-node h.0.attention
 ends 2 "is a file of the model" "$program" data tokenize read.txt --tokenizer "$folder" -o "$folder/model.safetensors"
 ends 2 "--verbose=-1" env VANTAGE_VERBOSE=-1 "$program" devices
