@@ -50,6 +50,7 @@ std::string version_text() {
 /// that are written into, and folders of training runs.
 struct Given {
     std::vector<std::string> outputs, inputs, folders, runs;
+    std::set<std::string> by_default;  ///< outputs that nobody named
 };
 // An array for NumPy has a second file, which describes it.
 void add_files_of(const std::string& output, std::vector<std::string>& files) {
@@ -76,18 +77,25 @@ void add_given(const CLI::App& command, Given& given) {
         std::vector<std::string> values = option->results();  // or the default, which may be written to as well
         const bool by_default =
             std::ranges::all_of(option->get_needs(), [](const auto* one) { return one->count() > 0; });
-        if (values.empty() && by_default && !option->get_default_str().empty())
+        if (values.empty() && by_default && !option->get_default_str().empty()) {
             values.push_back(option->get_default_str());
+            given.by_default.insert(values.back());
+        }
         for (const std::string& value : values) {
+            if (is_output && value == "-" && !option->check_name("--profile"))
+                throw usage_error("{}: expected the name of a file, got -", option->get_name());
             if (is_run)
                 given.runs.push_back(value);
             else if (is_folder || (is_output && std::filesystem::is_directory(value, error)))
                 given.folders.push_back(value);
             else if (is_output && value != "-")
                 add_files_of(value, given.outputs);
-            else if (is_path && !is_output)
+            else if (is_path && !is_output) {
                 given.inputs.push_back(value);
-            else if (constexpr std::string_view other = "model="; views && value.starts_with(other))  // of --compare
+                if (type.starts_with("FILE") && value != "-" && value != "chatml" &&
+                    !std::filesystem::exists(value, error))
+                    throw bad_file_error("{}: no such file", value);
+            } else if (constexpr std::string_view other = "model="; views && value.starts_with(other))  // of --compare
                 given.inputs.push_back(value.substr(other.size()));
         }
     }
@@ -118,15 +126,23 @@ void check_outputs(const CLI::App& app) {
     };
     std::error_code error;
     std::set<fs::path> seen;
-    for (const std::string& folder : given.folders)
+    for (const std::string& folder : given.folders) {
         if (!seen.insert(real_path(folder)).second)
             throw usage_error("two outputs were given the same folder, {}", folder);
+        for (const std::string& input : given.inputs)
+            if (real_path(input).extension() == ".png" && real_path(input).parent_path() == real_path(folder))
+                throw usage_error("{} is read by this command, which writes pictures to {}: write to another folder",
+                                  input, folder);
+    }
     for (const std::string& path : given.outputs) {
         const fs::path real = real_path(path);
         if (!fs::is_regular_file(real, error) && fs::exists(real, error)) continue;  // a device or a pipe
         if (!seen.insert(real).second) throw usage_error("two outputs were given the same file, {}", path);
         for (const std::string& input : given.inputs) {
-            if (real_path(input) == real) throw usage_error("{} is read by this command: write to another file", path);
+            const bool is_in = given.by_default.count(path) == 0 && fs::exists(real, error) &&
+                               fs::is_directory(input, error) && fs::equivalent(real.parent_path(), input, error);
+            if (real_path(input) == real || (is_in && !is_of_model(real, input)))
+                throw usage_error("{} is read by this command: write to another file", path);
             if (is_of_model(real, input)) throw usage_error("{} is a file of the model: write to another one", path);
         }
         for (const std::string& folder : given.folders)
@@ -137,6 +153,15 @@ void check_outputs(const CLI::App& app) {
             if (real.string().starts_with(real_path(folder).string() + "/"))
                 throw usage_error("{} is in the folder of the run, {}: write to another place", path, folder);
     }
+    // not after the work
+    for (const std::string& folder : given.folders) require_writable_folder(folder);
+    const auto is_made_now = [&](const std::string& path) {  // with one of these folders
+        return std::ranges::any_of(given.folders, [&](const std::string& folder) {
+            return real_path(path).string().starts_with(real_path(folder).string() + "/");
+        });
+    };
+    for (const std::string& path : given.outputs)
+        if (!is_made_now(path)) require_writable(path);
 }
 
 void apply_common(const CLI::App& app) {
@@ -145,10 +170,10 @@ void apply_common(const CLI::App& app) {
     const CLI::App& bench = *app.get_subcommand("bench");
     const bool runs_model = std::ranges::any_of(runs, [&](const char* name) { return app.got_subcommand(name); }) ||
                             bench.got_subcommand("model") || bench.got_subcommand("train");
-    if (app.get_option("--profile")->count() > 0 && !runs_model && !environment("VANTAGE_PROFILE"))
-        throw usage_error(
-            "--profile needs a command that runs a model: run, chat, inspect, demo, heads, embed, classify, train, "
-            "finetune, bench model or bench train");
+    refuse_unless(runs_model, app, "--profile",
+                  "needs a command that runs a model: run, chat, inspect, demo, heads, embed, classify, train, "
+                  "finetune, bench model or bench train");
+    if (!runs_model) common().profile.clear();  // the environment's is for other commands
     set_strict(c.strict);
     if (c.quiet) set_log_level(LogLevel::error);
     if (c.verbose < 0) throw usage_error("--verbose={}: expected 0, 1 or 2", c.verbose);

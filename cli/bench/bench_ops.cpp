@@ -70,7 +70,13 @@ void run(const OpsOptions& o) {
         if (!o.roofline.empty()) write_roofline(o.roofline, roofline_of(report, roofs));
     };
     measure_and_write(
-        report, [&] { bench.run(cases); }, write);
+        report,
+        [&] {
+            bench.run(cases);
+            if (report.rows.empty())
+                throw usage_error("bench ops: nothing to measure: this device or case does not support this kernel");
+        },
+        write);
     if (bench.failures() > 0) {
         log(LogLevel::error, "{} rows have an error instead of figures", bench.failures());
         set_exit_code(exit_code(bench.first_failure()));
@@ -100,7 +106,8 @@ void add_bench_ops(CLI::App& bench) {
     add_option(command, "--roofline", o->roofline, "Write a roofline plot with all kernels: FILE.png or FILE.svg",
                "FILE");
     add_bench_output(command, o->output);
-    command.callback([o] {
+    command.callback([o, &command] {
+        refuse_unless(!o->quick, command, "--repeats", "has no effect on --quick, which has a time for each kernel");
         o->kernel = kernel_wanted(o->op, o->kernel);
         run(*o);
     });

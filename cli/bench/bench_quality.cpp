@@ -9,6 +9,7 @@
 #include "runtime/bench/quality.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
+#include "runtime/session/weight_types.h"
 
 namespace vantage::cli {
 
@@ -78,7 +79,8 @@ std::vector<Storage> wanted_storages() {
         throw usage_error("bench model: --quality compares f16, q8 and q4 weights with f32, not bf16");
     std::vector<Storage> all = {{"f32", DType::f32, Precision::f32}};
     for (const auto& [name, type] : {std::pair{"f16", DType::f16}, {"q8", DType::q8_0}, {"q4", DType::q4_0}})
-        if (common().weights.empty() || common().weights == name) all.push_back({name, type, Precision::f16});
+        if (common().weights.empty() || weight_types.at(common().weights) == type)
+            all.push_back({name, type, Precision::f16});
     return all;
 }
 

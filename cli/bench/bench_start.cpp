@@ -40,6 +40,7 @@ public:
     void run(const std::string& cache) {
         const std::string driver = folder_.path() + "/driver";
         const Finished finished = run_program(command_, {{"VANTAGE_CACHE_DIR", folder_.path() + "/" + cache},
+                                                         {"VANTAGE_PROFILE", ""},
                                                          {"XDG_CACHE_HOME", driver},
                                                          {"MESA_SHADER_CACHE_DIR", driver},
                                                          {"__GL_SHADER_DISK_CACHE_PATH", driver}});

@@ -65,9 +65,12 @@ void run(BenchTrainOptions& o) {
     o.training.profile = profiling();
     const bool named = !o.shape.empty();
     const std::string folder = named ? "" : model_folder(), config = named ? shape_named(o.shape).config : "";
-    if (o.tokens.empty())
-        o.tokens = {default_tokens(named ? parse_trained_config(config, o.shape)
-                                         : internal::ModelOrigin::from_folder(folder).config())};
+    const ModelConfig model =
+        named ? parse_trained_config(config, o.shape) : internal::ModelOrigin::from_folder(folder).config();
+    if (o.tokens.empty()) o.tokens = {default_tokens(model)};
+    for (const std::int64_t tokens : o.tokens)
+        if (model.context > 0 && tokens > model.context)
+            throw usage_error("bench train: --tokens is {}, but the model has {} positions", tokens, model.context);
     const Device device = open_device();
     Report report("train", device.caps());
     report.note(
@@ -98,7 +101,7 @@ void add_bench_train(CLI::App& bench) {
     CLI::App& command =
         add_command(bench, "train", "Tokens per second of training steps",
                     "\"1 × 512\": steps of one sequence of 512 drawn tokens. All parameters learn, with "
-                    "AdamW.\n\n"
+                    "AdamW; of a folder of adapters these.\n\n"
                     "Examples:\n"
                     "  vantage bench train --tokens 256 -b 16\n"
                     "  vantage bench train --shape gpt2-small --tokens 512\n"

@@ -56,10 +56,14 @@ void turn_until(view::Window* window, const std::function<bool()>& done) {
     }
 }
 
+std::int64_t context_for(const Model& model) { return std::min<std::int64_t>(model.info().context, 1024); }
+
+constexpr std::int64_t prompt_tokens = 24, later_tokens = 8;  // those before the measurement
+
 /// Generates one text of `tokens` tokens and measures it.
 void measure(const Look& look, const Model& model, std::int64_t tokens, Figures& figures) {
     constexpr double idle_seconds = 2;
-    view::LiveOptions options{.context = std::min<std::int64_t>(model.info().context, 1024)};
+    view::LiveOptions options{.context = context_for(model)};
     if (look.window) options.on_version = view::WindowSystem::wake;
     view::LiveModel live(model, options);
     std::unique_ptr<view::Window> window;
@@ -68,9 +72,9 @@ void measure(const Look& look, const Model& model, std::int64_t tokens, Figures&
             model.device(), live, view::ViewState(),
             view::WindowOptions{.title = "vantage bench view", .budget_percent = look.budget});
     std::vector<std::int32_t> ids;
-    for (std::int32_t i = 0; i < 24; ++i) ids.push_back(11 + i * 37);
+    for (std::int32_t i = 0; i < prompt_tokens; ++i) ids.push_back(11 + i * 37);
     const auto rows = [&] { return live.version().rows; };
-    live.start({.ids = ids}, {.ignore_end = true}, tokens + 8);
+    live.start({.ids = ids}, {.ignore_end = true}, tokens + later_tokens);
     turn_until(window.get(), [&] { return rows() >= 28; });  // plans and pipelines exist by then
     const double begin = seconds_now();
     const std::int64_t first = rows();
@@ -207,18 +211,25 @@ void run(const BenchViewOptions& o) {
     if (!o.keys.empty()) {
         const Device device = open_device();
         Report report("view", device.caps());
-        for (const std::int64_t tokens : o.keys) add_map(report, device, tokens);
         report.note(
             "One head of width 16, 800 × 800 pixels. read_s: the model processes the text; first_s: until the first "
             "part of the map; whole_s: until the whole map; closer_ms, move_ms, farther_ms: the slowest step, until "
             "the whole map; picture_ms: host time of a frame with all panels; view_mib: device memory of the view.");
-        return o.output.write(report);
+        return measure_and_write(
+            report,
+            [&] {
+                for (const std::int64_t tokens : o.keys) add_map(report, device, tokens);
+            },
+            [&] { o.output.write(report); });
     }
     const view::WindowSystem system;
     const Device device = open_for_windows(common().device, system.instance_extensions());
     Report report("view", device.caps());
-    const Model model =
-        o.shape.empty() ? load_model(device) : Model::random(device, o.shape, shape_named(o.shape).config, DType::f32);
+    const Model model = o.shape.empty() ? load_model(device)
+                                        : Model::random(device, o.shape, shape_named(o.shape).config,
+                                                        load_options().weights.value_or(DType::f32));
+    if (const std::int64_t context = context_for(model), most = context - prompt_tokens - later_tokens; o.tokens > most)
+        throw usage_error("bench view: --tg is {}, but at most {} fit the context of {}", o.tokens, most, context);
     add_costs(report, o, model);
     o.output.write(report);
 }
@@ -240,6 +251,7 @@ void add_bench_view(CLI::App& bench) {
         ->delimiter(',')
         ->check(CLI::Range(800, 1 << 20))  // what is zoomed into
         ->excludes("--model")              // it has one of its own
+        ->excludes("--weights")
         ->excludes("--shape")
         ->excludes("--tg")
         ->excludes("--repeats");

@@ -88,7 +88,8 @@ std::string write_on(const DemoOptions& o, const Page& page, Generator& generato
     Typewriter typewriter(page_columns());
     if (!o.json) {
         print_line("\n{} {}", page.bold(generator.session().model().info().name + " continues"),
-                   page.dim(format("(temperature {:g}, seed {})", o.temperature, o.seed)));
+                   page.dim(o.temperature == 0 ? "(the most probable tokens)"
+                                               : format("(temperature {:g}, seed {})", o.temperature, o.seed)));
         typewriter.type(o.prompt, std::identity());
     }
     std::string text;
@@ -192,9 +193,6 @@ void run_steps(DemoOptions& o) {
 void run(const DemoOptions& o) {
     const Device device = open_device();
     const Page page;
-    if (!o.json) print_line("{}{}\n", page.bold("Vantage"), page.dim(" on " + device.caps().name));
-    const WorkedExamplePage example = timed("worked example", [&] { return WorkedExamplePage(device); });
-    if (!o.json) example.print(page);
     const Model model = load_model(device);
     require_attention(model.info(), "demo");
     if (config_of(model).sees())
@@ -204,6 +202,9 @@ void run(const DemoOptions& o) {
                          .session = {.record_attention = RecordAttention::all(),
                                      .profile = profiling(),
                                      .masked_heads = masked_heads(o.masked)}});
+    if (!o.json) print_line("{}{}\n", page.bold("Vantage"), page.dim(" on " + device.caps().name));
+    const WorkedExamplePage example = timed("worked example", [&] { return WorkedExamplePage(device); });
+    if (!o.json) example.print(page);
     const std::string text = timed("write", [&] { return write_on(o, page, generator); });
     const HeadSurvey survey = timed("read heads", [&] {
         return HeadSurvey(generator.session(), tokens_to_draw(o, generator.session()), main_attention(model));
@@ -242,7 +243,7 @@ void add_demo(CLI::App& app) {
                     "Examples:\n  vantage demo -p \"The dog chased the birds. They\"\n"
                     "  vantage demo --steps -p \"The dog chased the birds. They\"");
     add_model_option(command);
-    add_option(command, "-p,--prompt", o->prompt, "Text to continue; its attention is drawn", "TEXT")
+    add_option(command, "-p,--prompt", o->prompt, "Text to continue; its attention is drawn; - reads stdin", "TEXT")
         ->capture_default_str();
     add_option(command, "--out", o->folder, "Folder for the pictures; created if missing", "DIR")
         ->capture_default_str();
@@ -255,7 +256,10 @@ void add_demo(CLI::App& app) {
     add_head_mask_option(command, o->masked);
     add_steps_options(command, *o);
     command.add_flag("--json", o->json, "Print one JSON object");
-    command.callback([o] { o->steps ? run_steps(*o) : run(*o); });
+    command.callback([o] {
+        if (o->prompt == "-") o->prompt = read_stdin();
+        o->steps ? run_steps(*o) : run(*o);
+    });
 }
 
 }  // namespace vantage::cli

@@ -154,11 +154,10 @@ void add_conform(CLI::App& app) {
                "paths and no names of users or hosts",
                "FILE");
     command.add_flag("--json", o->json, "Print one JSON object: every run with its error, and totals");
-    command.callback([o] {
-        const bool cases = !(o->op + o->cases + o->test + o->kernel + o->dump + o->file).empty();
-        if (cases && !o->training.empty())
-            throw usage_error(
-                "conform: --training repeats a run as a whole; of the other options only --json goes with it");
+    command.callback([o, &command] {
+        for (const char* option : {"--op", "--cases", "--case", "--kernel", "--dump", "--report"})
+            refuse_unless(o->training.empty(), command, option,
+                          "has no effect on --training, which repeats a run as a whole");
         o->kernel = kernel_wanted(o->op, o->kernel);
         run(*o);
     });

@@ -90,6 +90,8 @@ void print_replay_json(const Device& device, const NodeDump& dump, const DumpRep
 
 void run(const ReplayCommand& o) {
     const NodeDump dump = read_dump(o.folder);
+    if (o.options.dumped_modules && !o.options.kernel.empty() && o.options.kernel != dump.kernel)
+        throw usage_error("replay: the dumped modules are those of kernel {}: leave out --kernel", dump.kernel);
     const Device device = open_device();
     const DumpReplay replay = replay_dump(device, dump, o.options);
     (o.json ? print_replay_json : print_replay)(device, dump, replay);

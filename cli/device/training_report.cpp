@@ -18,7 +18,7 @@ void print_worst(const char* what, const WorstElement& worst) {
                worst.tensor.empty() ? std::string() : ", in " + worst.tensor, worst.share > 1 ? ": too much" : "");
 }
 
-Json as_json(const TrainingComparison& found) {
+Json as_json(const Device& device, const TrainingComparison& found) {
     const Json steps = json_list(found.steps, [](const StepComparison& step) {
         return Json{{"step", step.step},
                     {"loss", step.loss},
@@ -26,7 +26,9 @@ Json as_json(const TrainingComparison& found) {
                     {"grad_norm", step.norm},
                     {"grad_norm_error", step.norm_error}};
     });
-    Json all = {{"steps", steps},
+    Json all = {{"schema_version", 1},
+                {"device", device.caps().name},
+                {"steps", steps},
                 {"grads0_error", found.gradient.error},
                 {"final_error", found.parameter.error},
                 {"passed", found.passed}};
@@ -42,7 +44,7 @@ bool repeat_training(const Device& device, const std::string& folder, bool json)
         if (!json) print_step(step);
     });
     if (json) {
-        write_json(as_json(found));
+        write_json(as_json(device, found));
         return found.passed;
     }
     print_worst("gradients of the first step", found.gradient);

@@ -12,6 +12,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
+#include "runtime/base/options.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/merge_projections.h"
 #include "runtime/models/model_builder.h"
@@ -158,6 +159,8 @@ TuneReport report_of(const Device& device, const Subject& subject, const TuneCom
 void tune(const TuneCommand& o, const Device& device) {
     const Subject subject = subject_of(o, device);
     const std::int64_t maximum = subject.config.context;
+    if (o.context && (subject.config.is_vision() || subject.config.attending_layers(AttentionKind::self).empty()))
+        throw usage_error("tune: --ctx is for models with keys and values in a cache, and {} has none", subject.name);
     const std::int64_t context = o.context.value_or(std::min<std::int64_t>(1024, maximum));
     if (context < 1 || context > maximum)
         throw usage_error("tune: --ctx is {}; {} supports 1 to {}", context, subject.name, maximum);
@@ -165,7 +168,10 @@ void tune(const TuneCommand& o, const Device& device) {
     if (!o.save.empty())  // adds nothing: fails before the measurement if the file is not usable
         add_to_tuning_file(o.save, {TunedDevice::of(device.caps()).of_its_kind(), {}});
     else if (own_tuning_path(device.caps()).empty())
-        log(LogLevel::warning, "there is no cache directory, so results are not saved; set VANTAGE_CACHE_DIR");
+        throw usage_error(
+            "tune: there is no cache directory for the results: set VANTAGE_CACHE_DIR, or give --save FILE");
+    if (environment("VANTAGE_DISABLE_TUNING").value_or("0") != "0")
+        log(LogLevel::warning, "VANTAGE_DISABLE_TUNING is set: plans do not use the results");
     log(LogLevel::info, "{} calls have several kernels; time limit: {:.0f} s", report.calls.size(), o.seconds);
     try {
         tune_all(device, o, context, report);

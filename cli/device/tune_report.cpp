@@ -37,8 +37,9 @@ std::map<std::int64_t, PlanTime> plan_times(const TuneReport& report) {
 }
 
 std::size_t measured_calls(const TuneReport& report) {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(report.calls, [](const TunedModelCall& c) { return c.result.has_value(); }));
+    return static_cast<std::size_t>(std::ranges::count_if(report.calls, [](const TunedModelCall& c) {
+        return c.result && !c.result->entry.kernel.empty();  // without, no kernel could run
+    }));
 }
 
 Json call_json(const TunedModelCall& call) {
@@ -68,9 +69,9 @@ void print_text(const TuneReport& report) {
         table.row({call.model.key, call.before->name, call.result->chosen->name, before > 0 ? time_text(before) : "-",
                    time_text(now), before > 0 ? format("{:.0f} %", 100 * (1 - now / before)) : "-"});
     }
-    print_line("{} on {} ({}), {} tokens in the cache: {} of {} calls measured, {} {} another kernel now", report.model,
-               report.device.name, report.device.driver_version, report.context, measured_calls(report),
-               report.calls.size(), changes, changes == 1 ? "uses" : "use");
+    print_line("{} on {} ({}), {} tokens in the cache: {} of {} calls measured, another kernel is faster for {}",
+               report.model, report.device.name, report.device.driver_version, report.context, measured_calls(report),
+               report.calls.size(), changes);
     if (changes > 0) std::fputs(table.text().c_str(), stdout);
     for (const auto& [rows, time] : plan_times(report))
         print_line("  time of these calls in a run of {} {}: {} before, {} now", rows, rows == 1 ? "token" : "tokens",

@@ -31,9 +31,10 @@ struct ClassifyOptions {
     bool json = false;
 };
 
+/// A label and its probability; of a regression the output and its value.
 struct Guess {
     std::string name;
-    double probability;
+    double number;
 };
 
 /// One prediction: the label of a text or an image, or one masked token.
@@ -57,8 +58,15 @@ std::vector<Guess> best(const std::vector<double>& p, std::size_t count, const a
     return guesses;
 }
 
+/// The outputs of a regression are no answers of which one is the best: all of them, in their order.
 Question label_of(const std::string& what, const Session& session, std::size_t top) {
     const ModelConfig& config = config_of(session.model());
+    if (is_regression(config)) {
+        Question all{what, {}};
+        const std::vector<double> values = label_values(config, session.logits());
+        for (std::size_t i = 0; i < values.size(); ++i) all.guesses.push_back({config.labels[i], values[i]});
+        return all;
+    }
     return {what, best(label_values(config, session.logits()), top, [&](std::size_t i) { return config.labels[i]; })};
 }
 
@@ -85,9 +93,8 @@ std::vector<Question> questions(const Session& session, std::size_t top) {
 
 void print(const std::vector<Question>& all, const Model& model, bool json) {
     if (json) {
-        const auto guess_json = [](const Guess& guess) {
-            return Json{{"text", guess.name}, {"probability", guess.probability}};
-        };
+        const char* number = is_regression(config_of(model)) ? "value" : "probability";
+        const auto guess_json = [&](const Guess& guess) { return Json{{"text", guess.name}, {number, guess.number}}; };
         const auto question_json = [&](const Question& question) {
             return Json{{"name", question.name}, {"answers", json_list(question.guesses, guess_json)}};
         };
@@ -98,7 +105,7 @@ void print(const std::vector<Question>& all, const Model& model, bool json) {
     for (const Question& question : all) {
         if (all.size() > 1) print_line("{}", page.bold(question.name));
         for (const Guess& guess : question.guesses)
-            print_line("  {:.3f}  {}", guess.probability, without_controls(guess.name));
+            print_line("  {:.3f}  {}", guess.number, without_controls(guess.name));
     }
 }
 
@@ -123,6 +130,7 @@ void about_labels(const ClassifyOptions& o) {
     if (scale == 0)
         throw usage_error("classify: --labels compares images with texts, but {} is {}; use a model of both (clip)",
                           seeing.info().name, seeing.info().architecture);
+    if (o.labels.size() < 2) throw usage_error("classify: --labels needs two texts or more, to compare them");
     const Model reading = load_model(device, Tower::text);
     EmbedOptions options{
         .pooling = Pooling::pooler,
@@ -131,6 +139,7 @@ void about_labels(const ClassifyOptions& o) {
         .on_timings = [&](const auto& timings) { note_dispatches(device, timings); }};
     const Array labels = embed(reading, o.labels, options);
     options.session.masked_heads = masked_heads(o.masked);
+    check_images(seeing, o.images);
     Session session(seeing, options.session);
     print(about_images(o, session,
                        [&](const std::string& name) {
@@ -147,7 +156,9 @@ void about_labels(const ClassifyOptions& o) {
 }
 
 Tokenizer::Encoding text_of(ClassifyOptions& o, const Model& model) {
-    if (o.prompt == "-") o.prompt = read_stdin();
+    if (o.prompt == "-" && o.pair == "-") throw usage_error("classify: - (stdin) was given more than once");
+    for (std::string* text : {&o.prompt, &o.pair})
+        if (*text == "-") *text = read_stdin();
     const std::int64_t context = model.info().context;
     Tokenizer::Encoding text =
         o.pair.empty() ? encode_for(context, model, o.prompt) : encode_pair_for(context, model, o.prompt, o.pair);
@@ -173,6 +184,8 @@ void check_options(const ClassifyOptions& o, const CLI::App& command, const Mode
                   "is for models that answer questions, and " + model.info().name + " does not");
     refuse_unless(head != Head::token_classification, command, "--top",
                   "has no effect: " + model.info().name + " gives each token one label");
+    refuse_unless(!is_regression(config_of(model)), command, "--top",
+                  "has no effect: " + model.info().name + " gives each output a value");
     if (head == Head::question_answering && o.pair.empty())
         throw usage_error("classify: {} answers questions about a text; give -p QUESTION and --pair TEXT",
                           model.info().name);
@@ -193,6 +206,7 @@ void run(ClassifyOptions& o, const CLI::App& command) {
             "question answering or masked tokens",
             model.info().name, model.info().architecture);
     require_image("classify", model, !o.images.empty());
+    check_images(model, o.images);
     check_options(o, command, model);
     SessionOptions options{.precision = precision_named(o.precision),
                            .profile = profiling(),
@@ -233,11 +247,16 @@ void add_classify(CLI::App& app) {
     add_lora_option(command);
     CLI::Option* prompt = add_option(command, "-p,--prompt", o->prompt, "Input text; - reads stdin", "TEXT");
     CLI::Option* images = add_images_option(command, o->images)->excludes(prompt);
-    add_option(command, "--labels", o->labels,
-               "Models of texts and images (CLIP): texts, of which the one that fits an image best is wanted", "TEXT")
+    add_option(
+        command, "--labels", o->labels,
+        "Models of texts and images (CLIP): texts, of which the one that fits an image best is wanted; two or more",
+        "TEXT")
+        ->check(not_empty)
         ->needs(images);
     CLI::Option* labels = command.get_option("--labels");
-    add_option(command, "--pair", o->pair, "Second text, for models that take pairs: the one with the answer", "TEXT")
+    add_option(command, "--pair", o->pair,
+               "Second text, for models that take pairs: the one with the answer; - reads stdin", "TEXT")
+        ->check(not_empty)
         ->excludes(labels)
         ->excludes(images);
     add_setting(command, "--top", o->top, "Number of labels, tokens or answers to print")->check(above_zero);

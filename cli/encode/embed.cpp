@@ -1,5 +1,6 @@
 // vantage embed: vectors of texts or images, by an encoder.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cli/encode/word_in_context.h"
 #include "cli/generate/prompt_batch.h"
@@ -26,9 +27,15 @@ struct EmbedCommand {
     bool normalise = false, stable = false, json = false;
 };
 
-/// The texts of -p, or the lines of stdin.
+/// The texts of -p (-: stdin), or the lines of stdin.
 std::vector<std::string> texts_of(const EmbedCommand& o) {
-    if (!o.prompts.empty()) return o.prompts;
+    if (std::ranges::count(o.prompts, "-") > 1) throw usage_error("embed: - (stdin) was given more than once");
+    if (!o.prompts.empty()) {
+        std::vector<std::string> texts = o.prompts;
+        for (std::string& text : texts)
+            if (text == "-") text = read_stdin();
+        return texts;
+    }
     const std::vector<std::string> lines = lines_of(read_stdin());
     if (lines.empty()) throw usage_error("embed: no input; give -p TEXT, or one text per line on stdin");
     return lines;
@@ -91,6 +98,7 @@ void run(EmbedCommand& o) {
             "embed: {} is {}; embed needs an encoder (bert, roberta, longformer, big_bird, distilbert, vit, clip)",
             model.info().name, model.info().architecture);
     require_image("embed", model, !o.images.empty());
+    check_images(model, o.images);
     if (o.pooling.empty()) o.pooling = config_of(model).own.has(pair_scale) ? "pooler" : "mean";
     const Array all = o.images.empty() ? embed_texts(model, o, texts) : embed_images(model, o);
     const std::int64_t count = all.shape()[0], width = all.shape()[1];
@@ -107,6 +115,7 @@ void add_word_options(CLI::App& command, EmbedCommand& o) {
                                    "Compare the vectors of this word in the texts instead, layer by layer: cosine "
                                    "similarity of text 1 and each other text. Any model of texts",
                                    "WORD");
+    word->check(not_empty);
     add_option(command, "--chart", o.chart, "With --word: write a chart to this file (.png or .svg)", "FILE")
         ->needs(word);
     command.add_flag("--json", o.json, "With --word: print one JSON object, with the vectors")->needs(word);
@@ -128,9 +137,9 @@ void add_embed(CLI::App& app) {
         "  vantage embed -m models/vit --pooling cls --image cat.jpg dog.png\n"
         "  vantage embed -m models/clip --image cat.jpg --normalise");
     add_model_option(command);
-    CLI::Option* prompt =
-        add_option(command, "-p,--prompt", o->prompts,
-                   "Input text; can be given several times. Default: one text per line of stdin", "TEXT");
+    CLI::Option* prompt = add_option(
+        command, "-p,--prompt", o->prompts,
+        "Input text; - reads stdin as one; can be given several times. Default: one text per line of stdin", "TEXT");
     add_images_option(command, o->images)->excludes(prompt);
     add_option(command, "--pooling", o->pooling,
                "mean: mean of all tokens or patches; cls: the first token; pooler: the output of the model's pooler. "

@@ -15,6 +15,7 @@
 #include "cli/shared/output.h"
 #include "cli/shared/step_options.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/log.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
 #include "runtime/train/checkpoint_folder.h"
@@ -71,7 +72,10 @@ void run(ExplainOptions& o) {
     }
     if (!o.positions.empty()) {
         e.positions = position_schemes(model, session, std::min(session.context(), drawn_positions));
-        if (!e.positions->empty()) write_positions(o.positions, model.info().name + ": positions", *e.positions);
+        if (e.positions->empty())
+            log(LogLevel::warning, "{} has no positions to draw: {} is not written", model.info().name, o.positions);
+        else
+            write_positions(o.positions, model.info().name + ": positions", *e.positions);
     }
     o.json ? print_json(e) : print_text(e);
 }

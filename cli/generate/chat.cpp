@@ -133,7 +133,7 @@ void add_chat(CLI::App& app) {
                     "Example:\n  vantage chat -m models/Llama-3.2-1B-Instruct --system \"Answer in one sentence.\"");
     add_model_option(command);
     add_lora_option(command);
-    add_option(command, "--system", o->system, "System message", "TEXT");
+    add_option(command, "--system", o->system, "System message", "TEXT")->check(not_empty);
     add_option(command, "--template", o->chat_template,
                "Jinja file to use instead of the model's chat template, or chatml", "FILE");
     add_generation_options(command, o->generation);

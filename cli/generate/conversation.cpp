@@ -24,6 +24,17 @@ std::string written(const text::ChatFormat& format, const OrderedJson& messages,
     return format.chat_template.value().render(variables);
 }
 
+/// Whether a template writes a conversation as if these messages were not before it.
+bool leaves_out(const text::ChatFormat& format, OrderedJson messages) {
+    const OrderedJson question = {{"role", "user"}, {"content", "text"}};
+    try {
+        messages.push_back(question);
+        return written(format, messages, true) == written(format, OrderedJson::array({question}), true);
+    } catch (const Error&) {
+        return false;  // a template that needs more fails at the first turn
+    }
+}
+
 OrderedJson message(const char* role, const std::string& content) { return {{"role", role}, {"content", content}}; }
 
 }  // namespace
@@ -31,6 +42,8 @@ OrderedJson message(const char* role, const std::string& content) { return {{"ro
 Conversation::Conversation(Generator generator, text::ChatFormat format, const std::string& system)
     : system_(OrderedJson::array()), format_(std::move(format)), generator_(std::move(generator)) {
     if (!system.empty()) system_.push_back(message("system", repair_utf8(system)));
+    if (!system.empty() && leaves_out(format_, system_))
+        throw usage_error("chat: --system has no effect: the chat template leaves out system messages");
     messages_ = system_;
 }
 
@@ -69,7 +82,8 @@ Conversation::Turn Conversation::reply(const std::function<void(const std::strin
     turn.prompt_tokens = std::ssize(ids);
     if (config_of(generator_.session().model()).kind !=
         ModelKind::encoder_decoder)  // its encoder reads the whole text again
-        turn.kept_tokens = std::ranges::mismatch(there, ids).in1 - there.begin();
+        turn.kept_tokens = std::min(std::ranges::mismatch(there, ids).in1 - there.begin(),
+                                    std::ssize(ids) - 1);  // the last one runs again, for its logits
     try {
         turn.ending = name_of(generator_.generate(ids, [&](const Token& token) {
             turn.generated_tokens += token.id >= 0 ? 1 : 0;

@@ -100,7 +100,7 @@ void write_one(const Model& model, Generator& generator, const std::string& what
     });
     const AttentionVariant& variant = o.generation.generator.session.variant;
     const auto json = [&] { return completion_json(model, variant, what, text, generator.session(), ending); };
-    write_out((!o.json ? "" : o.images.empty() ? json_text(json()) : json().dump()) + "\n");
+    write_out((!o.json ? "" : json_text(json(), o.images.empty() ? 2 : -1)) + "\n");
     if (ending == Ending::context_full)
         log(LogLevel::warning, "the context of {} tokens is full", generator.session().context());
     print_rates(generator.session().stats());
@@ -127,6 +127,7 @@ void run(const CLI::App& command, RunOptions& o) {
     const std::vector<std::string> prompts = o.images.empty() ? prompts_of(o) : std::vector<std::string>();
     LoadedModel model(o.generation.recover, tower_for(!o.images.empty()));
     require_image("run", *model, !o.images.empty());
+    check_images(*model, o.images);
     o.generation.generator.session.profile = profiling();
     o.generation.generator.reload = model.reloader();
     if (!o.images.empty()) return describe_images(command, model, o);
@@ -164,7 +165,10 @@ void add_run(CLI::App& app) {
         ->check(CLI::Range(1, 4096));
     add_generation_options(command, o->generation);
     command.add_flag("--json", o->json, "Print a JSON object for each complete text");
-    command.callback([o, &command] { run(command, *o); });
+    command.callback([o, &command] {
+        refuse_unless(o->images.empty(), command, "--batch", "is for texts: images run one after the other");
+        run(command, *o);
+    });
 }
 
 }  // namespace vantage::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/errors.h"
 #include "runtime/models/config.h"
@@ -85,6 +86,7 @@ public:
         session_.mask_heads(heads);
         return each_loss([](std::size_t) {});
     }
+    Session& session() { return session_; }
 
 private:
     template <class Look>
@@ -109,17 +111,18 @@ private:
 
 }  // namespace
 
-std::pair<double, double> mean_of(const std::vector<double>& values) {
+std::pair<double, std::optional<double>> mean_of(const std::vector<double>& values) {
     const auto count = static_cast<double>(values.size());
     double sum = 0, squares = 0;
     for (const double value : values) sum += value;
     for (const double value : values) squares += (value - sum / count) * (value - sum / count);
-    return {sum / count, values.size() > 1 ? std::sqrt(squares / (count - 1) / count) : 0};
+    if (values.size() < 2) return {sum / count, std::nullopt};
+    return {sum / count, std::sqrt(squares / (count - 1) / count)};
 }
 
 Ablation ablate(const Model& model, std::span<const ModelInput> inputs, const SessionOptions& options) {
     SessionOptions all_logits = options;
-    all_logits.record_attention = {}, all_logits.inspect = true, all_logits.profile = false;
+    all_logits.record_attention = {}, all_logits.inspect = true, all_logits.profile = profiling();
     std::vector<HeadId> masked = options.masked_heads.value_or(std::vector<HeadId>());
     all_logits.masked_heads = masked;
     Losses losses(model, inputs, all_logits);
@@ -136,6 +139,7 @@ Ablation ablate(const Model& model, std::span<const ModelInput> inputs, const Se
         const auto [change, error] = mean_of(changes);
         result.heads.push_back({head, change, error});
     }
+    note_dispatches(model.device(), losses.session().take_timings());
     return result;
 }
 

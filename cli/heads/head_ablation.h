@@ -2,6 +2,7 @@
 // Michel, Levy & Neubig, "Are Sixteen Heads Really Better than One?" (2019); Voita et al. (2019).
 #pragma once
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -20,8 +21,8 @@ struct Ablation {
     double baseline = 0;  ///< without ablation, the mean over the inputs; heads of --mask-heads stay removed
     struct Head {
         HeadId place;
-        double change = 0;  ///< of the loss with this head removed, too: the mean over the inputs
-        double error = 0;   ///< its standard error; 0 for one input
+        double change = 0;            ///< of the loss with this head removed, too: the mean over the inputs
+        std::optional<double> error;  ///< its standard error; none for one input
     };
     std::vector<Head> heads;  ///< ordered by kind, layer, head
 };
@@ -32,8 +33,8 @@ void require_loss(const Model& model, const char* option);
 void require_next_token(const Model& model, const ModelInput& input);
 /// All heads, ordered by kind, layer, head.
 std::vector<HeadId> all_heads(const Model& model);
-/// The mean, and its standard error, which is 0 for one value.
-std::pair<double, double> mean_of(const std::vector<double>& values);
+/// The mean, and its standard error, which one value does not have.
+std::pair<double, std::optional<double>> mean_of(const std::vector<double>& values);
 /// Runs every input once per head.
 Ablation ablate(const Model& model, std::span<const ModelInput> inputs, const SessionOptions& options);
 

@@ -7,6 +7,7 @@
 
 #include "cli/heads/head_ablation.h"
 #include "cli/shared/probabilities.h"
+#include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "runtime/inspect/permuted_weights.h"
 #include "runtime/models/config.h"
@@ -40,6 +41,7 @@ public:
     }
 
     const std::vector<Row>& rows() const { return rows_; }
+    Session& session() { return session_; }
 
     /// Total variation distance of the prediction from the complete model's.
     double distance(const Row& row, std::vector<float> change) {
@@ -97,7 +99,7 @@ double median(std::vector<double> values) {
 std::vector<Permutation> permute_heads(const Model& model, const ModelInput& input, const SessionOptions& options,
                                        std::int64_t count, std::uint64_t seed) {
     SessionOptions shifted = options;
-    shifted.head_shift = HeadShift{}, shifted.profile = false;
+    shifted.head_shift = HeadShift{}, shifted.profile = profiling();
     PermutationTest test(model, input, shifted);
     std::vector<Permutation> results;
     Progress progress("permuting weights");
@@ -114,6 +116,7 @@ std::vector<Permutation> permute_heads(const Model& model, const ModelInput& inp
                            .largest = static_cast<double>(*std::ranges::max_element(row.weights)),
                            .change = median(std::move(distances))});
     }
+    note_dispatches(model.device(), test.session().take_timings());
     return results;
 }
 

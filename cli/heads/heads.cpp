@@ -21,6 +21,7 @@
 #include "cli/shared/progress.h"
 #include "cli/shared/translation.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/log.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
 
@@ -71,7 +72,7 @@ void check_values(const HeadsOptions& o, const Model& model) {
 void check_paths(const HeadsOptions& o, const Model& model) {
     const ModelInfo& info = model.info();
     const std::vector<std::int64_t>& attending = info.layers_of(AttentionKind::self);
-    if ((!o.rollout && !o.flow) || attending.empty() || std::ssize(attending) == info.layers) return;
+    if ((!o.rollout && !o.flow) || std::ssize(attending) == info.layers) return;
     throw usage_error(
         "heads: {} follows tokens through all layers by their attention, but of {} only {} of {} have any",
         o.rollout ? "--rollout" : "--flow", described(info), attending.size(), info.layers);
@@ -79,6 +80,7 @@ void check_paths(const HeadsOptions& o, const Model& model) {
 
 void require_f32(const HeadsOptions& o) {
     if (o.input.precision != "f32") throw usage_error("heads: --gradients are in f32, not in {}", o.input.precision);
+    if (profiling()) log(LogLevel::warning, "the profile has no times of --gradients");
 }
 
 /// The input. Without --decoder-ids, an encoder–decoder generates its text first.
@@ -204,7 +206,7 @@ void run(const HeadsOptions& o) {
     SessionOptions options = session_options(o.input);
     if (o.gradients) require_f32(o);
     if (!o.prompts.empty()) return print_importance(model, o.prompts, options, o.gradients, o.json);
-    options.record_attention = RecordAttention::all();
+    options.record_attention = RecordAttention::all(), options.profile = profiling();
     print_relations(model, o.relations, options, o.json);
 }
 
@@ -291,7 +293,11 @@ void add_heads(CLI::App& app) {
     add_choices(command, *o);
     add_other_inputs(command, *o);
     CLI::Option* sort = command.get_option("--sort");
-    command.callback([o, sort] {
+    command.callback([o, sort, &command] {
+        for (const char* of_pictures : {"--rollout", "--flow"})
+            refuse_unless(!o->csv || !o->pictures.empty(), command, of_pictures,
+                          "has no place in CSV: give --png DIR, or --json");
+        if (o->gradients && !is_given(*command.get_option("--precision"))) o->input.precision = "f32";
         if (!o->prompts.empty() && !o->ablate && !o->gradients)
             throw usage_error("heads: --prompts needs --ablate or --gradients");
         if (o->ablate && sort->count() == 0) o->sort = "loss_change";

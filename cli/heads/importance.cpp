@@ -23,7 +23,7 @@ Json head_json(const Model& model, const Ablation::Head& head, const char* measu
             {"layer", head.place.layer},
             {"head", head.place.head},
             {measure, head.change},
-            {"standard_error", head.error}};
+            {"standard_error", head.error ? Json(*head.error) : Json()}};
 }
 
 }  // namespace
@@ -34,6 +34,8 @@ std::string head_name(const Model& model, const HeadId& head) {
 
 std::vector<ModelInput> read_prompts(const std::string& command, const std::string& file, const Model& model,
                                      const SessionOptions& options) {
+    if (config_of(model).sees())
+        throw usage_error("{}: --prompts needs a model of texts, but {} reads images", command, model.info().name);
     require_loss(model, "--prompts");
     const std::vector<std::string> lines = lines_of(file == "-" ? read_stdin() : read_file(file));
     if (lines.empty()) throw usage_error("{}: {} has no lines; expected one text per line", command, file);
@@ -87,7 +89,7 @@ void print_importance(const Model& model, const std::string& file, const Session
     for (const Ablation::Head& head : found.heads)
         table.row({head_name(model, head.place),
                    gradients ? format("{:.4f}", head.change) : format("{:+.4f}", head.change),
-                   format("{:.4f}", head.error)});
+                   head.error ? format("{:.4f}", *head.error) : "–"});
     write_out(table.text());
 }
 

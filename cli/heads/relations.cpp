@@ -4,6 +4,7 @@
 
 #include "cli/heads/importance.h"
 #include "cli/shared/generation_options.h"
+#include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "cli/shared/terminal_page.h"
 #include "cli/shared/text_table.h"
@@ -67,6 +68,7 @@ RelationScores scores_of(const Model& model, const std::vector<Sentence>& senten
                                           tokens, words));
         }
     }
+    note_dispatches(model.device(), session.take_timings());
     return scores;
 }
 
@@ -127,6 +129,7 @@ private:
     }
     Json best_json(const std::vector<int>& correct, const RelationScore& score) const {
         if (correct.empty()) return nullptr;
+        if (correct[best(correct)] == 0) return nullptr;
         const HeadId head = head_at(best(correct));
         return {{"layer", head.layer}, {"head", head.head}, {"accuracy", share(correct[best(correct)], score)}};
     }

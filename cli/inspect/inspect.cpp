@@ -30,7 +30,7 @@ struct InspectOptions {
 
 // ---- input checks, before anything runs -----------------------------------------------------------------------------
 
-/// The input. Without --decoder-ids, the decoder of an encoder–decoder gets its start token if --greedy continues, else
+/// The input. Without --decoder-ids, the decoder of an encoder–decoder gets its first tokens if --greedy continues, else
 /// the text that the model generates.
 ModelInput input_of(const InspectOptions& o, const Model& model, const SessionOptions& options) {
     if (o.greedy > 0 && config_of(model).kind == ModelKind::encoder)
@@ -38,7 +38,7 @@ ModelInput input_of(const InspectOptions& o, const Model& model, const SessionOp
     ModelInput input = read_input("inspect", o.input, model);
     if (!input.source.empty() && input.ids.empty()) {
         if (o.greedy > 0)
-            input.ids = {static_cast<std::int32_t>(config_of(model).start_token)};
+            input.ids = first_tokens(config_of(model));
         else
             input.ids = generated_for(model, input, max_written, options);
     }
@@ -83,10 +83,10 @@ void check_memory(const InspectOptions& o, const ModelInfo& info, const ModelInp
 }
 
 /// Writes the node that --dump-node names, else the first that --check found to differ. Returns the folder, if any.
-std::vector<std::string> dump(const InspectOptions& o, const Model& model, const ModelInput& input,
-                              const SessionOptions& options, const std::optional<NodeCheck>& check) {
-    if (!o.dump_node.empty())
-        write_dump(run_chosen_node(model, input, options, o.dump_node), o.input.dump);
+std::vector<std::string> dump(const InspectOptions& o, const std::optional<NodeDump>& chosen,
+                              const std::optional<NodeCheck>& check) {
+    if (chosen)
+        write_dump(*chosen, o.input.dump);
     else if (check && check->diverged)
         check->diverged->dump(o.input.dump);
     else
@@ -114,7 +114,9 @@ std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model,
     Session session(model, options);
     session.restart({.ignore_end = true});
     begin(session, input);
-    return generate(session, o.greedy);
+    const std::vector<std::int32_t> ids = generate(session, o.greedy);
+    note_dispatches(model.device(), session.take_timings());
+    return ids;
 }
 
 void run(const InspectOptions& o) {
@@ -123,6 +125,8 @@ void run(const InspectOptions& o) {
     const SessionOptions plain = session_options(o.input);
     const ModelInput input = input_of(o, model, plain);
     check_memory(o, model.info(), input);
+    std::optional<NodeDump> chosen;  // first, because it may not be there
+    if (!o.dump_node.empty()) chosen = run_chosen_node(model, input, plain, o.dump_node);
     SessionOptions options = plain;
     options.context = input.longest(), options.profile = profiling();
     options.record_attention = RecordAttention::all(), options.inspect = true;
@@ -136,19 +140,21 @@ void run(const InspectOptions& o) {
 
     InspectReport report{
         .survey = survey, .precision = name_of(plain.precision), .stable = plain.is_stable(), .variant = plain.variant};
-    report.greedy = timed("continue", [&] { return continued(o, model, input, plain); });
+    note_dispatches(model.device(), session.take_timings());
+    SessionOptions more = plain;
+    more.profile = profiling();
+    report.greedy = timed("continue", [&] { return continued(o, model, input, more); });
     if (!input.source.empty()) report.reads = source_reads(session);
     if (!o.save.empty()) timed("save", [&] { save_pass(o.save, report, input.image); });
     if (!o.pictures.empty()) report.files = timed("draw", [&] { return draw(o, survey, input.image); });
     if (o.check) report.check = timed("check", [&] { return check_nodes(model, input, plain); });
     if (!o.save.empty()) report.files.insert(report.files.begin(), o.save);
     if (!o.input.dump.empty())
-        for (const std::string& folder : dump(o, model, input, plain, report.check)) report.files.push_back(folder);
+        for (const std::string& folder : dump(o, chosen, report.check)) report.files.push_back(folder);
     if (o.json)
         print_json(report);
     else
         print_summary(report);
-    note_dispatches(model.device(), session.take_timings());
     if (report.check && report.check->diverged) throw Error(ErrorKind::accuracy, report.check->text());
 }
 
@@ -188,7 +194,8 @@ void add_inspect(CLI::App& app) {
     add_option(command, "--dump-node", o->dump_node,
                "With --dump: write this node in any case, by its name in messages (h.1.attention); NAME:2 is the third "
                "of the name",
-               "NAME");
+               "NAME")
+        ->check(not_empty);
     command.add_flag("--json", o->json, "Print one JSON object");
     command.callback([o] {
         require_input("inspect", o->input);

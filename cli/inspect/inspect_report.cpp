@@ -20,10 +20,10 @@ constexpr int link_columns = 18;  // at least, for the largest weight
 struct Answer {
     std::string name;  ///< a token's text, or a label
     std::int32_t id = 0;
-    double probability = 0;
+    double number = 0;  ///< its probability; of a regression its value
 };
 
-/// The most probable next tokens, or the labels of a classifier. Empty for encoders without a classification head.
+/// The most probable next tokens, or the labels of a classifier, or all outputs of a regression. Empty for encoders without a classification head.
 std::vector<Answer> answers(const Session& session) {
     const ModelConfig& config = config_of(session.model());
     std::vector<Answer> best;
@@ -33,7 +33,9 @@ std::vector<Answer> answers(const Session& session) {
     const Array all = session.logits();
     const std::span<const float> logits = all.values().last(count);
     const std::vector<double> p = labels ? label_values(config, logits) : probabilities(logits);
-    for (const std::size_t i : largest(p, answers_shown)) {
+    std::vector<std::size_t> shown = largest(p, is_regression(config) ? p.size() : answers_shown);
+    if (is_regression(config)) std::ranges::sort(shown);
+    for (const std::size_t i : shown) {
         const auto id = static_cast<std::int32_t>(i);
         best.push_back({labels ? config.labels[i] : token_text(session.model(), id), id, p[i]});
     }
@@ -56,12 +58,13 @@ std::string bar(double part, int width) {
 void print_answers(const HeadSurvey& survey, const Page& page) {
     const std::vector<Answer> all = answers(survey.session());
     if (all.empty()) return;
-    const bool labels = config_of(survey.session().model()).head == Head::classification;
+    const ModelConfig& config = config_of(survey.session().model());
+    const bool labels = config.head == Head::classification;
     print_line("{}", page.bold(labels ? "label" : "next token"));
     for (const Answer& answer : all) {
         const std::string word = labels ? without_controls(answer.name) : token_label(answer.name);
-        print_line("  {:.3f}  {} {}", answer.probability, align_left(shortened(word, max_word), max_word),
-                   page.accent(bar(answer.probability, 40)));
+        print_line("  {:.3f}  {} {}", answer.number, align_left(shortened(word, max_word), max_word),
+                   is_regression(config) ? "" : page.accent(bar(answer.number, 40)));
     }
 }
 
@@ -220,8 +223,9 @@ void print_json(const InspectReport& report) {
     const HeadSurvey& survey = report.survey;
     const Model& model = survey.session().model();
     const bool labels = config_of(model).head == Head::classification;
+    const char* number = is_regression(config_of(model)) ? "value" : "probability";
     const Json list = json_list(answers(survey.session()), [&](const Answer& answer) {
-        return Json{{"id", answer.id}, {labels ? "label" : "text", answer.name}, {"probability", answer.probability}};
+        return Json{{"id", answer.id}, {labels ? "label" : "text", answer.name}, {number, answer.number}};
     });
     Json all = {{"schema_version", 2},
                 {"model", model.info().name},

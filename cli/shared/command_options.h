@@ -119,6 +119,9 @@ inline const CLI::Validator one_or_more = number_check(", 1 or more", "COUNT", [
 inline const CLI::Validator zero_or_more = number_check(", 0 or more", "NONNEGATIVE", [](double x) { return x >= 0; });
 inline const CLI::Validator below_one =
     number_check(" from 0 to below 1", "FRACTION", [](double x) { return x >= 0 && x < 1; });
+/// For an option that nothing would switch off.
+inline const CLI::Validator not_empty = {
+    [](const std::string& text) { return text.empty() ? "got an empty text" : ""; }, ""};
 /// A number of bytes, as 6G. (CLI::AsSizeValue takes a negative one for a huge one.)
 inline CLI::Validator size_in_bytes() {
     return {[](std::string& text) {

@@ -87,7 +87,8 @@ void add_generation_options(CLI::App& command, GenerationOptions& o) {
     Sampling& s = o.sampling;
     add_setting(command, "-n,--n-predict", o.generator.max_tokens, "Maximum number of tokens to generate")
         ->check(zero_or_more);
-    add_setting(command, "--temp", s.temperature, "Sampling temperature; 0: greedy");
+    add_setting(command, "--temp", s.temperature,
+                "Sampling temperature; 0: greedy, whatever --seed, --top-k, --top-p and --min-p are");
     add_setting(command, "--top-k", s.top_k, "Sample from the K most probable tokens; 0: all");
     add_setting(command, "--top-p", s.top_p,
                 "Sample from the most probable tokens whose probabilities add up to this; 1: all");
@@ -96,7 +97,8 @@ void add_generation_options(CLI::App& command, GenerationOptions& o) {
     add_setting(command, "--repeat-penalty", s.repeat_penalty,
                 "Divide positive logits of earlier tokens by this, and multiply negative ones; 1: off");
     add_option(command, "--stop", o.generator.stop,
-               "Stop at this text, which is not printed; can be given several times", "TEXT");
+               "Stop at this text, which is not printed; can be given several times", "TEXT")
+        ->check(not_empty);
     add_setting(command, "-s,--seed", s.seed, "Random seed; the same seed gives the same text (see --stable)");
     add_setting(command, "-c,--ctx,--context", o.generator.session.context,
                 "Context length in tokens; 0: the model's maximum, or less if memory is short (LongRoPE: its "
@@ -132,7 +134,8 @@ void add_head_mask_option(CLI::App& command, std::string& heads) {
     add_option(command, "--mask-heads", heads,
                "Set the output of these heads to 0; layer.head, both from 0: 3.2,5.0. Encoder–decoders: e0.2 "
                "encoder, d1.0 or 1.0 decoder self-attention, x1.3 cross-attention",
-               "HEADS");
+               "HEADS")
+        ->check(not_empty);
 }
 
 std::optional<std::vector<HeadId>> masked_heads(const std::string& heads) {

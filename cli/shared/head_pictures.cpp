@@ -102,9 +102,6 @@ void make_folder(const std::string& folder) {
     if (error || !std::filesystem::is_directory(folder, error))
         throw bad_file_error("cannot create the folder \"{}\"{}", folder,
                              error ? ": " + error.message() : ": a file of this name exists");
-    const std::string probe = folder_path(folder, ".vantage");
-    write_file(probe, "");
-    std::filesystem::remove(probe, error);
 }
 
 }  // namespace vantage::cli

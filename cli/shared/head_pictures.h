@@ -28,7 +28,7 @@ PngTexts with_origin(PngTexts texts, const HeadSurvey& survey);
 
 /// The path of a file in a folder.
 std::string folder_path(const std::string& folder, const std::string& file);
-/// Creates a folder and its parents, and checks that it is writable. Throws bad_file.
+/// Creates a folder and its parents. Throws bad_file.
 void make_folder(const std::string& folder);
 
 }  // namespace vantage::cli

@@ -95,6 +95,11 @@ CLI::Option* add_images_option(CLI::App& command, std::vector<std::string>& file
                       "FILE");
 }
 
+void check_images(const Model& model, std::span<const std::string> files) {
+    if (files.size() > 1)
+        for (const std::string& file : files) read_model_images(model, file);
+}
+
 void require_image(const std::string& command, const Model& model, bool has_image) {
     if (config_of(model).sees() && !has_image)
         throw usage_error("{}: {} is a vision model; give --image FILE", command, model.info().name);

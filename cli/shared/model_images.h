@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ std::function<std::vector<float>(const std::string& path)> image_reader(const st
 
 /// Adds --image, with several files.
 CLI::Option* add_images_option(CLI::App& command, std::vector<std::string>& files);
+/// Throws bad_file where one of several files is no image for the model: before the first of them runs.
+void check_images(const Model& model, std::span<const std::string> files);
 /// Throws usage if the model is a vision model and there is no image.
 void require_image(const std::string& command, const Model& model, bool has_image);
 

@@ -34,7 +34,8 @@ void add_input_options(CLI::App& command, InputOptions& o) {
     prompt->each([&o](const std::string&) { o.from_prompt = true; });
     ids->each([&o](const std::string&) { o.from_ids = true; });
     add_option(command, "--type-ids", o.types,
-               "Token types for an encoder: 0 for the first text, 1 for the second: 0,0,1. Default: all 0", "TYPES");
+               "Token types for an encoder: 0 for the first text, 1 for the second: 0,0,1. Default: all 0", "TYPES")
+        ->check(not_empty);
     CLI::Option* count = add_option(command, "--global-tokens", o.global_tokens,
                                     "Longformer: the first N tokens are global (see all tokens and are seen by all); "
                                     "0: none. Default: the model's",
@@ -54,11 +55,13 @@ void add_input_options(CLI::App& command, InputOptions& o) {
             ->excludes(prompt)
             ->excludes(ids);
     add_option(command, "--image-index", o.image_index, "Index of the image in pixel_values, from 0", "N")
+        ->check(zero_or_more)
         ->needs(image);
     add_option(command, "--decoder-ids", o.decoder_ids,
                "Token ids for the decoder of an encoder–decoder, beginning with its start token: 0,5,9. Default: the "
                "text that the model generates",
-               "IDS");
+               "IDS")
+        ->check(not_empty);
 }
 
 void add_recording_options(CLI::App& command, InputOptions& o) {

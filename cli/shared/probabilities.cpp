@@ -18,6 +18,10 @@ std::vector<double> label_values(const ModelConfig& config, std::span<const floa
     return values;
 }
 
+bool is_regression(const ModelConfig& config) {
+    return config.head == Head::classification && config.labelling == Labelling::numbers;
+}
+
 std::vector<std::size_t> largest(std::span<const double> values, std::size_t count) {
     std::vector<std::size_t> order(values.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

@@ -3,10 +3,15 @@
 #include <algorithm>
 
 #include "cli/shared/progress.h"
-#include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage::cli {
+
+std::vector<std::int32_t> first_tokens(const ModelConfig& config) {
+    std::vector<std::int32_t> ids{static_cast<std::int32_t>(config.start_token)};
+    if (config.forced_first_token >= 0) ids.push_back(static_cast<std::int32_t>(config.forced_first_token));
+    return ids;
+}
 
 std::vector<std::int32_t> generated_for(const Model& model, const ModelInput& input, std::int64_t max_tokens,
                                         SessionOptions options) {

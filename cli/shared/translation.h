@@ -4,10 +4,13 @@
 #include <vector>
 
 #include "cli/shared/model_input.h"
+#include "runtime/models/config.h"
 #include "vantage/session.h"
 
 namespace vantage::cli {
 
+/// What the decoder of an encoder–decoder begins with: the start token, and the one that the config forces after it.
+std::vector<std::int32_t> first_tokens(const ModelConfig& config);
 /// The text that the model generates greedily for the source or the image of `input`, beginning with the start token:
 /// at most `max_tokens` tokens.
 std::vector<std::int32_t> generated_for(const Model& model, const ModelInput& input, std::int64_t max_tokens,

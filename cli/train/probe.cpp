@@ -6,6 +6,7 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
+#include "runtime/base/log.h"
 #include "runtime/base/utf8.h"
 
 namespace vantage::cli {
@@ -41,6 +42,8 @@ std::vector<std::int32_t> probe_tokens(const std::string& text, const internal::
         if (tokenizer == nullptr) throw usage_error("--probe needs a tokenizer");
         if (repair_utf8(text) != text) throw usage_error("--probe is not UTF-8");
         ids = tokenizer->encode(text).ids;
+        if (std::ssize(ids) > most)
+            log(LogLevel::warning, "--probe has {} tokens: its first {} are read", ids.size(), most);
         ids.resize(std::min<std::size_t>(ids.size(), static_cast<std::size_t>(most)));
     } else {
         std::mt19937_64 random(0);

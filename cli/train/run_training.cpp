@@ -70,9 +70,11 @@ void print_result(const TrainCommand& c, const Trainer& trainer, const TrainingR
         print_line("{}  accuracy {:.1f} %, calibration error {:.1f} %", page.bold("labels"), 100 * labels->accuracy,
                    100 * labels->calibration_error);
     const bool adapts = c.training.lora || !c.adapters.empty();
+    const std::string result = c.output + (best ? "/best" : "/latest");
+    if (!adapts && c.input.find("-p ") != std::string::npos && !std::filesystem::exists(result + "/tokenizer.json"))
+        return;  // of token ids: no text can be tried
     const std::string model = adapts ? shell_word(common().model) + " --lora " : "";
-    print_line("{}  vantage {} -m {}{} {}", page.bold("try   "), c.use, model,
-               shell_word(c.output + (best ? "/best" : "/latest")), c.input);
+    print_line("{}  vantage {} -m {}{} {}", page.bold("try   "), c.use, model, shell_word(result), c.input);
 }
 
 void train_to_the_end(const TrainCommand& c, const Device& device, Trainer& trainer, const Dataset& data, Probe* probe,

@@ -29,6 +29,7 @@
 #include "runtime/checkpoint/adapter_files.h"
 #include "runtime/models/config_fields.h"
 #include "runtime/train/checkpoint_folder.h"
+#include "runtime/train/trainer_settings.h"
 #include "runtime/train/training_data.h"
 #include "vantage/train.h"
 
@@ -68,7 +69,7 @@ void take_model(TrainCommand& c, const ModelConfig& config, const std::string& p
     if (task == Task::labels || task == Task::answers) c.documents = "examples";
     if (task == Task::labels) c.target = "label";
     if (task == Task::pairs) {
-        c.documents = "pairs", c.target = "pair", c.input = "--labels \"…,…\" --image FILE";
+        c.documents = "pairs", c.target = "pair", c.input = "--labels \"…\" \"…\" --image FILE";
         if (c.log_heads)
             throw usage_error("--log-heads and --watch are for one model, and {} has two", config.architecture);
     }
@@ -98,6 +99,13 @@ Subject subject_of(TrainCommand& c) {
     } else if (!c.config.empty()) {
         s.config = read_file(c.config, 16 << 20);
         take_model(c, config = parse_trained_config(s.config, c.config), c.config);
+    }
+    if (config.is_vision() && config.towers.empty()) {
+        if (c.dataset.context > 0)
+            throw usage_error("--context is for texts, and {} reads images", config.architecture);
+        if (!c.tokenizer.empty() || c.dataset.vocabulary > 0)
+            throw usage_error("{} is for texts, and {} reads images", c.tokenizer.empty() ? "--vocab" : "--tokenizer",
+                              config.architecture);
     }
     if (!c.tokenizer.empty()) s.tokenizer_file = c.tokenizer;
     if (fs::is_directory(s.tokenizer_file)) s.tokenizer_file += "/tokenizer.json";
@@ -133,6 +141,15 @@ void set_options(TrainCommand& c) {
     o.profile = profiling();
 }
 
+void require_micro_batches(const TrainCommand& c, std::int64_t sequences, std::int64_t tokens) {
+    if (c.accumulate > sequences)
+        throw usage_error("--accumulate {}: a step has only {} sequences of {} tokens", c.accumulate, sequences,
+                          tokens);
+    if (c.accumulate > 0 && sequences % c.accumulate != 0)
+        throw usage_error("--accumulate {}: the {} sequences of {} tokens of a step are no multiple", c.accumulate,
+                          sequences, tokens);
+}
+
 // Batches are given in tokens. A micro-batch holds up to 4096 by default, fewer where the memory is short.
 void set_batches(TrainCommand& c, const ModelConfig& model, const Dataset& data) {
     TrainOptions& o = c.training;
@@ -141,8 +158,7 @@ void set_batches(TrainCommand& c, const ModelConfig& model, const Dataset& data)
                        each = c.dataset.read_image ? std::max(data.context(), mean) : data.context(),
                        wanted = std::max<std::int64_t>(c.batch_tokens / each, 1),
                        maximum = std::max<std::int64_t>(max_micro_tokens / each, 1);
-    if (c.accumulate > wanted)
-        throw usage_error("--accumulate {}: a step has only {} sequences of {} tokens", c.accumulate, wanted, each);
+    require_micro_batches(c, wanted, each);
     o.accumulate = c.accumulate > 0 ? c.accumulate : (wanted + maximum - 1) / maximum;
     o.sequences = (wanted + o.accumulate - 1) / o.accumulate;
     o.divide = c.accumulate == 0;
@@ -223,14 +239,37 @@ void set_adapters(TrainCommand& c, bool rate_given) {
     if (!rate_given && (c.training.lora || !c.adapters.empty())) c.training.rate.rate *= 10;
 }
 
+constexpr const char* no_validation_data = "there are no validation data: give --eval-data, or a larger --eval-share";
+
 // Without evaluations a run with --patience would not end early, and --eval-every would do nothing.
 void check_evaluations(const TrainCommand& c, const CLI::App& command, const Dataset& data) {
     const bool measured = evaluates(c, data);
-    const char* without = "there are no validation data: give --eval-data, or a larger --eval-share";
     if (c.patience > 0 && (!measured || c.eval_every == 0))
-        throw usage_error("--patience {} needs evaluations: {}", c.patience, measured ? "give --eval-every" : without);
+        throw usage_error("--patience {} needs evaluations: {}", c.patience,
+                          measured ? "give --eval-every" : no_validation_data);
     if (!measured && !c.log_heads && c.eval_every > 0 && is_given(*command.get_option("--eval-every")))
-        log_message(LogLevel::warning, format("--eval-every {} does nothing: {}", c.eval_every, without));
+        log_message(LogLevel::warning, format("--eval-every {} does nothing: {}", c.eval_every, no_validation_data));
+}
+
+// The same, as far as it is known before the data are read.
+void check_settings(const TrainCommand& c, const CLI::App& command, const ModelConfig& model) {
+    if (c.patience > 0 && c.eval_every == 0)
+        throw usage_error("--patience {} needs evaluations: give --eval-every", c.patience);
+    const bool measures = c.dataset.validation_share > 0 || !c.dataset.validation_files.empty();
+    if (c.patience > 0 && !measures)
+        throw usage_error("--patience {} needs evaluations: {}", c.patience, no_validation_data);
+    refuse_unless(measures || c.training.validation_sequences == 0, command, "--eval-sequences",
+                  std::string("does nothing: ") + no_validation_data);
+    const Task task = task_of(model);
+    if (task == Task::next_tokens || task == Task::masked_tokens) {  // others have sequences of the data's lengths
+        const std::int64_t each = c.dataset.context;
+        if (model.context > 0 && each > model.context)
+            throw usage_error("--context {}: {} has {} positions", each, model.architecture, model.context);
+        if (is_given(*command.get_option("--batch-tokens")) && c.batch_tokens < each)
+            throw usage_error("--batch-tokens {}: a sequence has {}", c.batch_tokens, each);
+        require_micro_batches(c, std::max<std::int64_t>(c.batch_tokens / each, 1), each);
+    }
+    internal::require_possible(c.training, model);
 }
 
 // What --resume takes from the run counts.
@@ -242,6 +281,8 @@ void refuse_without_effect(const TrainCommand& c, const CLI::App& command) {
     for (const char* option : {"--beta1", "--beta2", "--eps"})
         refuse_unless(c.optimizer != "sgd", command, option, "is for --optimizer adamw and adam");
     refuse_unless(c.training.momentum > 0, command, "--nesterov", "is for --momentum");
+    refuse_unless(!c.rollback || !c.training.overfit, command, "--rollback",
+                  "skips batches, and --overfit has only one");
 }
 
 void begin(TrainCommand& c, const CLI::App& command) {
@@ -261,6 +302,7 @@ void begin(TrainCommand& c, const CLI::App& command) {
     const Subject subject = subject_of(c);
     check_samples(c, subject.tokenizer);
     set_probe(c, subject.model, subject.tokenizer);
+    check_settings(c, command, subject.model);
     const Dataset data = read_data(c, subject.tokenizer);
     check_evaluations(c, command, data);
     set_batches(c, subject.model, data);
@@ -467,6 +509,8 @@ void add_finetune(CLI::App& app) {
     add_run_options(command, *c);
     command.callback([c, &command] {
         set_adapters(*c, command.get_option("--lr")->count() > 0);
+        for (const char* option : {"--lora-targets", "--rslora"})
+            refuse_unless(c->adapters.empty(), command, option, "cannot change: the adapters of -m have their own");
         if (fs::exists(common().model + "/tokenizer_config.json")) c->dataset.chat_folder = common().model;
         begin(*c, command);
     });

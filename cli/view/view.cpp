@@ -16,6 +16,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
+#include "runtime/base/terminal.h"
 #include "runtime/picture/apng.h"
 #include "runtime/session/model_access.h"
 #include "vantage/vulkan.h"
@@ -256,12 +257,13 @@ void run(const ViewOptions& o) {
         std::fputs(view::own_keys().as_file().c_str(), stdout);
         return;
     }
-    const view::ViewState state = view::state_from(o.words);
+    view::ViewState state = view::state_from(o.words);
+    if (state.prompt == "-") state.prompt = read_stdin();
     if (o.headless) return draw_headless(o, state);
     if (o.writes())
         throw usage_error(
             "view: --png, --frames, --apng and --save need --headless; in the window, press E or Shift+E");
-    show_window(o, state);
+    show_window(o, std::move(state));
 }
 
 /// Options of the view's state. Their words are collected and parsed together.
@@ -281,7 +283,7 @@ void add_state_options(CLI::App& command, const std::shared_ptr<ViewOptions>& o)
         command.add_option_function<std::vector<std::string>>(names, take, option.help)
             ->type_name(option.value)
             ->expected(1)
-            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+            ->multi_option_policy(option.repeatable ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::Throw);
     }
 }
 

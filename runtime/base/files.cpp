@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -379,6 +380,29 @@ void require_writable(const std::string& path) {
     if (const mode_t mode = status_of_target(path).st_mode; mode != 0 && !S_ISREG(mode)) return;  // written directly
     TemporaryFile temporary(temporary_name(without_links(path)));
     const Descriptor file(open_new(temporary, path));
+}
+
+void require_writable_folder(const std::string& path) {
+    namespace fs = std::filesystem;
+    std::vector<fs::path> missing;  // the innermost first
+    std::error_code error;
+    for (fs::path one = fs::absolute(fs::path(path) / ".").parent_path(); !fs::exists(one, error) && one.has_filename();
+         one = one.parent_path())
+        missing.push_back(one);
+    if (missing.empty() && !fs::is_directory(path, error)) throw_file_error("cannot create the folder", path, ENOTDIR);
+    const auto remove_made = [&] {
+        for (const fs::path& one : missing) ::rmdir(one.c_str());
+    };
+    try {
+        for (const fs::path& one : std::ranges::reverse_view(missing))
+            if (::mkdir(one.c_str(), 0777) != 0 && errno != EEXIST)
+                throw_file_error("cannot create the folder", path, errno);
+        require_writable((fs::path(path) / "file").string());
+    } catch (const Error&) {
+        remove_made();
+        throw;
+    }
+    remove_made();
 }
 
 void write_link(const std::string& path, const std::string& target) {

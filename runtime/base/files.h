@@ -75,6 +75,9 @@ void write_file(const std::string& path, const std::string& text, Replaces repla
 /// Throws if write_file would: call it before a long computation whose result goes to `path`.
 void require_writable(const std::string& path);
 
+/// Throws if a folder with files could not be written at `path`. What it makes to find out, it removes.
+void require_writable_folder(const std::string& path);
+
 /// Writes a folder of files in one step: files go to a temporary folder beside `path`, and `finish` renames it. A
 /// reader never sees a part of them. Without `finish` the temporary folder is deleted. Parent folders are created. The
 /// files count as read (note_read_file).

@@ -83,6 +83,9 @@ SessionCore::SessionCore(const Model& m, const SessionOptions& o, std::int64_t c
       states(model, graphs, context, options.guard || environment_flag("VANTAGE_GUARD")),
       plans(model, options, context, states.bindings()),
       runs(model, options, sequences, states, plans, context) {
+    if (options.precision == Precision::int8 && model.info().weight_types.find('q') == std::string::npos)
+        fall_back(format("precision int8: nothing is rounded to 8 bits, because no weights of {} are q8 or q4",
+                         model.info().name));
     for (std::size_t i = 0; i < sequences.size(); ++i) restart(i, options.sampling);
     write_head_mask();
     write_head_shift();

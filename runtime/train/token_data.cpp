@@ -14,6 +14,7 @@
 #include "runtime/base/json.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
+#include "runtime/train/documents.h"
 
 namespace vantage::internal {
 
@@ -115,6 +116,11 @@ TokenData::TokenData(const std::vector<std::string>& paths, const Tokenizer* tok
     vocabulary_ = o.vocabulary;
     if (o.end_token && (*o.end_token < 0 || *o.end_token >= vocabulary_))
         throw usage_error("the end token of a data set is {}, but its vocabulary has {}", *o.end_token, vocabulary_);
+    const auto has_ends = [](const std::string& file) { return !is_text_file(file) && !file.ends_with(".bin"); };
+    if (separate_ && !o.end_token && !o.blank_lines && files_.size() == 1 && !has_ends(files_.front()))
+        throw usage_error(
+            "separate documents: nothing says where those of {} end; an end token does, or blank lines of a text",
+            files_.front());
     if (task == Task::masked_tokens) {
         if (tokenizer == nullptr) throw usage_error("masked tokens need a tokenizer, which tells special tokens");
         masks_.emplace(*tokenizer);

@@ -49,17 +49,7 @@ OptimizerOptions optimizer_of(const TrainOptions& o) {
             .max_norm = o.max_norm};
 }
 
-TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, const TrainingData& data) {
-    if (!config.towers.empty()) {
-        if (o.sequences < 2)
-            throw usage_error("training: sequences is {}, but pairs are compared with others: at least 2", o.sequences);
-        if (o.sequences > data.sequences())
-            throw usage_error("training: sequences is {}, but there are {} pairs, and none may be there twice",
-                              o.sequences, data.sequences());
-        if (o.label_smoothing != 0 || o.z_loss != 0)
-            throw usage_error("training: label_smoothing and z_loss are not for pairs");
-        if (o.loss) throw usage_error("training: a custom loss is not for pairs");
-    }
+void require_possible(const TrainOptions& o, const ModelConfig& config) {
     if (!(o.submission_seconds >= 0))
         throw usage_error("training: submission_seconds is {:g}; it must not be negative", o.submission_seconds);
     const auto require = [](const char* name, std::int64_t value, std::int64_t min, std::int64_t max) {
@@ -96,6 +86,25 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
         throw usage_error("training: a loss scale is of f16, not of {}", name_of(o.precision));
     RateOptions rate = o.rate;
     rate.width = config.width;
+    learning_rates(rate, o.steps);
+    TrainingSettings settings;
+    set_optimizer(settings, optimizer_of(o));
+}
+
+TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, const TrainingData& data) {
+    if (!config.towers.empty()) {
+        if (o.sequences < 2)
+            throw usage_error("training: sequences is {}, but pairs are compared with others: at least 2", o.sequences);
+        if (o.sequences > data.sequences())
+            throw usage_error("training: sequences is {}, but there are {} pairs, and none may be there twice",
+                              o.sequences, data.sequences());
+        if (o.label_smoothing != 0 || o.z_loss != 0)
+            throw usage_error("training: label_smoothing and z_loss are not for pairs");
+        if (o.loss) throw usage_error("training: a custom loss is not for pairs");
+    }
+    require_possible(o, config);
+    RateOptions rate = o.rate;
+    rate.width = config.width;
     TrainingSettings settings{.sequences = o.sequences,
                               .rows = data.context(),
                               .source_rows = source_rows_of(config, data.context()),
@@ -105,7 +114,7 @@ TrainingSettings settings_of(const TrainOptions& o, const ModelConfig& config, c
                               .documents = data.separates_documents(),
                               .loss = {.label_smoothing = o.label_smoothing, .z_loss = o.z_loss},
                               .custom_loss = o.loss,
-                              .load_balance = load_balance,
+                              .load_balance = o.load_balance.value_or(config.load_balance),
                               .dropout = o.dropout,
                               .attention_dropout = o.attention_dropout,
                               .f16 = o.precision == Precision::f16,

@@ -130,7 +130,7 @@ ends 2 "is read by this command" "$program" run -m "$folder" --prompts read.txt 
 mkdir -p other deep/texts mine/models && cp "$folder"/* other
 "$program" data tokenize read.txt --tokenizer "$folder/tokenizer.json" -o deep/texts/a.bin -q && cp deep/texts/a.bin before.bin
 cp -r "$VANTAGE_ROOT/assets/models/mini-world" mine/models
-ends 2 "other/tokenizer.json is read by this command" "$program" view --headless -m "$folder" -p The -n 1 --compare model=other --save other/tokenizer.json -q
+ends 2 "other/tokenizer.json is a file of the model" "$program" view --headless -m "$folder" -p The -n 1 --compare model=other --save other/tokenizer.json -q
 ends 2 "deep/texts/a.bin is in deep, whose files are read as data" "$program" data tokenize deep --tokenizer "$folder/tokenizer.json" -o deep/texts/a.bin -q
 VANTAGE_ASSETS=mine ends 2 "mini-world/tokenizer.json is read by this command" "$program" run -p The -n 1 -q --profile mine/models/mini-world/tokenizer.json
 for file in tokenizer.json config.json model.safetensors; do
@@ -142,7 +142,7 @@ ends 2 "into which this command writes pictures" "$program" view --headless -m "
 for option in --temp --top-p --seed --top-k; do
     ends 2 "expected a number, got an empty text" "$program" run -m "$folder" -p The -n 1 "$option" ""
 done
-ends 2 "sequences have 1048576 tokens" "$program" bench train --tokens 1048576 -b 256 --steps 1
+ends 2 "--tokens is 1048576, but the model has 256 positions" "$program" bench train --tokens 1048576 -b 256 --steps 1
 printf 'The dog\n' >lines.txt
 ln lines.txt linked.txt
 ends 2 "lines.txt is read by this command" "$program" run -m "$folder" --prompts - -n 1 -q --profile lines.txt <lines.txt
@@ -194,6 +194,29 @@ ends 2 "is a file of the model" "$program" view --headless -p a -n 1 --png p.png
 cp -r "$VANTAGE_ROOT/tests/data/lora/gpt2" adapters
 ends 2 "is a file of the model" "$program" run -m "$folder" --lora adapters -p The -n 1 --profile adapters/adapter_config.json
 ends 2 "--stable excludes --composition" "$program" heads --composition --stable
+# what cannot be written or read is told before the work
+for output in "inspect -p a --save $scratch/nowhere/x" "embed --word a -p a --chart $scratch/nowhere/x.png" "explain --svg $scratch/nowhere/x.svg"; do
+    read -ra words <<<"$output"
+    ends 6 "cannot "*"nowhere"* "$program" "${words[@]}"
+done
+ends 6 "no such file" "$program" heads --relations nowhere.conllu
+ends 2 "no plan has a node" "$program" inspect -m "$folder" -p The --save early.safetensors --dump early --dump-node nonsense
+[[ ! -e early.safetensors ]] || fail "a node that is not there is told after the pass"
+# options without effect, and empty ones
+ends 2 "--rollout has no place in CSV" "$program" heads -m "$folder" -p "The dog" --rollout --csv
+ends 2 "--prompt: At Most 1" "$program" view --headless --png p.png -p A -p B
+ends 2 "--max-difference" "$program" view --headless --png p.png -n 1 --max-difference 0.3
+ends 2 "--repeats has no effect" "$program" bench ops --quick --repeats 9
+ends 2 "--weights excludes --keys" "$program" bench view --keys 800 --weights q4
+ends 2 "there is no cache directory" env -u HOME -u XDG_CACHE_HOME -u VANTAGE_CACHE_DIR "$program" tune -m "$folder" --quick --seconds 1
+ends 2 "got -" "$program" data vocabulary read.txt --size 300 -o -
+printf "The dog ran\n" >lines.txt
+ends 2 "removes none" "$program" prune -m "$folder" --keep-fraction 0.999 --prompts lines.txt -o pruned
+ends 2 "nothing says where" "$program" train --data ids.bin --vocab 300 --separate-documents -o run2
+for empty in --mask-heads --stop --dump-node --type-ids; do
+    command=inspect && [[ $empty == --stop ]] && command=run
+    ends 2 "got an empty text" "$program" "$command" -m "$folder" -p The "$empty" ""
+done
 ends 2 "the same folder" "$program" inspect -m "$folder" -p The --png both --dump both --dump-node h.0.attention
 ends 2 "is a file of the model" "$program" data tokenize read.txt --tokenizer "$folder" -o "$folder/model.safetensors"
 ends 2 "--verbose=-1" env VANTAGE_VERBOSE=-1 "$program" devices

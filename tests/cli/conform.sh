@@ -55,7 +55,7 @@ expect 6 '"betas" is missing' "$program" conform --training run
 rm run/data.safetensors
 expect 6 "data.safetensors" "$program" conform --training run
 expect 6 "config.json" "$program" conform --training nowhere
-expect 2 "--training repeats a run as a whole" "$program" conform --training "$data/train" --op matmul
+expect 2 "--op has no effect on --training" "$program" conform --training "$data/train" --op matmul
 
 # an expectation that is wrong: swap the roles of two cases' results
 mkdir "$scratch/wrong"

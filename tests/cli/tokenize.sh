@@ -58,7 +58,7 @@ input='a'
 expect 0 '0-1' "$program" tokenize
 expect 0 '▁a' env VANTAGE_MODEL="$scratch/nowhere" "$program" tokenize --json --tokenizer "$llama"
 expect 6 'nowhere/tokenizer.json' env VANTAGE_TOKENIZER="$llama" "$program" tokenize --model "$scratch/nowhere"
-expect 2 'exclude each other' "$program" tokenize --model x --tokenizer y
+expect 2 'exclude each other' "$program" tokenize --model x --tokenizer "$llama"
 
 # What is wrong is named.
 input='1 2 1000'

@@ -99,7 +99,7 @@ printf '{"size": {"height": 24, "width": 24}, "image_mean": [0.5, 0.5, 0.5], "im
 printf '{"image": "a.png", "text": "a photo"}\n{"image": "b.png", "text": "the grey one"}\n' >pairs/pairs.jsonl
 "$program" finetune -m pairs --data pairs/pairs.jsonl --eval-data pairs/pairs.jsonl --batch-tokens 64 --lr 1e-3 --warmup 2 --steps 30 -o paired >out 2>err || fail "finetune CLIP: $(<err)"
 grep -q "2 pairs" out || fail "finetune CLIP says: $(<out)"
-"$program" classify -m paired/latest --labels "a photo,the grey one" --image pairs/b.png >out 2>err || fail "a trained CLIP: $(<err)"
+"$program" classify -m paired/latest --labels "a photo" "the grey one" --image pairs/b.png >out 2>err || fail "a trained CLIP: $(<err)"
 [[ $(head -n 1 out) == *"grey"* ]] || fail "a trained CLIP: $(<out)"
 gives '"steps": 31' train --resume paired --steps 31 --json
 ends 1 "adapters of clip are not supported" finetune -m pairs --lora --data pairs/pairs.jsonl -o refused
@@ -299,8 +299,8 @@ cp -r run/latest/. unlucky
 size=$(stat -c %s unlucky/model.safetensors) && printf '\377\377\377\377' | dd of=unlucky/model.safetensors bs=1 seek=$((size - 4)) conv=notrunc status=none
 ends 6 "is not finite" merge -m unlucky --lora lora/latest -o unlucky-merged
 [[ ! -e unlucky-merged ]] || fail "a refused merge leaves a folder"
-ends 2 "--lora" finetune -m run/latest --data short.txt --lora-alpha 4 -o refused
-ends 2 "--lora-dropout needs --lora" finetune -m run/latest --data short.txt --lora-dropout 0.1 -o refused
+ends 2 "--lora" finetune -m run/latest --data "$mini/valid.txt" --lora-alpha 4 -o refused
+ends 2 "--lora-dropout needs --lora" finetune -m run/latest --data "$mini/valid.txt" --lora-dropout 0.1 -o refused
 ends 2 "LoRA" finetune -m run/latest --data "$mini/valid.txt" --blank-lines --context 16 --weights q8 -o refused
 ends 2 "c_attn, c_fc, c_proj" finetune -m run/latest --data "$mini/valid.txt" --blank-lines --context 16 --lora --lora-targets q_proj -o refused
 

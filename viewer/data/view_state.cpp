@@ -235,7 +235,8 @@ void take_compared(Compared& compared, const std::string& text) {
 Option compare_option() {
     return {{"--compare", "WHAT=VALUE",
              "Compare with a second run that differs in prompt=TEXT, model=DIR, weights=q4, precision=f32 or "
-             "attention-kind=KIND; repeatable"},
+             "attention-kind=KIND; repeatable",
+             true},
             [](ViewState& s, const std::string& value) {
                 take_compared(s.compared ? *s.compared : s.compared.emplace(), value);
             },
@@ -262,7 +263,7 @@ Option of_option() {
             }};
 }
 Option pin_option() {
-    return {{"--pin", "PIN", "Pin a query or a key, such as q12 or k3; repeatable"},
+    return {{"--pin", "PIN", "Pin a query or a key, such as q12 or k3; repeatable", true},
             [](ViewState& s, const std::string& value) { s.pins.push_back(pin_in("--pin", value)); },
             [](const ViewState& s, const ViewState&) {
                 Values values;
@@ -274,14 +275,14 @@ Option pin_option() {
 
 const std::vector<Option>& options() {
     static const std::vector<Option> all = {
-        text("-p", "TEXT", &ViewState::prompt, "Prompt"),
+        text("-p", "TEXT", &ViewState::prompt, "Prompt; - reads stdin"),
         compare_option(),
         text("--image", "FILE", &ViewState::image,
              "Image for an image model: PNG, JPEG, or safetensors with pixel_values"),
         count("--image-index", field(&ViewState::image_index), "Index into pixel_values, from 0"),
         count("-n", field(&ViewState::max_tokens), "Maximum number of tokens to generate"),
         number("--temp", field(&ViewState::sampling, &Sampling::temperature),
-               "Temperature; 0: the most probable token"),
+               "Temperature; 0: the most probable token, whatever --seed, --top-k, --top-p and --min-p are"),
         count("--top-k", field(&ViewState::sampling, &Sampling::top_k), "Keep the k most probable tokens; 0: all"),
         number("--top-p", field(&ViewState::sampling, &Sampling::top_p),
                "Keep the smallest set of tokens with at least this total probability"),
@@ -451,6 +452,8 @@ ViewState state_from(std::span<const std::string> words) {
     if (state.image_index != 0 && state.image.empty())
         refuse("--image-index", std::to_string(state.image_index), "an image (--image)");
     if (state.compared) return state;
+    if (state.difference_max != 0)
+        refuse("--max-difference", text_of(state.difference_max), "a second run (--compare)");
     if (state.shown != ShownRuns::both) refuse("--show", name_of(state.shown), "a second run (--compare)");
     if (state.statistic == HeadStatistic::difference) refuse("--statistic", "difference", "a second run (--compare)");
     return state;

@@ -149,6 +149,7 @@ struct OptionText {
     std::string name;   ///< "--layer"
     std::string value;  ///< what it takes, "N"; empty for a flag
     std::string help;
+    bool repeatable = false;
 };
 std::vector<OptionText> option_texts();
 
