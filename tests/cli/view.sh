@@ -101,7 +101,7 @@ cmp -s vit.png other.png && fail "two images give the same picture"
 ends 2 "is a vision model; give --image FILE" view --headless -m "$models/vit" --png a.png
 ends 2 "give --image FILE instead of -p" view --headless "${vit[@]}" -p text --png a.png
 ends 2 "images 0 to 2" view --headless "${vit[@]}" --image-index 3 --png a.png
-ends 2 "is a text model" view --headless --image photo.png --png a.png
+ends 2 "is a text model" view --headless --image a.png --png c.png
 
 # keys: what is printed is a file of them, and what is wrong in one is named
 mkdir -p "$XDG_CONFIG_HOME/vantage"

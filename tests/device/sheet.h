@@ -42,9 +42,9 @@ struct Sheet {
 
 inline Values normal(std::int64_t count, unsigned seed, float deviation = 1, float mean = 0) {
     std::mt19937 random(seed);
-    std::normal_distribution<float> distribution(mean, deviation);
+    std::normal_distribution<float> standard;  // its own deviation must be above 0
     Values values(static_cast<std::size_t>(count));
-    for (float& value : values) value = distribution(random);
+    for (float& value : values) value = mean + deviation * standard(random);
     return values;
 }
 
