@@ -13,6 +13,7 @@
 #include "runtime/models/config.h"
 #include "runtime/models/shapes.h"
 #include "runtime/session/model_access.h"
+#include "runtime/session/weight_types.h"
 
 namespace vantage::cli {
 
@@ -20,6 +21,7 @@ namespace {
 
 struct BenchModelOptions {
     std::string shape, precision = "f16";
+    std::optional<DType> cache;
     std::vector<std::int64_t> prompts, texts, depths = {0};
     std::int64_t sequences = 1;
     int repeats = 5;
@@ -58,8 +60,11 @@ Model model_of(const BenchModelOptions& o, const Device& device) {
 }
 
 SessionOptions session_of(const BenchModelOptions& o) {
-    return {
-        .precision = precision_named(o.precision), .stable = o.stable, .profile = profiling(), .variant = o.variant};
+    return {.precision = precision_named(o.precision),
+            .cache = o.cache,
+            .stable = o.stable,
+            .profile = profiling(),
+            .variant = o.variant};
 }
 
 /// The arguments of the process whose start is measured, with the same model.
@@ -70,6 +75,7 @@ std::vector<std::string> start_arguments(const BenchModelOptions& o) {
     };
     add("--device", common().device), add("--model", common().model), add("--shape", o.shape);
     add("--weights", common().weights);
+    if (o.cache) add("--cache", weight_type_name(*o.cache));
     if (o.stable) arguments.emplace_back("--stable");
     if (o.variant.form != AttentionForm::own) add("--attention-kind", name_of(o.variant));
     return arguments;
@@ -98,6 +104,8 @@ void add_speed_rows(Report& report, const BenchModelOptions& o, const Model& mod
             .set("model", model.info().name)
             .set("weights", model.info().weight_types)
             .set("precision", o.precision, ShowIn::data_only)
+            .set("cache", o.cache ? Cell(weight_type_name(*o.cache)) : Cell("as precision"),
+                 o.cache ? ShowIn::everywhere : ShowIn::data_only)
             .set("stable", session_of(o).is_stable(), ShowIn::data_only)
             .set("attention_kind", name_of(o.variant), own ? ShowIn::data_only : ShowIn::everywhere)
             .set("test", test.name())
@@ -172,6 +180,7 @@ void add_bench_model(CLI::App& bench) {
     add_list(command, "--tg", o->texts, "Numbers of tokens to generate")->check(between(1, max_tokens));
     add_list(command, "--depth", o->depths, "Numbers of tokens in the context before")->check(between(0, max_tokens));
     add_precision_option(command, o->precision);
+    add_cache_option(command, o->cache);
     add_stable_option(command, o->stable);
     add_variant_option(command, o->variant);
     add_option(command, "-r,--repeats", o->repeats, "Repeats, after one warm-up run", "N")

@@ -70,17 +70,25 @@ void add_note(Report& report, std::int64_t tokens, std::int64_t window) {
 struct Storage {
     const char* name;
     DType weights;
-    Precision precision;
+    SessionOptions session;
 };
+
+bool quantizes_cache(const ModelConfig& config) {
+    return !config.attending_layers(AttentionKind::self).empty() && config.kv_heads * config.head_width % 32 == 0;
+}
 
 // The first is the reference.
 std::vector<Storage> wanted_storages() {
     if (common().weights == "bf16")
         throw usage_error("bench model: --quality compares f16, q8 and q4 weights with f32, not bf16");
-    std::vector<Storage> all = {{"f32", DType::f32, Precision::f32}};
+    const SessionOptions exact{.precision = Precision::f32};
+    std::vector<Storage> all = {{"f32", DType::f32, exact}};
     for (const auto& [name, type] : {std::pair{"f16", DType::f16}, {"q8", DType::q8_0}, {"q4", DType::q4_0}})
         if (common().weights.empty() || weight_types.at(common().weights) == type)
-            all.push_back({name, type, Precision::f16});
+            all.push_back({name, type, {.precision = Precision::f16}});
+    if (common().weights.empty())  // of keys and values alone
+        for (const auto& [name, type] : {std::pair{"cache q8", DType::q8_0}, {"cache q4", DType::q4_0}})
+            all.push_back({name, DType::f32, {.precision = Precision::f32, .cache = type}});
     return all;
 }
 
@@ -102,8 +110,13 @@ void add_quality_rows(Report& report, const Device& device, const QualityOptions
             ids = text_of(model, o);
             require_memory(std::ssize(ids), config_of(model).vocab);
         }
+        if (storage.session.cache && !quantizes_cache(config_of(model))) {
+            report.note(
+                format("{}: not possible, because its rows of keys are no multiple of 32 features", storage.name));
+            continue;
+        }
         const Quality quality = measure_quality(
-            model, storage.precision, ids, window, reference,
+            model, storage.session, ids, window, reference,
             [&](std::int64_t done, std::int64_t of) { progress.show(runs * of + done, of * std::ssize(storages)); });
         if (runs++ == 0) {
             reference_nats = quality.nats;

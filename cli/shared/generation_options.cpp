@@ -8,6 +8,7 @@
 #include "cli/shared/loaded_model.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
+#include "runtime/session/weight_types.h"
 
 namespace vantage::cli {
 
@@ -49,6 +50,17 @@ void add_precision_option(CLI::App& command, std::string& precision) {
         command, "--precision", precision,
         float_precisions + "; int8: like f16, and activations may be rounded to 8 bits where weights are q8 or q4")
         ->check(CLI::IsMember({"f16", "f32", "int8"}));
+}
+
+void add_cache_option(CLI::App& command, std::optional<DType>& type) {
+    command
+        .add_option_function<std::string>(
+            "--cache", [&type](const std::string& word) { type = weight_types.at(word); },
+            "Storage of keys and values: f32, f16, or quantized in blocks of 32 to 8 bits (q8) or 4 bits (q4). "
+            "Default: "
+            "f16, with --precision f32 f32")
+        ->type_name("TYPE")
+        ->check(CLI::IsMember({"f32", "f16", "q8", "q4"}));
 }
 
 void add_stable_option(CLI::App& command, bool& stable) {
@@ -105,6 +117,7 @@ void add_generation_options(CLI::App& command, GenerationOptions& o) {
                 "original context)")
         ->check(zero_or_more);
     add_precision_option(command, o.precision);
+    add_cache_option(command, o.generator.session.cache);
     add_stable_option(command, o.generator.session.stable);
     add_variant_option(command, o.generator.session.variant);
     add_head_mask_option(command, o.masked);

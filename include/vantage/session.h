@@ -128,6 +128,10 @@ struct SessionOptions {
     /// Upper bound for the context that the session chooses when `context` is 0; 0 = none.
     std::int64_t max_context = 0;
     Precision precision = Precision::f16;
+    /// Storage of keys and values: f32, f16, q8_0 or q4_0. Default: f32 in precision f32, else f16. q8_0 and q4_0 take
+    /// 8.5 and 4.5 bits a number, a block of 32 with one scale, and change what attention reads by up to 1/254 and 1/8
+    /// of the largest number of a block. Sessions that record attention keep floats.
+    std::optional<DType> cache = {};
     /// The results of a sequence depend only on its own tokens, its sampling and these options, to the last bit: not on
     /// the other sequences of a batch, not on `context`, and not on what ran before. Prompts run in chunks that begin
     /// at multiples of 128 tokens (of 32, 8 or 1 where `largest_chunk` is smaller), one sequence at a time. Generated

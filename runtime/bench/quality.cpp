@@ -46,14 +46,16 @@ Quality QualityMeter::quality() const {
             .same_top = static_cast<double>(same_top_) / count};
 }
 
-Quality measure_quality(const Model& model, Precision precision, std::span<const std::int32_t> ids, std::int64_t window,
-                        ReferenceLogits& reference, const std::function<void(std::int64_t, std::int64_t)>& on_window) {
+Quality measure_quality(const Model& model, SessionOptions options, std::span<const std::int32_t> ids,
+                        std::int64_t window, ReferenceLogits& reference,
+                        const std::function<void(std::int64_t, std::int64_t)>& on_window) {
     if (ids.size() < 2 || window < 2)
         throw usage_error(
             "a text of {} tokens in windows of {}; both must be at least 2, to "
             "predict the second token",
             ids.size(), window);
-    Session session(model, SessionOptions{.context = window, .precision = precision, .inspect = true});
+    options.context = window, options.inspect = true;
+    Session session(model, options);
     QualityMeter meter;
     const auto step = static_cast<std::size_t>(window);
     for (std::size_t i = 0; i * step + 1 < ids.size(); ++i) {

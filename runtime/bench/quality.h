@@ -38,8 +38,8 @@ using ReferenceLogits = std::vector<std::vector<float>>;
 /// window all tokens except the first are predicted. If `reference` is empty, the model is the reference and its logits
 /// are stored there, so that only one model at a time is in memory. Throws usage for a text of fewer than two tokens,
 /// and like Session. Calls `on_window(done, all)`.
-Quality measure_quality(const Model& model, Precision precision, std::span<const std::int32_t> ids, std::int64_t window,
-                        ReferenceLogits& reference,
+Quality measure_quality(const Model& model, SessionOptions options, std::span<const std::int32_t> ids,
+                        std::int64_t window, ReferenceLogits& reference,
                         const std::function<void(std::int64_t, std::int64_t)>& on_window = {});
 
 }  // namespace vantage::internal

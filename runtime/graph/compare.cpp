@@ -9,6 +9,13 @@ namespace vantage::internal {
 
 namespace {
 
+double largest_magnitude(const HostTensor& tensor) {
+    double largest = 0;
+    for (const double value : tensor.data)
+        if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+    return largest;
+}
+
 /// What is allowed of the elements of a tensor.
 struct Allowance {
     double absolute, relative;
@@ -20,6 +27,8 @@ struct Allowance {
         const double coarser = type == DType::bf16 ? 8 : 1;  // bf16 keeps three bits less than f16
         absolute = integer ? 0 : tolerance.absolute * (narrow ? coarser * root_mean_square(want) : 1);
         relative = integer ? 0 : tolerance.relative * coarser;
+        // a quotient that is rounded otherwise is one quant: the scale of the largest block at most
+        if (is_quantized(type)) absolute = largest_magnitude(want) / (type == DType::q8_0 ? 126 : 7);
     }
     double of(double want) const {
         return absolute + (std::isfinite(want) ? relative * std::abs(want) : 0);  // no share of infinity

@@ -87,6 +87,7 @@ private:
         using namespace ops::rope;
         Node* rope = sole_producer(node.inputs[ops::write::rows_], rope_op);
         const int step = node.inputs[ops::write::step_];
+        if (is_quantized(value(node.inputs[ops::write::state_]).type.dtype)) return;
         if (rope == nullptr || step < 0 || rope->inputs[step_] != step) return;  // both by the same step
         if (rope->inputs[positions_] >= 0 || node.attrs.flag("by_lane")) return;
         if (rope->attrs.flag("heads_first") || value(rope->inputs[x_]).type.shape.rank() != 3)
@@ -170,6 +171,7 @@ private:
         const Node split = nodes()[i];
         const std::optional<std::size_t> k = sole_write(split.outputs[k_]), v = sole_write(split.outputs[v_]);
         if (!k || !v || value(split.inputs[x_]).type.shape.rank() != 2 || split.attrs.flag("heads_first")) return;
+        if (is_quantized(value(nodes()[*k].inputs[ops::write::state_]).type.dtype)) return;
         const Node write_k = nodes()[*k], write_v = nodes()[*v];
         const int step = write_k.inputs[ops::write::step_], k_state = write_k.inputs[ops::write::state_],
                   v_state = write_v.inputs[ops::write::state_];

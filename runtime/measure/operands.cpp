@@ -59,6 +59,7 @@ Rows known_rows(const OpCall& call) {
         return {tokens(rope_write::x_), std::min(first(rope_write::table_), each(rope_write::state_))};
     if (op == &linear_rope_write_op)
         return {.held = std::min(first(linear_rope_write::table_), each(linear_rope_write::k_state_))};
+    if (op == &dequantize_op) return {.held = each(dequantize::x_)};
     if (op == &write_op) return {each(write::rows_), each(write::state_)};
     if (op == &split_qkv_write_op)
         return {call.in(split_qkv_write::x_).shape.rows() / sequences, each(split_qkv_write::k_state_)};

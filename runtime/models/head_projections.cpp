@@ -7,6 +7,7 @@
 #include "runtime/models/model_builder.h"
 #include "runtime/ops/attention.h"
 #include "runtime/ops/cached_linear_attention.h"
+#include "runtime/ops/dequantize.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/layer_norm.h"
 #include "runtime/ops/matmul.h"
@@ -98,7 +99,10 @@ HeadMatrix heads_behind(const Graph& graph, int id, std::int64_t heads) {
 bool attends_to(const Graph& graph, const Node& node, const std::string& keys) {
     static_assert(static_cast<int>(ops::attention::k_) == static_cast<int>(ops::cached_linear_attention::k_));
     if (node.op != &attention_op && node.op != &cached_linear_attention_op) return false;
-    return graph.value(graph.storage(node.inputs[ops::attention::k_])).name == keys;
+    int read = node.inputs[ops::attention::k_];
+    if (const Node* floats = producer(graph, read); floats != nullptr && floats->op == &dequantize_op)
+        read = floats->inputs[ops::dequantize::x_];
+    return graph.value(graph.storage(read)).name == keys;
 }
 
 HeadMatrix output_projection(const Graph& graph, std::int64_t layer, AttentionKind kind) {

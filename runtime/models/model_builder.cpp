@@ -9,6 +9,8 @@
 #include "runtime/graph/graph_data.h"
 #include "runtime/models/adapters.h"
 #include "runtime/ops/attention_rules.h"
+#include "runtime/ops/dequantize.h"
+#include "shaders/params/quantized.h"
 #include "shaders/params/step.h"
 
 namespace vantage::internal {
@@ -212,10 +214,22 @@ Tensor ModelBuilder::rotate(Tensor x) {
     return rope(x, table, how);
 }
 
-Tensor ModelBuilder::cached(const std::string& name, Tensor rows) {
+Tensor ModelBuilder::cached(const std::string& name, Tensor rows, std::optional<DType> stored) {
     if (trains()) return options.training->offered[name] = rows;
     const Shape row = rows.shape();
-    return write(graph.state(name, {options.sequences * options.context, row[1], row[2]}, options.cache), rows, step);
+    const DType type = stored.value_or(options.cache);
+    if (is_quantized(type) && row[1] * row[2] % params::QUANT_BLOCK != 0)
+        throw unsupported_error("a cache in {} takes rows of a multiple of {} features, but {} has rows of {}",
+                                name_of(type), params::QUANT_BLOCK, config.architecture, row[1] * row[2]);
+    return write(graph.state(name, {options.sequences * options.context, row[1], row[2]}, type), rows, step);
+}
+
+// The kernels of few rows read quantised keys and values. For a prompt it is faster to make floats of them once.
+Tensor ModelBuilder::readable(Tensor cache, Tensor keys, bool has_kernels) {
+    constexpr std::int64_t few_rows = 8;
+    if (!is_quantized(cache.type().dtype)) return cache;
+    if (has_kernels && options.rows <= few_rows && cache.shape()[-1] % params::QUANT_BLOCK == 0) return cache;
+    return dequantize(cache, keys, options.cache_read);
 }
 
 void ModelBuilder::refuse_documents() const {
@@ -257,10 +271,10 @@ AttentionResult ModelBuilder::attend_rows(Tensor q, Tensor keys, Tensor values, 
     return {.o = all_rows(result.o), .lse = all_rows(result.lse), .key = result.key ? all_rows(result.key) : Tensor()};
 }
 
-ModelBuilder::Seen ModelBuilder::attend_cached(std::int64_t layer, Tensor q, Tensor k, Tensor v,
-                                               const AttentionOptions& how) {
-    const Tensor keys = cached(model_names::keys(layer, own()), k),
-                 values = cached(model_names::values(layer, own()), v);
+ModelBuilder::Seen ModelBuilder::attend_cached(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how) {
+    const Tensor keys = readable(cached(model_names::keys(layer, own()), k), step, !how.hard),
+                 values = readable(cached(model_names::values(layer, own()), v), step, !how.hard);
+    how.keys_by_lane = is_quantized(options.cache) && !is_quantized(keys.type().dtype);
     return {q, keys, attend_rows(q, keys, values, how)};
 }
 
@@ -285,9 +299,10 @@ Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, At
         std::iota(positions.begin(), positions.end(), 0);
     }
     if (first.q) {  // rows in place of those that stand there: an encoder's run begins at position 0
-        const AttentionResult global = attend_rows(first.q, cached(model_names::global_keys(layer), first.k),
-                                                   cached(model_names::global_values(layer), first.v),
-                                                   {.scale = defaults.scale, .step = step, .kv_len = how.kv_len});
+        const AttentionResult global = attend_rows(
+            first.q, readable(cached(model_names::global_keys(layer), first.k), step),
+            readable(cached(model_names::global_values(layer), first.v), step),
+            {.scale = defaults.scale, .step = step, .keys_by_lane = is_quantized(options.cache), .kv_len = how.kv_len});
         const auto replaced = [&](Tensor x, Tensor rows) {
             return positions.empty() ? write(x, rows, step) : with_rows_at(x, rows, positions);
         };
@@ -314,14 +329,14 @@ Tensor ModelBuilder::changed(std::int64_t layer, AttentionKind kind, Tensor head
 }
 
 void ModelBuilder::write_cross_kv(std::int64_t layer, Tensor k, Tensor v) {
-    cached(model_names::keys(layer, AttentionKind::cross), k);
-    cached(model_names::values(layer, AttentionKind::cross), v);
+    cached(model_names::keys(layer, AttentionKind::cross), k, source_cache());
+    cached(model_names::values(layer, AttentionKind::cross), v, source_cache());
 }
 
 Tensor ModelBuilder::offered(const std::string& name, std::int64_t heads, std::int64_t width) {
     if (trains()) return options.training->offered.at(name);
     const std::int64_t rows = options.source_context > 0 ? options.source_context : options.context;
-    return graph.state(name, {options.sequences * rows, heads, width}, options.cache);
+    return graph.state(name, {options.sequences * rows, heads, width}, source_cache());
 }
 
 Tensor ModelBuilder::source_length() {

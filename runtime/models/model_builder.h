@@ -50,7 +50,8 @@ struct BuildOptions {
     std::int64_t sequences = 1;  ///< lanes: the run's rows are [sequences * rows], one lane after the other
     std::int64_t context = 0;    ///< rows of a sequence's cache
     bool encoder = false;  ///< of an encoder–decoder: the graph of its encoder, whose rows are the text that is read
-    DType cache = DType::f16;
+    DType cache = DType::f16;       ///< storage of keys and values
+    DType cache_read = DType::f16;  ///< of a quantised cache: what kernels that do not read it get
     std::vector<bool>
         record_attention;     ///< by layer: keep the rows of Q and the log-sum-exps, so that weights can be asked for
     bool all_logits = false;  ///< the logits of all rows are an output, instead of a drawn token
@@ -239,7 +240,12 @@ private:
     /// Lengths of the texts that attention sees no further than, of an encoder that is trained; else empty.
     Tensor trained_lengths(bool causal);
     /// The state `name` [sequences * context, heads, D] with this run's keys or values in it.
-    Tensor cached(const std::string& name, Tensor rows);
+    Tensor cached(const std::string& name, Tensor rows, std::optional<DType> stored = {});
+    /// Storage of what an encoder offers: of a source's length, and read through another step, so never quantised.
+    DType source_cache() const { return is_quantized(options.cache) ? options.cache_read : options.cache; }
+    /// A cache as attention reads it: itself, or as floats where it is quantised and kernels do not read that. `keys`:
+    /// the step by which rows hold data; without, all do.
+    Tensor readable(Tensor cache, Tensor keys, bool has_kernels = false);
     /// [sequences * n, …] → [sequences, n, …], as attention sees queries and caches, and back.
     Tensor by_sequence(Tensor rows);
     Tensor all_rows(Tensor by_sequence);
@@ -262,7 +268,7 @@ private:
         AttentionResult result;
     };
     /// Attention to the cache with k and v of this run in it.
-    Seen attend_cached(std::int64_t layer, Tensor q, Tensor k, Tensor v, const AttentionOptions& how);
+    Seen attend_cached(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how);
     /// Weights of the forms that config.variants lists, below the scope that is open. They are in every graph, so that
     /// the model loads them.
     struct VariantWeights {

@@ -63,6 +63,8 @@ ModelBuilder::Seen ModelBuilder::attend_linear(std::int64_t layer, Tensor q, Ten
         linear.elu = false;
         linear.key_log = by_sequence(write(cache, graph.reshape(logs, {k.shape()[0], k.shape()[1]}), step));
     }
+    if (is_quantized(options.cache))
+        throw unsupported_error("linear attention does not read a cache in {}", name_of(options.cache));
     const Tensor keys = cached(model_names::keys(layer, own()), k),
                  values = cached(model_names::values(layer, own()), v);
     const CachedLinearAttentionResult result =

@@ -20,6 +20,7 @@
 #include "runtime/ops/step.h"
 #include "shaders/params/attention.h"
 #include "shaders/params/dropout.h"
+#include "shaders/params/quantized.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -146,8 +147,8 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(rank == 3 || rank == 4, "q is " + q.text() + ", but must have 3 dimensions, or 4 with a batch");
     call.require(k.shape.rank() == rank && v.shape.rank() == rank,
                  "k " + k.text() + " and v " + v.text() + " do not have as many dimensions as q " + q.text());
-    for (int i : {q_, k_, v_})
-        call.require(is_float(call.in(i).dtype), operand_is(call, i) + ", but must be f32, f16 or bf16");
+    call.require(is_float(q.dtype), operand_is(call, q_) + ", but must be f32, f16 or bf16");
+    for (int i : {k_, v_}) require_weights(call, i);
     call.require(k.dtype == v.dtype, "k is " + k.text() + ", but v is " + v.text() + ": one storage type for both");
     const Sizes s = sizes_of(call);
     call.require(k.shape[-1] == s.d && s.d > 0, "k is " + k.text() + ", but q " + q.text() + " has another width");
@@ -159,6 +160,11 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(rank == 3 || k.shape[0] == s.batch, "k is " + k.text() + ", but q " + q.text() + " has another batch");
     call.require(s.kv_heads > 0 && s.heads % s.kv_heads == 0,
                  format("{} query heads cannot share {} key heads evenly", s.heads, s.kv_heads));
+    call.require(!is_quantized(k.dtype) ||
+                     (s.d % params::QUANT_BLOCK == 0 && s.dv % params::QUANT_BLOCK == 0 && !call.attrs.flag("hard")),
+                 operand_is(call, k_) + format(", but quantized keys and values have multiples of {} features, and "
+                                               "hard attention does not read them",
+                                               params::QUANT_BLOCK));
     require_step(call, step_);
     if (call.has(step_))
         call.require(sequences_of(call, step_) == s.batch,
@@ -209,7 +215,8 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     const AttentionRules rules(call.attrs);
     for (std::int64_t b = 0; b < s.batch; ++b) {
         const std::int64_t valid = stepped ? std::min(word(in[step_], STEP_VALID, b), s.n) : s.n,
-                           own = stepped ? sequence_of(in[step_], b) : b,  // whose keys they see
+                           own = stepped ? sequence_of(in[step_], b) : b,
+                           part = call.attrs.flag("keys_by_lane") ? b : own,  // of k and v, that they see
             filled = call.has(kv_len_) ? std::min(static_cast<std::int64_t>(in[kv_len_][own]), s.m)
                      : stepped         ? std::min(word(in[step_], STEP_KEYS, b), s.m)
                                        : s.m,
@@ -223,13 +230,13 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                     double dot = 0;
                     for (std::int64_t d = 0; d < s.d; ++d)
                         dot += score_part(rules, in, rule_operands, d, in[q_][row * s.d + d],
-                                          in[k_][s.k_row(own, j, h / s.group()) * s.d + d]);
+                                          in[k_][s.k_row(part, j, h / s.group()) * s.d + d]);
                     if (const auto score = ruled_score(call, in, rule_operands, s.rules(), rules, scale * dot, b, own,
                                                        h, i, position, j))
                         scores.emplace_back(j, *score);
                 }
                 if (call.attrs.flag("hard")) {
-                    take_largest(scores, row, in[v_], s, own, h, out);
+                    take_largest(scores, row, in[v_], s, part, h, out);
                     continue;
                 }
                 const double sink = call.has(sinks_) ? in[sinks_][h] : -infinity;
@@ -242,7 +249,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                     double o = 0;
                     for (const auto& [j, x] : scores)
                         o += (call.has(dropout_) ? dropout_factor(in[dropout_], row, j) : 1) * std::exp(x - lse) *
-                             in[v_][s.k_row(own, j, h / s.group()) * s.dv + d];
+                             in[v_][s.k_row(part, j, h / s.group()) * s.dv + d];
                     out[o_][row * s.dv + d] = o;
                 }
                 out[lse_][row] = lse;
@@ -365,7 +372,7 @@ LaunchPlan launch_flash(const OpCall& call, const Caps& caps) {
 
 bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    if (!wants_sums_only(call)) return false;
+    if (!wants_sums_only(call) || !reads_floats(call)) return false;
     // Devices that would not choose it run it without rules only, for the tests: each rule compiles another pipeline.
     const bool plain = !has_rules_besides_documents(call, rule_operands, AttentionRules(call.attrs));
     // Where long loops end: measured 8744 keys with 8 features, 1888 with 64, 968 with 128, and 440 with 256.
@@ -412,6 +419,12 @@ Case test_case(const char* name, Shape q, Shape k, std::int64_t dv, Attrs attrs,
     Case c{.name = name, .attrs = attrs, .inputs = {floats(q), floats(k), floats(v), step}};
     if (!kv_len.empty()) c.inputs.push_back(list_of(DType::i32, kv_len));
     return c;
+}
+
+Case quantized_case(const char* name, DType type, const Shape& q, const Shape& k, const Case::Input& step) {
+    return {.name = name,
+            .attrs = {{"causal", true}},
+            .inputs = {floats_of(DType::f32, q), weights_of(type, k), weights_of(type, k), step}};
 }
 
 // Windows, masks, biases, sinks: 3 heads of 24 features that share one key head, 70 queries or few. In f32 only: rules
@@ -594,6 +607,9 @@ std::vector<Case> cases() {
         test_case("chunk, any cache", {12, 2, 24}, {40, 1, 24}, 24, {{"causal", true}, {"any_cache", true}},
                   step_of_case(20, 12)),
         test_case("kv_len", {2, 4, 1, 24}, {2, 9, 1, 24}, 24, {}, {}, {5, 0}),
+        quantized_case("1 query, quantized", DType::q8_0, {1, 4, 64}, {300, 2, 64}, step_of_case(250, 1)),
+        quantized_case("5 queries, quantized to 4 bits", DType::q4_0, {5, 2, 32}, {70, 1, 32}, step_of_case(40, 5)),
+        quantized_case("40 queries, quantized", DType::q8_0, {40, 2, 96}, {70, 2, 96}, {}),
         test_case("no keys", {3, 1, 24}, {0, 1, 24}, 24, {})};
     const std::vector<Case> ruled = ruled_cases();
     list.insert(list.end(), ruled.begin(), ruled.end());
@@ -650,6 +666,7 @@ AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options
     const Tensor bias = position_bias_of(options, q, k, where);
     Attrs attrs = rule_attrs(options);
     if (options.heads_first) attrs.set("heads_first", true);
+    if (options.keys_by_lane) attrs.set("keys_by_lane", true);
     if (options.hard) attrs.set("hard", true);
     if (options.statistics) attrs.set("statistics", true);
     const std::vector<Tensor> results =

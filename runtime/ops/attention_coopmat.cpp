@@ -46,8 +46,8 @@ Workgroup workgroup_for(const OpCall& call, const CooperativeMatrix& shape, cons
 bool fits(const OpCall& call, const Caps& caps, const Workgroup& w) {
     const Sizes s = sizes_of(call);
     return caps.subgroup_shuffle && call.attrs.flag("f16_operands") && s.n > 8 && fewest_rows_of_class(call) > 8 &&
-           wants_sums_only(call) && !call.has(dropout_) && !call.attrs.flag("counts") && !call.has(block_mask_) &&
-           w.subgroup * w.shares >= w.m && w.shared_bytes(s) <= caps.max_shared_memory &&
+           wants_sums_only(call) && reads_floats(call) && !call.has(dropout_) && !call.attrs.flag("counts") &&
+           !call.has(block_mask_) && w.subgroup * w.shares >= w.m && w.shared_bytes(s) <= caps.max_shared_memory &&
            w.lanes() <= std::min(caps.max_workgroup_invocations, caps.max_workgroup_size[0]);
 }
 

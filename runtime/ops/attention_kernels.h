@@ -37,6 +37,7 @@ struct Sizes {
 
 Sizes sizes_of(const OpCall& call);
 /// Whether the call is soft attention by products whose results are o and lse alone.
+inline bool reads_floats(const OpCall& call) { return !is_quantized(call.in(k_).dtype); }
 inline bool wants_sums_only(const OpCall& call) {
     return !call.attrs.flag("hard") && !call.attrs.flag("statistics") && !AttentionRules(call.attrs).is_additive();
 }
@@ -61,6 +62,7 @@ Constants attention_constants(const OpCall& call, std::uint32_t lanes, Part part
     own.KV_TYPE = storage_of(call.in(k_).dtype);
     own.D = u32(s.d);
     own.DV = u32(s.dv);
+    own.KEYS_BY_LANE = call.attrs.flag("keys_by_lane");
     set_rules(own, call, rule_operands);
     own.DROPOUT = call.has(dropout_);
     own.PART = static_cast<std::uint32_t>(part);

@@ -19,8 +19,9 @@ bool tiles_profitable(const OpCall&, const Caps& caps) { return has_many_registe
 
 bool fits_tiled(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    return fits_tiles(call, caps, rule_operands, s.d, s.dv) && wants_sums_only(call) && !is_union(call) &&
-           fewest_rows_of_class(call) >= tiled_rows && s.m > 0 && (!caps.ends_long_loops() || s.m <= longest_loop);
+    return fits_tiles(call, caps, rule_operands, s.d, s.dv) && wants_sums_only(call) && reads_floats(call) &&
+           !is_union(call) && fewest_rows_of_class(call) >= tiled_rows && s.m > 0 &&
+           (!caps.ends_long_loops() || s.m <= longest_loop);
 }
 
 LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {

@@ -52,6 +52,7 @@ std::span<const OpDef* const> all_ops() {
         &rope_write_op,
         &begin_step_op,
         &write_op,
+        &dequantize_op,
         &last_row_op,
         &row_before_op,
         &mark_seen_op,

@@ -17,6 +17,7 @@
 #include "runtime/ops/columns.h"
 #include "runtime/ops/concat.h"
 #include "runtime/ops/cross_entropy.h"
+#include "runtime/ops/dequantize.h"
 #include "runtime/ops/distance_weights.h"
 #include "runtime/ops/dropout.h"
 #include "runtime/ops/elementwise.h"

@@ -15,6 +15,10 @@ GlobalTokens global_tokens_of(const SessionOptions& options) {
     return {.scattered = std::move(sorted)};
 }
 
+DType cache_type(const SessionOptions& options) {
+    return options.cache.value_or(options.precision == Precision::f32 ? DType::f32 : DType::f16);
+}
+
 Graph session_graph(const Model& model, const SessionOptions& options, std::int64_t context, const PlanKey& key) {
     const ModelConfig& config = config_of(model);
     const GlobalTokens global = global_tokens_of(options);
@@ -25,7 +29,8 @@ Graph session_graph(const Model& model, const SessionOptions& options, std::int6
                             .sequences = key.lanes,
                             .context = context,
                             .encoder = key.encoder,
-                            .cache = options.precision == Precision::f32 ? DType::f32 : DType::f16,
+                            .cache = cache_type(options),
+                            .cache_read = options.precision == Precision::f32 ? DType::f32 : DType::f16,
                             .record_attention = recorded,
                             .all_logits = options.inspect,
                             .hidden = options.inspect,

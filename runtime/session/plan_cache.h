@@ -32,6 +32,8 @@ GlobalTokens global_tokens_of(const SessionOptions& options);
 
 /// The graph of a plan before compilation: the states that it needs, and how its layers attend. `context`: rows of a
 /// sequence's cache.
+/// Storage of keys and values in a session with these options.
+DType cache_type(const SessionOptions& options);
 Graph session_graph(const Model& model, const SessionOptions& options, std::int64_t context, const PlanKey& key);
 
 class PlanCache {

@@ -72,10 +72,28 @@ SessionUse::SessionUse(std::shared_ptr<SessionOwner> owner, bool recovers) : own
     }
 }
 
+namespace {
+
+// The options without what a session cannot do, which a warning names.
+SessionOptions possible(const Model& model, SessionOptions o) {
+    if (!o.cache) return o;
+    if (!model.info().attends(AttentionKind::self))
+        throw usage_error("the cache is {}, but {} keeps no keys and values", name_of(*o.cache), model.info().name);
+    if (*o.cache != DType::f32 && *o.cache != DType::f16 && !is_quantized(*o.cache))
+        throw usage_error("the cache is {}, but must be f32, f16, q8_0 or q4_0", name_of(*o.cache));
+    if (!is_quantized(*o.cache) || (!o.record_attention.every && o.record_attention.layers.empty())) return o;
+    fall_back(format("cache {}: a session that records attention does not quantize keys; it keeps floats",
+                     name_of(*o.cache)));
+    o.cache.reset();
+    return o;
+}
+
+}  // namespace
+
 SessionCore::SessionCore(const Model& m, const SessionOptions& o, std::int64_t count, bool is_session)
     : alone(is_session),
       model(m),
-      options(o),
+      options(possible(m, o)),
       config(config_of(model)),
       context(checked_context(count)),
       sequences(static_cast<std::size_t>(count), SequenceState(config)),

@@ -42,6 +42,21 @@ uint first_seen(uint sees[ROWS]) {
 vec4 query4(uint i) { return vec4(queries[i], queries[i + 1u], queries[i + 2u], queries[i + 3u]); }
 void scores(uint key, out float s[ROWS]) {
     for (uint r = 0u; r < ROWS; ++r) s[r] = 0.0;
+    if (is_quantized(KV_TYPE)) {
+        uint first = key_row(key) * D;
+        [[dont_unroll]] for (uint d = 0u; d < D; d += QUANT_BLOCK) {
+            float scale = block_scale(p.k, KV_TYPE, first + d);
+            [[dont_unroll]] for (uint quad = 0u; quad < 8u; ++quad) {
+                uint at = d + 4u * quad;
+                vec4 k = scale * quants_of_block(p.k, KV_TYPE, first + d, quad);
+                for (uint r = 0u; r < ROWS; ++r) {
+                    vec4 q = query4(r * D + at);
+                    s[r] += ADDITIVE ? additive_part(q, k, at, 4u) : dot(q, k);
+                }
+            }
+        }
+        return;
+    }
     uvec2 row = row_address(p.k, KV_TYPE, key_row(key), D);
     if (WIDE > 1u) {
         // unrolled, its loads in flight cost more registers than some devices have, and compile times double

@@ -36,7 +36,8 @@ uint partial_slot(uint row) {
     return (split + (PART == PART_FAR ? splits : 0u)) * (p.batch * p.n * p.heads) + row;
 }
 uint key_row(uint key) {
-    return p.heads_first != 0u ? (batch * p.kv_heads + kv_head) * p.m + key : cache_head_row(sequence, p.m, key, kv_head, p.kv_heads);
+    uint part = KEYS_BY_LANE ? batch : sequence;
+    return p.heads_first != 0u ? (batch * p.kv_heads + kv_head) * p.m + key : cache_head_row(part, p.m, key, kv_head, p.kv_heads);
 }
 
 // Rows of this workgroup that belong to the first `queries` queries; they come before its others.

@@ -64,6 +64,19 @@ vec4 load_quantized4(uvec2 address, uint type, uint i) {
     return block_scale(address, type, i) * quants_of_block(address, type, i - i % QUANT_BLOCK, i % QUANT_BLOCK / 4u);
 }
 
+// Element i.
+float load_quantized(uvec2 address, uint type, uint i) {
+    uint at = i % QUANT_BLOCK;
+    int quant;
+    if (type == Q8) {
+        quant = bitfieldExtract(int(ReadWords(address).at[block_at(type, i) + at / 4u]), int(at % 4u) * 8, 8);
+    } else {
+        uint word = ReadWords(address).at[block_at(type, i) + at % 16u / 4u];
+        quant = int(bitfieldExtract(word, int(at % 4u * 8u + at / 16u * 4u), 4)) - 8;
+    }
+    return block_scale(address, type, i) * float(quant);
+}
+
 // A quarter of a block is 8 elements that lie together: two times 4 in a row, the first at `first` in the block, the
 // others `quarter_stride` after them.
 uint quarter_first(uint type, uint quarter) { return quarter * (type == Q8 ? 8u : 4u); }

@@ -3,8 +3,8 @@
 // Kernels name a tensor by its 64-bit address and a type that is a specialization constant, so the branches below
 // vanish when a pipeline is made. 16-bit data is read from 32-bit words: no device feature is needed for it. A 16-bit
 // element shares its word with a neighbour. `store` of one element therefore changes its half atomically; `store4` owns
-// whole words and is a plain write: prefer it where rows begin on such a boundary. Quantised data is read only
-// (lib/quantized.glsl).
+// whole words and is a plain write: prefer it where rows begin on such a boundary. Quantised data is read here
+// (lib/quantized.glsl), and written in blocks (lib/quantize_block.glsl).
 #ifndef VANTAGE_STORAGE_GLSL
 #define VANTAGE_STORAGE_GLSL
 #extension GL_EXT_buffer_reference : require
@@ -78,7 +78,7 @@ uint narrow(float value, uint type) { return type == F16 ? narrow_half(value) : 
 // Element i.
 float load(uvec2 address, uint type, uint i) {
     if (type == F32) return ReadFloats(address).at[i];
-    if (is_quantized(type)) return load_quantized4(address, type, i & ~3u)[i & 3u];
+    if (is_quantized(type)) return load_quantized(address, type, i);
     uint word = ReadWords(address).at[i >> 1];
     return widen_half((i & 1u) != 0u ? word >> 16 : word & 0xffffu, type);
 }

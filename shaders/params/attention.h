@@ -70,8 +70,13 @@ VANTAGE_PARAMS_END
     ATTENTION_DROPOUT_CONSTANT(C)
 
 /// Of every kernel: storage of q and o, of k and v; widths of queries and keys, and of values (cpu_simd: multiples of
-/// 4).
-#define ATTENTION_OPERAND_CONSTANTS(C) C(1, uint, Q_TYPE, 0) C(2, uint, KV_TYPE, 0) C(3, uint, D, 64) C(4, uint, DV, 64)
+/// 4); whether k and v have a part for each lane of the run, not for each sequence.
+#define ATTENTION_OPERAND_CONSTANTS(C) \
+    C(1, uint, Q_TYPE, 0)              \
+    C(2, uint, KV_TYPE, 0)             \
+    C(3, uint, D, 64)                  \
+    C(4, uint, DV, 64)                 \
+    C(31, bool, KEYS_BY_LANE, false)
 
 #define ATTENTION_CONSTANTS(C)                                                                       \
     ATTENTION_OPERAND_CONSTANTS(C)                                                                   \

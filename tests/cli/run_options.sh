@@ -34,6 +34,10 @@ check "a missing prompt is an error" grep -q 'no prompt; give -p TEXT' <("$progr
 check "a trace has the prompt's dispatches" grep -q 'h.3.attention' "$scratch/trace.json"
 check "a trace has the host's spans" grep -q '"generate"' "$scratch/trace.json"
 
+for type in q8 q4; do
+    check "--cache $type" test "$("$program" run -q -p "$prompt" -n 8 --temp 0 --cache $type)" = "$("$program" run -q -p "$prompt" -n 8 --temp 0 --cache f32)"
+done
+
 code=0
 "$program" run -q -p x -n 2 >/dev/full 2>"$scratch/err" || code=$?
 check "a full disk ends with 6 (got $code)" test $code = 6
