@@ -43,7 +43,7 @@ TEST_CASE("a menu greys what cannot be done, and marks what a list is set to", "
     PanelsShown s(opened, state, {.text = state.prompt});
     const Palette& palette = palette_of(Theme::dark);
     /// Whether the line of an action, or what is left of its name, has this colour.
-    const auto has = [&](const char* word, ImU32 colour, bool mark = false) {
+    const auto has = [&](const std::string& word, ImU32 colour, bool mark = false) {
         const Action& action = action_named(word);
         s.viewer.at().menu = action.menu, s.viewer.at().menu_line = -1;
         s.viewer.touch(), s.user.settle();
