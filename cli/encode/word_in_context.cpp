@@ -41,7 +41,9 @@ struct ContextLayer {
 std::vector<Occurrence> occurrences_of(const Model& model, const WordOptions& o) {
     std::vector<Occurrence> all;
     for (const std::string& text : o.texts) {
-        Occurrence found{.text = text, .encoding = encode_for(model.info().context, model, text)};
+        Occurrence found{.text = text,
+                         .encoding = encode_at(format("embed: text {}", all.size() + 1), ErrorKind::usage,
+                                               model.info().context, model, text)};
         std::tie(found.first, found.last) = tokens_of_word(text, o.word, found.encoding.offsets);
         if (found.first == found.last)
             throw usage_error("embed: text {} has no word “{}”; give texts that have it, spelled alike", all.size() + 1,

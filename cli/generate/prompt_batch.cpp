@@ -19,7 +19,8 @@ std::vector<std::vector<std::int32_t>> ids_of(const Model& model, const std::vec
     const std::int64_t max_tokens = context > 0 ? context : config_of(model).context_by_default();
     std::vector<std::vector<std::int32_t>> all;
     for (const std::string& prompt : prompts) {
-        all.push_back(encode_for(max_tokens, model, prompt).ids);
+        const std::string place = format("run: prompt {} of {}", all.size() + 1, prompts.size());
+        all.push_back(encode_at(place, ErrorKind::usage, max_tokens, model, prompt).ids);
         if (const std::int64_t count = std::ssize(all.back()); count == 0 || count > max_tokens)
             throw usage_error("run: prompt {} of {} has {} tokens; expected 1 to {}", all.size(), prompts.size(), count,
                               max_tokens);

@@ -33,6 +33,16 @@ Tokenizer::Encoding encode_for(std::int64_t context, const Model& model, std::st
     return model.tokenizer().encode(text, add_special);
 }
 
+Tokenizer::Encoding encode_at(const std::string& place, ErrorKind kind, std::int64_t context, const Model& model,
+                              std::string_view text) {
+    try {
+        return encode_for(context, model, text);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::usage) throw;
+        throw Error(kind, place + ": " + error.what());
+    }
+}
+
 Tokenizer::Encoding encode_pair_for(std::int64_t context, const Model& model, std::string_view first,
                                     std::string_view second) {
     check_size(context, first.size() + second.size());

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "vantage/error.h"
 #include "vantage/model.h"
 #include "vantage/tokenizer.h"
 
@@ -18,6 +20,9 @@ inline constexpr std::int64_t max_bytes_per_token = 256;
 /// fit. Bytes that are not UTF-8 are read as U+FFFD, with a warning.
 Tokenizer::Encoding encode_for(std::int64_t context, const Model& model, std::string_view text,
                                bool add_special = true);
+/// The same of one of several texts: messages begin with its place, "run: prompt 2 of 3", and have this kind.
+Tokenizer::Encoding encode_at(const std::string& place, ErrorKind kind, std::int64_t context, const Model& model,
+                              std::string_view text);
 Tokenizer::Encoding encode_pair_for(std::int64_t context, const Model& model, std::string_view first,
                                     std::string_view second);
 
