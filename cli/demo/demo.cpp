@@ -15,6 +15,7 @@
 #include "runtime/base/trace_span.h"
 #include "runtime/base/utf8.h"
 #include "runtime/models/config.h"
+#include "runtime/session/encode_text.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage::cli {
@@ -202,6 +203,11 @@ void run(const DemoOptions& o) {
                          .session = {.record_attention = RecordAttention::all(),
                                      .profile = profiling(),
                                      .masked_heads = masked_heads(o.masked)}});
+    const std::int64_t context = model.info().context;
+    const auto tokens = std::ssize(encode_at("demo", ErrorKind::usage, context, model, o.prompt).ids);
+    if (tokens > context)
+        throw usage_error("demo: the text has {} tokens, but {} supports at most {}", tokens, model.info().name,
+                          context);
     if (!o.json) print_line("{}{}\n", page.bold("Vantage"), page.dim(" on " + device.caps().name));
     const WorkedExamplePage example = timed("worked example", [&] { return WorkedExamplePage(device); });
     if (!o.json) example.print(page);

@@ -117,7 +117,7 @@ private:
         return static_cast<std::size_t>(std::ranges::max_element(correct) - correct.begin());
     }
     std::vector<std::string> row(const std::string& name, const RelationScore& score) const {
-        std::vector<std::string> cells{name, std::to_string(score.count)};
+        std::vector<std::string> cells{without_controls(name), std::to_string(score.count)};
         for (const std::vector<int>* correct : {&score.to_head, &score.from_head}) {
             const std::size_t head = best(*correct);
             cells.push_back((*correct)[head] > 0 ? name_of(head_at(head)) : "–");

@@ -312,8 +312,12 @@ void begin(TrainCommand& c, const CLI::App& command) {
         Trainer trainer = c.finetunes ? Trainer::from_folder(now, start, data, c.training)
                                       : Trainer(now, subject.config, data, c.training, subject.tokenizer_file);
         if (lock) return trainer;
-        lock = locked_folder(c.output);  // what cannot be trained leaves no folder
-        refuse_used_folder(c, name);     // another process may have begun a run while this one read its data
+        std::error_code error;  // what cannot be trained leaves no folder
+        const bool is_new = fs::create_directories(c.output, error);
+        lock = locked_folder(c.output);
+        refuse_used_folder(c, name);  // another process may have begun a run while this one read its data
+        if (is_new)
+            c.unfinished = std::make_shared<internal::FolderWriter>(c.output, internal::FolderWriter::Place::itself);
         const internal::LineFile log(c.output + "/log.jsonl");  // tells that the folder is a run's own
         write_run_settings(c);
         return trainer;

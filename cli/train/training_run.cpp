@@ -103,6 +103,7 @@ std::string TrainingRun::train() {
     while (const auto record = trainer_.next()) {
         if (profiling()) note_dispatches(device_, trainer_.take_timings());
         log_.add(*record);
+        if (c_.unfinished) c_.unfinished->finish();
         show(*record);
         check_divergence(*record, !ended.empty());
         const std::int64_t done = record->step + 1;
@@ -162,6 +163,7 @@ std::string TrainingRun::save_checkpoint() {
     progress_.clear();
     save_failed_ = true;
     const std::string path = trainer_.save(c_.output);
+    if (c_.unfinished) c_.unfinished->finish();
     find_best();
     saved_ = path, save_failed_ = false;
     remove_old();

@@ -461,6 +461,11 @@ FolderWriter::FolderWriter(const std::string& path)
     next_ = std::exchange(existing_writers().first, this);
 }
 
+FolderWriter::FolderWriter(const std::string& path, Place) : temporary_(path) {
+    const std::lock_guard lock(existing_writers().mutex);
+    next_ = std::exchange(existing_writers().first, this);
+}
+
 FolderWriter::~FolderWriter() {
     if (!temporary_.empty()) remove_flat_folder(temporary_.c_str());
     const std::lock_guard lock(existing_writers().mutex);
@@ -481,6 +486,11 @@ void FolderWriter::remove_unfinished() noexcept {
 
 void FolderWriter::finish() {
     const EndDeferred end;
+    if (path_.empty()) {  // it has its name
+        const std::lock_guard lock(existing_writers().mutex);
+        temporary_.clear();
+        return;
+    }
     sync_directory(temporary_);
     {
         const std::lock_guard lock(existing_writers().mutex);  // remove_unfinished must not meet a finished folder

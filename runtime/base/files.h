@@ -84,6 +84,9 @@ void require_writable_folder(const std::string& path);
 class FolderWriter : NotCopied {
 public:
     explicit FolderWriter(const std::string& path);
+    /// A folder that is there, whose files are of no use before `finish`: without it, it is deleted.
+    enum class Place : std::uint8_t { itself };
+    FolderWriter(const std::string& path, Place);
     ~FolderWriter();
     /// Where the file of this name is written.
     std::string file(const std::string& name) const { return temporary_ + "/" + name; }

@@ -168,6 +168,8 @@ public:
         quick("joint_linear", "q, k, v of 2048", {one, projection, projection, projection});
         quick("joint_linear", "silu gate of 8192", {one, gate, gate}, {{"gate", std::string("silu")}});
         const TensorType cache{Shape{2048, 32, 64}, f16};
+        quick("dequantize", "keys of 2048 tokens, 8 heads d128, q8_0", {{{Shape{2048, 8, 128}, DType::q8_0}}},
+              {{"f16", true}});
         const std::optional<TensorType> none;
         quick("linear_rope_write", "q, k, v of 2048, 32 heads d64",
               {one,

@@ -4,9 +4,7 @@
 #include "runtime/graph/op_def.h"
 #include "vantage/graph.h"
 
-namespace vantage {
-
-namespace internal {
+namespace vantage::internal {
 
 namespace ops::dequantize {
 extern const OpDef dequantize_op;
@@ -19,6 +17,4 @@ using ops::dequantize::dequantize_op;
 /// the rows that hold keys; what is behind them is not defined, but for the first 256, which are 0.
 Tensor dequantize(Tensor x, Tensor step, DType type, SourceLocation where = SourceLocation::here());
 
-}  // namespace internal
-
-}  // namespace vantage
+}  // namespace vantage::internal

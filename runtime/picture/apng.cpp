@@ -55,13 +55,13 @@ std::vector<Chunk> chunks_of(std::string_view png) {
 ApngWriter::ApngWriter(const std::string& path, std::int64_t count, double seconds_each)
     : file_(path),
       count_(count),
-      milliseconds_(static_cast<std::uint32_t>(std::clamp(std::round(1000 * seconds_each), 1.0, 65535.0))) {
+      delay_(static_cast<std::uint32_t>(std::clamp(std::round(delay_unit * seconds_each), 1.0, 65535.0))) {
     if (count < 1) throw usage_error("animation: there are no pictures");
 }
 
 std::string ApngWriter::control() {
     return chunk("fcTL", big_endian(sequence_++, 4) + big_endian(width_, 4) + big_endian(height_, 4) +
-                             big_endian(0, 4) + big_endian(0, 4) + big_endian(milliseconds_, 2) + big_endian(1000, 2) +
+                             big_endian(0, 4) + big_endian(0, 4) + big_endian(delay_, 2) + big_endian(delay_unit, 2) +
                              big_endian(0, 1) + big_endian(0, 1));
 }
 

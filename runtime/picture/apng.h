@@ -26,7 +26,8 @@ private:
     void begin(const std::string& png);
     FileWriter file_;
     std::int64_t count_, added_ = 0;
-    std::uint32_t milliseconds_, sequence_ = 0, width_ = 0, height_ = 0;
+    static constexpr std::uint32_t delay_unit = 6000;  // of a second: whole for 1 to 60 pictures a second that are used
+    std::uint32_t delay_, sequence_ = 0, width_ = 0, height_ = 0;
 };
 
 }  // namespace vantage::internal
