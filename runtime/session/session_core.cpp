@@ -14,6 +14,7 @@
 #include "runtime/models/attention_variant.h"
 #include "runtime/session/model_access.h"
 #include "shaders/params/kept_states.h"
+#include "shaders/params/quantized.h"
 
 namespace vantage::internal {
 
@@ -249,7 +250,8 @@ std::uint64_t SessionCore::bytes_per_token(std::int64_t count) const {
         for (const auto& [name, size] : bytes) sum += size;
         return sum;
     };
-    const std::int64_t tokens = config.state_space ? STATE_EVERY : 1;
+    const bool in_groups = is_quantized(cache_type(options));  // of numbers, which hold several tokens
+    const std::int64_t tokens = config.state_space ? STATE_EVERY : in_groups ? params::QUANT_GROUP : 1;
     return (kept(1 + tokens) - kept(1)) / static_cast<std::uint64_t>(tokens);
 }
 
