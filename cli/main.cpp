@@ -67,6 +67,7 @@ void add_given(const CLI::App& command, Given& given) {
                views = is_top && command.check_name("view");
     std::error_code error;
     for (const CLI::Option* option : command.get_options()) {
+        if (option->check_name("--profile") && !profiling()) continue;  // the environment's, for another command
         const auto named = [&](const auto& names) {
             return std::ranges::any_of(names, [&](const char* name) { return option->check_name(name); });
         };
@@ -75,8 +76,9 @@ void add_given(const CLI::App& command, Given& given) {
                    is_folder = named(folders) || (is_output && type.starts_with("DIR"));
         const bool is_path = type.starts_with("FILE") || type.starts_with("DIR") || option->get_positional();
         std::vector<std::string> values = option->results();  // or the default, which may be written to as well
-        const bool by_default =
-            std::ranges::all_of(option->get_needs(), [](const auto* one) { return one->count() > 0; });
+        const auto given_too = [](const auto* one) { return one->count() > 0; };
+        const bool by_default = std::ranges::all_of(option->get_needs(), given_too) &&
+                                std::ranges::none_of(option->get_excludes(), given_too);
         if (values.empty() && by_default && !option->get_default_str().empty()) {
             values.push_back(option->get_default_str());
             given.by_default.insert(values.back());

@@ -18,9 +18,9 @@ struct GenerationOptions {
 };
 /// --precision f16|f32|int8; the default is the current value of `precision`.
 void add_precision_option(CLI::App& command, std::string& precision);
-/// --stable (SessionOptions::stable), for commands whose texts may run beside others or go on.
-/// --cache: storage of keys and values.
+/// --cache: storage of keys and values (SessionOptions::cache).
 void add_cache_option(CLI::App& command, std::optional<DType>& type);
+/// --stable (SessionOptions::stable), for commands whose texts may run beside others or go on.
 void add_stable_option(CLI::App& command, bool& stable);
 /// --attention-kind (SessionOptions::variant).
 void add_variant_option(CLI::App& command, AttentionVariant& variant);

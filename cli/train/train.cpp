@@ -308,16 +308,16 @@ void begin(TrainCommand& c, const CLI::App& command) {
     set_batches(c, subject.model, data);
     const std::string& start = c.adapters.empty() ? common().model : c.adapters;
     std::unique_ptr<FileLock> lock;
+    std::optional<internal::FolderWriter> unfinished;  // is removed under the lock
     run_training(c, device, data, [&](const Device& now) {
         Trainer trainer = c.finetunes ? Trainer::from_folder(now, start, data, c.training)
                                       : Trainer(now, subject.config, data, c.training, subject.tokenizer_file);
         if (lock) return trainer;
-        std::error_code error;  // what cannot be trained leaves no folder
+        std::error_code error;  // locked_folder reports it
         const bool is_new = fs::create_directories(c.output, error);
-        lock = locked_folder(c.output);
-        refuse_used_folder(c, name);  // another process may have begun a run while this one read its data
-        if (is_new)
-            c.unfinished = std::make_shared<internal::FolderWriter>(c.output, internal::FolderWriter::Place::itself);
+        lock = locked_folder(c.output);  // not before: what cannot be trained leaves no folder
+        refuse_used_folder(c, name);     // another process may have begun a run while this one read its data
+        if (is_new) c.unfinished = &unfinished.emplace(c.output, run_files);
         const internal::LineFile log(c.output + "/log.jsonl");  // tells that the folder is a run's own
         write_run_settings(c);
         return trainer;

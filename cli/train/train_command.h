@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +21,7 @@ struct TrainCommand {
     std::int64_t accumulate = 0;  ///< micro-batches of a step; 0: as many as hold few tokens each
     bool divided = false;         ///< into more of them, because of the memory
     std::int64_t batch_tokens = 0, eval_every = 0, sample_every = 0, save_every = 0, keep = 3, patience = 0;
-    std::shared_ptr<internal::FolderWriter> unfinished = {};  ///< a new folder, until the run has written a step
+    internal::FolderWriter* unfinished = nullptr;  ///< a new folder, until the run has written a step
     double epochs = 0, minutes = 0;
     double begin = 0;  ///< of the training, by seconds_now
     std::string schedule = "cosine", optimizer = "adamw", recompute = "auto", precision = "f32", prompt;

@@ -18,7 +18,6 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -384,25 +383,11 @@ void require_writable(const std::string& path) {
 
 void require_writable_folder(const std::string& path) {
     namespace fs = std::filesystem;
-    std::vector<fs::path> missing;  // the innermost first
     std::error_code error;
-    for (fs::path one = fs::absolute(fs::path(path) / ".").parent_path(); !fs::exists(one, error) && one.has_filename();
-         one = one.parent_path())
-        missing.push_back(one);
-    if (missing.empty() && !fs::is_directory(path, error)) throw_file_error("cannot create the folder", path, ENOTDIR);
-    const auto remove_made = [&] {
-        for (const fs::path& one : missing) ::rmdir(one.c_str());
-    };
-    try {
-        for (const fs::path& one : std::ranges::reverse_view(missing))
-            if (::mkdir(one.c_str(), 0777) != 0 && errno != EEXIST)
-                throw_file_error("cannot create the folder", path, errno);
-        require_writable((fs::path(path) / "file").string());
-    } catch (const Error&) {
-        remove_made();
-        throw;
-    }
-    remove_made();
+    fs::path there = fs::absolute(fs::path(path) / ".").parent_path();
+    while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+    if (!fs::is_directory(there, error)) throw_file_error("cannot create the folder", path, ENOTDIR);
+    require_writable((there / "file").string());
 }
 
 void write_link(const std::string& path, const std::string& target) {
@@ -461,13 +446,23 @@ FolderWriter::FolderWriter(const std::string& path)
     next_ = std::exchange(existing_writers().first, this);
 }
 
-FolderWriter::FolderWriter(const std::string& path, Place) : temporary_(path) {
+FolderWriter::FolderWriter(const std::string& path, std::span<const char* const> files)
+    : temporary_(path), files_(files) {
     const std::lock_guard lock(existing_writers().mutex);
     next_ = std::exchange(existing_writers().first, this);
 }
 
+void FolderWriter::remove() const noexcept {
+    if (files_.empty()) return remove_flat_folder(temporary_.c_str());
+    if (const int folder = ::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); folder >= 0) {
+        for (const char* name : files_) ::unlinkat(folder, name, 0);
+        ::close(folder);
+    }
+    ::rmdir(temporary_.c_str());
+}
+
 FolderWriter::~FolderWriter() {
-    if (!temporary_.empty()) remove_flat_folder(temporary_.c_str());
+    if (!temporary_.empty()) remove();
     const std::lock_guard lock(existing_writers().mutex);
     FolderWriter** at = &existing_writers().first;
     while (*at != this) at = &(*at)->next_;
@@ -479,8 +474,8 @@ void FolderWriter::remove_unfinished() noexcept {
     if (!lock) return;
     for (const FolderWriter* one = existing_writers().first; one != nullptr; one = one->next_)
         for (int tries = 0; tries < 10 && !one->temporary_.empty(); ++tries) {  // other threads may still write into it
-            remove_flat_folder(one->temporary_.c_str());
-            if (::access(one->temporary_.c_str(), F_OK) != 0) break;
+            one->remove();
+            if (!one->files_.empty() || ::access(one->temporary_.c_str(), F_OK) != 0) break;
         }
 }
 

@@ -75,7 +75,7 @@ void write_file(const std::string& path, const std::string& text, Replaces repla
 /// Throws if write_file would: call it before a long computation whose result goes to `path`.
 void require_writable(const std::string& path);
 
-/// Throws if a folder with files could not be written at `path`. What it makes to find out, it removes.
+/// Throws if a folder with files could not be written at `path`.
 void require_writable_folder(const std::string& path);
 
 /// Writes a folder of files in one step: files go to a temporary folder beside `path`, and `finish` renames it. A
@@ -84,9 +84,9 @@ void require_writable_folder(const std::string& path);
 class FolderWriter : NotCopied {
 public:
     explicit FolderWriter(const std::string& path);
-    /// A folder that is there, whose files are of no use before `finish`: without it, it is deleted.
-    enum class Place : std::uint8_t { itself };
-    FolderWriter(const std::string& path, Place);
+    /// A folder that is there, which is of no use before `finish`: without it these files are deleted (their names live
+    /// longer), and the folder unless something else is in it.
+    FolderWriter(const std::string& path, std::span<const char* const> files);
     ~FolderWriter();
     /// Where the file of this name is written.
     std::string file(const std::string& name) const { return temporary_ + "/" + name; }
@@ -95,8 +95,10 @@ public:
     static void remove_unfinished() noexcept;
 
 private:
+    void remove() const noexcept;
     std::string path_, temporary_;
-    FolderWriter* next_ = nullptr;  ///< in the list of all existing writers
+    std::span<const char* const> files_;  ///< empty: all
+    FolderWriter* next_ = nullptr;        ///< in the list of all existing writers
 };
 /// The process that made a file or folder of this name as a temporary one, of `target` or, without one, of anything;
 /// 0: none did.

@@ -228,7 +228,7 @@ Tensor ModelBuilder::cached(const std::string& name, Tensor rows, std::optional<
 Tensor ModelBuilder::readable(Tensor cache, Tensor keys, bool has_kernels) {
     constexpr std::int64_t few_rows = 8;
     if (!is_quantized(cache.type().dtype)) return cache;
-    if (has_kernels && options.rows <= few_rows && cache.shape()[-1] % params::QUANT_BLOCK == 0) return cache;
+    if (has_kernels && options.rows <= few_rows) return cache;
     return dequantize(cache, keys, options.cache_read);
 }
 
@@ -272,8 +272,10 @@ AttentionResult ModelBuilder::attend_rows(Tensor q, Tensor keys, Tensor values, 
 }
 
 ModelBuilder::Seen ModelBuilder::attend_cached(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how) {
-    const Tensor keys = readable(cached(model_names::keys(layer, own()), k), step, !how.hard),
-                 values = readable(cached(model_names::values(layer, own()), v), step, !how.hard);
+    const bool has_kernels =
+        !how.hard && k.shape()[-1] % params::QUANT_BLOCK == 0 && v.shape()[-1] % params::QUANT_BLOCK == 0;
+    const Tensor keys = readable(cached(model_names::keys(layer, own()), k), step, has_kernels),
+                 values = readable(cached(model_names::values(layer, own()), v), step, has_kernels);
     how.keys_by_lane = is_quantized(options.cache) && !is_quantized(keys.type().dtype);
     return {q, keys, attend_rows(q, keys, values, how)};
 }

@@ -36,8 +36,9 @@ struct Sizes {
 };
 
 Sizes sizes_of(const OpCall& call);
-/// Whether the call is soft attention by products whose results are o and lse alone.
+/// Whether keys and values are not quantised.
 inline bool reads_floats(const OpCall& call) { return !is_quantized(call.in(k_).dtype); }
+/// Whether the call is soft attention by products whose results are o and lse alone.
 inline bool wants_sums_only(const OpCall& call) {
     return !call.attrs.flag("hard") && !call.attrs.flag("statistics") && !AttentionRules(call.attrs).is_additive();
 }

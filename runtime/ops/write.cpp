@@ -27,7 +27,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(is_float(x.dtype), operand_is(call, rows_) + ", but must be rows of floats");
     call.require(!is_quantized(state.dtype) ||
                      (row_size(state.shape) % params::QUANT_BLOCK == 0 && state.shape.elements() <= largest_quantized),
-                 operand_is(call, state_) + format(", but quantized rows are of multiples of {} elements, {} in all",
+                 operand_is(call, state_) + format(", but quantized rows are of multiples of {} elements, at most {} in all",
                                                    params::QUANT_BLOCK, largest_quantized));
     call.require(row_size(state.shape) == row_size(x.shape),
                  operand_is(call, rows_) + ", but rows of the state " + state.text() + " have another size");

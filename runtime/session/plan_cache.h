@@ -30,10 +30,10 @@ struct GlobalTokens {
 /// Of options whose positions differ from each other.
 GlobalTokens global_tokens_of(const SessionOptions& options);
 
-/// The graph of a plan before compilation: the states that it needs, and how its layers attend. `context`: rows of a
-/// sequence's cache.
 /// Storage of keys and values in a session with these options.
 DType cache_type(const SessionOptions& options);
+/// The graph of a plan before compilation: the states that it needs, and how its layers attend. `context`: rows of a
+/// sequence's cache.
 Graph session_graph(const Model& model, const SessionOptions& options, std::int64_t context, const PlanKey& key);
 
 class PlanCache {

@@ -252,7 +252,11 @@ std::uint64_t SessionCore::bytes_per_token(std::int64_t count) const {
     };
     const bool in_groups = is_quantized(cache_type(options));  // of numbers, which hold several tokens
     const std::int64_t tokens = config.state_space ? STATE_EVERY : in_groups ? params::QUANT_GROUP : 1;
-    return (kept(1 + tokens) - kept(1)) / static_cast<std::uint64_t>(tokens);
+    std::uint64_t each = (kept(1 + tokens) - kept(1)) / static_cast<std::uint64_t>(tokens);
+    if (in_groups)  // a prompt's floats of one layer's keys and values
+        each += static_cast<std::uint64_t>(2 * count * config.kv_heads * config.head_width) *
+                (options.precision == Precision::f32 ? 4 : 2);
+    return each;
 }
 
 // The context that was asked for; else what the model allows, as far as the memory holds it.
@@ -263,12 +267,20 @@ std::int64_t SessionCore::checked_context(std::int64_t count) const {
                           config.context);
     if (options.context < 0 || options.max_context < 0) throw usage_error("a context has at least one token");
     if (config.is_vision()) return config.context;
+    // kernels count the numbers of a quantised cache in 32 bits
+    const std::int64_t most =
+        is_quantized(cache_type(options))
+            ? (std::int64_t{1} << 31) / std::max<std::int64_t>(count * config.kv_heads * config.head_width, 1)
+            : INT64_MAX;
+    if (options.context > most)
+        throw usage_error("a cache in {} holds {} tokens at most here, but a context of {} was asked for",
+                          name_of(cache_type(options)), most, options.context);
     if (options.context > 0) return options.context;
     const bool scattered = !global_tokens_of(options).scattered.empty();
     const std::uint64_t each = bytes_per_token(count) + (scattered ? 4 * max_scattered_context : 0);
     const auto holds = static_cast<std::int64_t>(
         share_of_memory * static_cast<double>(model.device().memory_available()) / static_cast<double>(each));
-    std::int64_t wanted = config.context_by_default();
+    std::int64_t wanted = std::min(config.context_by_default(), most);
     if (options.max_context > 0) wanted = std::min(wanted, options.max_context);
     if (scattered) wanted = std::min(wanted, max_scattered_context);
     if (options.variant.form == AttentionForm::bigbird)

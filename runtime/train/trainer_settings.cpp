@@ -86,7 +86,7 @@ void require_possible(const TrainOptions& o, const ModelConfig& config) {
         throw usage_error("training: a loss scale is of f16, not of {}", name_of(o.precision));
     RateOptions rate = o.rate;
     rate.width = config.width;
-    learning_rates(rate, o.steps);
+    learning_rates(rate, 1);  // throws
     TrainingSettings settings;
     set_optimizer(settings, optimizer_of(o));
 }

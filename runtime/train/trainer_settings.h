@@ -18,9 +18,9 @@ ModelConfig trained_config(ModelConfig config, const TrainOptions& options, cons
 void require_same_tokens(const TrainingData& data, const Tokenizer& tokenizer, const std::string& path);
 /// The optimiser's options, for set_optimizer.
 OptimizerOptions optimizer_of(const TrainOptions& options);
-/// Throws usage for options that are out of range, or that contradict each other.
 /// Throws usage for options that are wrong whatever the data are.
 void require_possible(const TrainOptions& options, const ModelConfig& config);
+/// Throws usage for options that are out of range, or that contradict each other.
 TrainingSettings settings_of(const TrainOptions& options, const ModelConfig& config, const TrainingData& data);
 
 }  // namespace vantage::internal
