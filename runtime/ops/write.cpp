@@ -25,10 +25,11 @@ std::vector<TensorType> infer(const OpCall& call) {
         call.require(call.in(i).shape.rank() >= 1 && (is_float(call.in(i).dtype) || is_quantized(state.dtype)),
                      operand_is(call, i) + ", but must be rows of floats");
     call.require(is_float(x.dtype), operand_is(call, rows_) + ", but must be rows of floats");
-    call.require(!is_quantized(state.dtype) ||
-                     (row_size(state.shape) % params::QUANT_BLOCK == 0 && state.shape.elements() <= largest_quantized),
-                 operand_is(call, state_) + format(", but quantized rows are of multiples of {} elements, at most {} in all",
-                                                   params::QUANT_BLOCK, largest_quantized));
+    call.require(
+        !is_quantized(state.dtype) ||
+            (row_size(state.shape) % params::QUANT_BLOCK == 0 && state.shape.elements() <= largest_quantized),
+        operand_is(call, state_) + format(", but quantized rows are of multiples of {} elements, at most {} in all",
+                                          params::QUANT_BLOCK, largest_quantized));
     call.require(row_size(state.shape) == row_size(x.shape),
                  operand_is(call, rows_) + ", but rows of the state " + state.text() + " have another size");
     require_step(call, step_);
@@ -61,9 +62,6 @@ Cost cost(const OpCall& call) {  // of the state only the rows that are written
     return {0, cells * info(call.in(rows_).dtype).bytes, cells * state.bytes / state.elements};
 }
 
-bool is_plain(const OpCall& call, const Caps&) { return !is_quantized(call.in(state_).dtype); }
-bool fits_quantized(const OpCall& call, const Caps& caps) { return !is_plain(call, caps); }
-
 LaunchPlan launch_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t step) {
     const std::int64_t cols = row_size(call.in(rows_).shape);
     Launch l{.shader = shader,
@@ -81,10 +79,8 @@ LaunchPlan launch_by(const OpCall& call, const Caps& caps, const char* shader, s
 }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    if (is_quantized(call.in(state_).dtype)) return launch_by(call, caps, "write_quantized", params::QUANT_BLOCK);
     return launch_by(call, caps, "write", step_of(row_size(call.in(rows_).shape)));
-}
-LaunchPlan launch_quantized(const OpCall& call, const Caps& caps) {
-    return launch_by(call, caps, "write_quantized", params::QUANT_BLOCK);
 }
 
 std::vector<Case> cases() {
@@ -118,11 +114,10 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-const OpDef write_op = define_op(
-    "write", "state[position + r] = x_r for the valid rows of a run, in the state's storage type", operand_names, infer,
-    reference, cost,
-    {{"plain", need_nothing, is_plain, launch}, {"quantized", need_nothing, fits_quantized, launch_quantized}}, cases,
-    of_a_state, {.step = step_, .context_rows = {state_}, .alias = {state_}});
+const OpDef write_op =
+    define_op("write", "state[position + r] = x_r for the valid rows of a run, in the state's storage type",
+              operand_names, infer, reference, cost, {{"plain", need_nothing, every_call, launch}}, cases, of_a_state,
+              {.step = step_, .context_rows = {state_}, .alias = {state_}});
 
 }  // namespace internal::ops::write
 
