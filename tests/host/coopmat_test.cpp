@@ -45,7 +45,7 @@ const Kernel& kernel_of(const OpDef& op, std::string_view name) {
 }
 const Kernel& coopmat(const OpDef& op) { return kernel_of(op, "coopmat"); }
 
-OpCall call_of(const OpDef& op, Attrs attrs, const std::vector<TensorType>& inputs) {
+OpCall call_with(const OpDef& op, Attrs attrs, const std::vector<TensorType>& inputs) {
     OpCall call{.op = &op, .attrs = std::move(attrs), .inputs = {}, .outputs = {}};
     for (const TensorType& type : inputs) call.inputs.emplace_back(type);
     call.inputs.resize(call.op->operands.size());
@@ -54,8 +54,8 @@ OpCall call_of(const OpDef& op, Attrs attrs, const std::vector<TensorType>& inpu
 }
 
 OpCall product(std::int64_t m, std::int64_t n, std::int64_t k, bool ta, bool tb, DType a_and_c = DType::f16) {
-    return call_of(matmul_op, {{"transpose_a", ta}, {"transpose_b", tb}, {"f16_operands", a_and_c == DType::f32}},
-                   {{ta ? Shape{k, m} : Shape{m, k}, a_and_c}, {tb ? Shape{n, k} : Shape{k, n}, DType::f16}});
+    return call_with(matmul_op, {{"transpose_a", ta}, {"transpose_b", tb}, {"f16_operands", a_and_c == DType::f32}},
+                     {{ta ? Shape{k, m} : Shape{m, k}, a_and_c}, {tb ? Shape{n, k} : Shape{k, n}, DType::f16}});
 }
 
 template <class Params>
@@ -244,8 +244,8 @@ std::vector<std::pair<Caps, bool>> devices_with_bytes() {
 }
 
 OpCall product_of_bytes(std::int64_t m, std::int64_t n, std::int64_t k, DType weights, bool leave = true) {
-    return call_of(matmul_op, {{"transpose_b", true}, {"f16_operands", true}, {"int8_operands", leave}},
-                   {{Shape{m, k}, DType::f32}, {Shape{n, k}, weights}});
+    return call_with(matmul_op, {{"transpose_b", true}, {"f16_operands", true}, {"int8_operands", leave}},
+                     {{Shape{m, k}, DType::f32}, {Shape{n, k}, weights}});
 }
 
 /// Emulates lib/matrix_bytes.glsl: the lanes that put the blocks of lines into shared memory, and where matrices of rows
@@ -335,7 +335,7 @@ TEST_CASE("attention on matrix units: every row once, within a device's limits",
     for (const Caps& caps : devices())
         for (const std::int64_t d : {17, 24, 64, 80, 128, 256})
             for (const auto& [n, heads] : std::vector<std::array<std::int64_t, 2>>{{9, 1}, {37, 4}, {512, 8}}) {
-                OpCall call = call_of(
+                OpCall call = call_with(
                     attention_op, {{"causal", true}},
                     {{Shape{n, heads, d}, DType::f32}, {Shape{600, 1, d}, DType::f16}, {Shape{600, 1, d}, DType::f16}});
                 INFO(caps.name << ", width " << d << ", " << n << " queries, " << heads << " heads on one");
@@ -356,8 +356,8 @@ TEST_CASE("gradients of attention on matrix units: every tile once, within a dev
             for (const std::int64_t n : {9, 130, 512}) {
                 const TensorType q{Shape{n, 4, d}, DType::f32}, k{Shape{600, 2, d}, DType::f32},
                     v{Shape{600, 2, d % 64 + 32}, DType::f32}, o{Shape{n, 4, d % 64 + 32}, DType::f32};
-                OpCall call = call_of(attention_backward_op, {{"causal", true}},
-                                      {o, q, k, v, o, TensorType{Shape{n, 4}, DType::f32}});
+                OpCall call = call_with(attention_backward_op, {{"causal", true}},
+                                        {o, q, k, v, o, TensorType{Shape{n, 4}, DType::f32}});
                 INFO(caps.name << ", width " << d << ", " << n << " queries");
                 CHECK_FALSE(coopmat(*call.op).fits(call, caps));  // not without leave
                 call.attrs.set("f16_operands", true);
@@ -374,10 +374,10 @@ TEST_CASE("gradients of attention on matrix units: every tile once, within a dev
 TEST_CASE("attention keeps its scores in registers where matrices can be reduced and converted", "[graph][coopmat]") {
     const auto chosen = [](Caps caps, std::int64_t d) {
         caps.cooperative_matrix2 = true;
-        return std::string(choose_kernel(call_of(attention_op, {{"causal", true}, {"f16_operands", true}},
-                                                 {{Shape{512, 8, d}, DType::f32},
-                                                  {Shape{512, 8, d}, DType::f16},
-                                                  {Shape{512, 8, d}, DType::f16}}),
+        return std::string(choose_kernel(call_with(attention_op, {{"causal", true}, {"f16_operands", true}},
+                                                   {{Shape{512, 8, d}, DType::f32},
+                                                    {Shape{512, 8, d}, DType::f16},
+                                                    {Shape{512, 8, d}, DType::f16}}),
                                          caps)
                                ->name);
     };
@@ -392,8 +392,8 @@ TEST_CASE("attention keeps its scores in registers where matrices can be reduced
 TEST_CASE("without matrix units halves are multiplied by leave, where that gains", "[graph][coopmat]") {
     Caps caps = graphics_card();
     const auto chosen = [&](DType weights, bool leave) {
-        const OpCall call = call_of(matmul_op, {{"transpose_b", true}, {"f16_operands", leave}},
-                                    {{Shape{64, 64}, DType::f32}, {Shape{64, 64}, weights}});
+        const OpCall call = call_with(matmul_op, {{"transpose_b", true}, {"f16_operands", leave}},
+                                      {{Shape{64, 64}, DType::f32}, {Shape{64, 64}, weights}});
         return std::string(choose_kernel(call, caps)->name);
     };
     CHECK(chosen(DType::f16, true) == "tiled");  // subgroups of 32
@@ -416,14 +416,14 @@ TEST_CASE("experts of many rows run on matrix units by the same rules", "[graph]
                            bool transposed = true) -> bool {
         const std::int64_t experts = 4, n = 72;
         const TensorType numbers{Shape{rows}, DType::i32};
-        const OpCall call = call_of(expert_linear_op, {{"transpose_w", transposed}, {"f16_operands", leave}},
-                                    {{Shape{rows, k}, x},
-                                     {transposed ? Shape{experts, n, k} : Shape{experts, k, n}, w},
-                                     {Shape{experts, n}, DType::f32},
-                                     {Shape{rows, 1}, DType::i32},
-                                     numbers,
-                                     numbers,
-                                     {Shape{experts + 2}, DType::i32}});
+        const OpCall call = call_with(expert_linear_op, {{"transpose_w", transposed}, {"f16_operands", leave}},
+                                      {{Shape{rows, k}, x},
+                                       {transposed ? Shape{experts, n, k} : Shape{experts, k, n}, w},
+                                       {Shape{experts, n}, DType::f32},
+                                       {Shape{rows, 1}, DType::i32},
+                                       numbers,
+                                       numbers,
+                                       {Shape{experts + 2}, DType::i32}});
         std::vector<bool> all;
         for (const Caps& caps : devices()) {
             const bool fits = coopmat(*call.op).fits(call, caps);
@@ -451,8 +451,8 @@ TEST_CASE("experts of many rows run on matrix units by the same rules", "[graph]
 TEST_CASE("operands are rounded to f16 only by leave, and f32 weights never", "[graph][coopmat]") {
     const Caps caps = devices().front();
     const auto takes = [&](DType a, DType b, bool leave) {
-        const OpCall call = call_of(matmul_op, {{"transpose_b", true}, {"f16_operands", leave}},
-                                    {{Shape{64, 64}, a}, {Shape{64, 64}, b}});
+        const OpCall call = call_with(matmul_op, {{"transpose_b", true}, {"f16_operands", leave}},
+                                      {{Shape{64, 64}, a}, {Shape{64, 64}, b}});
         const bool fits = coopmat(*call.op).fits(call, caps);
         // where the build has the kernel, what fits is chosen
         CHECK((std::string(choose_kernel(call, caps)->name) == "coopmat") == (fits && has_family("coopmat")));
