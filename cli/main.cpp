@@ -50,7 +50,7 @@ std::string version_text() {
 /// that are written into, and folders of training runs.
 struct Given {
     std::vector<std::string> outputs, inputs, folders, runs;
-    std::set<std::string> by_default;  ///< outputs that nobody named
+    std::set<std::string> by_default;  ///< outputs that have their default name
 };
 // An array for NumPy has a second file, which describes it.
 void add_files_of(const std::string& output, std::vector<std::string>& files) {
@@ -104,8 +104,8 @@ void add_given(const CLI::App& command, Given& given) {
     for (const CLI::App* one : command.get_subcommands()) add_given(*one, given);
 }
 
-// Whether writing `path` would change a model or adapters of which `input` is the folder, or a file in it: a file that is
-// there, or weights, which could be loaded in place of those that are.
+// Whether writing `path` would change a model or adapters. `input` is their folder, or a file in it. An existing file
+// would be replaced. New weights could be loaded in place of the existing ones.
 bool is_of_model(const std::filesystem::path& path, const std::filesystem::path& input) {
     namespace fs = std::filesystem;
     std::error_code error;

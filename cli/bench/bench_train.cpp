@@ -101,7 +101,7 @@ void add_bench_train(CLI::App& bench) {
     CLI::App& command =
         add_command(bench, "train", "Tokens per second of training steps",
                     "\"1 × 512\": steps of one sequence of 512 drawn tokens. All parameters learn, with "
-                    "AdamW; of a folder of adapters these.\n\n"
+                    "AdamW. With a folder of adapters only the adapters learn.\n\n"
                     "Examples:\n"
                     "  vantage bench train --tokens 256 -b 16\n"
                     "  vantage bench train --shape gpt2-small --tokens 512\n"

@@ -58,7 +58,7 @@ std::vector<Guess> best(const std::vector<double>& p, std::size_t count, const a
     return guesses;
 }
 
-/// The outputs of a regression are no answers of which one is the best: all of them, in their order.
+/// A regression has no best answer: all its outputs, in the order of the model.
 Question label_of(const std::string& what, const Session& session, std::size_t top) {
     const ModelConfig& config = config_of(session.model());
     if (is_regression(config)) {
@@ -247,10 +247,8 @@ void add_classify(CLI::App& app) {
     add_lora_option(command);
     CLI::Option* prompt = add_option(command, "-p,--prompt", o->prompt, "Input text; - reads stdin", "TEXT");
     CLI::Option* images = add_images_option(command, o->images)->excludes(prompt);
-    add_option(
-        command, "--labels", o->labels,
-        "Models of texts and images (CLIP): texts, of which the one that fits an image best is wanted; two or more",
-        "TEXT")
+    add_option(command, "--labels", o->labels,
+               "Models of texts and images (CLIP): the texts to choose from for each image; two or more", "TEXT")
         ->check(not_empty)
         ->needs(images);
     CLI::Option* labels = command.get_option("--labels");

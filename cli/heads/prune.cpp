@@ -60,7 +60,7 @@ std::vector<HeadId> chosen_heads(const PruneOptions& o) {
     const std::vector<ModelInput> inputs = read_prompts("prune", o.prompts, model, options);
     Ablation unmeasured;
     for (const HeadId& head : all_heads(model)) unmeasured.heads.push_back({head, 0, {}});
-    least_important(model, unmeasured, o.keep, o.even);  // throws if it would remove none
+    least_important(model, unmeasured, o.keep, o.even);  // throws if no head would be removed
     return least_important(model, ablate(model, inputs, options_for(inputs, options)), o.keep, o.even);
 }
 

@@ -23,7 +23,8 @@ struct Answer {
     double number = 0;  ///< its probability; of a regression its value
 };
 
-/// The most probable next tokens, or the labels of a classifier, or all outputs of a regression. Empty for encoders without a classification head.
+/// The most probable next tokens, the labels of a classifier, or all outputs of a regression. Empty for encoders without
+/// a classification head.
 std::vector<Answer> answers(const Session& session) {
     const ModelConfig& config = config_of(session.model());
     std::vector<Answer> best;

@@ -57,8 +57,7 @@ void add_cache_option(CLI::App& command, std::optional<DType>& type) {
         .add_option_function<std::string>(
             "--cache", [&type](const std::string& word) { type = weight_types.at(word); },
             "Storage of keys and values: f32, f16, or quantized in blocks of 32 to 8 bits (q8) or 4 bits (q4). "
-            "Default: "
-            "f16, with --precision f32 f32")
+            "Default: f16, or f32 with --precision f32")
         ->type_name("TYPE")
         ->check(CLI::IsMember({"f32", "f16", "q8", "q4"}));
 }
