@@ -209,6 +209,8 @@ ends 2 "--max-difference" "$program" view --headless --png p.png -n 1 --max-diff
 ends 2 "--repeats has no effect" "$program" bench ops --quick --repeats 9
 ends 2 "--weights excludes --keys" "$program" bench view --keys 800 --weights q4
 ends 2 "there is no cache directory" env -u HOME -u XDG_CACHE_HOME -u VANTAGE_CACHE_DIR "$program" tune -m "$folder" --quick --seconds 1
+ends 2 "keeps no keys and values" "$program" run -m "$VANTAGE_ROOT/tests/data/oracle/models/mamba" -p "1 2" -n 1 --cache q8
+ends 1 "does not read a cache in q8_0" "$program" run -m "$folder" -p The -n 1 --cache q8 --attention-kind linear
 ends 2 "got -" "$program" data vocabulary read.txt --size 300 -o -
 printf "The dog ran\n" >lines.txt
 ends 2 "removes none" "$program" prune -m "$folder" --keep-fraction 0.999 --prompts lines.txt -o pruned

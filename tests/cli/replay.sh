@@ -32,6 +32,7 @@ ends 2 "--dump-node needs --dump" inspect -p "The dog" --dump-node h.1.attention
 ends 6 "wanted a new or empty folder" inspect -p "The dog" --dump right --dump-node h.1.attention
 gives "nodes agree" inspect -p "The dog" --check --dump other
 [[ -e other ]] && fail "nothing differs, but there is a dump"
+shows 2 "the dumped modules are those of kernel" replay right --kernel plain --dumped-modules
 shows 1 "the kernel \"nonsense\" of attention does not run this call"*"plain" replay right --kernel nonsense
 
 # ---- a folder that was changed ---------------------------------------------------------------------------------------
