@@ -63,9 +63,9 @@ struct AttentionOptions {
     bool hard = false;
     /// Entropies and largest weights of the rows are results, too. Not with `hard`.
     bool statistics = false;
-    Tensor step = {};    ///< u32 [Step::size], or of a batch [B, Step::size]: one for each
+    Tensor step = {};           ///< u32 [Step::size], or of a batch [B, Step::size]: one for each
     bool keys_by_lane = false;  ///< with a step: k and v are made by the run, in the order of its lanes, not a cache
-    Tensor kv_len = {};  ///< i32 [batch]: keys from here on are not seen; in place of the step's keys
+    Tensor kv_len = {};         ///< i32 [batch]: keys from here on are not seen; in place of the step's keys
 
     // Scores, in this order: scale q·k; softcap tanh(· / softcap) (Gemma 2); + slope_h (j - i), or -slope_h |i - j|
     // where not causal (ALiBi, Press et al. 2021); + mask. A score of -3e38 or less hides its key.
