@@ -1,7 +1,8 @@
 // Makes calls of the program fail, for tests/faults/run.sh: allocations by `new` and system calls on files and threads.
 // Loaded with LD_PRELOAD. Only calls that the program's own code makes count: the nearest caller outside the standard
 // libraries is the executable, not a driver. A place is what leads to a call: a hash of all return addresses in the
-// executable, from main on, so that it is the same in each run. Before main nothing is counted.
+// executable, from main on, so that it is the same in each run. Of an allocation its last 12 bits are those of the
+// return address of `new`, so that most allocations elsewhere need no backtrace. Before main nothing is counted.
 //
 //   FAULTS_LIST=FILE         lists each place once, as lines "KIND PLACE": KIND is the function, with ":cache" when the
 //                            file is below $VANTAGE_CACHE_DIR
@@ -159,16 +160,22 @@ void count_to_the_kill(const char* kind, const char* file) {
     inside = false;
 }
 
-/// Notes a call of the function `kind`. True when it must fail.
-bool strikes(const char* kind, const char* file = "") {
+/// Pages are mapped anywhere, but these bits of an address in one of them are the same in each run.
+constexpr std::uint64_t page_bits = 0xfff;
+
+/// Notes a call of the function `kind`. True when it must fail. `caller`: the return address of an allocation.
+bool strikes(const char* kind, const char* file = "", const void* caller = nullptr) {
     if (!in_main || inside) return false;
+    Settings& s = settings();
+    const std::uint64_t within_page = reinterpret_cast<std::uintptr_t>(caller) & page_bits;
+    if (caller != nullptr && s.place != 0 && (s.place & page_bits) != within_page) return false;
     count_to_the_kill(kind, file);
     inside = true;
     const int saved = errno;
-    Settings& s = settings();
     bool strike = false;
     if (!s.list.empty() || s.place != 0 || (!s.below.empty() && s.kind == kind)) {
-        const auto [here, below] = place();
+        auto [here, below] = place();
+        if (here != 0 && caller != nullptr) here = (here & ~page_bits) | within_page;
         if (here != 0 && !s.list.empty()) {
             const std::lock_guard lock(s.mutex);
             const bool cached = !s.cache.empty() && std::strncmp(file, s.cache.c_str(), s.cache.size()) == 0;
@@ -226,13 +233,15 @@ bool fails_or_waits(const char* kind, const char* file = "") {
     return true;
 }
 
-void* allocate(std::size_t size, std::size_t alignment) {
-    if (strikes("new")) return nullptr;
+// Inlined, so that the return address is that of the `operator new`.
+[[gnu::always_inline]] inline void* allocate(std::size_t size, std::size_t alignment) {
+    if (strikes("new", "", __builtin_return_address(0))) return nullptr;
     if (size == 0) size = 1;
     if (alignment <= alignof(std::max_align_t)) return std::malloc(size);
     return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
 }
-void* allocate_or_throw(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) {
+[[gnu::always_inline]] inline void* allocate_or_throw(std::size_t size,
+                                                      std::size_t alignment = alignof(std::max_align_t)) {
     if (void* const memory = allocate(size, alignment)) return memory;
     throw std::bad_alloc();
 }

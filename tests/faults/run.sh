@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes every call of the program's own code fail once, at each place that leads to it (preload.cpp says what a place
-# is), over eight commands: allocations, files, mappings, threads. Then it interrupts and shortens all calls.
+# is), over eight commands: allocations, files, mappings, threads. Then it interrupts and shortens all calls. A place
+# that an earlier command came by, such as the declaration of an option, is not repeated.
 #
 # usage: run.sh [--sample N] [COMMAND…] [COMMAND:KIND:FUNCTION…]
 #   COMMAND: run, inspect, heads, embed, view, demo, tokenize, train. Default: all
@@ -141,6 +142,7 @@ below() {
 
 eio=5 enomem=12 enospc=28
 : >missed
+: >tried
 for command in "${commands[@]}"; do
     warm "$command"
     : >"list-$command"
@@ -152,7 +154,9 @@ for command in "${commands[@]}"; do
         wrong=$(verdict "$command" "every-$command" every)
         check "$command with $every calls: $wrong $(head -c 300 "every-$command.err")" test -z "$wrong"
     done
-    sort -u "list-$command" | awk '{ print > "places-" $1 }'
+    sort -u "list-$command" | comm -23 - tried >new-places
+    awk '{ print > "places-" $1 }' new-places
+    sort -mu -o tried tried new-places
     for places in places-*; do
         kind=${places#places-}
         case $kind in
@@ -169,7 +173,8 @@ for command in "${commands[@]}"; do
     found=$(wc -l <"faults-$command")
     lost=$(grep -c "^$command " missed)
     check "most places of $command come again ($lost did not)" test $((2 * lost)) -lt "$(wc -l <"runs-$command")"
-    printf '%-9s %5d places, %5d runs, %d faults\n' "$command" "$(wc -l <"list-$command")" "$(wc -l <"runs-$command")" "$found"
+    printf '%-9s %5d places, %5d of them new, %5d runs, %d faults\n' "$command" "$(wc -l <"list-$command")" \
+        "$(wc -l <new-places)" "$(wc -l <"runs-$command")" "$found"
     failures=$((failures + found))
 done
 for entry in "${named[@]}"; do
