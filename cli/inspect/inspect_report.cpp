@@ -194,6 +194,12 @@ Json places_json(const ModelConfig& config) {
     return json_list(place_names(config.image), [](const std::string& text) { return Json{{"text", text}}; });
 }
 
+/// What the tokens spell together: the tokenizer may put spaces between them, or make one character of several.
+std::string text_of(const Model& model, std::span<const std::int32_t> ids) {
+    if (model.has_tokenizer()) return model.tokenizer().decode(ids, false);
+    return join(ids, "", [&](std::int32_t id) { return token_text(model, id); });
+}
+
 }  // namespace
 
 void print_summary(const InspectReport& report) {
@@ -205,8 +211,7 @@ void print_summary(const InspectReport& report) {
                                variant_text(report.variant), length_text(survey))));
     print_answers(survey, page);
     if (!report.greedy.empty()) {
-        const std::string text = join(report.greedy, "", [&](std::int32_t id) { return token_text(model, id); });
-        print_line("\n{}\n  {}", page.bold("greedy continuation"), without_controls(text));
+        print_line("\n{}\n  {}", page.bold("greedy continuation"), without_controls(text_of(model, report.greedy)));
     }
     print_reads(report, page);
     print_heads(survey, page);

@@ -258,12 +258,24 @@ spoiled gpt2 && config n_layer 1
 rename 'transformer.h.1.attn.c_attn.bias' '\\u001bormer.h.1.attn.c_attn.bias'
 runs 6 'tensor "\\u001bormer.h.1.attn.c_attn.bias" is not part of gpt2'
 if grep -q $'\x1b' "$scratch/err"; then fail "a message has an escape sequence of a file"; fi
-# so may a path
-ends 6 'm\\x1b]0;x' "$program" run -m $'m\e]0;x\xff' -p The
-if grep -q $'\x1b' "$scratch/err"; then fail "a message has an escape sequence of a path"; fi
+# or be long
+spoiled gpt2
+header=$(printf '{"%0100000d": {"dtype": "F99", "shape": [1], "data_offsets": [0, 4]}}' 0)
+size=${#header}
+printf "$(printf '\\x%x' $((size & 255)) $((size >> 8 & 255)) $((size >> 16)))\0\0\0\0\0%s\0\0\0\0" "$header" >"$folder/model.safetensors"
+runs 6 ' is "F99", wanted one of: F64'
+if (($(wc -c <"$scratch/err") > 600)); then fail "a message holds a whole name of 100 KB"; fi
+# so may a path, which may turn the direction of writing, too
+ends 6 'm\\x1b]0;x\\x202e\\xff' "$program" run -m $'m\e]0;x\xe2\x80\xae\xff' -p The
+if grep -q -e $'\x1b' -e $'\xe2\x80\xae' -e $'\xff' "$scratch/err"; then fail "a message has an escape sequence of a path"; fi
 for file in config.json tokenizer.json model.safetensors generation_config.json; do
     spoiled gpt2 && rm -f "$folder/$file" && mkfifo "$folder/$file"
     ends 6 "$file" timeout 300 "$program" run -m "$folder" -p "The" -n 2 -q
+done
+for file in chat_template.jinja tokenizer_config.json; do
+    spoiled gpt2 && rm -f "$folder/$file" && mkfifo "$folder/$file"
+    timeout 300 "$program" chat -m "$folder" -n 2 -q >/dev/null 2>"$scratch/err" <<<The
+    check "a pipe as $file ends the program at once" test $? != 124
 done
 spoiled gpt2
 mkfifo "$scratch/font"
@@ -317,6 +329,8 @@ bytes streams.safetensors hidden >/dev/null || fail "with closed streams the fil
 truncate -s 1025M "$scratch/large"
 ends 6 "standard input has more than 1073741824 bytes" "$program" tokenize <"$scratch/large"
 ends 6 "standard input has more than 1073741824 bytes" "$program" run -m "$folder" -p - <"$scratch/large"
+ends 6 "standard input has more than 1073741824 bytes" "$program" embed -m "$VANTAGE_ROOT/tests/data/oracle/models/bert" -p - <"$scratch/large"
+ends 2 "expected a number, 0 or more, got -1" "$program" run -m "$folder" -p The -n -1
 ends 6 "large': it has 1074790400 bytes, at most 1073741824" "$program" run -m "$folder" --prompts "$scratch/large"
 
 # options by the environment: any command that has them writes files, too

@@ -40,6 +40,9 @@ printf ' /etc\n' | chat --json >"$scratch/json"
 check "a slash behind a space is text" test "$(field text 1)" = '" /etc"'
 printf '%s' "$first" | chat --json --system "Be brief." >"$scratch/json"
 check "a last line without its end; a system message" test "$(field prompt_tokens 1)" -gt 40
+printf '{%% for m in messages if m.role == "user" %%}{{ m.content }}{%% endfor %%}' >"$scratch/deaf.jinja"
+printf "%s" "$first" | "$program" chat --template "$scratch/deaf.jinja" --system "Be brief." >/dev/null 2>"$scratch/err" && fail "a template that leaves the system message out"
+check "it is said ($(<"$scratch/err"))" grep -q -- "--system" "$scratch/err"
 check "no line, no reply" test -z "$(chat </dev/null)"
 
 # ---- templates -------------------------------------------------------------------------------------------------------

@@ -105,6 +105,19 @@ for name in last_hidden mean_pooled pooler_output logits hidden attn; do
     grep -aq "\"$name\"" pass.safetensors || fail "inspect --save: $name is missing"
 done
 gives '"labels"' inspect -m "$models/bert_classification" --ids 2,3,4 --json
+# outputs that are values, not classes: no softmax, no bars, in their own order
+cp -r "$models/bert_classification" values && cp bert_answers/tokenizer.json values
+sed -i '1s/{/{"problem_type": "regression",/' values/config.json
+"$program" classify -m values -p "$text" --json >json || fail "classify of a regression: $(<json)"
+grep -q '"probability"' json && fail "values are called probabilities: $(<json)"
+[[ $(grep -o '"LABEL_[0-9]"' json | paste -sd' ') == '"LABEL_0" "LABEL_1" "LABEL_2"' ]] || fail "the order of values: $(<json)"
+"$program" inspect -m values --ids 2,3,4 --precision f32 --save values.safetensors --json >json || fail "inspect of a regression"
+bytes values.safetensors logits | od -An -v -w4 -t f4 >want
+grep -o '"value": [-0-9.e]*' json | cut -d' ' -f2 >got
+paste got want | awk '{ d = $1 - $2; if (d * d > 1e-10) exit 1; ++n } END { exit n != 3 }' || fail "values are not the logits: $(paste got want)"
+"$program" classify -m values -p "$text" >out || fail "classify of a regression"
+grep -q '█' out && fail "values have bars: $(<out)"
+ends 2 "--top" classify -m values -p "$text" --top 1
 "$program" inspect -m "$models/mixtral" --ids 2,3,4 --save experts.safetensors >/dev/null || fail "inspect mixtral"
 grep -aq '"router_logits"' experts.safetensors || fail "inspect --save: router_logits is missing"
 gives "longformer" inspect -m "$models/longformer" --ids 2,3,4 --global-tokens 1

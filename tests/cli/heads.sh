@@ -14,7 +14,7 @@ holds() {
 # ---- the built-in model ----------------------------------------------------------------------------------------------
 
 "$program" heads -p "$prompt" --values --rollout --flow --png pictures >table 2>err || fail "table: $(<err)"
-holds table "“it” → “animal” (0.61)" "most salient" "patterns" "rollout" "flow" "first‖Wv‖" "sorted by salience" " sink " " sep " " dup "
+holds table "“it” → “animal” (0.61)" "most salient" "patterns" "rollout" "flow" "first‖Wv‖" "sorted by salience" " distance " " sink " " sep " " dup "
 for picture in patterns layers rollout flow; do [[ $(head -c 4 "pictures/$picture.png" | tail -c 3) == PNG ]] || fail "$picture.png"; done
 
 "$program" heads -p "$prompt" --csv --sort entropy >csv 2>err || fail "csv: $(<err)"

@@ -31,6 +31,12 @@ gives "nodes agree" inspect -m "$models/t5" --ids 5,6,7 --decoder-ids 0,8 --chec
 for name in input_ids decoder_input_ids logits encoder_last_hidden encoder_hidden decoder_hidden encoder_attn decoder_attn cross_attn greedy.ids; do
     grep -aq "\"$name\"" pass.safetensors || fail "inspect --save: $name is missing"
 done
+# a decoder whose first token is forced: what inspect continues is what run writes
+cp -r words forced && sed -i '1s/{/{"forced_bos_token_id": 40,/' forced/config.json
+"$program" run -m forced -p "abc" -n 4 --temp 0 --precision f32 --json >run.json || fail "run with a forced first token"
+continuation=$(sed -n 's/.*"text": "\(.*\)"$/\1/p' run.json)
+check "a text begins after the forced token ($continuation)" test -n "$continuation" -a "$continuation" != "$(<first)"
+gives "  $continuation" inspect -m forced -p "abc" --precision f32 --greedy 4
 gives '"source_reads"' inspect -m "$models/bart" --ids 5,6,7 --decoder-ids 2,8 --json
 ends 2 "needs an encoder–decoder" inspect -m "$models/llama" --ids 5,6 --decoder-ids 1
 ends 2 "token id 500" inspect -m "$models/bart" --ids 5,6 --decoder-ids 2,500

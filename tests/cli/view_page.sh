@@ -96,6 +96,7 @@ say("larger", (zoom / before[2]).toFixed(3));
 say("about the mouse", Math.hypot(middle_of(4, 4)[0] - at[0], middle_of(4, 4)[1] - at[1]) < 1);
 press("f");
 say("fits", JSON.stringify([x, y, zoom]) === JSON.stringify(before));
+say("fills", Math.min(map.clientHeight - y - cells.height * zoom, map.clientWidth - x - cells.width * zoom) < 120);
 map.setPointerCapture = () => {};  // of a made-up pointer
 point("pointerdown", [400, 400]); point("pointermove", [430, 410]); point("pointerup", [430, 410]);
 say("moved", [x - before[0], y - before[1]]);
@@ -147,6 +148,7 @@ says scaled true
 says larger 2.718
 says "about the mouse" true
 says fits true
+says fills true
 says moved "30,10"
 [[ $(sed -n 's/^written: //p' said | paste -sd' ') == "true true true" ]] || fail "titles: $(grep ^written said)"
 says bar true

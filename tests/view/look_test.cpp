@@ -42,6 +42,18 @@ TEST_CASE("axes have titles, colours a legend and numbers a tooltip", "[view][wi
     CHECK(has_colour(plain, s.viewer.panes().back().places.key_title, palette.ink));
     CHECK(has_colour(plain, s.viewer.panes().back().places.row_title, palette.ink));
 
+    // ---- statistics have equal decimals, below one another
+    CHECK(has_text(texts_of(s.window), "mean distance (tokens)"));
+    int numbers_seen = 0;
+    for (const std::string& text : texts_in(s.window, s.viewer.layout().numbers)) {
+        const std::size_t point = text.find('.');
+        if (text.find_first_not_of("0123456789.") != std::string::npos || point == std::string::npos) continue;
+        CAPTURE(text);
+        CHECK(text.size() - point == 4);
+        ++numbers_seen;
+    }
+    CHECK(numbers_seen >= 5);
+
     // ---- generated tokens are underlined
     const Layout layout = s.viewer.layout();
     const auto underlined = [&](std::int64_t token) {

@@ -114,6 +114,8 @@ TEST_CASE("a row that does not sum to 1 is named and found", "[view][window][onc
     CHECK(user.take_note() == "row 17 sums to 0.9802");
     user.press(GLFW_KEY_LEFT);  // another head: all is well
     CHECK(window.viewer().runs().off_rows().empty());
+    user.type("!");
+    CHECK(user.take_note() == "All rows sum to 1");
 }
 
 TEST_CASE("everything is reached by keys, and keys are what the user's file says", "[view][window][once]") {
@@ -304,6 +306,7 @@ TEST_CASE("an image model shows its picture, and what a query reads over it", "[
     const auto n = static_cast<std::size_t>(input.places());
     const std::vector<float> weights = attention_of(s.live, *state.head, input.places(), input.places());
     const std::vector<std::string> texts = texts_of(s.window);
+    CHECK(std::ranges::find(texts, "[CLS]") != texts.end());  // the first token's share of weight
     CHECK(has_text(texts, "mean distance (patches)"));
     CHECK(has_text(texts, "[CLS] token: " + value_text(weights[6 * n], {})));
     const Box& panel = s.viewer.layout().tokens;

@@ -129,8 +129,13 @@ const std::string is_set;  // the value of a flag
 /// An option; one without a value is a flag. `take` changes a state; `give` returns the values that a command line
 /// needs, one for each time it is given.
 struct Option : OptionText {
-    std::function<void(ViewState&, const std::string& value)> take;
-    std::function<Values(const ViewState&, const ViewState& defaults)> give;
+    using Take = std::function<void(ViewState&, const std::string& value)>;
+    using Give = std::function<Values(const ViewState&, const ViewState& defaults)>;
+    Take take;
+    Give give;
+    // Not an aggregate: g++ 12 destroys the base twice where a later member cannot be made for lack of memory.
+    Option(OptionText text, Take take_value, Give give_values)
+        : OptionText(std::move(text)), take(std::move(take_value)), give(std::move(give_values)) {}
 };
 
 template <class Member>
