@@ -419,10 +419,13 @@ int checked(int code) {
 namespace {
 
 /// Libraries allocate in functions that let no exception out (JSON while it is freed, CLI11 while it looks for an
-/// option). Without memory they end here: as elsewhere, with one line and the exit code.
+/// option, libstdc++ while it opens a folder). Without memory they end here: as elsewhere, with one line and the exit
+/// code.
 [[noreturn]] void end_program() {
     try {
         if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+        // An exception that libstdc++ 12 itself does not let out is not current. It comes of nothing but memory.
+        if (std::uncaught_exceptions() > 0) throw std::bad_alloc();
     } catch (const std::bad_alloc&) {
         vantage::internal::FolderWriter::remove_unfinished();
         constexpr std::string_view line = "vantage: error: out of host memory\n";
