@@ -1,7 +1,7 @@
 // dequantize: y = x as floats, of a cache the rows that hold data, lane by lane of the run, for kernels that do not read quantised keys and values.
 //
-// 4 elements of one row per invocation. Kernels read whole tiles of keys, and multiply those beyond the last one by 0:
-// some rows behind it become 0.
+// 4 elements of one row per invocation, and again until all filled rows are done: most of a long context may be empty.
+// Kernels read whole tiles of keys, and multiply those beyond the last one by 0: some rows behind it become 0.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 
@@ -17,11 +17,15 @@ layout(push_constant) uniform Push { DequantizeParams p; };
 const uint BEHIND = 256u;  // rows; no tile is larger
 
 void main() {
-    uint per_row = p.cols / 4u, i = invocation_index();
-    if (per_row == 0u || i / per_row >= p.rows) return;
-    uint row = i / per_row, own = row % p.rows_each, lane = row / p.rows_each, keys = p.rows_each;
-    if (present(p.step)) keys = min(ReadWords(step_of(p.step, lane)).at[STEP_KEYS], p.rows_each);
-    if (own >= keys && own - keys >= BEHIND) return;
-    uint from = cache_row(sequence_of(p.step, lane), p.rows_each, own) * p.cols + 4u * (i % per_row);
-    store4(p.y, Y_TYPE, 4u * i, own < keys ? load4(p.x, X_TYPE, from) : vec4(0.0));
+    uint per_row = p.cols / 4u;
+    for (uint lane = 0u; lane * p.rows_each < p.rows; ++lane) {
+        uint keys = p.rows_each;
+        if (present(p.step)) keys = min(ReadWords(step_of(p.step, lane)).at[STEP_KEYS], p.rows_each);
+        uint sequence = sequence_of(p.step, lane), end = min(keys + BEHIND, p.rows_each) * per_row;
+        for (uint i = invocation_index(); i < end; i += invocation_count()) {
+            uint row = i / per_row, col = 4u * (i % per_row);
+            uint from = cache_row(sequence, p.rows_each, row) * p.cols + col, to = (lane * p.rows_each + row) * p.cols + col;
+            store4(p.y, Y_TYPE, to, row < keys ? load4(p.x, X_TYPE, from) : vec4(0.0));
+        }
+    }
 }

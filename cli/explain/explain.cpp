@@ -63,7 +63,7 @@ void run(ExplainOptions& o) {
                           decoder ? " and the token after it do" : " does", session.context());
     if (config_of(model).is_vision()) o.tokens = max_tokens;  // an image has a fixed length
     const std::int64_t tokens = o.tokens > 0 ? o.tokens : std::min<std::int64_t>(64, max_tokens);
-    Explanation e = explanation(model, session, tokens, o.session.precision);
+    Explanation e = explanation(model, session, tokens, o.session);
     if (e.source) session.encoder_plan(e.source_tokens);
     for (const std::int64_t rows : e.plans) session.plan(rows);
     if (!o.diagram.empty()) {
@@ -92,8 +92,8 @@ void run_training(ExplainOptions& o, const CLI::App& command) {
 /// Those of a step of training where none is explained, and the other way round.
 void refuse_other_options(const CLI::App& command, bool train) {
     using Names = std::vector<const char*>;
-    for (const char* name :
-         train ? Names{"--tokens", "--weights", "--svg", "--positions"} : Names{"--config", "--batch", "--recompute"})
+    for (const char* name : train ? Names{"--tokens", "--weights", "--cache", "--svg", "--positions"}
+                                  : Names{"--config", "--batch", "--recompute"})
         refuse_unless(false, command, name, train ? "is not for --train" : "is only for --train");
 }
 
@@ -151,6 +151,7 @@ void add_explain(CLI::App& app) {
                 "Context length in tokens; 0: the model's maximum, or less if memory is short")
         ->check(zero_or_more);
     add_precision_option(command, o->precision);
+    add_cache_option(command, o->session.cache);
     add_option(command, "--svg,--diagram", o->diagram,
                "Also draw the model's blocks with the shapes of their tensors: .svg, or .png", "FILE");
     add_position_options(command, *o);

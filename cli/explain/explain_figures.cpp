@@ -16,20 +16,25 @@
 #include "runtime/ops/rope.h"
 #include "runtime/ops/write.h"
 #include "runtime/session/model_access.h"
+#include "runtime/session/plan_cache.h"
 
 namespace vantage::cli {
 
-Explanation explanation(const Model& model, Session& session, std::int64_t tokens, Precision precision) {
+Explanation explanation(const Model& model, Session& session, std::int64_t tokens, const SessionOptions& options) {
     const bool decoder = config_of(model).kind != ModelKind::encoder;
-    const CostModel cost(config_of(model), precision == Precision::f32 ? DType::f32 : DType::f16,
-                         [&model](const BuildOptions& options) { return graph_of(model, options); });
+    const DType floats = cache_type({.precision = options.precision});
+    const CostModel cost(config_of(model), cache_type(options), [&model, floats](BuildOptions shape) {
+        shape.cache_read = floats;
+        return graph_of(model, shape);
+    });
     const ModelConfig& config = config_of(model);
     const std::int64_t source = config.sees() ? config.image.places() : tokens;
     Explanation e{.model = model,
                   .session = session,
                   .tokens = tokens,
                   .source_tokens = source,
-                  .precision = precision,
+                  .precision = options.precision,
+                  .cache = cache_type(options),
                   .cost = cost,
                   .weights = cost.weights(),
                   .source = cost.is_encoder_decoder() ? std::optional(cost.source(source)) : std::nullopt,
@@ -96,14 +101,21 @@ namespace {
 SymbolValues values_for(const Explanation& e, std::int64_t tokens) {
     SymbolValues values = e.cost.values();
     const std::vector<std::int64_t>& windows = config_of(e.model).windows;
-    values['n'] = tokens, values['m'] = config_of(e.model).sees() ? e.source_tokens : tokens;
-    values['w'] = windows.empty() ? 0 : std::ranges::max(windows);
+    values['n'] = static_cast<double>(tokens);
+    values['m'] = config_of(e.model).sees() ? static_cast<double>(e.source_tokens) : values['n'];
+    values['w'] = windows.empty() ? 0 : static_cast<double>(std::ranges::max(windows));
     return values;
 }
 }  // namespace
 
+Formula attention_weight_bytes(const Explanation& e) {
+    const bool quantised = is_quantized(e.cache);
+    return e.cost.attention_weights() *
+           (quantised ? Formula(info(cache_type({.precision = e.precision})).bytes) : Formula::of("b"));
+}
+
 double attention_weight_bytes(const Explanation& e, std::int64_t tokens) {
-    return (e.cost.attention_weights() * Formula::of("b")).value(values_for(e, tokens));
+    return attention_weight_bytes(e).value(values_for(e, tokens));
 }
 
 std::vector<std::pair<TokenMixing, double>> compared_layers(const Explanation& e, std::int64_t tokens) {
@@ -119,7 +131,7 @@ std::uint64_t recording_bytes(const Explanation& e) {
     const ModelConfig& config = config_of(e.model);
     const auto layers = static_cast<std::size_t>(std::max(config.layers, config.encoder.layers));
     const BuildOptions recording{.context = e.session.context(),
-                                 .cache = e.precision == Precision::f32 ? DType::f32 : DType::f16,
+                                 .cache = cache_type({.precision = e.precision}),  // recorded caches are not quantised
                                  .record_attention = std::vector<bool>(layers, true)};
     std::uint64_t bytes = 0;
     for (const auto& [name, type] : values_of(e.model, recording, ValueKind::state))

@@ -22,6 +22,7 @@ struct Explanation {
     std::int64_t tokens;         ///< of the prompt
     std::int64_t source_tokens;  ///< of an encoder–decoder's source: as many, or an image's places
     Precision precision;
+    DType cache;  ///< of keys and values
     CostModel cost;
     std::vector<RoleWeights> weights;
     std::optional<RunCost> source;  ///< encoder–decoder: the encoder on its source
@@ -30,7 +31,7 @@ struct Explanation {
     std::vector<std::int64_t> plans;  ///< rows of each plan: the prompt's, then the generated token's
     std::optional<std::vector<PositionScheme>> positions = {};  ///< with --positions
 };
-Explanation explanation(const Model& model, Session& session, std::int64_t tokens, Precision precision);
+Explanation explanation(const Model& model, Session& session, std::int64_t tokens, const SessionOptions& options);
 
 /// "mlp", "encoder mlp".
 std::string name_of(const RoleWeights& weights);
@@ -42,7 +43,9 @@ std::vector<std::int64_t> shown_contexts(std::int64_t max_tokens);
 /// Bytes of the weights by storage type.
 std::map<std::string, std::uint64_t> weight_bytes(const Model& model);
 
-/// Bytes of all attention weights of a text of `tokens` tokens, in the precision of the cache: they are never stored.
+/// Bytes of all attention weights of a text of `tokens` tokens: they are never stored. As wide as the cache's numbers,
+/// or as wide as floats beside a quantised cache.
+Formula attention_weight_bytes(const Explanation& e);
 double attention_weight_bytes(const Explanation& e, std::int64_t tokens);
 /// How layers of three kinds mix so many tokens, and the FLOP of each.
 std::vector<std::pair<TokenMixing, double>> compared_layers(const Explanation& e, std::int64_t tokens);

@@ -67,7 +67,7 @@ Json weights_json(const Explanation& e) {
     const auto context = [&](std::int64_t tokens) {
         return Json{{"tokens", tokens}, {"bytes", attention_weight_bytes(e, tokens)}};
     };
-    return {{"formula", (e.cost.attention_weights() * Formula::of("b")).text()},
+    return {{"formula", attention_weight_bytes(e).text()},
             {"contexts", json_list(shown_contexts(config_of(e.model).context), context)}};
 }
 

@@ -142,24 +142,43 @@ void print_kept_states(const Explanation& e) {
           table);
 }
 
+std::string keys_text(const CostModel& cost, std::int64_t tokens) {
+    return memory_text(static_cast<double>(cost.cache_bytes(tokens) - cost.kept_state_bytes(tokens)));
+}
+
+TextTable cache_table(const Explanation& e) {
+    const ModelConfig& c = config_of(e.model);
+    std::vector<DType> types{DType::f16, DType::f32};
+    if (can_quantize_cache(c) && e.model.info().attends(AttentionKind::self))
+        types.insert(types.end(), {DType::q8_0, DType::q4_0});
+    std::vector<std::string> heading{"tokens"};
+    std::vector<CostModel> costs;
+    for (const DType type : types) {
+        costs.push_back(e.cost.with_cache(type));
+        heading.push_back(format("{}, b = {:.5g}", name_of(type), costs.back().values().at('b')));
+    }
+    TextTable table(std::string(heading.size(), 'r'));
+    table.row(heading);
+    for (const std::int64_t tokens : shown_contexts(c.context)) {
+        std::vector<std::string> row{std::to_string(tokens)};
+        for (const CostModel& cost : costs) row.push_back(keys_text(cost, tokens));
+        table.row(row);
+    }
+    return table;
+}
+
 void print_cache(const Explanation& e) {
     const ModelConfig& c = config_of(e.model);
     if (c.state_space) print_kept_states(e);
     if (c.state_space && c.attending.empty()) return;
-    const auto bytes = [&](std::int64_t tokens, DType type) {
-        return memory_text(static_cast<double>(e.cost.cache_bytes(tokens, type) - e.cost.kept_state_bytes(tokens)));
-    };
-    TextTable table("rrr");
-    table.row({"tokens", "f16, b = 2", "f32, b = 4"});
-    for (const std::int64_t tokens : shown_contexts(c.context))
-        table.row({std::to_string(tokens), bytes(tokens, DType::f16), bytes(tokens, DType::f32)});
+    const TextTable table = cache_table(e);
     const std::string own = std::string(c.recurrent ? "States of recurrent layers: " : "Keys and values: ") +
                             e.cost.cache_per_token().text() + " bytes per token";
     print(is_encoder_decoder(e) ? own + " of the decoder, " + e.cost.cache_per_token(AttentionKind::cross).text() +
                                       " + " + e.cost.cache_per_token(AttentionKind::encoder).text() +
                                       " per source token (for cross-attention + for the encoder); with equal lengths:"
           : c.recurrent ? own + ", always f32"
-                        : own + ", " + bytes(1, DType::f16) + " in f16",
+                        : own + ", " + keys_text(e.cost, 1) + " in " + name_of(e.cache),
           table);
     if (!c.windows.empty()) print_line("  a window reduces FLOP, not memory: all keys are kept");
     if (c.kv_heads < c.heads)
@@ -177,7 +196,7 @@ void print_weights_not_stored(const Explanation& e) {
         table.row({std::to_string(tokens), memory_text(bytes), memory_text(bytes / layers),
                    bytes_text(e.cost.cache_bytes(tokens) - e.cost.kept_state_bytes(tokens))});
     }
-    print("Attention weights, never stored: " + (e.cost.attention_weights() * Formula::of("b")).text() +
+    print("Attention weights, never stored: " + attention_weight_bytes(e).text() +
               " bytes; stored instead: keys and values",
           table);
     print_line("  commands that show weights recompute them from queries, keys and one number per query and head");
@@ -221,7 +240,7 @@ void print_memory(const Explanation& e) {
     for (const auto& [type, bytes] : weight_bytes(e.model)) row("weights " + type, bytes, "shared by all sessions");
     const SessionMemory m = e.session.memory();
     const ModelConfig& c = config_of(e.model);
-    const std::string keys = "keys and values " + std::string(e.precision == Precision::f32 ? "f32" : "f16");
+    const std::string keys = std::string("keys and values ") + name_of(e.cache);
     const bool states = c.state_space || c.recurrent;
     const bool only_states = states && c.attending.empty() && c.cross_layers == 0;
     row(only_states ? "states f32"

@@ -140,10 +140,11 @@ Formula CostModel::cache_per_token(AttentionKind kind) const {
         const bool cross = value.name.find(".cross.") != std::string::npos;
         if (cross != (kind == AttentionKind::cross)) continue;
         const Formula size = size_formula(values, row_size(value.type.shape), "dKH");
-        if (config_.recurrent)  // a state of one layer, in f32, or what the one alignment reads
-            sum.outside += size * (cross ? Formula::of("b") : Formula(4));
-        else
-            sum.in_layers += size * Formula::of("b");
+        // Always f32 are states of recurrent layers; what cross-attention reads is not quantised.
+        const bool fixed = (config_.recurrent && !cross) || value.type.dtype != cache_;
+        const Formula bytes = fixed ? Formula(info(value.type.dtype).bytes) : Formula::of("b");
+        // A recurrent model has one such layer, and one alignment.
+        (config_.recurrent ? sum.outside : sum.in_layers) += size * bytes;
     }
     return closed_form(config_, encoder, ModelRole::attention, sum);
 }
@@ -179,13 +180,11 @@ std::uint64_t CostModel::kept_state_bytes(std::int64_t context) const {
     return sum;
 }
 
-std::uint64_t CostModel::cache_bytes(std::int64_t context, std::optional<DType> cache) const {
-    SymbolValues values = values_;
-    if (cache) values['b'] = info(*cache).bytes;
+std::uint64_t CostModel::cache_bytes(std::int64_t context) const {
     std::uint64_t sum = kept_state_bytes(context);
     for (const AttentionKind kind : {AttentionKind::self, AttentionKind::cross, AttentionKind::encoder}) {
         const bool image = config_.sees() && kind != AttentionKind::self;  // the source has as many places as it has
-        sum += static_cast<std::uint64_t>(cache_per_token(kind).value(values)) *
+        sum += static_cast<std::uint64_t>(cache_per_token(kind).value(values_)) *
                static_cast<std::uint64_t>(image ? config_.image.places() : context);
     }
     return sum;

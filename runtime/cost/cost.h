@@ -76,8 +76,10 @@ public:
     Formula cache_per_token(AttentionKind kind = AttentionKind::self) const;
     /// Bytes of the states that state-space layers keep of a text of `context` tokens; 0 without any.
     std::uint64_t kept_state_bytes(std::int64_t context) const;
-    /// Bytes of all kinds, for texts of `context` tokens, with keys and values of this type or the model's.
-    std::uint64_t cache_bytes(std::int64_t context, std::optional<DType> cache = {}) const;
+    /// Bytes of all kinds, for texts of `context` tokens.
+    std::uint64_t cache_bytes(std::int64_t context) const;
+    /// The same model with keys and values of another type.
+    CostModel with_cache(DType type) const { return {config_, type, graph_of_}; }
     /// Attention weights of one run of n tokens, over all layers and heads: L·H·n² for a decoder. For an
     /// encoder–decoder also those of the m encoder tokens, and of the n for the m. Masked weights are counted.
     Formula attention_weights() const;

@@ -9,8 +9,8 @@
 
 namespace vantage::internal {
 
-/// Values of the symbols. A symbol is one letter.
-using SymbolValues = std::map<char, std::int64_t>;
+/// Values of the symbols. A symbol is one letter. All are whole but b, of quantised numbers.
+using SymbolValues = std::map<char, double>;
 
 /// A polynomial in the symbols with integer coefficients. Products are sorted in the order LlkEVCdHKDfgnmwb.
 class Formula {

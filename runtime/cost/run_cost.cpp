@@ -6,6 +6,7 @@
 #include "runtime/cost/symbols.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
+#include "runtime/ops/dequantize.h"
 #include "runtime/ops/registry.h"
 #include "runtime/ops/step.h"
 
@@ -195,7 +196,7 @@ double cache_bytes_of(const Graph& graph, const Node& node) {
     if (node.op == &row_before_op) return static_cast<double>(graph.value(node.outputs[0]).type.bytes());
     if (node.op != &attention_op && node.op != &alignment_op) return 0;
     const auto bytes = [&](std::size_t operand) {
-        return static_cast<double>(graph.value(node.inputs[operand]).type.bytes());
+        return static_cast<double>(graph.value(ops::dequantize::cache_of(graph, node.inputs[operand])).type.bytes());
     };
     if (node.op == &alignment_op) return bytes(ops::alignment::k_) + bytes(ops::alignment::v_);
     return bytes(ops::attention::k_) + bytes(ops::attention::v_);

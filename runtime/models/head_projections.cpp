@@ -99,9 +99,7 @@ HeadMatrix heads_behind(const Graph& graph, int id, std::int64_t heads) {
 bool attends_to(const Graph& graph, const Node& node, const std::string& keys) {
     static_assert(static_cast<int>(ops::attention::k_) == static_cast<int>(ops::cached_linear_attention::k_));
     if (node.op != &attention_op && node.op != &cached_linear_attention_op) return false;
-    int read = node.inputs[ops::attention::k_];
-    if (const Node* floats = producer(graph, read); floats != nullptr && floats->op == &dequantize_op)
-        read = floats->inputs[ops::dequantize::x_];
+    const int read = ops::dequantize::cache_of(graph, node.inputs[ops::attention::k_]);
     return graph.value(graph.storage(read)).name == keys;
 }
 

@@ -214,11 +214,16 @@ Tensor ModelBuilder::rotate(Tensor x) {
     return rope(x, table, how);
 }
 
+bool can_quantize_cache(const ModelConfig& config) {
+    const std::int64_t row = config.kv_heads * config.head_width;
+    return row > 0 && row % params::QUANT_BLOCK == 0;
+}
+
 Tensor ModelBuilder::cached(const std::string& name, Tensor rows, std::optional<DType> stored) {
     if (trains()) return options.training->offered[name] = rows;
     const Shape row = rows.shape();
     const DType type = stored.value_or(options.cache);
-    if (is_quantized(type) && row[1] * row[2] % params::QUANT_BLOCK != 0)
+    if (is_quantized(type) && !can_quantize_cache(config))
         throw unsupported_error("a cache in {} takes rows of a multiple of {} features, but {} has rows of {}",
                                 name_of(type), params::QUANT_BLOCK, config.architecture, row[1] * row[2]);
     return write(graph.state(name, {options.sequences * options.context, row[1], row[2]}, type), rows, step);

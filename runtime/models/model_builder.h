@@ -289,6 +289,8 @@ private:
 /// The graph of any architecture. Weights keep their names in the checkpoint without the prefix that some checkpoints
 /// have ("transformer.", "model.").
 Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types = {});
+/// Whether rows of keys and values divide into blocks of quantised numbers.
+bool can_quantize_cache(const ModelConfig& config);
 /// Adds the model, or an encoder–decoder's encoder, to a graph.
 void build_into(Graph& graph, const ModelConfig& config, const BuildOptions& options);
 

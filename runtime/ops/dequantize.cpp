@@ -39,13 +39,15 @@ Cost cost(const OpCall& call) {
     return all;
 }
 
+constexpr std::int64_t most_elements = 1 << 20;  // of one round: enough to occupy a GPU
+
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     Launch l{.shader = "dequantize",
              .spec = params::DequantizeConstants{.lanes = workgroup_size(caps),
                                                  .X_TYPE = storage_of(call, x_),
                                                  .Y_TYPE = storage_of(type_of(call))},
              .operands = {in(x_), in(step_), out(0)},
-             .groups = element_grid(call.in(x_).shape.elements(), 4, caps)};
+             .groups = element_grid(std::min(call.in(x_).shape.elements(), most_elements), 4, caps)};
     return l.with(params::DequantizeParams{.rows = u32(call.in(x_).shape[0]),
                                            .cols = u32(row_size(call.in(x_).shape)),
                                            .rows_each = u32(rows_of_each(call, x_, step_))});
@@ -55,6 +57,7 @@ std::vector<Case> cases() {
     const auto of = [](DType type, const Shape& shape) { return weights_of(type, shape); };
     return {{.name = "9 rows of 2x48", .inputs = {of(DType::q8_0, {9, 2, 48})}},
             {.name = "4 bits, in f16", .attrs = {{"f16", true}}, .inputs = {of(DType::q4_0, {9, 2, 48})}},
+            {.name = "more than one round", .inputs = {of(DType::q8_0, {most_elements / 1024 + 9, 1024})}},
             {.name = "5 of 9 rows", .inputs = {of(DType::q8_0, {9, 96}), step_of_case(3, 2)}},
             {.name = "2 sequences in reverse, in f16",
              .attrs = {{"f16", true}},
@@ -67,6 +70,13 @@ std::vector<Case> cases() {
 const OpDef dequantize_op = define_op(
     "dequantize", "y = x in f32 or f16, of a quantised cache the rows that hold keys", operand_names, infer, reference,
     cost, {{"plain", need_nothing, every_call, launch}}, cases, of_a_state, {.step = step_, .context_rows = {x_}});
+
+int cache_of(const Graph& graph, int keys) {
+    const int id = graph.storage(keys);
+    const int node = graph.value(id).node;
+    if (node < 0 || graph.nodes()[static_cast<std::size_t>(node)].op != &dequantize_op) return keys;
+    return graph.nodes()[static_cast<std::size_t>(node)].inputs[x_];
+}
 
 }  // namespace ops::dequantize
 

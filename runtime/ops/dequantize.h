@@ -9,6 +9,8 @@ namespace vantage::internal {
 namespace ops::dequantize {
 extern const OpDef dequantize_op;
 VANTAGE_OPERANDS(x_, step_);
+/// Of `keys`, or values: the quantised cache whose floats they are, else `keys`.
+int cache_of(const Graph& graph, int keys);
 }  // namespace ops::dequantize
 
 using ops::dequantize::dequantize_op;

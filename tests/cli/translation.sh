@@ -50,6 +50,10 @@ for text in "l = 2 layers of the encoder" "encoder mlp" "cross-attention k" "The
     grep -qF -- "$text" out || fail "explain: wanted \"$text\" in $(<out)"
 done
 gives '"encoder_formula": "2·l·K·D·b"' explain -m "$models/t5" --json
+gives "4·L·d + 2·l·d·b per source token" explain -m "$models/bart" --cache q8
+gives "keys and values q8_0" explain -m "$models/bart" --cache q8
+ends 1 "rows of a multiple of 32 features, but t5 has rows of 24" explain -m "$models/t5" --cache q4
+ends 2 "--cache is not for --train" explain --train --cache q8
 ends 2 "needs an encoder" embed -m "$models/bart" -p x
 ends 2 "no classification head" classify -m "$models/bart" -p x
 

@@ -391,6 +391,12 @@ TEST_CASE("grouped heads shrink keys, values and their cache", "[cost][forms]") 
     CHECK(CostModel(parsed(llama3_70b)).cache_bytes(1) == 327'680);  // 320 KiB
     CHECK(gpt2.cache_per_token().text() == "2·L·d·b");
     CHECK(CostModel(parsed(gpt2_small), DType::f32).cache_bytes(1024) == 2ull * 12 * 768 * 4 * 1024);
+    CHECK(CostModel(parsed(llama3_8b), DType::q8_0).cache_bytes(1) == 2 * 32 * 8 * 128 / 32 * 34);
+    CHECK(gpt2.with_cache(DType::q4_0).cache_bytes(1024) == 2ull * 12 * 768 / 32 * 18 * 1024);
+    // a prompt's attention reads floats that dequantize makes, but what it reads of the cache are blocks
+    const CostModel quantised = llama.with_cache(DType::q8_0);
+    CHECK(quantised.prompt(64).cache_bytes == 64.0 * static_cast<double>(quantised.cache_bytes(1)));
+    CHECK(quantised.token(64).cache_bytes == quantised.prompt(64).cache_bytes);
 }
 
 TEST_CASE("k of E experts cost k/E of all of them", "[cost][forms]") {
