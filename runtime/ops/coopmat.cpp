@@ -45,6 +45,20 @@ std::uint32_t MatrixTile::buffers(const FactorLayout& layout, const Caps& caps) 
     return m >= 16 && 4 * slice_bytes(*this, layout) <= caps.max_shared_memory ? 2 : 1;
 }
 
+MatrixTile MatrixTile::of_bytes() const {
+    MatrixTile t = *this;
+    t.depth = k < 16 ? 32 : 16;
+    return t;
+}
+
+bool bytes_are_faster(const Caps& caps) {
+    const CooperativeMatrix *bytes = int8_matrix(caps), *halves = f16_matrix(caps);
+    if (caps.is_cpu() || bytes == nullptr || halves == nullptr || bytes->m * bytes->n < 128) return false;
+    const bool has_float8 =
+        std::ranges::any_of(caps.cooperative_matrices, [](const CooperativeMatrix& one) { return one.a == "e4m3"; });
+    return bytes->k > halves->k || has_float8;
+}
+
 MatrixTile matrix_tile(const CooperativeMatrix& shape, const FactorLayout& layout, std::int64_t rows,
                        const std::function<std::uint64_t(const MatrixTile&)>& groups, const Caps& caps) {
     constexpr std::array<std::array<std::uint32_t, 2>, 3> sizes{{{128, 128}, {64, 64}, {32, 64}}};

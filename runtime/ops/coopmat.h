@@ -41,6 +41,10 @@ inline const CooperativeMatrix* int8_matrix(const Caps& caps) {
     });
 }
 
+/// Whether products of bytes are faster than those of halves: their matrices are longer in k, or the device has 8-bit
+/// floats, and there are enough sums to be worth the scales.
+bool bytes_are_faster(const Caps& caps);
+
 /// The subgroup size for matrices of this shape: where it can be chosen, the columns of a matrix or the nearest
 /// supported size. Intel's matrix units require it, and RDNA's need half the registers with 32 lanes instead of 64.
 inline std::uint32_t matrix_subgroup(const CooperativeMatrix& shape, const Caps& caps) {
@@ -65,6 +69,10 @@ struct MatrixTile {
     /// Slices in shared memory: two if two workgroups still fit a processor. One where matrices have 8 rows (Intel):
     /// there the second takes more instructions than the barrier that it saves.
     std::uint32_t buffers(const FactorLayout& layout, const Caps& caps) const;
+    /// The same for lib/matrix_bytes.glsl: a slice is a block of 32 bytes of each line, as long as one of 16 halves, or
+    /// of 32 where the 8 bytes of a matrix's line are kept as 16; and its scale.
+    MatrixTile of_bytes() const;
+    std::uint32_t scale_bytes() const { return 2 * (rows() + cols()) * static_cast<std::uint32_t>(sizeof(float)); }
 };
 /// The constants of a kernel that has lib/matrix_tile.glsl, with those of the tile set.
 template <class Constants>

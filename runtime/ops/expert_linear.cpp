@@ -8,6 +8,7 @@
 #include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/coopmat.h"
+#include "runtime/ops/matmul_kernels.h"
 #include "runtime/ops/sort_by_expert.h"
 #include "shaders/params/experts.h"
 #include "vantage/ops.h"
@@ -174,15 +175,36 @@ bool fits_coopmat(const OpCall& call, const Caps& caps) {
     return t.fits(layout_of(s), caps, rows_of_x) && fits_grid(tile_grid(s, t.rows(), t.cols()), caps);
 }
 
-LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
+Launch launch_matrices(const OpCall& call, const Caps& caps, const char* shader, const MatrixTile& t) {
     const Sizes s = sizes_of(call);
-    const MatrixTile t = tile_for(s, *f16_matrix(caps), caps);
     const params::ExpertLinearCoopmatConstants own{.TAIL = s.k % t.depth > 0, .STEP_N = step_of(s.n)};
-    Launch l = base_launch(call, "expert_linear_coopmat",
-                           constants_of(call, t.lanes(), with_tile(own, t, layout_of(s), caps)));
+    Launch l = base_launch(call, shader, constants_of(call, t.lanes(), with_tile(own, t, layout_of(s), caps)));
     l.groups = tile_grid(s, t.rows(), t.cols());
     l.subgroup_size = t.subgroup;
     return l;
+}
+
+LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
+    return launch_matrices(call, caps, "expert_linear_coopmat", tile_for(sizes_of(call), *f16_matrix(caps), caps));
+}
+
+// Rows of x, each read by `share` choices, are rounded once. Elements of all matrices are counted in 32 bits.
+bool fits_coopmat_int8(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    if (!call.attrs.flag("int8_operands") || !is_quantized(call.in(w_).dtype) || !s.transposed || s.choices == 0 ||
+        call.attrs.flag("any_rows") || !caps.int8 || int8_matrix(caps) == nullptr ||
+        !matmul::can_round(call.in(x_).shape[0], s.k) || !matmul::can_round(s.experts * s.n, s.k))
+        return false;
+    const MatrixTile t = tile_for(s, *int8_matrix(caps), caps).of_bytes();
+    return t.fits(layout_of(s), caps, t.scale_bytes()) && fits_grid(tile_grid(s, t.rows(), t.cols()), caps);
+}
+bool coopmat_int8_profitable(const OpCall&, const Caps& caps) { return bytes_are_faster(caps); }
+
+LaunchPlan launch_coopmat_int8(const OpCall& call, const Caps& caps) {
+    const MatrixTile t = tile_for(sizes_of(call), *int8_matrix(caps), caps).of_bytes();
+    const TensorType& x = call.in(x_);
+    return matmul::after_rounding(caps, launch_matrices(call, caps, "expert_linear_coopmat_int8", t), in(x_), x.dtype,
+                                  x.shape[0], x.shape[1]);
 }
 
 // Choices as sort_by_expert leaves them, made by its reference.
@@ -243,8 +265,13 @@ std::vector<Case> cases() {
     Case any_rows = many;
     any_rows.name = "5 experts, 2 each, any rows";
     any_rows.attrs.set("any_rows", true);
+    Case bytes = case_of("over tiles, in 8 bits", 300, 2, 3, 70, 96, true, true),
+         nibbles = case_of("tiles of 128, in 4 bits", 300, 1, 2, 904, 64, true, false);
+    bytes.inputs[w_].quantized = DType::q8_0, nibbles.inputs[w_].quantized = DType::q4_0;
     return {many,
             any_rows,
+            bytes,
+            nibbles,
             case_of("over tiles", 90, 2, 3, 70, 33 * 2, true, true),
             case_of("over tiles, k = 72", 300, 2, 3, 70, 72, true, true),
             case_of("over tiles, k first", 300, 1, 2, 136, 40, false, true),
@@ -258,11 +285,13 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-const std::vector<Kernel> kernels = {{"rows_subgroup", need_subgroup, fits_rows, launch_rows_subgroup},
-                                     {"rows", need_nothing, fits_rows, launch_rows},
-                                     {"coopmat", need_coopmat | need_fp16, fits_coopmat, launch_coopmat, not_on_cpu},
-                                     {"tiled", need_nothing, fits_tiled, launch_tiled},
-                                     {"plain", need_nothing, every_call, launch_plain}};
+const std::vector<Kernel> kernels = {
+    {"rows_subgroup", need_subgroup, fits_rows, launch_rows_subgroup},
+    {"rows", need_nothing, fits_rows, launch_rows},
+    {"coopmat_int8", need_coopmat | need_int8_dot, fits_coopmat_int8, launch_coopmat_int8, coopmat_int8_profitable},
+    {"coopmat", need_coopmat | need_fp16, fits_coopmat, launch_coopmat, not_on_cpu},
+    {"tiled", need_nothing, fits_tiled, launch_tiled},
+    {"plain", need_nothing, every_call, launch_plain}};
 
 const OpDef expert_linear_op =
     define_op("expert_linear",

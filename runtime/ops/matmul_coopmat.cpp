@@ -57,13 +57,8 @@ LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
 
 namespace {
 
-// A slice is a block of 32 bytes of each line, as long as one of 16 halves, or of 32 where the 8 bytes of a matrix's
-// line are kept as 16 (lib/matrix_bytes.glsl).
 MatrixTile byte_tile(const OpCall& call, const MatmulSizes& s, const Caps& caps) {
-    const CooperativeMatrix& shape = *int8_matrix(caps);
-    MatrixTile t = tile_for(call, s, shape, caps);
-    t.depth = shape.k < 16 ? 32 : 16;
-    return t;
+    return tile_for(call, s, *int8_matrix(caps), caps).of_bytes();
 }
 
 }  // namespace
@@ -73,16 +68,9 @@ bool fits_coopmat_int8(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     if (!can_round(s.n, s.k)) return false;  // it counts bytes of b in 32 bits
     const MatrixTile t = byte_tile(call, s, caps);
-    const std::uint32_t scales = 2 * (t.rows() + t.cols()) * static_cast<std::uint32_t>(sizeof(float));
-    return t.fits(layout_of(call), caps, scales) && fits_grid(tile_grid(s, t.rows(), t.cols()), caps);
+    return t.fits(layout_of(call), caps, t.scale_bytes()) && fits_grid(tile_grid(s, t.rows(), t.cols()), caps);
 }
-bool coopmat_int8_profitable(const OpCall&, const Caps& caps) {
-    const CooperativeMatrix *bytes = int8_matrix(caps), *halves = f16_matrix(caps);
-    if (caps.is_cpu() || bytes == nullptr || halves == nullptr || bytes->m * bytes->n < 128) return false;
-    const bool has_float8 =
-        std::ranges::any_of(caps.cooperative_matrices, [](const CooperativeMatrix& one) { return one.a == "e4m3"; });
-    return bytes->k > halves->k || has_float8;
-}
+bool coopmat_int8_profitable(const OpCall&, const Caps& caps) { return bytes_are_faster(caps); }
 LaunchPlan launch_coopmat_int8(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const MatrixTile t = byte_tile(call, s, caps);

@@ -1,5 +1,5 @@
 // Products of bytes on matrix units, by tiles as in lib/matrix_tile.glsl: rows of a that are rounded to bytes
-// (matmul/round_rows.comp) with quantised rows of b. Used by matmul/coopmat_int8.comp.
+// (matmul/round_rows.comp) with quantised rows of b. Used by matmul/coopmat_int8.comp and experts/coopmat_int8.comp.
 //
 // A block of each line goes through shared memory at a time, as bytes and a scale. Lines take 48 bytes, or 80 where the
 // 8 bytes of a matrix's line take 16, so that the lines of a matrix begin in different banks. Sums over a block are
@@ -7,12 +7,13 @@
 // all the same scales is loaded with a stride of 0. The next block is on its way from memory while this one is
 // multiplied.
 //
-// The including kernel declares the constants of the tile, and defines from_a to convert_b.
+// The including kernel declares the constants of the tile and B_TYPE, and defines from_a to block_of_b.
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
+#include "lib/weight_bytes.glsl"
 
 const uint LANES = gl_WorkGroupSize.x;
 const uint TILE_M = SUBGROUPS_M * REPEAT_M * M, TILE_N = SUBGROUPS_N * REPEAT_N * N, LINES = TILE_M + TILE_N;
@@ -40,7 +41,20 @@ uint from_a(uint row);  // the first element of a row of the tile
 uint from_b(uint col);
 Block block_of_a(uint i);  // that begins at element i
 Block block_of_b(uint i);
-float convert_b(inout Block block, uint i);  // into bytes in the order of their elements; returns the scale
+Block block_of_rows(uvec2 rows, uint m, uint k, uint i) {
+    ReadOctets bytes = ReadOctets(advance(rows, i));
+    return Block(bytes.at[0], bytes.at[1], ReadWords(scales_of_rows(rows, m, k)).at[i / QUANT_BLOCK]);
+}
+Block block_of_weights(uvec2 weights, uint i) {
+    ReadOctets bytes = ReadOctets(advance(weights, 4u * block_at(B_TYPE, i)));
+    uvec4 first = bytes.at[0];
+    return Block(first, B_TYPE == Q8 ? bytes.at[1] : first, ReadWords(weights).at[scale_word(B_TYPE, i)]);
+}
+// Weights become bytes in the order of their elements. Returns their scale.
+float convert_weights(inout Block block, uint i) {
+    block.first = bytes_of_half(block.first, B_TYPE, 0u), block.second = bytes_of_half(block.second, B_TYPE, 1u);
+    return int8_scale_of_pair(block.scale, B_TYPE, i);
+}
 Block next[FETCH];  // of the next slice
 uint from[FETCH];   // the elements where they begin
 
@@ -57,7 +71,7 @@ void put_slice(uint slot) {
         if (LINES % LANES != 0u && lane + f * LANES >= LINES) break;
         uint line = slot * LINES + own_line(f), at = line * STRIDE;
         Block block = next[f];
-        float scale = own_line(f) < TILE_M ? uintBitsToFloat(block.scale) : convert_b(block, from[f]);
+        float scale = own_line(f) < TILE_M ? uintBitsToFloat(block.scale) : convert_weights(block, from[f]);
         if (K < 16u) {
             vectors[at] = uvec4(block.first.xy, 0u, 0u), vectors[at + 1u] = uvec4(block.first.zw, 0u, 0u);
             vectors[at + 2u] = uvec4(block.second.xy, 0u, 0u), vectors[at + 3u] = uvec4(block.second.zw, 0u, 0u);

@@ -10,26 +10,14 @@ layout(local_size_x = 128, local_size_x_id = 0) in;
 #include "params/matmul.h"
 MATMUL_COOPMAT_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/matmul_store.glsl"
-#include "lib/weight_bytes.glsl"
 #include "lib/matrix_bytes.glsl"
 #include "lib/matrix_sums.glsl"
 
 uint split = gl_WorkGroupID.z, row0, col0;
 uint from_a(uint row) { return min(row0 + row, p.m - 1u) * p.k; }
 uint from_b(uint col) { return min(col0 + col, p.n - 1u) * p.k; }
-Block block_of_a(uint i) {
-    ReadOctets bytes = ReadOctets(advance(p.a, i));
-    return Block(bytes.at[0], bytes.at[1], ReadWords(scales_of_rows(p.a, p.m, p.k)).at[i / QUANT_BLOCK]);
-}
-Block block_of_b(uint i) {
-    ReadOctets bytes = ReadOctets(advance(p.b, 4u * block_at(B_TYPE, i)));
-    uvec4 first = bytes.at[0];
-    return Block(first, B_TYPE == Q8 ? bytes.at[1] : first, ReadWords(p.b).at[scale_word(B_TYPE, i)]);
-}
-float convert_b(inout Block block, uint i) {
-    block.first = bytes_of_half(block.first, B_TYPE, 0u), block.second = bytes_of_half(block.second, B_TYPE, 1u);
-    return int8_scale_of_pair(block.scale, B_TYPE, i);
-}
+Block block_of_a(uint i) { return block_of_rows(p.a, p.m, p.k, i); }
+Block block_of_b(uint i) { return block_of_weights(p.b, i); }
 void finish_quad(vec4 sums, uint row, uint col) { finish4(sums, split, 0u, row0 + row, col0 + col); }
 
 void main() {

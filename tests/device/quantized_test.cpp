@@ -104,38 +104,52 @@ TEST_CASE("a row that is rounded to bytes has the same bits alone and among othe
             }
 }
 
+namespace {
+
 // Bytes times a power of two, one of each block the largest that there is: rounding finds the very numbers again, and a
-// product of packed bytes has no other error than that of f32; with 1056 k in parts, too. What rounding itself costs is
-// the ops' tests' affair.
-TEST_CASE("rows that are bytes already lose nothing where they are rounded to bytes", "[ops][quantize]") {
+// product of packed bytes has no other error than that of f32. What rounding itself costs is the ops' tests' affair.
+void check_rows_of_bytes(const OpDef& op, const char* kernel_name, const Case& test) {
+    INFO(op.name << ", " << kernel_name);
     const Device& device = test_device();
     std::mt19937 random(7);
     std::uniform_int_distribution<int> byte(-127, 127);
-    for (const auto& [kernel_name, m, n, k, type] : {std::tuple("int8", 70, 23, 1056, DType::q8_0),
-                                                     {"int8_rows", 5, 23, 96, DType::q4_0},
-                                                     {"coopmat_int8", 70, 23, 1056, DType::q8_0},
-                                                     {"coopmat_int8", 150, 201, 352, DType::q4_0}}) {
-        INFO(kernel_name);
-        const Case test{
-            .name = "bytes",
-            .attrs = {{"transpose_b", true}, {"int8_operands", true}},
-            .inputs = {{.type = TensorType{Shape{m, k}}}, {.type = TensorType{Shape{n, k}, type}, .fixed_type = true}}};
-        const OpDef& op = *find_op("matmul");
-        PreparedCase prepared = prepare(op, test, {DType::f32, DType::f32});
-        for (std::size_t i = 0; i < prepared.inputs[0].data.size(); ++i)
-            prepared.inputs[0].data[i] =
-                (i % 32 == 5 ? -127 : byte(random)) * std::exp2(static_cast<double>(i / 32 % 9) - 18);
-        const Kernel* kernel = nullptr;
-        for (const Kernel& one : op.kernels)
-            if (std::string(one.name) == kernel_name) kernel = &one;
-        const bool runs = eligible(*kernel, prepared.call, device.caps());
-        const bool on_matrices = (kernel->needs & need_coopmat) != 0;
-        CHECK(runs == (has_family("integer_dot") &&
-                       (!on_matrices || (has_family("coopmat") && int8_matrix(device.caps()) != nullptr))));
-        if (!runs) continue;
-        std::vector<HostTensor> want{HostTensor(prepared.call.outputs[0])};
-        op.reference(prepared.call, prepared.inputs, want);
-        const std::vector<HostTensor> got = run_call(device, prepared.call, prepared.inputs, *kernel);
-        CHECK(compare("c", got[0], want[0], op.tolerance).message.empty());
+    PreparedCase prepared = prepare(op, test, {DType::f32, DType::f32});
+    for (std::size_t i = 0; i < prepared.inputs[0].data.size(); ++i)
+        prepared.inputs[0].data[i] =
+            (i % 32 == 5 ? -127 : byte(random)) * std::exp2(static_cast<double>(i / 32 % 9) - 18);
+    const Kernel* kernel = nullptr;
+    for (const Kernel& one : op.kernels)
+        if (std::string(one.name) == kernel_name) kernel = &one;
+    REQUIRE(kernel != nullptr);
+    const bool runs = eligible(*kernel, prepared.call, device.caps());
+    const bool on_matrices = (kernel->needs & need_coopmat) != 0;
+    CHECK(runs == (has_family("integer_dot") &&
+                   (!on_matrices || (has_family("coopmat") && int8_matrix(device.caps()) != nullptr))));
+    if (!runs) return;
+    std::vector<HostTensor> want{HostTensor(prepared.call.outputs[0])};
+    op.reference(prepared.call, prepared.inputs, want);
+    const std::vector<HostTensor> got = run_call(device, prepared.call, prepared.inputs, *kernel);
+    CHECK(compare("c", got[0], want[0], op.tolerance).message.empty());
+}
+
+}  // namespace
+
+TEST_CASE("rows that are bytes already lose nothing where they are rounded to bytes", "[ops][quantize]") {
+    for (const auto& [kernel, m, n, k, type] : {std::tuple("int8", 70, 23, 1056, DType::q8_0),  // k in parts
+                                                {"int8_rows", 5, 23, 96, DType::q4_0},
+                                                {"coopmat_int8", 70, 23, 1056, DType::q8_0},
+                                                {"coopmat_int8", 150, 201, 352, DType::q4_0}})
+        check_rows_of_bytes(*find_op("matmul"), kernel,
+                            {.name = "bytes",
+                             .attrs = {{"transpose_b", true}, {"int8_operands", true}},
+                             .inputs = {{.type = TensorType{Shape{m, k}}},
+                                        {.type = TensorType{Shape{n, k}, type}, .fixed_type = true}}});
+    const OpDef& experts = *find_op("expert_linear");
+    for (Case& test : experts.cases()) {
+        const DType type = test.inputs[1].quantized;
+        if (!is_quantized(type) || test.attrs.flag("any_rows") || test.inputs[0].type->shape[0] < 100) continue;
+        test.attrs.set("int8_operands", true);
+        test.inputs[1].type->dtype = type, test.inputs[1].fixed_type = true;
+        check_rows_of_bytes(experts, "coopmat_int8", test);
     }
 }

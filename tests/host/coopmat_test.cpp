@@ -18,6 +18,7 @@
 #include "runtime/ops/matmul.h"
 #include "shaders/params/attention.h"
 #include "shaders/params/attention_backward.h"
+#include "shaders/params/experts.h"
 #include "shaders/params/matmul.h"
 #include "tests/host/made_up_devices.h"
 
@@ -411,19 +412,47 @@ TEST_CASE("without matrix units halves are multiplied by leave, where that gains
     CHECK(chosen(DType::f16, true) == "tiled");
 }
 
+namespace {
+OpCall call_of_experts(DType x, DType w, Attrs attrs, std::int64_t k, std::int64_t rows) {
+    const std::int64_t experts = 4, n = 72;
+    const TensorType numbers{Shape{rows}, DType::i32};
+    const Shape matrices = attrs.flag("transpose_w") ? Shape{experts, n, k} : Shape{experts, k, n};
+    return call_with(expert_linear_op, std::move(attrs),
+                     {{Shape{rows, k}, x},
+                      {matrices, w},
+                      {Shape{experts, n}, DType::f32},
+                      {Shape{rows, 1}, DType::i32},
+                      numbers,
+                      numbers,
+                      {Shape{experts + 2}, DType::i32}});
+}
+}  // namespace
+
+TEST_CASE("experts in bytes run on matrix units where products do", "[graph][coopmat]") {
+    const Kernel& kernel = kernel_of(expert_linear_op, "coopmat_int8");
+    const auto of = [](DType w, bool leave, std::int64_t rows, std::int64_t k = 96) {
+        return call_of_experts(DType::f32, w, {{"transpose_w", true}, {"f16_operands", true}, {"int8_operands", leave}},
+                               k, rows);
+    };
+    for (const auto& [caps, pays] : devices_with_bytes())
+        for (const std::int64_t rows : {9, 200, 2000})
+            for (const DType w : {DType::q8_0, DType::q4_0}) {
+                INFO(caps.name << ", " << rows << " choices");
+                REQUIRE(kernel.fits(of(w, true, rows), caps));
+                CHECK_FALSE(kernel.fits(of(w, false, rows), caps));
+                const LaunchPlan plan = kernel.launch(of(w, true, rows), caps);
+                const auto c = params::ExpertLinearCoopmatConstants::of(plan.launches.at(1).spec);
+                check_lanes(plan.launches[1], c.SUBGROUPS_M * c.SUBGROUPS_N, caps);
+                if (rows > 9 && has_family("coopmat"))
+                    CHECK((std::string(choose_kernel(of(w, true, rows), caps)->name) == "coopmat_int8") == pays);
+            }
+    CHECK_FALSE(kernel.fits(of(DType::f16, true, 200), devices_with_bytes()[2].first));
+}
+
 TEST_CASE("experts of many rows run on matrix units by the same rules", "[graph][coopmat]") {
     const auto takes = [&](DType x, DType w, bool leave, std::int64_t k, std::int64_t rows,
                            bool transposed = true) -> bool {
-        const std::int64_t experts = 4, n = 72;
-        const TensorType numbers{Shape{rows}, DType::i32};
-        const OpCall call = call_with(expert_linear_op, {{"transpose_w", transposed}, {"f16_operands", leave}},
-                                      {{Shape{rows, k}, x},
-                                       {transposed ? Shape{experts, n, k} : Shape{experts, k, n}, w},
-                                       {Shape{experts, n}, DType::f32},
-                                       {Shape{rows, 1}, DType::i32},
-                                       numbers,
-                                       numbers,
-                                       {Shape{experts + 2}, DType::i32}});
+        const OpCall call = call_of_experts(x, w, {{"transpose_w", transposed}, {"f16_operands", leave}}, k, rows);
         std::vector<bool> all;
         for (const Caps& caps : devices()) {
             const bool fits = coopmat(*call.op).fits(call, caps);
