@@ -6,4 +6,11 @@
 #include "lib/weight_bytes.glsl"
 
 int dot4(uint a, uint b) { return dotPacked4x8EXT(int(a), int(b)); }
-int dot16(uvec4 a, uvec4 b) { return dot4(a.x, b.x) + dot4(a.y, b.y) + dot4(a.z, b.z) + dot4(a.w, b.w); }
+// In one chain, so that each instruction adds to the sum of the one before.
+int add_dots(int sum, uvec4 a, uvec4 b) {
+    sum += dot4(a.x, b.x);
+    sum += dot4(a.y, b.y);
+    sum += dot4(a.z, b.z);
+    sum += dot4(a.w, b.w);
+    return sum;
+}

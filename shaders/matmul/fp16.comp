@@ -26,14 +26,12 @@ const uint DEPTH = 16u;
 const bool SCALED = false;
 uint row0, col0, a0, b0, k_end;
 
-uvec4 half_of_a(uint row, uint k, uint part) {
-    return load_line(p.a, A_TYPE, a0 + min(row0 + row, p.m - 1u) * p.k, k + 8u * part, k_end, STEP_K);
-}
-uvec4 half_of_b(uint col, uint k, uint part) {
-    return load_line(p.b, B_TYPE, b0 + min(col0 + col, p.n - 1u) * p.k, k + 8u * part, k_end, STEP_K);
-}
-float scale_of_a(uint row, uint k) { return 1.0; }
-float scale_of_b(uint col, uint k) { return 1.0; }
+uint begin_of_a(uint row) { return a0 + min(row0 + row, p.m - 1u) * p.k; }
+uint begin_of_b(uint col) { return b0 + min(col0 + col, p.n - 1u) * p.k; }
+uvec4 half_of_a(uint begin, uint k, uint part) { return load_line(p.a, A_TYPE, begin, k + 8u * part, k_end, STEP_K); }
+uvec4 half_of_b(uint begin, uint k, uint part) { return load_line(p.b, B_TYPE, begin, k + 8u * part, k_end, STEP_K); }
+float scale_of_a(uint begin, uint k) { return 1.0; }
+float scale_of_b(uint begin, uint k) { return 1.0; }
 
 #ifdef USE_FLOAT_DOT
 float add_products(float sum, uvec4 first_a, uvec4 second_a, uvec4 first_b, uvec4 second_b) {

@@ -17,13 +17,23 @@ const uint DEPTH = QUANT_BLOCK;
 const bool SCALED = true;
 uint row0, col0;
 
-uint first_of_a(uint row, uint k) { return min(row0 + row, p.m - 1u) * p.k + k; }
-uint first_of_b(uint col, uint k) { return min(col0 + col, p.n - 1u) * p.k + k; }
-uvec4 half_of_a(uint row, uint k, uint part) { return ReadOctets(p.a).at[first_of_a(row, k) / 16u + part]; }
-uvec4 half_of_b(uint col, uint k, uint part) { return int8_half(p.b, B_TYPE, first_of_b(col, k), part); }
-float scale_of_a(uint row, uint k) { return ReadFloats(scales_of_rows(p.a, p.m, p.k)).at[first_of_a(row, k) / QUANT_BLOCK]; }
-float scale_of_b(uint col, uint k) { return int8_scale(p.b, B_TYPE, first_of_b(col, k)); }
-float add_products(float sum, uvec4 a0, uvec4 a1, uvec4 b0, uvec4 b1) { return sum + float(dot16(a0, b0) + dot16(a1, b1)); }
+uint begin_of_a(uint row) { return min(row0 + row, p.m - 1u) * p.k; }
+uint begin_of_b(uint col) { return min(col0 + col, p.n - 1u) * p.k; }
+// Offsets in bytes. What does not depend on k is computed once, and what depends on it alone once for all lanes.
+uvec4 half_of_a(uint begin, uint k, uint part) { return ReadOctets(advance(advance(p.a, k), begin + 16u * part)).at[0]; }
+uvec4 half_of_b(uint begin, uint k, uint part) {
+    uint at = block_byte(B_TYPE, begin + k) + (B_TYPE == Q8 ? 16u * part : 0u);
+    return bytes_of_half(ReadOctets(advance(p.b, at)).at[0], B_TYPE, part);
+}
+float scale_of_a(uint begin, uint k) {
+    return ReadFloats(advance(advance(scales_of_rows(p.a, p.m, p.k), k / 8u), begin / 8u)).at[0];
+}
+float scale_of_b(uint begin, uint k) {
+    return int8_scale_of_pair(ReadWords(advance(p.b, scale_byte(B_TYPE, begin + k))).at[0], B_TYPE, begin + k);
+}
+float add_products(float sum, uvec4 a0, uvec4 a1, uvec4 b0, uvec4 b1) {
+    return sum + float(add_dots(add_dots(0, a0, b0), a1, b1));
+}
 #include "lib/line_tile.glsl"
 
 void main() {
