@@ -64,7 +64,8 @@ class Trace:
                 self.submissions.append([event for number in line["submit"] for event in self.commands[number]])
 
     def name_of(self, pipeline):
-        return self.names.get(pipeline, self.pipelines[pipeline]["module"])
+        """Without the last constants that are 0: one that a kernel gets later leaves the names in a kept report."""
+        return re.sub(r"(, 0)+\)", ")", self.names.get(pipeline, self.pipelines[pipeline]["module"]))
 
     def dispatched(self):
         """Pipelines that were submitted, in the order of their first dispatch."""
