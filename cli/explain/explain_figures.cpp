@@ -101,9 +101,8 @@ namespace {
 SymbolValues values_for(const Explanation& e, std::int64_t tokens) {
     SymbolValues values = e.cost.values();
     const std::vector<std::int64_t>& windows = config_of(e.model).windows;
-    values['n'] = static_cast<double>(tokens);
-    values['m'] = config_of(e.model).sees() ? static_cast<double>(e.source_tokens) : values['n'];
-    values['w'] = windows.empty() ? 0 : static_cast<double>(std::ranges::max(windows));
+    values['n'] = tokens, values['m'] = config_of(e.model).sees() ? e.source_tokens : tokens;
+    values['w'] = windows.empty() ? 0 : std::ranges::max(windows);
     return values;
 }
 }  // namespace

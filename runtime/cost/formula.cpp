@@ -82,7 +82,8 @@ double Formula::value(const SymbolValues& values) const {
     double sum = 0;
     for (const auto& [symbols, coefficient] : terms_) {
         auto product = static_cast<double>(coefficient);
-        for (const char each : symbols) product *= static_cast<double>(values.at(each));
+        for (const char each : symbols)
+            product *= static_cast<double>(values.at(each)) / (each == 'b' ? cached_parts : 1);
         sum += product;
     }
     return sum;

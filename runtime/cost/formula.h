@@ -9,8 +9,10 @@
 
 namespace vantage::internal {
 
-/// Values of the symbols. A symbol is one letter. All are whole but b, of quantised numbers.
-using SymbolValues = std::map<char, double>;
+/// Values of the symbols. A symbol is one letter. b, the bytes of a cached number, is counted in sixteenths, as those of
+/// quantised numbers are no whole ones: 17 of q8_0, 32 of f16.
+using SymbolValues = std::map<char, std::int64_t>;
+inline constexpr int cached_parts = 16;
 
 /// A polynomial in the symbols with integer coefficients. Products are sorted in the order LlkEVCdHKDfgnmwb.
 class Formula {

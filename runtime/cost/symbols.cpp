@@ -27,14 +27,14 @@ const std::vector<ModelSymbol>& model_symbols() {
 }
 
 SymbolValues symbol_values(const ModelConfig& config, DType cache) {
-    SymbolValues values{{'b', static_cast<double>(info(cache).bytes) / info(cache).elements}};
+    SymbolValues values{{'b', cached_parts * info(cache).bytes / info(cache).elements}};
     for (const ModelSymbol& one : model_symbols())
-        if (one.value != nullptr) values[one.symbol] = static_cast<double>(one.value(config));
+        if (one.value != nullptr) values[one.symbol] = one.value(config);
     return values;
 }
 
 Formula size_formula(const SymbolValues& values, std::int64_t size, std::string_view order) {
-    const auto of = [&](char symbol) { return static_cast<std::int64_t>(values.at(symbol)); };
+    const auto of = [&](char symbol) { return values.at(symbol); };
     for (const char symbol : order) {
         const Formula one = Formula::of(std::string(1, symbol));
         if (symbol == 'H' || symbol == 'K') {
