@@ -9,8 +9,8 @@
 
 namespace vantage::internal {
 
-/// Values of the symbols. A symbol is one letter. b, the bytes of a cached number, is counted in sixteenths, as those of
-/// quantised numbers are no whole ones: 17 of q8_0, 32 of f16.
+/// Values of the symbols. A symbol is one letter. b, the bytes of a cached number, is counted in sixteenths, as those
+/// of quantised numbers are no whole ones: 17 of q8_0, 32 of f16.
 using SymbolValues = std::map<char, std::int64_t>;
 inline constexpr int cached_parts = 16;
 
