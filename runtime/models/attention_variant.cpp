@@ -10,6 +10,11 @@
 
 namespace vantage {
 
+std::string name_of(const HeadId& place) {
+    const char* whose = place.kind == AttentionKind::self ? "" : place.kind == AttentionKind::encoder ? "e" : "x";
+    return format("{}{}.{}", whose, place.layer, place.head);
+}
+
 namespace internal {
 namespace {
 

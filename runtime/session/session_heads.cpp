@@ -13,11 +13,6 @@
 
 namespace vantage {
 
-std::string name_of(const HeadId& place) {
-    const char* whose = place.kind == AttentionKind::self ? "" : place.kind == AttentionKind::encoder ? "e" : "x";
-    return format("{}{}.{}", whose, place.layer, place.head);
-}
-
 HeadRow HeadTable::row(std::int64_t query, std::int64_t head) const {
     const std::int64_t queries = heads > 0 ? std::ssize(rows) / (heads * ROW_NUMBERS) : 0;
     if (query < 0 || query >= queries || head < 0 || head >= heads)
