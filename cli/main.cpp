@@ -341,7 +341,8 @@ Common& common() {
 
 void add_model_option(CLI::App& command) {
     add_option(command, "-m,--model", common().model,
-               "Model folder (config.json, *.safetensors, tokenizer.json). Default: the built-in model Mini-world",
+               "Model folder (config.json, *.safetensors, tokenizer.json) or .gguf file (docs/gguf.md). Default: the "
+               "built-in model Mini-world",
                "DIR");
     add_weights_option(command);
 }

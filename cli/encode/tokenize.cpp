@@ -15,6 +15,8 @@
 #include "runtime/base/options.h"
 #include "runtime/base/terminal.h"
 #include "runtime/base/utf8.h"
+#include "runtime/checkpoint/gguf_model.h"
+#include "runtime/checkpoint/gguf_tokenizer.h"
 #include "vantage/tokenizer.h"
 
 namespace vantage::cli {
@@ -58,7 +60,11 @@ Tokenizer open_tokenizer(const TokenizeOptions& options) {
     if (model_typed && tokenizer_typed) throw usage_error("--model and --tokenizer exclude each other");
     if (!options.tokenizer.empty() && !model_typed) return Tokenizer::load(options.tokenizer);
     const std::string folder = options.model.empty() ? built_in_model() : options.model;
-    return Tokenizer::load((std::filesystem::path(folder) / "tokenizer.json").string());
+    if (!is_gguf(folder)) return Tokenizer::load((std::filesystem::path(folder) / "tokenizer.json").string());
+    const Gguf file(folder);
+    const std::string json = gguf_tokenizer_json(file);
+    if (json.empty()) throw bad_file_error("{}: the file has no tokenizer", file.name());
+    return Tokenizer::parse(json, file.name());
 }
 
 // ---- text to ids ----------------------------------------------------------------------------------------------------
@@ -131,8 +137,8 @@ void add_tokenize(CLI::App& app) {
                                     "  printf 'Hello, world' | vantage tokenize --json -m models/gpt2\n"
                                     "  printf 'Who barked?' | vantage tokenize --pair 'The dog did.' -m models/bert\n"
                                     "  echo '15496 11 995' | vantage tokenize --decode -m models/gpt2");
-    add_option(command, "-m,--model", options->model, "Model folder with tokenizer.json. Default: the built-in model",
-               "DIR");
+    add_option(command, "-m,--model", options->model,
+               "Model folder with tokenizer.json, or a .gguf file. Default: the built-in model", "DIR");
     add_option(command, "--tokenizer", options->tokenizer, "A tokenizer.json without a model", "FILE");
     command.add_flag("--json", options->json,
                      "Print JSON: ids, ids_with_special, tokens and offsets (in Unicode code points). With --pair "

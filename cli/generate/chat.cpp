@@ -11,6 +11,8 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
 #include "runtime/base/terminal.h"
+#include "runtime/checkpoint/gguf_model.h"
+#include "runtime/checkpoint/gguf_tokenizer.h"
 
 namespace vantage::cli {
 
@@ -26,7 +28,9 @@ struct ChatOptions {
 
 text::ChatFormat chat_format(const Model& model, const std::string& wanted) {
     const std::string& folder = model.info().directory;
-    text::ChatFormat format = text::read_chat_format(folder, wanted.empty());
+    text::ChatFormat format = is_gguf(folder)
+                                  ? text::parse_chat_format(gguf_tokenizer_config(Gguf(folder)), folder, wanted.empty())
+                                  : text::read_chat_format(folder, wanted.empty());
     if (wanted == "chatml")
         format.chat_template = text::ChatTemplate::chatml();
     else if (!wanted.empty())

@@ -242,6 +242,9 @@ ByteSource::ByteSource(const std::string& path) {
 
 ByteSource::ByteSource(std::span<const std::byte> memory) : memory_(memory.data()), size_(memory.size()) {}
 
+ByteSource::ByteSource(std::uint64_t size, Make make)
+    : make_(std::make_shared<const Make>(std::move(make))), size_(size) {}
+
 ByteSource ByteSource::part(std::uint64_t first, std::uint64_t count) const {
     ByteSource some = *this;
     some.size_ = count;
@@ -250,6 +253,7 @@ ByteSource ByteSource::part(std::uint64_t first, std::uint64_t count) const {
 }
 
 void ByteSource::read(std::uint64_t first, std::span<std::byte> to) const {
+    if (make_) return (*make_)(begin_ + first, to);
     if (!file_) {
         if (!to.empty()) std::memcpy(to.data(), memory_ + begin_ + first, to.size());
         return;

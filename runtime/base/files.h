@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,6 +25,9 @@ public:
     explicit ByteSource(const std::string& path);
     /// Memory that outlives this object.
     explicit ByteSource(std::span<const std::byte> memory);
+    /// Bytes that a function makes of others: it fills its argument with those from `first` on.
+    using Make = std::function<void(std::uint64_t first, std::span<std::byte> to)>;
+    ByteSource(std::uint64_t size, Make make);
 
     std::uint64_t size() const { return size_; }
     bool empty() const { return size_ == 0; }
@@ -38,6 +42,7 @@ public:
 private:
     struct File;
     std::shared_ptr<const File> file_;
+    std::shared_ptr<const Make> make_;
     const std::byte* memory_ = nullptr;  ///< of its first byte, without a file
     std::uint64_t begin_ = 0, size_ = 0;
 };

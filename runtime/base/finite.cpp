@@ -34,6 +34,7 @@ float element(std::span<const std::uint64_t> words, DType type, std::size_t inde
 }  // namespace
 
 std::size_t first_not_finite(std::span<const std::uint64_t> words, DType type, bool minus_infinity) {
+    if (is_quantized(type)) return words.size_bytes() / info(type).bytes;
     const Exponents e = exponents_of(type);
     std::uint64_t any = 0;
     for (const std::uint64_t word : words) any |= (word & e.mask) + e.one;

@@ -10,8 +10,9 @@
 
 namespace vantage::internal {
 
-/// The first of these elements that is NaN or infinite, or their number. `type` is f32, f16 or bf16. `words` may have
-/// padding of zeros. `minus_infinity`: -inf is a value.
+/// The first of these elements that is NaN or infinite, or their number. `type` is f32, f16 or bf16; quantised ones are
+/// finite where their scales are, which their reader looks at. `words` may have padding of zeros. `minus_infinity`:
+/// -inf is a value.
 std::size_t first_not_finite(std::span<const std::uint64_t> words, DType type, bool minus_infinity = false);
 
 }  // namespace vantage::internal

@@ -24,8 +24,8 @@ std::string older_spelling(const std::string& weight) {
 
 }  // namespace
 
-Checkpoint::Checkpoint(const std::string& directory, ModelConfig config, const std::string& adapters)
-    : files_(directory), config_(std::move(config)) {
+Checkpoint::Checkpoint(WeightFiles files, ModelConfig config, const std::string& adapters)
+    : files_(std::move(files)), config_(std::move(config)) {
     if (!adapters.empty()) adapters_.emplace(adapter_files::tensors(adapters));
 }
 

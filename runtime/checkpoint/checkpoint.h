@@ -18,8 +18,11 @@ namespace vantage::internal {
 /// their own. Functions that look a tensor up throw bad_file where it is missing.
 class Checkpoint {
 public:
-    /// `adapters`: their folder (adapter_files.h); empty: there is none.
-    Checkpoint(const std::string& directory, ModelConfig config, const std::string& adapters = {});
+    /// `files`: of a folder, or of a GGUF file (gguf_model.h). `adapters`: their folder (adapter_files.h); empty: there
+    /// is none.
+    Checkpoint(WeightFiles files, ModelConfig config, const std::string& adapters = {});
+    Checkpoint(const std::string& directory, ModelConfig config, const std::string& adapters = {})
+        : Checkpoint(WeightFiles(directory), std::move(config), adapters) {}
 
     const WeightFiles& files() const { return files_; }
     bool has_adapters() const { return adapters_.has_value(); }

@@ -41,6 +41,7 @@ void narrow_each(std::span<const float> from, std::span<std::byte> to, Narrow na
 }
 
 void widen(DType from, std::span<const std::byte> bytes, std::span<float> values) {
+    if (is_quantized(from)) dequantize(from, bytes, values);
     if (from == DType::f32) widen_each<float>(bytes, values, [](float v) { return v; });
     if (from == DType::f16) widen_each<std::uint16_t>(bytes, values, half_to_float);
     if (from == DType::bf16) widen_each<std::uint16_t>(bytes, values, bfloat_to_float);
@@ -48,7 +49,9 @@ void widen(DType from, std::span<const std::byte> bytes, std::span<float> values
 
 // Elements of one float type as those of another, or quantised.
 void convert(DType from, std::span<const std::byte> bytes, DType type, std::span<std::byte> to) {
-    std::vector<float> values(bytes.size() / info(from).bytes);
+    // the last group of quantised ones may hold fewer than it has room for
+    std::vector<float> values(std::min(bytes.size() / info(from).bytes * info(from).elements,
+                                       to.size() / info(type).bytes * info(type).elements));
     widen(from, bytes, values);
     if (is_quantized(type)) return quantize(type, values, to);
     if (type == DType::f32) narrow_each<float>(values, to, [](float v) { return v; });
@@ -62,12 +65,12 @@ void convert(DType from, std::span<const std::byte> bytes, DType type, std::span
 
 // The same by two threads, or by this one where there is no other. Halves meet between groups of quantised elements.
 void convert_in_two(DType from, std::span<const std::byte> bytes, DType type, std::span<std::byte> to) {
-    const std::size_t elements = bytes.size() / info(from).bytes, group = info(type).elements,
-                      half = elements / 2 / group * group;
-    const Background first([&](const std::stop_token&) {
-        convert(from, bytes.first(half * info(from).bytes), type, to.first(half / group * info(type).bytes));
-    });
-    convert(from, bytes.subspan(half * info(from).bytes), type, to.subspan(half / group * info(type).bytes));
+    const std::size_t elements = bytes.size() / info(from).bytes * info(from).elements,
+                      group = std::max(info(type).elements, info(from).elements), half = elements / 2 / group * group,
+                      read = half / info(from).elements * info(from).bytes,
+                      made = half / info(type).elements * info(type).bytes;
+    const Background first([&](const std::stop_token&) { convert(from, bytes.first(read), type, to.first(made)); });
+    convert(from, bytes.subspan(read), type, to.subspan(made));
     first.wait();
 }
 
@@ -77,25 +80,32 @@ void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_
                    DType from, bool turned, std::uint64_t bytes, const gpu::FillBytes& read) {
     if (from == type.dtype && !turned) return gpu::upload(device, to, offset, bytes, read);
     const Shape& shape = type.shape;
-    const std::size_t size = info(from).bytes, in = shape.rank() > 0 ? static_cast<std::size_t>(shape[-1]) : 1,
-                      row = in * size,
-                      out = turned ? static_cast<std::size_t>(shape[-2]) : bytes / std::max<std::size_t>(row, 1);
+    const DTypeInfo& read_as = info(from);
+    const std::size_t size = read_as.bytes, in = shape.rank() > 0 ? static_cast<std::size_t>(shape[-1]) : 1;
+    const auto bytes_of = [&](std::size_t elements) {  // the last group may be a part of one
+        return (elements + read_as.elements - 1) / read_as.elements * size;
+    };
+    const std::size_t held = std::min<std::size_t>(bytes / size * read_as.elements,
+                                                   static_cast<std::size_t>(shape.elements())),
+                      out = turned ? static_cast<std::size_t>(shape[-2]) : held / std::max<std::size_t>(in, 1),
+                      matrix_bytes = bytes_of(out * in);
+    if (matrix_bytes == 0) return;
     const auto place = [&](std::size_t element) {
         return offset + element / info(type.dtype).elements * info(type.dtype).bytes;
     };
     // 8 rows of whole blocks are whole groups
     const std::size_t rows_each =
         std::max<std::size_t>(8, (std::size_t{4} << 20) / std::max<std::size_t>(in, 1) / 8 * 8);
-    std::vector<std::byte> whole(turned ? out * row : 0), block, converted;
-    for (std::size_t matrix = 0; matrix < bytes; matrix += out * row) {
+    std::vector<std::byte> whole(turned ? matrix_bytes : 0), block, converted;
+    for (std::size_t matrix = 0; matrix < bytes; matrix += matrix_bytes) {
         if (turned) read(matrix, whole);
         for (std::size_t first = 0; first < out; first += rows_each) {
             const std::size_t rows = std::min(rows_each, out - first);
-            block.resize(rows * row);
+            block.resize(bytes_of(rows * in));
             if (turned)
                 turn(whole, size, out, first, rows, block);
             else
-                read(matrix + first * row, block);
+                read(matrix + bytes_of(first * in), block);
             std::span<const std::byte> part = block;
             if (from != type.dtype) {
                 converted.resize(static_cast<std::size_t>(
@@ -103,7 +113,7 @@ void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_
                 convert_in_two(from, part, type.dtype, converted);
                 part = converted;
             }
-            gpu::upload(device, to, place(matrix / size + first * in), part);
+            gpu::upload(device, to, place(matrix / size * read_as.elements + first * in), part);
         }
     }
 }

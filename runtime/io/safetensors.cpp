@@ -116,7 +116,11 @@ std::int64_t TensorEntry::elements() const {
 std::string TensorEntry::text() const { return dtype + " " + shape_text(shape); }
 
 DType dtype_of(const TensorEntry& entry, const std::string& what) {
-    for (const auto& [name, type] : {std::pair{"F32", DType::f32}, {"F16", DType::f16}, {"BF16", DType::bf16}})
+    for (const auto& [name, type] : {std::pair{"F32", DType::f32},
+                                     {"F16", DType::f16},
+                                     {"BF16", DType::bf16},
+                                     {"Q8_0", DType::q8_0},
+                                     {"Q4_0", DType::q4_0}})
         if (entry.dtype == name) return type;
     throw bad_file_error("{} is {}, wanted F32, F16 or BF16", what, entry.dtype);
 }
@@ -240,6 +244,11 @@ void WeightFiles::read_index(const std::string& directory) {
     }
 }
 
+WeightFiles::WeightFiles(std::string file, Entries entries)
+    : main_file_(std::move(file)), entries_(std::make_shared<const Entries>(std::move(entries))) {
+    for (const auto& [name, entry] : *entries_) places_.emplace(name, Place{nullptr, &entry});
+}
+
 const TensorEntry* WeightFiles::find(std::string_view name) const {
     const auto found = places_.find(name);
     return found == places_.end() ? nullptr : found->second.entry;
@@ -254,7 +263,7 @@ std::vector<std::string> WeightFiles::names() const {
 
 const std::string& WeightFiles::file_of(std::string_view name) const {
     const auto found = places_.find(name);
-    return found == places_.end() ? main_file_ : found->second.file->name();
+    return found == places_.end() || found->second.file == nullptr ? main_file_ : found->second.file->name();
 }
 
 // ---- writing --------------------------------------------------------------------------------------------------------

@@ -35,8 +35,8 @@ struct TensorEntry {
     std::string text() const;  ///< "F32 [3, 768]"
 };
 
-/// Its type where weights may have it. Throws bad_file for others than F32, F16 and BF16, with `what` in front:
-/// "model.safetensors: wte.weight".
+/// Its type where weights may have it. Throws bad_file for others than F32, F16 and BF16, and the blocks of Q8_0 and
+/// Q4_0 of GGUF, with `what` in front: "model.safetensors: wte.weight".
 DType dtype_of(const TensorEntry& entry, const std::string& what);
 /// Throws bad_file where a value is not finite, as for a model that is run. -inf is a value of biases, such as logits'.
 void require_finite(const TensorEntry& entry, const std::string& name);
@@ -67,11 +67,14 @@ private:
     std::map<std::string, std::string, std::less<>> metadata_;
 };
 
-/// The weights of a model folder: `model.safetensors`, or the shards that `model.safetensors.index.json` lists.
+/// The weights of a model: of a folder `model.safetensors`, or the shards that `model.safetensors.index.json` lists.
 class WeightFiles {
 public:
     /// Throws bad_file if neither exists, a shard is missing, or a tensor is not in the shard that the index names.
     explicit WeightFiles(const std::string& directory);
+    /// Tensors of one file in another format.
+    using Entries = std::map<std::string, TensorEntry, std::less<>>;
+    WeightFiles(std::string file, Entries entries);
 
     const std::vector<std::unique_ptr<SafeTensors>>& files() const { return files_; }
     /// nullptr if there is no such tensor.
@@ -83,7 +86,7 @@ public:
 
 private:
     struct Place {
-        const SafeTensors* file;
+        const SafeTensors* file;  ///< null: the main file
         const TensorEntry* entry;
     };
     void read_index(const std::string& directory);
@@ -91,6 +94,7 @@ private:
 
     std::string main_file_;
     std::vector<std::unique_ptr<SafeTensors>> files_;
+    std::shared_ptr<const Entries> entries_;  // of another format
     std::map<std::string, Place, std::less<>> places_;
 };
 

@@ -14,6 +14,7 @@
 #include "runtime/base/utf8.h"
 #include "runtime/checkpoint/adapter_files.h"
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/gguf_model.h"
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/upload_weight.h"
 #include "runtime/gpu/device_state.h"
@@ -104,7 +105,9 @@ struct Model::State {
     gpu::Buffer add_weight(const Value& value);
     static std::shared_ptr<State> load(const Device& device, const std::string& directory, const LoadOptions& options,
                                        const std::optional<LoraOptions>& lora);
-    void load_weights(const std::string& directory, const LoadOptions& options);
+    void read_folder(const std::string& directory, const LoadOptions& options);
+    void read_gguf(const GgufModel& model);
+    void load_weights(const std::string& directory, WeightFiles files, const LoadOptions& options);
     void draw_weights(DType type, std::uint64_t seed, const std::string& name);
     std::vector<Value> weights_in_f32() const {
         return wanted_weights([](const std::string&) { return DType::f32; }, {});
@@ -152,9 +155,9 @@ gpu::Buffer Model::State::add_weight(const Value& value) {
     return buffer;
 }
 
-void Model::State::load_weights(const std::string& directory, const LoadOptions& options) {
+void Model::State::load_weights(const std::string& directory, WeightFiles files, const LoadOptions& options) {
     const TraceSpan span("read checkpoint");
-    const auto checkpoint = std::make_shared<const Checkpoint>(directory, config, options.lora);
+    const auto checkpoint = std::make_shared<const Checkpoint>(std::move(files), config, options.lora);
     config.absent = checkpoint->absent();
     if (config.own.has(pair_scale)) config.own.set(pair_scale, checkpoint->number(pair_scale));
     const std::vector<Value> wanted =
@@ -204,27 +207,43 @@ void Model::State::describe() {
     info.weight_types = join(names, " ");
 }
 
+void Model::State::read_folder(const std::string& directory, const LoadOptions& options) {
+    const std::string file = path_in(directory, "config.json"),
+                      generation = path_in(directory, "generation_config.json"),
+                      words = path_in(directory, "tokenizer.json");
+    config = parse_model_config(read_file(file, 16 << 20), file, options.tower);
+    if (exists(generation)) apply_generation_config(config, read_file(generation, 16 << 20), generation);
+    if (exists(words)) tokenizer = timed("read tokenizer", [&] { return Tokenizer::load(words); });
+}
+
+void Model::State::read_gguf(const GgufModel& model) {
+    const std::string& name = model.file->name();
+    config = parse_model_config(model.config, name);
+    if (!model.tokenizer.empty())
+        tokenizer = timed("read tokenizer", [&] { return Tokenizer::parse(model.tokenizer, name); });
+}
+
 std::shared_ptr<Model::State> Model::State::load(const Device& device, const std::string& directory,
                                                  const LoadOptions& options, const std::optional<LoraOptions>& lora) {
     if (options.weights && !is_float(*options.weights) && !is_quantized(*options.weights))
         throw usage_error(std::string("weights in ") + name_of(*options.weights) +
                           ": they may be f32, f16, bf16, q8_0 or q4_0");
     if (!exists(directory))
-        throw bad_file_error(directory + ": no such folder, wanted a model folder with config.json");
+        throw bad_file_error(directory + ": no such folder, wanted a model folder with config.json, or a .gguf file");
     auto state = std::make_shared<State>(device);
-    const std::string config = path_in(directory, "config.json"),
-                      generation = path_in(directory, "generation_config.json"),
-                      tokenizer = path_in(directory, "tokenizer.json");
-    state->config = parse_model_config(read_file(config, 16 << 20), config, options.tower);
-    if (exists(generation)) apply_generation_config(state->config, read_file(generation, 16 << 20), generation);
-    if (exists(tokenizer)) state->tokenizer = timed("read tokenizer", [&] { return Tokenizer::load(tokenizer); });
+    std::optional<GgufModel> gguf;
+    if (is_gguf(directory))
+        state->read_gguf(gguf.emplace(read_gguf_model(directory)));
+    else
+        state->read_folder(directory, options);
     state->config.lora = options.lora.empty() ? lora : read_adapter_config(options.lora);
     try {
-        state->load_weights(directory, options);
+        state->load_weights(directory, gguf ? gguf_weights(*gguf->file) : WeightFiles(directory), options);
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::usage) throw;  // by the graph: sizes that no tensor can have
         const std::string text = error.what(), place = text_of(error.where());
-        throw bad_file_error("{}: {}", config, text.starts_with(place) ? text.substr(place.size()) : text);
+        throw bad_file_error("{}: {}", gguf ? directory : path_in(directory, "config.json"),
+                             text.starts_with(place) ? text.substr(place.size()) : text);
     }
     const std::filesystem::path path = std::filesystem::path(directory).lexically_normal();
     state->info.directory = directory;
@@ -298,8 +317,10 @@ bool Model::has_tokenizer() const { return state_->tokenizer.has_value(); }
 const Tokenizer& Model::tokenizer() const {
     if (state_->config.is_vision()) throw usage_error(described(state_->info) + " looks at images: it reads no text");
     if (!state_->tokenizer)
-        throw bad_file_error(path_in(state_->info.directory, "tokenizer.json") +
-                             ": no such file; without it this model takes ids only");
+        throw bad_file_error(is_gguf(state_->info.directory)
+                                 ? state_->info.directory + ": the file has no tokenizer"
+                                 : path_in(state_->info.directory, "tokenizer.json") + ": no such file" +
+                                       "; without it this model takes ids only");
     return *state_->tokenizer;
 }
 const Device& Model::device() const { return state_->device; }

@@ -63,7 +63,19 @@ void add_token(const JsonFields& config, const char* key, jinja::OrderedJson& to
     tokens[key] = config.json()[key].is_object() ? config.object(key).text("content") : config.text(key);
 }
 
+void add_format(ChatFormat& format, const Json& tree, const std::string& name, bool with_template) {
+    const JsonFields fields(tree, name);
+    if (with_template) format.chat_template = template_in(fields);
+    for (const char* key : {"bos_token", "eos_token", "unk_token", "pad_token"}) add_token(fields, key, format.tokens);
+}
+
 }  // namespace
+
+ChatFormat parse_chat_format(std::string_view tokenizer_config, const std::string& name, bool with_template) {
+    ChatFormat format{std::nullopt, jinja::OrderedJson::object()};
+    add_format(format, parse_json(tokenizer_config, name), name, with_template);
+    return format;
+}
 
 ChatFormat read_chat_format(const std::string& folder, bool with_template) {
     const std::filesystem::path config = std::filesystem::path(folder) / "tokenizer_config.json",
@@ -75,10 +87,7 @@ ChatFormat read_chat_format(const std::string& folder, bool with_template) {
         format.chat_template =
             ChatTemplate::parse(read_file(template_file.string(), largest_file), template_file.string());
     if (!std::filesystem::exists(config, ignored)) return format;
-    const Json tree = read_json(config.string(), largest_file);
-    const JsonFields fields(tree, config.string());
-    if (with_template && !has_own_file) format.chat_template = template_in(fields);
-    for (const char* key : {"bos_token", "eos_token", "unk_token", "pad_token"}) add_token(fields, key, format.tokens);
+    add_format(format, read_json(config.string(), largest_file), config.string(), with_template && !has_own_file);
     return format;
 }
 

@@ -43,5 +43,7 @@ struct ChatFormat {
 /// Reads chat_template.jinja, else "chat_template" of tokenizer_config.json (of several the one called "default"), and
 /// the tokens of tokenizer_config.json. `with_template`: false if another template replaces it. Throws like parse().
 ChatFormat read_chat_format(const std::string& folder, bool with_template = true);
+/// The same of the text of a tokenizer_config.json alone, which messages call `name`.
+ChatFormat parse_chat_format(std::string_view tokenizer_config, const std::string& name, bool with_template = true);
 
 }  // namespace vantage::text

@@ -7,6 +7,7 @@
 
 #include "runtime/base/checksum.h"
 #include "runtime/base/log.h"
+#include "runtime/base/utf8.h"
 #include "runtime/base/version.h"
 #include "runtime/checkpoint/adapter_files.h"
 #include "runtime/models/adapters.h"
@@ -114,6 +115,9 @@ ModelOrigin ModelOrigin::from_folder(const std::string& folder, const std::vecto
             throw bad_file_error("{}: \"base_model_name_or_path\" is {}, wanted the path of a model folder",
                                  in_folder(folder, adapter_files::config), in_quotes(origin.folder_));
     }
+    if (origin.folder_.ends_with(".gguf"))
+        throw unsupported_error("{}: training begins with a folder of safetensors, not with a GGUF file",
+                                escape_controls(origin.folder_));
     std::error_code error;  // a link, such as `latest`, may show another folder later
     const fs::path target = fs::canonical(origin.folder_, error);
     if (error) throw bad_file_error("{}: {}", origin.folder_, error.message());

@@ -1,6 +1,7 @@
 // Tokenizers compared exactly with a reference: texts, pairs, random ids.
 #include <catch2/catch_test_macros.hpp>
 
+#include "runtime/checkpoint/gguf_tokenizer.h"
 #include "tests/host/tokenizer_data.h"
 
 using namespace vantage;
@@ -11,30 +12,42 @@ namespace {
 using Ids = std::vector<std::int32_t>;
 using Offsets = std::vector<std::pair<std::size_t, std::size_t>>;
 Json expected_in(const std::string& folder) { return read_json(in_test_data(folder + "/tokenizer_expected.json")); }
+
+void check_texts(const Tokenizer& tokenizer, const Json& expected) {
+    CHECK(tokenizer.vocab_size() == expected["vocab_size"].get<int>());
+    REQUIRE(expected["cases"].size() >= 20);
+    for (const Json& test : expected["cases"]) {
+        const auto text = test["text"].get<std::string>();
+        CAPTURE(text);
+        const Tokenizer::Encoding encoding = tokenizer.encode(text, false);
+        const auto ids = test["ids"].get<Ids>();
+        CHECK(encoding.ids == ids);
+        CHECK(encoding.tokens == test["tokens"].get<std::vector<std::string>>());
+        CHECK(encoding.offsets == test["offsets"].get<Offsets>());
+        CHECK(encoding.type_ids == Ids(ids.size(), 0));
+        const auto with_special = test["ids_with_special"].get<Ids>();
+        CHECK(tokenizer.encode(text, true).ids == with_special);
+        CHECK(tokenizer.decode(ids, false) == test["decoded"].get<std::string>());
+        CHECK(tokenizer.decode(with_special, true) == test["decoded_skip_special"].get<std::string>());
+        CHECK(streamed(tokenizer, ids, false) == test["decoded"].get<std::string>());
+        CHECK(streamed(tokenizer, with_special, true) == test["decoded_skip_special"].get<std::string>());
+    }
+}
 }  // namespace
 
 TEST_CASE("tokenizer: texts of the oracle", "[tokenizer][oracle]") {
     for (const char* folder : tokenizer_folders) {
-        const Tokenizer tokenizer = tokenizer_in(folder);
-        const Json expected = expected_in(folder);
-        CHECK(tokenizer.vocab_size() == expected["vocab_size"].get<int>());
-        REQUIRE(expected["cases"].size() >= 20);
-        for (const Json& test : expected["cases"]) {
-            const auto text = test["text"].get<std::string>();
-            CAPTURE(folder, text);
-            const Tokenizer::Encoding encoding = tokenizer.encode(text, false);
-            const auto ids = test["ids"].get<Ids>();
-            CHECK(encoding.ids == ids);
-            CHECK(encoding.tokens == test["tokens"].get<std::vector<std::string>>());
-            CHECK(encoding.offsets == test["offsets"].get<Offsets>());
-            CHECK(encoding.type_ids == Ids(ids.size(), 0));
-            const auto with_special = test["ids_with_special"].get<Ids>();
-            CHECK(tokenizer.encode(text, true).ids == with_special);
-            CHECK(tokenizer.decode(ids, false) == test["decoded"].get<std::string>());
-            CHECK(tokenizer.decode(with_special, true) == test["decoded_skip_special"].get<std::string>());
-            CHECK(streamed(tokenizer, ids, false) == test["decoded"].get<std::string>());
-            CHECK(streamed(tokenizer, with_special, true) == test["decoded_skip_special"].get<std::string>());
-        }
+        CAPTURE(folder);
+        check_texts(tokenizer_in(folder), expected_in(folder));
+    }
+}
+
+TEST_CASE("tokenizer: texts of the oracle, by the tokenizers of GGUF files", "[tokenizer][oracle][gguf]") {
+    for (const auto& [file, folder] :
+         {std::pair{"llama-f16", "oracle/models/llama"}, {"words-f32", "oracle/models/gpt2"}}) {
+        CAPTURE(file);
+        const Gguf gguf(in_test_data(std::string("oracle/gguf/") + file + ".gguf"));
+        check_texts(Tokenizer::parse(gguf_tokenizer_json(gguf), gguf.name()), expected_in(folder));
     }
 }
 

@@ -1,0 +1,262 @@
+#include "runtime/checkpoint/gguf_tokenizer.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <unordered_map>
+
+#include "runtime/base/at.h"
+#include "runtime/base/interrupt.h"
+#include "runtime/base/utf8.h"
+
+namespace vantage::internal {
+
+namespace {
+
+constexpr std::int64_t most_tokens = 1 << 24;
+/// What a token is ("tokenizer.ggml.token_type").
+enum TokenType : std::int64_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+constexpr const char* space = "▁";
+
+/// The keys "tokenizer.ggml.…".
+class Vocabulary {
+public:
+    explicit Vocabulary(const Gguf& file) : fields_(file.metadata(), file.name()) {
+        for (const Json& token : list("tokens")) {
+            if (!token.is_string()) fields_.fail("tokenizer.ggml.tokens", "a list of texts");
+            tokens.push_back(repair_utf8(token.get_ref<const std::string&>()));
+        }
+        if (std::ssize(tokens) > most_tokens) fields_.fail("tokenizer.ggml.tokens", format("at most {}", most_tokens));
+        types = integers("token_type");
+    }
+
+    const JsonFields& fields() const { return fields_; }
+    std::optional<std::int64_t> id(const char* role) const {
+        const std::string key = format("tokenizer.ggml.{}_token_id", role);
+        return fields_.optional_integer(key, 0, std::ssize(tokens) - 1);
+    }
+    std::optional<bool> flag(const char* key) const {
+        return fields_.optional_flag(std::string("tokenizer.ggml.") + key);
+    }
+    const Json& list(const char* key) const { return fields_.list(std::string("tokenizer.ggml.") + key); }
+    std::int64_t type_of(std::size_t id) const { return id < types.size() ? types[id] : std::int64_t{normal}; }
+    std::vector<double> scores() const {
+        std::vector<double> all;
+        for (const Json& one : list("scores")) {
+            if (!one.is_number()) fields_.fail("tokenizer.ggml.scores", "a list of numbers");
+            all.push_back(one.get<double>());
+        }
+        if (all.size() != tokens.size())
+            fields_.fail("tokenizer.ggml.scores", format("{}, one for each token", tokens.size()));
+        return all;
+    }
+
+    std::vector<std::string> tokens;
+    std::vector<std::int64_t> types;
+
+private:
+    std::vector<std::int64_t> integers(const char* key) const {
+        const std::string name = std::string("tokenizer.ggml.") + key;
+        if (!fields_.has(name)) return {};
+        fields_.list(name);  // throws for a bare number
+        return fields_.integers(name, 0, 255);
+    }
+    JsonFields fields_;
+};
+
+Json vocabulary_json(const Vocabulary& v) {
+    Json vocab = Json::object();
+    for (std::size_t id = 0; id < v.tokens.size(); ++id) vocab.emplace(v.tokens[id], id);  // the first of equal ones
+    return vocab;
+}
+
+Json added_tokens_json(const Vocabulary& v) {
+    Json added = Json::array();
+    for (std::size_t id = 0; id < v.tokens.size(); ++id)
+        if (const std::int64_t type = v.type_of(id); type == control || type == user_defined || type == unknown)
+            added.push_back({{"id", id},
+                             {"content", v.tokens[id]},
+                             {"single_word", false},
+                             {"lstrip", false},
+                             {"rstrip", false},
+                             {"normalized", false},
+                             {"special", type != user_defined}});
+    return added;
+}
+
+/// Puts bos before a text and eos behind it, where the file says so.
+Json template_json(const Vocabulary& v, bool add_bos_by_default) {
+    Json single = Json::array(), pair = Json::array(), special = Json::object();
+    const auto token = [&](const char* role, int type) {
+        const std::optional<std::int64_t> id = v.id(role);
+        if (!id) return;
+        const std::string& text = at(v.tokens, *id);
+        (type == 0 ? single : pair).push_back({{"SpecialToken", {{"id", text}, {"type_id", type}}}});
+        special[text] = {{"id", text}, {"ids", {*id}}, {"tokens", {text}}};
+    };
+    const bool bos = v.flag("add_bos_token").value_or(add_bos_by_default),
+               eos = v.flag("add_eos_token").value_or(false);
+    if (!bos && !eos) return nullptr;
+    const auto part = [&](int type) {
+        Json& list = type == 0 ? single : pair;
+        if (bos) token("bos", type);
+        list.push_back({{"Sequence", {{"id", type == 0 ? "A" : "B"}, {"type_id", type}}}});
+        if (eos) token("eos", type);
+    };
+    part(0), part(1);
+    Json both = single;
+    both.insert(both.end(), pair.begin(), pair.end());
+    return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", both}, {"special_tokens", special}};
+}
+
+// ---- byte-level BPE -------------------------------------------------------------------------------------------------
+
+constexpr const char* llama_3 =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* qwen_2 =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+/// How a text is divided into words, by the name that llama.cpp gives it.
+struct Division {
+    const char* name;
+    const char* pattern;  ///< "": GPT-2's, by the byte level itself
+    bool digits_alone = false, nfc = false, whole_words = false, bos = false;
+};
+constexpr std::array divisions{
+    Division{"gpt-2", ""},
+    Division{"smollm", "", true},
+    Division{"llama-bpe", llama_3, false, false, true, true},
+    Division{"llama3", llama_3, false, false, true, true},
+    Division{"qwen2", qwen_2, false, true},
+};
+
+Json byte_level(bool with_pattern) {
+    return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", with_pattern}};
+}
+
+Json byte_level_json(const Vocabulary& v) {
+    const std::string name = v.fields().text("tokenizer.ggml.pre");
+    const auto found = std::ranges::find(divisions, name, &Division::name);
+    if (found == divisions.end())
+        throw unsupported_error(
+            "{}: \"tokenizer.ggml.pre\" is {}, a division into words that is not known; known are {}",
+            v.fields().name(), in_quotes(name),
+            join(divisions, ", ", [](const Division& one) { return std::string(one.name); }));
+    Json words = Json::array();
+    if (found->digits_alone) words.push_back({{"type", "Digits"}, {"individual_digits", true}});
+    if (*found->pattern != '\0')
+        words.push_back(
+            {{"type", "Split"}, {"pattern", {{"Regex", found->pattern}}}, {"behavior", "Isolated"}, {"invert", false}});
+    words.push_back(byte_level(*found->pattern == '\0'));
+    for (const Json& merge : v.list("merges"))
+        if (!merge.is_string()) v.fields().fail("tokenizer.ggml.merges", "a list of texts");
+    return {{"version", "1.0"},
+            {"added_tokens", added_tokens_json(v)},
+            {"normalizer", found->nfc ? Json{{"type", "NFC"}} : Json(nullptr)},
+            {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", words}}},
+            {"post_processor", template_json(v, found->bos)},
+            {"decoder", byte_level(true)},
+            {"model",
+             {{"type", "BPE"},
+              {"ignore_merges", found->whole_words},
+              {"vocab", vocabulary_json(v)},
+              {"merges", v.list("merges")}}}};
+}
+
+// ---- SentencePiece's BPE --------------------------------------------------------------------------------------------
+
+/// Two tokens that make a third one: merged before those with a lower score.
+struct Merge {
+    std::string_view left, right;
+    double score;
+    std::size_t left_length, right_length;  // in characters
+};
+
+/// The merges that scores stand for, as transformers makes them (generate_merges): a pair may be merged where its text is
+/// a token, the best score first; of equal ones the longer left part, then the longer right one.
+Json merges_json(const Vocabulary& v) {
+    const std::vector<double> scores = v.scores();
+    std::unordered_map<std::string_view, std::size_t> ids;
+    for (std::size_t id = 0; id < v.tokens.size(); ++id) ids.emplace(v.tokens[id], id);
+    std::vector<Merge> merges;
+    for (std::size_t id = 0; id < v.tokens.size(); ++id) {
+        throw_if_interrupted();
+        const std::string_view token = v.tokens[id];
+        if (token.size() > 512) continue;  // no pair of a vocabulary makes it
+        std::vector<std::size_t> begins;
+        for (std::size_t i = 0; i < token.size(); ++i)
+            if ((static_cast<unsigned char>(token[i]) & 0xC0U) != 0x80U) begins.push_back(i);
+        std::vector<std::pair<std::pair<std::size_t, std::size_t>, Merge>> own;
+        for (std::size_t cut = 1; cut < begins.size(); ++cut) {
+            const auto left = ids.find(token.substr(0, begins[cut])), right = ids.find(token.substr(begins[cut]));
+            if (left != ids.end() && right != ids.end())
+                own.push_back(
+                    {{left->second, right->second}, {left->first, right->first, scores[id], cut, begins.size() - cut}});
+        }
+        std::ranges::sort(own, {}, [](const auto& one) { return one.first; });
+        for (const auto& one : own) merges.push_back(one.second);
+    }
+    std::ranges::stable_sort(merges, [](const Merge& a, const Merge& b) {
+        return std::tuple(a.score, a.left_length, a.right_length) > std::tuple(b.score, b.left_length, b.right_length);
+    });
+    Json list = Json::array();
+    for (const Merge& merge : merges) list.push_back({merge.left, merge.right});
+    return list;
+}
+
+Json sentence_piece_json(const Vocabulary& v) {
+    const bool prefix = v.flag("add_space_prefix").value_or(true);
+    if (v.flag("remove_extra_whitespaces").value_or(false))
+        throw unsupported_error("{}: \"tokenizer.ggml.remove_extra_whitespaces\" is not supported", v.fields().name());
+    Json before = Json::array(), behind = Json::array();
+    if (prefix) before.push_back({{"type", "Prepend"}, {"prepend", space}});
+    before.push_back({{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", space}});
+    behind.push_back({{"type", "Replace"}, {"pattern", {{"String", space}}}, {"content", " "}});
+    behind.push_back({{"type", "ByteFallback"}});
+    behind.push_back({{"type", "Fuse"}});
+    if (prefix) behind.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+    const std::optional<std::int64_t> unknown_id = v.id("unknown");
+    return {{"version", "1.0"},
+            {"added_tokens", added_tokens_json(v)},
+            {"normalizer", {{"type", "Sequence"}, {"normalizers", before}}},
+            {"pre_tokenizer", nullptr},
+            {"post_processor", template_json(v, true)},
+            {"decoder", {{"type", "Sequence"}, {"decoders", behind}}},
+            {"model",
+             {{"type", "BPE"},
+              {"unk_token", unknown_id ? Json(at(v.tokens, *unknown_id)) : Json(nullptr)},
+              {"fuse_unk", true},
+              {"byte_fallback", true},
+              {"vocab", vocabulary_json(v)},
+              {"merges", merges_json(v)}}}};
+}
+
+}  // namespace
+
+std::string gguf_tokenizer_json(const Gguf& file) {
+    const JsonFields fields(file.metadata(), file.name());
+    if (const auto whole = fields.optional_text("tokenizer.huggingface.json")) return *whole;
+    const std::string kind = fields.optional_text("tokenizer.ggml.model").value_or("none");
+    if (kind == "none") return {};
+    if (kind == "gpt2") return byte_level_json(Vocabulary(file)).dump();
+    if (kind == "llama") return sentence_piece_json(Vocabulary(file)).dump();
+    throw unsupported_error("{}: \"tokenizer.ggml.model\" is {}, which is not read yet; wanted gpt2 or llama",
+                            file.name(), in_quotes(kind));
+}
+
+std::string gguf_tokenizer_config(const Gguf& file) {
+    const JsonFields fields(file.metadata(), file.name());
+    Json config = Json::object();
+    if (fields.has("tokenizer.ggml.tokens")) {
+        const Json& tokens = fields.list("tokenizer.ggml.tokens");
+        for (const auto& [ours, theirs] :
+             {std::pair{"bos_token", "bos"}, {"eos_token", "eos"}, {"unk_token", "unknown"}, {"pad_token", "padding"}})
+            if (const auto id =
+                    fields.optional_integer(format("tokenizer.ggml.{}_token_id", theirs), 0, std::ssize(tokens) - 1))
+                config[ours] = tokens[static_cast<std::size_t>(*id)];
+    }
+    if (const auto chat = fields.optional_text("tokenizer.chat_template")) config["chat_template"] = *chat;
+    return config.dump();
+}
+
+}  // namespace vantage::internal

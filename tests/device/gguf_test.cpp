@@ -1,0 +1,76 @@
+// Models in GGUF files: the same bits as from the folder that they were made from.
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+
+#include "oracle_model.h"
+#include "runtime/base/files.h"
+#include "tests/host/expect_error.h"
+#include "tests/host/temporary_directory.h"
+#include "vantage/session.h"
+
+using namespace vantage;
+using vantage::test::expect_error;
+using vantage::test::oracle_models;
+using vantage::test::TemporaryDirectory;
+
+namespace {
+
+const std::string files = std::string(VANTAGE_TEST_DATA) + "/data/oracle/gguf/";
+
+std::vector<float> logits_of(const Model& model, const std::vector<std::int32_t>& ids) {
+    Session session(model, {.context = std::ssize(ids), .precision = Precision::f32, .inspect = true});
+    session.append(ids);
+    session.run();
+    return session.logits().vector();
+}
+
+}  // namespace
+
+TEST_CASE("a model of a GGUF file computes what its folder does", "[model][gguf]") {
+    const Device& device = test_device();
+    std::vector<std::int32_t> ids;
+    for (std::int32_t i = 0; i < 40; ++i) ids.push_back(3 + i * 37 % 90);
+    for (const auto& [file, folder, weights] :
+         {std::tuple{"llama-f16", "llama", DType::f16}, {"qwen3-f32", "qwen3", DType::f32}}) {
+        INFO(file);
+        const Model from_file = Model::load(device, files + file + ".gguf"),
+                    from_folder = Model::load(device, oracle_models + folder, {.weights = weights});
+        CHECK(from_file.info().name == std::string(file) + ".gguf");
+        CHECK(from_file.info().parameters == from_folder.info().parameters);
+        CHECK(from_file.info().context == from_folder.info().context);
+        CHECK(logits_of(from_file, ids) == logits_of(from_folder, ids));
+    }
+    // blocks as they lie in the file, as floats, and as those that Vantage makes of the folder: of 4 bits some ties differ
+    for (const auto& [file, type] : {std::pair{"qwen3-q8_0", DType::q8_0}, {"qwen3-q4_0", DType::q4_0}}) {
+        INFO(file);
+        const std::vector<float> near = logits_of(Model::load(device, oracle_models + "qwen3", {.weights = type}), ids);
+        const Model blocks = Model::load(device, files + file + ".gguf"),
+                    floats = Model::load(device, files + file + ".gguf", {.weights = DType::f32});
+        CHECK(blocks.info().weight_types.find(file + 6) != std::string::npos);
+        const std::vector<float> got = logits_of(blocks, ids), want = logits_of(floats, ids);
+        double apart = 0, size = 0, rounded = 0;
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            apart = std::max(apart, static_cast<double>(std::abs(got[i] - want[i])));
+            rounded += std::pow(got[i] - near[i], 2), size += std::pow(near[i], 2);
+        }
+        CHECK(apart < 1e-4);  // sums in another order
+        CAPTURE(apart, std::sqrt(rounded / size));
+        CHECK(std::sqrt(rounded / size) < 0.02);
+    }
+}
+
+TEST_CASE("what is not read from GGUF yet is refused by name", "[model][gguf][bad_input]") {
+    TemporaryDirectory folder;
+    const std::string whole = read_file(files + "qwen3-f32.gguf"), path = folder.path("other.gguf");
+    const auto changed = [&](const std::string& from, const std::string& to) {
+        std::string text = whole;
+        text.replace(text.find(from), from.size(), to);
+        write_file(path, text);
+        return [&] { static_cast<void>(Model::load(test_device(), path)); };
+    };
+    expect_error(ErrorKind::unsupported, {"other.gguf: the architecture \"qwan3\" is not read from GGUF yet"},
+                 changed("qwen3", "qwan3"));
+    expect_error(ErrorKind::bad_file, {"other.gguf: tensor model.layers.0.self_attn.k_proj.weight is missing"},
+                 changed("blk.0.attn_k.weight", "blk.0.attn_x.weight"));
+    expect_error(ErrorKind::bad_file, {"no such folder"}, [] { Model::load(test_device(), "nowhere.gguf"); });
+}

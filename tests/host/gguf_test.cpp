@@ -1,0 +1,198 @@
+// GGUF files: what files of llama.cpp's writer hold, damaged ones, and the order of what is read.
+#include "runtime/io/gguf.h"
+
+#include <bit>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <cstring>
+
+#include "runtime/base/quantize.h"
+#include "runtime/checkpoint/gguf_model.h"
+#include "tests/host/expect_error.h"
+#include "tests/host/tokenizer_data.h"
+
+using namespace vantage;
+using vantage::test::expect_error, vantage::test::in_test_data;
+
+namespace {
+
+std::string path_of(const std::string& name) { return in_test_data("oracle/gguf/" + name + ".gguf"); }
+
+/// Little-endian bytes, one value after the other.
+struct Bytes {
+    std::string text;
+    template <class Number>
+    Bytes& number(Number value) {
+        text.append(reinterpret_cast<const char*>(&value), sizeof value);
+        return *this;
+    }
+    Bytes& u32(std::uint32_t value) { return number(value); }
+    Bytes& u64(std::uint64_t value) { return number(value); }
+    Bytes& string(const std::string& value) {
+        u64(value.size());
+        text += value;
+        return *this;
+    }
+    Bytes& join(const Bytes& other) {
+        text += other.text;
+        return *this;
+    }
+};
+
+Bytes header(std::uint64_t tensors, std::uint64_t keys, std::uint32_t version = 3) {
+    return Bytes{"GGUF"}.u32(version).u64(tensors).u64(keys);
+}
+Bytes tensor(const std::string& name, const std::vector<std::uint64_t>& sizes, std::uint32_t type,
+             std::uint64_t offset) {
+    Bytes bytes;
+    bytes.string(name).u32(static_cast<std::uint32_t>(sizes.size()));
+    for (const std::uint64_t size : sizes) bytes.u64(size);
+    return bytes.u32(type).u64(offset);
+}
+/// With the data of the tensors behind it.
+std::string with_data(Bytes bytes, std::size_t size) {
+    bytes.text.resize((bytes.text.size() + 31) / 32 * 32 + size, '\x01');
+    return bytes.text;
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+    return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+void expect_bad(const std::string& file, std::initializer_list<const char*> parts) {
+    expect_error(ErrorKind::bad_file, {"bad.gguf"}, [&] { Gguf(bytes_of(file), "bad.gguf"); });
+    expect_error(ErrorKind::bad_file, parts, [&] { Gguf(bytes_of(file), "bad.gguf"); });
+}
+
+std::vector<float> numbers(const TensorEntry& entry, const std::string& what) {
+    const DType type = dtype_of(entry, what);
+    std::vector<float> values(static_cast<std::size_t>(entry.elements()));
+    const std::vector<std::byte> bytes = entry.data.all();
+    if (is_quantized(type)) {
+        internal::dequantize(type, bytes, values);
+        return values;
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        std::uint32_t word = 0;
+        std::memcpy(&word, bytes.data() + i * info(type).bytes, info(type).bytes);
+        values[i] = type == DType::f32   ? std::bit_cast<float>(word)
+                    : type == DType::f16 ? internal::half_to_float(static_cast<std::uint16_t>(word))
+                                         : internal::bfloat_to_float(static_cast<std::uint16_t>(word));
+    }
+    return values;
+}
+
+/// Each element within half a step of its block, or a step where it has the largest one's other sign.
+void check_blocks(const std::vector<float>& got, const std::vector<float>& want, DType type) {
+    double worst = 0;
+    for (std::size_t block = 0; block < want.size(); block += 32) {
+        double largest = 0;
+        for (std::size_t i = block; i < block + 32; ++i) largest = std::max(largest, std::abs(double{want[i]}));
+        for (std::size_t i = block; i < block + 32; ++i)
+            worst = std::max(worst, std::abs(double{got[i]} - want[i]) / largest);
+    }
+    CHECK(worst <= (type == DType::q8_0 ? 1.0 / 254 : 1.0 / 8) + 0x1p-11);
+    CHECK(worst > 1e-3);
+}
+
+}  // namespace
+
+TEST_CASE("gguf: metadata and tensors of a file of llama.cpp's writer", "[gguf]") {
+    const Gguf file(path_of("llama-f16"));
+    CHECK(file.metadata()["general.architecture"] == "llama");
+    CHECK(file.metadata()["llama.attention.head_count"] == 6);
+    CHECK(file.metadata()["llama.attention.layer_norm_rms_epsilon"] == 1e-5f);
+    CHECK(file.metadata()["tokenizer.ggml.tokens"].size() == 1000);
+    CHECK(file.entries().size() == 21);
+    CHECK(file.entries().at("blk.1.ffn_down.weight").text() == "F16 [48, 96]");
+    CHECK(file.entries().at("output_norm.weight").text() == "F32 [48]");
+}
+
+TEST_CASE("gguf: tensors are those of the folder that the file was made from", "[gguf]") {
+    for (const auto& [name, model, narrow] : {std::tuple{"llama-f16", "llama", DType::f16},
+                                              {"qwen2-bf16", "qwen2", DType::bf16},
+                                              {"qwen3-f32", "qwen3", DType::f32},
+                                              {"qwen3-q8_0", "qwen3", DType::q8_0},
+                                              {"qwen3-q4_0", "qwen3", DType::q4_0}}) {
+        CAPTURE(name);
+        const Gguf file(path_of(name));
+        const WeightFiles read = gguf_weights(file);
+        const SafeTensors folder(in_test_data(std::string("oracle/models/") + model + "/model.safetensors"));
+        CHECK(read.names().size() == folder.entries().size());
+        int as_stored = 0;
+        for (const auto& [weight, want] : folder.entries()) {
+            CAPTURE(weight);
+            const TensorEntry* const got = read.find(weight);
+            REQUIRE(got != nullptr);
+            CHECK(got->shape == want.shape);
+            const DType type = dtype_of(*got, weight);
+            as_stored += type == narrow ? 1 : 0;
+            std::vector<float> rounded = numbers(want, weight);
+            for (float& value : rounded) {
+                if (type == DType::f16) value = internal::half_to_float(internal::float_to_half(value));
+                if (type == DType::bf16) value = internal::bfloat_to_float(internal::float_to_bfloat(value));
+            }
+            if (!is_quantized(type)) {
+                CHECK(numbers(*got, weight) == rounded);
+                continue;
+            }
+            check_blocks(numbers(*got, weight), rounded, type);
+            const std::vector<std::byte> bytes = got->data.all();
+            if (type == DType::q8_0) {  // the very bytes that Vantage makes of the folder's numbers; 4 bits have ties
+                std::vector<std::byte> made(bytes.size());
+                internal::quantize(type, rounded, made);
+                CHECK((bytes == made));
+            }
+            std::vector<std::byte> part(bytes.size() / 2);
+            got->data.read(bytes.size() / 3, part);
+            CHECK(std::equal(part.begin(), part.end(), bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 3)));
+        }
+        CHECK(as_stored > 5);
+    }
+}
+
+TEST_CASE("gguf: damaged headers are errors that say where", "[gguf][bad_input]") {
+    expect_bad("", {"the mark", "ends behind the file's 0 bytes"});
+    expect_bad("GGML" + std::string(40, '\0'), {"it is no GGUF file"});
+    expect_bad(header(0, 0, 1).text, {"the version is 1, wanted 2 or 3"});
+    expect_bad(header(0, 0, 3 << 24).text, {"the other byte order"});
+    expect_bad(header(std::uint64_t{1} << 60, 0).text, {"the number of tensors is 1152921504606846976, but"});
+    expect_bad(header(0, 9).text, {"the number of keys is 9, but 0 bytes are left"});
+    const auto key = [](const std::string& name) { return header(0, 1).string(name); };
+    expect_bad(key(std::string(70000, 'k')).text + std::string(40, '\0'), {"key 0 is 70000 bytes long"});
+    expect_bad(key("a").u32(13).u64(0).text, {"\"a\" has type 13, wanted one from 0 to 12"});
+    expect_bad(key("a").u32(8).u64(std::uint64_t{1} << 40).text, {"\"a\" is 1099511627776 bytes long"});
+    expect_bad(key("a").u32(8).u64(100).text + "short", {"\"a\" ends behind the file's"});
+    expect_bad(key("a").u32(9).u32(9).u64(1).text + std::string(20, '\0'), {"an array of arrays"});
+    expect_bad(key("a").u32(9).u32(40).u64(1).text + std::string(20, '\0'), {"elements of type 40"});
+    expect_bad(key("a").u32(9).u32(10).u64(1000).text + std::string(20, '\0'), {"elements of \"a\" is 1000, but 20"});
+    const Bytes flag = Bytes{}.string("a").u32(7).number<std::uint8_t>(1);
+    expect_bad(header(0, 2).join(flag).join(flag).text, {"\"a\" occurs twice"});
+    expect_bad(key("general.alignment").u32(4).u32(48).text, {"general.alignment is no power of two"});
+
+    const auto one = [](const Bytes& what) { return with_data(header(1, 0).join(what), 4096); };
+    expect_bad(one(tensor("", {4}, 0, 0)), {"has no name"});
+    expect_bad(one(tensor(std::string(64, 'n'), {4}, 0, 0)), {"is 64 bytes long, wanted at most 63"});
+    expect_bad(one(tensor("w", {1, 1, 1, 1, 1}, 0, 0)), {"has 5 dimensions, wanted at most 4"});
+    expect_bad(one(tensor("w", {std::uint64_t{1} << 40, std::uint64_t{1} << 40}, 0, 0)), {"more elements than"});
+    expect_bad(one(tensor("w", {4, 0}, 0, 0)), {"or none"});
+    expect_bad(one(tensor("w", {4}, 4, 0)), {"has type 4, which is none of ggml's"});
+    expect_bad(one(tensor("w", {48, 2}, 8, 0)), {"is Q8_0 [2, 48], but its rows must be whole blocks of 32"});
+    expect_bad(one(tensor("w", {4}, 0, 32)), {"begins at byte 32 of the data, wanted 0"});
+    expect_bad(with_data(header(1, 0).join(tensor("w", {400}, 0, 0)), 1000), {"ends behind the file"});
+    expect_bad(with_data(header(2, 0).join(tensor("w", {4}, 0, 0)).join(tensor("w", {4}, 0, 32)), 48),
+               {"occurs twice"});
+    expect_bad(with_data(header(2, 0).join(tensor("v", {4}, 0, 0)).join(tensor("w", {4}, 0, 16)), 48),
+               {"begins at byte 16 of the data, wanted 32"});
+    const Gguf good(bytes_of(with_data(header(2, 0).join(tensor("v", {4}, 0, 0)).join(tensor("w", {2, 2}, 1, 32)), 40)),
+                    "good.gguf");
+    CHECK(good.entries().at("w").text() == "F16 [2, 2]");
+}
+
+TEST_CASE("gguf: a file that ends anywhere is an error", "[gguf][bad_input]") {
+    const std::string whole = read_file(path_of("qwen3-q4_0"));
+    for (std::size_t size = 0; size < whole.size(); size += size < 2000 ? 7 : 501) {
+        const std::string part = whole.substr(0, size);
+        CAPTURE(size);
+        expect_error(ErrorKind::bad_file, {"cut.gguf"}, [&] { Gguf(bytes_of(part), "cut.gguf"); });
+    }
+}
