@@ -50,7 +50,7 @@ Json matrix_json(const SquareMatrix& matrix) {
 /// With one part its matrix; with several an object: matrices by part name. Cross-attention has none.
 Json paths_json(const HeadsReport& report, std::optional<SquareMatrix> HeadsPart::*paths) {
     if (report.parts.size() == 1) return matrix_json(*(report.parts.front().*paths));
-    Json all;
+    Json all = Json::object();
     for (const HeadsPart& part : report.parts)
         if (part.*paths) all[part.name()] = matrix_json(*(part.*paths));
     return all;

@@ -119,7 +119,10 @@ void print_layer_means(const HeadsPart& part, const Page& page) {
 Json layer_means_json(const HeadsPart& part) {
     return json_list(layer_means(part), [&](const LayerMeans& means) {
         Json layer = {{"attention", part.name()}, {"layer", means.layer}, {"heads", means.heads}};
-        for (const auto& [kind, count] : means.patterns) layer["patterns"][info_of(kind).id] = count;
+        // An object from the start: nlohmann's null that becomes one, and finds no memory, ends the process.
+        Json patterns = Json::object();
+        for (const auto& [kind, count] : means.patterns) patterns[info_of(kind).id] = count;
+        if (!patterns.empty()) layer["patterns"] = std::move(patterns);
         for (const auto& [name, value] : means.numbers) layer[name] = value;  // NaN becomes null
         return layer;
     });

@@ -49,7 +49,7 @@ void add_data(OrderedJson& object, const ReportRow& row) {
 // A line of CSV and JSON lines: the environment and a row.
 OrderedJson line_of(const Report& report, const ReportRow& row) {
     const Json &program = report.environment.at("program"), &device = report.environment.at("device");
-    OrderedJson line;
+    OrderedJson line = OrderedJson::object();
     for (const char* name : {"schema_version", "kind", "date"}) line[name] = report.environment.at(name);
     for (const char* name : {"version", "commit"}) line[name] = program.at(name);
     line["device"] = device.at("name");
@@ -63,7 +63,7 @@ std::string dump(const OrderedJson& json, int indent) {
 }
 
 std::string json_text(const Report& report) {
-    OrderedJson object;
+    OrderedJson object = OrderedJson::object();
     for (const char* name : {"schema_version", "kind", "date", "program", "device"})
         object[name] = report.environment.at(name);
     for (const auto& [name, value] : report.environment.items())

@@ -108,7 +108,7 @@ void draw_help_lines(const Ui& ui, const std::vector<HelpLine>& lines, const Box
 /// Keys and what weights tell; where the window is small it is scrolled.
 void draw_help_page(const Ui& ui, const std::vector<HelpLine>& lines, const Box& box, int columns) {
     ImGui::SetCursorScreenPos({box.x, box.y});
-    ImGui::BeginChild("help page", {box.wide, box.high});
+    const ScrolledPart part("help page", {box.wide, box.high});
     if (const int step = std::exchange(ui.at.help_step, 0); step != 0)
         ImGui::SetScrollY(std::max(0.0f, ImGui::GetScrollY() + static_cast<float>(step) * lines.back().high));
     const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -120,7 +120,6 @@ void draw_help_page(const Ui& ui, const std::vector<HelpLine>& lines, const Box&
     ImGui::TextUnformatted(help_text(ui).c_str());
     ImGui::PopStyleColor();
     ImGui::PopTextWrapPos();
-    ImGui::EndChild();
 }
 
 }  // namespace

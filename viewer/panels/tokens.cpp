@@ -178,7 +178,7 @@ int draw_text(const TextUi& ui) {
     heading(ui, box, text_heading(ui), query >= 0 ? shading_text(ui, query) : "");
     ImGui::SetCursorScreenPos({box.x + ui.px(12), box.y + ui.px(text_above)});
     const float line = ui.px(text_line), room = box.high - ui.px(text_above) - ui.px(text_below) + ui.px(2);
-    ImGui::BeginChild(ui.name, {box.wide - ui.px(24), std::max(1.0f, std::floor(room / line)) * line});
+    const ScrolledPart part(ui.name, {box.wide - ui.px(24), std::max(1.0f, std::floor(room / line)) * line});
     const std::vector<TextBlock> blocks = text_blocks(ui, box.wide - ui.px(24) - ui.px(12), room);
     const TextBlock &keys = blocks.front(), &queries = blocks.back();
     const float above = ui.state.lines && keys.queries ? line : 0;  // for arcs over the first line
@@ -193,7 +193,6 @@ int draw_text(const TextUi& ui) {
     if (ui.state.lines) draw_lines(ui, keys, queries, origin, query);
     const float high = above + std::max(keys.bottom(), queries.bottom()) + ui.px(4);
     ImGui::Dummy({1, high});
-    ImGui::EndChild();
     return static_cast<int>(std::ceil(high / line));
 }
 

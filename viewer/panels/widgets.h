@@ -25,6 +25,14 @@ private:
     bool open_;
 };
 
+/// A part of a panel that scrolls where its room is small. It ends with the object, also by an exception: a panel cannot
+/// end before it.
+class ScrolledPart : NotCopied {
+public:
+    ScrolledPart(const char* name, const ImVec2& size) { ImGui::BeginChild(name, size); }
+    ~ScrolledPart() { ImGui::EndChild(); }
+};
+
 /// Whether the mouse is in the box; and over the current window.
 bool has_mouse(const Box& box);
 bool is_pointed_at(const Box& box);
