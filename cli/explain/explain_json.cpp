@@ -1,6 +1,8 @@
 #include "cli/explain/explain_json.h"
 
+#include <cmath>
 #include "cli/shared/output.h"
+
 #include "runtime/cost/symbols.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/graph/schedule.h"
@@ -160,9 +162,13 @@ void print_json(const TrainingExplanation& e) {
 
 void print_json(const Explanation& e) {
     const ModelInfo& info = e.model.info();
-    Json symbols, plans = Json::array();
-    for (const auto& [symbol, meaning, of_config] : model_symbols())
-        symbols[std::string(1, symbol)] = {{"value", e.cost.values().at(symbol)}, {"meaning", meaning}};
+    Json symbols = Json::object(), plans = Json::array();
+    for (const auto& [symbol, meaning, of_config] : model_symbols()) {
+        const double value = value_of(symbol, e.cost.values());
+        const bool whole = value == std::floor(value);
+        symbols[std::string(1, symbol)] = {{"value", whole ? Json(static_cast<std::int64_t>(value)) : Json(value)},
+                                           {"meaning", meaning}};
+    }
     if (e.source) plans.push_back(plan_json(e.session.encoder_plan(e.source_tokens), e.source_tokens, true));
     for (const std::int64_t rows : e.plans) plans.push_back(plan_json(e.session.plan(rows), rows, false));
     Json prompt = run_json(e, e.prompt), token, source;

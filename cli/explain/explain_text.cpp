@@ -155,8 +155,7 @@ TextTable cache_table(const Explanation& e) {
     std::vector<CostModel> costs;
     for (const DType type : types) {
         costs.push_back(e.cost.with_cache(type));
-        heading.push_back(
-            format("{}, b = {:.5g}", name_of(type), static_cast<double>(costs.back().values().at('b')) / cached_parts));
+        heading.push_back(format("{}, b = {:.5g}", name_of(type), value_of('b', costs.back().values())));
     }
     TextTable table(std::string(heading.size(), 'r'));
     table.row(heading);

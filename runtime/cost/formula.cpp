@@ -82,8 +82,7 @@ double Formula::value(const SymbolValues& values) const {
     double sum = 0;
     for (const auto& [symbols, coefficient] : terms_) {
         auto product = static_cast<double>(coefficient);
-        for (const char each : symbols)
-            product *= static_cast<double>(values.at(each)) / (each == 'b' ? cached_parts : 1);
+        for (const char each : symbols) product *= value_of(each, values);
         sum += product;
     }
     return sum;

@@ -13,6 +13,10 @@ namespace vantage::internal {
 /// of quantised numbers are no whole ones: 17 of q8_0, 32 of f16.
 using SymbolValues = std::map<char, std::int64_t>;
 inline constexpr int cached_parts = 16;
+/// As formulas take it: whole, or the bytes of a cached number.
+inline double value_of(char symbol, const SymbolValues& values) {
+    return static_cast<double>(values.at(symbol)) / (symbol == 'b' ? cached_parts : 1);
+}
 
 /// A polynomial in the symbols with integer coefficients. Products are sorted in the order LlkEVCdHKDfgnmwb.
 class Formula {

@@ -54,6 +54,8 @@ gives "4·L·d + 2·l·d·b per source token" explain -m "$models/bart" --cache 
 gives "keys and values q8_0" explain -m "$models/bart" --cache q8
 ends 1 "rows of a multiple of 32 features, but t5 has rows of 24" explain -m "$models/t5" --cache q4
 ends 2 "--cache is not for --train" explain --train --cache q8
+"$program" explain --cache q8 --json >json || fail "explain --cache --json"
+tr -d ' \n' <json | grep -q '"b":{"meaning":"bytesofacachednumber","value":1.0625}' || fail "explain --json: b is not 1.0625"
 ends 2 "needs an encoder" embed -m "$models/bart" -p x
 ends 2 "no classification head" classify -m "$models/bart" -p x
 
