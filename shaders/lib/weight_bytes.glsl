@@ -12,14 +12,10 @@ float int8_scale_of_pair(uint pair, uint type, uint i) { return scale_of_pair(pa
 float int8_scale(uvec2 address, uint type, uint i) {
     return int8_scale_of_pair(ReadWords(address).at[scale_word(type, i)], type, i);
 }
-// The first or second half of that block, 16 elements in their order: what lies in memory, and the bytes that it holds.
-uvec4 raw_half(uvec2 address, uint type, uint i, uint part) {
-    return ReadOctets(address).at[block_at(type, i) / 4u + (type == Q8 ? part : 0u)];
-}
+// The first or second half of that block, 16 elements in their order: of what lies in memory the bytes that it holds.
 uvec4 bytes_of_half(uvec4 raw, uint type, uint part) {
     return type == Q8 ? raw : (raw ^ 0x88888888u) << (4u - 4u * part) & 0xf0f0f0f0u;
 }
-uvec4 int8_half(uvec2 address, uint type, uint i, uint part) { return bytes_of_half(raw_half(address, type, i, part), type, part); }
 // A quarter as lib/quantized.glsl divides blocks: 8 elements, the first four at quarter_first, the others
 // quarter_stride after them.
 uvec2 int8_quarter(uvec2 address, uint type, uint i, uint quarter) {
