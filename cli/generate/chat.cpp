@@ -37,9 +37,11 @@ text::ChatFormat chat_format(const Model& model, const std::string& wanted) {
         format.chat_template = text::ChatTemplate::parse(read_file(wanted, std::size_t{16} << 20), wanted);
     if (!format.chat_template)
         throw bad_file_error(
-            "{}: there is no chat template (chat_template.jinja, or chat_template in tokenizer_config.json), so this "
-            "is not a chat model; continue a text with `vantage run`, or give --template FILE or --template chatml",
-            folder);
+            "{}: there is no chat template ({}), so this is not a chat model; continue a text with `vantage run`, or "
+            "give --template FILE or --template chatml",
+            folder,
+            is_gguf(folder) ? "tokenizer.chat_template"
+                            : "chat_template.jinja, or chat_template in tokenizer_config.json");
     return format;
 }
 

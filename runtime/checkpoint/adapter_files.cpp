@@ -13,6 +13,7 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/base/json.h"
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/gguf_model.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/models/adapters.h"
 #include "runtime/models/architecture.h"
@@ -158,6 +159,7 @@ void write_adapter_config(const std::string& path, const ModelConfig& config, co
 
 std::int64_t merge_adapters(const std::string& from, const std::string& adapters, const std::string& to) {
     require_new_folder(to);
+    refuse_gguf(from, "merging adapters");
     const std::string file = (std::filesystem::path(from) / "config.json").string();
     ModelConfig config = parse_model_config(read_file(file, adapter_config_limit), file);
     config.lora = read_adapter_config(adapters);

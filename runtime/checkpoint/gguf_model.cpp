@@ -7,6 +7,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/quantize.h"
+#include "runtime/base/utf8.h"
 #include "runtime/checkpoint/gguf_tokenizer.h"
 #include "shaders/params/quantized.h"
 
@@ -108,6 +109,12 @@ void refuse(const Gguf& file, const Keys& keys) {
     if (keys.optional_integer("expert_count").value_or(0) > 0) no("a mixture of experts");
     const std::string scaling = keys.optional_text("rope.scaling.type").value_or("none");
     if (scaling != "none") no(keys.name("rope.scaling.type") + " " + in_quotes(scaling));
+    if (keys.optional_number("rope.scaling.factor").value_or(1) != 1) no(keys.name("rope.scaling.factor"));
+    const std::int64_t heads = std::max<std::int64_t>(keys.integer("attention.head_count"), 1),
+                       wanted = keys.integer("embedding_length") / heads,
+                       width = keys.optional_integer("attention.key_length").value_or(wanted);
+    if (keys.optional_integer("rope.dimension_count").value_or(width) != width)
+        no(keys.name("rope.dimension_count") + " that is not the width of a head");
     if (keys.optional_number("rope.scale_linear").value_or(1) != 1) no(keys.name("rope.scale_linear"));
     if (file.entries().contains("rope_freqs.weight")) no("\"rope_freqs.weight\", the scaling of Llama 3's positions,");
 }
@@ -209,8 +216,8 @@ private:
 void require_readable(const Gguf& file, const std::string& name, const TensorEntry& entry) {
     static constexpr std::array read{"F32", "F16", "BF16", "Q8_0", "Q4_0"};
     if (std::ranges::find(read, entry.dtype) == read.end())
-        throw unsupported_error("{}: {} is {}, which is not read yet; wanted {}", file.name(), name, entry.dtype,
-                                join(read, ", ", [](const char* one) { return std::string(one); }));
+        throw unsupported_error("{}: tensor {} is {}, which is not read yet; wanted {}", file.name(), in_quotes(name),
+                                entry.dtype, join(read, ", ", [](const char* one) { return std::string(one); }));
 }
 
 }  // namespace
@@ -218,6 +225,11 @@ void require_readable(const Gguf& file, const std::string& name, const TensorEnt
 bool is_gguf(const std::string& path) {
     std::error_code ignored;
     return path.ends_with(".gguf") && !std::filesystem::is_directory(path, ignored);
+}
+
+void refuse_gguf(const std::string& path, const char* what) {
+    if (is_gguf(path))
+        throw unsupported_error("{}: {} takes a folder of safetensors, not a GGUF file", escape_controls(path), what);
 }
 
 GgufModel read_gguf_model(const std::string& path) { return read_gguf_model(std::make_shared<const Gguf>(path)); }
@@ -244,9 +256,10 @@ WeightFiles gguf_weights(const Gguf& file) {
         const bool q = name.find(".attn_q.") != std::string::npos, k = name.find(".attn_k.") != std::string::npos;
         if (family.turned && (q || k) && !entry.shape.empty()) {
             const std::int64_t width = entry.shape[0] / (q ? heads : key_heads);
-            if (width < 2 || width % 2 != 0 || entry.shape[0] % width != 0)
-                throw bad_file_error("{}: {} is {}, whose rows are no pairs of {} heads", file.name(), name,
-                                     entry.text(), q ? heads : key_heads);
+            const bool whole_rows = entry.shape.size() > 1 || ggml_type(entry.dtype)->elements == 1;
+            if (width < 2 || width % 2 != 0 || entry.shape[0] % width != 0 || !whole_rows)
+                throw bad_file_error("{}: tensor {} is {}, whose rows are no pairs of {} heads", file.name(),
+                                     in_quotes(name), entry.text(), q ? heads : key_heads);
             entry.data = with_rows_moved(entry.data, entry.shape[0], width);
         }
         if (entry.dtype == "Q8_0" || entry.dtype == "Q4_0") {
@@ -254,7 +267,8 @@ WeightFiles gguf_weights(const Gguf& file) {
                                 file.name() + ": " + name);
             entry.data = ByteSource(groups.size(), groups);
         }
-        entries.emplace(folder_name(name), std::move(entry));
+        if (!entries.emplace(folder_name(name), std::move(entry)).second)
+            throw bad_file_error("{}: tensor {} is there under two names", file.name(), in_quotes(name));
     }
     return WeightFiles(file.name(), std::move(entries));
 }

@@ -18,6 +18,8 @@ struct GgufModel {
 
 /// Whether a path names a GGUF file, by its ending.
 bool is_gguf(const std::string& path);
+/// Throws unsupported for one: `what` ("training") takes a folder of safetensors.
+void refuse_gguf(const std::string& path, const char* what);
 
 /// Reads a file, or what was read of it. Throws bad_file for one that is damaged, unsupported for an architecture, a
 /// tokenizer or an option that Vantage does not read from GGUF yet.

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <tuple>
 #include <unordered_map>
 
 #include "runtime/base/at.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/base/utf8.h"
 
 namespace vantage::internal {
 
@@ -24,7 +24,11 @@ public:
     explicit Vocabulary(const Gguf& file) : fields_(file.metadata(), file.name()) {
         for (const Json& token : list("tokens")) {
             if (!token.is_string()) fields_.fail("tokenizer.ggml.tokens", "a list of texts");
-            tokens.push_back(repair_utf8(token.get_ref<const std::string&>()));
+            tokens.push_back(token.get<std::string>());
+            const auto [first, is_new] = ids.emplace(tokens.back(), tokens.size() - 1);
+            if (!is_new)
+                throw bad_file_error("{}: tokens {} and {} are both {}", file.name(), first->second, tokens.size() - 1,
+                                     in_quotes(tokens.back()));
         }
         if (std::ssize(tokens) > most_tokens) fields_.fail("tokenizer.ggml.tokens", format("at most {}", most_tokens));
         types = integers("token_type");
@@ -43,7 +47,8 @@ public:
     std::vector<double> scores() const {
         std::vector<double> all;
         for (const Json& one : list("scores")) {
-            if (!one.is_number()) fields_.fail("tokenizer.ggml.scores", "a list of numbers");
+            if (!one.is_number() || !std::isfinite(one.get<double>()))
+                fields_.fail("tokenizer.ggml.scores", "a list of finite numbers");
             all.push_back(one.get<double>());
         }
         if (all.size() != tokens.size())
@@ -52,6 +57,7 @@ public:
     }
 
     std::vector<std::string> tokens;
+    std::unordered_map<std::string, std::size_t> ids;
     std::vector<std::int64_t> types;
 
 private:
@@ -66,7 +72,7 @@ private:
 
 Json vocabulary_json(const Vocabulary& v) {
     Json vocab = Json::object();
-    for (std::size_t id = 0; id < v.tokens.size(); ++id) vocab.emplace(v.tokens[id], id);  // the first of equal ones
+    for (std::size_t id = 0; id < v.tokens.size(); ++id) vocab.emplace(v.tokens[id], id);
     return vocab;
 }
 
@@ -175,20 +181,23 @@ struct Merge {
 /// The merges that scores stand for, as transformers makes them (generate_merges): a pair may be merged where its text is
 /// a token, the best score first; of equal ones the longer left part, then the longer right one.
 Json merges_json(const Vocabulary& v) {
+    constexpr std::size_t longest = 512, allowance = 1 << 16, most_each = 32;  // of known vocabularies: 1 to 3 each
     const std::vector<double> scores = v.scores();
-    std::unordered_map<std::string_view, std::size_t> ids;
-    for (std::size_t id = 0; id < v.tokens.size(); ++id) ids.emplace(v.tokens[id], id);
+    const auto& ids = v.ids;
     std::vector<Merge> merges;
     for (std::size_t id = 0; id < v.tokens.size(); ++id) {
         throw_if_interrupted();
         const std::string_view token = v.tokens[id];
-        if (token.size() > 512) continue;  // no pair of a vocabulary makes it
+        if (token.size() > longest) continue;  // no pair of a vocabulary makes it
+        if (merges.size() > allowance + most_each * v.tokens.size())
+            v.fields().fail("tokenizer.ggml.tokens", "a vocabulary whose tokens are not made of so many others");
         std::vector<std::size_t> begins;
         for (std::size_t i = 0; i < token.size(); ++i)
             if ((static_cast<unsigned char>(token[i]) & 0xC0U) != 0x80U) begins.push_back(i);
         std::vector<std::pair<std::pair<std::size_t, std::size_t>, Merge>> own;
         for (std::size_t cut = 1; cut < begins.size(); ++cut) {
-            const auto left = ids.find(token.substr(0, begins[cut])), right = ids.find(token.substr(begins[cut]));
+            const auto left = ids.find(std::string(token.substr(0, begins[cut]))),
+                       right = ids.find(std::string(token.substr(begins[cut])));
             if (left != ids.end() && right != ids.end())
                 own.push_back(
                     {{left->second, right->second}, {left->first, right->first, scores[id], cut, begins.size() - cut}});

@@ -10,6 +10,7 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/base/json.h"
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/gguf_model.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/head_projections.h"
 #include "runtime/models/model_builder.h"
@@ -263,6 +264,7 @@ PrunedModel Pruning::write(const std::string& to) const {
 }  // namespace
 
 PrunedModel prune_heads(const std::string& from, const std::string& to, std::span<const HeadId> heads) {
+    refuse_gguf(from, "pruning");
     return Pruning(from, heads).write(to);
 }
 

@@ -33,6 +33,7 @@ std::uint64_t least_bytes(std::uint32_t kind) {
 }
 
 constexpr std::uint64_t longest_key = 65535, longest_text = std::uint64_t{64} << 20, longest_name = 63;
+constexpr std::uint64_t most_elements = 1 << 22;  // of an array: vocabularies and their merges have less than a million
 constexpr std::uint32_t most_dimensions = 4;
 
 }  // namespace
@@ -116,7 +117,7 @@ Json scalar(Header& header, std::uint32_t kind, const std::string& what) {
         case i32: return header.template number<std::int32_t>(what);
         case f32: return header.template number<float>(what);
         case boolean: return header.template number<std::uint8_t>(what) != 0;
-        case text: return header.string(what, longest_text);
+        case text: return repair_utf8(header.string(what, longest_text));
         case u64: return header.template number<std::uint64_t>(what);
         case i64: return header.template number<std::int64_t>(what);
         case f64: return header.template number<double>(what);
@@ -132,6 +133,7 @@ Json value(Header& header, const std::string& what) {
     if (of == array) header.fail(what, "is an array of arrays, wanted one of numbers or texts");
     if (of > f64) header.fail(what, format("has elements of type {}, wanted one from 0 to 12", of));
     const std::uint64_t count = header.count("the number of elements of " + what, least_bytes(of));
+    if (count > most_elements) header.fail(what, format("has {} elements, wanted at most {}", count, most_elements));
     Json::array_t all;
     all.reserve(static_cast<std::size_t>(count));
     for (std::uint64_t i = 0; i < count; ++i) all.push_back(scalar(header, of, what));
@@ -156,7 +158,7 @@ void Gguf::read(const ByteSource& bytes) {
     const std::uint64_t tensors = header.count("the number of tensors", least_tensor),
                         keys = header.count("the number of keys", least_key);
     for (std::uint64_t i = 0; i < keys; ++i) {
-        const std::string key = header.string(format("key {}", i), longest_key);
+        const std::string key = repair_utf8(header.string(format("key {}", i), longest_key));
         if (!metadata_.emplace(key, value(header, in_quotes(key))).second) header.fail(in_quotes(key), "occurs twice");
     }
     const auto alignment = static_cast<std::uint64_t>(
@@ -172,7 +174,7 @@ void Gguf::read(const ByteSource& bytes) {
     std::uint64_t end = 0;  // of the tensors so far, from the beginning of the data
     for (std::uint64_t i = 0; i < tensors; ++i) {
         Place place;
-        place.name = header.string(format("the name of tensor {}", i), longest_name);
+        place.name = repair_utf8(header.string(format("the name of tensor {}", i), longest_name));
         const std::string what = "tensor " + in_quotes(place.name);
         if (place.name.empty()) header.fail(what, "has no name");
         const auto dimensions = header.number<std::uint32_t>(what);

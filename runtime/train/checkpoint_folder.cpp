@@ -7,9 +7,9 @@
 
 #include "runtime/base/checksum.h"
 #include "runtime/base/log.h"
-#include "runtime/base/utf8.h"
 #include "runtime/base/version.h"
 #include "runtime/checkpoint/adapter_files.h"
+#include "runtime/checkpoint/gguf_model.h"
 #include "runtime/models/adapters.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
@@ -115,9 +115,7 @@ ModelOrigin ModelOrigin::from_folder(const std::string& folder, const std::vecto
             throw bad_file_error("{}: \"base_model_name_or_path\" is {}, wanted the path of a model folder",
                                  in_folder(folder, adapter_files::config), in_quotes(origin.folder_));
     }
-    if (origin.folder_.ends_with(".gguf"))
-        throw unsupported_error("{}: training begins with a folder of safetensors, not with a GGUF file",
-                                escape_controls(origin.folder_));
+    refuse_gguf(origin.folder_, "training");
     std::error_code error;  // a link, such as `latest`, may show another folder later
     const fs::path target = fs::canonical(origin.folder_, error);
     if (error) throw bad_file_error("{}: {}", origin.folder_, error.message());
@@ -385,7 +383,7 @@ void require_room(const std::string& folder, std::uint64_t bytes) {
 
 void write_training_json(const FolderWriter& folder, std::int64_t step, const TrainOptions& options,
                          const std::string& data_key, const Json& data, const std::string& base, const Caps& caps) {
-    Json files;
+    Json files = Json::object();
     for (const char* file : checked_files)
         if (fs::exists(folder.file(file))) files[file] = described_file(folder.file(file));
     Json json = {{"schema_version", 1},  {"step", step}, {"options", to_json(options)},

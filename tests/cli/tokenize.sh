@@ -82,4 +82,21 @@ code=0
 check "a full disk ends with 6 (got $code)" test $code = 6
 grep -q 'cannot write' "$scratch/err" || fail "a full disk is not named"
 
+
+# ---- GGUF ------------------------------------------------------------------------------------------------------------
+
+files=$VANTAGE_ROOT/tests/data/oracle/gguf
+echo "two  spaces" >text
+"$program" tokenize -m "$files/llama-f16.gguf" <text >file || fail "tokenize of a GGUF file"
+"$program" tokenize -m "$models/llama" <text >folder || fail "tokenize of its folder"
+cmp -s file folder || fail "a GGUF file gives other tokens than its folder: $(<file)"
+ends 6 "the file has no tokenizer" tokenize -m "$files/qwen3-f32.gguf"
+"$program" run -m "$files/llama-f16.gguf" -p "two" -n 6 --temp 0 --precision f32 -q >file || fail "run of a GGUF file"
+"$program" run -m "$models/llama" --weights f16 -p "two" -n 6 --temp 0 --precision f32 -q >folder
+cmp -s file folder || fail "a GGUF file writes another text than its folder: $(<file)"
+ends 6 "there is no chat template (tokenizer.chat_template)" chat -m "$files/llama-f16.gguf"
+for command in "finetune --data text -o tuned" "prune --heads 0.0 -o pruned" "merge --lora text -o merged"; do
+    # shellcheck disable=SC2086  # words
+    ends 1 "takes a folder of safetensors, not a GGUF file" $command -m "$files/qwen3-f32.gguf"
+done
 exit $((failures > 0))

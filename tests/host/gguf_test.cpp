@@ -188,6 +188,129 @@ TEST_CASE("gguf: damaged headers are errors that say where", "[gguf][bad_input]"
     CHECK(good.entries().at("w").text() == "F16 [2, 2]");
 }
 
+namespace {
+
+Bytes text_key(const std::string& name, const std::string& value) { return Bytes{}.string(name).u32(8).string(value); }
+Bytes number_key(const std::string& name, std::uint32_t value) { return Bytes{}.string(name).u32(4).u32(value); }
+Bytes float_key(const std::string& name, float value) { return Bytes{}.string(name).u32(6).number(value); }
+template <class Value, class Add>
+Bytes list_key(const std::string& name, std::uint32_t of, const std::vector<Value>& values, Add add) {
+    Bytes bytes = Bytes{}.string(name).u32(9).u32(of).u64(values.size());
+    for (const Value& value : values) add(bytes, value);
+    return bytes;
+}
+Bytes texts_key(const std::string& name, const std::vector<std::string>& values) {
+    return list_key(name, 8, values, [](Bytes& bytes, const std::string& value) { bytes.string(value); });
+}
+Bytes floats_key(const std::string& name, const std::vector<float>& values) {
+    return list_key(name, 6, values, [](Bytes& bytes, float value) { bytes.number(value); });
+}
+
+/// A model of one layer of 8 features with these keys and tensors, and no others but the embedding.
+std::string model_file(const std::vector<Bytes>& more_keys, const std::vector<Bytes>& tensors = {}) {
+    std::vector<Bytes> keys{text_key("general.architecture", "llama"),  number_key("llama.context_length", 16),
+                            number_key("llama.embedding_length", 8),    number_key("llama.block_count", 1),
+                            number_key("llama.feed_forward_length", 8), number_key("llama.attention.head_count", 2)};
+    keys.insert(keys.end(), more_keys.begin(), more_keys.end());
+    Bytes all = header(1 + tensors.size(), keys.size());
+    for (const Bytes& key : keys) all.join(key);
+    all.join(tensor("token_embd.weight", {8, 4}, 0, 0));
+    for (const Bytes& one : tensors) all.join(one);
+    return with_data(all, 4096);
+}
+std::shared_ptr<const Gguf> opened(const std::string& file) {
+    return std::make_shared<const Gguf>(bytes_of(file), "model.gguf");
+}
+
+}  // namespace
+
+TEST_CASE("gguf: what would give other numbers or tokens is refused by name", "[gguf][bad_input]") {
+    const std::string plain = model_file({});
+    CHECK(read_gguf_model(opened(plain)).tokenizer.empty());
+    using Refused = std::pair<Bytes, const char*>;
+    for (const auto& [key, why] : {Refused{number_key("llama.expert_count", 8), "a mixture of experts"},
+                                   {text_key("llama.rope.scaling.type", "yarn"), "llama.rope.scaling.type \"yarn\""},
+                                   {float_key("llama.rope.scaling.factor", 4), "llama.rope.scaling.factor"},
+                                   {float_key("llama.rope.scale_linear", 2), "llama.rope.scale_linear"},
+                                   {number_key("llama.rope.dimension_count", 2), "not the width of a head"},
+                                   {number_key("split.count", 3), "in several parts"},
+                                   {text_key("tokenizer.ggml.model", "t5"), "\"t5\", which is not read yet"}}) {
+        const std::string file = model_file({key});
+        expect_error(ErrorKind::unsupported, {"model.gguf: ", why}, [&] { read_gguf_model(opened(file)); });
+    }
+    const std::string scaled = model_file({}, {tensor("rope_freqs.weight", {2}, 0, 128)});
+    expect_error(ErrorKind::unsupported, {"rope_freqs.weight"}, [&] { read_gguf_model(opened(scaled)); });
+    const std::string divided =
+        model_file({text_key("tokenizer.ggml.model", "gpt2"), text_key("tokenizer.ggml.pre", "my-words"),
+                    texts_key("tokenizer.ggml.tokens", {"a"})});
+    expect_error(ErrorKind::unsupported, {"\"my-words\", a division into words that is not known", "qwen2"},
+                 [&] { read_gguf_model(opened(divided)); });
+    for (const auto& [type, what] : {std::pair{12U, "Q4_K"}, {14U, "Q6_K"}}) {
+        const std::string file = model_file({}, {tensor("blk.0.ffn_up.weight", {256, 2}, type, 128)});
+        expect_error(ErrorKind::unsupported, {"\"blk.0.ffn_up.weight\" is", what},
+                     [&] { gguf_weights(*opened(file)); });
+    }
+}
+
+TEST_CASE("gguf: tokenizers and tensors that make no sense are errors", "[gguf][bad_input]") {
+    const auto vocabulary = [](const std::vector<std::string>& tokens, const std::vector<float>& scores) {
+        return model_file({text_key("tokenizer.ggml.model", "llama"), texts_key("tokenizer.ggml.tokens", tokens),
+                           floats_key("tokenizer.ggml.scores", scores)});
+    };
+    const auto refused = [](const std::string& file, std::initializer_list<const char*> parts) {
+        expect_error(ErrorKind::bad_file, parts, [&] { read_gguf_model(opened(file)); });
+    };
+    refused(vocabulary({"a", "b", "a"}, {0, 0, 0}), {"tokens 0 and 2 are both \"a\""});
+    refused(vocabulary({"a", "b"}, {0}), {"tokenizer.ggml.scores", "2, one for each token"});
+    refused(vocabulary({"a", "b"}, {0, NAN}), {"a list of finite numbers"});
+    // tokens of which each is made of all that are shorter: half a million merges of two thousand
+    std::vector<std::string> chains;
+    for (const char letter : {'a', 'b', 'c', 'd', 'e', 'f'})
+        for (std::size_t size = 1; size <= 400; ++size) chains.emplace_back(size, letter);
+    refused(vocabulary(chains, std::vector<float>(chains.size(), 0)), {"not made of so many others"});
+    // bytes that are no UTF-8, wherever a text may be
+    const std::string odd =
+        model_file({text_key("tokenizer.chat_template", "\xff{{ 1 }}"), text_key("tokenizer.ggml.model", "llama"),
+                    texts_key("tokenizer.ggml.tokens", {"\xfe", "b"}), floats_key("tokenizer.ggml.scores", {0, 0}),
+                    number_key("tokenizer.ggml.bos_token_id", 0)});
+    CHECK(read_gguf_model(opened(odd)).tokenizer_config.find("\xef\xbf\xbd{{ 1 }}") != std::string::npos);
+    const auto weights = [](const std::vector<Bytes>& tensors, const char* why) {
+        const std::string file = model_file({}, tensors);
+        expect_error(ErrorKind::bad_file, {"model.gguf: tensor", why}, [&] { gguf_weights(*opened(file)); });
+    };
+    weights({tensor("blk.0.attn_q.bias", {32}, 2, 128)}, "is Q4_0 [32], whose rows are no pairs of 2 heads");
+    weights({tensor("blk.0.attn_q.weight", {8, 6}, 0, 128)}, "is F32 [6, 8], whose rows are no pairs");
+    weights(
+        {tensor("blk.0.attn_norm.weight", {8}, 0, 128), tensor("model.layers.0.input_layernorm.weight", {8}, 0, 160)},
+        "is there under two names");
+    // a scale that is an infinity: data of 0x7c bytes
+    std::string infinite = model_file({}, {tensor("blk.0.ffn_up.weight", {32, 1}, 8, 128)});
+    std::fill(infinite.end() - 4096 + 128, infinite.end(), '\x7c');
+    const WeightFiles read = gguf_weights(*opened(infinite));
+    expect_error(ErrorKind::bad_file, {"a scale is not finite"},
+                 [&] { read.find("model.layers.0.mlp.up_proj.weight")->data.all(); });
+}
+
+TEST_CASE("gguf: end tokens, special tokens and the template of the file", "[gguf]") {
+    const std::string file = model_file(
+        {text_key("tokenizer.ggml.model", "llama"),
+         texts_key("tokenizer.ggml.tokens", {"<s>", "</s>", "<end>", "a", "b", "ab"}),
+         floats_key("tokenizer.ggml.scores", {0, 0, 0, -1, -2, -3}), number_key("tokenizer.ggml.bos_token_id", 0),
+         number_key("tokenizer.ggml.eos_token_id", 1), number_key("tokenizer.ggml.eot_token_id", 2),
+         Bytes{}.string("tokenizer.ggml.add_eos_token").u32(7).number<std::uint8_t>(1),
+         Bytes{}.string("tokenizer.ggml.add_space_prefix").u32(7).number<std::uint8_t>(0),
+         text_key("tokenizer.chat_template", "{{ bos_token }}")});
+    const GgufModel model = read_gguf_model(opened(file));
+    CHECK(Json::parse(model.config)["eos_token_id"] == Json{1, 2});
+    const Json config = Json::parse(model.tokenizer_config);
+    CHECK(config["bos_token"] == "<s>");
+    CHECK(config["chat_template"] == "{{ bos_token }}");
+    const Tokenizer tokenizer = Tokenizer::parse(model.tokenizer, "model.gguf");
+    CHECK(tokenizer.encode("aab").ids == std::vector<std::int32_t>{0, 3, 5, 1});
+    const std::string whole = model_file({text_key("tokenizer.huggingface.json", "{\"model\": 1}")});
+    CHECK(read_gguf_model(opened(whole)).tokenizer == "{\"model\": 1}");
+}
+
 TEST_CASE("gguf: a file that ends anywhere is an error", "[gguf][bad_input]") {
     const std::string whole = read_file(path_of("qwen3-q4_0"));
     for (std::size_t size = 0; size < whole.size(); size += size < 2000 ? 7 : 501) {
