@@ -24,7 +24,9 @@ using namespace vantage::test;
 
 namespace {
 
-std::vector<Caps> devices() { return {graphics_card(), smallest_device(), narrow_subgroups(), matrix_units()}; }
+std::vector<Caps> kinds_of_devices() {
+    return {graphics_card(), smallest_device(), narrow_subgroups(), matrix_units()};
+}
 
 struct NamedConfig {
     std::string name;
@@ -67,7 +69,7 @@ void for_all_plans(const Check& check) {
                         fuse(graph);
                     else
                         transpose_weights(graph);
-                    for (const Caps& caps : devices()) {
+                    for (const Caps& caps : kinds_of_devices()) {
                         INFO(m.name << ", " << rows << " rows, " << (record_attention ? "watched, " : "")
                                     << (fused ? "fused, " : "") << caps.name);
                         check(graph, caps);
@@ -193,7 +195,7 @@ TEST_CASE("every barrier of a GPT-2 plan is needed", "[graph]") {
     for (const char* name : {"gpt2", "mini-world"})
         for (std::int64_t rows : {1, 32})
             for (bool record_attention : {false, true})
-                for (const Caps& caps : devices()) {
+                for (const Caps& caps : kinds_of_devices()) {
                     Graph graph = graph_of(name, rows, record_attention);
                     fuse(graph);
                     Schedule schedule = make_schedule(graph, caps);
@@ -246,7 +248,7 @@ TEST_CASE("independent dispatches stand side by side, for little memory", "[grap
         CHECK(barriers(ordered) <= barriers(written));
         return barriers(written) - barriers(ordered);
     };
-    for (const Caps& caps : devices())
+    for (const Caps& caps : kinds_of_devices())
         for (std::int64_t rows : {1, 32}) {
             for (const NamedConfig& m : models()) compare(m.config, rows, caps);
             // attention beside the MLP
@@ -399,7 +401,7 @@ TEST_CASE("every launch of every case is within a device's limits", "[graph]") {
                 INFO(op->name << " (" << test.name << ", " << types.text() << ")");
                 CHECK(cost.flops >= 0);
                 CHECK(cost.flops <= 0.05e9);
-                for (const Caps& caps : devices())
+                for (const Caps& caps : kinds_of_devices())
                     for (const Kernel& kernel : op->kernels) {
                         prepared.call.attrs = attrs_for(kernel, test.attrs);
                         if (!eligible(kernel, prepared.call, caps)) continue;
