@@ -63,7 +63,7 @@ Tokenizer open_tokenizer(const TokenizeOptions& options) {
     if (!is_gguf(folder)) return Tokenizer::load((std::filesystem::path(folder) / "tokenizer.json").string());
     const Gguf file(folder);
     const std::string json = gguf_tokenizer_json(file);
-    if (json.empty()) throw bad_file_error("{}: the file has no tokenizer", file.name());
+    if (json.empty()) throw bad_file_error("{}: there is no tokenizer in it", file.name());
     return Tokenizer::parse(json, file.name());
 }
 

@@ -1,8 +1,8 @@
 #include "cli/explain/explain_json.h"
 
 #include <cmath>
-#include "cli/shared/output.h"
 
+#include "cli/shared/output.h"
 #include "runtime/cost/symbols.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/graph/schedule.h"

@@ -8,7 +8,6 @@
 #include "runtime/base/at.h"
 #include "runtime/base/quantize.h"
 #include "runtime/base/utf8.h"
-#include "runtime/checkpoint/gguf_tokenizer.h"
 #include "shaders/params/quantized.h"
 
 namespace vantage::internal {
@@ -21,14 +20,14 @@ struct Rename {
     const char *gguf, *folder;
 };
 
-/// What a folder calls an architecture and its tensors. Those of a layer follow "blk.N." and "model.layers.N.".
+/// An architecture, which a folder calls the same.
 struct Family {
-    const char *gguf, *folder;
-    bool turned;  ///< rows of q and k are in the order of interleaved rotary pairs
+    const char* name;
+    bool interleaved;  ///< rows of q and k are in the order of interleaved rotary pairs
 };
-constexpr std::array families{Family{"llama", "llama", true}, Family{"qwen2", "qwen2", false},
-                              Family{"qwen3", "qwen3", false}};
+constexpr std::array families{Family{"llama", true}, Family{"qwen2", false}, Family{"qwen3", false}};
 
+// What a folder calls tensors. Those of a layer follow "blk.N." and "model.layers.N.".
 constexpr std::array outside{Rename{"token_embd", "model.embed_tokens"}, Rename{"output_norm", "model.norm"},
                              Rename{"output", "lm_head"}};
 constexpr std::array in_layers{
@@ -42,10 +41,10 @@ constexpr std::array in_layers{
 const Family& family_of(const Gguf& file) {
     const std::string name = JsonFields(file.metadata(), file.name()).text("general.architecture");
     for (const Family& one : families)
-        if (name == one.gguf) return one;
+        if (name == one.name) return one;
     throw unsupported_error("{}: the architecture {} is not read from GGUF yet, only {}; use a folder of safetensors",
                             file.name(), in_quotes(name),
-                            join(families, ", ", [](const Family& one) { return std::string(one.gguf); }));
+                            join(families, ", ", [](const Family& one) { return std::string(one.name); }));
 }
 
 std::string renamed(const auto& table, const std::string& name) {
@@ -117,33 +116,6 @@ void refuse(const Gguf& file, const Keys& keys) {
         no(keys.name("rope.dimension_count") + " that is not the width of a head");
     if (keys.optional_number("rope.scale_linear").value_or(1) != 1) no(keys.name("rope.scale_linear"));
     if (file.entries().contains("rope_freqs.weight")) no("\"rope_freqs.weight\", the scaling of Llama 3's positions,");
-}
-
-std::string config_of(const Gguf& file, const Family& family) {
-    const JsonFields fields(file.metadata(), file.name());
-    const Keys keys(fields, family.gguf);
-    refuse(file, keys);
-    const std::int64_t heads = keys.integer("attention.head_count");
-    const auto embedding = file.entries().find("token_embd.weight");
-    if (embedding == file.entries().end() || embedding->second.shape.size() != 2)
-        throw bad_file_error("{}: there is no matrix \"token_embd.weight\"", file.name());
-    Json config = {{"model_type", family.folder},
-                   {"vocab_size", embedding->second.shape[0]},
-                   {"hidden_size", keys.integer("embedding_length")},
-                   {"intermediate_size", keys.integer("feed_forward_length")},
-                   {"num_hidden_layers", keys.integer("block_count")},
-                   {"num_attention_heads", heads},
-                   {"num_key_value_heads", keys.optional_integer("attention.head_count_kv").value_or(heads)},
-                   {"max_position_embeddings", keys.integer("context_length")},
-                   {"rope_theta", keys.optional_number("rope.freq_base").value_or(10000)},
-                   {"hidden_act", "silu"},
-                   {"tie_word_embeddings", !file.entries().contains("output.weight")},
-                   {"eos_token_id", end_tokens(fields)}};
-    if (const auto eps = keys.optional_number("attention.layer_norm_rms_epsilon")) config["rms_norm_eps"] = *eps;
-    if (const auto width = keys.optional_integer("attention.key_length")) config["head_dim"] = *width;
-    if (family.folder == std::string("llama") && file.entries().contains("blk.0.attn_q.bias"))
-        config["attention_bias"] = true;
-    return config.dump();
 }
 
 // ---- tensors --------------------------------------------------------------------------------------------------------
@@ -232,20 +204,38 @@ void refuse_gguf(const std::string& path, const char* what) {
         throw unsupported_error("{}: {} takes a folder of safetensors, not a GGUF file", escape_controls(path), what);
 }
 
-GgufModel read_gguf_model(const std::string& path) { return read_gguf_model(std::make_shared<const Gguf>(path)); }
-
-GgufModel read_gguf_model(std::shared_ptr<const Gguf> file) {
-    GgufModel model{.file = std::move(file)};
-    model.config = config_of(*model.file, family_of(*model.file));
-    model.tokenizer = gguf_tokenizer_json(*model.file);
-    model.tokenizer_config = gguf_tokenizer_config(*model.file);
-    return model;
+std::string gguf_config_json(const Gguf& file) {
+    const Family& family = family_of(file);
+    const JsonFields fields(file.metadata(), file.name());
+    const Keys keys(fields, family.name);
+    refuse(file, keys);
+    const std::int64_t heads = keys.integer("attention.head_count");
+    const auto embedding = file.entries().find("token_embd.weight");
+    if (embedding == file.entries().end() || embedding->second.shape.size() != 2)
+        throw bad_file_error("{}: there is no matrix \"token_embd.weight\"", file.name());
+    Json config = {{"model_type", family.name},
+                   {"vocab_size", embedding->second.shape[0]},
+                   {"hidden_size", keys.integer("embedding_length")},
+                   {"intermediate_size", keys.integer("feed_forward_length")},
+                   {"num_hidden_layers", keys.integer("block_count")},
+                   {"num_attention_heads", heads},
+                   {"num_key_value_heads", keys.optional_integer("attention.head_count_kv").value_or(heads)},
+                   {"max_position_embeddings", keys.integer("context_length")},
+                   {"rope_theta", keys.optional_number("rope.freq_base").value_or(10000)},
+                   {"hidden_act", "silu"},
+                   {"tie_word_embeddings", !file.entries().contains("output.weight")},
+                   {"eos_token_id", end_tokens(fields)}};
+    if (const auto eps = keys.optional_number("attention.layer_norm_rms_epsilon")) config["rms_norm_eps"] = *eps;
+    if (const auto width = keys.optional_integer("attention.key_length")) config["head_dim"] = *width;
+    if (family.name == std::string("llama") && file.entries().contains("blk.0.attn_q.bias"))
+        config["attention_bias"] = true;
+    return config.dump();
 }
 
 WeightFiles gguf_weights(const Gguf& file) {
     const Family& family = family_of(file);
     const JsonFields fields(file.metadata(), file.name());
-    const Keys keys(fields, family.gguf);
+    const Keys keys(fields, family.name);
     const std::int64_t heads = std::max<std::int64_t>(keys.integer("attention.head_count"), 1),
                        key_heads =
                            std::max<std::int64_t>(keys.optional_integer("attention.head_count_kv").value_or(heads), 1);
@@ -254,7 +244,7 @@ WeightFiles gguf_weights(const Gguf& file) {
         require_readable(file, name, tensor);
         TensorEntry entry = tensor;
         const bool q = name.find(".attn_q.") != std::string::npos, k = name.find(".attn_k.") != std::string::npos;
-        if (family.turned && (q || k) && !entry.shape.empty()) {
+        if (family.interleaved && (q || k) && !entry.shape.empty()) {
             const std::int64_t width = entry.shape[0] / (q ? heads : key_heads);
             const bool whole_rows = entry.shape.size() > 1 || ggml_type(entry.dtype)->elements == 1;
             if (width < 2 || width % 2 != 0 || entry.shape[0] % width != 0 || !whole_rows)

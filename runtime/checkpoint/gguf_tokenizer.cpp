@@ -13,15 +13,15 @@ namespace vantage::internal {
 
 namespace {
 
-constexpr std::int64_t most_tokens = 1 << 24;
 /// What a token is ("tokenizer.ggml.token_type").
-enum TokenType : std::int64_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+enum TokenType : std::int64_t { normal = 1, unknown = 2, control = 3, user_defined = 4 };
 constexpr const char* space = "▁";
 
 /// The keys "tokenizer.ggml.…".
 class Vocabulary {
 public:
     explicit Vocabulary(const Gguf& file) : fields_(file.metadata(), file.name()) {
+        tokens.reserve(list("tokens").size());  // `ids` are views of them
         for (const Json& token : list("tokens")) {
             if (!token.is_string()) fields_.fail("tokenizer.ggml.tokens", "a list of texts");
             tokens.push_back(token.get<std::string>());
@@ -30,8 +30,10 @@ public:
                 throw bad_file_error("{}: tokens {} and {} are both {}", file.name(), first->second, tokens.size() - 1,
                                      in_quotes(tokens.back()));
         }
-        if (std::ssize(tokens) > most_tokens) fields_.fail("tokenizer.ggml.tokens", format("at most {}", most_tokens));
-        types = integers("token_type");
+        if (fields_.has("tokenizer.ggml.token_type")) {
+            list("token_type");  // throws for a bare number
+            types = fields_.integers("tokenizer.ggml.token_type", 0, 255);
+        }
     }
 
     const JsonFields& fields() const { return fields_; }
@@ -57,16 +59,10 @@ public:
     }
 
     std::vector<std::string> tokens;
-    std::unordered_map<std::string, std::size_t> ids;
+    std::unordered_map<std::string_view, std::size_t> ids;
     std::vector<std::int64_t> types;
 
 private:
-    std::vector<std::int64_t> integers(const char* key) const {
-        const std::string name = std::string("tokenizer.ggml.") + key;
-        if (!fields_.has(name)) return {};
-        fields_.list(name);  // throws for a bare number
-        return fields_.integers(name, 0, 255);
-    }
     JsonFields fields_;
 };
 
@@ -92,27 +88,28 @@ Json added_tokens_json(const Vocabulary& v) {
 
 /// Puts bos before a text and eos behind it, where the file says so.
 Json template_json(const Vocabulary& v, bool add_bos_by_default) {
-    Json single = Json::array(), pair = Json::array(), special = Json::object();
-    const auto token = [&](const char* role, int type) {
-        const std::optional<std::int64_t> id = v.id(role);
-        if (!id) return;
-        const std::string& text = at(v.tokens, *id);
-        (type == 0 ? single : pair).push_back({{"SpecialToken", {{"id", text}, {"type_id", type}}}});
-        special[text] = {{"id", text}, {"ids", {*id}}, {"tokens", {text}}};
-    };
     const bool bos = v.flag("add_bos_token").value_or(add_bos_by_default),
                eos = v.flag("add_eos_token").value_or(false);
     if (!bos && !eos) return nullptr;
-    const auto part = [&](int type) {
-        Json& list = type == 0 ? single : pair;
-        if (bos) token("bos", type);
-        list.push_back({{"Sequence", {{"id", type == 0 ? "A" : "B"}, {"type_id", type}}}});
-        if (eos) token("eos", type);
+    Json special = Json::object();
+    const auto text_with_ends = [&](const char* text, int type) {
+        Json list = Json::array();
+        const auto add = [&](const char* role) {
+            const std::optional<std::int64_t> id = v.id(role);
+            if (!id) return;
+            const std::string& token = at(v.tokens, *id);
+            list.push_back({{"SpecialToken", {{"id", token}, {"type_id", type}}}});
+            special[token] = {{"id", token}, {"ids", {*id}}, {"tokens", {token}}};
+        };
+        if (bos) add("bos");
+        list.push_back({{"Sequence", {{"id", text}, {"type_id", type}}}});
+        if (eos) add("eos");
+        return list;
     };
-    part(0), part(1);
-    Json both = single;
-    both.insert(both.end(), pair.begin(), pair.end());
-    return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", both}, {"special_tokens", special}};
+    const Json single = text_with_ends("A", 0), second = text_with_ends("B", 1);
+    Json pair = single;
+    pair.insert(pair.end(), second.begin(), second.end());
+    return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", special}};
 }
 
 // ---- byte-level BPE -------------------------------------------------------------------------------------------------
@@ -125,15 +122,17 @@ constexpr const char* qwen_2 =
 /// How a text is divided into words, by the name that llama.cpp gives it.
 struct Division {
     const char* name;
-    const char* pattern;  ///< "": GPT-2's, by the byte level itself
-    bool digits_alone = false, nfc = false, whole_words = false, bos = false;
+    const char* pattern = "";  ///< "": GPT-2's, by the byte level itself
+    bool digits_alone = false, nfc = false;
+    bool ignore_merges = false;  ///< a word that is a token is not divided
+    bool bos = false;            ///< before a text, unless the file says otherwise
 };
 constexpr std::array divisions{
-    Division{"gpt-2", ""},
-    Division{"smollm", "", true},
-    Division{"llama-bpe", llama_3, false, false, true, true},
-    Division{"llama3", llama_3, false, false, true, true},
-    Division{"qwen2", qwen_2, false, true},
+    Division{.name = "gpt-2"},
+    Division{.name = "smollm", .digits_alone = true},
+    Division{.name = "llama-bpe", .pattern = llama_3, .ignore_merges = true, .bos = true},
+    Division{.name = "llama3", .pattern = llama_3, .ignore_merges = true, .bos = true},
+    Division{.name = "qwen2", .pattern = qwen_2, .nfc = true},
 };
 
 Json byte_level(bool with_pattern) {
@@ -164,7 +163,7 @@ Json byte_level_json(const Vocabulary& v) {
             {"decoder", byte_level(true)},
             {"model",
              {{"type", "BPE"},
-              {"ignore_merges", found->whole_words},
+              {"ignore_merges", found->ignore_merges},
               {"vocab", vocabulary_json(v)},
               {"merges", v.list("merges")}}}};
 }
@@ -181,23 +180,22 @@ struct Merge {
 /// The merges that scores stand for, as transformers makes them (generate_merges): a pair may be merged where its text is
 /// a token, the best score first; of equal ones the longer left part, then the longer right one.
 Json merges_json(const Vocabulary& v) {
-    constexpr std::size_t longest = 512, allowance = 1 << 16, most_each = 32;  // of known vocabularies: 1 to 3 each
+    constexpr std::size_t max_token = 512, free_merges = 1 << 16, max_merges_each = 32;  // known ones have 1 to 3 each
     const std::vector<double> scores = v.scores();
     const auto& ids = v.ids;
     std::vector<Merge> merges;
     for (std::size_t id = 0; id < v.tokens.size(); ++id) {
         throw_if_interrupted();
         const std::string_view token = v.tokens[id];
-        if (token.size() > longest) continue;  // no pair of a vocabulary makes it
-        if (merges.size() > allowance + most_each * v.tokens.size())
+        if (token.size() > max_token) continue;  // no pair of a vocabulary makes it
+        if (merges.size() > free_merges + max_merges_each * v.tokens.size())
             v.fields().fail("tokenizer.ggml.tokens", "a vocabulary whose tokens are not made of so many others");
         std::vector<std::size_t> begins;
         for (std::size_t i = 0; i < token.size(); ++i)
             if ((static_cast<unsigned char>(token[i]) & 0xC0U) != 0x80U) begins.push_back(i);
         std::vector<std::pair<std::pair<std::size_t, std::size_t>, Merge>> own;
         for (std::size_t cut = 1; cut < begins.size(); ++cut) {
-            const auto left = ids.find(std::string(token.substr(0, begins[cut]))),
-                       right = ids.find(std::string(token.substr(begins[cut])));
+            const auto left = ids.find(token.substr(0, begins[cut])), right = ids.find(token.substr(begins[cut]));
             if (left != ids.end() && right != ids.end())
                 own.push_back(
                     {{left->second, right->second}, {left->first, right->first, scores[id], cut, begins.size() - cut}});

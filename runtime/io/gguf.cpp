@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <ranges>
 
 #include "runtime/base/errors.h"
 #include "runtime/base/interrupt.h"
@@ -26,26 +27,22 @@ constexpr std::array<GgmlType, 33> types{
      {40, "NVFP4", 64, 36}}};
 
 enum Kind : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, text, array, u64, i64, f64 };
-// Bytes of a value in the file, at least.
-std::uint64_t least_bytes(std::uint32_t kind) {
+/// The smallest size of a value in the file, in bytes.
+std::uint64_t min_bytes(std::uint32_t kind) {
     static constexpr std::array<std::uint8_t, 13> all{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
     return all.at(kind);
 }
 
-constexpr std::uint64_t longest_key = 65535, longest_text = std::uint64_t{64} << 20, longest_name = 63;
-constexpr std::uint64_t most_elements = 1 << 22;  // of an array: vocabularies and their merges have less than a million
-constexpr std::uint32_t most_dimensions = 4;
-
-}  // namespace
-
-const GgmlType* ggml_type(std::string_view name) {
-    const auto found = std::ranges::find(types, name, &GgmlType::name);
-    return found == types.end() ? nullptr : &*found;
-}
+constexpr std::uint64_t max_key = 65535, max_text = std::uint64_t{64} << 20, max_name = 63;  // bytes
+constexpr std::uint64_t max_array = 1 << 22;  // elements; vocabularies and their merges have less than a million
+constexpr std::uint32_t max_dimensions = 4;
+constexpr std::uint64_t max_tensor_elements = std::numeric_limits<std::int32_t>::max();
 
 /// The part before the data, read piece by piece.
-class Gguf::Header {
+class Header {
 public:
+    using Wide = unsigned long long;  // for messages
+
     Header(const ByteSource& bytes, const std::string& file) : bytes_(bytes), file_(file) {}
 
     std::uint64_t at() const { return at_; }
@@ -76,8 +73,6 @@ public:
     }
 
 private:
-    using Wide = unsigned long long;
-
     void require(std::uint64_t size, const std::string& what) const {
         if (size > left()) fail(what, format("ends behind the file's {} bytes", Wide{bytes_.size()}));
     }
@@ -104,36 +99,32 @@ private:
     std::vector<std::byte> piece_;  // from begin_ on
 };
 
-namespace {
-
-template <class Header>
 Json scalar(Header& header, std::uint32_t kind, const std::string& what) {
     switch (kind) {
-        case u8: return header.template number<std::uint8_t>(what);
-        case i8: return header.template number<std::int8_t>(what);
-        case u16: return header.template number<std::uint16_t>(what);
-        case i16: return header.template number<std::int16_t>(what);
-        case u32: return header.template number<std::uint32_t>(what);
-        case i32: return header.template number<std::int32_t>(what);
-        case f32: return header.template number<float>(what);
-        case boolean: return header.template number<std::uint8_t>(what) != 0;
-        case text: return repair_utf8(header.string(what, longest_text));
-        case u64: return header.template number<std::uint64_t>(what);
-        case i64: return header.template number<std::int64_t>(what);
-        case f64: return header.template number<double>(what);
+        case u8: return header.number<std::uint8_t>(what);
+        case i8: return header.number<std::int8_t>(what);
+        case u16: return header.number<std::uint16_t>(what);
+        case i16: return header.number<std::int16_t>(what);
+        case u32: return header.number<std::uint32_t>(what);
+        case i32: return header.number<std::int32_t>(what);
+        case f32: return header.number<float>(what);
+        case boolean: return header.number<std::uint8_t>(what) != 0;
+        case text: return repair_utf8(header.string(what, max_text));
+        case u64: return header.number<std::uint64_t>(what);
+        case i64: return header.number<std::int64_t>(what);
+        case f64: return header.number<double>(what);
         default: header.fail(what, format("has type {}, wanted one from 0 to 12", kind));
     }
 }
 
-template <class Header>
 Json value(Header& header, const std::string& what) {
-    const auto kind = header.template number<std::uint32_t>(what);
+    const auto kind = header.number<std::uint32_t>(what);
     if (kind != array) return scalar(header, kind, what);
-    const auto of = header.template number<std::uint32_t>(what);
+    const auto of = header.number<std::uint32_t>(what);
     if (of == array) header.fail(what, "is an array of arrays, wanted one of numbers or texts");
     if (of > f64) header.fail(what, format("has elements of type {}, wanted one from 0 to 12", of));
-    const std::uint64_t count = header.count("the number of elements of " + what, least_bytes(of));
-    if (count > most_elements) header.fail(what, format("has {} elements, wanted at most {}", count, most_elements));
+    const std::uint64_t count = header.count("the number of elements of " + what, min_bytes(of));
+    if (count > max_array) header.fail(what, format("has {} elements, wanted at most {}", count, max_array));
     Json::array_t all;
     all.reserve(static_cast<std::size_t>(count));
     for (std::uint64_t i = 0; i < count; ++i) all.push_back(scalar(header, of, what));
@@ -144,77 +135,98 @@ std::uint64_t padded(std::uint64_t size, std::uint64_t alignment) {
     return (size + alignment - 1) / alignment * alignment;
 }
 
+void check_beginning(Header& header) {
+    if (header.number<std::uint32_t>("the mark \"GGUF\"") != 0x46554747)
+        header.fail("the mark \"GGUF\"", "is missing: it is no GGUF file");
+    const auto version = header.number<std::uint32_t>("the version");
+    if ((version & 0xffffU) == 0 && version != 0)
+        header.fail("the version", "is in the other byte order, wanted little-endian");
+    if (version != 2 && version != 3) header.fail("the version", format("is {}, wanted 2 or 3", version));
+}
+
+Json read_metadata(Header& header, std::uint64_t keys) {
+    Json metadata = Json::object();
+    for (std::uint64_t i = 0; i < keys; ++i) {
+        const std::string key = repair_utf8(header.string(format("key {}", i), max_key));
+        if (!metadata.emplace(key, value(header, in_quotes(key))).second) header.fail(in_quotes(key), "occurs twice");
+    }
+    return metadata;
+}
+
+/// A tensor as the header has it: `offset` and `size` are in bytes, from the beginning of the data.
+struct Place {
+    std::string name;
+    TensorEntry entry;
+    std::uint64_t offset = 0, size = 0;
+};
+
+std::vector<std::int64_t> read_shape(Header& header, const std::string& what) {
+    const auto dimensions = header.number<std::uint32_t>(what);
+    if (dimensions > max_dimensions)
+        header.fail(what, format("has {} dimensions, wanted at most {}", dimensions, max_dimensions));
+    std::vector<std::int64_t> shape(dimensions);
+    std::uint64_t elements = 1;
+    for (std::int64_t& size : std::ranges::reverse_view(shape)) {  // the file has the fastest size first
+        const auto read = header.number<std::uint64_t>(what);
+        if (read == 0 || read > max_tensor_elements / elements)
+            header.fail(what, format("has more elements than {}, or none", max_tensor_elements));
+        elements *= read, size = static_cast<std::int64_t>(read);
+    }
+    return shape;
+}
+
+Place read_tensor(Header& header, std::uint64_t i) {
+    Place place;
+    place.name = repair_utf8(header.string(format("the name of tensor {}", i), max_name));
+    const std::string what = "tensor " + in_quotes(place.name);
+    if (place.name.empty()) header.fail(what, "has no name");
+    place.entry.shape = read_shape(header, what);
+    const auto number = header.number<std::uint32_t>(what);
+    const auto type = std::ranges::find(types, number, &GgmlType::number);
+    if (type == types.end()) header.fail(what, format("has type {}, which is none of ggml's", number));
+    place.entry.dtype = type->name;
+    if ((place.entry.shape.empty() ? 1 : place.entry.shape.back()) % type->elements != 0)
+        header.fail(what, format("is {}, but its rows must be whole blocks of {}", place.entry.text(), type->elements));
+    place.size = static_cast<std::uint64_t>(place.entry.elements()) / type->elements * type->bytes;
+    place.offset = header.number<std::uint64_t>(what);
+    return place;
+}
+
 }  // namespace
+
+const GgmlType* ggml_type(std::string_view name) {
+    const auto found = std::ranges::find(types, name, &GgmlType::name);
+    return found == types.end() ? nullptr : &*found;
+}
 
 void Gguf::read(const ByteSource& bytes) {
     Header header(bytes, name_);
-    if (header.number<std::uint32_t>("the mark \"GGUF\"") != 0x46554747)
-        throw bad_file_error(name_ + ": does not begin with \"GGUF\": it is no GGUF file");
-    const auto version = header.number<std::uint32_t>("the version");
-    if ((version & 0xffffU) == 0 && version != 0)
-        throw bad_file_error(name_ + ": is in the other byte order, wanted little-endian");
-    if (version != 2 && version != 3) header.fail("the version", format("is {}, wanted 2 or 3", version));
-    constexpr std::uint64_t least_tensor = 8 + 1 + 4 + 8 + 4 + 8, least_key = 8 + 1 + 4 + 1;
-    const std::uint64_t tensors = header.count("the number of tensors", least_tensor),
-                        keys = header.count("the number of keys", least_key);
-    for (std::uint64_t i = 0; i < keys; ++i) {
-        const std::string key = repair_utf8(header.string(format("key {}", i), longest_key));
-        if (!metadata_.emplace(key, value(header, in_quotes(key))).second) header.fail(in_quotes(key), "occurs twice");
-    }
+    check_beginning(header);
+    constexpr std::uint64_t min_tensor = 8 + 1 + 4 + 8 + 4 + 8, min_key = 8 + 1 + 4 + 1;  // bytes
+    const std::uint64_t tensors = header.count("the number of tensors", min_tensor),
+                        keys = header.count("the number of keys", min_key);
+    metadata_ = read_metadata(header, keys);
     const auto alignment = static_cast<std::uint64_t>(
         JsonFields(metadata_, name_).optional_integer("general.alignment", 1, 1 << 16).value_or(32));
     if (!std::has_single_bit(alignment)) header.fail("general.alignment", "is no power of two");
 
-    struct Place {
-        std::string name;
-        TensorEntry entry;
-        std::uint64_t offset, size;
-    };
     std::vector<Place> places;
-    std::uint64_t end = 0;  // of the tensors so far, from the beginning of the data
+    std::uint64_t end = 0;  // of the tensors so far, padded
     for (std::uint64_t i = 0; i < tensors; ++i) {
-        Place place;
-        place.name = repair_utf8(header.string(format("the name of tensor {}", i), longest_name));
-        const std::string what = "tensor " + in_quotes(place.name);
-        if (place.name.empty()) header.fail(what, "has no name");
-        const auto dimensions = header.number<std::uint32_t>(what);
-        if (dimensions > most_dimensions)
-            header.fail(what, format("has {} dimensions, wanted at most {}", dimensions, most_dimensions));
-        std::uint64_t elements = 1;
-        constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
-        for (std::uint32_t d = 0; d < dimensions; ++d) {
-            const auto size = header.number<std::uint64_t>(what);
-            if (size == 0 || size > most / elements)
-                header.fail(what, format("has more elements than {}, or none", most));
-            elements *= size;
-            place.entry.shape.insert(place.entry.shape.begin(), static_cast<std::int64_t>(size));
-        }
-        const auto number = header.number<std::uint32_t>(what);
-        const auto type = std::ranges::find(types, number, &GgmlType::number);
-        if (type == types.end()) header.fail(what, format("has type {}, which is none of ggml's", number));
-        place.entry.dtype = type->name;
-        const std::uint64_t row = place.entry.shape.empty() ? 1 : static_cast<std::uint64_t>(place.entry.shape.back());
-        if (row % type->elements != 0)
-            header.fail(what,
-                        format("is {}, but its rows must be whole blocks of {}", place.entry.text(), type->elements));
-        place.size = elements / type->elements * type->bytes;
-        place.offset = header.number<std::uint64_t>(what);
+        const Place& place = places.emplace_back(read_tensor(header, i));
         if (place.offset != end)
-            header.fail(
-                what,
-                format("begins at byte {} of the data, wanted {}: the end of those before it, padded to {}",
-                       static_cast<unsigned long long>(place.offset), static_cast<unsigned long long>(end), alignment));
+            header.fail("tensor " + in_quotes(place.name),
+                        format("begins at byte {} of the data, wanted {}: the end of those before it, padded to {}",
+                               Header::Wide{place.offset}, Header::Wide{end}, alignment));
         end = padded(end + place.size, alignment);
-        places.push_back(std::move(place));
     }
     const std::uint64_t data = padded(header.at(), alignment);
     for (Place& place : places) {
         if (data > bytes.size() || place.offset + place.size > bytes.size() - data)
             header.fail("tensor " + in_quotes(place.name), "ends behind the file: is it whole?");
         place.entry.data = bytes.part(data + place.offset, place.size);
-        const std::string name = place.name;
-        if (!entries_.emplace(name, std::move(place.entry)).second)
-            header.fail("tensor " + in_quotes(name), "occurs twice");
+        if (!entries_.emplace(place.name, std::move(place.entry)).second)
+            header.fail("tensor " + in_quotes(place.name), "occurs twice");
     }
 }
 

@@ -45,7 +45,6 @@ public:
     const std::map<std::string, TensorEntry, std::less<>>& entries() const { return entries_; }
 
 private:
-    class Header;
     void read(const ByteSource& bytes);
 
     std::string name_;

@@ -15,6 +15,7 @@
 #include "runtime/checkpoint/adapter_files.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/gguf_model.h"
+#include "runtime/checkpoint/gguf_tokenizer.h"
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/upload_weight.h"
 #include "runtime/gpu/device_state.h"
@@ -106,7 +107,7 @@ struct Model::State {
     static std::shared_ptr<State> load(const Device& device, const std::string& directory, const LoadOptions& options,
                                        const std::optional<LoraOptions>& lora);
     void read_folder(const std::string& directory, const LoadOptions& options);
-    void read_gguf(const GgufModel& model);
+    void read_gguf(const Gguf& file);
     void load_weights(const std::string& directory, WeightFiles files, const LoadOptions& options);
     void draw_weights(DType type, std::uint64_t seed, const std::string& name);
     std::vector<Value> weights_in_f32() const {
@@ -216,11 +217,11 @@ void Model::State::read_folder(const std::string& directory, const LoadOptions& 
     if (exists(words)) tokenizer = timed("read tokenizer", [&] { return Tokenizer::load(words); });
 }
 
-void Model::State::read_gguf(const GgufModel& model) {
-    const std::string& name = model.file->name();
-    config = parse_model_config(model.config, name);
-    if (!model.tokenizer.empty())
-        tokenizer = timed("read tokenizer", [&] { return Tokenizer::parse(model.tokenizer, name); });
+void Model::State::read_gguf(const Gguf& file) {
+    config = parse_model_config(gguf_config_json(file), file.name());
+    const TraceSpan span("read tokenizer");
+    if (const std::string json = gguf_tokenizer_json(file); !json.empty())
+        tokenizer = Tokenizer::parse(json, file.name());
 }
 
 std::shared_ptr<Model::State> Model::State::load(const Device& device, const std::string& directory,
@@ -231,14 +232,14 @@ std::shared_ptr<Model::State> Model::State::load(const Device& device, const std
     if (!exists(directory))
         throw bad_file_error(directory + ": no such folder, wanted a model folder with config.json, or a .gguf file");
     auto state = std::make_shared<State>(device);
-    std::optional<GgufModel> gguf;
+    std::optional<Gguf> gguf;
     if (is_gguf(directory))
-        state->read_gguf(gguf.emplace(read_gguf_model(directory)));
+        state->read_gguf(gguf.emplace(directory));
     else
         state->read_folder(directory, options);
     state->config.lora = options.lora.empty() ? lora : read_adapter_config(options.lora);
     try {
-        state->load_weights(directory, gguf ? gguf_weights(*gguf->file) : WeightFiles(directory), options);
+        state->load_weights(directory, gguf ? gguf_weights(*gguf) : WeightFiles(directory), options);
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::usage) throw;  // by the graph: sizes that no tensor can have
         const std::string text = error.what(), place = text_of(error.where());
@@ -317,10 +318,10 @@ bool Model::has_tokenizer() const { return state_->tokenizer.has_value(); }
 const Tokenizer& Model::tokenizer() const {
     if (state_->config.is_vision()) throw usage_error(described(state_->info) + " looks at images: it reads no text");
     if (!state_->tokenizer)
-        throw bad_file_error(is_gguf(state_->info.directory)
-                                 ? state_->info.directory + ": the file has no tokenizer"
-                                 : path_in(state_->info.directory, "tokenizer.json") + ": no such file" +
-                                       "; without it this model takes ids only");
+        throw bad_file_error((is_gguf(state_->info.directory)
+                                  ? state_->info.directory + ": there is no tokenizer in it"
+                                  : path_in(state_->info.directory, "tokenizer.json") + ": no such file") +
+                             "; without it this model takes ids only");
     return *state_->tokenizer;
 }
 const Device& Model::device() const { return state_->device; }

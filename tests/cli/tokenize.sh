@@ -90,7 +90,7 @@ echo "two  spaces" >text
 "$program" tokenize -m "$files/llama-f16.gguf" <text >file || fail "tokenize of a GGUF file"
 "$program" tokenize -m "$models/llama" <text >folder || fail "tokenize of its folder"
 cmp -s file folder || fail "a GGUF file gives other tokens than its folder: $(<file)"
-ends 6 "the file has no tokenizer" tokenize -m "$files/qwen3-f32.gguf"
+ends 6 "there is no tokenizer in it" tokenize -m "$files/qwen3-f32.gguf"
 "$program" run -m "$files/llama-f16.gguf" -p "two" -n 6 --temp 0 --precision f32 -q >file || fail "run of a GGUF file"
 "$program" run -m "$models/llama" --weights f16 -p "two" -n 6 --temp 0 --precision f32 -q >folder
 cmp -s file folder || fail "a GGUF file writes another text than its folder: $(<file)"

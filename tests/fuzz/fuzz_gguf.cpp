@@ -5,6 +5,7 @@
 #include <span>
 
 #include "runtime/checkpoint/gguf_model.h"
+#include "runtime/checkpoint/gguf_tokenizer.h"
 #include "runtime/models/config.h"
 #include "runtime/text/chat_template.h"
 #include "tests/fuzz/heap_meter.h"
@@ -25,13 +26,13 @@ void check(const vantage::internal::Gguf& file, std::span<const std::byte> bytes
     require(total + 24 <= bytes.size());
 }
 
-void check_model(const vantage::internal::GgufModel& model) {
-    const vantage::internal::WeightFiles weights = gguf_weights(*model.file);
+void check_model(const vantage::internal::Gguf& file) {
+    const vantage::internal::WeightFiles weights = gguf_weights(file);
     for (const std::string& name : weights.names()) require(!weights.find(name)->data.all().empty());
-    static_cast<void>(vantage::internal::parse_model_config(model.config, "fuzz.gguf"));
-    if (!model.tokenizer.empty())
-        static_cast<void>(vantage::Tokenizer::parse(model.tokenizer, "fuzz.gguf").encode("Mia found a key."));
-    static_cast<void>(vantage::text::parse_chat_format(model.tokenizer_config, "fuzz.gguf"));
+    static_cast<void>(vantage::internal::parse_model_config(gguf_config_json(file), "fuzz.gguf"));
+    if (const std::string json = gguf_tokenizer_json(file); !json.empty())
+        static_cast<void>(vantage::Tokenizer::parse(json, "fuzz.gguf").encode("Mia found a key."));
+    static_cast<void>(vantage::text::parse_chat_format(gguf_tokenizer_config(file), "fuzz.gguf"));
 }
 
 }  // namespace
@@ -40,9 +41,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const HeapMeter meter;
     const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
     try {
-        const auto file = std::make_shared<const vantage::internal::Gguf>(bytes, "fuzz.gguf");
-        check(*file, bytes);
-        check_model(vantage::internal::read_gguf_model(file));
+        const vantage::internal::Gguf file(bytes, "fuzz.gguf");
+        check(file, bytes);
+        check_model(file);
     } catch (const vantage::Error& error) {
         require(error.kind() == vantage::ErrorKind::bad_file || error.kind() == vantage::ErrorKind::unsupported);
         require_message(error);

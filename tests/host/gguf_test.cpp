@@ -8,6 +8,7 @@
 
 #include "runtime/base/quantize.h"
 #include "runtime/checkpoint/gguf_model.h"
+#include "runtime/checkpoint/gguf_tokenizer.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/tokenizer_data.h"
 
@@ -218,15 +219,19 @@ std::string model_file(const std::vector<Bytes>& more_keys, const std::vector<By
     for (const Bytes& one : tensors) all.join(one);
     return with_data(all, 4096);
 }
-std::shared_ptr<const Gguf> opened(const std::string& file) {
-    return std::make_shared<const Gguf>(bytes_of(file), "model.gguf");
+Gguf opened(const std::string& file) { return {bytes_of(file), "model.gguf"}; }
+void read_all(const std::string& file) {
+    const Gguf gguf = opened(file);
+    static_cast<void>(gguf_config_json(gguf));
+    static_cast<void>(gguf_tokenizer_json(gguf));
 }
 
 }  // namespace
 
 TEST_CASE("gguf: what would give other numbers or tokens is refused by name", "[gguf][bad_input]") {
     const std::string plain = model_file({});
-    CHECK(read_gguf_model(opened(plain)).tokenizer.empty());
+    read_all(plain);
+    CHECK(gguf_tokenizer_json(opened(plain)).empty());
     using Refused = std::pair<Bytes, const char*>;
     for (const auto& [key, why] : {Refused{number_key("llama.expert_count", 8), "a mixture of experts"},
                                    {text_key("llama.rope.scaling.type", "yarn"), "llama.rope.scaling.type \"yarn\""},
@@ -236,19 +241,18 @@ TEST_CASE("gguf: what would give other numbers or tokens is refused by name", "[
                                    {number_key("split.count", 3), "in several parts"},
                                    {text_key("tokenizer.ggml.model", "t5"), "\"t5\", which is not read yet"}}) {
         const std::string file = model_file({key});
-        expect_error(ErrorKind::unsupported, {"model.gguf: ", why}, [&] { read_gguf_model(opened(file)); });
+        expect_error(ErrorKind::unsupported, {"model.gguf: ", why}, [&] { read_all(file); });
     }
     const std::string scaled = model_file({}, {tensor("rope_freqs.weight", {2}, 0, 128)});
-    expect_error(ErrorKind::unsupported, {"rope_freqs.weight"}, [&] { read_gguf_model(opened(scaled)); });
+    expect_error(ErrorKind::unsupported, {"rope_freqs.weight"}, [&] { read_all(scaled); });
     const std::string divided =
         model_file({text_key("tokenizer.ggml.model", "gpt2"), text_key("tokenizer.ggml.pre", "my-words"),
                     texts_key("tokenizer.ggml.tokens", {"a"})});
     expect_error(ErrorKind::unsupported, {"\"my-words\", a division into words that is not known", "qwen2"},
-                 [&] { read_gguf_model(opened(divided)); });
+                 [&] { read_all(divided); });
     for (const auto& [type, what] : {std::pair{12U, "Q4_K"}, {14U, "Q6_K"}}) {
         const std::string file = model_file({}, {tensor("blk.0.ffn_up.weight", {256, 2}, type, 128)});
-        expect_error(ErrorKind::unsupported, {"\"blk.0.ffn_up.weight\" is", what},
-                     [&] { gguf_weights(*opened(file)); });
+        expect_error(ErrorKind::unsupported, {"\"blk.0.ffn_up.weight\" is", what}, [&] { gguf_weights(opened(file)); });
     }
 }
 
@@ -258,7 +262,7 @@ TEST_CASE("gguf: tokenizers and tensors that make no sense are errors", "[gguf][
                            floats_key("tokenizer.ggml.scores", scores)});
     };
     const auto refused = [](const std::string& file, std::initializer_list<const char*> parts) {
-        expect_error(ErrorKind::bad_file, parts, [&] { read_gguf_model(opened(file)); });
+        expect_error(ErrorKind::bad_file, parts, [&] { read_all(file); });
     };
     refused(vocabulary({"a", "b", "a"}, {0, 0, 0}), {"tokens 0 and 2 are both \"a\""});
     refused(vocabulary({"a", "b"}, {0}), {"tokenizer.ggml.scores", "2, one for each token"});
@@ -273,10 +277,10 @@ TEST_CASE("gguf: tokenizers and tensors that make no sense are errors", "[gguf][
         model_file({text_key("tokenizer.chat_template", "\xff{{ 1 }}"), text_key("tokenizer.ggml.model", "llama"),
                     texts_key("tokenizer.ggml.tokens", {"\xfe", "b"}), floats_key("tokenizer.ggml.scores", {0, 0}),
                     number_key("tokenizer.ggml.bos_token_id", 0)});
-    CHECK(read_gguf_model(opened(odd)).tokenizer_config.find("\xef\xbf\xbd{{ 1 }}") != std::string::npos);
+    CHECK(gguf_tokenizer_config(opened(odd)).find("\xef\xbf\xbd{{ 1 }}") != std::string::npos);
     const auto weights = [](const std::vector<Bytes>& tensors, const char* why) {
         const std::string file = model_file({}, tensors);
-        expect_error(ErrorKind::bad_file, {"model.gguf: tensor", why}, [&] { gguf_weights(*opened(file)); });
+        expect_error(ErrorKind::bad_file, {"model.gguf: tensor", why}, [&] { gguf_weights(opened(file)); });
     };
     weights({tensor("blk.0.attn_q.bias", {32}, 2, 128)}, "is Q4_0 [32], whose rows are no pairs of 2 heads");
     weights({tensor("blk.0.attn_q.weight", {8, 6}, 0, 128)}, "is F32 [6, 8], whose rows are no pairs");
@@ -286,7 +290,7 @@ TEST_CASE("gguf: tokenizers and tensors that make no sense are errors", "[gguf][
     // a scale that is an infinity: data of 0x7c bytes
     std::string infinite = model_file({}, {tensor("blk.0.ffn_up.weight", {32, 1}, 8, 128)});
     std::fill(infinite.end() - 4096 + 128, infinite.end(), '\x7c');
-    const WeightFiles read = gguf_weights(*opened(infinite));
+    const WeightFiles read = gguf_weights(opened(infinite));
     expect_error(ErrorKind::bad_file, {"a scale is not finite"},
                  [&] { read.find("model.layers.0.mlp.up_proj.weight")->data.all(); });
 }
@@ -300,15 +304,43 @@ TEST_CASE("gguf: end tokens, special tokens and the template of the file", "[ggu
          Bytes{}.string("tokenizer.ggml.add_eos_token").u32(7).number<std::uint8_t>(1),
          Bytes{}.string("tokenizer.ggml.add_space_prefix").u32(7).number<std::uint8_t>(0),
          text_key("tokenizer.chat_template", "{{ bos_token }}")});
-    const GgufModel model = read_gguf_model(opened(file));
-    CHECK(Json::parse(model.config)["eos_token_id"] == Json{1, 2});
-    const Json config = Json::parse(model.tokenizer_config);
+    const Gguf gguf = opened(file);
+    CHECK(Json::parse(gguf_config_json(gguf))["eos_token_id"] == Json{1, 2});
+    const Json config = Json::parse(gguf_tokenizer_config(gguf));
     CHECK(config["bos_token"] == "<s>");
     CHECK(config["chat_template"] == "{{ bos_token }}");
-    const Tokenizer tokenizer = Tokenizer::parse(model.tokenizer, "model.gguf");
+    const Tokenizer tokenizer = Tokenizer::parse(gguf_tokenizer_json(gguf), "model.gguf");
     CHECK(tokenizer.encode("aab").ids == std::vector<std::int32_t>{0, 3, 5, 1});
     const std::string whole = model_file({text_key("tokenizer.huggingface.json", "{\"model\": 1}")});
-    CHECK(read_gguf_model(opened(whole)).tokenizer == "{\"model\": 1}");
+    CHECK(gguf_tokenizer_json(opened(whole)) == "{\"model\": 1}");
+}
+
+TEST_CASE("gguf: texts are divided into words as Llama 3's tokenizer divides them", "[gguf][tokenizer]") {
+    const std::string folder = in_test_data("tokenizers/llama3/");
+    const Json source = read_json(folder + "tokenizer.json"), expected = read_json(folder + "tokenizer_expected.json");
+    std::vector<std::string> tokens(source["model"]["vocab"].size() + source["added_tokens"].size()), merges;
+    std::vector<std::uint32_t> types;
+    for (const auto& [text, id] : source["model"]["vocab"].items()) tokens.at(id) = text;
+    for (const Json& one : source["added_tokens"]) tokens.at(one["id"]) = one["content"];
+    while (tokens.back().empty()) tokens.pop_back();  // added ones may be in the vocabulary, too
+    types.assign(tokens.size(), 1);
+    for (const Json& one : source["added_tokens"]) types.at(one["id"]) = one["special"] ? 3 : 4;
+    for (const Json& merge : source["model"]["merges"])
+        merges.push_back(merge.is_string() ? merge.get<std::string>()
+                                           : merge[0].get<std::string>() + " " + merge[1].get<std::string>());
+    const std::string file = model_file(
+        {text_key("tokenizer.ggml.model", "gpt2"), text_key("tokenizer.ggml.pre", "llama-bpe"),
+         texts_key("tokenizer.ggml.tokens", tokens), texts_key("tokenizer.ggml.merges", merges),
+         list_key("tokenizer.ggml.token_type", 4, types, [](Bytes& bytes, std::uint32_t type) { bytes.u32(type); }),
+         number_key("tokenizer.ggml.bos_token_id", 0)});
+    const Tokenizer tokenizer = Tokenizer::parse(gguf_tokenizer_json(opened(file)), "model.gguf");
+    REQUIRE(expected["cases"].size() >= 20);
+    for (const Json& test : expected["cases"]) {
+        const auto text = test["text"].get<std::string>();
+        CAPTURE(text);
+        CHECK(tokenizer.encode(text, false).ids == test["ids"].get<std::vector<std::int32_t>>());
+        CHECK(tokenizer.encode(text, true).ids == test["ids_with_special"].get<std::vector<std::int32_t>>());
+    }
 }
 
 TEST_CASE("gguf: a file that ends anywhere is an error", "[gguf][bad_input]") {
