@@ -46,7 +46,7 @@ Block block_of_rows(uvec2 rows, uint m, uint k, uint i) {
     return Block(bytes.at[0], bytes.at[1], ReadWords(scales_of_rows(rows, m, k)).at[i / QUANT_BLOCK]);
 }
 Block block_of_weights(uvec2 weights, uint i) {
-    ReadOctets bytes = ReadOctets(advance(weights, 4u * block_at(B_TYPE, i)));
+    ReadOctets bytes = ReadOctets(advance(weights, block_byte(B_TYPE, i)));
     uvec4 first = bytes.at[0];
     return Block(first, B_TYPE == Q8 ? bytes.at[1] : first, ReadWords(weights).at[scale_word(B_TYPE, i)]);
 }
