@@ -17,15 +17,12 @@ uint block_at(uint type, uint i) { return group_at(type, i) + i % QUANT_GROUP / 
 
 // In bytes: where the block that begins at element i does. Groups have the bytes of their quants and 16 of scales.
 uint block_byte(uint type, uint i) { return (type == Q8 ? i : i / 2u) + i / QUANT_GROUP * (2u * QUANT_GROUP / QUANT_BLOCK); }
-// Where the scales of its pair of blocks are.
-uint scale_byte(uint type, uint i) {
-    return i / QUANT_GROUP * (type == Q8 ? Q8_GROUP_BYTES : Q4_GROUP_BYTES) + (type == Q8 ? Q8_QUANT_BYTES : Q4_QUANT_BYTES) + i / (2u * QUANT_BLOCK) % 4u * 4u;
-}
 
 // In words: where the scales of element i's block and its neighbour are, block by block in pairs.
 uint scale_word(uint type, uint i) {
     return group_at(type, i) + (type == Q8 ? Q8_QUANT_BYTES : Q4_QUANT_BYTES) / 4u + i % QUANT_GROUP / (2u * QUANT_BLOCK);
 }
+uint scale_byte(uint type, uint i) { return 4u * scale_word(type, i); }
 
 // Of element i's block, from the word of its pair of blocks.
 float scale_of_pair(uint pair, uint i) { return unpackHalf2x16((i & QUANT_BLOCK) != 0u ? pair >> 16 : pair).x; }

@@ -20,6 +20,7 @@ using namespace vantage;
 using vantage::test::check_samples_change_nothing;
 using vantage::test::difference;
 using vantage::test::expect_error;
+using vantage::test::logits_of;
 using vantage::test::oracle_models;
 using vantage::test::TemporaryDirectory;
 
@@ -27,13 +28,6 @@ namespace {
 
 const std::string oracle_adapters = std::string(VANTAGE_TEST_DATA) + "/data/lora/";
 const std::string story_model = std::string(VANTAGE_ROOT) + "/assets/models/mini-world";
-
-std::vector<float> adapted_logits(const Model& model, const std::vector<std::int32_t>& ids) {
-    Session session(model, {.context = std::ssize(ids), .precision = Precision::f32, .inspect = true});
-    session.append(ids);
-    session.run();
-    return session.logits().vector();
-}
 
 /// A small GPT-2 in a folder, and data to tune it with.
 struct Tuning {
@@ -90,16 +84,16 @@ TEST_CASE("models with adapters compute what torch does, and so do merged ones",
         const Model base = Model::load(test_device(), oracle_models + name),
                     beside = Model::load(test_device(), oracle_models + name, {.lora = oracle_adapters + name});
         CHECK(beside.info().parameters > base.info().parameters);
-        CHECK(difference(adapted_logits(base, ids), want).first > 0.1);
-        CHECK(difference(adapted_logits(beside, ids), want).first <= test::Allowed().logits);
+        CHECK(difference(logits_of(base, ids), want).first > 0.1);
+        CHECK(difference(logits_of(beside, ids), want).first <= test::Allowed().logits);
         merge_lora(oracle_models + name, oracle_adapters + name, folder.path("merged"));
         const Model merged = Model::load(test_device(), folder.path("merged"));
-        CHECK(difference(adapted_logits(merged, ids), want).first <= test::Allowed().logits);
-        CHECK(difference(adapted_logits(merged, ids), adapted_logits(beside, ids)).first <= 1e-4);
+        CHECK(difference(logits_of(merged, ids), want).first <= test::Allowed().logits);
+        CHECK(difference(logits_of(merged, ids), logits_of(beside, ids)).first <= 1e-4);
         // matrices are stored as --weights says, adapters are not
         const Model stored =
             Model::load(test_device(), oracle_models + name, {.weights = DType::f16, .lora = oracle_adapters + name});
-        CHECK(difference(adapted_logits(stored, ids), want).first <= 0.05);
+        CHECK(difference(logits_of(stored, ids), want).first <= 0.05);
     }
 }
 

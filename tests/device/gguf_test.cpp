@@ -10,19 +10,13 @@
 
 using namespace vantage;
 using vantage::test::expect_error;
+using vantage::test::logits_of;
 using vantage::test::oracle_models;
 using vantage::test::TemporaryDirectory;
 
 namespace {
 
 const std::string files = std::string(VANTAGE_TEST_DATA) + "/data/oracle/gguf/";
-
-std::vector<float> logits_of(const Model& model, const std::vector<std::int32_t>& ids) {
-    Session session(model, {.context = std::ssize(ids), .precision = Precision::f32, .inspect = true});
-    session.append(ids);
-    session.run();
-    return session.logits().vector();
-}
 
 }  // namespace
 

@@ -26,6 +26,14 @@ std::vector<T> values_of(const TensorEntry& entry) {
     return values;
 }
 
+/// Of all tokens, in one run in f32.
+inline std::vector<float> logits_of(const Model& model, const std::vector<std::int32_t>& ids) {
+    Session session(model, {.context = std::ssize(ids), .precision = Precision::f32, .inspect = true});
+    session.append(ids);
+    session.run();
+    return session.logits().vector();
+}
+
 struct Allowed {
     double logits = 2e-4, logits_rms = 1e-4;
     double hidden = 1e-3;          ///< absolute, or
