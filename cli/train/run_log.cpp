@@ -2,11 +2,11 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <sstream>
 #include <string_view>
 
 #include "cli/shared/output.h"
 #include "runtime/base/files.h"
+#include "runtime/base/format.h"
 
 namespace vantage::cli {
 
@@ -16,10 +16,9 @@ constexpr std::string_view sample_header = "== step ";
 
 // The samples up to a step, and the step of the last one. None if the step is 0: the run writes its first sample again.
 std::string samples_until(const std::string& path, std::int64_t step, std::int64_t& last) {
-    std::istringstream lines(internal::read_log_file(path));
     std::string kept;
     bool keeps = true;
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : internal::split(internal::read_log_file(path), '\n')) {
         long long number = 0;
         if (line.starts_with(sample_header) && std::sscanf(line.c_str() + sample_header.size(), "%lld", &number) == 1) {
             keeps = step > 0 && number <= step;

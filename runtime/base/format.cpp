@@ -74,6 +74,16 @@ std::string format_arguments(std::string_view text, std::span<const FormatArgume
     return result;
 }
 
+std::vector<std::string> split(std::string_view text, char separator) {
+    std::vector<std::string> parts;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find(separator, begin), text.size());
+        parts.emplace_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return parts;
+}
+
 std::string bytes_text(std::uint64_t bytes) {
     const auto value = static_cast<double>(bytes);
     if (bytes < 1024u) return format("{} B", bytes);

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "runtime/base/internal.h"
 
@@ -161,6 +162,10 @@ std::string join(const Range& range, std::string_view separator = ", ", Text tex
     }
     return all;
 }
+
+/// The parts of a text that separators end; what follows the last one, if anything, is one, too. (A stream of the
+/// standard library would drop what it has no memory for.)
+std::vector<std::string> split(std::string_view text, char separator);
 
 /// "17 B", "1.5 KiB", "512.0 MiB", "7.98 GiB": binary units, about three digits.
 std::string bytes_text(std::uint64_t bytes);

@@ -1,12 +1,12 @@
 #include "runtime/gpu/faults.h"
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
-#include <sstream>
 
 #include "runtime/base/errors.h"
 #include "runtime/base/options.h"
@@ -38,14 +38,13 @@ void arm_from_environment() {
                                                          {"timeout", VK_TIMEOUT}};
     const std::optional<std::string> text = environment("VANTAGE_FAULT");
     if (!text) return;
-    std::istringstream words(*text);
-    std::string point, count, result;
-    for (std::string* word : {&point, &count}) std::getline(words, *word, ':');
-    std::getline(words, result, '\0');
+    std::vector<std::string> words = split(*text, ':');
+    words.resize(std::max<std::size_t>(words.size(), 3));
+    const std::string &point = words[0], &count = words[1], &result = words[2];
     std::uint64_t nth = 0;
     const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), nth);
     const bool number = error == std::errc() && end == count.data() + count.size();
-    if (number && points.contains(point) && results.contains(result))
+    if (words.size() == 3 && number && points.contains(point) && results.contains(result))
         return arm_fault(points.at(point), nth, results.at(result));
     throw usage_error(
         "VANTAGE_FAULT={} is no fault: use allocate|submit|wait|any : NUMBER : out_of_memory|device_lost|timeout, such "

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
-#include <sstream>
 
 #include "runtime/base/at.h"
 #include "runtime/base/errors.h"
@@ -82,8 +81,7 @@ std::vector<std::string> manifests_at(const std::string& path) {
 void check_driver_files() {
     constexpr std::size_t max_bytes = std::size_t{1} << 20;
     for (const char* variable : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES"}) {
-        std::istringstream paths(environment(variable).value_or(""));
-        for (std::string path; std::getline(paths, path, ':');) {
+        for (const std::string& path : split(environment(variable).value_or(""), ':')) {
             try {
                 for (const std::string& file : manifests_at(path)) {
                     const Json manifest = read_json(file, max_bytes);

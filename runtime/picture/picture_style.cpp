@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
-#include <sstream>
 
+#include "runtime/base/format.h"
 #include "runtime/picture/shown_text.h"
 
 namespace vantage::internal::style {
@@ -53,10 +53,9 @@ std::vector<std::string> wrapped(const std::string& text, const TextStyle& style
     std::size_t begin = 0;
     while (begin <= text.size() && !text.empty()) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
-        std::istringstream words(text.substr(begin, end - begin));
         std::string current;
-        for (std::string word; std::getline(words, word, ' ');) {
-            word = without_controls(word);
+        for (const std::string& part : split(text.substr(begin, end - begin), ' ')) {
+            const std::string word = without_controls(part);
             const std::string longer = current.empty() ? word : current + " " + word;
             if (current.empty() || raster.measure(longer, style).width <= width) {
                 current = longer;

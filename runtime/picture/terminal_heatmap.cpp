@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <sstream>
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
@@ -162,8 +161,7 @@ private:
             line.bold(shortened(without_controls(picture_.title), columns_));
             text += line.finished();
         }
-        std::istringstream caption(picture_.caption);
-        for (std::string line; std::getline(caption, line);) text += dim_line(without_controls(line));
+        for (const std::string& line : split(picture_.caption, '\n')) text += dim_line(without_controls(line));
         return text + dim_line("rows: queries (attend) · columns: keys (attended to)");
     }
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <sstream>
 
 #include "runtime/base/files.h"
+#include "runtime/base/format.h"
 #include "runtime/base/log.h"
 #include "runtime/train/checkpoint_folder.h"
 
@@ -100,13 +100,14 @@ std::string read_log_file(const std::string& path) {
 
 std::string read_log_lines(const std::string& path, std::int64_t before,
                            const std::function<void(const JsonFields& line)>& take) {
-    std::istringstream lines(read_log_file(path));
+    const std::string text = read_log_file(path);
+    const std::vector<std::string> lines = split(text, '\n');
     std::string kept;
-    int number = 0;
-    for (std::string line; std::getline(lines, line);) {
+    std::size_t number = 0;
+    for (const std::string& line : lines) {
         ++number;
         if (line.empty()) continue;
-        const bool cut_off = lines.eof();  // the process was killed while it wrote
+        const bool cut_off = number == lines.size() && !text.ends_with('\n');  // the process was killed while it wrote
         try {
             const std::string name = format("{}:{}", path, number);
             const Json json = parse_json(line, name);

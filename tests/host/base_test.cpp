@@ -539,3 +539,11 @@ TEST_CASE("a lock is held by one at a time", "[base]") {
 }
 
 TEST_CASE("the program knows where it is", "[base]") { CHECK(std::filesystem::is_regular_file(program_path())); }
+
+TEST_CASE("a text is split at separators, and no empty part follows the last one", "[base]") {
+    const auto parts = [](const char* text) { return internal::split(text, ':'); };
+    CHECK(parts("").empty());
+    CHECK(parts("a") == std::vector<std::string>{"a"});
+    CHECK(parts("a:b:") == std::vector<std::string>{"a", "b"});
+    CHECK(parts(":a::b") == std::vector<std::string>{"", "a", "", "b"});
+}

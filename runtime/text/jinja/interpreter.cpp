@@ -413,6 +413,7 @@ private:
         if (form.size() <= letter || known.find(form[letter]) == std::string_view::npos)
             not_supported("strftime_now with " + in_quotes(form.substr(0, letter + 1)));
         std::ostringstream stream;
+        stream.exceptions(std::ios::badbit);  // else a lack of memory ends the text
         stream.imbue(std::locale::classic());
         const char conversion[] = {'%', form[letter], '\0'};
         stream << std::put_time(&time, conversion);
