@@ -21,14 +21,14 @@ inline const Tokenizer& tokenizer() {
     return one;
 }
 
-/// A GPT-2 of one layer.
-inline std::string small_gpt2(std::int64_t context = 16) {
+/// A GPT-2, of one layer by default.
+inline std::string small_gpt2(std::int64_t context = 16, std::int64_t width = 16, std::int64_t layers = 1) {
     return internal::Json{{"architectures", {"GPT2LMHeadModel"}},
                           {"model_type", "gpt2"},
                           {"vocab_size", 2048},
                           {"n_positions", context},
-                          {"n_embd", 16},
-                          {"n_layer", 1},
+                          {"n_embd", width},
+                          {"n_layer", layers},
                           {"n_head", 2},
                           {"activation_function", "gelu_new"}}
         .dump();

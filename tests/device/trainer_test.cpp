@@ -358,12 +358,15 @@ TEST_CASE("recomputed activations change nothing but memory", "[train]") {
         for (std::size_t i = 0; i < want.size(); ++i)
             CHECK(std::abs(got[i] - want[i]) < 1e-5);  // other nodes are fused
     }
-    // a limit just below what all of them take; the same choice after a resume without a limit
-    setting.options.recompute = -1, setting.options.accumulate = 2;
-    Trainer all = setting.trainer();
+    // a limit just below what all of them take, of a model whose activations outweigh logits and kernels' memory; the
+    // same choice after a resume without a limit
+    const std::string deep = small_gpt2(16, 96, 4);
+    setting.options.recompute = -1, setting.options.accumulate = 2, setting.options.sequences = 16;
+    Trainer all = setting.trainer(deep);
     CHECK(all.recompute() == 0);
-    setting.options.memory = all.bytes() + all.step_bytes() * 95 / 100;
-    Trainer fits = setting.trainer();
+    const std::uint64_t limit = all.bytes() + all.step_bytes() * 95 / 100;
+    setting.options.memory = limit;
+    Trainer fits = setting.trainer(deep);
     CHECK((fits.recompute() > 0 && fits.step_bytes() < all.step_bytes()));
     std::vector<double> got = losses(run(fits, 3));
     fits.save(setting.folder.path("run"));
@@ -378,8 +381,8 @@ TEST_CASE("recomputed activations change nothing but memory", "[train]") {
     setting.options.memory = 1 << 20;
     expect_error(ErrorKind::out_of_memory, {"a step takes", "(parameters ", ", optimiser ", "but 1"},
                  [&] { setting.trainer(); });
-    setting.options.recompute = 0;
-    expect_error(ErrorKind::out_of_memory, {"recompute"}, [&] { setting.trainer(); });
+    setting.options.memory = limit, setting.options.recompute = 0;
+    expect_error(ErrorKind::out_of_memory, {"recompute"}, [&] { setting.trainer(deep); });
 }
 
 TEST_CASE("steps before a pause are those that an evaluation sees", "[train]") {
