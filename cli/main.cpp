@@ -349,9 +349,10 @@ void add_model_option(CLI::App& command) {
 
 void add_weights_option(CLI::App& command) {
     command
-        .add_option("--weights", common().weights,
-                    "Storage of the weight matrices on the device: f32, f16, bf16, or quantized in blocks of 32 to 8 "
-                    "bits (q8) or 4 bits (q4). Default: as in the file")
+        .add_option(
+            "--weights", common().weights,
+            "Storage of the weight matrices on the device: f32, f16, bf16, or quantized as ggml does, to 8 bits "
+            "(q8), 6 (q6_k), 5 (q5_k, q5_1, q5_0) or 4 (q4_k, q4_1, q4). Default: as in the file")
         ->check(CLI::IsMember(weight_types));
 }
 

@@ -55,8 +55,9 @@ struct ModelInfo {
 /// How a model is loaded.
 struct LoadOptions {
     /// Storage of matrices (linear layers, experts, the table of tokens) where it is not to be the file's: f32, f16,
-    /// bf16, q8_0 or q4_0. Norms, biases, positions and routers stay as they are, and so do matrices whose rows do not
-    /// divide into blocks of 32, with a line that says so (an error with --strict).
+    /// bf16 or quantized. Norms, biases, positions and routers stay as they are, and so do matrices whose rows do not
+    /// divide into blocks of 32, with a line that says so (an error with --strict). Where they do, but not into the
+    /// blocks of 256 of q4_k, q5_k and q6_k, matrices become q5_0, q5_1 and q8_0, as llama.cpp's do.
     std::optional<DType> weights = {};
     /// Of a folder with two models (CLIP), the one to load: its text tower or its image tower. Other folders have one.
     Tower tower = Tower::text;

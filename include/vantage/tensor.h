@@ -14,13 +14,18 @@
 
 namespace vantage {
 
-/// How the elements of a tensor are stored. Arithmetic is float32 whatever the storage. q8_0 and q4_0 are for weights:
-/// 32 elements of a row share an f16 scale, and each element is an 8- or 4-bit multiple of it (as ggml's types of the
-/// same names).
-enum class DType : std::uint8_t { f32, f16, bf16, i32, u32, q8_0, q4_0 };
+/// How the elements of a tensor are stored. Arithmetic is float32 whatever the storage. The quantized types, q8_0 and
+/// what follows, are for weights: elements are integers of 8, 4, 5 or 6 bits, and those of a block have a scale in
+/// common (as ggml's types of the same names, with x = the weight, q = the integer):
+///   q8_0, q4_0, q5_0  x = d q, with an f16 d for 32 elements; 4 and 5 bits are from -8 and -16 on
+///   q4_1, q5_1        x = d q + m, with f16 d and m for 32 elements
+///   q4_k, q5_k        x = d s q - m n, with f16 d and m for 256 elements, s and n of 6 bits for 32
+///   q6_k              x = d s q, with an f16 d for 256 elements, s of 8 bits for 16; q from -32 on
+/// Caches may have q8_0 and q4_0.
+enum class DType : std::uint8_t { f32, f16, bf16, i32, u32, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k };
 
-/// Storage of a DType: blocks of `elements` values in `bytes` bytes (plain types have one element a block). Those of
-/// q8_0 and q4_0 hold 8 times 32 elements, for alignment: 8 blocks of elements, then their 8 scales.
+/// Storage of a DType: groups of `elements` values in `bytes` bytes (plain types have one element a group). Those of
+/// quantized types hold several blocks, for alignment: 256 elements, of q6_k 2048.
 struct DTypeInfo {
     const char* name;
     std::uint32_t elements;

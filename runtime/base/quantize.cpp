@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <vector>
 
+#include "runtime/base/ggml_blocks.h"
 #include "shaders/params/quantized.h"
 
 namespace vantage::internal {
@@ -13,79 +15,104 @@ namespace vantage::internal {
 namespace {
 
 using namespace params;
-using Block = std::array<float, QUANT_BLOCK>;
 
-std::size_t quant_bytes(DType type) { return type == DType::q8_0 ? Q8_QUANT_BYTES : Q4_QUANT_BYTES; }
+float half_at(const std::byte* bytes) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, bytes, sizeof(bits));
+    return half_to_float(bits);
+}
+std::uint32_t word_at(const std::byte* bytes) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, bytes, sizeof(word));
+    return word;
+}
 
-// Byte offsets of the quants and of the scale of block `index` of a tensor.
-struct Place {
-    std::size_t quants, scale;
+// Of a block: x = scale q - minimum, with a scale for each half.
+struct Scales {
+    std::array<float, 2> scale;
+    float minimum = 0;
 };
-Place place_of(DType type, std::size_t index) {
-    constexpr std::size_t blocks = QUANT_GROUP / QUANT_BLOCK;
-    const std::size_t group = index / blocks * info(type).bytes, block = index % blocks;
-    return {group + block * (quant_bytes(type) / blocks), group + quant_bytes(type) + block * sizeof(std::uint16_t)};
-}
-
-// The first element of largest magnitude. NaN when an element is not finite.
-float largest(const Block& x) {
-    float found = 0;
-    for (const float value : x) {
-        if (!std::isfinite(value)) return std::numeric_limits<float>::quiet_NaN();
-        if (std::abs(value) > std::abs(found)) found = value;
+// `scales` is those of the block's group. Products are exact in f32.
+Scales scales_of(DType type, const std::byte* scales, std::size_t block) {
+    if (type == DType::q4_k || type == DType::q5_k) {
+        const auto nibble = [&](std::size_t word) { return word_at(scales + 4 * word) >> 4 * block & 15U; };
+        const std::uint32_t s = nibble(1) | (nibble(3) & 3U) << 4, n = nibble(2) | nibble(3) >> 2 << 4;
+        const float scale = half_at(scales) * static_cast<float>(s);
+        return {{scale, scale}, half_at(scales + 2) * static_cast<float>(n)};
     }
-    return found;
+    if (type == DType::q6_k) {
+        const float d = half_at(scales + 2 * Q6_K_GROUP / QUANT_BLOCK + block / 8 * 2);
+        const auto of_half = [&](std::size_t h) {
+            return d * static_cast<float>(std::to_integer<std::int8_t>(scales[2 * block + h]));
+        };
+        return {{of_half(0), of_half(1)}};
+    }
+    if (type == DType::q4_1 || type == DType::q5_1) {
+        const float scale = half_at(scales + 4 * block);
+        return {{scale, scale}, -half_at(scales + 4 * block + 2)};
+    }
+    const float scale = half_at(scales + 2 * block);
+    return {{scale, scale}};
 }
 
-float inverse_of(float d) {  // 0 for scales that are 0 in f16
-    return std::abs(d) >= std::numeric_limits<float>::min() ? 1 / d : 0;
-}
-
-float quantize_8(const Block& x, std::byte* quants) {
-    const float d = std::abs(largest(x)) / 127, inverse = inverse_of(d);
-    for (std::size_t i = 0; i < QUANT_BLOCK; ++i)
-        quants[i] = static_cast<std::byte>(static_cast<std::int8_t>(std::round(x[i] * inverse)));
-    return d;
-}
-
-// The product is computed in double, so that the result does not depend on fused multiplication.
-float quantize_4(const Block& x, std::byte* quants) {
-    const float d = largest(x) / -8;
-    const double inverse = inverse_of(d);
-    const auto quant = [&](float value) { return static_cast<unsigned>(std::min(15.0, value * inverse + 8.5)); };
-    for (std::size_t i = 0; i < QUANT_BLOCK / 2; ++i)
-        quants[i] = static_cast<std::byte>(quant(x[i]) | quant(x[i + QUANT_BLOCK / 2]) << 4);
-    return d;
+// Element `at` of a block of a group.
+int quant_of(DType type, const QuantLayout& l, const std::byte* group, std::size_t block, std::uint32_t at) {
+    if (type == DType::q8_0) return std::to_integer<std::int8_t>(group[block * QUANT_BLOCK + at]);
+    const auto pair = std::to_integer<unsigned>(group[block * QUANT_BLOCK / 2 + at % 16]);
+    const unsigned low = at < 16 ? pair & 15U : pair >> 4, quad = at / 4, byte = at % 4;
+    const std::byte* const high = group + l.quants;
+    if (type == DType::q6_k) {
+        const unsigned bits = word_at(high + 8 * block + 4 * (quad / 4)) >> (8 * byte + 2 * (quad % 4)) & 3U;
+        return static_cast<int>(low | bits << 4) - 32;
+    }
+    if (l.high == 0) return static_cast<int>(low) - (type == DType::q4_0 ? 8 : 0);
+    const unsigned bit = word_at(high + 4 * block) >> (8 * byte + quad) & 1U;
+    return static_cast<int>(low | bit << 4) - (type == DType::q5_0 ? 16 : 0);
 }
 
 }  // namespace
 
+QuantLayout layout_of(DType type) {
+    const DTypeInfo& group = info(type);
+    QuantLayout l{.quants = type == DType::q8_0 ? group.elements : group.elements / 2, .scales = BLOCK_SCALES};
+    if (type == DType::q4_1 || type == DType::q5_1) l.scales = PAIR_SCALES;
+    if (type == DType::q6_k) l.scales = Q6_K_SCALES;
+    l.high = group.bytes - l.quants - l.scales;
+    return l;
+}
+
 void quantize(DType type, std::span<const float> values, std::span<std::byte> to) {
-    std::ranges::fill(to, std::byte{0});
-    for (std::size_t first = 0; first < values.size(); first += QUANT_BLOCK) {
-        Block x{};
-        std::ranges::copy(values.subspan(first, std::min<std::size_t>(QUANT_BLOCK, values.size() - first)), x.begin());
-        const Place place = place_of(type, first / QUANT_BLOCK);
-        std::byte* quants = to.data() + place.quants;
-        const float d = std::isnan(largest(x)) ? std::numeric_limits<float>::quiet_NaN()
-                        : type == DType::q8_0  ? quantize_8(x, quants)
-                                               : quantize_4(x, quants);
-        std::uint16_t scale = float_to_half(d);
-        if (!std::isfinite(half_to_float(scale))) scale = float_to_half(std::numeric_limits<float>::quiet_NaN());
-        std::memcpy(to.data() + place.scale, &scale, sizeof(scale));
+    const std::size_t elements = block_elements(type), bytes = block_bytes(type), group = info(type).bytes;
+    const std::uint16_t nan = float_to_half(std::numeric_limits<float>::quiet_NaN());
+    const auto finite = [](float value) { return std::isfinite(value); };
+    std::vector<float> block(elements);
+    std::vector<std::byte> blocks(group);
+    for (std::size_t first = 0, made = 0; made < to.size(); made += group) {
+        std::ranges::fill(blocks, std::byte{0});
+        for (std::size_t b = 0; b < group && first < values.size(); b += bytes, first += elements) {
+            const auto some = values.subspan(first, std::min(elements, values.size() - first));
+            std::ranges::fill(std::ranges::copy(some, block.begin()).out, block.end(), 0.0F);
+            std::byte* const place = blocks.data() + b;
+            const bool all_finite = std::ranges::all_of(block, finite);
+            if (all_finite) quantize_block(type, block, place);
+            for (const std::uint8_t scale : scale_places(type))
+                if (!all_finite || !std::isfinite(half_at(place + scale)))
+                    std::memcpy(place + scale, &nan, sizeof(nan));
+        }
+        regroup(type, blocks.data(), to.data() + made);
     }
 }
 
 void dequantize(DType type, std::span<const std::byte> from, std::span<float> values) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        const Place place = place_of(type, i / QUANT_BLOCK);
-        const std::size_t at = i % QUANT_BLOCK, half = QUANT_BLOCK / 2;
-        std::uint16_t scale = 0;
-        std::memcpy(&scale, from.data() + place.scale, sizeof(scale));
-        const auto bits = std::to_integer<unsigned>(from[place.quants + (type == DType::q8_0 ? at : at % half)]);
-        const int quant = type == DType::q8_0 ? static_cast<std::int8_t>(bits)
-                                              : static_cast<int>(bits >> (at < half ? 0 : 4) & 15u) - 8;
-        values[i] = half_to_float(scale) * static_cast<float>(quant);
+    const DTypeInfo& group = info(type);
+    const QuantLayout l = layout_of(type);
+    for (std::size_t first = 0; first < values.size(); first += QUANT_BLOCK) {
+        const std::byte* const own = from.data() + first / group.elements * group.bytes;
+        const std::size_t block = first % group.elements / QUANT_BLOCK;
+        const Scales s = scales_of(type, own + l.quants + l.high, block);
+        const std::size_t count = std::min<std::size_t>(QUANT_BLOCK, values.size() - first);
+        for (std::uint32_t at = 0; at < count; ++at)
+            values[first + at] = s.scale[at / 16] * static_cast<float>(quant_of(type, l, own, block, at)) - s.minimum;
     }
 }
 

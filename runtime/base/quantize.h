@@ -1,5 +1,5 @@
-// Conversion of storage types on the host: IEEE half, bfloat16, and the quantized q8_0 and q4_0, with the arithmetic of
-// ggml's reference implementation. Layout: shaders/params/quantized.h.
+// Conversion of storage types on the host: IEEE half, bfloat16, and the quantized types, with the arithmetic of ggml's
+// reference implementation. Layout: shaders/params/quantized.h.
 #pragma once
 
 #include <bit>
@@ -45,14 +45,26 @@ inline std::uint16_t float_to_bfloat(float f) {
     return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-/// Rounds `values` to q8_0 or q4_0. `to` receives whole groups: info(type).bytes for each group of info(type).elements,
-/// the last one padded with zeros. With m the largest magnitude in the block of 32 of an element, its error is at most
+/// Whether a quantized type has one f16 scale for 32 elements and nothing else: what caches can be, and what is
+/// multiplied as bytes.
+inline bool has_block_scales(DType type) { return type == DType::q8_0 || type == DType::q4_0; }
+
+/// Bytes of the parts of a group of a quantized type.
+struct QuantLayout {
+    std::size_t quants = 0, high = 0, scales = 0;
+};
+QuantLayout layout_of(DType type);
+
+/// Rounds `values` to a quantized type. `to` receives whole groups: info(type).bytes for each group of
+/// info(type).elements, the last one padded with zeros. With m the largest magnitude in the block of 32 of an element,
+/// its error is at most
 ///   q8_0  m (1/254 + 2⁻¹¹)
 ///   q4_0  m (1/8 + 2⁻¹¹) if its sign differs from that of the largest element, else m (1/16 + 2⁻¹¹)
 /// If the scale is a subnormal f16 (m below 0.008 and 0.0005), the error is up to 127 · 2⁻²⁵ and 8 · 2⁻²⁵ larger.
-/// A block with an infinity or a NaN, or with a scale beyond f16, becomes NaN.
+/// A block with an infinity or a NaN, or with a scale beyond f16, becomes NaN; of q4_k, q5_k and q6_k that is 256
+/// elements.
 void quantize(DType type, std::span<const float> values, std::span<std::byte> to);
-/// The first values.size() elements of `from`. Exact.
+/// The first values.size() elements of `from`. Exact, but for the difference where a block has a minimum.
 void dequantize(DType type, std::span<const std::byte> from, std::span<float> values);
 
 }  // namespace vantage::internal

@@ -8,14 +8,22 @@
 namespace vantage {
 
 const DTypeInfo& info(DType type) {
-    static constexpr std::array<DTypeInfo, 7> table{{
+    using namespace params;
+    constexpr std::uint32_t halves = QUANT_GROUP / 2, fifth_bits = QUANT_GROUP / 8;  // bytes
+    static constexpr std::array<DTypeInfo, 13> table{{
         {"f32", 1, 4},
         {"f16", 1, 2},
         {"bf16", 1, 2},
         {"i32", 1, 4},
         {"u32", 1, 4},
-        {"q8_0", params::QUANT_GROUP, params::Q8_GROUP_BYTES},
-        {"q4_0", params::QUANT_GROUP, params::Q4_GROUP_BYTES},
+        {"q8_0", QUANT_GROUP, QUANT_GROUP + BLOCK_SCALES},
+        {"q4_0", QUANT_GROUP, halves + BLOCK_SCALES},
+        {"q4_1", QUANT_GROUP, halves + PAIR_SCALES},
+        {"q5_0", QUANT_GROUP, halves + fifth_bits + BLOCK_SCALES},
+        {"q5_1", QUANT_GROUP, halves + fifth_bits + PAIR_SCALES},
+        {"q4_k", QUANT_GROUP, halves + BLOCK_SCALES},
+        {"q5_k", QUANT_GROUP, halves + fifth_bits + BLOCK_SCALES},
+        {"q6_k", Q6_K_GROUP, Q6_K_GROUP / 4 * 3 + Q6_K_SCALES},
     }};
     const auto index = static_cast<std::size_t>(type);
     if (index >= table.size()) throw usage_error("DType {} does not exist: there are {}", index, table.size());

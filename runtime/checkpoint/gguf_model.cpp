@@ -6,9 +6,8 @@
 #include <filesystem>
 
 #include "runtime/base/at.h"
-#include "runtime/base/quantize.h"
+#include "runtime/base/ggml_blocks.h"
 #include "runtime/base/utf8.h"
-#include "shaders/params/quantized.h"
 
 namespace vantage::internal {
 
@@ -140,11 +139,11 @@ ByteSource with_rows_moved(const ByteSource& data, std::int64_t rows, std::int64
     });
 }
 
-/// Blocks of a scale and its quants as groups of eight: quants, then scales. A last group is filled up with zeros.
+/// Blocks as groups, with the bits moved to where kernels find them. A last group is filled up with zeros.
 class Groups {
 public:
     Groups(ByteSource blocks, DType type, std::string name)
-        : blocks_(std::move(blocks)), group_(info(type).bytes), block_(group_ / blocks_each), name_(std::move(name)) {}
+        : blocks_(std::move(blocks)), type_(type), name_(std::move(name)) {}
 
     std::uint64_t size() const { return (blocks_.size() + group_ - 1) / group_ * group_; }
     void operator()(std::uint64_t first, std::span<std::byte> to) const {
@@ -156,8 +155,9 @@ public:
                                 there = std::min(count * group_, blocks_.size() - begin);
             raw.assign(static_cast<std::size_t>(count * group_), std::byte{0});
             blocks_.read(begin, std::span(raw).first(static_cast<std::size_t>(there)));
+            require_finite_scales(raw);
             made.resize(raw.size());
-            for (std::size_t g = 0; g < count; ++g) regroup(raw.data() + g * group_, made.data() + g * group_);
+            for (std::size_t g = 0; g < made.size(); g += group_) regroup(type_, raw.data() + g, made.data() + g);
             const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(to.size(), made.size() - skip));
             std::memcpy(to.data(), made.data() + skip, some);
             to = to.subspan(some), first += some;
@@ -165,28 +165,26 @@ public:
     }
 
 private:
-    static constexpr std::size_t blocks_each = params::QUANT_GROUP / params::QUANT_BLOCK, scale_bytes = 2;
-
-    void regroup(const std::byte* blocks, std::byte* group) const {
-        const std::size_t quants = block_ - scale_bytes;
-        for (std::size_t b = 0; b < blocks_each; ++b) {
-            const std::byte* const block = blocks + b * block_;
-            std::uint16_t scale = 0;
-            std::memcpy(&scale, block, scale_bytes);
-            if ((scale & 0x7c00U) == 0x7c00U)
-                throw bad_file_error("{}: a scale is not finite; is the file damaged?", name_);
-            std::memcpy(group + b * quants, block + scale_bytes, quants);
-            std::memcpy(group + blocks_each * quants + b * scale_bytes, block, scale_bytes);
-        }
+    void require_finite_scales(std::span<const std::byte> blocks) const {
+        const std::size_t size = block_bytes(type_);
+        for (const std::uint8_t place : scale_places(type_))
+            for (std::size_t at = place; at < blocks.size(); at += size) {
+                std::uint16_t scale = 0;
+                std::memcpy(&scale, blocks.data() + at, sizeof(scale));
+                if ((scale & 0x7c00U) == 0x7c00U)
+                    throw bad_file_error("{}: a scale is not finite; is the file damaged?", name_);
+            }
     }
 
     ByteSource blocks_;
-    std::uint64_t group_, block_;
+    DType type_;
+    std::uint64_t group_ = info(type_).bytes;
     std::string name_;
 };
 
 void require_readable(const Gguf& file, const std::string& name, const TensorEntry& entry) {
-    static constexpr std::array read{"F32", "F16", "BF16", "Q8_0", "Q4_0"};
+    static constexpr std::array read{"F32",  "F16",  "BF16", "Q8_0", "Q4_0", "Q4_1",
+                                     "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K"};
     if (std::ranges::find(read, entry.dtype) == read.end())
         throw unsupported_error("{}: tensor {} is {}, which is not read yet; wanted {}", file.name(), in_quotes(name),
                                 entry.dtype, join(read, ", ", [](const char* one) { return std::string(one); }));
@@ -252,9 +250,8 @@ WeightFiles gguf_weights(const Gguf& file) {
                                      in_quotes(name), entry.text(), q ? heads : key_heads);
             entry.data = with_rows_moved(entry.data, entry.shape[0], width);
         }
-        if (entry.dtype == "Q8_0" || entry.dtype == "Q4_0") {
-            const Groups groups(entry.data, entry.dtype == "Q8_0" ? DType::q8_0 : DType::q4_0,
-                                file.name() + ": " + name);
+        if (const DType type = dtype_of(entry, name); is_quantized(type)) {
+            const Groups groups(entry.data, type, file.name() + ": " + name);
             entry.data = ByteSource(groups.size(), groups);
         }
         if (!entries.emplace(folder_name(name), std::move(entry)).second)

@@ -29,7 +29,14 @@ HostTensor filled(const Case::Input& input, const TensorType& type, std::mt19937
         case Case::Fill::zeros: break;
         case Case::Fill::given: tensor.data = input.given; break;
     }
-    return widen(type, narrow(tensor));  // as on the device
+    // As on the device. Blocks of 256 may get other scales when they are rounded again: until nothing changes.
+    for (int i = 0; i < 10; ++i) {
+        HostTensor rounded = widen(type, narrow(tensor));
+        const bool same = rounded.data == tensor.data;
+        tensor = std::move(rounded);
+        if (same) break;
+    }
+    return tensor;
 }
 
 // With quantized matrices, other weights such as biases have the type of activations.

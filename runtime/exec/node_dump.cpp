@@ -31,8 +31,7 @@ const char* file_dtype(DType type) {
         case DType::bf16: return "BF16";
         case DType::i32: return "I32";
         case DType::u32: return "U32";
-        case DType::q8_0:
-        case DType::q4_0: break;
+        default: break;
     }
     return "U8";
 }
@@ -104,7 +103,8 @@ std::vector<TensorToWrite> tensors_of(const NodeDump& dump) {
 // ---- reading --------------------------------------------------------------------------------------------------------
 
 DType read_dtype(const JsonFields& fields) {
-    const std::string name = fields.one_of("type", {"f32", "f16", "bf16", "i32", "u32", "q8_0", "q4_0"});
+    const std::string name = fields.one_of(
+        "type", {"f32", "f16", "bf16", "i32", "u32", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"});
     for (int i = 0;; ++i)
         if (const auto type = static_cast<DType>(i); name == name_of(type)) return type;
 }

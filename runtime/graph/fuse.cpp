@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "runtime/base/at.h"
+#include "runtime/base/quantize.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/ops/registry.h"
 #include "shaders/params/activation.h"
@@ -294,7 +295,7 @@ void allow_f16_products(Graph& graph) {
 
 void allow_int8_operands(Graph& graph) {
     const auto is_quantised = [&](const Node& node, std::size_t operand) {
-        return is_quantized(graph.value(node.inputs[operand]).type.dtype);
+        return has_block_scales(graph.value(node.inputs[operand]).type.dtype);
     };
     for (Node& node : mutable_nodes(graph))
         if ((node.op == &matmul_op && is_quantised(node, ops::matmul::b_)) ||

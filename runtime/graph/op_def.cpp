@@ -56,8 +56,7 @@ HostTensor internal::widen(const TensorType& type, std::span<const std::byte> by
             case DType::bf16: tensor.data[i] = bfloat_to_float(static_cast<std::uint16_t>(bits)); break;
             case DType::i32: tensor.data[i] = std::bit_cast<std::int32_t>(bits); break;
             case DType::u32: tensor.data[i] = bits; break;
-            case DType::q8_0:
-            case DType::q4_0: break;  // above
+            default: break;  // quantized: above
         }
     }
     return tensor;
@@ -79,8 +78,7 @@ std::vector<std::byte> internal::narrow(const HostTensor& tensor) {
             case DType::bf16: bits = float_to_bfloat(static_cast<float>(value)); break;
             case DType::i32: bits = std::bit_cast<std::uint32_t>(static_cast<std::int32_t>(value)); break;
             case DType::u32: bits = static_cast<std::uint32_t>(value); break;
-            case DType::q8_0:
-            case DType::q4_0: break;  // above
+            default: break;  // quantized: above
         }
         std::memcpy(bytes.data() + i * size, &bits, size);
     }
@@ -174,13 +172,8 @@ std::array<std::uint32_t, 3> internal::flat_grid(std::uint64_t groups, const Cap
 }
 
 std::uint32_t internal::storage_of(DType type) {
-    switch (type) {
-        case DType::f16: return 1;
-        case DType::bf16: return 2;
-        case DType::q8_0: return 3;
-        case DType::q4_0: return 4;
-        default: return 0;
-    }
+    if (is_quantized(type)) return 3 + static_cast<std::uint32_t>(type) - static_cast<std::uint32_t>(DType::q8_0);
+    return type == DType::f16 ? 1 : type == DType::bf16 ? 2 : 0;
 }
 
 void internal::require_loops(const OpCall& call, const Caps& caps, std::int64_t iterations) {

@@ -120,7 +120,13 @@ DType dtype_of(const TensorEntry& entry, const std::string& what) {
                                      {"F16", DType::f16},
                                      {"BF16", DType::bf16},
                                      {"Q8_0", DType::q8_0},
-                                     {"Q4_0", DType::q4_0}})
+                                     {"Q4_0", DType::q4_0},
+                                     {"Q4_1", DType::q4_1},
+                                     {"Q5_0", DType::q5_0},
+                                     {"Q5_1", DType::q5_1},
+                                     {"Q4_K", DType::q4_k},
+                                     {"Q5_K", DType::q5_k},
+                                     {"Q6_K", DType::q6_k}})
         if (entry.dtype == name) return type;
     throw bad_file_error("{} is {}, wanted F32, F16 or BF16", what, entry.dtype);
 }

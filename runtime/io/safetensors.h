@@ -35,8 +35,8 @@ struct TensorEntry {
     std::string text() const;  ///< "F32 [3, 768]"
 };
 
-/// Its type where weights may have it. Throws bad_file for others than F32, F16 and BF16, and the blocks of Q8_0 and
-/// Q4_0 of GGUF, with `what` in front: "model.safetensors: wte.weight".
+/// Its type where weights may have it. Throws bad_file for others than F32, F16 and BF16, and the quantized
+/// types of GGUF, with `what` in front: "model.safetensors: wte.weight".
 DType dtype_of(const TensorEntry& entry, const std::string& what);
 /// Throws bad_file where a value is not finite, as for a model that is run. -inf is a value of biases, such as logits'.
 void require_finite(const TensorEntry& entry, const std::string& name);

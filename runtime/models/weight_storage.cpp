@@ -4,6 +4,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/format.h"
+#include "runtime/base/ggml_blocks.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/models/adapters.h"
 #include "runtime/models/model_roles.h"
@@ -46,6 +47,17 @@ bool is_recurrent(const Graph& graph, std::size_t id) {
     });
 }
 
+// What rows take that do not divide into blocks of 256: llama.cpp's choice.
+DType for_rows_of(std::int64_t size, DType wanted) {
+    if (!is_quantized(wanted) || size % static_cast<std::int64_t>(block_elements(wanted)) == 0) return wanted;
+    switch (wanted) {
+        case DType::q4_k: return DType::q5_0;
+        case DType::q5_k: return DType::q5_1;
+        case DType::q6_k: return DType::q8_0;
+        default: return wanted;
+    }
+}
+
 // Rows must divide into blocks of 32; stacked matrices (of experts) also into groups.
 bool divides(const Shape& shape, DType type) {
     const std::int64_t group = info(type).elements;
@@ -60,14 +72,15 @@ std::vector<std::string> store_matrices(Graph& graph, const ModelConfig& config,
     for (std::size_t id = 0; id < matrices.size(); ++id) {
         Value& value = mutable_values(graph)[id];
         if (!matrices[id] || value.type.dtype == wanted || is_adapter(value.name)) continue;
+        const DType type = for_rows_of(value.type.shape[-1], wanted);
         if (is_quantized(wanted) && is_recurrent(graph, id))
             left.push_back(
                 format("{} stays {}: recurrent layers take f32, f16 and bf16", value.name, value.type.text()));
-        else if (!is_quantized(wanted) || divides(value.type.shape, wanted))
-            value.type.dtype = wanted;
+        else if (!is_quantized(wanted) || divides(value.type.shape, type))
+            value.type.dtype = type;
         else
             left.push_back(format("{} stays {}: {} takes rows in blocks of 32, and experts in groups of {} elements",
-                                  value.name, value.type.text(), vantage::name_of(wanted), info(wanted).elements));
+                                  value.name, value.type.text(), vantage::name_of(type), info(type).elements));
     }
     return left;
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/base/at.h"
+#include "runtime/base/quantize.h"
 #include "runtime/graph/op_def.h"
 
 namespace vantage::internal {
@@ -34,7 +35,7 @@ inline void require_floats(const OpCall& call, int other = -1) {
 /// (lib/quantized.glsl).
 inline void require_weights(const OpCall& call, int i) {
     call.require(is_float(call.in(i).dtype) || is_quantized(call.in(i).dtype),
-                 operand_is(call, i) + ", but must be f32, f16, bf16, q8_0 or q4_0");
+                 operand_is(call, i) + ", but must be f32, f16, bf16 or quantized");
 }
 
 /// Elements of one row: the sizes of all dimensions but the first.

@@ -124,6 +124,7 @@ std::vector<Case> cases() {
     quantized.quantized = DType::q8_0;
     return {
         {.name = "tokens=7 width=96", .inputs = {integers_below({7}, 101), quantized}},
+        {.name = "q6_k, width=96", .inputs = {integers_below({7}, 101), weights_of(DType::q6_k, {101, 96})}},
         {.name = "positions, scale, width=33",
          .attrs = {{"scale", 2.5}, {"position_offset", 3}},
          .inputs = {integers_below({11}, 29), floats({29, 33}), floats({14, 33})}},

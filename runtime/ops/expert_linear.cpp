@@ -191,7 +191,7 @@ LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
 // Rows of x, each read by `share` choices, are rounded once. Elements of all matrices are counted in 32 bits.
 bool fits_coopmat_int8(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    if (!call.attrs.flag("int8_operands") || !is_quantized(call.in(w_).dtype) || !s.transposed || s.choices == 0 ||
+    if (!call.attrs.flag("int8_operands") || !has_block_scales(call.in(w_).dtype) || !s.transposed || s.choices == 0 ||
         call.attrs.flag("any_rows") || !caps.int8 || int8_matrix(caps) == nullptr ||
         !matmul::can_round(call.in(x_).shape[0], s.k) || !matmul::can_round(s.experts * s.n, s.k))
         return false;

@@ -104,7 +104,7 @@ Launch launch_by(const OpCall& call, const Caps& caps, const char* shader, std::
                                       .ROWS = rows,
                                       .STEP = step_of(k),
                                       .COLS = cols,
-                                      .ALIGNED = k % params::QUANT_GROUP == 0,
+                                      .ALIGNED = k % info(call.in(w0_).dtype).elements == 0,
                                       .OCTETS = matmul::has_octets(call.in(w0_).dtype, k)};
     Launch l{.shader = shader,
              .operands = {in(x_), in(w0_), in(w0_ + 1), in(w0_ + 2), in(bias0_), in(bias0_ + 1), in(bias0_ + 2)}};
@@ -132,7 +132,7 @@ bool fits_rows(const OpCall& call, const Caps& caps) { return !fits_quantized(ca
 
 // As matmul's int8_rows, whose choice merge_projections keeps.
 bool fits_int8(const OpCall& call, const Caps& caps) {
-    return call.attrs.flag("int8_operands") && fits_quantized(call, caps) &&
+    return call.attrs.flag("int8_operands") && has_block_scales(call.in(w0_).dtype) && fits_quantized(call, caps) &&
            matmul::can_round(rows_of(call), call.in(x_).shape[-1]);
 }
 LaunchPlan launch_int8(const OpCall& call, const Caps& caps) {
@@ -185,6 +185,14 @@ std::vector<Case> cases() {
                         floats_of(DType::f32, {37}),
                         {},
                         floats_of(DType::f32, {13})}},
+            {.name = "two of 1x256 with minima",
+             .inputs = {floats_of(DType::f32, {1, 256}),
+                        weights_of(DType::q5_k, {19, 256}),
+                        weights_of(DType::q5_k, {6, 256}),
+                        {},
+                        {},
+                        {},
+                        {}}},
             {.name = "gate of 1x96",
              .attrs = {{"gate", "gelu_tanh"}},
              .inputs = {floats_of(DType::f32, {1, 96}),

@@ -134,7 +134,8 @@ bool int8_profitable(const OpCall&, const Caps& caps) { return caps.integer_dot_
 
 std::vector<Case> cases() {
     std::vector<Case> list;
-    const auto one = [&](const char* name, Shape a, Shape b, Attrs attrs, bool bias = false, Shape residual = {}) {
+    const auto one = [&](const std::string& name, Shape a, Shape b, Attrs attrs, bool bias = false,
+                         Shape residual = {}) {
         const std::int64_t n = attrs.flag("transpose_b") ? b[-2] : b[-1];
         list.push_back({.name = name,
                         .attrs = attrs,
@@ -169,17 +170,21 @@ std::vector<Case> cases() {
     one("11x37x256 NT bias, any rows", {11, 256}, {37, 256}, {{"transpose_b", true}, {"any_rows", true}}, true);
     with_weights();
     list.back().inputs[b_].quantized = DType::q4_0;
-    for (const DType quants : {DType::q8_0, DType::q4_0}) {
-        one(quants == DType::q8_0 ? "1x23x256 NT q8_0" : "5x23x256 NT q4_0", {quants == DType::q8_0 ? 1 : 5, 256},
-            {23, 256}, {{"transpose_b", true}});
+    const auto quantized = [&](DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool transposed) {
+        one(format("{}x{}x{} {} {}", m, n, k, transposed ? "NT" : "NN", name_of(type)), {m, k},
+            transposed ? Shape{n, k} : Shape{k, n}, {{"transpose_b", transposed}});
         in_f32();
-        list.back().inputs[b_].type->dtype = quants;
+        list.back().inputs[b_].type->dtype = type;
+    };
+    quantized(DType::q8_0, 1, 23, 256, true);
+    quantized(DType::q4_0, 5, 23, 256, true);
+    for (const DType type : {DType::q8_0, DType::q4_0}) quantized(type, 13, 96, 11, false);  // a gradient
+    for (const DType type : {DType::q4_1, DType::q5_0, DType::q5_1, DType::q4_k, DType::q5_k, DType::q6_k}) {
+        quantized(type, 1, 23, type == DType::q6_k ? 2048 : 256, true);
+        quantized(type, 5, 9, 96, true);  // rows begin within groups
+        quantized(type, 70, 40, 256, true);
     }
-    for (const DType quants : {DType::q8_0, DType::q4_0}) {  // the gradient of what weights multiply
-        one(quants == DType::q8_0 ? "13x96x11 NN q8_0" : "13x96x11 NN q4_0", {13, 11}, {11, 96}, {});
-        in_f32();
-        list.back().inputs[b_].type->dtype = quants;
-    }
+    quantized(DType::q6_k, 13, 96, 11, false);
     one("8x33x40 TN", {40, 8}, {40, 33}, {{"transpose_a", true}});  // the gradient of an adapter
     one("1x21x35 NT", {1, 35}, {21, 35}, {{"transpose_b", true}}, true, {1, 21});
     with_weights();

@@ -126,10 +126,11 @@ Launch quantized_by(const OpCall& call, const Caps& caps, const char* shader, st
                     std::uint32_t each) {
     const MatmulSizes s = matmul_sizes(call);
     const std::uint32_t rows = rows_at_once(s.m, caps);
-    Launch l = matmul_launch(call, shader,
-                             matmul_constants<params::MatmulQuantizedRowsConstants>(
-                                 call, lanes, {.ROWS = rows, .COLS = each, .ALIGNED = s.k % params::QUANT_GROUP == 0}),
-                             s);
+    Launch l = matmul_launch(
+        call, shader,
+        matmul_constants<params::MatmulQuantizedRowsConstants>(
+            call, lanes, {.ROWS = rows, .COLS = each, .ALIGNED = s.k % info(call.in(b_).dtype).elements == 0}),
+        s);
     l.groups = flat_grid(ceil_div(s.n, cols), caps);
     l.groups[2] = ceil_div(s.m, rows);
     return l;

@@ -228,7 +228,7 @@ std::shared_ptr<Model::State> Model::State::load(const Device& device, const std
                                                  const LoadOptions& options, const std::optional<LoraOptions>& lora) {
     if (options.weights && !is_float(*options.weights) && !is_quantized(*options.weights))
         throw usage_error(std::string("weights in ") + name_of(*options.weights) +
-                          ": they may be f32, f16, bf16, q8_0 or q4_0");
+                          ": they may be f32, f16, bf16 or quantized");
     if (!exists(directory))
         throw bad_file_error(directory + ": no such folder, wanted a model folder with config.json, or a .gguf file");
     auto state = std::make_shared<State>(device);

@@ -294,7 +294,9 @@ TrainOptions train_options_of(const JsonFields& f) {
     o.memory = static_cast<std::uint64_t>(f.optional_integer("memory", 0).value_or(0));
     o.recompute = f.optional_integer("recompute", 0).value_or(0);
     if (const auto lora = f.optional_object("lora")) o.lora = lora_options_of(*lora);
-    if (f.has("weights")) o.weights = weight_types.at(f.one_of("weights", {"f32", "f16", "bf16", "q8_0", "q4_0"}));
+    if (f.has("weights"))
+        o.weights = weight_types.at(f.one_of(
+            "weights", {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"}));
     return o;
 }
 

@@ -7,7 +7,8 @@ uvec2 to_f16x4(vec4 value) { return uvec2(packFloat2x16(f16vec2(value.xy)), pack
 
 // Elements i … i + 7 as they lie in memory, i a multiple of 8, address aligned to eight elements. They are converted
 // later (to_f16x8), so that loads do not wait for each other.
-//   f32: both vectors.   16 bits: `first`.   quantised: x and y of `first` have the quants, z the scale.
+//   f32: both vectors.   16 bits: `first`.   quantised: x and y of `first` have the quants, z their high bits;
+//   `second` what scales are made of.
 struct RawOctet {
     uvec4 first, second;
 };
@@ -16,7 +17,8 @@ RawOctet load_raw8(uvec2 address, uint type, uint i) {
     if (is_quantized(type)) {
         uint quad = type == Q8 ? i % QUANT_BLOCK / 4u : i % (QUANT_BLOCK / 2u) / 4u;
         raw.first.xy = ReadPairs(address).at[(block_at(type, i) + quad) / 2u];
-        raw.first.z = ReadWords(address).at[scale_word(type, i)];
+        raw.first.z = load_high(address, type, i);
+        raw.second = load_scales(address, type, i);
     } else if (type == F32) {
         raw.first = ReadOctets(address).at[i >> 2], raw.second = ReadOctets(address).at[(i >> 2) + 1u];
     } else {
@@ -31,8 +33,8 @@ uvec4 to_f16x8(RawOctet raw, uint type, uint i) {
         low = vec4(widen_pair(raw.first.x, type), widen_pair(raw.first.y, type));
         high = vec4(widen_pair(raw.first.z, type), widen_pair(raw.first.w, type));
     } else if (is_quantized(type)) {
-        float scale = scale_of_pair(raw.first.z, i);
-        low = scale * quants_of_word(type, raw.first.x, i), high = scale * quants_of_word(type, raw.first.y, i);
+        low = weights_of(type, raw.first.x, raw.first.z, raw.second, i);
+        high = weights_of(type, raw.first.y, raw.first.z, raw.second, i + 4u);
     }
     return uvec4(to_f16x4(low), to_f16x4(high));
 }

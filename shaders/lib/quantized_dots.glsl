@@ -1,8 +1,8 @@
 // ROWS x COLS dot products over k of floats with quantised weights, of which each lane of a team makes a part.
 //
-// A lane takes QUARTERS quarters of blocks (8 elements: 4 or 8 bytes of weights) at a time, and a block's scale
+// A lane takes QUARTERS quarters of blocks (8 elements: 4 or 8 bytes of quants) at a time, and a block's scale
 // multiplies what 8 products sum up to: the integers become floats in registers, and weights are never written anywhere
-// in f32. The kernel says where the factors are: A_ROWS, A_ROWS_TYPE, row_a(r), B_ROWS_TYPE, b_rows(c) and row_b(c), as
+// in f32. Where blocks have a minimum, it multiplies the sum of 8 elements of a, which all columns share. The kernel says where the factors are: A_ROWS, A_ROWS_TYPE, row_a(r), B_ROWS_TYPE, b_rows(c) and row_b(c), as
 // for lib/row_dots.glsl. Where there is one row of a, and rows of b begin with a group of quants (ALIGNED), addresses of
 // rows are made once; else elements count from the first row.
 //
@@ -16,7 +16,9 @@
 
 const uint AT_ONCE = ROWS == 1u && QUARTERS == 1u && COLS <= 4u ? 2u : 1u;  // as in lib/row_dots.glsl
 // The second is a whole number of groups behind the first: it has the same offsets, from an address of its own.
-const bool WHOLE_GROUPS = ROWS == 1u && ALIGNED && gl_WorkGroupSize.x * QUARTERS % (QUANT_GROUP / 8u) == 0u;
+bool whole_groups() {
+    return ROWS == 1u && ALIGNED && gl_WorkGroupSize.x * QUARTERS % (group_elements(B_ROWS_TYPE) / 8u) == 0u;
+}
 uint row_length;
 uvec2 base_a[AT_ONCE], base_b[AT_ONCE][COLS];
 uint from_b[COLS];
@@ -26,6 +28,7 @@ vec4 load_a(const uint s, uint r, uint k) {
     return load4(A_ROWS, A_ROWS_TYPE, row_a(r) * row_length + k);
 }
 
+float sum4(vec4 a) { return (a.x + a.y) + (a.z + a.w); }
 float chain(vec4 a, vec4 b, float sum) { return fma(a.w, b.w, fma(a.z, b.z, fma(a.y, b.y, fma(a.x, b.x, sum)))); }
 
 // add_quarters adds the products of the quarters from `quarter` on, which are all of one block; `s`: which addresses.
@@ -74,16 +77,22 @@ uint team_lane() { return gl_LocalInvocationID.x; }
 
 void add_quarters(const uint s, uint quarter, inout float sums[ROWS][COLS]) {
     uint k0 = quarter / 4u * QUANT_BLOCK;
-    float scale[COLS];
-    [[unroll]] for (uint c = 0u; c < COLS; ++c) scale[c] = block_scale(base_b[s][c], B_ROWS_TYPE, from_b[c] + k0);
+    Scales scales[COLS];
+    [[unroll]] for (uint c = 0u; c < COLS; ++c)
+        scales[c] = scales_of(load_scales(base_b[s][c], B_ROWS_TYPE, from_b[c] + k0), B_ROWS_TYPE, from_b[c] + k0);
     [[unroll]] for (uint i = 0u; i < QUARTERS; ++i) {
         uint q = QUARTERS == 4u ? i : quarter % 4u, k = k0 + quarter_first(B_ROWS_TYPE, q);
         Quarter b[COLS];
         [[unroll]] for (uint c = 0u; c < COLS; ++c) b[c] = quants8(base_b[s][c], B_ROWS_TYPE, from_b[c] + k0, q);
         [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
             vec4 first = load_a(s, r, k), second = load_a(s, r, k + quarter_stride(B_ROWS_TYPE));
-            [[unroll]] for (uint c = 0u; c < COLS; ++c)
-                sums[r][c] = fma(scale[c], chain(second, b[c].second, chain(first, b[c].first, 0.0)), sums[r][c]);
+            float total = sum4(first) + sum4(second);
+            [[unroll]] for (uint c = 0u; c < COLS; ++c) {
+                float part = chain(first, b[c].first, 0.0), sum = sums[r][c];
+                if (B_ROWS_TYPE == Q6_K) sum = fma(scales[c].scale.x, part, sum), part = 0.0;
+                sum = fma(scales[c].scale.y, chain(second, b[c].second, part), sum);
+                sums[r][c] = has_minimum(B_ROWS_TYPE) ? fma(-scales[c].minimum, total, sum) : sum;
+            }
         }
     }
 }
@@ -92,7 +101,7 @@ void add_quarters(const uint s, uint quarter, inout float sums[ROWS][COLS]) {
 // What lane `own` of `lanes` makes of the sums over `count` elements, a multiple of a block.
 void quantized_dots(uint count, uint own, uint lanes, out float sums[ROWS][COLS]) {
     row_length = count;
-    uint quarter = own * QUARTERS, stride = lanes * QUARTERS, ahead = WHOLE_GROUPS ? stride * 8u : 0u;  // elements
+    uint quarter = own * QUARTERS, stride = lanes * QUARTERS, ahead = whole_groups() ? stride * 8u : 0u;  // elements
     [[unroll]] for (uint s = 0u; s < AT_ONCE; ++s) {
         [[unroll]] for (uint c = 0u; c < COLS; ++c) {
             base_b[s][c] = b_rows(c), from_b[c] = row_b(c) * count;
@@ -105,6 +114,6 @@ void quantized_dots(uint count, uint own, uint lanes, out float sums[ROWS][COLS]
     [[unroll]] for (uint r = 0u; r < ROWS; ++r)
         [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[r][c] = 0.0;
     for (; quarter + (AT_ONCE - 1u) * stride < count / 8u; quarter += AT_ONCE * stride)
-        [[unroll]] for (uint s = 0u; s < AT_ONCE; ++s) add_quarters(s, WHOLE_GROUPS ? quarter : quarter + s * stride, sums);
+        [[unroll]] for (uint s = 0u; s < AT_ONCE; ++s) add_quarters(s, whole_groups() ? quarter : quarter + s * stride, sums);
     if (AT_ONCE > 1u && quarter < count / 8u) add_quarters(0u, quarter, sums);
 }

@@ -15,6 +15,12 @@
 #define BF16 2u
 #define Q8 3u
 #define Q4 4u
+#define Q4_1 5u
+#define Q5 6u
+#define Q5_1 7u
+#define Q4_K 8u
+#define Q5_K 9u
+#define Q6_K 10u
 
 layout(buffer_reference, std430, buffer_reference_align = 4) restrict buffer Words { uint at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) restrict writeonly buffer Floats { float at[]; };
@@ -43,7 +49,7 @@ uvec2 row_address(uvec2 address, uint type, uint row, uint cols) {
 
 // The same of quantised rows that begin with a group.
 uvec2 quantized_row(uvec2 address, uint type, uint row, uint cols) {
-    return row_address(address, F32, row, cols / QUANT_GROUP * ((type == Q8 ? Q8_GROUP_BYTES : Q4_GROUP_BYTES) / 4u));
+    return row_address(address, F32, row, cols / group_elements(type) * (group_bytes(type) / 4u));
 }
 
 // `bytes` further on.

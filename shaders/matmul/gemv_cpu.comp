@@ -50,7 +50,7 @@ void load_b(uint64_t address, uint64_t scales, out float x[EACH], out vec2 scale
         }
         if (is_quantized(B_TYPE) && i % 4u == 0u) {
             uint word = floatBitsToUint(load_lane_words(address, B_TYPE == Q8 ? i / 4u * LANES : 0u));
-            vec4 quants = B_TYPE == Q8 ? quants_of_bytes(word) : i == 0u ? quants_of_low_halves(word) : quants_of_high_halves(word);
+            vec4 quants = B_TYPE == Q8 ? quants_of_signed_bytes(word) : i == 0u ? quants_of_low_halves(word, 8.0) : quants_of_high_halves(word, 8.0);
             [[unroll]] for (uint e = 0u; e < 4u; ++e) x[i + e] = quants[e];
         }
     }

@@ -53,6 +53,27 @@ TEST_CASE("a model of a GGUF file computes what its folder does", "[model][gguf]
     }
 }
 
+TEST_CASE("blocks of a GGUF file compute what their numbers do as floats", "[model][gguf][quantize]") {
+    std::vector<std::int32_t> ids;
+    for (std::int32_t i = 0; i < 40; ++i) ids.push_back(3 + i * 37 % 90);
+    const Model blocks = Model::load(test_device(), files + "mixed.gguf"),
+                floats = Model::load(test_device(), files + "mixed.gguf", {.weights = DType::f32});
+    for (const char* type : {"q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"})
+        CHECK(blocks.info().weight_types.find(type) != std::string::npos);
+    CHECK(floats.info().weight_types == "f32");
+    for (const std::size_t count : {std::size_t{1}, std::size_t{5}, std::size_t{40}}) {  // each has kernels of its own
+        const std::vector<std::int32_t> first(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count));
+        const std::vector<float> got = logits_of(blocks, first), want = logits_of(floats, first);
+        double apart = 0, largest = 0;
+        for (std::size_t i = 0; i < want.size(); ++i) {
+            apart = std::max(apart, static_cast<double>(std::abs(got[i] - want[i])));
+            largest = std::max(largest, static_cast<double>(std::abs(want[i])));
+        }
+        CAPTURE(count, apart, largest);
+        CHECK(apart < 1e-5 * largest);  // sums in another order
+    }
+}
+
 TEST_CASE("what is not read from GGUF yet is refused by name", "[model][gguf][bad_input]") {
     TemporaryDirectory folder;
     const std::string whole = read_file(files + "qwen3-f32.gguf"), path = folder.path("other.gguf");

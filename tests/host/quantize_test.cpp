@@ -1,4 +1,4 @@
-// Weights in 8 and 4 bits: bit for bit the blocks of ggml, errors within their bounds, any shape; and which weights of
+// Quantized weights: bit for bit the blocks of ggml, errors within their bounds, any shape; and which weights of
 // a model become them.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "runtime/base/ggml_blocks.h"
 #include "runtime/base/quantize.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/op_def.h"
@@ -20,6 +21,7 @@ using namespace vantage;
 namespace {
 
 constexpr std::size_t block = params::QUANT_BLOCK;
+const std::string blocks_file = std::string(VANTAGE_ROOT) + "/tests/data/quantized/blocks.safetensors";
 
 std::vector<std::byte> quantized(DType type, const std::vector<float>& values) {
     std::vector<std::byte> bytes(
@@ -33,13 +35,18 @@ std::vector<float> rounded(DType type, const std::vector<float>& values) {
     return result;
 }
 
-// Block `i` as ggml writes it: the scale, then the quants.
-std::vector<std::byte> ggml_block(DType type, const std::vector<std::byte>& bytes, std::size_t i) {
-    const std::size_t quants = (type == DType::q8_0 ? params::Q8_QUANT_BYTES : params::Q4_QUANT_BYTES) / 8;
-    const std::byte* group = bytes.data() + i / 8 * info(type).bytes;
-    std::vector<std::byte> result(group + 8 * quants + i % 8 * 2, group + 8 * quants + i % 8 * 2 + 2);
-    result.insert(result.end(), group + i % 8 * quants, group + (i % 8 + 1) * quants);
-    return result;
+// Blocks as files have them, as they lie in memory.
+std::vector<std::byte> in_groups(DType type, std::vector<std::byte> blocks) {
+    const std::size_t group = info(type).bytes;
+    blocks.resize((blocks.size() + group - 1) / group * group);
+    std::vector<std::byte> groups(blocks.size());
+    for (std::size_t at = 0; at < groups.size(); at += group) regroup(type, blocks.data() + at, groups.data() + at);
+    return groups;
+}
+std::vector<float> numbers_of(DType type, const std::vector<std::byte>& groups, std::size_t count) {
+    std::vector<float> values(count);
+    dequantize(type, groups, values);
+    return values;
 }
 
 std::vector<float> floats_of(const TensorEntry& entry) {
@@ -50,18 +57,52 @@ std::vector<float> floats_of(const TensorEntry& entry) {
 
 }  // namespace
 
-TEST_CASE("blocks of q8_0 and q4_0 are ggml's, bit for bit", "[quantize][oracle]") {
-    const SafeTensors file(std::string(VANTAGE_ROOT) + "/tests/data/quantized/blocks.safetensors");
-    const std::vector<float> values = floats_of(file.at("values"));
-    for (const DType type : {DType::q8_0, DType::q4_0}) {
+TEST_CASE("blocks of 32 are ggml's, bit for bit", "[quantize][oracle]") {
+    const SafeTensors file(blocks_file);
+    const std::vector<float> all = floats_of(file.at("values"));
+    for (const DType type : {DType::q8_0, DType::q4_0, DType::q4_1, DType::q5_0, DType::q5_1}) {
+        INFO(name_of(type));
         const TensorEntry& want = file.at(name_of(type));
-        const std::vector<std::byte> bytes = quantized(type, values);
-        const auto size = static_cast<std::size_t>(want.shape[1]);
-        for (std::size_t i = 0; i < values.size() / block; ++i) {
-            INFO(name_of(type) << " block " << i);
-            CHECK(ggml_block(type, bytes, i) == want.data.part(i * size, size).all());
+        const auto size = static_cast<std::size_t>(want.shape[1]), count = static_cast<std::size_t>(want.shape[0]);
+        CHECK(size == block_bytes(type));
+        for (std::size_t i = 0; i < count; ++i) {
+            INFO("block " << i);
+            std::vector<std::byte> made(size);
+            quantize_block(type, std::span(all).subspan(i * block, block), made.data());
+            CHECK(made == want.data.part(i * size, size).all());
         }
+        const std::vector<float> values(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count * block));
+        CHECK(quantized(type, values) == in_groups(type, want.data.all()));
         CHECK(rounded(type, values) == floats_of(file.at(std::string(name_of(type)) + ".values")));
+    }
+}
+
+TEST_CASE("blocks of any bits are the numbers that they are for ggml, bit for bit", "[quantize][oracle]") {
+    const SafeTensors file(blocks_file);
+    for (const DType type : {DType::q4_1, DType::q5_0, DType::q5_1, DType::q4_k, DType::q5_k, DType::q6_k}) {
+        INFO(name_of(type));
+        const std::string name = std::string(name_of(type)) + ".random";
+        const std::vector<float> want = floats_of(file.at(name + ".values"));
+        CHECK(numbers_of(type, in_groups(type, file.at(name).data.all()), want.size()) == want);
+    }
+}
+
+TEST_CASE("blocks of 256 have no larger error than ggml's", "[quantize][oracle]") {
+    const SafeTensors file(blocks_file);
+    const std::vector<float> values = floats_of(file.at("weights"));
+    for (const DType type : {DType::q4_k, DType::q5_k, DType::q6_k}) {
+        INFO(name_of(type));
+        const std::vector<float> own = rounded(type, values),
+                                 theirs = floats_of(file.at(std::string(name_of(type)) + ".weights"));
+        double own_error = 0, their_error = 0;
+        std::size_t equal = 0;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            own_error += std::pow(own[i] - values[i], 2), their_error += std::pow(theirs[i] - values[i], 2);
+            if (own[i] == theirs[i]) ++equal;
+        }
+        CAPTURE(own_error, their_error, equal, values.size());
+        CHECK(std::sqrt(own_error / their_error) < 1.02);
+        CHECK(equal > values.size() / 4);
     }
 }
 

@@ -96,7 +96,8 @@ TEST_CASE("a view and its command line say the same", "[view]") {
         test::expect_error(ErrorKind::usage,
                            {what, "prompt=TEXT, model=DIR, weights=WORD, precision=WORD or attention-kind=KIND"},
                            refused({"--compare", what}));
-    test::expect_error(ErrorKind::usage, {"--compare weights is q3, but takes one of f32, f16, bf16, q8, q4"},
+    test::expect_error(ErrorKind::usage,
+                       {"--compare weights is q3, but takes one of f32, f16, bf16, q8, q6_k, q5_k, q4_k, q4"},
                        refused({"--compare", "weights=q3"}));
     test::expect_error(ErrorKind::usage, {"--show is difference, but takes a second run (--compare)"},
                        refused({"--show", "difference"}));

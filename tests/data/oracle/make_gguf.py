@@ -3,10 +3,11 @@
 
     python3 make_gguf.py MODELS OUT [TINY]
 
-Debian: python3-gguf, python3-safetensors. Files: llama-f16 (rows of q and k turned, SentencePiece's tokenizer), qwen3-f32,
-qwen3-q8_0 and qwen3-q4_0 (matrices whose rows are no whole blocks in f16), qwen2-bf16 (biases, tied output), and
-words-f32: the tokenizer of GPT-2 in qwen3's shape. TINY: the folder of small ones for tests/fuzz/corpus/gguf.
+Debian: python3-gguf, python3-safetensors, libggml-base0 for mixed. Files: llama-f16 (rows of q and k turned, SentencePiece's tokenizer), qwen3-f32,
+qwen3-q8_0 and qwen3-q4_0 (matrices whose rows are no whole blocks in f16), qwen2-bf16 (biases, tied output),
+words-f32: the tokenizer of GPT-2 in qwen3's shape, and mixed: random matrices, each of another quantized type. TINY: the folder of small ones for tests/fuzz/corpus/gguf.
 """
+import ctypes
 import json
 import sys
 from pathlib import Path
@@ -151,6 +152,41 @@ def write_tiny(path, architecture, kind):
     writer.close()
 
 
+def in_blocks(values, kind):
+    """As ggml itself makes blocks: the gguf module makes none of 256"""
+    ggml = ctypes.CDLL("libggml-base.so.0")
+    elements, size = gguf.quants.GGML_QUANT_SIZES[kind]
+    rows, columns = values.shape
+    blocks = np.zeros((rows, columns // elements * size), dtype=np.uint8)
+    ggml.ggml_quantize_chunk(ctypes.c_int(int(kind)), values.ctypes.data_as(ctypes.c_void_p),
+                             blocks.ctypes.data_as(ctypes.c_void_p), ctypes.c_int64(0), ctypes.c_int64(rows), ctypes.c_int64(columns), None)
+    return blocks
+
+
+def write_mixed(path):
+    """Llama with a layer of 256 features and 4 heads, 2 for keys"""
+    random = np.random.default_rng(2)
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_context_length(64)
+    writer.add_embedding_length(256)
+    writer.add_block_count(1)
+    writer.add_feed_forward_length(256)
+    writer.add_head_count(4)
+    writer.add_head_count_kv(2)
+    writer.add_layer_norm_rms_eps(1e-5)
+    for name, rows, kind in (("token_embd", 96, Q.Q6_K), ("blk.0.attn_q", 256, Q.Q4_K), ("blk.0.attn_k", 128, Q.Q5_K),
+                             ("blk.0.attn_v", 128, Q.Q6_K), ("blk.0.attn_output", 256, Q.Q4_1), ("blk.0.ffn_gate", 256, Q.Q5_0),
+                             ("blk.0.ffn_up", 256, Q.Q5_1), ("blk.0.ffn_down", 256, Q.Q4_K)):
+        values = (random.standard_normal((rows, 256)) / 16).astype(np.float32)
+        writer.add_tensor(f"{name}.weight", in_blocks(values, kind), raw_dtype=kind)
+    for name in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"):
+        writer.add_tensor(f"{name}.weight", np.ones(256, dtype=np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 def main(models, out, tiny=None):
     models, out = Path(models), Path(out)
     out.mkdir(exist_ok=True)
@@ -159,6 +195,7 @@ def main(models, out, tiny=None):
     for kind in (Q.F32, Q.Q8_0, Q.Q4_0):
         write(models, "qwen3", out / f"qwen3-{kind.name.lower()}.gguf", kind)
     write(models, "qwen3", out / "words-f32.gguf", Q.F32, models / "gpt2/tokenizer.json")
+    write_mixed(out / "mixed.gguf")
     if tiny:
         for architecture, kind in (("llama", Q.Q4_0), ("qwen2", Q.Q8_0), ("qwen3", Q.F16)):
             write_tiny(Path(tiny) / architecture, architecture, kind)
