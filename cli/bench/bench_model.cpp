@@ -142,8 +142,8 @@ void run(const BenchModelOptions& o) {
 }
 
 void add_quality_options(CLI::App& command, QualityOptions& o) {
-    CLI::Option* quality = command.add_flag(
-        "--quality", o.wanted, "Measure perplexity on a text with f32, f16, q8 and q4 weights instead of speed");
+    CLI::Option* quality = command.add_flag("--quality", o.wanted,
+                                            "Measure perplexity on a text with weights of each type instead of speed");
     add_option(command, "--text", o.text, "Text file. Default: the validation text of the built-in model", "FILE")
         ->needs(quality);
     add_option(command, "--tokens", o.tokens, "Number of tokens of the text", "N")

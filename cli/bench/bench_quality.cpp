@@ -68,7 +68,7 @@ void add_note(Report& report, std::int64_t tokens, std::int64_t window) {
 }
 
 struct Storage {
-    const char* name;
+    std::string name;
     DType weights;
     SessionOptions session;
 };
@@ -79,14 +79,15 @@ bool quantizes_cache(const ModelConfig& config) {
 
 // The first is the reference.
 std::vector<Storage> wanted_storages() {
-    if (common().weights == "bf16")
-        throw usage_error("bench model: --quality compares f16, q8 and q4 weights with f32, not bf16");
+    const std::string& wanted = common().weights;
     const SessionOptions exact{.precision = Precision::f32};
     std::vector<Storage> all = {{"f32", DType::f32, exact}};
-    for (const auto& [name, type] : {std::pair{"f16", DType::f16}, {"q8", DType::q8_0}, {"q4", DType::q4_0}})
-        if (common().weights.empty() || weight_types.at(common().weights) == type)
-            all.push_back({name, type, {.precision = Precision::f16}});
-    if (common().weights.empty())  // of keys and values alone
+    for (const char* name : {"f16", "q8", "q6_k", "q5_k", "q4_k", "q4"})
+        if (wanted.empty()) all.push_back({name, weight_types.at(name), {.precision = Precision::f16}});
+    if (!wanted.empty() && wanted != "f32")
+        all.push_back(
+            {weight_type_name(weight_types.at(wanted)), weight_types.at(wanted), {.precision = Precision::f16}});
+    if (wanted.empty())  // of keys and values alone
         for (const auto& [name, type] : {std::pair{"cache q8", DType::q8_0}, {"cache q4", DType::q4_0}})
             all.push_back({name, DType::f32, {.precision = Precision::f32, .cache = type}});
     return all;

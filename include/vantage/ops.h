@@ -33,8 +33,8 @@ struct MatmulOptions {
     Activation activation = Activation::none;
     bool f16_operands =
         false;  ///< a and b may be rounded to f16 and so multiplied (CompileOptions::f16_operands: everywhere)
-    bool int8_operands =
-        false;  ///< rows of a may be rounded to 8 bits where b is quantised (CompileOptions::int8_operands: everywhere)
+    /// rows of a may be rounded to 8 bits where b is q8_0 or q4_0 (CompileOptions::int8_operands: everywhere)
+    bool int8_operands = false;
 };
 Tensor matmul(Tensor a, Tensor b, MatmulOptions options = {}, Tensor bias = {}, Tensor residual = {},
               SourceLocation where = SourceLocation::here());

@@ -50,7 +50,7 @@ struct CompileOptions {
     bool guard = false;
     /// Matrix products may round their operands to f16; sums of more than 8 products are f32.
     bool f16_operands = false;
-    /// Rows that meet quantized weights may be rounded to 8 bits, in blocks of 32.
+    /// Rows that meet weights in q8_0 or q4_0 may be rounded to 8 bits, in blocks of 32.
     bool int8_operands = false;
     Stability stability = Stability::none;
     /// Takes the kernel of this name wherever an op has it and it fits.

@@ -52,7 +52,7 @@ inline constexpr Sampling default_sampling{.temperature = 0.8, .top_p = 0.95};
 Sampling recommended_sampling(const Model& model);
 
 /// f16: the cache is stored in f16, and matrix products may round their operands to it. f32: neither. int8: as f16, and
-/// rows that meet weights in 8 or 4 bits may be rounded to 8 bits.
+/// rows that meet weights in q8_0 or q4_0 may be rounded to 8 bits.
 enum class Precision : std::uint8_t { f16, f32, int8 };
 /// "f16", "f32" or "int8"; throws usage for another name.
 Precision precision_named(const std::string& name);

@@ -24,11 +24,6 @@ bool is_large(DType type) { return type == DType::q4_k || type == DType::q5_k ||
 
 // ---- to groups ------------------------------------------------------------------------------------------------------
 
-std::uint32_t word_at(const std::byte* bytes) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, bytes, sizeof(word));
-    return word;
-}
 void put(std::byte* to, std::uint32_t word) { std::memcpy(to, &word, sizeof(word)); }
 
 // Bits c of 4 as bits 8 c.
@@ -104,15 +99,22 @@ void regroup_six(std::size_t index, const std::byte* block, std::byte* group) {
 
 // ---- from floats ----------------------------------------------------------------------------------------------------
 
-// The first element of largest magnitude.
+// The first element of largest magnitude, or 0.
 float largest(Values x) {
-    return *std::ranges::max_element(x, std::ranges::less(), [](float v) { return std::abs(v); });
+    float found = 0;
+    for (const float value : x)
+        if (std::abs(value) > std::abs(found)) found = value;
+    return found;
 }
 float inverse_of(float d) {  // 0 for scales that are 0 in f16
     return std::abs(d) >= std::numeric_limits<float>::min() ? 1 / d : 0;
 }
-int nearest(float x) { return static_cast<int>(std::nearbyint(x)); }
-std::uint8_t nearest(float x, int most) { return static_cast<std::uint8_t>(std::clamp(nearest(x), 0, most)); }
+// The nearest integer from low to high; low for NaN.
+int nearest(float x, int low, int high) {
+    const auto least = static_cast<float>(low), most = static_cast<float>(high);
+    return x > least ? static_cast<int>(std::nearbyint(std::min(x, most))) : low;
+}
+std::uint8_t nearest(float x, int most) { return static_cast<std::uint8_t>(nearest(x, 0, most)); }
 
 void put_half(std::byte* to, float value) {
     const std::uint16_t bits = float_to_half(value);
@@ -126,21 +128,27 @@ void quantize_8(Values x, std::byte* block) {
         block[2 + i] = static_cast<std::byte>(static_cast<std::int8_t>(std::round(x[i] * inverse)));
 }
 
-// q4_0, q4_1, q5_0, q5_1: the quants from the smallest number on, or from the largest one's opposite. Products are
-// computed in double, so that the result does not depend on fused multiplication.
+// q4_0, q4_1, q5_0, q5_1: the quants from the smallest number on, or from the largest one's opposite. As in gguf-py, a
+// result does not depend on fused multiplication: without a minimum it is computed in double, with one each step is
+// rounded to f32.
 void quantize_small(DType type, Values x, std::byte* block) {
     const bool has_minimum = scale_places(type).size() == 2, five = layout_of(type).high > 0;
     const int levels = five ? 32 : 16;
     const auto [low, high] = std::ranges::minmax(x);
     const float d =
         has_minimum ? (high - low) / static_cast<float>(levels - 1) : largest(x) / static_cast<float>(-levels / 2);
-    const double inverse = inverse_of(d), from = has_minimum ? low : 0, offset = has_minimum ? 0.5 : levels / 2 + 0.5;
+    const double inverse = inverse_of(d);
+    const auto level = [&](float value) {
+        if (!has_minimum) return value * inverse + (levels / 2 + 0.5);
+        const auto steps = static_cast<float>((value - low) * inverse);
+        return static_cast<double>(steps + 0.5F);
+    };
     std::uint32_t bits = 0;
     std::byte *const bits_at = block + 2 * scale_places(type).size(), *const quants =
                                                                           bits_at + (five ? sizeof(bits) : 0);
     std::fill_n(quants, half, std::byte{0});
     for (std::uint32_t i = 0; i < QUANT_BLOCK; ++i) {
-        const auto q = static_cast<std::uint32_t>(std::min<double>(levels - 1, (x[i] - from) * inverse + offset));
+        const auto q = static_cast<std::uint32_t>(std::min<double>(levels - 1, level(x[i])));
         quants[i % half] |= static_cast<std::byte>((q & 15U) << (i < half ? 0 : 4));
         bits |= q >> 4 << i;
     }
@@ -190,7 +198,7 @@ Fit fit_with_minimum(Values x, const Trials& trials) {
     std::ranges::transform(x, weights.begin(), [&](float value) { return size + std::abs(value); });
     const auto [smallest, high] = std::ranges::minmax(x);
     const float low = std::min(smallest, 0.0F);
-    if (high <= low) return {0, -low};
+    if (high - low < 1e-20F) return {0, -low};  // far below what an f16 scale can tell from 0
     const auto round_by = [&](float inverse) {
         std::ranges::transform(x, q.begin(),
                                [&](float value) { return nearest(inverse * (value - low), trials.most); });
@@ -228,8 +236,7 @@ void quantize_four_or_five(DType type, Values x, std::byte* block) {
     }
     std::fill_n(block, block_bytes(type), std::byte{0});
     put_half(block, most.scale / 63), put_half(block + 2, most.minimum / 63);
-    const float d = half_to_float(float_to_half(most.scale / 63)),
-                dmin = half_to_float(float_to_half(most.minimum / 63)), inverse = most.scale > 0 ? 63 / most.scale : 0,
+    const float d = half_at(block), dmin = half_at(block + 2), inverse = most.scale > 0 ? 63 / most.scale : 0,
                 inverse_minimum = most.minimum > 0 ? 63 / most.minimum : 0;
     std::byte *const high = block + 16, *const quants = high + (five ? QUANT_BLOCK : 0);
     for (std::size_t b = 0; b < small_each; ++b) {
@@ -254,7 +261,7 @@ float fit_six(Values x) {
         const float inverse = -(32 + 0.1F * static_cast<float>(step)) / top;
         float along = 0, squares = 0;
         for (const float value : x) {
-            const auto q = static_cast<float>(std::clamp(nearest(inverse * value), -32, 31));
+            const auto q = static_cast<float>(nearest(inverse * value, -32, 31));
             along += value * value * value * q, squares += value * value * q * q;
         }
         if (squares > 0 && (i == 0 || along * along > best * squares)) scale = along / squares, best = scale * along;
@@ -269,10 +276,11 @@ void quantize_six(Values x, std::byte* block) {
     const float top = largest(fits);
     std::fill_n(block, block_bytes(DType::q6_k), std::byte{0});
     if (std::abs(top) < 1e-15F) return;
-    const float inverse = -128 / top, d = half_to_float(float_to_half(1 / inverse));
-    put_half(block + 208, d);
+    const float inverse = -128 / top;
+    put_half(block + 208, 1 / inverse);
+    const float d = half_at(block + 208);
     for (std::size_t s = 0; s < fits.size(); ++s) {
-        const int six = std::min(127, nearest(inverse * fits[s]));
+        const int six = nearest(inverse * fits[s], -128, 127);
         block[192 + s] = static_cast<std::byte>(static_cast<std::int8_t>(six));
         const float scale = d * static_cast<float>(six);
         for (std::size_t i = s * each; i < (s + 1) * each; ++i) {

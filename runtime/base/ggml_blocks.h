@@ -24,8 +24,9 @@ std::span<const std::uint8_t> scale_places(DType type);
 /// Makes a group of the blocks of one: info(type).bytes each. No number changes.
 void regroup(DType type, const std::byte* blocks, std::byte* group);
 
-/// Rounds block_elements(type) finite numbers to a block. q8_0, q4_0, q4_1, q5_0 and q5_1 are ggml's bit for bit. The
-/// others take, as its reference does, those of some scales and minima whose weighted squared error is the smallest.
+/// Rounds block_elements(type) numbers below 1e9 to a block. Those of 32 are gguf-py's bit for bit. The others take, as
+/// ggml's reference does, those of some scales and minima whose weighted squared error is the smallest. A scale beyond
+/// f16 becomes an infinity.
 void quantize_block(DType type, std::span<const float> values, std::byte* block);
 
 }  // namespace vantage::internal

@@ -16,17 +16,6 @@ namespace {
 
 using namespace params;
 
-float half_at(const std::byte* bytes) {
-    std::uint16_t bits = 0;
-    std::memcpy(&bits, bytes, sizeof(bits));
-    return half_to_float(bits);
-}
-std::uint32_t word_at(const std::byte* bytes) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, bytes, sizeof(word));
-    return word;
-}
-
 // Of a block: x = scale q - minimum, with a scale for each half.
 struct Scales {
     std::array<float, 2> scale;
@@ -84,7 +73,8 @@ QuantLayout layout_of(DType type) {
 void quantize(DType type, std::span<const float> values, std::span<std::byte> to) {
     const std::size_t elements = block_elements(type), bytes = block_bytes(type), group = info(type).bytes;
     const std::uint16_t nan = float_to_half(std::numeric_limits<float>::quiet_NaN());
-    const auto finite = [](float value) { return std::isfinite(value); };
+    // Numbers of this size are beyond the scales of all types; what is smaller can be squared and summed in f32.
+    const auto holdable = [](float value) { return std::abs(value) < 1e9F; };
     std::vector<float> block(elements);
     std::vector<std::byte> blocks(group);
     for (std::size_t first = 0, made = 0; made < to.size(); made += group) {
@@ -93,10 +83,10 @@ void quantize(DType type, std::span<const float> values, std::span<std::byte> to
             const auto some = values.subspan(first, std::min(elements, values.size() - first));
             std::ranges::fill(std::ranges::copy(some, block.begin()).out, block.end(), 0.0F);
             std::byte* const place = blocks.data() + b;
-            const bool all_finite = std::ranges::all_of(block, finite);
-            if (all_finite) quantize_block(type, block, place);
+            const bool all_holdable = std::ranges::all_of(block, holdable);
+            if (all_holdable) quantize_block(type, block, place);
             for (const std::uint8_t scale : scale_places(type))
-                if (!all_finite || !std::isfinite(half_at(place + scale)))
+                if (!all_holdable || !std::isfinite(half_at(place + scale)))
                     std::memcpy(place + scale, &nan, sizeof(nan));
         }
         regroup(type, blocks.data(), to.data() + made);

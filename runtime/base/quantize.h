@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "runtime/base/internal.h"
@@ -45,9 +46,19 @@ inline std::uint16_t float_to_bfloat(float f) {
     return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-/// Whether a quantized type has one f16 scale for 32 elements and nothing else: what caches can be, and what is
-/// multiplied as bytes.
-inline bool has_block_scales(DType type) { return type == DType::q8_0 || type == DType::q4_0; }
+inline std::uint32_t word_at(const std::byte* bytes) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, bytes, sizeof(word));
+    return word;
+}
+inline float half_at(const std::byte* bytes) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, bytes, sizeof(bits));
+    return half_to_float(bits);
+}
+
+/// q8_0 and q4_0, which kernels multiply as bytes, and write: caches can have them.
+inline bool has_byte_kernels(DType type) { return type == DType::q8_0 || type == DType::q4_0; }
 
 /// Bytes of the parts of a group of a quantized type.
 struct QuantLayout {

@@ -93,9 +93,11 @@ void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_
     const auto place = [&](std::size_t element) {
         return offset + element / info(type.dtype).elements * info(type.dtype).bytes;
     };
-    // 8 rows of whole blocks are whole groups
-    const std::size_t rows_each =
-        std::max<std::size_t>(8, (std::size_t{4} << 20) / std::max<std::size_t>(in, 1) / 8 * 8);
+    // so many rows of blocks of 32 are whole groups
+    const std::size_t whole_groups = std::max<std::size_t>({info(type.dtype).elements, read_as.elements, 32}) / 32,
+                      rows_each = std::max<std::size_t>(
+                                      1, (std::size_t{4} << 20) / std::max<std::size_t>(in, 1) / whole_groups) *
+                                  whole_groups;
     std::vector<std::byte> whole(turned ? matrix_bytes : 0), block, converted;
     for (std::size_t matrix = 0; matrix < bytes; matrix += matrix_bytes) {
         if (turned) read(matrix, whole);

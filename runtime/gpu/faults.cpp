@@ -44,7 +44,7 @@ void arm_from_environment() {
     std::uint64_t nth = 0;
     const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), nth);
     const bool number = error == std::errc() && end == count.data() + count.size();
-    if (words.size() == 3 && number && points.contains(point) && results.contains(result))
+    if (words.size() == 3 && !text->ends_with(':') && number && points.contains(point) && results.contains(result))
         return arm_fault(points.at(point), nth, results.at(result));
     throw usage_error(
         "VANTAGE_FAULT={} is no fault: use allocate|submit|wait|any : NUMBER : out_of_memory|device_lost|timeout, such "

@@ -294,12 +294,12 @@ void allow_f16_products(Graph& graph) {
 }
 
 void allow_int8_operands(Graph& graph) {
-    const auto is_quantised = [&](const Node& node, std::size_t operand) {
-        return has_block_scales(graph.value(node.inputs[operand]).type.dtype);
+    const auto is_multiplied_as_bytes = [&](const Node& node, std::size_t operand) {
+        return has_byte_kernels(graph.value(node.inputs[operand]).type.dtype);
     };
     for (Node& node : mutable_nodes(graph))
-        if ((node.op == &matmul_op && is_quantised(node, ops::matmul::b_)) ||
-            (node.op == &expert_linear_op && is_quantised(node, ops::expert_linear::w_)))
+        if ((node.op == &matmul_op && is_multiplied_as_bytes(node, ops::matmul::b_)) ||
+            (node.op == &expert_linear_op && is_multiplied_as_bytes(node, ops::expert_linear::w_)))
             node.attrs.set("int8_operands", true);
 }
 

@@ -47,21 +47,22 @@ bool is_recurrent(const Graph& graph, std::size_t id) {
     });
 }
 
-// What rows take that do not divide into blocks of 256: llama.cpp's choice.
-DType for_rows_of(std::int64_t size, DType wanted) {
-    if (!is_quantized(wanted) || size % static_cast<std::int64_t>(block_elements(wanted)) == 0) return wanted;
+// Rows must divide into blocks of 32; stacked matrices (of experts) also into groups.
+bool divides(const Shape& shape, DType type) {
+    const std::int64_t group = info(type).elements;
+    return shape[-1] % 32 == 0 && (shape.rank() == 2 || shape[-1] * shape[-2] % group == 0);
+}
+
+// `wanted`, or llama.cpp's choice for rows that do not divide into blocks of 256.
+DType type_for(const Shape& shape, DType wanted) {
+    if (!is_quantized(wanted)) return wanted;
+    if (shape[-1] % static_cast<std::int64_t>(block_elements(wanted)) == 0 && divides(shape, wanted)) return wanted;
     switch (wanted) {
         case DType::q4_k: return DType::q5_0;
         case DType::q5_k: return DType::q5_1;
         case DType::q6_k: return DType::q8_0;
         default: return wanted;
     }
-}
-
-// Rows must divide into blocks of 32; stacked matrices (of experts) also into groups.
-bool divides(const Shape& shape, DType type) {
-    const std::int64_t group = info(type).elements;
-    return shape[-1] % 32 == 0 && (shape.rank() == 2 || shape[-1] * shape[-2] % group == 0);
 }
 
 }  // namespace
@@ -72,7 +73,7 @@ std::vector<std::string> store_matrices(Graph& graph, const ModelConfig& config,
     for (std::size_t id = 0; id < matrices.size(); ++id) {
         Value& value = mutable_values(graph)[id];
         if (!matrices[id] || value.type.dtype == wanted || is_adapter(value.name)) continue;
-        const DType type = for_rows_of(value.type.shape[-1], wanted);
+        const DType type = type_for(value.type.shape, wanted);
         if (is_quantized(wanted) && is_recurrent(graph, id))
             left.push_back(
                 format("{} stays {}: recurrent layers take f32, f16 and bf16", value.name, value.type.text()));
@@ -80,7 +81,7 @@ std::vector<std::string> store_matrices(Graph& graph, const ModelConfig& config,
             value.type.dtype = type;
         else
             left.push_back(format("{} stays {}: {} takes rows in blocks of 32, and experts in groups of {} elements",
-                                  value.name, value.type.text(), vantage::name_of(type), info(type).elements));
+                                  value.name, value.type.text(), vantage::name_of(wanted), info(type).elements));
     }
     return left;
 }

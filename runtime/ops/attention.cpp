@@ -149,7 +149,7 @@ std::vector<TensorType> infer(const OpCall& call) {
                  "k " + k.text() + " and v " + v.text() + " do not have as many dimensions as q " + q.text());
     call.require(is_float(q.dtype), operand_is(call, q_) + ", but must be f32, f16 or bf16");
     for (int i : {k_, v_})
-        call.require(is_float(call.in(i).dtype) || has_block_scales(call.in(i).dtype),
+        call.require(is_float(call.in(i).dtype) || has_byte_kernels(call.in(i).dtype),
                      operand_is(call, i) + ", but must be f32, f16, bf16, q8_0 or q4_0");
     call.require(k.dtype == v.dtype, "k is " + k.text() + ", but v is " + v.text() + ": one storage type for both");
     const Sizes s = sizes_of(call);

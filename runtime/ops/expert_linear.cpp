@@ -191,7 +191,7 @@ LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
 // Rows of x, each read by `share` choices, are rounded once. Elements of all matrices are counted in 32 bits.
 bool fits_coopmat_int8(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    if (!call.attrs.flag("int8_operands") || !has_block_scales(call.in(w_).dtype) || !s.transposed || s.choices == 0 ||
+    if (!call.attrs.flag("int8_operands") || !has_byte_kernels(call.in(w_).dtype) || !s.transposed || s.choices == 0 ||
         call.attrs.flag("any_rows") || !caps.int8 || int8_matrix(caps) == nullptr ||
         !matmul::can_round(call.in(x_).shape[0], s.k) || !matmul::can_round(s.experts * s.n, s.k))
         return false;
@@ -265,11 +265,14 @@ std::vector<Case> cases() {
     Case any_rows = many;
     any_rows.name = "5 experts, 2 each, any rows";
     any_rows.attrs.set("any_rows", true);
+    Case minima = case_of("one token, minima", 1, 2, 4, 16, 256, true, false);
+    minima.inputs[w_].quantized = DType::q4_k;
     Case bytes = case_of("over tiles, in 8 bits", 300, 2, 3, 70, 96, true, true),
          nibbles = case_of("tiles of 128, in 4 bits", 300, 1, 2, 904, 64, true, false);
     bytes.inputs[w_].quantized = DType::q8_0, nibbles.inputs[w_].quantized = DType::q4_0;
     return {many,
             any_rows,
+            minima,
             bytes,
             nibbles,
             case_of("over tiles", 90, 2, 3, 70, 33 * 2, true, true),

@@ -132,7 +132,7 @@ bool fits_rows(const OpCall& call, const Caps& caps) { return !fits_quantized(ca
 
 // As matmul's int8_rows, whose choice merge_projections keeps.
 bool fits_int8(const OpCall& call, const Caps& caps) {
-    return call.attrs.flag("int8_operands") && has_block_scales(call.in(w0_).dtype) && fits_quantized(call, caps) &&
+    return call.attrs.flag("int8_operands") && has_byte_kernels(call.in(w0_).dtype) && fits_quantized(call, caps) &&
            matmul::can_round(rows_of(call), call.in(x_).shape[-1]);
 }
 LaunchPlan launch_int8(const OpCall& call, const Caps& caps) {
@@ -192,6 +192,15 @@ std::vector<Case> cases() {
                         {},
                         {},
                         {},
+                        {}}},
+            {.name = "gate of 3x96, two scales a block",
+             .attrs = {{"gate", "silu"}},
+             .inputs = {floats_of(DType::f32, {3, 96}),
+                        weights_of(DType::q6_k, {19, 96}),
+                        weights_of(DType::q6_k, {19, 96}),
+                        {},
+                        floats_of(DType::f32, {19}),
+                        floats_of(DType::f32, {19}),
                         {}}},
             {.name = "gate of 1x96",
              .attrs = {{"gate", "gelu_tanh"}},

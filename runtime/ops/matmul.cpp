@@ -180,7 +180,7 @@ std::vector<Case> cases() {
     quantized(DType::q4_0, 5, 23, 256, true);
     for (const DType type : {DType::q8_0, DType::q4_0}) quantized(type, 13, 96, 11, false);  // a gradient
     for (const DType type : {DType::q4_1, DType::q5_0, DType::q5_1, DType::q4_k, DType::q5_k, DType::q6_k}) {
-        quantized(type, 1, 23, type == DType::q6_k ? 2048 : 256, true);
+        quantized(type, 1, 23, type == DType::q6_k ? 2048 : 1024, true);
         quantized(type, 5, 9, 96, true);  // rows begin within groups
         quantized(type, 70, 40, 256, true);
     }

@@ -34,7 +34,7 @@ bool fits_gemv_cpu(const OpCall& call, const Caps& caps) {
     const bool quantized = is_quantized(call.in(b_).dtype);
     const std::uint32_t lanes = caps.subgroup_size;
     return caps.is_cpu() && caps.subgroup_shuffle && (lanes == 8 || (!quantized && (lanes == 4 || lanes == 16))) &&
-           has_few_rows(call) && (!quantized || has_block_scales(call.in(b_).dtype)) &&
+           has_few_rows(call) && (!quantized || has_byte_kernels(call.in(b_).dtype)) &&
            matmul_sizes(call).k % (quantized ? 256 : 8 * lanes) == 0;
 }
 

@@ -11,7 +11,7 @@ namespace vantage::internal::ops::matmul {
 
 bool fits_int8_weights(const OpCall& call) {
     const MatmulSizes s = matmul_sizes(call);
-    return call.attrs.flag("int8_operands") && has_block_scales(call.in(b_).dtype) && call.attrs.flag("transpose_b") &&
+    return call.attrs.flag("int8_operands") && has_byte_kernels(call.in(b_).dtype) && call.attrs.flag("transpose_b") &&
            !call.attrs.flag("transpose_a") && s.batches() == 1 && can_round(s.m, s.k);
 }
 

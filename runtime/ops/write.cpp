@@ -21,10 +21,9 @@ constexpr std::int64_t largest_quantized = std::int64_t{1} << 31;  // elements: 
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &state = call.in(state_), &x = call.in(rows_);
-    for (int i : {state_, rows_})
-        call.require(call.in(i).shape.rank() >= 1 && (is_float(call.in(i).dtype) || has_block_scales(call.in(i).dtype)),
-                     operand_is(call, i) + ", but must be rows of floats, q8_0 or q4_0");
-    call.require(is_float(x.dtype), operand_is(call, rows_) + ", but must be rows of floats");
+    call.require(state.shape.rank() >= 1 && (is_float(state.dtype) || has_byte_kernels(state.dtype)),
+                 operand_is(call, state_) + ", but must be rows of floats, q8_0 or q4_0");
+    call.require(x.shape.rank() >= 1 && is_float(x.dtype), operand_is(call, rows_) + ", but must be rows of floats");
     call.require(
         !is_quantized(state.dtype) ||
             (row_size(state.shape) % params::QUANT_BLOCK == 0 && state.shape.elements() <= largest_quantized),

@@ -12,7 +12,7 @@ namespace vantage::internal {
 
 namespace {
 
-constexpr std::int64_t block_elements = 256 * 3907;  // a prime number of whole blocks of quantised types
+constexpr std::int64_t block_elements = 2048 * 491;  // a prime number of whole groups of q6_k, the largest
 constexpr double deviation = 0.02;                   // as GPT-2, BERT and Llama are initialised
 
 bool is_gain(const Value& value) { return value.type.shape.rank() == 1 && value.name.ends_with("weight"); }

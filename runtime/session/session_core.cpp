@@ -81,7 +81,7 @@ SessionOptions possible(const Model& model, SessionOptions o) {
     if (!o.cache) return o;
     if (!model.info().attends(AttentionKind::self))
         throw usage_error("the cache is {}, but {} keeps no keys and values", name_of(*o.cache), model.info().name);
-    if (*o.cache != DType::f32 && *o.cache != DType::f16 && !has_block_scales(*o.cache))
+    if (*o.cache != DType::f32 && *o.cache != DType::f16 && !has_byte_kernels(*o.cache))
         throw usage_error("the cache is {}, but must be f32, f16, q8_0 or q4_0", name_of(*o.cache));
     if (!is_quantized(*o.cache) || (!o.record_attention.every && o.record_attention.layers.empty())) return o;
     fall_back(format("cache {}: a session that records attention does not quantize keys; it keeps floats",
@@ -104,7 +104,8 @@ SessionCore::SessionCore(const Model& m, const SessionOptions& o, std::int64_t c
       plans(model, options, context, states.bindings()),
       runs(model, options, sequences, states, plans, context) {
     const std::string& weights = model.info().weight_types;
-    if (options.precision == Precision::int8 && weights.find("q8_0") + 1 == 0 && weights.find("q4_0") + 1 == 0)
+    if (options.precision == Precision::int8 && weights.find("q8_0") == std::string::npos &&
+        weights.find("q4_0") == std::string::npos)
         fall_back(format("precision int8: nothing is rounded to 8 bits, because no weights of {} are q8 or q4",
                          model.info().name));
     for (std::size_t i = 0; i < sequences.size(); ++i) restart(i, options.sampling);

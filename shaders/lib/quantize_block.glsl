@@ -1,4 +1,4 @@
-// Writes blocks of 32 elements in a quantised type, as runtime/base/quantize.cpp does: with d = max |x| / 127,
+// Writes blocks of 32 elements in a quantised type, as runtime/base/ggml_blocks.cpp does: with d = max |x| / 127,
 // x = d q + e and |e| <= d / 2 (Q8); with d = -max / 8, max the element of largest magnitude, |e| <= d (Q4). A block with
 // an infinity or a NaN gets the scale NaN.
 #include "lib/round_bytes.glsl"

@@ -20,7 +20,7 @@ VANTAGE_PARAMS_END
     C(5, uint, ROWS, 1)        /* 1, 4 or 8 */                                                   \
     C(6, uint, STEP, 1)        /* 4 where k % 4 == 0 */                                          \
     C(7, uint, COLS, 4)        /* 2, 4 or 8 */                                                   \
-    C(8, bool, ALIGNED, false) /* k % QUANT_GROUP == 0 */                                        \
+    C(8, bool, ALIGNED, false) /* rows of weights begin with a group */                          \
     C(9, bool, OCTETS, false)  /* weights have 16 bits, k % 8 == 0 */                            \
     C(10, uint, HEAD, 0)       /* features of a head, of queries, keys and values; 0: of none */ \
     C(11, uint, ROTARY, 0)     /* of these turn so many, a multiple of 8 as HEAD is */           \

@@ -32,7 +32,7 @@ VANTAGE_CONSTANTS(MatmulRowsConstants, MATMUL_CONSTANTS, MATMUL_ROWS_CONSTANTS)
 #define MATMUL_QUANTIZED_ROWS_CONSTANTS(C) \
     C(7, uint, ROWS, 1) /* 1, 4 or 8 */    \
     C(8, uint, COLS, 1)                    \
-    C(9, bool, ALIGNED, false) /* k % QUANT_GROUP == 0 */
+    C(9, bool, ALIGNED, false) /* rows of b begin with a group */
 VANTAGE_CONSTANTS(MatmulQuantizedRowsConstants, MATMUL_CONSTANTS, MATMUL_QUANTIZED_ROWS_CONSTANTS)
 
 #define MATMUL_TILED_CONSTANTS(C)                                      \

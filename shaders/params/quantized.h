@@ -15,7 +15,7 @@
 // s and n of block b of q4_k and q5_k, in three words: bits 4 b to 4 b + 3 of the first are the low ones of s, of the
 // second those of n, and of the third the two high ones of s, then of n.
 //
-// So a tensor takes the bytes that it takes in a file of ggml's, quants begin on 16 bytes, and element i is found from i
+// So a tensor takes the bytes that it takes in a file of ggml's, but for a last group in part; quants begin on 16 bytes, and element i is found from i
 // alone.
 #include "params/types.h"
 #ifndef VANTAGE_QUANTIZED_H

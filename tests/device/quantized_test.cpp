@@ -1,10 +1,13 @@
 // The built-in model with its matrices in 8 and 4 bits against what PyTorch computed with all of theirs.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <tuple>
 
 #include "oracle_model.h"
+#include "runtime/base/ggml_blocks.h"
+#include "runtime/base/quantize.h"
 #include "runtime/base/version.h"
 #include "runtime/conform/case_runner.h"
 #include "runtime/graph/choose_kernel.h"
@@ -55,6 +58,37 @@ TEST_CASE("the built-in model in 8 and 4 bits says nearly what it says in 16", "
 TEST_CASE("weights in types that are none of theirs are refused", "[models][quantize]") {
     expect_error(ErrorKind::usage, {"weights in i32: they may be f32, f16, bf16 or quantized"},
                  [] { Model::load(test_device(), built_in_folder, {.weights = DType::i32}); });
+}
+
+// Scales that are subnormal in f16 as well: q6_k's are, of weights of usual sizes.
+TEST_CASE("blocks of any bits are the same numbers on the device and on the host, bit for bit", "[ops][quantize]") {
+    const SafeTensors file(std::string(VANTAGE_ROOT) + "/tests/data/quantized/blocks.safetensors");
+    for (const DType type : {DType::q4_1, DType::q5_0, DType::q5_1, DType::q4_k, DType::q5_k, DType::q6_k}) {
+        INFO(name_of(type));
+        std::vector<std::byte> blocks = file.at(std::string(name_of(type)) + ".random").data.all();
+        const std::size_t size = internal::block_bytes(type), count = blocks.size() / size;
+        for (std::size_t b = 0; b < count; b += 2)
+            for (const std::uint8_t place : internal::scale_places(type))
+                blocks[b * size + place + 1] &= std::byte{0x83};  // no exponent: below 2^-14
+        const auto rows = static_cast<std::int64_t>(count * internal::block_elements(type) / 32);
+        blocks.resize((blocks.size() + info(type).bytes - 1) / info(type).bytes * info(type).bytes);
+        std::vector<std::byte> groups(blocks.size());
+        for (std::size_t at = 0; at < groups.size(); at += info(type).bytes)
+            internal::regroup(type, blocks.data() + at, groups.data() + at);
+        std::vector<float> want(static_cast<std::size_t>(rows * 32));
+        internal::dequantize(type, groups, want);
+
+        Graph graph([type](const std::string&) { return type; });
+        const Tensor ids = graph.input("ids", {rows}, DType::i32), table = graph.weight("table", {rows, 32});
+        graph.output("rows", embedding(ids, table));
+        Plan plan(std::move(graph), test_device());
+        std::vector<std::int32_t> all(static_cast<std::size_t>(rows));
+        std::iota(all.begin(), all.end(), 0);
+        plan.write("ids", all);
+        plan.write_bytes("table", groups);
+        plan.run();
+        CHECK(plan.read("rows").vector() == want);
+    }
 }
 
 // One row is rounded by the lanes that multiply it, several by a launch before: a text must not depend on which.

@@ -287,12 +287,37 @@ TEST_CASE("gguf: tokenizers and tensors that make no sense are errors", "[gguf][
     weights(
         {tensor("blk.0.attn_norm.weight", {8}, 0, 128), tensor("model.layers.0.input_layernorm.weight", {8}, 0, 160)},
         "is there under two names");
-    // a scale that is an infinity: data of 0x7c bytes
-    std::string infinite = model_file({}, {tensor("blk.0.ffn_up.weight", {32, 1}, 8, 128)});
-    std::fill(infinite.end() - 4096 + 128, infinite.end(), '\x7c');
-    const WeightFiles read = gguf_weights(opened(infinite));
-    expect_error(ErrorKind::bad_file, {"a scale is not finite"},
-                 [&] { read.find("model.layers.0.mlp.up_proj.weight")->data.all(); });
+    // a scale that is an infinity, or a minimum: types by number, and where it is in the block
+    for (const auto& [type, place] : {std::pair{8U, 0}, {7U, 2}, {12U, 2}, {13U, 0}, {14U, 208}}) {
+        CAPTURE(type, place);
+        std::string file = model_file({}, {tensor("blk.0.ffn_up.weight", {256, 1}, type, 128)});
+        const auto data = file.end() - 4096 + 128;
+        std::fill(data, file.end(), '\0');
+        const auto up = [](const WeightFiles& read) {
+            return read.find("model.layers.0.mlp.up_proj.weight")->data.all();
+        };
+        CHECK(std::ranges::count(up(gguf_weights(opened(file))), std::byte{0}) > 0);
+        *(data + place + 1) = '\x7c';
+        const WeightFiles read = gguf_weights(opened(file));
+        expect_error(ErrorKind::bad_file, {"a scale is not finite"}, [&] { up(read); });
+    }
+}
+
+TEST_CASE("gguf: groups of a tensor that ends within one are the same in parts", "[gguf][quantize]") {
+    std::string file = model_file({}, {tensor("blk.0.ffn_up.weight", {256, 11}, 14, 128)});  // a group is 8 rows
+    for (std::size_t i = 0; i < 11 * 210; ++i) {
+        const bool exponent = i % 210 == 209;  // of the f16 scale
+        file[file.size() - 4096 + 128 + i] = static_cast<char>(exponent ? 0x2c : i * 37 % 251);
+    }
+    const WeightFiles read = gguf_weights(opened(file));
+    const ByteSource& groups = read.find("model.layers.0.mlp.up_proj.weight")->data;
+    const std::vector<std::byte> whole = groups.all();
+    CHECK(whole.size() == 2 * 1680);
+    for (const std::size_t first : {std::size_t{0}, std::size_t{7}, std::size_t{1679}, std::size_t{1681}}) {
+        std::vector<std::byte> part(whole.size() - first - 5);
+        groups.read(first, part);
+        CHECK(std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(first)));
+    }
 }
 
 TEST_CASE("gguf: end tokens, special tokens and the template of the file", "[gguf]") {

@@ -1,5 +1,6 @@
 // Quantized weights: bit for bit the blocks of ggml, errors within their bounds, any shape; and which weights of
 // a model become them.
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <cstring>
@@ -21,6 +22,8 @@ using namespace vantage;
 namespace {
 
 constexpr std::size_t block = params::QUANT_BLOCK;
+constexpr std::array all_quantized{DType::q8_0, DType::q4_0, DType::q4_1, DType::q5_0,
+                                   DType::q5_1, DType::q4_k, DType::q5_k, DType::q6_k};
 const std::string blocks_file = std::string(VANTAGE_ROOT) + "/tests/data/quantized/blocks.safetensors";
 
 std::vector<std::byte> quantized(DType type, const std::vector<float>& values) {
@@ -87,7 +90,7 @@ TEST_CASE("blocks of any bits are the numbers that they are for ggml, bit for bi
     }
 }
 
-TEST_CASE("blocks of 256 have no larger error than ggml's", "[quantize][oracle]") {
+TEST_CASE("blocks of 256 have the error of ggml's within 2 %", "[quantize][oracle]") {
     const SafeTensors file(blocks_file);
     const std::vector<float> values = floats_of(file.at("weights"));
     for (const DType type : {DType::q4_k, DType::q5_k, DType::q6_k}) {
@@ -95,14 +98,16 @@ TEST_CASE("blocks of 256 have no larger error than ggml's", "[quantize][oracle]"
         const std::vector<float> own = rounded(type, values),
                                  theirs = floats_of(file.at(std::string(name_of(type)) + ".weights"));
         double own_error = 0, their_error = 0;
-        std::size_t equal = 0;
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            own_error += std::pow(own[i] - values[i], 2), their_error += std::pow(theirs[i] - values[i], 2);
-            if (own[i] == theirs[i]) ++equal;
+        for (std::size_t row = 0; row < values.size(); row += 256) {
+            double own_part = 0, their_part = 0;
+            for (std::size_t i = row; i < row + 256; ++i)
+                own_part += std::pow(own[i] - values[i], 2), their_part += std::pow(theirs[i] - values[i], 2);
+            CAPTURE(row, own_part, their_part);
+            CHECK(own_part <= 1.25 * their_part);  // one block may meet other ties
+            own_error += own_part, their_error += their_part;
         }
-        CAPTURE(own_error, their_error, equal, values.size());
+        CAPTURE(own_error, their_error);
         CHECK(std::sqrt(own_error / their_error) < 1.02);
-        CHECK(equal > values.size() / 4);
     }
 }
 
@@ -127,13 +132,30 @@ TEST_CASE("the error of a quantised element is within its bound", "[quantize]") 
 }
 
 TEST_CASE("what f16 scales cannot hold becomes NaN, and only its block", "[quantize]") {
-    for (const DType type : {DType::q8_0, DType::q4_0})
+    for (const DType type : all_quantized)
         for (const float bad :
-             {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 1e30f}) {
-            std::vector<float> values(3 * block, 1.0f);
-            values[block + 7] = bad;
+             {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 1e30f, -1e30f, -3e38f}) {
+            const std::size_t each = block_elements(type);
+            std::vector<float> values(3 * each, 1.0f);
+            values[each + 27] = bad;
             const std::vector<float> result = rounded(type, values);
-            for (std::size_t i = 0; i < result.size(); ++i) CHECK(std::isnan(result[i]) == (i / block == 1));
+            CAPTURE(name_of(type), bad);
+            for (std::size_t i = 0; i < result.size(); ++i) CHECK(std::isnan(result[i]) == (i / each == 1));
+        }
+}
+
+TEST_CASE("numbers near the ends of f32 and f16 are rounded to something defined", "[quantize]") {
+    for (const DType type : all_quantized)
+        for (const float size : {1e-45f, 1e-38f, 1e-30f, 1e-7f, 1e6f, 1e8f, 9e8f}) {
+            std::vector<float> values(block_elements(type));
+            for (std::size_t i = 0; i < values.size(); ++i)
+                values[i] = size * std::sin(static_cast<float>(i) + 0.5f) * (i % 64 < 32 ? 1.0f : 1e-3f);
+            const std::vector<float> result = rounded(type, values);
+            CAPTURE(name_of(type), size);
+            for (std::size_t i = 0; i < result.size(); ++i) {
+                const bool defined = std::isnan(result[i]) && size > 1e5f;  // a scale beyond f16
+                CHECK((defined || std::abs(result[i] - values[i]) <= 0.2f * size + 1e-6f));
+            }
         }
 }
 
@@ -150,11 +172,11 @@ TEST_CASE("quantised tensors of any shape keep their values", "[quantize]") {
 }
 
 TEST_CASE("matrices of a model are stored as asked, and nothing else is", "[quantize][models]") {
-    const auto types_of = [](const char* json, std::vector<std::string>& left) {
+    const auto types_of = [](const char* json, std::vector<std::string>& left, DType wanted = DType::q4_0) {
         const ModelConfig config = parse_model_config(json, "test");
         Graph graph = build_model(config, {.rows = 1, .context = 16}, [](const std::string&) { return DType::f16; });
         transpose_weights(graph);
-        left = store_matrices(graph, config, DType::q4_0);
+        left = store_matrices(graph, config, wanted);
         std::map<std::string, DType> types;
         for (const Value& value : graph.values())
             if (value.kind == ValueKind::weight) types[value.name] = value.type.dtype;
@@ -170,6 +192,16 @@ TEST_CASE("matrices of a model are stored as asked, and nothing else is", "[quan
             name.starts_with("wte.") || (name.find(".c_") != std::string::npos && name.ends_with(".weight"));
         CHECK(type ==
               (matrix ? DType::q4_0 : DType::f16));  // wpe, of the same shape as wte, stays; so do norms and biases
+    }
+    // rows of 64 do not divide into blocks of 256, those of 256 do
+    for (const auto& [wanted, instead] :
+         {std::pair{DType::q4_k, DType::q5_0}, {DType::q5_k, DType::q5_1}, {DType::q6_k, DType::q8_0}}) {
+        const auto types =
+            types_of(R"({"model_type":"gpt2","n_layer":1,"n_embd":64,"n_head":2,"vocab_size":16,"n_positions":16})",
+                     left, wanted);
+        CHECK(left.empty());
+        CHECK(types.at("h.0.mlp.c_fc.weight") == instead);
+        CHECK(types.at("h.0.mlp.c_proj.weight") == wanted);
     }
     // experts of 48 columns do not divide into blocks, their sisters of 64 do; the router stays in any case
     const auto mixtral = types_of(

@@ -96,9 +96,10 @@ TEST_CASE("a view and its command line say the same", "[view]") {
         test::expect_error(ErrorKind::usage,
                            {what, "prompt=TEXT, model=DIR, weights=WORD, precision=WORD or attention-kind=KIND"},
                            refused({"--compare", what}));
-    test::expect_error(ErrorKind::usage,
-                       {"--compare weights is q3, but takes one of f32, f16, bf16, q8, q6_k, q5_k, q4_k, q4"},
-                       refused({"--compare", "weights=q3"}));
+    test::expect_error(
+        ErrorKind::usage,
+        {"--compare weights is q3, but takes one of f32, f16, bf16, q8, q6_k, q5_k, q5_1, q5_0, q4_k, q4_1, q4"},
+        refused({"--compare", "weights=q3"}));
     test::expect_error(ErrorKind::usage, {"--show is difference, but takes a second run (--compare)"},
                        refused({"--show", "difference"}));
     test::expect_error(ErrorKind::usage, {"a second run (--compare)"}, refused({"--statistic", "difference"}));

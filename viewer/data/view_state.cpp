@@ -203,7 +203,8 @@ Option text(const char* name, const char* value, std::string ViewState::*member,
 
 DType weight_type_in(const std::string& option, const std::string& text) {
     const auto found = weight_types.find(text);
-    if (found == weight_types.end()) refuse(option, text, "one of f32, f16, bf16, q8, q6_k, q5_k, q4_k, q4");
+    if (found == weight_types.end())
+        refuse(option, text, "one of f32, f16, bf16, q8, q6_k, q5_k, q5_1, q5_0, q4_k, q4_1, q4");
     return found->second;
 }
 
