@@ -2,9 +2,10 @@
 //
 // A lane takes QUARTERS quarters of blocks (8 elements: 4 or 8 bytes of quants) at a time, and a block's scale
 // multiplies what 8 products sum up to: the integers become floats in registers, and weights are never written anywhere
-// in f32. Where blocks have a minimum, it multiplies the sum of 8 elements of a, which all columns share. The kernel says where the factors are: A_ROWS, A_ROWS_TYPE, row_a(r), B_ROWS_TYPE, b_rows(c) and row_b(c), as
-// for lib/row_dots.glsl. Where there is one row of a, and rows of b begin with a group of quants (ALIGNED), addresses of
-// rows are made once; else elements count from the first row.
+// in f32. Where blocks have a minimum, it multiplies the sum of 8 elements of a, which all columns share. The kernel says
+// where the factors are: A_ROWS, A_ROWS_TYPE, row_a(r), B_ROWS_TYPE, b_rows(c) and row_b(c), as for lib/row_dots.glsl.
+// Where there is one row of a, and rows of b begin with a group of quants (ALIGNED), addresses of rows are made once;
+// else elements count from the first row.
 //
 // With INT8, which needs lib/int8.glsl, rows of a are rounded to bytes, and products are of four bytes at once. One row is
 // rounded here, by the lanes of a quad, which share a block. Of several, A_ROWS are ROUNDED_ROWS rows that

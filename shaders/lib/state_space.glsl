@@ -62,6 +62,9 @@ float step_size(uvec2 deltas, uint row, uint channel) {
 }
 // A row of states; the number of a channel's first state in it is channel * STATES.
 uvec2 state_row(uvec2 table, uint row) { return row_address(table, F32, row, p.channels * STATES * PARTS); }
+// i - 1, for loops from the last row back. When such a loop has ended, lavapipe of Mesa 26.2 reads once more what is the
+// same for all lanes, with no lane active: there must be memory.
+uint one_before(uint i) { return max(i, 1u) - 1u; }
 // The states that a run begins with.
 NUMBER first_number(uvec2 state, uint row, uint i) {
     return row != no_row && present(state) ? kept_number(state_row(state, row), i) : NUMBER(0.0);

@@ -70,8 +70,8 @@ void main() {
         fill_before(lane, chunk, channel, state, a, begin, end);
         NUMBER m = kept_number(sums_of(p.sums_after, lane, chunk), channel * STATES + state);
         for (uint r = end; r > begin; --r) {
-            uint slot = slot_of(r - 1u - begin);
-            Cell cell = cell_of(lane * p.n + r - 1u, channel, state, a, before[slot], m);
+            uint slot = slot_of(one_before(r) - begin);
+            Cell cell = cell_of(lane * p.n + one_before(r), channel, state, a, before[slot], m);
             db[slot] += by_b(cell);
             dc[slot] += by_c(cell);
         }
@@ -91,8 +91,8 @@ void run_state(uint lane, uint chunk, uint channel, uint state, uint begin, uint
     fill_before(lane, chunk, channel, state, a, begin, end);
     NUMBER m = kept_number(sums_of(p.sums_after, lane, chunk), i);
     for (uint r = end; r > begin; --r) {
-        uint slot = slot_of(r - 1u - begin);
-        Cell cell = cell_of(lane * p.n + r - 1u, channel, state, a, before[slot], m);
+        uint slot = slot_of(one_before(r) - begin);
+        Cell cell = cell_of(lane * p.n + one_before(r), channel, state, a, before[slot], m);
         float by_input = dot(cell.l, cell.b);
         dx[slot] += cell.delta * by_input;
         ddelta[slot] += cell.x * by_input + dot(cell.l, product(a, cell.kept));

@@ -17,9 +17,9 @@ void main() {
     if (lane >= p.lanes) return;
     NUMBER a = rate(number(p.a, A_TYPE, i)), m = first_number(p.last, lane, i);
     for (uint chunk = p.chunks; chunk > 0u; --chunk) {
-        uvec2 sums = sums_of(p.sums_after, lane, chunk - 1u);
+        uvec2 sums = sums_of(p.sums_after, lane, one_before(chunk));
         NUMBER sum = kept_number(sums, i);
-        float total = ReadFloats(sums_of(p.sums, lane, chunk - 1u)).at[step_sum_of(i / STATES)];
+        float total = ReadFloats(sums_of(p.sums, lane, one_before(chunk))).at[step_sum_of(i / STATES)];
         put(sums, i, m);
         m = product(conjugate(exponential(a * total)), m) + sum;
     }

@@ -27,7 +27,7 @@ void main() {
             a[j] = first + j < STATES ? rate(number(p.a, A_TYPE, channel * STATES + first + j)) : NUMBER(0.0);
         }
         for (uint r = end; r > begin; --r) {
-            uint row = lane * p.n + r - 1u, at = (BY_TOKEN ? row : channel) * STATES + first;
+            uint row = lane * p.n + one_before(r), at = (BY_TOKEN ? row : channel) * STATES + first;
             float delta = step_size(p.delta, row, channel), dy = load(p.dy, X_TYPE, row * p.channels + channel);
             for (uint j = 0u; j < BLOCK; ++j) {
                 if (first + j >= STATES) continue;
