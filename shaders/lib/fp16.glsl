@@ -33,8 +33,9 @@ uvec4 to_f16x8(RawOctet raw, uint type, uint i) {
         low = vec4(widen_pair(raw.first.x, type), widen_pair(raw.first.y, type));
         high = vec4(widen_pair(raw.first.z, type), widen_pair(raw.first.w, type));
     } else if (is_quantized(type)) {
-        low = weights_of(type, raw.first.x, raw.first.z, raw.second, i);
-        high = weights_of(type, raw.first.y, raw.first.z, raw.second, i + 4u);
+        Scales scales = scales_of(raw.second, type, i);
+        low = weights_of(type, raw.first.x, raw.first.z, scales, i);
+        high = weights_of(type, raw.first.y, raw.first.z, scales, i + 4u);
     }
     return uvec4(to_f16x4(low), to_f16x4(high));
 }

@@ -125,16 +125,15 @@ vec4 quants_of_block(uvec2 address, uint type, uint i, uint quad) {
     uint word = ReadWords(address).at[block_at(type, i) + (type == Q8 ? quad : quad % 4u)], at = i + 4u * quad;
     return quants_of_word(type, word, load_high(address, type, at), at);
 }
-// Elements i … i + 3, i a multiple of 4, from the words that hold them.
-vec4 weights_of(uint type, uint word, uint high, uvec4 scale_words, uint i) {
-    Scales scales = scales_of(scale_words, type, i);
+// Elements i … i + 3, i a multiple of 4, from the words that hold them and the scales of their block.
+vec4 weights_of(uint type, uint word, uint high, Scales scales, uint i) {
     float scale = (i & (QUANT_BLOCK / 2u)) != 0u ? scales.scale.y : scales.scale.x;
     vec4 quants = quants_of_word(type, word, high, i);
     return has_minimum(type) ? scale * quants - scales.minimum : scale * quants;
 }
 vec4 load_quantized4(uvec2 address, uint type, uint i) {
     uint word = ReadWords(address).at[block_at(type, i) + i % (type == Q8 ? QUANT_BLOCK : QUANT_BLOCK / 2u) / 4u];
-    return weights_of(type, word, load_high(address, type, i), load_scales(address, type, i), i);
+    return weights_of(type, word, load_high(address, type, i), scales_of(load_scales(address, type, i), type, i), i);
 }
 
 // Element i.
