@@ -79,17 +79,16 @@ bool quantizes_cache(const ModelConfig& config) {
 
 // The first is the reference.
 std::vector<Storage> wanted_storages() {
-    const std::string& wanted = common().weights;
-    const SessionOptions exact{.precision = Precision::f32};
-    std::vector<Storage> all = {{"f32", DType::f32, exact}};
+    std::vector<Storage> all = {{"f32", DType::f32, {.precision = Precision::f32}}};
+    if (const std::string& wanted = common().weights; !wanted.empty()) {
+        const DType type = weight_types.at(wanted);
+        if (type != DType::f32) all.push_back({weight_type_name(type), type, {.precision = Precision::f16}});
+        return all;
+    }
     for (const char* name : {"f16", "q8", "q6_k", "q5_k", "q4_k", "q4"})
-        if (wanted.empty()) all.push_back({name, weight_types.at(name), {.precision = Precision::f16}});
-    if (!wanted.empty() && wanted != "f32")
-        all.push_back(
-            {weight_type_name(weight_types.at(wanted)), weight_types.at(wanted), {.precision = Precision::f16}});
-    if (wanted.empty())  // of keys and values alone
-        for (const auto& [name, type] : {std::pair{"cache q8", DType::q8_0}, {"cache q4", DType::q4_0}})
-            all.push_back({name, DType::f32, {.precision = Precision::f32, .cache = type}});
+        all.push_back({name, weight_types.at(name), {.precision = Precision::f16}});
+    for (const auto& [name, type] : {std::pair{"cache q8", DType::q8_0}, {"cache q4", DType::q4_0}})  // caches alone
+        all.push_back({name, DType::f32, {.precision = Precision::f32, .cache = type}});
     return all;
 }
 

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/base/errors.h"
 #include "runtime/base/quantize.h"
 #include "shaders/params/quantized.h"
 
@@ -303,6 +302,15 @@ std::span<const std::uint8_t> scale_places(DType type) {
     if (type == DType::q6_k) return last;
     const bool two = type == DType::q4_1 || type == DType::q5_1 || is_large(type);
     return std::span(first).first(two ? 2 : 1);
+}
+
+QuantLayout layout_of(DType type) {
+    const DTypeInfo& group = info(type);
+    QuantLayout l{.quants = type == DType::q8_0 ? group.elements : group.elements / 2, .scales = BLOCK_SCALES};
+    if (type == DType::q4_1 || type == DType::q5_1) l.scales = PAIR_SCALES;
+    if (type == DType::q6_k) l.scales = Q6_K_SCALES;
+    l.high = group.bytes - l.quants - l.scales;
+    return l;
 }
 
 void regroup(DType type, const std::byte* blocks, std::byte* group) {

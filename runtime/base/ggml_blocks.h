@@ -21,6 +21,12 @@ std::size_t block_bytes(DType type);
 /// Where a block has its f16 scales and minima, in bytes from its begin.
 std::span<const std::uint8_t> scale_places(DType type);
 
+/// Bytes of the parts of a group of a quantized type.
+struct QuantLayout {
+    std::size_t quants = 0, high = 0, scales = 0;
+};
+QuantLayout layout_of(DType type);
+
 /// Makes a group of the blocks of one: info(type).bytes each. No number changes.
 void regroup(DType type, const std::byte* blocks, std::byte* group);
 

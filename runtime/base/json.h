@@ -161,6 +161,9 @@ public:
 
     /// A text that must be one of `known`. The error lists them.
     std::string one_of(std::string_view key, std::initializer_list<const char*> known) const {
+        return one_of(key, std::vector<const char*>(known));
+    }
+    std::string one_of(std::string_view key, const std::vector<const char*>& known) const {
         const Json* value = find(key);
         for (const char* word : known)
             if (value != nullptr && *value == word) return word;

@@ -61,15 +61,6 @@ int quant_of(DType type, const QuantLayout& l, const std::byte* group, std::size
 
 }  // namespace
 
-QuantLayout layout_of(DType type) {
-    const DTypeInfo& group = info(type);
-    QuantLayout l{.quants = type == DType::q8_0 ? group.elements : group.elements / 2, .scales = BLOCK_SCALES};
-    if (type == DType::q4_1 || type == DType::q5_1) l.scales = PAIR_SCALES;
-    if (type == DType::q6_k) l.scales = Q6_K_SCALES;
-    l.high = group.bytes - l.quants - l.scales;
-    return l;
-}
-
 void quantize(DType type, std::span<const float> values, std::span<std::byte> to) {
     const std::size_t elements = block_elements(type), bytes = block_bytes(type), group = info(type).bytes;
     const std::uint16_t nan = float_to_half(std::numeric_limits<float>::quiet_NaN());

@@ -2,6 +2,7 @@
 // reference implementation. Layout: shaders/params/quantized.h.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -57,14 +58,12 @@ inline float half_at(const std::byte* bytes) {
     return half_to_float(bits);
 }
 
+/// The types that weights may have.
+inline constexpr std::array weight_dtypes{DType::f32,  DType::f16,  DType::bf16, DType::q8_0, DType::q4_0, DType::q4_1,
+                                          DType::q5_0, DType::q5_1, DType::q4_k, DType::q5_k, DType::q6_k};
+
 /// q8_0 and q4_0, which kernels multiply as bytes, and write: caches can have them.
 inline bool has_byte_kernels(DType type) { return type == DType::q8_0 || type == DType::q4_0; }
-
-/// Bytes of the parts of a group of a quantized type.
-struct QuantLayout {
-    std::size_t quants = 0, high = 0, scales = 0;
-};
-QuantLayout layout_of(DType type);
 
 /// Rounds `values` to a quantized type. `to` receives whole groups: info(type).bytes for each group of
 /// info(type).elements, the last one padded with zeros. With m the largest magnitude in the block of 32 of an element,

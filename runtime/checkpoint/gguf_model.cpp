@@ -7,6 +7,7 @@
 
 #include "runtime/base/at.h"
 #include "runtime/base/ggml_blocks.h"
+#include "runtime/base/quantize.h"
 #include "runtime/base/utf8.h"
 
 namespace vantage::internal {
@@ -104,6 +105,11 @@ void refuse(const Gguf& file, const Keys& keys) {
     if (JsonFields(file.metadata(), file.name()).optional_integer("split.count", 0, 1 << 16).value_or(1) > 1)
         throw unsupported_error("{}: a model in several parts is not read yet; join them with llama-gguf-split --merge",
                                 file.name());
+    constexpr std::int64_t quantization_version = 2;  // of ggml's blocks, since 2023
+    if (const auto version = JsonFields(file.metadata(), file.name())
+                                 .optional_integer("general.quantization_version", 0, std::int64_t{1} << 32);
+        version.value_or(quantization_version) != quantization_version)
+        no(format("general.quantization_version {}", *version));
     if (keys.optional_integer("expert_count").value_or(0) > 0) no("a mixture of experts");
     const std::string scaling = keys.optional_text("rope.scaling.type").value_or("none");
     if (scaling != "none") no(keys.name("rope.scaling.type") + " " + in_quotes(scaling));
@@ -183,11 +189,9 @@ private:
 };
 
 void require_readable(const Gguf& file, const std::string& name, const TensorEntry& entry) {
-    static constexpr std::array read{"F32",  "F16",  "BF16", "Q8_0", "Q4_0", "Q4_1",
-                                     "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K"};
-    if (std::ranges::find(read, entry.dtype) == read.end())
+    if (std::ranges::find(weight_dtypes, entry.dtype, file_dtype) == weight_dtypes.end())
         throw unsupported_error("{}: tensor {} is {}, which is not read yet; wanted {}", file.name(), in_quotes(name),
-                                entry.dtype, join(read, ", ", [](const char* one) { return std::string(one); }));
+                                entry.dtype, join(weight_dtypes, ", ", file_dtype));
 }
 
 }  // namespace

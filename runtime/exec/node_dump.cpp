@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <map>
 
 #include "runtime/base/errors.h"
 #include "runtime/base/json.h"
+#include "runtime/base/quantize.h"
 #include "runtime/base/spirv.h"
 #include "runtime/base/version.h"
 #include "runtime/io/safetensors.h"
@@ -24,17 +26,7 @@ std::string result_name(std::size_t i) { return format("result{}", i); }
 // ---- writing --------------------------------------------------------------------------------------------------------
 
 /// The dtype in a safetensors file. Quantized blocks have none there: they are bytes.
-const char* file_dtype(DType type) {
-    switch (type) {
-        case DType::f32: return "F32";
-        case DType::f16: return "F16";
-        case DType::bf16: return "BF16";
-        case DType::i32: return "I32";
-        case DType::u32: return "U32";
-        default: break;
-    }
-    return "U8";
-}
+std::string dtype_in_dump(DType type) { return is_quantized(type) ? "U8" : file_dtype(type); }
 
 std::vector<std::int64_t> file_shape(const TensorType& type) {
     if (is_quantized(type.dtype)) return {static_cast<std::int64_t>(type.bytes())};
@@ -91,7 +83,7 @@ Json dump_json(const NodeDump& dump) {
 std::vector<TensorToWrite> tensors_of(const NodeDump& dump) {
     std::vector<TensorToWrite> tensors;
     const auto add = [&](const std::string& name, const TensorType& type, const TensorBytes& bytes) {
-        tensors.push_back({name, file_dtype(type.dtype), file_shape(type), bytes});
+        tensors.push_back({name, dtype_in_dump(type.dtype), file_shape(type), bytes});
     };
     const OpCall& call = dump.call;
     for (std::size_t i = 0; i < call.inputs.size(); ++i)
@@ -103,10 +95,11 @@ std::vector<TensorToWrite> tensors_of(const NodeDump& dump) {
 // ---- reading --------------------------------------------------------------------------------------------------------
 
 DType read_dtype(const JsonFields& fields) {
-    const std::string name = fields.one_of(
-        "type", {"f32", "f16", "bf16", "i32", "u32", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"});
-    for (int i = 0;; ++i)
-        if (const auto type = static_cast<DType>(i); name == name_of(type)) return type;
+    std::map<std::string, DType> types{{"i32", DType::i32}, {"u32", DType::u32}};
+    std::vector<const char*> names;
+    for (const DType type : weight_dtypes) types.emplace(name_of(type), type);
+    for (const auto& [name, type] : types) names.push_back(name.c_str());
+    return types.at(fields.one_of("type", names));
 }
 
 TensorType read_type(const JsonFields& fields) {
@@ -167,7 +160,7 @@ OpCall read_call(const JsonFields& fields) {
 
 TensorBytes read_tensor(const SafeTensors& file, const std::string& name, const TensorType& type) {
     const TensorEntry& entry = file.at(name);
-    if (entry.dtype != file_dtype(type.dtype) || entry.shape != file_shape(type))
+    if (entry.dtype != dtype_in_dump(type.dtype) || entry.shape != file_shape(type))
         throw bad_file_error("{}: {} is {}, wanted {}", file.name(), in_quotes(name), entry.text(), type.text());
     return entry.data.all();
 }

@@ -172,6 +172,7 @@ std::array<std::uint32_t, 3> internal::flat_grid(std::uint64_t groups, const Cap
 }
 
 std::uint32_t internal::storage_of(DType type) {
+    // the numbers of lib/storage.glsl, which has the quantized types in the order of DType
     if (is_quantized(type)) return 3 + static_cast<std::uint32_t>(type) - static_cast<std::uint32_t>(DType::q8_0);
     return type == DType::f16 ? 1 : type == DType::bf16 ? 2 : 0;
 }

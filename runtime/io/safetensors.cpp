@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -12,6 +13,7 @@
 #include "runtime/base/finite.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/json.h"
+#include "runtime/base/quantize.h"
 
 namespace vantage::internal {
 namespace {
@@ -115,19 +117,15 @@ std::int64_t TensorEntry::elements() const {
 
 std::string TensorEntry::text() const { return dtype + " " + shape_text(shape); }
 
+std::string file_dtype(DType type) {
+    std::string name = name_of(type);
+    for (char& letter : name) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+    return name;
+}
+
 DType dtype_of(const TensorEntry& entry, const std::string& what) {
-    for (const auto& [name, type] : {std::pair{"F32", DType::f32},
-                                     {"F16", DType::f16},
-                                     {"BF16", DType::bf16},
-                                     {"Q8_0", DType::q8_0},
-                                     {"Q4_0", DType::q4_0},
-                                     {"Q4_1", DType::q4_1},
-                                     {"Q5_0", DType::q5_0},
-                                     {"Q5_1", DType::q5_1},
-                                     {"Q4_K", DType::q4_k},
-                                     {"Q5_K", DType::q5_k},
-                                     {"Q6_K", DType::q6_k}})
-        if (entry.dtype == name) return type;
+    for (const DType type : weight_dtypes)
+        if (entry.dtype == file_dtype(type)) return type;
     throw bad_file_error("{} is {}, wanted F32, F16 or BF16", what, entry.dtype);
 }
 

@@ -35,6 +35,8 @@ struct TensorEntry {
     std::string text() const;  ///< "F32 [3, 768]"
 };
 
+/// What files call a type: "F16", "Q4_K".
+std::string file_dtype(DType type);
 /// Its type where weights may have it. Throws bad_file for others than F32, F16 and BF16, and the quantized
 /// types of GGUF, with `what` in front: "model.safetensors: wte.weight".
 DType dtype_of(const TensorEntry& entry, const std::string& what);

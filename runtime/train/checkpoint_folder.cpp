@@ -7,6 +7,7 @@
 
 #include "runtime/base/checksum.h"
 #include "runtime/base/log.h"
+#include "runtime/base/quantize.h"
 #include "runtime/base/version.h"
 #include "runtime/checkpoint/adapter_files.h"
 #include "runtime/checkpoint/gguf_model.h"
@@ -294,9 +295,11 @@ TrainOptions train_options_of(const JsonFields& f) {
     o.memory = static_cast<std::uint64_t>(f.optional_integer("memory", 0).value_or(0));
     o.recompute = f.optional_integer("recompute", 0).value_or(0);
     if (const auto lora = f.optional_object("lora")) o.lora = lora_options_of(*lora);
-    if (f.has("weights"))
-        o.weights = weight_types.at(f.one_of(
-            "weights", {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"}));
+    if (f.has("weights")) {
+        std::vector<const char*> names;
+        for (const DType type : weight_dtypes) names.push_back(name_of(type));
+        o.weights = weight_types.at(f.one_of("weights", names));
+    }
     return o;
 }
 

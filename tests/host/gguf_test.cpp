@@ -239,6 +239,7 @@ TEST_CASE("gguf: what would give other numbers or tokens is refused by name", "[
                                    {float_key("llama.rope.scale_linear", 2), "llama.rope.scale_linear"},
                                    {number_key("llama.rope.dimension_count", 2), "not the width of a head"},
                                    {number_key("split.count", 3), "in several parts"},
+                                   {number_key("general.quantization_version", 1), "general.quantization_version 1"},
                                    {text_key("tokenizer.ggml.model", "t5"), "\"t5\", which is not read yet"}}) {
         const std::string file = model_file({key});
         expect_error(ErrorKind::unsupported, {"model.gguf: ", why}, [&] { read_all(file); });
