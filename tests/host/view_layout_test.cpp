@@ -154,6 +154,47 @@ TEST_CASE("cells of many heads are whole pixels, and larger in a large panel", "
     }
 }
 
+TEST_CASE("panels have the sizes that are set, as far as they leave the map its space", "[view]") {
+    LayoutWishes wishes{.heads = {4, 8}};
+    const Layout automatic = lay_out(1600, 1000, 1, wishes);
+    wishes.sizes = {400, 350, 300};
+    for (const float scale : {1.0f, 1.5f}) {
+        const Layout set = lay_out(1600 * scale, 1000 * scale, scale, wishes);
+        CHECK(set.heads.wide == 400 * scale);
+        CHECK(set.numbers.wide == 400 * scale);
+        CHECK(set.inspector.wide == 350 * scale);
+        CHECK(set.tokens.high == 300 * scale);
+        check_panels(set, 1600 * scale, 1000 * scale, scale);
+    }
+    // ---- the boundaries say the sizes, and are between the panels
+    std::vector<Splitter> found = splitters(automatic);
+    REQUIRE(found.size() == 3);
+    CHECK(found[0].now == automatic.heads.wide);
+    CHECK(found[0].box == Box{automatic.heads.right(), automatic.focus.y, 8, automatic.focus.high});
+    CHECK(found[1].now == automatic.inspector.wide);
+    CHECK(found[1].box.right() == automatic.inspector.x);
+    CHECK(found[2].now == automatic.tokens.high);
+    CHECK(found[2].box.bottom() == automatic.tokens.y);
+    CHECK(splitters(lay_out(800, 500, 1, {{4, 8}})).size() == 1);  // no cell, and the text is below the heads
+    // ---- any sizes in any window
+    for (const std::int64_t size : {1, 200, 500, 100000})
+        for (float width = 300; width < 2000; width += 97)
+            for (float height = 180; height < 1300; height += 79)
+                for (const bool image : {false, true})
+                    for (const bool large : {false, true}) {
+                        CAPTURE(size, width, height, image, large);
+                        wishes = {.heads = {12, 12}, .image = image, .large_heads = large, .sizes = {size, size, size}};
+                        const Layout l = lay_out(width, height, 1, wishes);
+                        check_panels(l, width, height, 1);
+                        LayoutWishes without = wishes;
+                        without.sizes = {};
+                        if (large) continue;  // enlarged heads may take the place of Cell
+                        // A size removes no panel, but a high text Statistics.
+                        const std::string missing = missing_panels(lay_out(width, height, 1, without), l);
+                        CHECK((missing.empty() || missing == "Statistics"));
+                    }
+}
+
 TEST_CASE("a map of few columns is no sliver", "[view]") {
     const Box narrow = fitted({0, 200, 0, 17}, {0, 0, 700, 500}), low = fitted({0, 17, 0, 200}, {0, 0, 700, 500});
     CHECK(narrow.wide >= 0.45f * narrow.high);

@@ -47,7 +47,7 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     state.axis = KeyAxis::relative, state.pooling = CellPooling::peak;
     state.modifiers = {.sink_off = true, .over_expected = true};
     state.pins = {{Pin::Kind::query, 4}, {Pin::Kind::key, 0}};
-    state.large_heads = true;
+    state.large_heads = true, state.panels = {300, 0, 120};
     state.scale = AttentionScale::linear, state.range = {0.001, 0.125}, state.colours = ColourMap::cividis;
     state.theme = Theme::light, state.statistic = HeadStatistic::induction, state.mini_maps = true;
     const std::string line = as_command_line(state);
@@ -55,7 +55,7 @@ TEST_CASE("a view and its command line say the same", "[view]") {
           "-p 'it'\\''s \"here\"\n&' -n 5 --temp 0.7 --top-k 40 --seed 11 --layer 3 --head 7 --of cross "
           "--part 0.5:20,3:24 --rows 12 --axis relative --pool max --sink-off --over-expected --pin q4 --pin k0 "
           "--scale linear --min 0.001 --max 0.125 --colours cividis --theme light --statistic induction --mini-maps "
-          "--large-heads");
+          "--large-heads --heads-width 300 --text-height 120");
     const ViewState again = state_from(words_of(line));
     CHECK(again == state);
     CHECK(again.prompt == state.prompt);

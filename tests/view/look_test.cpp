@@ -219,6 +219,69 @@ TEST_CASE("a window says which panels have no room, and which thumbnails are too
     CHECK(window.viewer().state().large_heads);
 }
 
+TEST_CASE("boundaries between panels move by the mouse and by keys", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    ViewState state{.max_tokens = 0};
+    state.head = HeadId{1, 0};
+    LiveModel live(opened.model, {.on_version = WindowSystem::wake});
+    live.start({.text = state.prompt}, state.sampling, state.max_tokens);
+    Window window(opened.device, live, state, {.width = 1280, .height = 800});
+    User user(window);
+    user.until_ended();
+    Viewer& viewer = window.viewer();
+    const Layout before = viewer.layout();
+    const auto middle = [&](std::size_t i) {
+        const Box box = splitters(viewer.layout()).at(i).box;
+        return std::pair{static_cast<double>(std::floor(box.x + box.wide / 2)),
+                         static_cast<double>(std::floor(box.y + box.high / 2))};
+    };
+    const auto drag = [&](std::size_t i, double right, double down) {
+        const auto [x, y] = middle(i);
+        user.move(x, y);
+        user.drag(x + right, y + down);
+    };
+    // ---- a drag moves the boundary with the mouse
+    drag(0, 60, 0);
+    CHECK(viewer.state().panels == PanelSizes{std::lround(before.heads.wide) + 60, 0, 0});
+    CHECK(viewer.layout().heads.wide == before.heads.wide + 60);
+    CHECK(viewer.layout().focus.wide == before.focus.wide - 60);
+    drag(1, -40, 0);
+    CHECK(viewer.layout().inspector.wide == before.inspector.wide + 40);
+    drag(2, 0, -50);
+    CHECK(viewer.layout().tokens.high == before.tokens.high + 50);
+    // ---- its place says what it does
+    const auto [x, y] = middle(0);
+    user.move(x, y);
+    const Image picture = window.screenshot();
+    keep(picture, "splitter");
+    CHECK(has_colour(picture, splitters(viewer.layout()).at(0).box, palette_of(Theme::dark).accent));
+    CHECK(viewer.cursor() == ImGuiMouseCursor_ResizeEW);
+    // ---- beyond what the map can spare it stays, and the size is that which is shown
+    drag(0, 2000, 0);
+    CHECK(viewer.layout().focus.wide >= 320);
+    CHECK(viewer.state().panels.heads_width == std::lround(viewer.layout().heads.wide));
+    // ---- a double-click and an action make it automatic again
+    const auto [again_x, again_y] = middle(0);
+    user.move(again_x, again_y);
+    user.double_click();
+    CHECK(viewer.state().panels.heads_width == 0);
+    CHECK(viewer.layout().heads.wide == before.heads.wide);
+    user.type("=");
+    CHECK(viewer.state().panels == PanelSizes{});
+    CHECK(viewer.layout() == before);
+    // ---- by keys: the panel that has them; without one the map
+    viewer.at().area = Area::text;
+    user.type("*");
+    CHECK(viewer.layout().tokens.high == before.tokens.high + 24);
+    viewer.at().area = Area::heads;
+    for (int i = 0; i < 2; ++i) user.type("_");
+    CHECK(viewer.layout().heads.wide == before.heads.wide - 48);
+    viewer.at().area.reset();
+    for (const char* key : {"=", "*", "*"}) user.type(key);
+    CHECK(viewer.layout().focus.wide == before.focus.wide + 96);
+}
+
 TEST_CASE("a window that begins without room for a panel says so, and one that the interface outgrows",
           "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");

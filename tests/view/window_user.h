@@ -72,6 +72,13 @@ public:
         inject(glfwSetMouseButtonCallback, handle_, button, GLFW_RELEASE, held_);
         settle();
     }
+    void double_click() {
+        for (int i = 0; i < 2; ++i) {
+            inject(glfwSetMouseButtonCallback, handle_, GLFW_MOUSE_BUTTON_LEFT, GLFW_PRESS, held_);
+            inject(glfwSetMouseButtonCallback, handle_, GLFW_MOUSE_BUTTON_LEFT, GLFW_RELEASE, held_);
+        }
+        settle();
+    }
     /// Presses or releases Shift as X11 tells of it: with the modifiers of before.
     void hold_shift() {
         inject(glfwSetKeyCallback, handle_, GLFW_KEY_LEFT_SHIFT, 0, GLFW_PRESS, held_);

@@ -335,6 +335,11 @@ const std::vector<Option>& options() {
         word("--order", order_words, field(&ViewState::order), "Order of the heads: index or value"),
         flag("--mini-maps", field(&ViewState::mini_maps), "Show head thumbnails"),
         flag("--large-heads", field(&ViewState::large_heads), "Enlarge the panel of the heads"),
+        count("--heads-width", field(&ViewState::panels, &PanelSizes::heads_width),
+              "Width of the panels Heads and Statistics in pixels, at a UI scale of 1; 0: automatic"),
+        count("--cell-width", field(&ViewState::panels, &PanelSizes::cell_width), "Width of the panel Cell"),
+        count("--text-height", field(&ViewState::panels, &PanelSizes::text_height),
+              "Height of the panel Text or Image below the map"),
     };
     return all;
 }

@@ -101,6 +101,14 @@ struct Compared {
 /// "prompt “…”", "model gpt2-medium, weights q4".
 std::string text_of(const Compared& compared);
 
+/// Sizes of panels that the user has set, in pixels at a scale of 1; 0: automatic.
+struct PanelSizes {
+    std::int64_t heads_width = 0;
+    std::int64_t cell_width = 0;
+    std::int64_t text_height = 0;
+    bool operator==(const PanelSizes&) const = default;
+};
+
 struct ViewState {
     // ---- the run
     std::string prompt = default_prompt;
@@ -133,6 +141,7 @@ struct ViewState {
     HeadOrder order = HeadOrder::index;
     bool mini_maps = false;    ///< the head map shows thumbnails
     bool large_heads = false;  ///< it gets the room that the map can spare
+    PanelSizes panels;
 
     bool operator==(const ViewState&) const;
 };

@@ -10,6 +10,8 @@ namespace {
 constexpr float gap = 8, min_map = 240;
 constexpr float low_window = 560, heads_from = 584;  // heights below it are low; widths with room for the heads
 constexpr float min_heads = 160;                     // height of the heads
+constexpr float cell_from = 844, min_focus = 320;    // widths with room for the cell; of the map beside other panels
+constexpr float min_column = 180;                    // width of a panel beside the map that the user has set
 constexpr float bar_gap = 14, bar_alone = 63;        // gap before the colour bar; its width with numbers
 constexpr float lying_bar = bar_histogram + 34;      // its height below a map
 
@@ -27,7 +29,7 @@ float text_height(float lines) { return text_above + text_below + lines * text_l
 enum class TextPlace : std::uint8_t { below_map, below_heads, above_inspector };
 
 TextPlace text_place(float wide, float high, const LayoutWishes& wishes) {
-    if (wishes.image && wide >= 844) return TextPlace::above_inspector;
+    if (wishes.image && wide >= cell_from) return TextPlace::above_inspector;
     return wide >= heads_from && high < low_window && !wishes.large_heads ? TextPlace::below_heads
                                                                           : TextPlace::below_map;
 }
@@ -49,6 +51,10 @@ Heights share_out(float height, const LayoutWishes& wishes, TextPlace text) {
     if (text == TextPlace::below_map) h.tokens = take(wishes.image ? 120 : text_height(few));
     if (!wishes.image) h.timeline = take(height < low_window ? 30 : 58);
     if (!wishes.prompt) h.prompt = take(44);
+    if (const auto set = static_cast<float>(wishes.sizes.text_height); set > 0 && h.tokens > 0) {
+        h.tokens = std::clamp(set, h.tokens, h.tokens + std::max(0.0f, left));
+        return h;
+    }
     if (wishes.image && h.tokens > 0) h.tokens += std::clamp(height * 0.42f - 120, 0.0f, std::max(0.0f, left));
     if (wishes.image || h.tokens <= 0) return h;
     for (float lines = few + 1; lines <= max_lines && left >= text_line; ++lines) {
@@ -78,35 +84,65 @@ void lay_heads(Layout& l, float scale, const LayoutWishes& wishes, const Box& co
     rest = {column.x, l.heads.bottom() + px(gap), column.wide, column.high - l.heads.high - px(gap)};
 }
 
-/// Heads at the left, the inspector at the right, the map in between.
-void lay_columns(Layout& l, float scale, const LayoutWishes& wishes, const Box& room, TextPlace text) {
+/// Widths of the panels beside the map, in pixels; 0: removed.
+struct Columns {
+    float heads = 0, cell = 0;
+};
+
+/// Height of an image above the cell. It has as much of the height as the numbers of the cell can spare.
+float image_height(float room, float scale) {
+    constexpr float cell_numbers = 310;
+    return std::round(std::max(room * 0.4f, room - std::round(cell_numbers * scale)));
+}
+constexpr float image_above = 44;  // and below it, in its panel
+
+Columns share_width(const Box& room, float scale, const LayoutWishes& wishes) {
     const auto px = [&](float logical) { return std::round(logical * scale); };
-    const float side = room.wide < px(1164) ? px(236) : px(284);
-    const bool heads = room.wide >= px(heads_from);
-    float left = side;
+    const auto set = [&](std::int64_t size) { return px(static_cast<float>(size)); };
+    const PanelSizes& sizes = wishes.sizes;
+    const float side = room.wide < px(1164) ? px(236) : px(284), column = px(min_column), map = px(min_focus);
+    Columns c;
+    if (room.wide < px(heads_from)) return c;
+    c.heads = side;
     if (wishes.large_heads) {
         const float cell =
             std::min((room.high - px(heads_above + heads_below)) / static_cast<float>(wishes.heads.rows), px(64));
-        left = std::round(std::clamp(px(heads_beside) + cell * static_cast<float>(wishes.heads.columns), side,
-                                     std::max(side, room.wide - px(320))));
+        c.heads = std::round(std::clamp(px(heads_beside) + cell * static_cast<float>(wishes.heads.columns), side,
+                                        std::max(side, room.wide - map)));
     }
-    const bool inspector = room.wide >= px(844) && room.wide - left - side >= px(336);
+    // A set width leaves the cell its place; enlarged heads may take it.
+    const bool keeps_cell = room.wide >= px(cell_from) && !wishes.large_heads;
+    if (sizes.heads_width > 0)
+        c.heads =
+            std::clamp(set(sizes.heads_width), column, room.wide - map - px(gap) - (keeps_cell ? column + px(gap) : 0));
+    const float least = sizes.heads_width > 0 || sizes.cell_width > 0 ? column : side;
+    const float left = room.wide - c.heads - 2 * px(gap);
+    if (room.wide < px(cell_from) || left - least < map) return c;
+    // An image has as much of the width as the map can spare.
+    c.cell = !wishes.image
+                 ? side
+                 : std::round(std::clamp(std::min(room.wide * 0.3f, image_height(room.high, scale) - px(image_above)),
+                                         side, px(480)));
+    if (sizes.cell_width > 0) c.cell = set(sizes.cell_width);
+    c.cell = std::clamp(c.cell, least, left - map);
+    return c;
+}
+
+/// Heads at the left, the inspector at the right, the map in between.
+void lay_columns(Layout& l, float scale, const LayoutWishes& wishes, const Box& room, TextPlace text) {
+    const auto px = [&](float logical) { return std::round(logical * scale); };
+    const Columns columns = share_width(room, scale, wishes);
     l.focus = room;
-    if (heads) {
-        lay_heads(l, scale, wishes, {room.x, room.y, left, room.high}, text);
-        l.focus.x += left + px(gap), l.focus.wide -= left + px(gap);
+    if (columns.heads > 0) {
+        lay_heads(l, scale, wishes, {room.x, room.y, columns.heads, room.high}, text);
+        l.focus.x += columns.heads + px(gap), l.focus.wide -= columns.heads + px(gap);
     }
-    if (!inspector) return;
-    // An image has as much of the width as the map can spare, and of the height as the numbers of the cell can.
-    constexpr float cell_numbers = 310, above_and_below = 44;
-    const float high = std::round(std::max(room.high * 0.4f, room.high - px(cell_numbers)));
-    const float right =
-        !wishes.image ? side
-                      : std::round(std::clamp(std::min(room.wide * 0.3f, high - px(above_and_below)), side, px(480)));
-    l.inspector = {room.right() - right, room.y, right, room.high};
-    l.focus.wide -= right + px(gap);
+    if (columns.cell <= 0) return;
+    l.inspector = {room.right() - columns.cell, room.y, columns.cell, room.high};
+    l.focus.wide -= columns.cell + px(gap);
     if (!wishes.image) return;
-    l.tokens = {l.inspector.x, room.y, right, std::min(right + px(above_and_below), high)};
+    l.tokens = {l.inspector.x, room.y, columns.cell,
+                std::min(columns.cell + px(image_above), image_height(room.high, scale))};
     l.inspector.y = l.tokens.bottom() + px(gap);
     l.inspector.high = room.high - l.tokens.high - px(gap);
 }
@@ -137,6 +173,33 @@ Layout lay_out(float width, float height, float scale, const LayoutWishes& wishe
     from_below(l.tokens, h.tokens);
     lay_columns(l, scale, wishes, room, text);
     return l;
+}
+
+std::vector<Splitter> splitters(const Layout& l) {
+    std::vector<Splitter> found;
+    const Box& map = l.focus;
+    if (l.heads.wide > 0)
+        found.push_back({"Heads",
+                         &PanelSizes::heads_width,
+                         {l.heads.right(), map.y, map.x - l.heads.right(), map.high},
+                         true,
+                         l.heads.wide,
+                         1});
+    if (l.inspector.wide > 0)
+        found.push_back({"Cell",
+                         &PanelSizes::cell_width,
+                         {map.right(), map.y, l.inspector.x - map.right(), map.high},
+                         true,
+                         l.inspector.wide,
+                         -1});
+    if (l.tokens.wide > 0 && l.tokens.y >= map.bottom())
+        found.push_back({"Text",
+                         &PanelSizes::text_height,
+                         {l.tokens.x, map.bottom(), l.tokens.wide, l.tokens.y - map.bottom()},
+                         false,
+                         l.tokens.high,
+                         -1});
+    return found;
 }
 
 std::string missing_panels(const Layout& before, const Layout& now) {

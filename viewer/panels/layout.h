@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "viewer/data/view_state.h"
 
@@ -22,6 +23,7 @@ struct Box {
 struct Layout {
     Box bar, message, heads, numbers, focus, inspector, tokens, timeline, prompt;
     bool too_small = false;  ///< for the map: only a message is shown
+    bool operator==(const Layout&) const = default;
 };
 
 /// The heads as a grid.
@@ -36,6 +38,7 @@ struct LayoutWishes {
     bool two_texts = false;  ///< of cross-attention
     bool prompt = false;     ///< being edited: it is placed first
     bool large_heads = false;
+    PanelSizes sizes;    ///< within what leaves the map its space
     int text_lines = 4;  ///< that the text needs
     float message = 0;   ///< height of a message below the bar, in pixels; it has no place in a window that is too low
 };
@@ -48,6 +51,17 @@ inline constexpr float min_width = 300, min_height = 180;  ///< of a window, at 
 /// the inspector, then the heads; in height the prompt, then the timeline, then the text. In a low window the text is
 /// below the heads, in place of the statistics, and the timeline is one line. An image is above the inspector.
 Layout lay_out(float width, float height, float scale, const LayoutWishes& wishes);
+/// The boundary between two panels: a drag moves it and changes the size of one of them.
+struct Splitter {
+    const char* name;                ///< of the panel that it sizes
+    std::int64_t PanelSizes::*size;  ///< of it
+    Box box;                         ///< between the panels
+    bool upright;                    ///< moves right and left, else down and up
+    float now;                       ///< the size in pixels
+    float sign;                      ///< of its change where the boundary moves right or down
+};
+/// Those of a layout; the text has none where its height follows from other panels.
+std::vector<Splitter> splitters(const Layout& layout);
 /// The panels that one layout has and the other has not: "Statistics, Time"; empty if there are none.
 std::string missing_panels(const Layout& before, const Layout& now);
 

@@ -27,6 +27,8 @@ void go_to_off_row(Viewer& view);
 /// The state after so many of all rows; live after all of them.
 void show_rows(ViewState& state, std::int64_t rows, std::int64_t all);
 void go_to_row(Viewer& view, std::int64_t rows);
+/// Makes the panel that has the keys larger (1) or smaller (-1): Heads, Text, or the map by the panels beside it.
+void resize_panel(Viewer& view, int step);
 /// Moves an end of the colour bar up by `steps` twentieths of the bar.
 void move_end(Viewer& view, BarEnd end, int steps);
 

@@ -21,11 +21,14 @@ void draw_number(const Ui& ui, const Box& line, HeadStatistic statistic, double 
         fill(Box{line.x - ui.px(6), line.y, line.wide + ui.px(12), line.high}, ui.palette.raised, ui.px(4));
         if (ImGui::IsMouseClicked(0)) ui.state.statistic = statistic;
     }
-    explain_number(ui, line, shown_name(statistic, ui.run.live));
+    const std::string name = shown_name(statistic, ui.run.live);
+    explain_number(ui, line, name);
     const float y = line.y + ui.px(3);
-    put(regular(ui), line.x, y, chosen ? ui.palette.accent : ui.palette.faint, shown_name(statistic, ui.run.live));
-    put_right(chosen ? bold(ui) : regular(ui), line.right(), y, chosen ? ui.palette.strong : ui.palette.ink,
-              std::isnan(value) ? "–" : format("{:.3f}", value));
+    const std::string number = std::isnan(value) ? "–" : format("{:.3f}", value);
+    const Face& face = chosen ? bold(ui) : regular(ui);
+    put(regular(ui), line.x, y, chosen ? ui.palette.accent : ui.palette.faint,
+        fitted(regular(ui), name, line.wide - width_of(face, number) - ui.px(6)));
+    put_right(face, line.right(), y, chosen ? ui.palette.strong : ui.palette.ink, number);
     if (std::isnan(value)) return;
     const Box track{line.x, line.bottom() - ui.px(2), line.wide, ui.px(2)};
     fill(track, faded(ui.palette.line, 0.5f));

@@ -61,6 +61,8 @@ void draw_prompt(const Ui& ui, Viewer& view);
 void draw_steps(const Ui& ui, const TrainingSnapshots& snapshots);
 /// Selects a snapshot by its index. The last one means to follow the newest; so does an empty list.
 void show_step(Interaction& at, std::span<const TrainingSnapshot> all, std::ptrdiff_t index);
+/// The boundaries between panels, which the mouse drags.
+void draw_splitters(const Ui& ui);
 void draw_help(const Ui& ui);
 /// Scrolls the help; false for all other keys.
 bool act_in_help(Interaction& at, const Shortcut& shortcut);

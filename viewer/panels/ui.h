@@ -75,6 +75,10 @@ struct Interaction {
     /// The range when a drag of one end began. The bar keeps it until the drag ends.
     std::optional<ValueRange> bar;
     BarEnd dragged_end = BarEnd::bright;
+    /// Where the drag of a splitter began, in pixels.
+    struct {
+        float size = 0, at = 0;
+    } splitter_from;
     bool focus_prompt = false, typing = false;
     // ---- the keyboard
     std::optional<Area> area;                  ///< that arrows and Enter act in; nothing: they are actions

@@ -343,6 +343,7 @@ void Viewer::arrange(float width, float height) {
         .two_texts = live.model().info().attends(AttentionKind::cross),
         .prompt = prompted,
         .large_heads = state_.large_heads,
+        .sizes = state_.panels,
         .text_lines = at_.text_lines,
         .message = error_height(fonts_.small, figures_.error, message_width(width, options_.scale), options_.scale)};
     // The first layout is compared with that of a window which has room for all panels.
@@ -352,7 +353,8 @@ void Viewer::arrange(float width, float height) {
     if (before.tokens.wide != layout_.tokens.wide || before.tokens.high != layout_.tokens.high)
         at_.shown_queries = {-1, -1};  // in other lines the query may be out of sight
     // Not while a prompt is edited: it has the room of others until it is run.
-    const bool resized = !options_.frozen && (size_before != size_ || before.bar.high != layout_.bar.high);
+    const bool sized = std::exchange(arranged_sizes_, state_.panels) != state_.panels,
+               resized = !options_.frozen && (sized || size_before != size_ || before.bar.high != layout_.bar.high);
     if (const std::string missing = missing_panels(before, layout_); resized && !missing.empty())
         say("no room for: " + missing + ". A larger window or a smaller interface (" +
             text_of(options_.keys.of(action_named("smaller"))) + ") shows it again");
@@ -485,6 +487,7 @@ void Viewer::draw_panels() {
     front.tokens.patches_in_keys(runs_.head().kind) ? draw_image(ui) : draw_tokens(ui);
     draw_timeline(ui);
     training() != nullptr ? draw_steps(ui, *training()) : draw_prompt(ui, *this);
+    draw_splitters(ui);
     if (at_.help) draw_help(ui);
     if (at_.find) draw_find(ui, *this);
     draw_area_frame(ui, panes_.back().places);
@@ -533,6 +536,7 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
     if (std::exchange(new_step_, false) || whole) finish_one_version(width, height);
     begin_ui(width, height);
     draw_panels();
+    cursor_ = ImGui::GetMouseCursor();
     ImGui::Render();
     paint(frame, pipelines, target, fonts_, *ImGui::GetDrawData(), unpacked(palette_of(state_.theme).background));
     clock_.drawn(now);

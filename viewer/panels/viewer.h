@@ -75,6 +75,8 @@ public:
     void note_frame(double now, double device_seconds, double host_seconds);
     /// Draw a few more pictures.
     void touch() { clock_.touch(); }
+    /// The shape of the mouse's cursor in the last picture.
+    ImGuiMouseCursor cursor() const { return cursor_; }
     Request take_request() { return std::exchange(request_, Request::none); }
 
     // ---- for files
@@ -173,8 +175,10 @@ private:
     Figures figures_;
     std::array<int, 2> size_{};  ///< of the picture, in pixels
     Layout layout_;
+    PanelSizes arranged_sizes_;  ///< of the layout
     std::vector<Pane> panes_{1};
     Request request_ = Request::none;
+    ImGuiMouseCursor cursor_ = ImGuiMouseCursor_Arrow;
     bool alt_alone_ = false;  ///< Alt is down, and nothing else was pressed since
     bool reading_due_ = false;
     bool new_step_ = false;  ///< of training, since the last picture

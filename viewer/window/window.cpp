@@ -112,8 +112,10 @@ struct Window::State {
     FrameRing frames;
     std::unique_ptr<Viewer> viewer;
     WindowCounts counts;
-    bool stale = true;            ///< the images do not fit the window
-    std::array<int, 2> fitted{};  ///< the window's pixels when they did
+    ImGuiMouseCursor shape = ImGuiMouseCursor_Arrow;  ///< of the cursor
+    GLFWcursor* cursor = nullptr;                     ///< null: the arrow
+    bool stale = true;                                ///< the images do not fit the window
+    std::array<int, 2> fitted{};                      ///< the window's pixels when they did
     int saved = 0;
     std::vector<std::future<std::string>> writing;  ///< files being written, with their final message
 
@@ -128,11 +130,13 @@ struct Window::State {
         viewer.reset();
         pipelines.reset();
         swapchain.reset();
+        if (cursor != nullptr) glfwDestroyCursor(cursor);
         if (window != nullptr) glfwDestroyWindow(window);
     }
 
     bool draw(gpu::Buffer* pixels);
     bool fit();
+    void show_cursor();
     void serve_request();
     std::string save(bool data);
     void hear_of_files();
@@ -204,6 +208,19 @@ bool Window::State::fit() {
     return !stale;
 }
 
+/// The cursor says what a drag does here. Where its theme lacks a shape, it stays the arrow.
+void Window::State::show_cursor() {
+    if (viewer->cursor() == shape) return;
+    shape = viewer->cursor();
+    const int standard = shape == ImGuiMouseCursor_ResizeEW    ? GLFW_HRESIZE_CURSOR
+                         : shape == ImGuiMouseCursor_ResizeNS  ? GLFW_VRESIZE_CURSOR
+                         : shape == ImGuiMouseCursor_TextInput ? GLFW_IBEAM_CURSOR
+                                                               : 0;
+    GLFWcursor* const before = std::exchange(cursor, standard != 0 ? glfwCreateStandardCursor(standard) : nullptr);
+    glfwSetCursor(window, cursor);
+    if (before != nullptr) glfwDestroyCursor(before);
+}
+
 /// One picture; false when there is none now. With `pixels` the picture is whole, and copied there from the screen's
 /// image.
 bool Window::State::draw(gpu::Buffer* pixels) {
@@ -218,6 +235,7 @@ bool Window::State::draw(gpu::Buffer* pixels) {
     const VkCommandBuffer commands = frame.commands();
     change_layout(commands, image->image, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL);
     viewer->draw(frame, *pipelines, image->target, begin, pixels != nullptr);
+    show_cursor();
     if (pixels != nullptr) {
         change_layout(commands, image->image, VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL,
                       VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL);
