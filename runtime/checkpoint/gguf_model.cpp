@@ -1,146 +1,67 @@
 #include "runtime/checkpoint/gguf_model.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 
-#include "runtime/base/at.h"
 #include "runtime/base/ggml_blocks.h"
 #include "runtime/base/quantize.h"
 #include "runtime/base/utf8.h"
+#include "runtime/checkpoint/gguf_family.h"
+#include "runtime/models/config_fields.h"
 
 namespace vantage::internal {
 
 namespace {
 
-// ---- architectures --------------------------------------------------------------------------------------------------
-
-struct Rename {
-    const char *gguf, *folder;
-};
-
-/// An architecture, which a folder calls the same.
-struct Family {
-    const char* name;
-    bool interleaved;  ///< rows of q and k are in the order of interleaved rotary pairs
-};
-constexpr std::array families{Family{"llama", true}, Family{"qwen2", false}, Family{"qwen3", false}};
-
-// What a folder calls tensors. Those of a layer follow "blk.N." and "model.layers.N.".
-constexpr std::array outside{Rename{"token_embd", "model.embed_tokens"}, Rename{"output_norm", "model.norm"},
-                             Rename{"output", "lm_head"}};
-constexpr std::array in_layers{
-    Rename{"attn_norm", "input_layernorm"},    Rename{"attn_q", "self_attn.q_proj"},
-    Rename{"attn_k", "self_attn.k_proj"},      Rename{"attn_v", "self_attn.v_proj"},
-    Rename{"attn_output", "self_attn.o_proj"}, Rename{"attn_q_norm", "self_attn.q_norm"},
-    Rename{"attn_k_norm", "self_attn.k_norm"}, Rename{"ffn_norm", "post_attention_layernorm"},
-    Rename{"ffn_gate", "mlp.gate_proj"},       Rename{"ffn_up", "mlp.up_proj"},
-    Rename{"ffn_down", "mlp.down_proj"}};
-
-const Family& family_of(const Gguf& file) {
-    const std::string name = JsonFields(file.metadata(), file.name()).text("general.architecture");
-    for (const Family& one : families)
-        if (name == one.name) return one;
-    throw unsupported_error("{}: the architecture {} is not read from GGUF yet, only {}; use a folder of safetensors",
-                            file.name(), in_quotes(name),
-                            join(families, ", ", [](const Family& one) { return std::string(one.name); }));
-}
-
-std::string renamed(const auto& table, const std::string& name) {
-    const std::size_t dot = name.rfind('.');  // before "weight" or "bias"
-    if (dot != std::string::npos)
-        for (const Rename& one : table)
-            if (name.compare(0, dot, one.gguf) == 0) return one.folder + name.substr(dot);
-    return {};
-}
-
-/// The name in a folder of a tensor; its own where it has none there.
-std::string folder_name(const std::string& name) {
-    std::string found;
-    if (name.starts_with("blk.")) {
-        const std::size_t dot = name.find('.', 4);
-        if (dot != std::string::npos) found = renamed(in_layers, name.substr(dot + 1));
-        if (!found.empty()) found = "model.layers." + name.substr(4, dot - 4) + "." + found;
-    } else {
-        found = renamed(outside, name);
-    }
-    return found.empty() ? name : found;
-}
-
-// ---- config.json ----------------------------------------------------------------------------------------------------
-
-/// The keys of an architecture: "llama.block_count".
-class Keys {
-public:
-    Keys(const JsonFields& fields, std::string prefix) : fields_(fields), prefix_(std::move(prefix) + ".") {}
-    std::int64_t integer(const char* key) const { return fields_.integer(prefix_ + key, 0); }
-    std::optional<std::int64_t> optional_integer(const char* key) const {
-        return fields_.optional_integer(prefix_ + key, 0);
-    }
-    std::optional<double> optional_number(const char* key) const {
-        return fields_.optional_number(prefix_ + key, 0, 1e12);
-    }
-    std::optional<std::string> optional_text(const char* key) const { return fields_.optional_text(prefix_ + key); }
-    std::string name(const char* key) const { return prefix_ + key; }
-
-private:
-    const JsonFields& fields_;
-    std::string prefix_;
-};
-
-Json end_tokens(const JsonFields& fields) {
-    std::vector<std::int64_t> ends;
-    for (const char* key : {"eos", "eot", "eom"})
-        if (const auto id =
-                fields.optional_integer(format("tokenizer.ggml.{}_token_id", key), 0, std::int64_t{1} << 32))
-            if (std::ranges::find(ends, *id) == ends.end()) ends.push_back(*id);
-    return ends;
-}
-
-void refuse(const Gguf& file, const Keys& keys) {
-    const auto no = [&](const std::string& what) {
-        throw unsupported_error("{}: {} is not read from GGUF yet; use a folder of safetensors", file.name(), what);
-    };
-    if (JsonFields(file.metadata(), file.name()).optional_integer("split.count", 0, 1 << 16).value_or(1) > 1)
-        throw unsupported_error("{}: a model in several parts is not read yet; join them with llama-gguf-split --merge",
-                                file.name());
-    constexpr std::int64_t quantization_version = 2;  // of ggml's blocks, since 2023
-    if (const auto version = JsonFields(file.metadata(), file.name())
-                                 .optional_integer("general.quantization_version", 0, std::int64_t{1} << 32);
-        version.value_or(quantization_version) != quantization_version)
-        no(format("general.quantization_version {}", *version));
-    if (keys.optional_integer("expert_count").value_or(0) > 0) no("a mixture of experts");
-    const std::string scaling = keys.optional_text("rope.scaling.type").value_or("none");
-    if (scaling != "none") no(keys.name("rope.scaling.type") + " " + in_quotes(scaling));
-    if (keys.optional_number("rope.scaling.factor").value_or(1) != 1) no(keys.name("rope.scaling.factor"));
-    const std::int64_t heads = std::max<std::int64_t>(keys.integer("attention.head_count"), 1),
-                       wanted = keys.integer("embedding_length") / heads,
-                       width = keys.optional_integer("attention.key_length").value_or(wanted);
-    if (keys.optional_integer("rope.dimension_count").value_or(width) != width)
-        no(keys.name("rope.dimension_count") + " that is not the width of a head");
-    if (keys.optional_number("rope.scale_linear").value_or(1) != 1) no(keys.name("rope.scale_linear"));
-    if (file.entries().contains("rope_freqs.weight")) no("\"rope_freqs.weight\", the scaling of Llama 3's positions,");
-}
-
 // ---- tensors --------------------------------------------------------------------------------------------------------
 
-/// Row r of a folder's q or k is this one of the file, whose heads of `width` rows have pairs (i, i + width / 2) beside
-/// each other.
-std::int64_t row_in_file(std::int64_t r, std::int64_t width) {
-    const std::int64_t in_head = r % width, half = in_head / (width / 2), pair = in_head % (width / 2);
-    return r / width * width + 2 * pair + half;
+/// Where the file has row r of a folder.
+using RowOrder = std::function<std::int64_t(std::int64_t r)>;
+
+/// Of q or k, whose heads of `width` rows have pairs (i, i + width / 2) beside each other in the file.
+RowOrder rotary_pairs(std::int64_t width) {
+    return [=](std::int64_t r) {
+        const std::int64_t in_head = r % width, half = in_head / (width / 2), pair = in_head % (width / 2);
+        return r / width * width + 2 * pair + half;
+    };
 }
 
-ByteSource with_rows_moved(const ByteSource& data, std::int64_t rows, std::int64_t head_width) {
+/// Of q, k and v, which a folder has for each key head: its queries, the key, the value. The file has all queries, then
+/// all keys, then all values.
+RowOrder packed_qkv(std::int64_t width, std::int64_t heads, std::int64_t kv_heads) {
+    return [=, queries = heads / kv_heads](std::int64_t r) {
+        const std::int64_t block = r / width, group = block / (queries + 2), within = block % (queries + 2),
+                           in_file = within < queries    ? group * queries + within
+                                     : within == queries ? heads + group
+                                                         : heads + kv_heads + group;
+        return in_file * width + r % width;
+    };
+}
+
+ByteSource with_rows_moved(const ByteSource& data, std::int64_t rows, RowOrder order) {
     const std::uint64_t row = data.size() / static_cast<std::uint64_t>(rows);
-    return ByteSource(data.size(), [=](std::uint64_t first, std::span<std::byte> to) {
+    return ByteSource(data.size(), [=, order = std::move(order)](std::uint64_t first, std::span<std::byte> to) {
         while (!to.empty()) {
             const std::uint64_t r = first / row, within = first % row;
             const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(row - within, to.size()));
-            const auto from = static_cast<std::uint64_t>(row_in_file(static_cast<std::int64_t>(r), head_width));
+            const auto from = static_cast<std::uint64_t>(order(static_cast<std::int64_t>(r)));
             data.read(from * row + within, to.first(some));
             to = to.subspan(some), first += some;
+        }
+    });
+}
+
+/// Numbers of f32, less 1.
+ByteSource less_one(const ByteSource& data) {
+    return ByteSource(data.size(), [=](std::uint64_t first, std::span<std::byte> to) {
+        data.read(first, to);
+        for (std::size_t i = 0; i + sizeof(float) <= to.size(); i += sizeof(float)) {
+            float value = 0;
+            std::memcpy(&value, to.data() + i, sizeof(value));
+            value -= 1;
+            std::memcpy(to.data() + i, &value, sizeof(value));
         }
     });
 }
@@ -194,6 +115,94 @@ void require_readable(const Gguf& file, const std::string& name, const TensorEnt
                                 entry.dtype, join(weight_dtypes, ", ", file_dtype));
 }
 
+/// What a tensor is called without "blk.N." and ".weight".
+std::string_view kind_of(std::string_view name) {
+    if (name.starts_with("blk.")) name.remove_prefix(std::min(name.size(), name.find('.', 4) + 1));
+    return name.substr(0, name.rfind('.'));
+}
+
+/// The tensors of one file under the names of a folder.
+class FolderTensors {
+public:
+    explicit FolderTensors(const Gguf& file) : file_(file), family_(family_of(file)), keys_(file) {}
+
+    std::map<std::string, TensorEntry, std::less<>> all() {
+        for (const auto& [name, tensor] : file_.entries()) add(name, tensor);
+        return std::move(entries_);
+    }
+
+private:
+    void add(const std::string& name, const TensorEntry& tensor) {
+        // The factors of rotary positions are in config.json.
+        if (name == "rope_freqs.weight" || name.starts_with("rope_factors_")) return;
+        require_readable(file_, name, tensor);
+        TensorEntry entry = tensor;
+        entry.data = in_order_of_folder(name, entry);
+        const std::string named = folder_name(family_, name);
+        if (const std::size_t star = named.find(".*."); star != std::string::npos)
+            return add_experts(name, entry, named.substr(0, star + 1), named.substr(star + 2));
+        put(name, named, std::move(entry));
+    }
+
+    void add_experts(const std::string& name, const TensorEntry& all, const std::string& before,
+                     const std::string& behind) {
+        const std::int64_t experts = keys_.integer("expert_count");
+        if (all.shape.size() != 3 || all.shape[0] != experts || experts > max_experts)
+            throw bad_file_error("{}: tensor {} is {}, wanted matrices of {} experts", file_.name(), in_quotes(name),
+                                 all.text(), experts);
+        const std::uint64_t bytes = all.data.size() / static_cast<std::uint64_t>(experts);
+        for (std::int64_t e = 0; e < experts; ++e) {
+            TensorEntry one = all;
+            one.shape.erase(one.shape.begin());
+            one.data = all.data.part(static_cast<std::uint64_t>(e) * bytes, bytes);
+            put(name, before + std::to_string(e) + behind, std::move(one));
+        }
+    }
+
+    ByteSource in_order_of_folder(const std::string& name, const TensorEntry& entry) const {
+        const std::string_view kind = kind_of(name);
+        if (family_.gain_is_one_more && kind.ends_with("norm") && entry.dtype == "F32") return less_one(entry.data);
+        if (family_.rotary_pairs && (kind == "attn_q" || kind == "attn_k")) {
+            const std::int64_t heads = kind == "attn_q" ? keys_.heads() : keys_.kv_heads(),
+                               width = rows_of(name, entry) / heads;
+            if (width < 2 || width % 2 != 0 || entry.shape[0] % heads != 0)
+                throw bad_file_error("{}: tensor {} is {}, whose rows are no pairs of {} heads", file_.name(),
+                                     in_quotes(name), entry.text(), heads);
+            return with_rows_moved(entry.data, entry.shape[0], rotary_pairs(width));
+        }
+        if (family_.packed_qkv && kind == "attn_qkv") {
+            const std::int64_t heads = keys_.heads(), kv_heads = keys_.kv_heads(), all = heads + 2 * kv_heads,
+                               rows = rows_of(name, entry);
+            if (rows < all || rows % all != 0 || heads % kv_heads != 0)
+                throw bad_file_error("{}: tensor {} is {}, whose rows are no {} heads for queries and {} for keys",
+                                     file_.name(), in_quotes(name), entry.text(), heads, kv_heads);
+            return with_rows_moved(entry.data, rows, packed_qkv(rows / all, heads, kv_heads));
+        }
+        return entry.data;
+    }
+
+    /// Rows that can be moved: of a vector its elements.
+    std::int64_t rows_of(const std::string& name, const TensorEntry& entry) const {
+        if (entry.shape.empty() || (entry.shape.size() == 1 && ggml_type(entry.dtype)->elements != 1))
+            throw bad_file_error("{}: tensor {} is {}, which has no rows", file_.name(), in_quotes(name), entry.text());
+        return entry.shape[0];
+    }
+
+    void put(const std::string& name, const std::string& folder, TensorEntry entry) {
+        if (const DType type = dtype_of(entry, name); is_quantized(type)) {
+            const Groups groups(entry.data, type, file_.name() + ": " + name);
+            entry.data = ByteSource(groups.size(), groups);
+        }
+        if (!entries_.emplace(folder, std::move(entry)).second)
+            throw bad_file_error("{}: tensor {} is there under two names", file_.name(), in_quotes(name));
+    }
+
+    const Gguf& file_;
+    const GgufFamily& family_;
+    GgufKeys keys_;
+    std::map<std::string, TensorEntry, std::less<>> entries_;
+};
+
 }  // namespace
 
 bool is_gguf(const std::string& path) {
@@ -206,62 +215,6 @@ void refuse_gguf(const std::string& path, const char* what) {
         throw unsupported_error("{}: {} takes a folder of safetensors, not a GGUF file", escape_controls(path), what);
 }
 
-std::string gguf_config_json(const Gguf& file) {
-    const Family& family = family_of(file);
-    const JsonFields fields(file.metadata(), file.name());
-    const Keys keys(fields, family.name);
-    refuse(file, keys);
-    const std::int64_t heads = keys.integer("attention.head_count");
-    const auto embedding = file.entries().find("token_embd.weight");
-    if (embedding == file.entries().end() || embedding->second.shape.size() != 2)
-        throw bad_file_error("{}: there is no matrix \"token_embd.weight\"", file.name());
-    Json config = {{"model_type", family.name},
-                   {"vocab_size", embedding->second.shape[0]},
-                   {"hidden_size", keys.integer("embedding_length")},
-                   {"intermediate_size", keys.integer("feed_forward_length")},
-                   {"num_hidden_layers", keys.integer("block_count")},
-                   {"num_attention_heads", heads},
-                   {"num_key_value_heads", keys.optional_integer("attention.head_count_kv").value_or(heads)},
-                   {"max_position_embeddings", keys.integer("context_length")},
-                   {"rope_theta", keys.optional_number("rope.freq_base").value_or(10000)},
-                   {"hidden_act", "silu"},
-                   {"tie_word_embeddings", !file.entries().contains("output.weight")},
-                   {"eos_token_id", end_tokens(fields)}};
-    if (const auto eps = keys.optional_number("attention.layer_norm_rms_epsilon")) config["rms_norm_eps"] = *eps;
-    if (const auto width = keys.optional_integer("attention.key_length")) config["head_dim"] = *width;
-    if (family.name == std::string("llama") && file.entries().contains("blk.0.attn_q.bias"))
-        config["attention_bias"] = true;
-    return config.dump();
-}
-
-WeightFiles gguf_weights(const Gguf& file) {
-    const Family& family = family_of(file);
-    const JsonFields fields(file.metadata(), file.name());
-    const Keys keys(fields, family.name);
-    const std::int64_t heads = std::max<std::int64_t>(keys.integer("attention.head_count"), 1),
-                       key_heads =
-                           std::max<std::int64_t>(keys.optional_integer("attention.head_count_kv").value_or(heads), 1);
-    std::map<std::string, TensorEntry, std::less<>> entries;
-    for (const auto& [name, tensor] : file.entries()) {
-        require_readable(file, name, tensor);
-        TensorEntry entry = tensor;
-        const bool q = name.find(".attn_q.") != std::string::npos, k = name.find(".attn_k.") != std::string::npos;
-        if (family.interleaved && (q || k) && !entry.shape.empty()) {
-            const std::int64_t width = entry.shape[0] / (q ? heads : key_heads);
-            const bool whole_rows = entry.shape.size() > 1 || ggml_type(entry.dtype)->elements == 1;
-            if (width < 2 || width % 2 != 0 || entry.shape[0] % width != 0 || !whole_rows)
-                throw bad_file_error("{}: tensor {} is {}, whose rows are no pairs of {} heads", file.name(),
-                                     in_quotes(name), entry.text(), q ? heads : key_heads);
-            entry.data = with_rows_moved(entry.data, entry.shape[0], width);
-        }
-        if (const DType type = dtype_of(entry, name); is_quantized(type)) {
-            const Groups groups(entry.data, type, file.name() + ": " + name);
-            entry.data = ByteSource(groups.size(), groups);
-        }
-        if (!entries.emplace(folder_name(name), std::move(entry)).second)
-            throw bad_file_error("{}: tensor {} is there under two names", file.name(), in_quotes(name));
-    }
-    return WeightFiles(file.name(), std::move(entries));
-}
+WeightFiles gguf_weights(const Gguf& file) { return WeightFiles(file.name(), FolderTensors(file).all()); }
 
 }  // namespace vantage::internal

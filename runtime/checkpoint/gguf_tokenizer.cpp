@@ -114,25 +114,45 @@ Json template_json(const Vocabulary& v, bool add_bos_by_default) {
 
 // ---- byte-level BPE -------------------------------------------------------------------------------------------------
 
+constexpr const char* gpt_2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr const char* llama_3 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr const char* qwen_2 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* gpt_4o =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+    R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* tekken = R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
+                               R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|)"
+                               R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* bloom_words = R"( ?[^(\s|.,!?…。，、।۔،)]+)";
+constexpr const char *falcon_punctuation = R"([\p{P}\$\+<=>\^~\|`]+)", *three_digits = "[0-9][0-9][0-9]";
 
-/// How a text is divided into words, by the name that llama.cpp gives it.
+/// How a text is divided into words, by the name that llama.cpp gives it. The patterns are those of the models' own
+/// tokenizers; each divides what those before it left.
 struct Division {
     const char* name;
-    const char* pattern = "";  ///< "": GPT-2's, by the byte level itself
+    std::array<const char*, 3> patterns = {};  ///< none: GPT-2's, by the byte level itself
     bool digits_alone = false, nfc = false;
     bool ignore_merges = false;  ///< a word that is a token is not divided
     bool bos = false;            ///< before a text, unless the file says otherwise
 };
 constexpr std::array divisions{
     Division{.name = "gpt-2"},
+    Division{.name = "phi-2"},
+    Division{.name = "mpt", .nfc = true},
+    Division{.name = "olmo", .nfc = true},
     Division{.name = "smollm", .digits_alone = true},
-    Division{.name = "llama-bpe", .pattern = llama_3, .ignore_merges = true, .bos = true},
-    Division{.name = "llama3", .pattern = llama_3, .ignore_merges = true, .bos = true},
-    Division{.name = "qwen2", .pattern = qwen_2, .nfc = true},
+    Division{.name = "llama-bpe", .patterns = {llama_3}, .ignore_merges = true, .bos = true},
+    Division{.name = "llama3", .patterns = {llama_3}, .ignore_merges = true, .bos = true},
+    Division{.name = "dbrx", .patterns = {llama_3}},
+    Division{.name = "qwen2", .patterns = {qwen_2}, .nfc = true},
+    Division{.name = "deepseek-r1-qwen", .patterns = {qwen_2}},
+    Division{.name = "gpt-4o", .patterns = {gpt_4o}},
+    Division{.name = "tekken", .patterns = {tekken}, .ignore_merges = true, .bos = true},
+    Division{.name = "bloom", .patterns = {bloom_words}},
+    Division{.name = "falcon", .patterns = {falcon_punctuation, gpt_2, three_digits}},
 };
 
 Json byte_level(bool with_pattern) {
@@ -149,10 +169,11 @@ Json byte_level_json(const Vocabulary& v) {
             join(divisions, ", ", [](const Division& one) { return std::string(one.name); }));
     Json words = Json::array();
     if (found->digits_alone) words.push_back({{"type", "Digits"}, {"individual_digits", true}});
-    if (*found->pattern != '\0')
-        words.push_back(
-            {{"type", "Split"}, {"pattern", {{"Regex", found->pattern}}}, {"behavior", "Isolated"}, {"invert", false}});
-    words.push_back(byte_level(*found->pattern == '\0'));
+    for (const char* pattern : found->patterns)
+        if (pattern != nullptr)
+            words.push_back(
+                {{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}});
+    words.push_back(byte_level(found->patterns[0] == nullptr));
     for (const Json& merge : v.list("merges"))
         if (!merge.is_string()) v.fields().fail("tokenizer.ggml.merges", "a list of texts");
     return {{"version", "1.0"},

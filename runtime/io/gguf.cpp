@@ -230,9 +230,53 @@ void Gguf::read(const ByteSource& bytes) {
     }
 }
 
-Gguf::Gguf(const std::string& path) : name_(escape_controls(path)) { read(ByteSource(path)); }
+namespace {
+
+constexpr std::int64_t max_parts = 99999;
+std::int64_t parts_of(const JsonFields& fields) {
+    return std::max<std::int64_t>(fields.optional_integer("split.count", 0, max_parts).value_or(1), 1);
+}
+std::string ending_of_part(std::int64_t part, std::int64_t parts) {
+    return format("-{:05}-of-{:05}.gguf", part + 1, parts);
+}
+
+}  // namespace
+
+void Gguf::read_other_parts(const std::string& path) {
+    const JsonFields fields(metadata_, name_);
+    const std::int64_t parts = parts_of(fields);
+    if (parts == 1) return;
+    const std::int64_t own = fields.integer("split.no", 0, parts - 1);
+    const std::string ending = ending_of_part(0, parts);
+    if (own != 0 || !path.ends_with(ending))
+        throw bad_file_error("{}: it is part {} of {} of a model; wanted the first one, whose name ends with {}", name_,
+                             own + 1, parts, ending);
+    for (std::int64_t i = 1; i < parts; ++i) {
+        const std::string name = path.substr(0, path.size() - ending.size()) + ending_of_part(i, parts);
+        Gguf part;
+        part.name_ = escape_controls(name);
+        part.read(ByteSource(name));
+        const JsonFields of_part(part.metadata_, part.name_);
+        if (parts_of(of_part) != parts || of_part.integer("split.no", 0, parts - 1) != i)
+            throw bad_file_error("{}: it is no part {} of {}, as its name says", part.name_, i + 1, parts);
+        for (auto& [tensor, entry] : part.entries_)
+            if (!entries_.emplace(tensor, std::move(entry)).second)
+                throw bad_file_error("{}: tensor {} is in a part before this one, too", part.name_, in_quotes(tensor));
+    }
+    const auto wanted = fields.optional_integer("split.tensors.count", 0, std::int64_t{1} << 31);
+    if (wanted && *wanted != std::ssize(entries_))
+        throw bad_file_error("{}: all {} parts have {} tensors, wanted {}", name_, parts, std::ssize(entries_),
+                             *wanted);
+}
+
+Gguf::Gguf(const std::string& path) : name_(escape_controls(path)) {
+    read(ByteSource(path));
+    read_other_parts(path);
+}
 Gguf::Gguf(std::span<const std::byte> bytes, const std::string& name) : name_(escape_controls(name)) {
     read(ByteSource(bytes));
+    if (parts_of(JsonFields(metadata_, name_)) > 1)
+        throw unsupported_error("{}: it is one of several parts, which are read from files only", name_);
 }
 
 }  // namespace vantage::internal

@@ -33,6 +33,7 @@ public:
     /// types that the format does not define, arrays of arrays, names that are empty, long or occur twice, tensors of
     /// more than four dimensions or 2^31 - 1 elements, rows that are no whole blocks, data that does not lie where the
     /// tensors before it end, or outside of the file.
+    /// The first of several parts, "NAME-00001-of-00003.gguf", stands for all of them: they lie in the same folder.
     explicit Gguf(const std::string& path);
     /// The same for bytes in memory, which must outlive this object. `name` replaces the file name in messages.
     Gguf(std::span<const std::byte> bytes, const std::string& name);
@@ -45,7 +46,9 @@ public:
     const std::map<std::string, TensorEntry, std::less<>>& entries() const { return entries_; }
 
 private:
+    Gguf() = default;
     void read(const ByteSource& bytes);
+    void read_other_parts(const std::string& path);
 
     std::string name_;
     Json metadata_ = Json::object();

@@ -1,0 +1,269 @@
+#include "runtime/checkpoint/gguf_family.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "runtime/base/errors.h"
+#include "runtime/base/format.h"
+
+namespace vantage::internal {
+
+// ---- keys -----------------------------------------------------------------------------------------------------------
+
+GgufKeys::GgufKeys(const Gguf& file)
+    : file_(file), fields_(file.metadata(), file.name()), prefix_(fields_.text("general.architecture") + ".") {}
+
+std::int64_t GgufKeys::heads() const { return std::max<std::int64_t>(integer("attention.head_count"), 1); }
+std::int64_t GgufKeys::kv_heads() const {
+    return std::max<std::int64_t>(optional_integer("attention.head_count_kv").value_or(heads()), 1);
+}
+std::int64_t GgufKeys::head_width() const {
+    return optional_integer("attention.key_length").value_or(integer("embedding_length") / heads());
+}
+
+std::vector<double> GgufKeys::numbers(const std::string& tensor) const {
+    const TensorEntry& entry = file_.entries().at(tensor);
+    if (entry.dtype != "F32" || entry.shape.size() != 1)
+        throw bad_file_error("{}: tensor {} is {}, wanted numbers in F32", file_.name(), in_quotes(tensor),
+                             entry.text());
+    constexpr std::int64_t most = 1 << 16;
+    if (entry.shape[0] > most)
+        throw bad_file_error("{}: tensor {} has {} numbers, wanted at most {}", file_.name(), in_quotes(tensor),
+                             entry.shape[0], most);
+    std::vector<float> values(static_cast<std::size_t>(entry.shape[0]));
+    entry.data.read(0, std::as_writable_bytes(std::span(values)));
+    return {values.begin(), values.end()};
+}
+
+namespace {
+
+// ---- tensors --------------------------------------------------------------------------------------------------------
+
+constexpr std::array llama_outside{GgufName{"token_embd", "model.embed_tokens"}, GgufName{"output_norm", "model.norm"},
+                                   GgufName{"output", "lm_head"}};
+constexpr std::array llama_layers{
+    GgufName{"attn_norm", "input_layernorm"},    GgufName{"attn_q", "self_attn.q_proj"},
+    GgufName{"attn_k", "self_attn.k_proj"},      GgufName{"attn_v", "self_attn.v_proj"},
+    GgufName{"attn_output", "self_attn.o_proj"}, GgufName{"attn_q_norm", "self_attn.q_norm"},
+    GgufName{"attn_k_norm", "self_attn.k_norm"}, GgufName{"ffn_norm", "post_attention_layernorm"},
+    GgufName{"ffn_gate", "mlp.gate_proj"},       GgufName{"ffn_up", "mlp.up_proj"},
+    GgufName{"ffn_down", "mlp.down_proj"}};
+constexpr std::array mixtral_layers{GgufName{"attn_norm", "input_layernorm"},
+                                    GgufName{"attn_q", "self_attn.q_proj"},
+                                    GgufName{"attn_k", "self_attn.k_proj"},
+                                    GgufName{"attn_v", "self_attn.v_proj"},
+                                    GgufName{"attn_output", "self_attn.o_proj"},
+                                    GgufName{"ffn_norm", "post_attention_layernorm"},
+                                    GgufName{"ffn_gate_inp", "block_sparse_moe.gate"},
+                                    GgufName{"ffn_gate_exps", "block_sparse_moe.experts.*.w1"},
+                                    GgufName{"ffn_down_exps", "block_sparse_moe.experts.*.w2"},
+                                    GgufName{"ffn_up_exps", "block_sparse_moe.experts.*.w3"}};
+constexpr std::array gemma2_layers{GgufName{"attn_norm", "input_layernorm"},
+                                   GgufName{"attn_q", "self_attn.q_proj"},
+                                   GgufName{"attn_k", "self_attn.k_proj"},
+                                   GgufName{"attn_v", "self_attn.v_proj"},
+                                   GgufName{"attn_output", "self_attn.o_proj"},
+                                   GgufName{"post_attention_norm", "post_attention_layernorm"},
+                                   GgufName{"ffn_norm", "pre_feedforward_layernorm"},
+                                   GgufName{"post_ffw_norm", "post_feedforward_layernorm"},
+                                   GgufName{"ffn_gate", "mlp.gate_proj"},
+                                   GgufName{"ffn_up", "mlp.up_proj"},
+                                   GgufName{"ffn_down", "mlp.down_proj"}};
+constexpr std::array phi_outside{GgufName{"token_embd", "model.embed_tokens"},
+                                 GgufName{"output_norm", "model.final_layernorm"}, GgufName{"output", "lm_head"}};
+constexpr std::array phi_layers{GgufName{"attn_norm", "input_layernorm"},
+                                GgufName{"attn_q", "self_attn.q_proj"},
+                                GgufName{"attn_k", "self_attn.k_proj"},
+                                GgufName{"attn_v", "self_attn.v_proj"},
+                                GgufName{"attn_output", "self_attn.dense"},
+                                GgufName{"attn_q_norm", "self_attn.q_layernorm"},
+                                GgufName{"attn_k_norm", "self_attn.k_layernorm"},
+                                GgufName{"ffn_up", "mlp.fc1"},
+                                GgufName{"ffn_down", "mlp.fc2"}};
+constexpr std::array phi3_layers{
+    GgufName{"attn_norm", "input_layernorm"},    GgufName{"attn_qkv", "self_attn.qkv_proj"},
+    GgufName{"attn_output", "self_attn.o_proj"}, GgufName{"ffn_norm", "post_attention_layernorm"},
+    GgufName{"ffn_up", "mlp.gate_up_proj"},      GgufName{"ffn_down", "mlp.down_proj"}};
+constexpr std::array neox_outside{GgufName{"token_embd", "gpt_neox.embed_in"},
+                                  GgufName{"output_norm", "gpt_neox.final_layer_norm"},
+                                  GgufName{"output", "embed_out"}};
+constexpr std::array neox_layers{
+    GgufName{"attn_norm", "input_layernorm"},   GgufName{"attn_qkv", "attention.query_key_value"},
+    GgufName{"attn_output", "attention.dense"}, GgufName{"ffn_norm", "post_attention_layernorm"},
+    GgufName{"ffn_up", "mlp.dense_h_to_4h"},    GgufName{"ffn_down", "mlp.dense_4h_to_h"}};
+constexpr std::array bloom_outside{GgufName{"token_embd", "transformer.word_embeddings"},
+                                   GgufName{"token_embd_norm", "transformer.word_embeddings_layernorm"},
+                                   GgufName{"output_norm", "transformer.ln_f"}, GgufName{"output", "lm_head"}};
+constexpr std::array bloom_layers{
+    GgufName{"attn_norm", "input_layernorm"},        GgufName{"attn_qkv", "self_attention.query_key_value"},
+    GgufName{"attn_output", "self_attention.dense"}, GgufName{"ffn_norm", "post_attention_layernorm"},
+    GgufName{"ffn_up", "mlp.dense_h_to_4h"},         GgufName{"ffn_down", "mlp.dense_4h_to_h"}};
+constexpr std::array falcon_layers{GgufName{"attn_norm", "input_layernorm"},
+                                   GgufName{"attn_qkv", "self_attention.query_key_value"},
+                                   GgufName{"attn_output", "self_attention.dense"},
+                                   GgufName{"ffn_up", "mlp.dense_h_to_4h"}, GgufName{"ffn_down", "mlp.dense_4h_to_h"}};
+// Of two norms the attention's is the second one in a file.
+constexpr std::array falcon_two_norms{GgufName{"attn_norm", "ln_mlp"},
+                                      GgufName{"attn_norm_2", "ln_attn"},
+                                      GgufName{"attn_qkv", "self_attention.query_key_value"},
+                                      GgufName{"attn_output", "self_attention.dense"},
+                                      GgufName{"ffn_up", "mlp.dense_h_to_4h"},
+                                      GgufName{"ffn_down", "mlp.dense_4h_to_h"}};
+
+// ---- keys of one architecture ---------------------------------------------------------------------------------------
+
+void llama_config(const GgufKeys& keys, Json& config) {
+    config["attention_bias"] = keys.has_tensor("blk.0.attn_q.bias");
+    config["mlp_bias"] = keys.has_tensor("blk.0.ffn_gate.bias");
+}
+void mixtral_config(const GgufKeys& keys, Json& config) {
+    config["num_local_experts"] = keys.integer("expert_count");
+    config["num_experts_per_tok"] = keys.integer("expert_used_count");
+    config["sliding_window"] = nullptr;
+}
+void nothing_more(const GgufKeys&, Json&) {}
+void gemma2_config(const GgufKeys& keys, Json& config) {
+    config["hidden_activation"] = "gelu_pytorch_tanh";
+    // Not in the file: the width of a head, but in Gemma 2 27B, which has 46 layers, the width divided by the heads.
+    constexpr std::int64_t layers_of_27b = 46;
+    config["query_pre_attn_scalar"] = keys.integer("block_count") == layers_of_27b
+                                          ? keys.integer("embedding_length") / keys.heads()
+                                          : keys.head_width();
+    for (const auto& [key, name] : {std::pair{"attn_logit_softcapping", "attn_logit_softcapping"},
+                                    {"final_logit_softcapping", "final_logit_softcapping"}})
+        if (const auto cap = keys.optional_number(key)) config[name] = *cap;
+    config["sliding_window"] = keys.optional_integer("attention.sliding_window").value_or(4096);
+}
+void phi_config(const GgufKeys& keys, Json& config) {
+    config["qk_layernorm"] = keys.has_tensor("blk.0.attn_q_norm.weight");
+}
+void phi3_config(const GgufKeys& keys, Json& config) {
+    const std::int64_t window = keys.optional_integer("attention.sliding_window").value_or(0);
+    config["sliding_window"] = window > 0 ? Json(window) : Json(nullptr);
+}
+void neox_config(const GgufKeys& keys, Json& config) {
+    config["use_parallel_residual"] = keys.optional_flag("use_parallel_residual").value_or(true);
+    config["attention_bias"] = keys.has_tensor("blk.0.attn_qkv.bias");
+}
+void bloom_config(const GgufKeys& keys, Json& config) { config["seq_length"] = keys.integer("context_length"); }
+void falcon_config(const GgufKeys& keys, Json& config) {
+    const bool one_key = keys.kv_heads() == 1, two_norms = keys.has_tensor("blk.0.attn_norm_2.weight");
+    config["new_decoder_architecture"] = !one_key || two_norms;
+    config["multi_query"] = one_key;
+    config["num_kv_heads"] = keys.kv_heads();
+    config["num_ln_in_parallel_attn"] = two_norms ? 2 : 1;
+    config["parallel_attn"] = true;
+    config["bias"] = keys.has_tensor("blk.0.attn_qkv.bias");
+}
+
+constexpr std::array families{GgufFamily{.name = "llama",
+                                         .model_type = "llama",
+                                         .layer = "model.layers.",
+                                         .outside = llama_outside,
+                                         .in_layers = llama_layers,
+                                         .config = llama_config,
+                                         .rotary_pairs = true},
+                              GgufFamily{.name = "qwen2",
+                                         .model_type = "qwen2",
+                                         .layer = "model.layers.",
+                                         .outside = llama_outside,
+                                         .in_layers = llama_layers,
+                                         .config = nothing_more},
+                              GgufFamily{.name = "qwen3",
+                                         .model_type = "qwen3",
+                                         .layer = "model.layers.",
+                                         .outside = llama_outside,
+                                         .in_layers = llama_layers,
+                                         .config = nothing_more},
+                              GgufFamily{.name = "gemma2",
+                                         .model_type = "gemma2",
+                                         .layer = "model.layers.",
+                                         .outside = llama_outside,
+                                         .in_layers = gemma2_layers,
+                                         .config = gemma2_config,
+                                         .gain_is_one_more = true},
+                              GgufFamily{.name = "phi2",
+                                         .model_type = "phi",
+                                         .layer = "model.layers.",
+                                         .outside = phi_outside,
+                                         .in_layers = phi_layers,
+                                         .config = phi_config},
+                              GgufFamily{.name = "phi3",
+                                         .model_type = "phi3",
+                                         .layer = "model.layers.",
+                                         .outside = llama_outside,
+                                         .in_layers = phi3_layers,
+                                         .config = phi3_config},
+                              GgufFamily{.name = "gptneox",
+                                         .model_type = "gpt_neox",
+                                         .layer = "gpt_neox.layers.",
+                                         .outside = neox_outside,
+                                         .in_layers = neox_layers,
+                                         .config = neox_config,
+                                         .packed_qkv = true},
+                              GgufFamily{.name = "bloom",
+                                         .model_type = "bloom",
+                                         .layer = "transformer.h.",
+                                         .outside = bloom_outside,
+                                         .in_layers = bloom_layers,
+                                         .config = bloom_config,
+                                         .packed_qkv = true},
+                              GgufFamily{.name = "falcon",
+                                         .model_type = "falcon",
+                                         .layer = "transformer.h.",
+                                         .outside = bloom_outside,
+                                         .in_layers = falcon_layers,
+                                         .config = falcon_config,
+                                         .packed_qkv = true}};
+// Those that share a name with another one, and are told apart by what is in the file.
+constexpr GgufFamily llama_of_experts{.name = "llama",
+                                      .model_type = "mixtral",
+                                      .layer = "model.layers.",
+                                      .outside = llama_outside,
+                                      .in_layers = mixtral_layers,
+                                      .config = mixtral_config,
+                                      .rotary_pairs = true};
+constexpr GgufFamily falcon_with_two_norms{.name = "falcon",
+                                           .model_type = "falcon",
+                                           .layer = "transformer.h.",
+                                           .outside = bloom_outside,
+                                           .in_layers = falcon_two_norms,
+                                           .config = falcon_config,
+                                           .packed_qkv = true};
+
+std::string renamed(std::span<const GgufName> names, const std::string& name) {
+    const std::size_t dot = name.rfind('.');  // before "weight" or "bias"
+    if (dot != std::string::npos)
+        for (const GgufName& one : names)
+            if (name.compare(0, dot, one.gguf) == 0) return one.folder + name.substr(dot);
+    return {};
+}
+
+}  // namespace
+
+const GgufFamily& family_of(const Gguf& file) {
+    const GgufKeys keys(file);
+    const std::string name = keys.fields().text("general.architecture");
+    if (name == llama_of_experts.name && keys.optional_integer("expert_count").value_or(0) > 0) return llama_of_experts;
+    if (name == falcon_with_two_norms.name && keys.has_tensor("blk.0.attn_norm_2.weight")) return falcon_with_two_norms;
+    for (const GgufFamily& one : families)
+        if (name == one.name) return one;
+    throw unsupported_error("{}: the architecture {} is not read from GGUF yet, only {}; use a folder of safetensors",
+                            file.name(), in_quotes(name),
+                            join(families, ", ", [](const GgufFamily& one) { return std::string(one.name); }));
+}
+
+std::string folder_name(const GgufFamily& family, const std::string& name) {
+    std::string found;
+    if (name.starts_with("blk.")) {
+        const std::size_t dot = name.find('.', 4);
+        if (dot != std::string::npos) found = renamed(family.in_layers, name.substr(dot + 1));
+        if (!found.empty()) found = family.layer + name.substr(4, dot - 4) + "." + found;
+    } else {
+        found = renamed(family.outside, name);
+    }
+    return found.empty() ? name : found;
+}
+
+}  // namespace vantage::internal
