@@ -54,6 +54,11 @@ vantage::EmbedOptions library_options(const EmbedCommand& o, const Model& model)
             .on_timings = [&model](const auto& timings) { note_dispatches(model.device(), timings); }};
 }
 
+std::string default_pooling(const ModelConfig& config) {
+    if (config.own.has(pair_scale)) return "pooler";
+    return config.own.has("pools_first_token") && config.own.flag("pools_first_token") ? "cls" : "mean";
+}
+
 /// A vector for each image, in the order of the files: [images, width].
 Array embed_images(const Model& model, const EmbedCommand& o) {
     const vantage::EmbedOptions options = library_options(o, model);
@@ -99,7 +104,7 @@ void run(EmbedCommand& o) {
             model.info().name, model.info().architecture);
     require_image("embed", model, !o.images.empty());
     check_images(model, o.images);
-    if (o.pooling.empty()) o.pooling = config_of(model).own.has(pair_scale) ? "pooler" : "mean";
+    if (o.pooling.empty()) o.pooling = default_pooling(config_of(model));
     const Array all = o.images.empty() ? embed_texts(model, o, texts) : embed_images(model, o);
     const std::int64_t count = all.shape()[0], width = all.shape()[1];
     if (o.save.empty()) {
@@ -143,7 +148,8 @@ void add_embed(CLI::App& app) {
     add_images_option(command, o->images)->excludes(prompt);
     add_option(command, "--pooling", o->pooling,
                "mean: mean of all tokens or patches; cls: the first token; pooler: the output of the model's pooler. "
-               "Default: mean; of CLIP pooler, which makes vectors of texts and images that can be compared",
+               "Default: mean; of CLIP pooler, which makes vectors of texts and images that can be compared; of a GGUF "
+               "file what it says",
                "POOLING")
         ->check(CLI::IsMember({"mean", "cls", "pooler"}));
     command.add_flag("--normalise,--normalize", o->normalise,

@@ -67,7 +67,8 @@ Json rope_scaling(const GgufKeys& keys, std::int64_t context) {
     const std::string type = keys.optional_text("rope.scaling.type").value_or("none");
     const auto factor = keys.optional_number("rope.scaling.factor");
     if (keys.has_tensor(llama_factors) || keys.has_tensor(short_factors)) {
-        if (type != "none" && type != "longrope") refuse(keys.file(), "a list of factors for " + type + " positions");
+        if (type != "none" && type != "longrope")
+            refuse(keys.file(), "a list of factors for " + in_quotes(type) + " positions");
         return given_factors(keys, context);
     }
     if (keys.optional_number("rope.scaling.attn_factor").value_or(1) != 1 && type != "longrope")

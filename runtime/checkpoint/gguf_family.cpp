@@ -111,6 +111,23 @@ constexpr std::array falcon_two_norms{GgufName{"attn_norm", "ln_mlp"},
                                       GgufName{"ffn_up", "mlp.dense_h_to_4h"},
                                       GgufName{"ffn_down", "mlp.dense_4h_to_h"}};
 
+constexpr std::array gpt2_outside{GgufName{"token_embd", "wte"}, GgufName{"position_embd", "wpe"},
+                                  GgufName{"output_norm", "ln_f"}, GgufName{"output", "lm_head"}};
+constexpr std::array gpt2_layers{GgufName{"attn_norm", "ln_1"},          GgufName{"attn_qkv", "attn.c_attn"},
+                                 GgufName{"attn_output", "attn.c_proj"}, GgufName{"ffn_norm", "ln_2"},
+                                 GgufName{"ffn_up", "mlp.c_fc"},         GgufName{"ffn_down", "mlp.c_proj"}};
+constexpr std::array bert_outside{
+    GgufName{"token_embd", "embeddings.word_embeddings"}, GgufName{"position_embd", "embeddings.position_embeddings"},
+    GgufName{"token_types", "embeddings.token_type_embeddings"}, GgufName{"token_embd_norm", "embeddings.LayerNorm"}};
+constexpr std::array bert_layers{GgufName{"attn_q", "attention.self.query"},
+                                 GgufName{"attn_k", "attention.self.key"},
+                                 GgufName{"attn_v", "attention.self.value"},
+                                 GgufName{"attn_output", "attention.output.dense"},
+                                 GgufName{"attn_output_norm", "attention.output.LayerNorm"},
+                                 GgufName{"ffn_up", "intermediate.dense"},
+                                 GgufName{"ffn_down", "output.dense"},
+                                 GgufName{"layer_output_norm", "output.LayerNorm"}};
+
 // ---- keys of one architecture ---------------------------------------------------------------------------------------
 
 void llama_config(const GgufKeys& keys, Json& config) {
@@ -157,80 +174,45 @@ void falcon_config(const GgufKeys& keys, Json& config) {
     config["bias"] = keys.has_tensor("blk.0.attn_qkv.bias");
 }
 
-constexpr std::array families{GgufFamily{.name = "llama",
-                                         .model_type = "llama",
-                                         .layer = "model.layers.",
-                                         .outside = llama_outside,
-                                         .in_layers = llama_layers,
-                                         .config = llama_config,
-                                         .rotary_pairs = true},
-                              GgufFamily{.name = "qwen2",
-                                         .model_type = "qwen2",
-                                         .layer = "model.layers.",
-                                         .outside = llama_outside,
-                                         .in_layers = llama_layers,
-                                         .config = nothing_more},
-                              GgufFamily{.name = "qwen3",
-                                         .model_type = "qwen3",
-                                         .layer = "model.layers.",
-                                         .outside = llama_outside,
-                                         .in_layers = llama_layers,
-                                         .config = nothing_more},
-                              GgufFamily{.name = "gemma2",
-                                         .model_type = "gemma2",
-                                         .layer = "model.layers.",
-                                         .outside = llama_outside,
-                                         .in_layers = gemma2_layers,
-                                         .config = gemma2_config,
-                                         .gain_is_one_more = true},
-                              GgufFamily{.name = "phi2",
-                                         .model_type = "phi",
-                                         .layer = "model.layers.",
-                                         .outside = phi_outside,
-                                         .in_layers = phi_layers,
-                                         .config = phi_config},
-                              GgufFamily{.name = "phi3",
-                                         .model_type = "phi3",
-                                         .layer = "model.layers.",
-                                         .outside = llama_outside,
-                                         .in_layers = phi3_layers,
-                                         .config = phi3_config},
-                              GgufFamily{.name = "gptneox",
-                                         .model_type = "gpt_neox",
-                                         .layer = "gpt_neox.layers.",
-                                         .outside = neox_outside,
-                                         .in_layers = neox_layers,
-                                         .config = neox_config,
-                                         .packed_qkv = true},
-                              GgufFamily{.name = "bloom",
-                                         .model_type = "bloom",
-                                         .layer = "transformer.h.",
-                                         .outside = bloom_outside,
-                                         .in_layers = bloom_layers,
-                                         .config = bloom_config,
-                                         .packed_qkv = true},
-                              GgufFamily{.name = "falcon",
-                                         .model_type = "falcon",
-                                         .layer = "transformer.h.",
-                                         .outside = bloom_outside,
-                                         .in_layers = falcon_layers,
-                                         .config = falcon_config,
-                                         .packed_qkv = true}};
+void gpt2_config(const GgufKeys& keys, Json& config) {
+    config["n_layer"] = keys.integer("block_count");
+    config["n_embd"] = keys.integer("embedding_length");
+    config["n_head"] = keys.integer("attention.head_count");
+    config["n_positions"] = keys.integer("context_length");
+    config["n_inner"] = config["intermediate_size"];
+    config["rows_are_outputs"] = true;
+}
+void bert_config(const GgufKeys& keys, Json& config) {
+    if (keys.has_tensor("cls.weight") || keys.has_tensor("cls.output.weight"))
+        throw unsupported_error("{}: a classifier is not read from GGUF yet; use a folder of safetensors",
+                                keys.file().name());
+    config["architectures"] = {"BertModel"};
+    const auto types = keys.file().entries().find("token_types.weight");
+    if (types != keys.file().entries().end() && !types->second.shape.empty())
+        config["type_vocab_size"] = types->second.shape[0];
+    constexpr std::int64_t of_first_token = 2;
+    config["pools_first_token"] = keys.optional_integer("pooling_type").value_or(0) == of_first_token;
+}
+
+constexpr const char *of_llama = "model.layers.", *of_bloom = "transformer.h.";
+constexpr std::array families{
+    GgufFamily{"llama", "llama", of_llama, llama_outside, llama_layers, llama_config, GgufChange::rotary_pairs},
+    GgufFamily{"qwen2", "qwen2", of_llama, llama_outside, llama_layers, nothing_more},
+    GgufFamily{"qwen3", "qwen3", of_llama, llama_outside, llama_layers, nothing_more},
+    GgufFamily{"gemma2", "gemma2", of_llama, llama_outside, gemma2_layers, gemma2_config, GgufChange::gain_is_one_more},
+    GgufFamily{"phi2", "phi", of_llama, phi_outside, phi_layers, phi_config},
+    GgufFamily{"phi3", "phi3", of_llama, llama_outside, phi3_layers, phi3_config},
+    GgufFamily{"gpt2", "gpt2", "h.", gpt2_outside, gpt2_layers, gpt2_config},
+    GgufFamily{"gptneox", "gpt_neox", "gpt_neox.layers.", neox_outside, neox_layers, neox_config,
+               GgufChange::packed_qkv},
+    GgufFamily{"bloom", "bloom", of_bloom, bloom_outside, bloom_layers, bloom_config, GgufChange::packed_qkv},
+    GgufFamily{"falcon", "falcon", of_bloom, bloom_outside, falcon_layers, falcon_config, GgufChange::packed_qkv},
+    GgufFamily{"bert", "bert", "encoder.layer.", bert_outside, bert_layers, bert_config}};
 // Those that share a name with another one, and are told apart by what is in the file.
-constexpr GgufFamily llama_of_experts{.name = "llama",
-                                      .model_type = "mixtral",
-                                      .layer = "model.layers.",
-                                      .outside = llama_outside,
-                                      .in_layers = mixtral_layers,
-                                      .config = mixtral_config,
-                                      .rotary_pairs = true};
-constexpr GgufFamily falcon_with_two_norms{.name = "falcon",
-                                           .model_type = "falcon",
-                                           .layer = "transformer.h.",
-                                           .outside = bloom_outside,
-                                           .in_layers = falcon_two_norms,
-                                           .config = falcon_config,
-                                           .packed_qkv = true};
+constexpr GgufFamily llama_of_experts{
+    "llama", "mixtral", of_llama, llama_outside, mixtral_layers, mixtral_config, GgufChange::rotary_pairs},
+    falcon_with_two_norms{
+        "falcon", "falcon", of_bloom, bloom_outside, falcon_two_norms, falcon_config, GgufChange::packed_qkv};
 
 std::string renamed(std::span<const GgufName> names, const std::string& name) {
     const std::size_t dot = name.rfind('.');  // before "weight" or "bias"

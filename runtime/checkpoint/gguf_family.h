@@ -44,6 +44,14 @@ struct GgufName {
     const char *gguf, *folder;
 };
 
+/// What the converter changes, for a file to be as a folder.
+enum class GgufChange : std::uint8_t {
+    none,
+    rotary_pairs,      ///< rows of q and k are in the order of interleaved rotary pairs
+    packed_qkv,        ///< the folder has the rows of q, k and v head by head, the file one after the other
+    gain_is_one_more,  ///< a norm's weights are 1 + those of the folder
+};
+
 struct GgufFamily {
     const char* name;                     ///< "general.architecture"
     const char* model_type;               ///< in config.json
@@ -52,9 +60,7 @@ struct GgufFamily {
     std::span<const GgufName> in_layers;  ///< behind "blk.N."
     /// Puts what only this architecture has into config.json.
     void (*config)(const GgufKeys&, Json& config);
-    bool rotary_pairs = false;  ///< rows of q and k are in the order of interleaved rotary pairs
-    bool packed_qkv = false;    ///< the folder has the rows of q, k and v head by head, the file one after the other
-    bool gain_is_one_more = false;  ///< a norm's weights are 1 + those of the folder
+    GgufChange change = GgufChange::none;
 };
 
 /// The one of a file. Throws unsupported for one that is not read.

@@ -161,8 +161,9 @@ private:
 
     ByteSource in_order_of_folder(const std::string& name, const TensorEntry& entry) const {
         const std::string_view kind = kind_of(name);
-        if (family_.gain_is_one_more && kind.ends_with("norm") && entry.dtype == "F32") return less_one(entry.data);
-        if (family_.rotary_pairs && (kind == "attn_q" || kind == "attn_k")) {
+        if (family_.change == GgufChange::gain_is_one_more && kind.ends_with("norm") && entry.dtype == "F32")
+            return less_one(entry.data);
+        if (family_.change == GgufChange::rotary_pairs && (kind == "attn_q" || kind == "attn_k")) {
             const std::int64_t heads = kind == "attn_q" ? keys_.heads() : keys_.kv_heads(),
                                width = rows_of(name, entry) / heads;
             if (width < 2 || width % 2 != 0 || entry.shape[0] % heads != 0)
@@ -170,7 +171,7 @@ private:
                                      in_quotes(name), entry.text(), heads);
             return with_rows_moved(entry.data, entry.shape[0], rotary_pairs(width));
         }
-        if (family_.packed_qkv && kind == "attn_qkv") {
+        if (family_.change == GgufChange::packed_qkv && kind == "attn_qkv") {
             const std::int64_t heads = keys_.heads(), kv_heads = keys_.kv_heads(), all = heads + 2 * kv_heads,
                                rows = rows_of(name, entry);
             if (rows < all || rows % all != 0 || heads % kv_heads != 0)

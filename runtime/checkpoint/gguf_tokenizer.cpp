@@ -259,6 +259,71 @@ Json sentence_piece_json(const Vocabulary& v) {
               {"merges", merges_json(v)}}}};
 }
 
+// ---- WordPiece ------------------------------------------------------------------------------------------------------
+
+/// The file has "▁" in front of tokens that begin a word, and no "##" in front of the others.
+std::string word_piece(const Vocabulary& v, std::size_t id) {
+    const std::string& token = v.tokens[id];
+    if (v.type_of(id) == control) return token;
+    return token.starts_with(space) ? token.substr(std::string_view(space).size()) : "##" + token;
+}
+
+/// [CLS] or [SEP]: by its key, or by its text.
+std::int64_t end_of_text(const Vocabulary& v, std::initializer_list<const char*> roles, const char* text) {
+    for (const char* role : roles)
+        if (const auto id = v.id(role)) return *id;
+    const auto found = v.ids.find(text);
+    if (found == v.ids.end()) v.fields().fail("tokenizer.ggml.tokens", format("a vocabulary with {}", text));
+    return static_cast<std::int64_t>(found->second);
+}
+
+Json special_token(const std::string& token, int type) {
+    return {{"SpecialToken", {{"id", token}, {"type_id", type}}}};
+}
+Json text_part(const char* id, int type) { return {{"Sequence", {{"id", id}, {"type_id", type}}}}; }
+
+/// [CLS] A [SEP], and behind a second text [SEP], too.
+Json between_ends(const Vocabulary& v) {
+    const std::int64_t first = end_of_text(v, {"cls", "bos"}, "[CLS]"),
+                       last = end_of_text(v, {"seperator", "eos"}, "[SEP]");  // the format's own spelling
+    const std::string cls = at(v.tokens, first), sep = at(v.tokens, last);
+    Json single = Json::array({special_token(cls, 0), text_part("A", 0), special_token(sep, 0)}), pair = single;
+    pair.push_back(text_part("B", 1)), pair.push_back(special_token(sep, 1));
+    Json special = Json::object();
+    special[cls] = {{"id", cls}, {"ids", {first}}, {"tokens", {cls}}};
+    special[sep] = {{"id", sep}, {"ids", {last}}, {"tokens", {sep}}};
+    return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", special}};
+}
+
+Json word_piece_json(const Vocabulary& v) {
+    Json vocab = Json::object();
+    bool cased = false;  // the file does not say it: an uncased vocabulary has no capital letters
+    for (std::size_t id = 0; id < v.tokens.size(); ++id) {
+        const std::string token = word_piece(v, id);
+        if (!vocab.emplace(token, id).second)
+            v.fields().fail("tokenizer.ggml.tokens", format("tokens that differ; {} is there twice", in_quotes(token)));
+        cased = cased || (v.type_of(id) == normal && token[0] >= 'A' && token[0] <= 'Z');
+    }
+    const std::optional<std::int64_t> unknown_id = v.id("unknown");
+    return {{"version", "1.0"},
+            {"added_tokens", added_tokens_json(v)},
+            {"normalizer",
+             {{"type", "BertNormalizer"},
+              {"clean_text", true},
+              {"handle_chinese_chars", true},
+              {"strip_accents", nullptr},
+              {"lowercase", !cased}}},
+            {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+            {"post_processor", between_ends(v)},
+            {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+            {"model",
+             {{"type", "WordPiece"},
+              {"unk_token", unknown_id ? word_piece(v, static_cast<std::size_t>(*unknown_id)) : std::string("[UNK]")},
+              {"continuing_subword_prefix", "##"},
+              {"max_input_chars_per_word", 100},
+              {"vocab", vocab}}}};
+}
+
 }  // namespace
 
 std::string gguf_tokenizer_json(const Gguf& file) {
@@ -268,7 +333,8 @@ std::string gguf_tokenizer_json(const Gguf& file) {
     if (kind == "none") return {};
     if (kind == "gpt2") return byte_level_json(Vocabulary(file)).dump();
     if (kind == "llama") return sentence_piece_json(Vocabulary(file)).dump();
-    throw unsupported_error("{}: \"tokenizer.ggml.model\" is {}, which is not read yet; wanted gpt2 or llama",
+    if (kind == "bert") return word_piece_json(Vocabulary(file)).dump();
+    throw unsupported_error("{}: \"tokenizer.ggml.model\" is {}, which is not read yet; wanted gpt2, llama or bert",
                             file.name(), in_quotes(kind));
 }
 

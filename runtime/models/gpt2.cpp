@@ -20,23 +20,33 @@ void read_gpt2_fields(const JsonFields& fields, ModelConfig& c) {
     c.tied = read_tied(fields, true);
     c.attention_scale = fields.optional_flag("scale_attn_weights").value_or(true) ? 0 : 1;
     c.scale_by_layer = fields.optional_flag("scale_attn_by_inverse_layer_idx").value_or(false);
+    c.own.set("rows_are_outputs", fields.optional_flag("rows_are_outputs").value_or(false));
 }
 
 Tensor gpt2_words(ModelBuilder& d) { return d.graph.weight("wte.weight", {d.config.vocab, d.config.width}); }
+
+namespace {
+
+// A folder has these matrices as [in, out]; a GGUF file as [out, in], like all others.
+Tensor gpt2_matrix(ModelBuilder& d, const char* name, Tensor x, std::int64_t out) {
+    return d.config.own.flag("rows_are_outputs") ? d.dense(name, x, out, true) : d.conv1d(name, x, out);
+}
+
+}  // namespace
 
 Tensor gpt2_blocks(ModelBuilder& d, Tensor wte) {
     const ModelConfig& c = d.config;
     const Tensor wpe = d.graph.weight("wpe.weight", {c.context, c.width});
     return d.blocks("h", d.embed(wte, wpe), [&](std::int64_t layer, Tensor x) {
-        const QKV heads = split_qkv(d.conv1d("attn.c_attn", d.layer_norm("ln_1", x), 3 * c.width), c.heads,
+        const QKV heads = split_qkv(gpt2_matrix(d, "attn.c_attn", d.layer_norm("ln_1", x), 3 * c.width), c.heads,
                                     c.heads);  // [n, H, D] each
-        x = x + d.drop(d.conv1d("attn.c_proj", d.attend(layer, heads.q, heads.k, heads.v), c.width));
+        x = x + d.drop(gpt2_matrix(d, "attn.c_proj", d.attend(layer, heads.q, heads.k, heads.v), c.width));
         if (c.kind == ModelKind::encoder_decoder) {
             const Tensor q = d.conv1d("crossattention.q_attn", d.layer_norm("ln_cross_attn", x), c.width);
             x = x + d.drop(d.conv1d("crossattention.c_proj", d.cross_attend(layer, d.heads(q, c.heads)), c.width));
         }
-        const Tensor inner = activate(d.conv1d("mlp.c_fc", d.layer_norm("ln_2", x), c.inner), c.activation);
-        return x + d.drop(d.conv1d("mlp.c_proj", inner, c.width));
+        const Tensor inner = activate(gpt2_matrix(d, "mlp.c_fc", d.layer_norm("ln_2", x), c.inner), c.activation);
+        return x + d.drop(gpt2_matrix(d, "mlp.c_proj", inner, c.width));
     });
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/base/files.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/temporary_directory.h"
+#include "vantage/batch.h"
 #include "vantage/session.h"
 
 using namespace vantage;
@@ -65,7 +66,8 @@ TEST_CASE("models that llama.cpp's converter made compute what their folders do"
     for (const auto& [file, folder, apart] :
          {Converted{"bloom-f16", "bloom"}, Converted{"falcon-f16", "falcon"},
           Converted{"falcon_multi_query-f16", "falcon_multi_query"}, Converted{"gemma2-f16", "gemma2", rounded},
-          Converted{"gpt_neox-f16", "gpt_neox"}, Converted{"llama_linear-f16-00001-of-00003", "llama_linear"},
+          Converted{"gpt2-f16", "gpt2"}, Converted{"gpt_neox-f16", "gpt_neox"},
+          Converted{"llama_linear-f16-00001-of-00003", "llama_linear"},
           Converted{"llama_llama3-f16", "llama_llama3", rounded}, Converted{"mixtral-f16", "mixtral"},
           Converted{"phi-f16", "phi"}, Converted{"phi3-f16", "phi3"},
           Converted{"phi3_longrope-f16", "phi3_longrope", rounded}}) {
@@ -87,6 +89,17 @@ TEST_CASE("models that llama.cpp's converter made compute what their folders do"
         const std::vector<float> got = logits_of(from_file, ids), want = logits_of(from_folder, ids);
         CHECK(vantage::test::difference(got, want).first <= apart * vantage::test::largest_of(want));
     }
+}
+
+TEST_CASE("an encoder of a GGUF file gives the vectors that its folder does", "[model][gguf]") {
+    const std::vector<std::string> texts{"the first of the words", "another text, which is longer than the first"};
+    const Model from_file = Model::load(test_device(), files + "bert-f16.gguf"),
+                from_folder = Model::load(test_device(), oracle_models + "bert", {.weights = DType::f16});
+    const EmbedOptions options{.pooling = Pooling::mean, .session = {.precision = Precision::f32}};
+    const std::vector<float> got = embed(from_file, texts, options).vector(),
+                             want = embed(from_folder, texts, options).vector();
+    CHECK(vantage::test::largest_of(want) > 0.1);
+    CHECK(got == want);
 }
 
 TEST_CASE("blocks of a GGUF file compute what their numbers do as floats", "[model][gguf][quantize]") {

@@ -258,8 +258,9 @@ TEST_CASE("gguf: what would give other numbers or tokens is refused by name", "[
         expect_error(ErrorKind::unsupported, {"model.gguf: ", why}, [&] { read_all(file); });
     }
     const std::string factors =
-        model_file({text_key("llama.rope.scaling.type", "yarn")}, {tensor("rope_freqs.weight", {2}, 0, 128)});
-    expect_error(ErrorKind::unsupported, {"a list of factors for yarn positions"}, [&] { read_all(factors); });
+        model_file({text_key("llama.rope.scaling.type", "ya\x1brn")}, {tensor("rope_freqs.weight", {2}, 0, 128)});
+    expect_error(ErrorKind::unsupported, {"a list of factors for \"ya\\u001brn\" positions"},
+                 [&] { read_all(factors); });
     const std::string part = model_file({number_key("split.count", 3), number_key("split.no", 0)});
     expect_error(ErrorKind::unsupported, {"one of several parts, which are read from files only"},
                  [&] { opened(part); });

@@ -43,8 +43,9 @@ TEST_CASE("tokenizer: texts of the oracle", "[tokenizer][oracle]") {
 }
 
 TEST_CASE("tokenizer: texts of the oracle, by the tokenizers of GGUF files", "[tokenizer][oracle][gguf]") {
-    for (const auto& [file, folder] :
-         {std::pair{"llama-f16", "oracle/models/llama"}, {"words-f32", "oracle/models/gpt2"}}) {
+    for (const auto& [file, folder] : {std::pair{"llama-f16", "oracle/models/llama"},
+                                       {"words-f32", "oracle/models/gpt2"},
+                                       {"bert-f16", "oracle/models/bert"}}) {
         CAPTURE(file);
         const Gguf gguf(in_test_data(std::string("oracle/gguf/") + file + ".gguf"));
         check_texts(Tokenizer::parse(gguf_tokenizer_json(gguf), gguf.name()), expected_in(folder));

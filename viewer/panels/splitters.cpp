@@ -30,7 +30,9 @@ void draw_splitter(const Ui& ui, const Splitter& splitter) {
     // It is narrower than the smallest window, and than the padding of one, outside of which nothing is clicked.
     ImGui::PushStyleVar(ImGuiStyleVar_WindowMinSize, {1, 1});
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
-    const Panel panel(name.c_str(), box, ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoBringToFrontOnFocus);
+    const Panel panel(name.c_str(), box,
+                      ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoBringToFrontOnFocus |
+                          ImGuiWindowFlags_NoFocusOnAppearing);  // a text field keeps the keys
     ImGui::PopStyleVar(2);
     if (!panel) return;
     ImGui::SetCursorScreenPos({box.x, box.y});

@@ -152,6 +152,33 @@ def write_tiny(path, architecture, kind):
     writer.close()
 
 
+def write_other(path, architecture, kind, tensors):
+    """Keys and tensors that only some architectures have, without the rest of a model"""
+    random = np.random.default_rng(3)
+    writer = gguf.GGUFWriter(path, architecture)
+    writer.add_context_length(16)
+    writer.add_embedding_length(32)
+    writer.add_block_count(1)
+    writer.add_head_count(4)
+    writer.add_head_count_kv(2)
+    writer.add_layer_norm_eps(1e-5)
+    writer.add_rope_dimension_count(4)
+    writer.add_rope_scaling_type(gguf.RopeScalingType.LONGROPE)
+    writer.add_rope_scaling_orig_ctx_len(8)
+    writer.add_expert_count(2 if architecture == "llama" else 0)
+    writer.add_expert_used_count(1)
+    writer.add_sliding_window(4)
+    writer.add_attn_logit_softcapping(50.0)
+    for name, *shape in (("token_embd", 8, 32), *tensors):
+        values = random.standard_normal(shape, dtype=np.float32)
+        type_of = Q.F32 if len(shape) == 1 else kind
+        writer.add_tensor(f"{name}.weight", gguf.quants.quantize(values, type_of), raw_dtype=type_of)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 def in_blocks(values, kind):
     """As ggml itself makes blocks: the gguf module makes none of 256"""
     ggml = ctypes.CDLL("libggml-base.so.0")
@@ -199,6 +226,12 @@ def main(models, out, tiny=None):
     if tiny:
         for architecture, kind in (("llama", Q.Q4_0), ("qwen2", Q.Q8_0), ("qwen3", Q.F16)):
             write_tiny(Path(tiny) / architecture, architecture, kind)
+        for architecture, kind, tensors in (
+                ("falcon", Q.F16, [("blk.0.attn_qkv", 64, 32), ("blk.0.attn_norm_2", 32)]),
+                ("gemma2", Q.Q4_0, [("blk.0.attn_norm", 32), ("blk.0.ffn_down", 32, 64)]),
+                ("llama", Q.Q8_0, [("blk.0.ffn_down_exps", 2, 32, 32), ("rope_freqs", 2)]),
+                ("phi3", Q.F32, [("rope_factors_short", 2), ("rope_factors_long", 2)])):
+            write_other(Path(tiny) / f"{architecture}_parts", architecture, kind, tensors)
 
 
 if __name__ == "__main__":
