@@ -191,7 +191,7 @@ private:
 
     void put(const std::string& name, const std::string& folder, TensorEntry entry) {
         if (const DType type = dtype_of(entry, name); is_quantized(type)) {
-            const Groups groups(entry.data, type, file_.name() + ": " + name);
+            const Groups groups(entry.data, type, file_.name() + ": tensor " + in_quotes(name));
             entry.data = ByteSource(groups.size(), groups);
         }
         if (!entries_.emplace(folder, std::move(entry)).second)
