@@ -1,5 +1,6 @@
 // config.json of a GGUF file.
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/base/errors.h"
 #include "runtime/base/format.h"
@@ -39,13 +40,25 @@ std::int64_t inner_width(const GgufKeys& keys) {
 
 // One factor for each pair: of Llama 3.1 and later, or LongRoPE's two lists.
 Json given_factors(const GgufKeys& keys, std::int64_t context) {
-    const bool one_list = keys.has_tensor(llama_factors);
+    if (keys.has_tensor(llama_factors)) {
+        const std::vector<double> factors = keys.numbers(llama_factors);
+        return {{"rope_type", "longrope"},
+                {"short_factor", factors},
+                {"long_factor", factors},
+                {"original_max_position_embeddings", context},
+                {"attention_factor", 1}};
+    }
     const std::int64_t original = keys.optional_integer("rope.scaling.original_context_length").value_or(context);
     Json scaling = {{"rope_type", "longrope"},
-                    {"short_factor", keys.numbers(one_list ? llama_factors : short_factors)},
-                    {"long_factor", keys.numbers(one_list ? llama_factors : long_factors)},
-                    {"original_max_position_embeddings", one_list ? context : original}};
-    if (one_list) scaling["attention_factor"] = 1;  // of LongRoPE it follows from both contexts
+                    {"short_factor", keys.numbers(short_factors)},
+                    {"long_factor", keys.numbers(long_factors)},
+                    {"original_max_position_embeddings", original}};
+    // By default it follows from both contexts; the file has that number rounded.
+    const double stretch = static_cast<double>(context) / static_cast<double>(std::max<std::int64_t>(original, 2)),
+                 usual = stretch > 1 ? std::sqrt(1 + std::log(stretch) / std::log(static_cast<double>(original))) : 1;
+    if (const auto factor = keys.optional_number("rope.scaling.attn_factor");
+        factor && std::abs(*factor - usual) > 1e-5 * usual)
+        scaling["attention_factor"] = *factor;
     return scaling;
 }
 
@@ -66,7 +79,8 @@ Json yarn(const GgufKeys& keys, std::int64_t context) {
 Json rope_scaling(const GgufKeys& keys, std::int64_t context) {
     const std::string type = keys.optional_text("rope.scaling.type").value_or("none");
     const auto factor = keys.optional_number("rope.scaling.factor");
-    if (keys.has_tensor(llama_factors) || keys.has_tensor(short_factors)) {
+    if (keys.has_tensor(llama_factors) || keys.has_tensor(short_factors) || keys.has_tensor(long_factors)) {
+        if (factor.value_or(1) != 1) refuse(keys.file(), keys.name("rope.scaling.factor") + " beside factors");
         if (type != "none" && type != "longrope")
             refuse(keys.file(), "a list of factors for " + in_quotes(type) + " positions");
         return given_factors(keys, context);
@@ -86,10 +100,11 @@ void add_positions(const GgufKeys& keys, std::int64_t context, Json& config) {
     config["rope_theta"] = keys.optional_number("rope.freq_base").value_or(10000);
     const std::int64_t width = keys.head_width(),
                        turned = keys.optional_integer("rope.dimension_count").value_or(width);
+    if (turned > width || (turned != width && family_of(keys.file()).change == GgufChange::rotary_pairs))
+        refuse(keys.file(), format("{} {} of heads of {} features", keys.name("rope.dimension_count"), turned, width));
     // Half a feature more: who reads it rounds the product with the width of a head down.
-    if (turned != width && width > 0)
-        config["partial_rotary_factor"] =
-            std::min(1.0, (static_cast<double>(turned) + 0.5) / static_cast<double>(width));
+    config["partial_rotary_factor"] =
+        turned == width ? 1.0 : (static_cast<double>(turned) + 0.5) / static_cast<double>(width);
     if (Json scaling = rope_scaling(keys, context); !scaling.is_null()) config["rope_scaling"] = std::move(scaling);
 }
 
@@ -99,9 +114,26 @@ void refuse_unread(const GgufKeys& keys) {
     if (const auto version = fields.optional_integer("general.quantization_version", 0, std::int64_t{1} << 32);
         version.value_or(quantization_version) != quantization_version)
         refuse(keys.file(), format("general.quantization_version {}", *version));
-    if (keys.optional_integer("expert_count").value_or(0) > 0 &&
-        family_of(keys.file()).model_type != std::string_view("mixtral"))
+    const std::string_view model_type = family_of(keys.file()).model_type;
+    if (keys.optional_integer("expert_count").value_or(0) > 0 && model_type != "mixtral")
         refuse(keys.file(), "a mixture of experts of this architecture");
+    // What would change numbers, with the value that changes none. Other architectures have no such keys.
+    struct Neutral {
+        const char* key;
+        double value;
+    };
+    for (const auto& [key, value] : {Neutral{"rope.scaling.yarn_log_multiplier", 0},
+                                     {"rope.scaling.yarn_ext_factor", 1},
+                                     {"expert_gating_func", 1},
+                                     {"expert_shared_count", 0},
+                                     {"attention.scale", 0}})
+        if (const auto number = keys.optional_number(key); number && *number != value)
+            refuse(keys.file(), format("{} {:g}", keys.name(key), *number));
+    if (!keys.optional_flag("attention.causal").value_or(true) && model_type != "bert")
+        refuse(keys.file(), keys.name("attention.causal") + " false");
+    if (keys.optional_integer("attention.sliding_window").value_or(0) > 0 && model_type != "gemma2" &&
+        model_type != "phi3")
+        refuse(keys.file(), keys.name("attention.sliding_window"));
 }
 
 }  // namespace
@@ -124,14 +156,30 @@ std::string gguf_config_json(const Gguf& file) {
                    {"max_position_embeddings", context},
                    {"tie_word_embeddings", !keys.has_tensor("output.weight")},
                    {"eos_token_id", end_tokens(keys.fields())}};
-    if (const auto eps = keys.optional_number("attention.layer_norm_rms_epsilon")) config["rms_norm_eps"] = *eps;
-    if (const auto eps = keys.optional_number("attention.layer_norm_epsilon"))
-        config["layer_norm_eps"] = config["layer_norm_epsilon"] = *eps;
-    if (const auto width = keys.optional_integer("attention.key_length")) config["head_dim"] = *width;
+    const auto rms = keys.optional_number("attention.layer_norm_rms_epsilon"),
+               eps = keys.optional_number("attention.layer_norm_epsilon");
+    if (!rms && !eps)
+        throw bad_file_error("{}: {} is missing", file.name(),
+                             in_quotes(keys.name("attention.layer_norm_rms_epsilon")));
+    if (rms) config["rms_norm_eps"] = *rms;
+    if (eps) config["layer_norm_eps"] = config["layer_norm_epsilon"] = *eps;
+    config["head_dim"] = keys.head_width();
     config["ffn_hidden_size"] = config["intermediate_size"];
     add_positions(keys, context, config);
     family.config(keys, config);
     return config.dump();
+}
+
+std::string gguf_generation_json(const Gguf& file) {
+    Json config = Json::object();
+    for (const auto& [key, name] : {std::pair{"temp", "temperature"},
+                                    {"top_k", "top_k"},
+                                    {"top_p", "top_p"},
+                                    {"penalty_repeat", "repetition_penalty"}}) {
+        const auto found = file.metadata().find(std::string("general.sampling.") + key);
+        if (found != file.metadata().end()) config[name] = *found;
+    }
+    return config.empty() ? std::string() : config.dump();
 }
 
 }  // namespace vantage::internal

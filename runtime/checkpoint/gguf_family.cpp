@@ -6,6 +6,7 @@
 
 #include "runtime/base/errors.h"
 #include "runtime/base/format.h"
+#include "runtime/models/config_fields.h"
 
 namespace vantage::internal {
 
@@ -14,16 +15,19 @@ namespace vantage::internal {
 GgufKeys::GgufKeys(const Gguf& file)
     : file_(file), fields_(file.metadata(), file.name()), prefix_(fields_.text("general.architecture") + ".") {}
 
-std::int64_t GgufKeys::heads() const { return std::max<std::int64_t>(integer("attention.head_count"), 1); }
+std::int64_t GgufKeys::heads() const { return fields_.integer(name("attention.head_count"), 1, max_heads); }
 std::int64_t GgufKeys::kv_heads() const {
-    return std::max<std::int64_t>(optional_integer("attention.head_count_kv").value_or(heads()), 1);
+    return fields_.optional_integer(name("attention.head_count_kv"), 1, max_heads).value_or(heads());
 }
 std::int64_t GgufKeys::head_width() const {
     return optional_integer("attention.key_length").value_or(integer("embedding_length") / heads());
 }
 
 std::vector<double> GgufKeys::numbers(const std::string& tensor) const {
-    const TensorEntry& entry = file_.entries().at(tensor);
+    const auto found = file_.entries().find(tensor);
+    if (found == file_.entries().end())
+        throw bad_file_error("{}: there is no tensor {}", file_.name(), in_quotes(tensor));
+    const TensorEntry& entry = found->second;
     if (entry.dtype != "F32" || entry.shape.size() != 1)
         throw bad_file_error("{}: tensor {} is {}, wanted numbers in F32", file_.name(), in_quotes(tensor),
                              entry.text());
@@ -77,8 +81,6 @@ constexpr std::array phi_layers{GgufName{"attn_norm", "input_layernorm"},
                                 GgufName{"attn_k", "self_attn.k_proj"},
                                 GgufName{"attn_v", "self_attn.v_proj"},
                                 GgufName{"attn_output", "self_attn.dense"},
-                                GgufName{"attn_q_norm", "self_attn.q_layernorm"},
-                                GgufName{"attn_k_norm", "self_attn.k_layernorm"},
                                 GgufName{"ffn_up", "mlp.fc1"},
                                 GgufName{"ffn_down", "mlp.fc2"}};
 constexpr std::array phi3_layers{
@@ -152,18 +154,25 @@ void gemma2_config(const GgufKeys& keys, Json& config) {
         if (const auto cap = keys.optional_number(key)) config[name] = *cap;
     config["sliding_window"] = keys.optional_integer("attention.sliding_window").value_or(4096);
 }
-void phi_config(const GgufKeys& keys, Json& config) {
-    config["qk_layernorm"] = keys.has_tensor("blk.0.attn_q_norm.weight");
-}
 void phi3_config(const GgufKeys& keys, Json& config) {
     const std::int64_t window = keys.optional_integer("attention.sliding_window").value_or(0);
     config["sliding_window"] = window > 0 ? Json(window) : Json(nullptr);
 }
+/// The folder packs one key with each query.
+void require_as_many_keys(const GgufKeys& keys) {
+    if (keys.kv_heads() != keys.heads())
+        throw bad_file_error("{}: {} is {}, wanted the {} of the queries", keys.file().name(),
+                             in_quotes(keys.name("attention.head_count_kv")), keys.kv_heads(), keys.heads());
+}
 void neox_config(const GgufKeys& keys, Json& config) {
+    require_as_many_keys(keys);
     config["use_parallel_residual"] = keys.optional_flag("use_parallel_residual").value_or(true);
     config["attention_bias"] = keys.has_tensor("blk.0.attn_qkv.bias");
 }
-void bloom_config(const GgufKeys& keys, Json& config) { config["seq_length"] = keys.integer("context_length"); }
+void bloom_config(const GgufKeys& keys, Json& config) {
+    require_as_many_keys(keys);
+    config["seq_length"] = keys.integer("context_length");
+}
 void falcon_config(const GgufKeys& keys, Json& config) {
     const bool one_key = keys.kv_heads() == 1, two_norms = keys.has_tensor("blk.0.attn_norm_2.weight");
     config["new_decoder_architecture"] = !one_key || two_norms;
@@ -190,29 +199,33 @@ void bert_config(const GgufKeys& keys, Json& config) {
     const auto types = keys.file().entries().find("token_types.weight");
     if (types != keys.file().entries().end() && !types->second.shape.empty())
         config["type_vocab_size"] = types->second.shape[0];
-    constexpr std::int64_t of_first_token = 2;
-    config["pools_first_token"] = keys.optional_integer("pooling_type").value_or(0) == of_first_token;
+    constexpr std::int64_t of_first_token = 2;  // after none and mean; then of the last token, and a rank
+    const std::int64_t pooling = keys.optional_integer("pooling_type").value_or(0);
+    if (pooling > of_first_token)
+        throw unsupported_error("{}: {} {} is not read from GGUF yet, only 0 to 2", keys.file().name(),
+                                keys.name("pooling_type"), pooling);
+    config["pools_first_token"] = pooling == of_first_token;
 }
 
-constexpr const char *of_llama = "model.layers.", *of_bloom = "transformer.h.";
+constexpr const char *of_llama = "model.layers.", *of_transformer = "transformer.h.";
 constexpr std::array families{
     GgufFamily{"llama", "llama", of_llama, llama_outside, llama_layers, llama_config, GgufChange::rotary_pairs},
     GgufFamily{"qwen2", "qwen2", of_llama, llama_outside, llama_layers, nothing_more},
     GgufFamily{"qwen3", "qwen3", of_llama, llama_outside, llama_layers, nothing_more},
     GgufFamily{"gemma2", "gemma2", of_llama, llama_outside, gemma2_layers, gemma2_config, GgufChange::gain_is_one_more},
-    GgufFamily{"phi2", "phi", of_llama, phi_outside, phi_layers, phi_config},
+    GgufFamily{"phi2", "phi", of_llama, phi_outside, phi_layers, nothing_more},
     GgufFamily{"phi3", "phi3", of_llama, llama_outside, phi3_layers, phi3_config},
     GgufFamily{"gpt2", "gpt2", "h.", gpt2_outside, gpt2_layers, gpt2_config},
     GgufFamily{"gptneox", "gpt_neox", "gpt_neox.layers.", neox_outside, neox_layers, neox_config,
                GgufChange::packed_qkv},
-    GgufFamily{"bloom", "bloom", of_bloom, bloom_outside, bloom_layers, bloom_config, GgufChange::packed_qkv},
-    GgufFamily{"falcon", "falcon", of_bloom, bloom_outside, falcon_layers, falcon_config, GgufChange::packed_qkv},
+    GgufFamily{"bloom", "bloom", of_transformer, bloom_outside, bloom_layers, bloom_config, GgufChange::packed_qkv},
+    GgufFamily{"falcon", "falcon", of_transformer, bloom_outside, falcon_layers, falcon_config, GgufChange::packed_qkv},
     GgufFamily{"bert", "bert", "encoder.layer.", bert_outside, bert_layers, bert_config}};
 // Those that share a name with another one, and are told apart by what is in the file.
 constexpr GgufFamily llama_of_experts{
     "llama", "mixtral", of_llama, llama_outside, mixtral_layers, mixtral_config, GgufChange::rotary_pairs},
-    falcon_with_two_norms{
-        "falcon", "falcon", of_bloom, bloom_outside, falcon_two_norms, falcon_config, GgufChange::packed_qkv};
+    falcon_with_two_norms{"falcon",         "falcon",      of_transformer,        bloom_outside,
+                          falcon_two_norms, falcon_config, GgufChange::packed_qkv};
 
 std::string renamed(std::span<const GgufName> names, const std::string& name) {
     const std::size_t dot = name.rfind('.');  // before "weight" or "bias"

@@ -28,8 +28,8 @@ public:
     /// Whether there is a tensor of this name.
     bool has_tensor(const std::string& name) const { return file_.entries().contains(name); }
 
-    std::int64_t heads() const;     ///< at least 1
-    std::int64_t kv_heads() const;  ///< at least 1
+    std::int64_t heads() const;     ///< 1 to max_heads
+    std::int64_t kv_heads() const;  ///< 1 to max_heads
     std::int64_t head_width() const;
     /// The numbers of a tensor of f32 in one dimension. Throws bad_file if it is none.
     std::vector<double> numbers(const std::string& tensor) const;

@@ -53,7 +53,7 @@ ByteSource with_rows_moved(const ByteSource& data, std::int64_t rows, RowOrder o
     });
 }
 
-/// Numbers of f32, less 1.
+/// Numbers of f32, less 1. What is read begins with a whole number.
 ByteSource less_one(const ByteSource& data) {
     return ByteSource(data.size(), [=](std::uint64_t first, std::span<std::byte> to) {
         data.read(first, to);
@@ -134,12 +134,13 @@ public:
 private:
     void add(const std::string& name, const TensorEntry& tensor) {
         // The factors of rotary positions are in config.json.
-        if (name == "rope_freqs.weight" || name.starts_with("rope_factors_")) return;
+        if (name == "rope_freqs.weight" || name == "rope_factors_short.weight" || name == "rope_factors_long.weight")
+            return;
         require_readable(file_, name, tensor);
         TensorEntry entry = tensor;
         entry.data = in_order_of_folder(name, entry);
         const std::string named = folder_name(family_, name);
-        if (const std::size_t star = named.find(".*."); star != std::string::npos)
+        if (const std::size_t star = named.find(".*."); named != name && star != std::string::npos)
             return add_experts(name, entry, named.substr(0, star + 1), named.substr(star + 2));
         put(name, named, std::move(entry));
     }
@@ -150,7 +151,11 @@ private:
         if (all.shape.size() != 3 || all.shape[0] != experts || experts > max_experts)
             throw bad_file_error("{}: tensor {} is {}, wanted matrices of {} experts", file_.name(), in_quotes(name),
                                  all.text(), experts);
+        constexpr std::uint64_t min_bytes = 64;  // of an expert, so that names take no more memory than weights
         const std::uint64_t bytes = all.data.size() / static_cast<std::uint64_t>(experts);
+        if (bytes < min_bytes)
+            throw bad_file_error("{}: tensor {} is {}: experts of {} bytes are too small", file_.name(),
+                                 in_quotes(name), all.text(), bytes);
         for (std::int64_t e = 0; e < experts; ++e) {
             TensorEntry one = all;
             one.shape.erase(one.shape.begin());
@@ -161,8 +166,11 @@ private:
 
     ByteSource in_order_of_folder(const std::string& name, const TensorEntry& entry) const {
         const std::string_view kind = kind_of(name);
-        if (family_.change == GgufChange::gain_is_one_more && kind.ends_with("norm") && entry.dtype == "F32")
+        if (family_.change == GgufChange::gain_is_one_more && kind.ends_with("norm")) {
+            if (entry.dtype != "F32")
+                throw bad_file_error("{}: tensor {} is {}, wanted F32", file_.name(), in_quotes(name), entry.text());
             return less_one(entry.data);
+        }
         if (family_.change == GgufChange::rotary_pairs && (kind == "attn_q" || kind == "attn_k")) {
             const std::int64_t heads = kind == "attn_q" ? keys_.heads() : keys_.kv_heads(),
                                width = rows_of(name, entry) / heads;

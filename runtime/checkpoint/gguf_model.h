@@ -17,6 +17,9 @@ void refuse_gguf(const std::string& path, const char* what);
 /// Vantage does not read from GGUF yet.
 std::string gguf_config_json(const Gguf& file);
 
+/// generation_config.json: the sampling that the file recommends (general.sampling.*); empty: it says nothing of it.
+std::string gguf_generation_json(const Gguf& file);
+
 /// The tensors of a file. Data is in the order that a folder has, quantised blocks in the groups that kernels read
 /// (shaders/params/quantized.h). Throws unsupported for types that kernels do not read.
 WeightFiles gguf_weights(const Gguf& file);

@@ -72,18 +72,25 @@ Json vocabulary_json(const Vocabulary& v) {
     return vocab;
 }
 
-Json added_tokens_json(const Vocabulary& v) {
+/// `text_of` makes the text of a token. `strips` says of a text whether white space behind it belongs to it.
+template <class TextOf, class Strips>
+Json added_tokens_json(const Vocabulary& v, TextOf text_of, Strips strips) {
     Json added = Json::array();
     for (std::size_t id = 0; id < v.tokens.size(); ++id)
         if (const std::int64_t type = v.type_of(id); type == control || type == user_defined || type == unknown)
             added.push_back({{"id", id},
-                             {"content", v.tokens[id]},
+                             {"content", text_of(id)},
                              {"single_word", false},
                              {"lstrip", false},
-                             {"rstrip", false},
+                             {"rstrip", strips(v.tokens[id])},
                              {"normalized", false},
                              {"special", type != user_defined}});
     return added;
+}
+
+Json added_tokens_json(const Vocabulary& v) {
+    return added_tokens_json(
+        v, [&](std::size_t id) { return v.tokens[id]; }, [](const std::string&) { return false; });
 }
 
 /// Puts bos before a text and eos behind it, where the file says so.
@@ -244,8 +251,14 @@ Json sentence_piece_json(const Vocabulary& v) {
     behind.push_back({{"type", "Fuse"}});
     if (prefix) behind.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
     const std::optional<std::int64_t> unknown_id = v.id("unknown");
+    // Not in the file: the tokens of Phi 3's chats take the white space behind them.
+    const bool of_phi3 = v.fields().text("general.architecture") == "phi3";
+    const auto strips = [&](const std::string& token) {
+        return of_phi3 && token != "<unk>" && token != "<s>" && token != "<|endoftext|>";
+    };
     return {{"version", "1.0"},
-            {"added_tokens", added_tokens_json(v)},
+            {"added_tokens", added_tokens_json(
+                                 v, [&](std::size_t id) { return v.tokens[id]; }, strips)},
             {"normalizer", {{"type", "Sequence"}, {"normalizers", before}}},
             {"pre_tokenizer", nullptr},
             {"post_processor", template_json(v, true)},
@@ -297,7 +310,7 @@ Json between_ends(const Vocabulary& v) {
 
 Json word_piece_json(const Vocabulary& v) {
     Json vocab = Json::object();
-    bool cased = false;  // the file does not say it: an uncased vocabulary has no capital letters
+    bool cased = false;  // where the file does not say it: an uncased vocabulary has no capital letters
     for (std::size_t id = 0; id < v.tokens.size(); ++id) {
         const std::string token = word_piece(v, id);
         if (!vocab.emplace(token, id).second)
@@ -305,14 +318,16 @@ Json word_piece_json(const Vocabulary& v) {
         cased = cased || (v.type_of(id) == normal && token[0] >= 'A' && token[0] <= 'Z');
     }
     const std::optional<std::int64_t> unknown_id = v.id("unknown");
+    const std::optional<bool> accents = v.flag("normalizer.strip_accents");
+    const auto text_of = [&](std::size_t id) { return word_piece(v, id); };
     return {{"version", "1.0"},
-            {"added_tokens", added_tokens_json(v)},
+            {"added_tokens", added_tokens_json(v, text_of, [](const std::string&) { return false; })},
             {"normalizer",
              {{"type", "BertNormalizer"},
               {"clean_text", true},
               {"handle_chinese_chars", true},
-              {"strip_accents", nullptr},
-              {"lowercase", !cased}}},
+              {"strip_accents", accents ? Json(*accents) : Json(nullptr)},
+              {"lowercase", v.flag("normalizer.lowercase").value_or(!cased)}}},
             {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
             {"post_processor", between_ends(v)},
             {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},

@@ -18,6 +18,7 @@ void read_bert_fields(const JsonFields& fields, ModelConfig& c) {
     c.own.set("max_positions", c.context);
     c.token_types = fields.optional_integer("type_vocab_size", 1, max_vocab).value_or(2);
     c.tied = read_tied(fields, true);
+    // Vantage's own: transformers has no field for it, but GGUF has a key.
     c.own.set("pools_first_token", fields.optional_flag("pools_first_token").value_or(false));
     const std::string positions = fields.optional_text("position_embedding_type").value_or("absolute");
     if (positions != "absolute" && positions != "relative_key" && positions != "relative_key_query")

@@ -20,6 +20,7 @@ void read_gpt2_fields(const JsonFields& fields, ModelConfig& c) {
     c.tied = read_tied(fields, true);
     c.attention_scale = fields.optional_flag("scale_attn_weights").value_or(true) ? 0 : 1;
     c.scale_by_layer = fields.optional_flag("scale_attn_by_inverse_layer_idx").value_or(false);
+    // Vantage's own: transformers has no field for it, and a GGUF file no other order.
     c.own.set("rows_are_outputs", fields.optional_flag("rows_are_outputs").value_or(false));
 }
 

@@ -219,6 +219,8 @@ void Model::State::read_folder(const std::string& directory, const LoadOptions& 
 
 void Model::State::read_gguf(const Gguf& file) {
     config = parse_model_config(gguf_config_json(file), file.name());
+    if (const std::string json = gguf_generation_json(file); !json.empty())
+        apply_generation_config(config, json, file.name());
     const TraceSpan span("read tokenizer");
     if (const std::string json = gguf_tokenizer_json(file); !json.empty())
         tokenizer = Tokenizer::parse(json, file.name());

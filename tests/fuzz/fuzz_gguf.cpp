@@ -29,7 +29,9 @@ void check(const vantage::internal::Gguf& file, std::span<const std::byte> bytes
 void check_model(const vantage::internal::Gguf& file) {
     const vantage::internal::WeightFiles weights = gguf_weights(file);
     for (const std::string& name : weights.names()) require(!weights.find(name)->data.all().empty());
-    static_cast<void>(vantage::internal::parse_model_config(gguf_config_json(file), "fuzz.gguf"));
+    vantage::internal::ModelConfig config = vantage::internal::parse_model_config(gguf_config_json(file), "fuzz.gguf");
+    if (const std::string json = gguf_generation_json(file); !json.empty())
+        apply_generation_config(config, json, "fuzz.gguf");
     if (const std::string json = gguf_tokenizer_json(file); !json.empty())
         static_cast<void>(vantage::Tokenizer::parse(json, "fuzz.gguf").encode("Mia found a key."));
     static_cast<void>(vantage::text::parse_chat_format(gguf_tokenizer_config(file), "fuzz.gguf"));

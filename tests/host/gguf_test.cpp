@@ -10,6 +10,7 @@
 #include "runtime/base/quantize.h"
 #include "runtime/checkpoint/gguf_model.h"
 #include "runtime/checkpoint/gguf_tokenizer.h"
+#include "runtime/models/config.h"
 #include "runtime/text/pre_tokenizer.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/temporary_directory.h"
@@ -209,6 +210,9 @@ namespace {
 
 Bytes text_key(const std::string& name, const std::string& value) { return Bytes{}.string(name).u32(8).string(value); }
 Bytes number_key(const std::string& name, std::uint32_t value) { return Bytes{}.string(name).u32(4).u32(value); }
+Bytes flag_key(const std::string& name, bool value) {
+    return Bytes{}.string(name).u32(7).number<std::uint8_t>(value ? 1 : 0);
+}
 Bytes float_key(const std::string& name, float value) { return Bytes{}.string(name).u32(6).number(value); }
 template <class Value, class Add>
 Bytes list_key(const std::string& name, std::uint32_t of, const std::vector<Value>& values, Add add) {
@@ -225,9 +229,13 @@ Bytes floats_key(const std::string& name, const std::vector<float>& values) {
 
 /// A model of one layer of 8 features with these keys and tensors, and no others but the embedding.
 std::string model_file(const std::vector<Bytes>& more_keys, const std::vector<Bytes>& tensors = {}) {
-    std::vector<Bytes> keys{text_key("general.architecture", "llama"),  number_key("llama.context_length", 16),
-                            number_key("llama.embedding_length", 8),    number_key("llama.block_count", 1),
-                            number_key("llama.feed_forward_length", 8), number_key("llama.attention.head_count", 2)};
+    std::vector<Bytes> keys{text_key("general.architecture", "llama"),
+                            number_key("llama.context_length", 16),
+                            number_key("llama.embedding_length", 8),
+                            number_key("llama.block_count", 1),
+                            number_key("llama.feed_forward_length", 8),
+                            number_key("llama.attention.head_count", 2),
+                            float_key("llama.attention.layer_norm_rms_epsilon", 1e-5F)};
     keys.insert(keys.end(), more_keys.begin(), more_keys.end());
     Bytes all = header(1 + tensors.size(), keys.size());
     for (const Bytes& key : keys) all.join(key);
@@ -252,6 +260,11 @@ TEST_CASE("gguf: what would give other numbers or tokens is refused by name", "[
     for (const auto& [key, why] : {Refused{text_key("llama.rope.scaling.type", "su"), "llama.rope.scaling.type \"su\""},
                                    {float_key("llama.rope.scaling.factor", 4), "llama.rope.scaling.factor"},
                                    {float_key("llama.rope.scaling.attn_factor", 2), "llama.rope.scaling.attn_factor"},
+                                   {float_key("llama.rope.scaling.yarn_log_multiplier", 1), "yarn_log_multiplier 1"},
+                                   {float_key("llama.rope.scaling.yarn_ext_factor", 2), "yarn_ext_factor 2"},
+                                   {number_key("llama.rope.dimension_count", 2), "2 of heads of 4 features"},
+                                   {number_key("llama.attention.sliding_window", 4), "attention.sliding_window"},
+                                   {flag_key("llama.attention.causal", false), "attention.causal false"},
                                    {number_key("general.quantization_version", 1), "general.quantization_version 1"},
                                    {text_key("tokenizer.ggml.model", "t5"), "\"t5\", which is not read yet"}}) {
         const std::string file = model_file({key});
@@ -383,6 +396,53 @@ TEST_CASE("gguf: end tokens, special tokens and the template of the file", "[ggu
     CHECK(tokenizer.encode("aab").ids == std::vector<std::int32_t>{0, 3, 5, 1});
     const std::string whole = model_file({text_key("tokenizer.huggingface.json", "{\"model\": 1}")});
     CHECK(gguf_tokenizer_json(opened(whole)) == "{\"model\": 1}");
+}
+
+TEST_CASE("gguf: rotary positions of a file are those of its config", "[gguf]") {
+    const auto config = [](const std::vector<Bytes>& keys, const std::vector<Bytes>& tensors = {}) {
+        return Json::parse(gguf_config_json(opened(model_file(keys, tensors))));
+    };
+    CHECK(config({})["partial_rotary_factor"] == 1);  // other architectures turn a part by default
+    CHECK_FALSE(config({}).contains("rope_scaling"));
+    CHECK(config({text_key("llama.rope.scaling.type", "linear"),
+                  float_key("llama.rope.scaling.factor", 4)})["rope_scaling"] ==
+          Json{{"rope_type", "linear"}, {"factor", 4.0}});
+    CHECK(config({text_key("llama.rope.scaling.type", "yarn"), float_key("llama.rope.scaling.factor", 8),
+                  number_key("llama.rope.scaling.original_context_length", 4),
+                  float_key("llama.rope.scaling.yarn_beta_fast", 16), float_key("llama.rope.scaling.yarn_beta_slow", 2),
+                  float_key("llama.rope.scaling.yarn_attn_factor", 1.5F),
+                  flag_key("llama.rope.scaling.yarn_truncate", false)})["rope_scaling"] ==
+          Json{{"rope_type", "yarn"},
+               {"factor", 8.0},
+               {"original_max_position_embeddings", 4},
+               {"beta_fast", 16.0},
+               {"beta_slow", 2.0},
+               {"attention_factor", 1.5},
+               {"truncate", false}});
+    const Json given = config({}, {tensor("rope_freqs.weight", {2}, 0, 128)})["rope_scaling"];
+    CHECK(given["rope_type"] == "longrope");
+    CHECK(given["short_factor"].size() == 2);
+    CHECK(given["attention_factor"] == 1);
+    const std::string half = model_file({}, {tensor("rope_factors_short.weight", {2}, 0, 128)});
+    expect_error(ErrorKind::bad_file, {"there is no tensor \"rope_factors_long.weight\""}, [&] { read_all(half); });
+    const std::string heads = model_file({number_key("llama.attention.head_count_kv", 1U << 31)});
+    expect_error(ErrorKind::bad_file, {"llama.attention.head_count_kv", "1 to 16384"}, [&] { read_all(heads); });
+}
+
+TEST_CASE("gguf: the sampling that a file recommends is the default", "[gguf]") {
+    CHECK(gguf_generation_json(opened(model_file({}))).empty());
+    const std::string file =
+        model_file({float_key("general.sampling.temp", 0.75F), number_key("general.sampling.top_k", 20),
+                    float_key("general.sampling.top_p", 0.5F), float_key("general.sampling.penalty_repeat", 1.25F)});
+    internal::ModelConfig config = internal::parse_model_config(gguf_config_json(opened(file)), "model.gguf");
+    internal::apply_generation_config(config, gguf_generation_json(opened(file)), "model.gguf");
+    CHECK(config.temperature == 0.75);
+    CHECK(config.top_k == 20);
+    CHECK(config.top_p == 0.5);
+    CHECK(config.repetition_penalty == 1.25);
+    const std::string hot = model_file({float_key("general.sampling.temp", -1)});
+    expect_error(ErrorKind::bad_file, {"model.gguf", "temperature"},
+                 [&] { internal::apply_generation_config(config, gguf_generation_json(opened(hot)), "model.gguf"); });
 }
 
 TEST_CASE("gguf: texts are divided into words as Llama 3's tokenizer divides them", "[gguf][tokenizer]") {

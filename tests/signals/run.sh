@@ -12,6 +12,7 @@
 #   all but KILL             no temporary file beside them or in the cache
 # Without --sample also: the end comes within half a second. What takes longer, because it has results to write or is in a
 # driver's call, ends within half a second of a second signal. --sample judges nothing by the clock, and takes COUNT of the commands, each day others.
+
 # Where it was started by nohup, SIGHUP is ignored, and would be by what it starts.
 if [[ -z ${VANTAGE_SIGNALS_ARE_DEFAULT:-} ]]; then
     exec env --default-signal VANTAGE_SIGNALS_ARE_DEFAULT=1 bash "$0" "$@"

@@ -213,6 +213,22 @@ TEST_CASE("a window says which panels have no room, and which thumbnails are too
     user.turn_until("the new size", [&] { return window.viewer().layout().bar.wide == 640; });
     user.settle();
     CHECK(user.take_note().starts_with("no room for: Cell, Statistics"));
+    // ---- the frame of the focused head leaves the middle of its neighbours as it is
+    const HeadCells cells = lay_head_cells(window.viewer().layout().heads, head_grid(live), 1);
+    REQUIRE(cells.side() < 10);
+    const auto middles = [&] {
+        const Image picture = window.screenshot();
+        std::vector<Rgb> colours;
+        for (const auto& [row, column] : {std::pair{0, 0}, {0, 1}, {1, 1}, {2, 0}, {2, 1}}) {  // around row 1, column 0
+            const Box cell = cells.at(row, column);
+            colours.push_back(
+                picture.at(static_cast<int>(cell.x + cell.wide / 2), static_cast<int>(cell.y + cell.high / 2)));
+        }
+        return colours;
+    };
+    const std::vector<Rgb> around = middles();
+    for (int i = 0; i < 4; ++i) user.press(GLFW_KEY_RIGHT);
+    CHECK(middles() == around);
     user.type("g");
     CHECK(user.take_note().starts_with("thumbnails of "));
     user.type("G");

@@ -44,7 +44,7 @@ void draw_splitter(const Ui& ui, const Splitter& splitter) {
     fill(splitter.upright ? Box{std::round(box.x + box.wide / 2) - 1, box.y, 2, box.high}
                           : Box{box.x, std::round(box.y + box.high / 2) - 1, box.wide, 2},
          ui.palette.accent);
-    if (!active) ImGui::SetTooltip("Drag: size of %s\nDouble-click: automatic size", splitter.name);
+    if (!active) ImGui::SetTooltip("Drag: size of the panel\nDouble-click: automatic size");
 }
 
 }  // namespace
@@ -56,14 +56,16 @@ void draw_splitters(const Ui& ui) {
 void resize_panel(Viewer& v, int step) {
     constexpr float pixels = 24;
     const Area area = v.at().area.value_or(Area::map);
+    const bool text = area == Area::text, heads = area == Area::heads || area == Area::numbers, map = !text && !heads;
     const auto sizes = [&](const Splitter& s) {
-        if (area == Area::text) return s.size == &PanelSizes::text_height;
-        if (area == Area::heads || area == Area::numbers) return s.size == &PanelSizes::heads_width;
-        return s.upright;  // the map has what the panels beside it leave
+        if (map) return s.upright;  // the map has what the panels beside it leave
+        return s.size == (text ? &PanelSizes::text_height : &PanelSizes::heads_width);
     };
-    const float change = static_cast<float>(area == Area::map ? -step : step) * pixels * v.scale();
+    const float change = static_cast<float>(map ? -step : step) * pixels * v.scale();
+    bool moved = false;
     for (const Splitter& s : splitters(v.layout()))
-        if (sizes(s)) v.state().panels.*s.size = size_of(std::max(0.0f, s.now + change), v.scale());
+        if (sizes(s)) v.state().panels.*s.size = size_of(std::max(0.0f, s.now + change), v.scale()), moved = true;
+    if (!moved) v.say("the size of this panel follows from the others");
 }
 
 }  // namespace vantage::view

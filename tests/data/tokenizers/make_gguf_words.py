@@ -3,7 +3,8 @@
 
     python3 make_gguf_words.py >gguf_words.json
 
-Debian sid: python3-tokenizers. The patterns are those of the models' tokenizer.json, by the names that llama.cpp gives them.
+Debian sid: python3-tokenizers. The patterns are those of the models' tokenizer.json, of falcon those of llama.cpp, by the names that
+llama.cpp gives them.
 """
 import json
 
