@@ -115,7 +115,7 @@ void refuse_unread(const GgufKeys& keys) {
         version.value_or(quantization_version) != quantization_version)
         refuse(keys.file(), format("general.quantization_version {}", *version));
     const std::string_view model_type = family_of(keys.file()).model_type;
-    if (keys.optional_integer("expert_count").value_or(0) > 0 && model_type != "mixtral")
+    if (keys.optional_integer("expert_count").value_or(0) > 0 && model_type != "mixtral" && model_type != "qwen3_moe")
         refuse(keys.file(), "a mixture of experts of this architecture");
     // What would change numbers, with the value that changes none. Other architectures have no such keys.
     struct Neutral {
@@ -125,10 +125,10 @@ void refuse_unread(const GgufKeys& keys) {
     for (const auto& [key, value] : {Neutral{"rope.scaling.yarn_log_multiplier", 0},
                                      {"rope.scaling.yarn_ext_factor", 1},
                                      {"expert_gating_func", 1},
-                                     {"expert_shared_count", 0},
-                                     {"attention.scale", 0}})
+                                     {"expert_shared_count", 0}})
         if (const auto number = keys.optional_number(key); number && *number != value)
             refuse(keys.file(), format("{} {:g}", keys.name(key), *number));
+    if (keys.has("attention.scale") && model_type != "granite") refuse(keys.file(), keys.name("attention.scale"));
     if (!keys.optional_flag("attention.causal").value_or(true) && model_type != "bert")
         refuse(keys.file(), keys.name("attention.causal") + " false");
     if (keys.optional_integer("attention.sliding_window").value_or(0) > 0 && model_type != "gemma2" &&

@@ -63,6 +63,29 @@ constexpr std::array mixtral_layers{GgufName{"attn_norm", "input_layernorm"},
                                     GgufName{"ffn_gate_exps", "block_sparse_moe.experts.*.w1"},
                                     GgufName{"ffn_down_exps", "block_sparse_moe.experts.*.w2"},
                                     GgufName{"ffn_up_exps", "block_sparse_moe.experts.*.w3"}};
+constexpr std::array qwen3_moe_layers{GgufName{"attn_norm", "input_layernorm"},
+                                      GgufName{"attn_q", "self_attn.q_proj"},
+                                      GgufName{"attn_k", "self_attn.k_proj"},
+                                      GgufName{"attn_v", "self_attn.v_proj"},
+                                      GgufName{"attn_output", "self_attn.o_proj"},
+                                      GgufName{"attn_q_norm", "self_attn.q_norm"},
+                                      GgufName{"attn_k_norm", "self_attn.k_norm"},
+                                      GgufName{"ffn_norm", "post_attention_layernorm"},
+                                      GgufName{"ffn_gate_inp", "mlp.gate"},
+                                      GgufName{"ffn_gate_exps", "mlp.experts.*.gate_proj"},
+                                      GgufName{"ffn_down_exps", "mlp.experts.*.down_proj"},
+                                      GgufName{"ffn_up_exps", "mlp.experts.*.up_proj"}};
+constexpr std::array olmo2_layers{GgufName{"attn_q", "self_attn.q_proj"},
+                                  GgufName{"attn_k", "self_attn.k_proj"},
+                                  GgufName{"attn_v", "self_attn.v_proj"},
+                                  GgufName{"attn_output", "self_attn.o_proj"},
+                                  GgufName{"attn_q_norm", "self_attn.q_norm"},
+                                  GgufName{"attn_k_norm", "self_attn.k_norm"},
+                                  GgufName{"post_attention_norm", "post_attention_layernorm"},
+                                  GgufName{"post_ffw_norm", "post_feedforward_layernorm"},
+                                  GgufName{"ffn_gate", "mlp.gate_proj"},
+                                  GgufName{"ffn_up", "mlp.up_proj"},
+                                  GgufName{"ffn_down", "mlp.down_proj"}};
 constexpr std::array gemma2_layers{GgufName{"attn_norm", "input_layernorm"},
                                    GgufName{"attn_q", "self_attn.q_proj"},
                                    GgufName{"attn_k", "self_attn.k_proj"},
@@ -141,6 +164,24 @@ void mixtral_config(const GgufKeys& keys, Json& config) {
     config["num_experts_per_tok"] = keys.integer("expert_used_count");
     config["sliding_window"] = nullptr;
 }
+void qwen3_moe_config(const GgufKeys& keys, Json& config) {
+    config["num_experts"] = keys.integer("expert_count");
+    config["num_experts_per_tok"] = keys.integer("expert_used_count");
+    config["moe_intermediate_size"] = config["intermediate_size"];
+    config["norm_topk_prob"] = true;  // as llama.cpp has it: no key says it
+}
+void smollm3_config(const GgufKeys& keys, Json& config) {
+    llama_config(keys, config);
+    config["no_rope_layer_interval"] = 4;  // as llama.cpp has it: no key says it
+}
+void granite_config(const GgufKeys& keys, Json& config) {
+    llama_config(keys, config);
+    for (const auto& [key, name] : {std::pair{"attention.scale", "attention_multiplier"},
+                                    {"embedding_scale", "embedding_multiplier"},
+                                    {"residual_scale", "residual_multiplier"},
+                                    {"logit_scale", "logits_scaling"}})
+        if (const auto factor = keys.optional_number(key)) config[name] = *factor;
+}
 void nothing_more(const GgufKeys&, Json&) {}
 void gemma2_config(const GgufKeys& keys, Json& config) {
     config["hidden_activation"] = "gelu_pytorch_tanh";
@@ -212,6 +253,10 @@ constexpr std::array families{
     GgufFamily{"llama", "llama", of_llama, llama_outside, llama_layers, llama_config, GgufChange::rotary_pairs},
     GgufFamily{"qwen2", "qwen2", of_llama, llama_outside, llama_layers, nothing_more},
     GgufFamily{"qwen3", "qwen3", of_llama, llama_outside, llama_layers, nothing_more},
+    GgufFamily{"qwen3moe", "qwen3_moe", of_llama, llama_outside, qwen3_moe_layers, qwen3_moe_config},
+    GgufFamily{"smollm3", "smollm3", of_llama, llama_outside, llama_layers, smollm3_config, GgufChange::rotary_pairs},
+    GgufFamily{"granite", "granite", of_llama, llama_outside, llama_layers, granite_config, GgufChange::rotary_pairs},
+    GgufFamily{"olmo2", "olmo2", of_llama, llama_outside, olmo2_layers, nothing_more},
     GgufFamily{"gemma2", "gemma2", of_llama, llama_outside, gemma2_layers, gemma2_config, GgufChange::gain_is_one_more},
     GgufFamily{"phi2", "phi", of_llama, phi_outside, phi_layers, nothing_more},
     GgufFamily{"phi3", "phi3", of_llama, llama_outside, phi3_layers, phi3_config},

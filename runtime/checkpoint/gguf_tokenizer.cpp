@@ -151,6 +151,8 @@ constexpr std::array divisions{
     Division{.name = "mpt", .nfc = true},
     Division{.name = "olmo", .nfc = true},
     Division{.name = "smollm", .digits_alone = true},
+    Division{.name = "starcoder", .digits_alone = true},
+    Division{.name = "refact", .digits_alone = true},
     Division{.name = "llama-bpe", .patterns = {llama_3}, .ignore_merges = true, .bos = true},
     Division{.name = "llama3", .patterns = {llama_3}, .ignore_merges = true, .bos = true},
     Division{.name = "dbrx", .patterns = {llama_3}},

@@ -51,7 +51,7 @@ extern const Architecture gpt2, gptj, gpt_neox, opt, bloom, falcon, phi, phi3;
 extern const Architecture bert, roberta, longformer, big_bird, distilbert;
 extern const Architecture vit, clip, clip_text_model, clip_vision_model;
 extern const Architecture bart, t5, transformer, vision_encoder_decoder, seq2seq;
-extern const Architecture llama, mistral, mixtral, qwen2, qwen3, gemma2, gpt_oss;
+extern const Architecture llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, smollm3, granite, olmo2, gemma2, gpt_oss;
 extern const Architecture mamba, falcon_mamba, jamba, recurrent_lm;
 std::span<const Architecture* const> all_architectures();
 /// Throws bad_file with the list of supported names if there is none of this name.

@@ -17,7 +17,7 @@ void read_llama(const JsonFields& fields, ModelConfig& c, const FieldDefaults& d
     read_rope(fields, c, defaults.rope_theta);
 }
 
-QKV llama_heads(ModelBuilder& d, Tensor x) {
+QKV llama_heads(ModelBuilder& d, Tensor x, bool turned) {
     const ModelConfig& c = d.config;
     Tensor q = d.heads(d.dense("self_attn.q_proj", x, c.heads * c.head_width, c.qkv_bias), c.heads);
     Tensor k = d.heads(d.dense("self_attn.k_proj", x, c.kv_heads * c.head_width, c.qkv_bias), c.kv_heads);
@@ -26,7 +26,7 @@ QKV llama_heads(ModelBuilder& d, Tensor x) {
         q = d.rms_norm("self_attn.q_norm", q);
         k = d.rms_norm("self_attn.k_norm", k);
     }
-    if (c.rotary_width == 0) return {q, k, v};
+    if (c.rotary_width == 0 || !turned) return {q, k, v};
     return {d.rotate(q), d.rotate(k), v};
 }
 
@@ -44,7 +44,7 @@ void build_llama_with(ModelBuilder& d, const LlamaBlock& with) {
     const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, c.width});
     const Tensor last = d.blocks("layers", d.embed(embed), [&](std::int64_t layer, Tensor x) {
         const Tensor y = d.rms_norm("input_layernorm", x);
-        const QKV heads = with.heads ? with.heads(y) : llama_heads(d, y);
+        const QKV heads = with.heads ? with.heads(layer, y) : llama_heads(d, y);
         const Tensor seen =
             d.attend(layer, heads.q, heads.k, heads.v, with.attention ? with.attention() : AttentionOptions{});
         x = x + d.drop(d.dense("self_attn.o_proj", seen, c.width, c.attention_out_bias));

@@ -15,7 +15,7 @@ void build_phi3(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     build_llama_with(
         d, {.heads =
-                [&](Tensor x) {
+                [&](std::int64_t, Tensor x) {
                     const std::int64_t width = (c.heads + 2 * c.kv_heads) * c.head_width;
                     const QKV heads = split_qkv(d.dense("self_attn.qkv_proj", x, width, false), c.heads, c.kv_heads);
                     return QKV{d.rotate(heads.q), d.rotate(heads.k), heads.v};

@@ -70,7 +70,9 @@ TEST_CASE("models that llama.cpp's converter made compute what their folders do"
           Converted{"llama_linear-f16-00001-of-00003", "llama_linear"},
           Converted{"llama_llama3-f16", "llama_llama3", rounded}, Converted{"mixtral-f16", "mixtral"},
           Converted{"phi-f16", "phi"}, Converted{"phi3-f16", "phi3"},
-          Converted{"phi3_longrope-f16", "phi3_longrope", rounded}}) {
+          Converted{"phi3_longrope-f16", "phi3_longrope", rounded}, Converted{"granite-f16", "granite", rounded},
+          Converted{"olmo2-f16", "olmo2"}, Converted{"qwen3_moe-f16", "qwen3_moe"},
+          Converted{"smollm3-f16", "smollm3"}}) {
         INFO(file);
         TemporaryDirectory copy;  // of Gemma 2, whose file has no key for what its folder says
         std::string wanted = oracle_models + folder;

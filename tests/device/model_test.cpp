@@ -138,7 +138,11 @@ std::vector<std::string> folders() {
             "phi3",
             "phi3_longrope",
             "qwen2",
-            "qwen3"};
+            "qwen3",
+            "qwen3_moe",
+            "smollm3",
+            "granite",
+            "olmo2"};
 }
 
 /// The same model with the configuration that transformers 4 wrote; the weights are links.

@@ -128,7 +128,11 @@ TEST_CASE("gguf: tensors are those of the folder that the file was made from", "
                                               {"mixtral-f16", "mixtral", DType::f16},
                                               {"phi-f16", "phi", DType::f16},
                                               {"phi3-f16", "phi3", DType::f16},
-                                              {"phi3_longrope-f16", "phi3_longrope", DType::f16}}) {
+                                              {"phi3_longrope-f16", "phi3_longrope", DType::f16},
+                                              {"granite-f16", "granite", DType::f16},
+                                              {"olmo2-f16", "olmo2", DType::f16},
+                                              {"qwen3_moe-f16", "qwen3_moe", DType::f16},
+                                              {"smollm3-f16", "smollm3", DType::f16}}) {
         CAPTURE(name);
         const Gguf file(path_of(name));
         const WeightFiles read = gguf_weights(file), folder(in_test_data(std::string("oracle/models/") + model));

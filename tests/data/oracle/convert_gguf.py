@@ -16,8 +16,8 @@ import gguf
 sys.path.insert(1, "/usr/share/llama.cpp/llama.cpp-tools")
 from conversion import ModelBase, ModelType, get_model_architecture, get_model_class  # noqa: E402
 
-MODELS = ["bert", "bloom", "falcon", "falcon_multi_query", "gemma2", "gpt2", "gpt_neox", "llama_linear", "llama_llama3", "mixtral", "phi", "phi3",
-          "phi3_longrope"]
+MODELS = ["bert", "bloom", "falcon", "falcon_multi_query", "gemma2", "gpt2", "gpt_neox", "granite", "llama_linear",
+          "llama_llama3", "mixtral", "olmo2", "phi", "phi3", "phi3_longrope", "qwen3_moe", "smollm3"]
 IN_PARTS, WITH_WORDS = ["llama_linear"], ["bert"]
 # Keys that the converter reads and transformers 5 writes under other names, or has as defaults.
 MORE = {"falcon_multi_query": {"num_kv_heads": 1}, "gpt_neox": {"rotary_pct": 0.25}, "bloom": {"seq_length": 2048}, "gpt2": {"n_ctx": 96}}
