@@ -176,11 +176,15 @@ void smollm3_config(const GgufKeys& keys, Json& config) {
 }
 void granite_config(const GgufKeys& keys, Json& config) {
     llama_config(keys, config);
-    for (const auto& [key, name] : {std::pair{"attention.scale", "attention_multiplier"},
-                                    {"embedding_scale", "embedding_multiplier"},
-                                    {"residual_scale", "residual_multiplier"},
-                                    {"logit_scale", "logits_scaling"}})
-        if (const auto factor = keys.optional_number(key)) config[name] = *factor;
+    if (!keys.optional_flag("rope.scaling.finetuned").value_or(true))
+        throw unsupported_error("{}: {} false, which means no rotary positions, is not read from GGUF yet",
+                                keys.file().name(), keys.name("rope.scaling.finetuned"));
+    const auto factor = [&](const char* key) { return keys.fields().number(keys.name(key), 1e-6, 1e6); };
+    config["attention_multiplier"] = factor("attention.scale");
+    config["logits_scaling"] = factor("logit_scale");
+    for (const auto& [key, name] :
+         {std::pair{"embedding_scale", "embedding_multiplier"}, {"residual_scale", "residual_multiplier"}})
+        if (keys.has(key)) config[name] = factor(key);
 }
 void nothing_more(const GgufKeys&, Json&) {}
 void gemma2_config(const GgufKeys& keys, Json& config) {

@@ -155,6 +155,7 @@ constexpr std::array divisions{
     Division{.name = "refact", .digits_alone = true},
     Division{.name = "llama-bpe", .patterns = {llama_3}, .ignore_merges = true, .bos = true},
     Division{.name = "llama3", .patterns = {llama_3}, .ignore_merges = true, .bos = true},
+    Division{.name = "smaug-bpe", .patterns = {llama_3}, .ignore_merges = true},
     Division{.name = "dbrx", .patterns = {llama_3}},
     Division{.name = "qwen2", .patterns = {qwen_2}, .nfc = true},
     Division{.name = "deepseek-r1-qwen", .patterns = {qwen_2}},

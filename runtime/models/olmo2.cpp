@@ -32,6 +32,7 @@ void build_olmo2(ModelBuilder& d) {
 }  // namespace
 
 const Architecture olmo2("olmo2", "Olmo2", {"model."}, read_olmo2, build_olmo2,
-                         {.ignored = {".rotary_emb.inv_freq"}, .initial = {.padded = {"embed_tokens.weight"}}});
+                         {.ignored = {".rotary_emb.inv_freq"},
+                          .initial = {.padding = 1, .padded = {"embed_tokens.weight"}}});
 
 }  // namespace vantage::internal

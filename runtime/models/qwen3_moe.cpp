@@ -11,9 +11,9 @@ namespace {
 constexpr const char* first_joined = "layers.0.mlp.experts.gate_up_proj";
 
 void read_qwen3_moe(const JsonFields& fields, ModelConfig& c) {
-    read_llama(fields, c, {.kv_heads = 4});
+    read_llama(fields, c, {.kv_heads = 4, .context = 32768});
     c.head_norms = true;
-    read_qwen_windows(fields, c);
+    if (fields.optional_flag("use_sliding_window").value_or(false)) fields.fail("use_sliding_window", "false");
     c.inner = fields.optional_integer("moe_intermediate_size", 1, max_width).value_or(768);
     read_experts(fields, c, 128, 8);
     c.own.set("renormalise", fields.optional_flag("norm_topk_prob").value_or(false));

@@ -12,7 +12,7 @@ namespace {
 
 // Layer i has rotary positions unless i + 1 is a multiple of the interval; so has the list, which has 1 for those.
 void read_smollm3(const JsonFields& fields, ModelConfig& c) {
-    read_llama(fields, c, {.kv_heads = 4, .tied = true});
+    read_llama(fields, c, {.kv_heads = 4, .context = 32768, .rope_theta = 2e6, .tied = true});
     if (fields.optional_flag("use_sliding_window").value_or(false)) fields.fail("use_sliding_window", "false");
     std::int64_t interval = fields.optional_integer("no_rope_layer_interval", 1, max_layers).value_or(4);
     if (fields.has("no_rope_layers")) {

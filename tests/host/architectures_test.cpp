@@ -96,6 +96,7 @@ TEST_CASE("invalid fields are named, for every architecture", "[config][bad]") {
         {"qwen3_moe", "moe_intermediate_size", "0", {"moe_intermediate_size", "is 0"}},
         {"smollm3", "no_rope_layers", "[1, 0, 0, 1]", {"no_rope_layers", "0 for every 2. of them"}},
         {"smollm3", "use_sliding_window", "true", {"use_sliding_window", "false"}},
+        {"qwen3_moe", "use_sliding_window", "true", {"use_sliding_window", "false"}},
         {"granite", "residual_multiplier", "0", {"residual_multiplier", "is 0"}},
         {"gemma2", "layer_types", R"(["full_attention"])", {"layer_types", "one for each layer"}},
         {"gemma2", "query_pre_attn_scalar", "0", {"query_pre_attn_scalar", "is 0"}},
