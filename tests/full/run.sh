@@ -30,16 +30,20 @@ sanitized() {
     cmake --preset "$1" -DCMAKE_CXX_COMPILER="$clang" -DVANTAGE_HOST_TESTS='*' -DVANTAGE_DEVICE_TESTS='*' -DVANTAGE_SHADERS_OF= >"build/full-$1.log" || { cat "build/full-$1.log"; return 1; }
     cmake --build --preset "$1" --target "${@:2}"
 }
-# A fourth of the tests after the other, in a process each: so none compiles more pipelines than the tests may.
+# in_shards COUNT COMMAND…: a part of the tests after the other, in a process each, so that none compiles more pipelines
+# than the tests may, or than memory holds.
 in_shards() {
-    local shard code=0
-    for shard in 0 1 2 3; do "$@" --shard-count 4 --shard-index "$shard" </dev/null || code=1; done
+    local shard code=0 count=$1
+    shift
+    for ((shard = 0; shard < count; ++shard)); do
+        "$@" --shard-count "$count" --shard-index "$shard" </dev/null || code=1
+    done
     return "$code"
 }
 address() {
     sanitized asan vantage_tests_host vantage_tests_device || return 1
     build/asan/vantage_tests_host </dev/null || return 1
-    ASAN_OPTIONS=$asan_with_driver VANTAGE_DEVICE=name:llvmpipe in_shards build/asan/vantage_tests_device
+    ASAN_OPTIONS=$asan_with_driver VANTAGE_DEVICE=name:llvmpipe in_shards 4 build/asan/vantage_tests_device
 }
 thread() {
     local code=0
@@ -109,7 +113,8 @@ on_newest() {
     done < <(ldd build/release/vantage build/release/vantage_tests_device | awk '/=> \// { print $3 }')
     within sid env LD_LIBRARY_PATH="$root/$made" VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json "$@"
 }
-# Without the tests that lose devices: they compile the kernels of other tests hundreds of times.
+# Without the tests that lose devices: they compile the kernels of other tests hundreds of times. In 24 processes: an
+# eighth of the tests needs more than 17 GB, most of it for instrumented kernels.
 # The layer is Debian 13's: that of Debian sid in 2026 (1.4.363) crashes where a command buffer is submitted twice.
 gpu_assisted() {
     local layer=VkLayer_khronos_validation made=build/full-libraries
@@ -118,7 +123,7 @@ gpu_assisted() {
     cp "$trees/trixie/usr/lib/"*"/lib$layer.so" "$made/"
     sed "s|\"library_path\": *\"[^\"]*\"|\"library_path\": \"./lib$layer.so\"|" \
         "$trees/trixie/usr/share/vulkan/explicit_layer.d/$layer.json" >"$made/$layer.json"
-    in_shards on_newest env VK_LAYER_PATH="$root/$made" VK_LAYER_SETTINGS_PATH="$root/tests/full/gpu_assisted.txt" \
+    in_shards 24 on_newest env VK_LAYER_PATH="$root/$made" VK_LAYER_SETTINGS_PATH="$root/tests/full/gpu_assisted.txt" \
         VANTAGE_VALIDATE=1 build/release/vantage_tests_device '~[recover]'
 }
 differential() {
