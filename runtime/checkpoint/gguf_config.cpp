@@ -11,9 +11,6 @@ namespace vantage::internal {
 
 namespace {
 
-constexpr const char *llama_factors = "rope_freqs.weight", *short_factors = "rope_factors_short.weight",
-                     *long_factors = "rope_factors_long.weight";
-
 [[noreturn]] void refuse(const Gguf& file, const std::string& what) {
     throw unsupported_error("{}: {} is not read from GGUF yet; use a folder of safetensors", file.name(), what);
 }
@@ -114,26 +111,17 @@ void refuse_unread(const GgufKeys& keys) {
     if (const auto version = fields.optional_integer("general.quantization_version", 0, std::int64_t{1} << 32);
         version.value_or(quantization_version) != quantization_version)
         refuse(keys.file(), format("general.quantization_version {}", *version));
-    const std::string_view model_type = family_of(keys.file()).model_type;
-    if (keys.optional_integer("expert_count").value_or(0) > 0 && model_type != "mixtral" && model_type != "qwen3_moe")
-        refuse(keys.file(), "a mixture of experts of this architecture");
-    // What would change numbers, with the value that changes none. Other architectures have no such keys.
-    struct Neutral {
-        const char* key;
-        double value;
-    };
-    for (const auto& [key, value] : {Neutral{"rope.scaling.yarn_log_multiplier", 0},
-                                     {"rope.scaling.yarn_ext_factor", 1},
-                                     {"expert_gating_func", 1},
-                                     {"expert_shared_count", 0}})
-        if (const auto number = keys.optional_number(key); number && *number != value)
-            refuse(keys.file(), format("{} {:g}", keys.name(key), *number));
-    if (keys.has("attention.scale") && model_type != "granite") refuse(keys.file(), keys.name("attention.scale"));
-    if (!keys.optional_flag("attention.causal").value_or(true) && model_type != "bert")
-        refuse(keys.file(), keys.name("attention.causal") + " false");
-    if (keys.optional_integer("attention.sliding_window").value_or(0) > 0 && model_type != "gemma2" &&
-        model_type != "phi3")
-        refuse(keys.file(), keys.name("attention.sliding_window"));
+    // Keys that change numbers, with the value that changes none.
+    static const std::vector<std::pair<const char*, Json>> neutral{
+        {"attention.causal", true},          {"attention.scale", 0},
+        {"attention.sliding_window", 0},     {"expert_count", 0},
+        {"expert_gating_func", 1},           {"expert_shared_count", 0},
+        {"rope.scaling.yarn_ext_factor", 1}, {"rope.scaling.yarn_log_multiplier", 0}};
+    const std::string_view read = family_of(keys.file()).reads;
+    for (const auto& [key, value] : neutral)
+        if (const auto found = keys.file().metadata().find(keys.name(key));
+            key != read && found != keys.file().metadata().end() && *found != value)
+            refuse(keys.file(), keys.name(key) + " " + describe(*found));
 }
 
 }  // namespace

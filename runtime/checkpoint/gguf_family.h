@@ -40,6 +40,10 @@ private:
     std::string prefix_;
 };
 
+/// Tensors with the factors of rotary positions, which config.json has.
+inline constexpr const char *llama_factors = "rope_freqs.weight", *short_factors = "rope_factors_short.weight",
+                            *long_factors = "rope_factors_long.weight";
+
 struct GgufName {
     const char *gguf, *folder;
 };
@@ -57,10 +61,13 @@ struct GgufFamily {
     const char* model_type;               ///< in config.json
     const char* layer;                    ///< what a folder puts before a layer's number: "model.layers."
     std::span<const GgufName> outside;    ///< of layers
-    std::span<const GgufName> in_layers;  ///< behind "blk.N."
+    std::span<const GgufName> attention;  ///< behind "blk.N.", of the attention and its norms
+    std::span<const GgufName> mlp;        ///< behind "blk.N.", of the rest
     /// Puts what only this architecture has into config.json.
     void (*config)(const GgufKeys&, Json& config);
     GgufChange change = GgufChange::none;
+    /// A key that its `config` reads. In files of other architectures it must have the value that changes no number.
+    const char* reads = "";
 };
 
 /// The one of a file. Throws unsupported for one that is not read.

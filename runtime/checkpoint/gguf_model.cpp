@@ -133,9 +133,7 @@ public:
 
 private:
     void add(const std::string& name, const TensorEntry& tensor) {
-        // The factors of rotary positions are in config.json.
-        if (name == "rope_freqs.weight" || name == "rope_factors_short.weight" || name == "rope_factors_long.weight")
-            return;
+        if (name == llama_factors || name == short_factors || name == long_factors) return;
         require_readable(file_, name, tensor);
         TensorEntry entry = tensor;
         entry.data = in_order_of_folder(name, entry);

@@ -51,6 +51,7 @@ inline constexpr float min_width = 300, min_height = 180;  ///< of a window, at 
 /// the inspector, then the heads; in height the prompt, then the timeline, then the text. In a low window the text is
 /// below the heads, in place of the statistics, and the timeline is one line. An image is above the inspector.
 Layout lay_out(float width, float height, float scale, const LayoutWishes& wishes);
+
 /// The boundary between two panels: a drag moves it and changes the size of one of them.
 struct Splitter {
     const char* name;                ///< of the panel that it sizes
@@ -62,6 +63,7 @@ struct Splitter {
 };
 /// Those of a layout; the text has none where its height follows from other panels.
 std::vector<Splitter> splitters(const Layout& layout);
+
 /// The panels that one layout has and the other has not: "Statistics, Time"; empty if there are none.
 std::string missing_panels(const Layout& before, const Layout& now);
 

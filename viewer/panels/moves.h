@@ -27,7 +27,7 @@ void go_to_off_row(Viewer& view);
 /// The state after so many of all rows; live after all of them.
 void show_rows(ViewState& state, std::int64_t rows, std::int64_t all);
 void go_to_row(Viewer& view, std::int64_t rows);
-/// Makes the panel that has the keys larger (1) or smaller (-1): Heads, Text, or the map by the panels beside it.
+/// Enlarges (1) or shrinks (-1) the focused panel: Heads, Text or the map. The map is sized by the panels beside it.
 void resize_panel(Viewer& view, int step);
 /// Moves an end of the colour bar up by `steps` twentieths of the bar.
 void move_end(Viewer& view, BarEnd end, int steps);

@@ -27,7 +27,7 @@ void drag(const Ui& ui, const Splitter& splitter) {
 void draw_splitter(const Ui& ui, const Splitter& splitter) {
     const Box& box = splitter.box;
     const std::string name = std::string("splitter ") + splitter.name;
-    // It is narrower than the smallest window, and than the padding of one, outside of which nothing is clicked.
+    // A splitter is narrower than ImGui's minimum window and default padding, which would clip its clicks.
     ImGui::PushStyleVar(ImGuiStyleVar_WindowMinSize, {1, 1});
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
     const Panel panel(name.c_str(), box,
@@ -58,7 +58,7 @@ void resize_panel(Viewer& v, int step) {
     const Area area = v.at().area.value_or(Area::map);
     const bool text = area == Area::text, heads = area == Area::heads || area == Area::numbers, map = !text && !heads;
     const auto sizes = [&](const Splitter& s) {
-        if (map) return s.upright;  // the map has what the panels beside it leave
+        if (map) return s.upright;  // the width of the map follows from the panels beside it
         return s.size == (text ? &PanelSizes::text_height : &PanelSizes::heads_width);
     };
     const float change = static_cast<float>(map ? -step : step) * pixels * v.scale();
