@@ -15,7 +15,7 @@ check "nats per token $nats, wanted 1.33961 within f32's rounding" awk "BEGIN { 
 
 # one storage after the other, each held against the first
 gives ',quality q4,' bench model --quality --tokens 64 -o csv
-check "four storages of weights, two of keys and values" test "$(grep -c ',quality ' out)" = 6
+check "seven storages of weights, two of keys and values" test "$(grep -c ',quality ' out)" = 9
 gives '"test": "quality q8"' bench model --quality --weights q8_0 --tokens 64 -o json
 gives '"cache": "q8"' bench model --cache q8 --pp 8 -r 1 --no-start -o json
 
