@@ -308,9 +308,9 @@ int run(int argc, char** argv) {
     app.fallthrough();
     app.parse_complete_callback([&app] { apply_common(app); });
     add_common(app);
-    for (const auto add : {add_demo,    add_view,     add_run,      add_chat,   add_inspect,  add_heads, add_prune,
-                           add_embed,   add_classify, add_tokenize, add_train,  add_finetune, add_merge, add_data,
-                           add_explain, add_devices,  add_conform,  add_replay, add_tune,     add_bench})
+    for (const auto add : {add_demo,  add_view,    add_serve,    add_run,      add_chat,   add_inspect,  add_heads,
+                           add_prune, add_embed,   add_classify, add_tokenize, add_train,  add_finetune, add_merge,
+                           add_data,  add_explain, add_devices,  add_conform,  add_replay, add_tune,     add_bench})
         add(app);
     check_values(app);
     const Arguments arguments(argv, static_cast<std::size_t>(argc));

@@ -22,6 +22,8 @@ vantage_dependency(glfw3 libglfw3-dev)
 vantage_dependency(VulkanRuntime "libvulkan-dev libvulkan-volk-dev libvulkan-memory-allocator-dev" 1.3.275)
 # Optional: compiles the GLSL of custom kernels. Without it CustomKernel::glsl throws.
 find_package(Glslang QUIET)
+# Optional: without it there is no `vantage serve`.
+find_package(Microhttpd QUIET)
 if(VANTAGE_BUILD_CLI)
   vantage_dependency(CLI11 libcli11-dev)
 endif()

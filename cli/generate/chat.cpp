@@ -11,8 +11,7 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
 #include "runtime/base/terminal.h"
-#include "runtime/checkpoint/gguf_model.h"
-#include "runtime/checkpoint/gguf_tokenizer.h"
+#include "runtime/session/chat_format.h"
 
 namespace vantage::cli {
 
@@ -25,25 +24,6 @@ struct ChatOptions {
     GenerationOptions generation;
     bool json = false;
 };
-
-text::ChatFormat chat_format(const Model& model, const std::string& wanted) {
-    const std::string& folder = model.info().directory;
-    text::ChatFormat format = is_gguf(folder)
-                                  ? text::parse_chat_format(gguf_tokenizer_config(Gguf(folder)), folder, wanted.empty())
-                                  : text::read_chat_format(folder, wanted.empty());
-    if (wanted == "chatml")
-        format.chat_template = text::ChatTemplate::chatml();
-    else if (!wanted.empty())
-        format.chat_template = text::ChatTemplate::parse(read_file(wanted, std::size_t{16} << 20), wanted);
-    if (!format.chat_template)
-        throw bad_file_error(
-            "{}: there is no chat template ({}), so this is not a chat model; continue a text with `vantage run`, or "
-            "give --template FILE or --template chatml",
-            folder,
-            is_gguf(folder) ? "tokenizer.chat_template"
-                            : "chat_template.jinja, or chat_template in tokenizer_config.json");
-    return format;
-}
 
 /// True if the line was a command.
 bool run_command(const std::string& line, Conversation& conversation, bool& ends) {
@@ -114,7 +94,7 @@ void chat(const CLI::App& command, ChatOptions& o) {
             return again;
         };
     }
-    const text::ChatFormat format = chat_format(*model, o.chat_template);
+    const text::ChatFormat format = chat_format_of(*model, o.chat_template);
     end_with_turn(format, model->tokenizer(), o.generation.generator);
     Conversation conversation(model.make([&](const Model& m) { return make_generator(command, m, o.generation); }),
                               format, o.system);

@@ -6,6 +6,7 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/base/utf8.h"
 #include "runtime/models/config.h"
+#include "runtime/session/chat_format.h"
 #include "runtime/session/encode_text.h"
 #include "runtime/session/model_access.h"
 
@@ -15,21 +16,12 @@ namespace {
 
 using text::jinja::OrderedJson;
 
-std::string written(const text::ChatFormat& format, const OrderedJson& messages, bool reply_follows) {
-    OrderedJson variables = format.tokens;
-    variables["messages"] = messages;
-    variables["tools"] = nullptr;  // defined, but null, as in transformers
-    variables["documents"] = nullptr;
-    variables["add_generation_prompt"] = reply_follows;
-    return format.chat_template.value().render(variables);
-}
-
 /// Whether a template writes a conversation as if these messages were not before it.
 bool leaves_out(const text::ChatFormat& format, OrderedJson messages) {
     const OrderedJson question = {{"role", "user"}, {"content", "text"}};
     try {
         messages.push_back(question);
-        return written(format, messages, true) == written(format, OrderedJson::array({question}), true);
+        return render_messages(format, messages, true) == render_messages(format, OrderedJson::array({question}), true);
     } catch (const Error&) {
         return false;  // a template that needs more fails at the first turn
     }
@@ -52,7 +44,7 @@ void Conversation::reset() { messages_ = system_; }
 std::vector<std::int32_t> Conversation::tokens() {
     const Session& session = generator_.session();
     std::vector<std::int32_t> ids =
-        encode_for(session.context(), session.model(), written(format_, messages_, true), false).ids;
+        encode_for(session.context(), session.model(), render_messages(format_, messages_, true), false).ids;
     if (std::ssize(ids) >= session.context())
         throw usage_error("the conversation has {} tokens, but the context has {}; start again with /reset{}",
                           ids.size(), session.context(),
@@ -96,28 +88,6 @@ Conversation::Turn Conversation::reply(const std::function<void(const std::strin
         turn.ending = "interrupted";
     }
     return turn;
-}
-
-void end_with_turn(const text::ChatFormat& format, const Tokenizer& tokenizer, GeneratorOptions& options) {
-    const std::string mark = "reply";
-    std::string after;
-    try {
-        after = written(format, OrderedJson::array({message("user", "text"), message("assistant", mark)}), false);
-    } catch (const Error&) {
-        return;  // a template that needs more fails at the first turn
-    }
-    const std::size_t at = after.rfind(mark);
-    if (at == std::string::npos) return;
-    after.erase(0, at + mark.size());
-    after.erase(0, std::min(after.find_first_not_of(" \n"), after.size()));
-    after.erase(std::min(after.find_first_of(" \n"), after.size()));
-    if (after.empty()) return;
-    const std::vector<std::int32_t> ids = tokenizer.encode(after, false).ids;
-    if (ids.empty()) return;  // a vocabulary without these characters: they are never drawn
-    if (tokenizer.is_special(ids.front()))
-        options.end_tokens.push_back(ids.front());
-    else
-        options.stop.push_back(after);
 }
 
 }  // namespace vantage::cli

@@ -38,8 +38,4 @@ private:
     Turn reply(const std::function<void(const std::string&)>& on_text);
 };
 
-/// Adds what the template writes after a reply to the tokens or texts that end a generation, because the files of a
-/// model do not always name it.
-void end_with_turn(const text::ChatFormat& format, const Tokenizer& tokenizer, GeneratorOptions& options);
-
 }  // namespace vantage::cli

@@ -26,6 +26,7 @@ void add_explain(CLI::App& app);
 void add_replay(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_view(CLI::App& app);
+void add_serve(CLI::App& app);
 void add_train(CLI::App& app);
 void add_finetune(CLI::App& app);
 void add_merge(CLI::App& app);

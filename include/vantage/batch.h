@@ -48,6 +48,9 @@ public:
     void restart(const Sampling& sampling);
     /// Runs all tokens that wait and draws none. Throws as Plan::run.
     void run();
+    /// Runs the tokens that wait of one sequence, draws none and runs nothing of others: a part of a long prompt
+    /// between two draws of the others. Throws as `run`.
+    void run(std::int64_t sequence);
     /// As Session::recover, of all sequences; what had run of them runs again with the next call.
     void recover(const std::function<Model()>& reload);
     /// Draws the next token of every sequence that has not ended: nothing for the others, and for those without tokens.

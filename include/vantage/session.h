@@ -139,6 +139,9 @@ struct SessionOptions {
     /// generated tokens that remain run again, as part of the prompt. Sessions of f32 are always stable. For other
     /// precisions it is an option, because it costs speed (docs/models.md).
     bool stable = false;
+    /// A batch draws in runs of as many lanes as sequences draw, rounded up to 4, 8, 16 …, in place of all of them:
+    /// faster where few draw. Without `stable`, how a token rounds then depends on how many draw.
+    bool fewest_lanes = false;
     /// Layers whose queries are kept, so that attention() needs no replay. Throws usage for a layer that the model does
     /// not have.
     RecordAttention record_attention = {};
@@ -211,6 +214,8 @@ public:
     void restart();
     /// Forgets the sequence and sets how tokens are drawn. Throws usage for values out of range.
     void restart(const Sampling& sampling);
+    /// Sets how tokens are drawn from here on. Throws usage for values out of range.
+    void set_sampling(const Sampling& sampling);
     /// Encoder–decoders: forgets the sequence, takes the text for the encoder, and begins the sequence with the
     /// decoder's start token. A Session runs the encoder at once, a Batch with the next call of `run` or `next`. Throws
     /// usage for other models, for an id outside of the vocabulary, for no ids and for more than the context holds.

@@ -59,6 +59,7 @@ void Batch::recover(const std::function<Model()>& reload) {
 }
 
 void Batch::run() { use()->run(); }
+void Batch::run(std::int64_t sequence) { use()->run((*this)[sequence].index_); }
 std::vector<std::optional<std::int32_t>> Batch::next() { return use()->next(); }
 
 void Batch::generate(std::int64_t count, const std::function<bool(std::int64_t, std::int32_t)>& on_token) {

@@ -17,6 +17,13 @@ std::int64_t decoder_lanes(std::int64_t rows, std::int64_t sequences) {
     return rows == 1 ? sequences : std::clamp<std::int64_t>(small_run / rows, 1, sequences);
 }
 
+std::int64_t drawing_lanes(std::int64_t drawing, std::int64_t sequences) {
+    constexpr std::int64_t few = 4;
+    std::int64_t lanes = drawing <= 1 ? 1 : few;
+    while (lanes < drawing) lanes *= 2;
+    return std::min(lanes, sequences);
+}
+
 std::int64_t encoder_lanes(std::int64_t rows, std::int64_t wanted, std::int64_t sequences) {
     const auto lanes = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(wanted)));
     return std::min(lanes, std::clamp<std::int64_t>(max_rows / rows, 1, sequences));

@@ -19,6 +19,8 @@ struct PromptRun {
 /// The number of lanes of decoder runs with `rows` rows, and of their encoder. Runs of one row draw tokens and have a
 /// lane for each sequence. Others have as many lanes as fill a small run.
 std::int64_t decoder_lanes(std::int64_t rows, std::int64_t sequences);
+/// Lanes of a run that draws for `drawing` of the sequences: 1, 4, 8, 16 … and at most all.
+std::int64_t drawing_lanes(std::int64_t drawing, std::int64_t sequences);
 /// Lanes of an encoder's run when `wanted` sequences need so many rows: the next power of two.
 std::int64_t encoder_lanes(std::int64_t rows, std::int64_t wanted, std::int64_t sequences);
 

@@ -63,7 +63,9 @@ RunScheduler::RunScheduler(const Model& model, const SessionOptions& options, st
       on_device_(sequences.size()),
       known_(sequences.size()),
       all_slots_(first_slots(sequences.size())),
-      none_(sequences.size()) {}
+      none_(sequences.size()) {
+    drawing_ = all_slots_;
+}
 
 std::int64_t RunScheduler::source_rows_for(std::int64_t tokens) const {
     return config_.sees() ? config_.image.places() : encoder_rows_for(tokens);
@@ -153,7 +155,30 @@ void RunScheduler::set_lanes(const std::vector<std::size_t>& lanes, const std::v
     }
 }
 
-void RunScheduler::let_all_draw() { set_lanes(all_slots_, none_); }
+// The fewest lanes that hold all that draw, where options_ allow it: a power of two from 4 on, so that there are few
+// plans. As they are, while they do; allocates nothing then.
+void RunScheduler::choose_drawing_lanes() {
+    if (!options_.fewest_lanes) return;
+    std::int64_t drawing = 0, placed = 0;
+    for (const std::size_t slot : all_slots_) {
+        if (!can_continue(sequences_[slot])) continue;
+        ++drawing;
+        placed += std::ranges::count(drawing_, slot);
+    }
+    const std::int64_t lanes = drawing_lanes(drawing, all());
+    if (lanes == std::ssize(drawing_) && placed == drawing) return;
+    drawing_.clear();
+    const auto add = [&](bool draws) {
+        for (const std::size_t slot : all_slots_)
+            if (can_continue(sequences_[slot]) == draws && std::ssize(drawing_) < lanes) drawing_.push_back(slot);
+    };
+    add(true);
+    add(false);
+    settle();
+    in_flight_.clear();
+    set_lanes(drawing_, none_);
+    note_known();
+}
 
 // The sequences that must not change in a prompt's run: those without rows in it. A run of one row each also draws the
 // next token of the other sequences.
@@ -188,6 +213,14 @@ void RunScheduler::note_timings(const Plan& plan) {
 Plan& RunScheduler::timed_plan(const PlanKey& key) {
     const Stopwatch compiling(stats_.compile_seconds);
     return plans_.get(key);
+}
+
+void RunScheduler::compile_all() {
+    for (std::int64_t drawing = options_.fewest_lanes ? 1 : all(); drawing < 2 * all(); drawing *= 2)
+        timed_plan({.lanes = options_.fewest_lanes ? drawing_lanes(drawing, all()) : all()});
+    const std::int64_t rows = rows_for(std::numeric_limits<std::int32_t>::max());
+    for (const std::int64_t size : chunk_sizes)
+        if (size <= rows) timed_plan({.lanes = lanes_for(size), .rows = size});
 }
 
 // Before the first of them: the time of plans is not a run's.
@@ -319,9 +352,16 @@ void RunScheduler::run_tokens() {
     if (std::ranges::max(left) > 0) run_waiting(left, shapes());
 }
 
+void RunScheduler::run_tokens(std::size_t slot) {
+    run_lost(std::span(&slot, 1));
+    std::vector<std::int64_t> left(sequences_.size());
+    left[slot] = take_waiting(slot);
+    if (left[slot] > 0) run_waiting(left, shapes());
+}
+
 void RunScheduler::submit_draw(Plan& plan) {
     in_flight_.push_back(
-        submit(plan, both_segments, filled(all_slots_, static_cast<std::int64_t>(1 + in_flight_.size()))));
+        submit(plan, both_segments, filled(drawing_, static_cast<std::int64_t>(1 + in_flight_.size()))));
     if (!options_.profile) return;
     plan.wait(in_flight_.back());
     note_timings(plan);
@@ -393,7 +433,7 @@ void RunScheduler::begin_draws() {
     }
     const std::vector<PromptRun> runs = prompt_runs(left, shapes());
     compile_for(runs);
-    timed_plan({.lanes = all()});
+    if (!options_.fewest_lanes) timed_plan({.lanes = all()});
     for (std::size_t slot = 0; slot < sequences_.size(); ++slot) {
         if (on_device_[slot]) continue;
         if (config_.state_space) sequences_[slot].note_reached(states_.reached(slot));  // the step is overwritten
@@ -408,9 +448,10 @@ void RunScheduler::begin_draws() {
 }
 
 void RunScheduler::draw_all() {
-    Plan& plan = timed_plan({.lanes = all()});
+    choose_drawing_lanes();
+    Plan& plan = timed_plan({.lanes = std::ssize(drawing_)});
     const double begin = seconds_now(), waited = gpu::seconds_waited();
-    let_all_draw();
+    set_lanes(drawing_, none_);
     bool unread = true;  // something of every sequence
     for (std::size_t slot = 0; slot < sequences_.size(); ++slot)
         unread = unread && (has_unread(slot) || !can_continue(sequences_[slot]));

@@ -31,8 +31,9 @@ public:
 
     /// Runs the encoder of an encoder–decoder over the texts that wait.
     void run_sources();
-    /// Runs the tokens that wait, and draws none.
+    /// Runs the tokens that wait, and draws none: of all sequences, or of one and nothing of the others.
     void run_tokens();
+    void run_tokens(std::size_t slot);
     /// Runs what had run on a device that was lost, as it ran then.
     void run_lost() { run_lost(all_slots_); }
     /// The next token of every sequence that can continue; valid until the next call.
@@ -51,6 +52,8 @@ public:
     /// Before a sequence gets more tokens, or keeps `count` only. Of a stable one all tokens will be a prompt: forgets
     /// what has not run as in that prompt, which are drawn tokens and the last chunk, unless it is full.
     void forget_unfinished(std::size_t slot, std::int64_t count);
+    /// Compiles the plans of draws and of prompts, so that nothing waits for them later.
+    void compile_all();
     /// Waits for all that runs.
     void settle();
     /// Throws accuracy: `what` is not finite, and the node where that began.
@@ -72,7 +75,8 @@ private:
     std::int64_t all() const { return std::ssize(sequences_); }
     double filled(std::span<const std::size_t> slots, std::int64_t more) const;
     void set_lanes(const std::vector<std::size_t>& lanes, const std::vector<bool>& held);
-    void let_all_draw();
+    void let_all_draw() { set_lanes(all_slots_, none_); }
+    void choose_drawing_lanes();
     std::vector<bool> held_beside(const PromptRun& run, bool draw) const;
     void write_slot(std::size_t slot, std::int64_t left, bool done);
     std::uint64_t submit(Plan& plan, std::span<const int> segments, double filled);
@@ -110,6 +114,7 @@ private:
 
     std::uint64_t last_ = 0;                // what was submitted last
     std::vector<std::size_t> lanes_;        // by lane: its slot
+    std::vector<std::size_t> drawing_;      // the lanes of draws: the slots that draw, and as many others as it takes
     std::vector<bool> held_;                // by slot: see DeviceStates::hold
     std::vector<bool> on_device_;           // by slot: the device's step continues where all tokens end, or ahead
     std::vector<std::uint32_t> known_;      // by slot: tokens on the device that can be read without waiting

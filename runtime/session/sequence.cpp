@@ -49,6 +49,7 @@ void Sequence::restart() {
     core->restart(index_, core->sequences[index_].sampling);
 }
 void Sequence::restart(const Sampling& sampling) { use()->restart(index_, sampling); }
+void Sequence::set_sampling(const Sampling& sampling) { use()->set_sampling(index_, sampling); }
 void Sequence::set_source(std::span<const std::int32_t> ids) {
     const auto core = use();
     core->set_source(index_, ids);

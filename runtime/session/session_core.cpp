@@ -306,12 +306,16 @@ SessionMemory SessionCore::memory() const {
 }
 
 void SessionCore::restart(std::size_t index, const Sampling& sampling) {
-    check_sampling(sampling);
-    runs.changed(index);
+    set_sampling(index, sampling);
     replay.reset();
     if (alone) runs.set_stats({});
+    sequences[index].restart();
+}
+
+void SessionCore::set_sampling(std::size_t index, const Sampling& sampling) {
+    check_sampling(sampling);
+    runs.changed(index);
     SequenceState& s = sequences[index];
-    s.restart();
     s.sampling = sampling;
     s.sampling.top_k = std::min(sampling.top_k, config.vocab);
 }
@@ -438,6 +442,13 @@ void SessionCore::run() {
     require_global_tokens();
     runs.run_sources();
     runs.run_tokens();
+}
+
+void SessionCore::run(std::size_t index) {
+    require_source();
+    require_global_tokens();
+    runs.run_sources();
+    runs.run_tokens(index);
 }
 
 void SessionCore::run_lost() {

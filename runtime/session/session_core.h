@@ -49,6 +49,7 @@ public:
     const Graph& graph_of(AttentionKind kind) const { return graphs[kind == AttentionKind::encoder ? 1 : 0]; }
 
     void restart(std::size_t index, const Sampling& sampling);
+    void set_sampling(std::size_t index, const Sampling& sampling);
     void append(std::size_t index, std::span<const std::int32_t> ids, std::span<const std::int32_t> types);
     void rewind(std::size_t index, std::int64_t count);
     void set_source(std::size_t index, std::span<const std::int32_t> ids);
@@ -57,6 +58,7 @@ public:
     void mask_heads(std::span<const HeadId> heads);
     void shift_head(const HeadShift& shift);
     void run();
+    void run(std::size_t index);
     const std::vector<std::optional<std::int32_t>>& next();
     std::vector<float> next_logits(std::size_t index);
     SessionMemory memory() const;

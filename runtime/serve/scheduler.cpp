@@ -1,0 +1,490 @@
+#include "runtime/serve/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/errors.h"
+#include "runtime/base/interrupt.h"
+#include "runtime/base/log.h"
+#include "runtime/models/config.h"
+#include "runtime/serve/logprobs.h"
+#include "runtime/session/model_access.h"
+#include "runtime/session/session_access.h"
+
+namespace vantage::serve {
+
+using namespace internal;
+
+namespace {
+
+constexpr double longest_pause = 30;  // seconds that a reader may be behind
+constexpr std::chrono::milliseconds between_looks_at_readers(20);
+
+Error draining_error() { return {ErrorKind::interrupted, "the server is shutting down"}; }
+
+}  // namespace
+
+struct Scheduler::Generation {
+    std::shared_ptr<GenerationRequest> request;
+    std::uint64_t number = 0;
+    double came = 0, paused_since = 0;
+    std::optional<TextStream> text;
+    Usage usage;
+    std::int64_t fed = 0;  ///< tokens of the prompt that the sequence has been given
+    std::vector<float> logits;
+    std::atomic<bool> cancelled = false;
+
+    bool is_fed() const { return fed == std::ssize(request->prompt); }
+    void end(Ending ending, const std::optional<Error>& error) {
+        request->on_end({.ending = ending, .usage = usage, .error = error});
+    }
+};
+
+Scheduler::Scheduler(const Model& model, SchedulerOptions options) : options_(std::move(options)), model_(model) {
+    if (config_of(model).kind != ModelKind::encoder) {
+        options_.session.fewest_lanes = true;
+        batch_.emplace(model, options_.slots, options_.session);
+        context_ = batch_->context();
+        running_.resize(static_cast<std::size_t>(options_.slots));
+        slots_.resize(running_.size());
+    } else {
+        context_ = model.info().context;
+    }
+    thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+}
+
+Scheduler::~Scheduler() { stop(); }
+
+void Scheduler::stop() {
+    {
+        const std::lock_guard lock(mutex_);
+        drains_ = abandons_ = true;
+        thread_.request_stop();
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+}
+
+// ---- any thread -----------------------------------------------------------------------------------------------------
+
+bool Scheduler::submit(std::span<const std::shared_ptr<GenerationRequest>> requests) {
+    if (!batch_) throw usage_error("{} is an encoder: it draws no tokens", described(model_->info()));
+    Queue more;
+    for (const auto& request : requests) {
+        const std::int64_t tokens = std::ssize(request->prompt);
+        if (tokens == 0) throw usage_error("the prompt has no tokens");
+        if (tokens >= context_)
+            throw usage_error("the prompt has {} tokens, but the context has {}, of which one has to be free", tokens,
+                              context_);
+        more.push_back(std::make_shared<Generation>());
+        more.back()->request = request;
+        more.back()->came = seconds_now();
+        more.back()->text.emplace(model_->tokenizer(), request->text);
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        const bool has_room = std::ssize(waiting_) + std::ssize(more) <= options_.queue + free_slots();
+        if (drains_ || readiness_ == Readiness::lost || !has_room) {
+            ++counts_.rejected;
+            return false;
+        }
+        for (const auto& one : more) {
+            one->number = ++numbers_;
+            waiting_.push_back(one);
+        }
+    }
+    changed_.notify_all();
+    return true;
+}
+
+// Slots that what waits has not been given yet.
+std::int64_t Scheduler::free_slots() const { return std::ranges::count(running_, nullptr); }
+
+void Scheduler::cancel(std::span<const std::shared_ptr<GenerationRequest>> requests) {
+    const std::lock_guard lock(mutex_);
+    const auto mark = [&](const std::shared_ptr<Generation>& one) {
+        if (one && std::ranges::count(requests, one->request) > 0) one->cancelled = true;
+    };
+    std::ranges::for_each(running_, mark);
+    std::ranges::for_each(waiting_, mark);
+    changed_.notify_all();
+}
+
+bool Scheduler::post(std::function<void(const Model&)> work) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (drains_ || readiness_ == Readiness::lost || std::ssize(posted_) >= options_.queue) {
+            ++counts_.rejected;
+            return false;
+        }
+        posted_.push_back(std::move(work));
+    }
+    changed_.notify_all();
+    return true;
+}
+
+void Scheduler::drain() {
+    const std::lock_guard lock(mutex_);
+    drains_ = true;
+    if (readiness_ != Readiness::lost) readiness_ = Readiness::draining;
+    changed_.notify_all();
+}
+
+void Scheduler::abandon() {
+    const std::lock_guard lock(mutex_);
+    drains_ = abandons_ = true;
+    changed_.notify_all();
+}
+
+bool Scheduler::is_idle() const {
+    const std::lock_guard lock(mutex_);
+    return waiting_.empty() && posted_.empty() &&
+           std::ranges::none_of(running_, [](const auto& one) { return one != nullptr; });
+}
+
+SchedulerCounts Scheduler::counts() const {
+    const std::lock_guard lock(mutex_);
+    SchedulerCounts now = counts_;
+    now.running = std::ranges::count_if(running_, [](const auto& one) { return one != nullptr; });
+    now.waiting = std::ssize(waiting_);
+    return now;
+}
+
+std::vector<GenerationState> Scheduler::states() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<GenerationState> all;
+    const auto add = [&](const std::shared_ptr<Generation>& one, bool runs) {
+        if (!one) return;
+        all.push_back({.number = one->number,
+                       .runs = runs,
+                       .prompt = std::ssize(one->request->prompt),
+                       .processed = one->fed,
+                       .generated = one->usage.generated,
+                       .seconds = seconds_now() - one->came});
+    };
+    for (const auto& one : running_) add(one, true);
+    for (const auto& one : waiting_) add(one, false);
+    return all;
+}
+
+double Scheduler::expected_wait() const {
+    const std::lock_guard lock(mutex_);
+    return mean_seconds_ * static_cast<double>(std::ssize(waiting_) + 1) / static_cast<double>(options_.slots);
+}
+
+// ---- the scheduler's thread -----------------------------------------------------------------------------------------
+
+void Scheduler::work(const std::stop_token& stop) {
+    const InterruptsDeferred whole;  // a signal drains; it does not end a run
+    try {
+        warm_up();
+        readiness_ = Readiness::ready;
+    } catch (const Error& error) {
+        fail_all(error);
+    }
+    while (take_work(stop)) {
+        try {
+            serve(stop);
+        } catch (const Error& error) {
+            error.kind() == ErrorKind::device_lost ? recover(error) : fail_all(error);
+        } catch (const std::exception& error) {
+            fail_all(Error(ErrorKind::out_of_memory, error.what()));
+        }
+    }
+    fail_all(draining_error());
+}
+
+// No request waits for a plan to be compiled.
+void Scheduler::warm_up() {
+    if (batch_) SessionAccess::use(*batch_)->runs.compile_all();
+}
+
+// Waits for work; false when there will be none.
+bool Scheduler::take_work(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    const auto has_work = [&] {
+        return stop.stop_requested() || !waiting_.empty() || !posted_.empty() ||
+               std::ranges::any_of(running_, [](const auto& one) { return one != nullptr; });
+    };
+    changed_.wait(lock, has_work);
+    return !stop.stop_requested();
+}
+
+void Scheduler::serve(const std::stop_token& stop) {
+    run_posted();
+    end_cancelled();
+    bool abandons = false, drains = false;
+    {
+        const std::lock_guard lock(mutex_);
+        abandons = abandons_, drains = drains_;
+    }
+    if (abandons) return fail_all(draining_error());
+    if (drains) {
+        Queue waited;
+        {
+            const std::lock_guard lock(mutex_);
+            waited.swap(waiting_);
+        }
+        for (const auto& one : waited) one->end(Ending::stopped, draining_error());
+    }
+    if (stop.stop_requested() || !batch_) return;
+    admit();
+    run_part_of_prompt();
+    pause_slow_readers();
+    draw();
+}
+
+void Scheduler::run_posted() {
+    while (true) {
+        std::function<void(const Model&)> work;
+        {
+            const std::lock_guard lock(mutex_);
+            if (posted_.empty()) return;
+            work = std::move(posted_.front());
+            posted_.pop_front();
+        }
+        work(*model_);
+    }
+}
+
+void Scheduler::end_cancelled() {
+    Queue ended;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto is_cancelled = [](const std::shared_ptr<Generation>& one) { return one->cancelled.load(); };
+        std::ranges::copy_if(waiting_, std::back_inserter(ended), is_cancelled);
+        std::erase_if(waiting_, is_cancelled);
+        counts_.cancelled += ended.size();
+    }
+    for (const auto& one : ended) one->end(Ending::stopped, std::nullopt);
+    for (std::size_t slot = 0; slot < running_.size(); ++slot)
+        if (running_[slot] && running_[slot]->cancelled) {
+            {
+                const std::lock_guard lock(mutex_);
+                ++counts_.cancelled;
+            }
+            finish(slot, Ending::stopped);
+        }
+}
+
+void Scheduler::admit() {
+    while (std::ranges::find(running_, nullptr) != running_.end()) {
+        std::shared_ptr<Generation> next;
+        std::size_t slot = 0;
+        {
+            const std::lock_guard lock(mutex_);
+            if (waiting_.empty()) return;
+            next = waiting_.front();
+            waiting_.pop_front();
+            slot = slot_for(*next->request);
+            running_[slot] = next;
+        }
+        try {
+            begin(*next, slot);
+        } catch (const Error& error) {
+            if (error.kind() == ErrorKind::device_lost) throw;
+            finish(slot, Ending::stopped, error);
+        }
+    }
+}
+
+namespace {
+
+std::int64_t common_prefix(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
+    return std::ranges::mismatch(a, b).in1 - a.begin();
+}
+
+}  // namespace
+
+// The free slot that has the most of the prompt already, of one owner; else the one that was freed first.
+std::size_t Scheduler::slot_for(const GenerationRequest& request) const {
+    std::optional<std::size_t> best;
+    std::pair<std::int64_t, double> best_rank;
+    for (std::size_t slot = 0; slot < running_.size(); ++slot) {
+        if (running_[slot]) continue;
+        const Slot& s = slots_[slot];
+        const std::int64_t shared =
+            s.owner == request.owner
+                ? common_prefix((*batch_)[static_cast<std::int64_t>(slot)].tokens(), request.prompt)
+                : 0;
+        const std::pair rank{shared, -s.freed};
+        if (!best || rank > best_rank) best = slot, best_rank = rank;
+    }
+    return best.value();
+}
+
+void Scheduler::begin(Generation& generation, std::size_t slot) {
+    const GenerationRequest& request = *generation.request;
+    Sequence& sequence = (*batch_)[static_cast<std::int64_t>(slot)];
+    generation.usage.prompt = std::ssize(request.prompt);
+    if (config_of(*model_).kind == ModelKind::encoder_decoder) {
+        sequence.restart(request.sampling);
+        begin_answer(sequence, request.prompt);
+        generation.fed = std::ssize(request.prompt);
+        slots_[slot].owner = request.owner;
+        return;
+    }
+    // the last token runs again, for its logits
+    const std::int64_t kept =
+        slots_[slot].owner == request.owner
+            ? std::min(common_prefix(sequence.tokens(), request.prompt), std::ssize(request.prompt) - 1)
+            : 0;
+    slots_[slot].owner = request.owner;
+    sequence.set_sampling(request.sampling);
+    sequence.rewind(kept);
+    sequence.end();
+    generation.fed = kept;
+    generation.usage.cached = std::min(kept, sequence.processed());
+    const std::lock_guard lock(mutex_);
+    counts_.prompt_cached += static_cast<std::uint64_t>(generation.usage.cached);
+    counts_.prompt_run += static_cast<std::uint64_t>(generation.usage.prompt - generation.usage.cached);
+}
+
+// At most options_.prompt_part tokens in all. Parts end at its multiples, so that they are the chunks that the prompt has
+// alone.
+void Scheduler::run_part_of_prompt() {
+    std::int64_t room = options_.prompt_part;
+    for (std::size_t slot = 0; slot < running_.size() && room > 0; ++slot) {
+        if (!running_[slot] || running_[slot]->is_fed()) continue;
+        Generation& generation = *running_[slot];
+        const std::vector<std::int32_t>& prompt = generation.request->prompt;
+        const std::int64_t end = std::min((generation.fed / options_.prompt_part + 1) * options_.prompt_part,
+                                          std::ssize(prompt)),
+                           count = end - generation.fed;
+        if (count > room && room < options_.prompt_part) continue;
+        room -= count;
+        Sequence& sequence = (*batch_)[static_cast<std::int64_t>(slot)];
+        sequence.append(
+            std::span(prompt).subspan(static_cast<std::size_t>(generation.fed), static_cast<std::size_t>(count)));
+        {
+            const std::lock_guard lock(mutex_);
+            generation.fed = end;
+        }
+        if (generation.is_fed()) continue;  // runs with the draw
+        batch_->run(static_cast<std::int64_t>(slot));
+        sequence.end();
+    }
+}
+
+// A sequence whose reader is behind draws nothing. Where the tokens are, does not change what is drawn next.
+void Scheduler::pause_slow_readers() {
+    for (std::size_t slot = 0; slot < running_.size(); ++slot) {
+        if (!running_[slot] || !running_[slot]->is_fed()) continue;
+        Generation& generation = *running_[slot];
+        Sequence& sequence = (*batch_)[static_cast<std::int64_t>(slot)];
+        const bool behind = generation.request->is_behind();
+        if (behind && generation.paused_since == 0) {
+            generation.paused_since = seconds_now();
+            sequence.end();
+        } else if (!behind && generation.paused_since != 0) {
+            generation.paused_since = 0;
+            sequence.rewind(std::ssize(sequence.tokens()));
+        } else if (behind && seconds_now() - generation.paused_since > longest_pause) {
+            finish(slot, Ending::stopped,
+                   Error(ErrorKind::failure, "the client has not read for 30 seconds, so its request was ended"));
+        }
+    }
+}
+
+// What a token is likely by the model itself is asked before it is drawn, which takes a run of its own.
+void Scheduler::note_logits() {
+    for (std::size_t slot = 0; slot < running_.size(); ++slot) {
+        const auto& one = running_[slot];
+        if (!one || !one->request->logprobs || !one->is_fed() || one->paused_since != 0) continue;
+        one->logits = (*batch_)[static_cast<std::int64_t>(slot)].next_logits().vector();
+    }
+}
+
+void Scheduler::draw() {
+    const auto draws = [](const std::shared_ptr<Generation>& one) {
+        return one && one->is_fed() && one->paused_since == 0;
+    };
+    for (std::size_t slot = 0; slot < running_.size(); ++slot)  // before anything runs for them
+        if (draws(running_[slot]) && !running_[slot]->text->wants_more()) take(slot, std::nullopt);
+    if (std::ranges::none_of(running_, draws)) {
+        if (std::ranges::any_of(running_, [](const auto& one) { return one && one->paused_since != 0; }))
+            std::this_thread::sleep_for(between_looks_at_readers);
+        return;
+    }
+    note_logits();
+    const std::vector<std::optional<std::int32_t>> drawn = batch_->next();
+    for (std::size_t slot = 0; slot < running_.size(); ++slot)
+        if (draws(running_[slot])) take(slot, drawn[slot]);
+}
+
+void Scheduler::take(std::size_t slot, std::optional<std::int32_t> id) {
+    Generation& generation = *running_[slot];
+    const GenerationRequest& request = *generation.request;
+    const Ending why = reason_to_end((*batch_)[static_cast<std::int64_t>(slot)]);
+    if (id) {
+        const std::lock_guard lock(mutex_);
+        ++generation.usage.generated;
+        ++counts_.generated;
+    }
+    const std::optional<Token> token = generation.text->take(id, why);
+    if (token) {
+        DrawnToken drawn{.id = id ? *id : -1, .text = token->text};
+        if (id && request.logprobs && !generation.logits.empty()) {
+            const Logprobs all(generation.logits);
+            drawn.logprob = all.of(*id);
+            drawn.top = all.largest(*request.logprobs, *id);
+            generation.logits.clear();
+        }
+        request.on_token(drawn);
+    }
+    if (generation.text->done()) return finish(slot, generation.text->ending());
+    if (!id || !generation.text->wants_more()) take(slot, std::nullopt);
+}
+
+void Scheduler::finish(std::size_t slot, Ending ending, const std::optional<Error>& error) {
+    std::shared_ptr<Generation> ended;
+    {
+        const std::lock_guard lock(mutex_);
+        ended = std::exchange(running_[slot], nullptr);
+        constexpr double weight = 0.1;
+        mean_seconds_ += weight * (seconds_now() - ended->came - mean_seconds_);
+    }
+    slots_[slot].freed = seconds_now();
+    if (!error || error->kind() != ErrorKind::device_lost) (*batch_)[static_cast<std::int64_t>(slot)].end();
+    ended->end(ending, error);
+}
+
+// What ran may be the reason: nothing of it is kept.
+void Scheduler::fail_all(const Error& error) {
+    Queue ended;
+    {
+        const std::lock_guard lock(mutex_);
+        for (auto& one : running_)
+            if (one) ended.push_back(std::exchange(one, nullptr));
+        for (const auto& one : waiting_) ended.push_back(one);
+        waiting_.clear();
+    }
+    if (batch_ && readiness_ != Readiness::lost) batch_->restart();
+    for (const auto& one : ended) one->end(Ending::stopped, error);
+}
+
+void Scheduler::recover(const Error& error) {
+    {
+        const std::lock_guard lock(mutex_);
+        ++counts_.losses;
+    }
+    const Readiness before = readiness_.exchange(Readiness::lost);
+    if (options_.reload) {
+        log(LogLevel::warning, "recovering: {}", error.what());
+        try {
+            const auto reload = [&] {
+                model_.emplace(options_.reload());
+                return *model_;
+            };
+            batch_ ? batch_->recover(reload) : void(reload());
+            readiness_ = before;
+            return;
+        } catch (const Error& second) {
+            log(LogLevel::error, "{}", second.what());
+        }
+    }
+    fail_all(error);
+}
+
+}  // namespace vantage::serve

@@ -1,0 +1,71 @@
+#include "runtime/serve/served_model.h"
+
+#include <ctime>
+
+#include "runtime/base/checksum.h"
+#include "runtime/base/format.h"
+#include "runtime/base/log.h"
+#include "runtime/base/program.h"
+#include "runtime/base/version.h"
+#include "runtime/models/config.h"
+#include "runtime/serve/api_error.h"
+#include "runtime/session/chat_format.h"
+#include "runtime/session/encode_text.h"
+#include "runtime/session/model_access.h"
+
+namespace vantage::serve {
+
+using namespace internal;
+
+namespace {
+
+std::optional<text::ChatFormat> chat_of(const Model& model, const std::string& wanted) {
+    if (config_of(model).kind == ModelKind::encoder) return std::nullopt;
+    try {
+        return chat_format_of(model, wanted);
+    } catch (const Error& error) {
+        if (!wanted.empty()) throw;
+        log(LogLevel::info, "no chat: {}", error.what());
+        return std::nullopt;
+    }
+}
+
+std::string fingerprint_of(const Model& model, const SchedulerOptions& options) {
+    const Caps& device = model.device().caps();
+    const ModelInfo& info = model.info();
+    return format(
+        "fp_{:08x}",
+        checksum(format("{} {} {} {} {} {} {} {} {} {}", build_facts().version, build_facts().commit, info.name,
+                        info.weight_types, info.weight_bytes, device.name, device.driver, device.driver_version,
+                        name_of(options.session.precision), options.session.is_stable() ? 0 : options.slots)));
+}
+
+}  // namespace
+
+ServedModel::ServedModel(const Model& loaded, std::string id, const std::string& chat_template, Pooling pool,
+                         SchedulerOptions options)
+    : model(loaded),
+      name(id.empty() ? loaded.info().name : std::move(id)),
+      created(std::time(nullptr)),
+      fingerprint(fingerprint_of(loaded, options)),
+      chat(chat_of(loaded, chat_template)),
+      pooling(pool),
+      session_options(options.session),
+      scheduler(loaded, std::move(options)) {
+    if (chat) end_with_turn(*chat, model.tokenizer(), chat_ends);
+}
+
+bool ServedModel::is_encoder() const { return config_of(model).kind == ModelKind::encoder; }
+
+std::string ServedModel::rendered(const text::jinja::OrderedJson& messages, bool reply_follows) const {
+    if (!chat)
+        throw ApiError(
+            400, format("{} has no chat template; use /v1/completions, or start the server with --template", name));
+    return render_messages(*chat, messages, reply_follows);
+}
+
+std::vector<std::int32_t> ServedModel::encoded(std::string_view text, bool add_special) const {
+    return encode_for(scheduler.context(), model, text, add_special).ids;
+}
+
+}  // namespace vantage::serve

@@ -1,0 +1,464 @@
+#include "runtime/serve/server.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/format.h"
+#include "runtime/base/log.h"
+#include "runtime/base/version.h"
+#include "runtime/models/config.h"
+#include "runtime/serve/encoder_answers.h"
+#include "runtime/serve/prompt_scores.h"
+#include "runtime/serve/request_fields.h"
+#include "runtime/serve/text_answer.h"
+#include "runtime/session/model_access.h"
+
+namespace vantage::serve {
+
+using namespace internal;
+
+namespace {
+
+constexpr std::size_t worker_threads = 2, most_waiting_work = 1024;
+constexpr double longest_retry = 20;  // seconds, beyond which a client had better not ask again by itself
+constexpr std::chrono::milliseconds drain_look(20);
+
+/// Compares all of both texts, whatever they are: the time tells nothing but their lengths.
+bool are_equal(std::string_view a, std::string_view b) {
+    unsigned differences = a.size() == b.size() ? 0 : 1;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        differences |= static_cast<unsigned>(static_cast<unsigned char>(a[i]) ^
+                                             static_cast<unsigned char>(b.empty() ? '\0' : b[i % b.size()]));
+    return differences == 0;
+}
+
+std::string ignored_header(const std::vector<std::string>& fields) {
+    std::string text;
+    for (const std::string& field : fields) {
+        const auto is_plain = [](char c) { return c > ' ' && c < 127 && c != ','; };
+        if (text.size() > 1000) break;
+        if (std::ranges::all_of(field, is_plain)) text += (text.empty() ? "" : ", ") + field;
+    }
+    return text;
+}
+
+// The name in "name:8080", "[::1]:8080" or "name".
+std::string host_of(const std::string& header) {
+    if (header.starts_with('[')) return header.substr(0, header.find(']') + 1);
+    return header.substr(0, header.find(':'));
+}
+
+bool is_loopback(const std::string& host) {
+    return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
+}
+
+std::string bearer(const HttpRequest& request) {
+    constexpr std::string_view scheme = "Bearer ";
+    const std::string header = request.header("authorization");
+    return header.starts_with(scheme) ? header.substr(scheme.size()) : request.header("x-api-key");
+}
+
+Json model_json(const ServedModel& served) {
+    const ModelInfo& info = served.model.info();
+    return {{"id", served.name},
+            {"object", "model"},
+            {"created", served.created},
+            {"owned_by", "vantage"},
+            {"meta",
+             {{"architecture", info.architecture},
+              {"context", served.scheduler.context()},
+              {"context_trained", info.context},
+              {"parameters", info.parameters},
+              {"bytes", info.weight_bytes},
+              {"weights", info.weight_types},
+              {"vocabulary", info.vocab},
+              {"width", info.width},
+              {"layers", info.layers},
+              {"slots", served.scheduler.slots()}}}};
+}
+
+}  // namespace
+
+Server::Server(const ServerOptions& options) : options_(options) {
+    workers_.emplace(worker_threads, most_waiting_work);
+    http_.emplace(options_.http, [this](HttpRequest&& request, const std::shared_ptr<Reply>& reply) {
+        handle(std::move(request), reply);
+    });
+}
+
+// What calls the next one ends first.
+Server::~Server() {
+    http_.reset();
+    workers_.reset();
+    if (model_) model_->scheduler.stop();
+}
+
+void Server::serve(std::unique_ptr<ServedModel> model) {
+    model_ = std::move(model);
+    served_ = model_.get();
+}
+
+void Server::drain(double seconds, const std::function<bool()>& hurry) {
+    http_->stop_listening();
+    ServedModel* model = served_;
+    if (model == nullptr) return;
+    model->scheduler.drain();
+    const auto wait = [&](double most) {
+        const double end = seconds_now() + most;
+        while ((!model->scheduler.is_idle() || http_->unanswered() > 0) && seconds_now() < end && !hurry())
+            std::this_thread::sleep_for(drain_look);
+    };
+    wait(seconds);
+    model->scheduler.abandon();
+    constexpr double last_words = 2;
+    wait(last_words);
+}
+
+const std::vector<Server::Route>& Server::routes() {
+    static const std::vector<Route> all = {
+        {"GET", "/health", &Server::health, false},
+        {"GET", "/live", &Server::live, false},
+        {"GET", "/version", &Server::version, false},
+        {"GET", "/metrics", &Server::metrics_page, false},
+        {"GET", "/v1/models", &Server::models, false},
+        {"GET", "/v1/requests", &Server::requests, false},
+        {"POST", "/v1/completions", &Server::completions, true},
+        {"POST", "/v1/chat/completions", &Server::chat, true},
+        {"POST", "/v1/embeddings", &Server::embeddings, true},
+        {"POST", "/v1/rerank", &Server::rerank, true},
+        {"POST", "/rerank", &Server::rerank, true},
+        {"POST", "/tokenize", &Server::tokenize, true},
+        {"POST", "/detokenize", &Server::detokenize, true},
+        {"POST", "/apply-template", &Server::apply_template, true},
+        {"GET", "/tokenizer_info", &Server::tokenizer_info, false},
+    };
+    return all;
+}
+
+// ---- the edge -------------------------------------------------------------------------------------------------------
+
+void Server::handle(HttpRequest&& request, const std::shared_ptr<Reply>& reply) {
+    try {
+        require_host(request);
+        require_origin(request);
+        if (request.method == "OPTIONS") {
+            Reply::Headers headers = cors_headers(request);
+            headers["Access-Control-Allow-Methods"] = "GET, POST";
+            headers["Access-Control-Allow-Headers"] = "authorization, content-type, x-api-key";
+            headers["Access-Control-Max-Age"] = "600";
+            return reply->send(204, "text/plain", "", headers);
+        }
+        const std::string models_prefix = "/v1/models/";
+        const std::string path = request.path.starts_with(models_prefix) ? "/v1/models" : request.path,
+                          method = request.method == "HEAD" ? "GET" : request.method;
+        const Route* found = nullptr;
+        for (const Route& route : routes())
+            if (path == route.path && (found == nullptr || method == route.method)) found = &route;
+        if (found == nullptr) throw ApiError(404, format("there is no {}", cut_short(request.path, 100)));
+        if (method != found->method) throw ApiError(405, format("{} takes {}", found->path, found->method));
+        if (path != "/health" && path != "/live") require_key(request);
+        if (!found->waits) return run_route(*found, request, reply);
+        const auto shared = std::make_shared<HttpRequest>(std::move(request));
+        if (!workers_->post([this, found, shared, reply] { run_route(*found, *shared, reply); }))
+            refuse(*shared, reply, ApiError(503, "too many requests are being read"), {{"Retry-After", "1"}});
+    } catch (const ApiError& error) {
+        refuse(request, reply, error);
+    }
+}
+
+void Server::run_route(const Route& route, const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    try {
+        (this->*route.handler)(request, reply);
+    } catch (const ApiError& error) {
+        refuse(request, reply, error);
+    } catch (const Error& error) {
+        refuse(request, reply, ApiError(error));
+    } catch (const std::bad_alloc&) {
+        refuse(request, reply, ApiError(503, "there is no memory for this request"));
+    } catch (const std::exception& error) {
+        log(LogLevel::error, "serve: {}: {}", request.path, error.what());
+        refuse(request, reply, ApiError(500, error.what()));
+    }
+}
+
+// A page that a browser shows cannot reach a server of this machine by another name that leads to it.
+void Server::require_host(const HttpRequest& request) const {
+    const std::string host = host_of(request.header("host"));
+    const bool here = options_.http.host.starts_with("unix:") || is_loopback(options_.http.host);
+    if (std::ranges::count(options_.host_names, host) > 0 || is_loopback(host)) return;
+    if (!here && options_.host_names.empty()) return;
+    throw ApiError(403, format("the host \"{}\" is not this server's; start it with --host-name {}",
+                               cut_short(host, 100), cut_short(host, 100)));
+}
+
+bool Server::may_ask_from(const std::string& origin) const {
+    return std::ranges::count(options_.cors_origins, origin) > 0;
+}
+
+void Server::require_origin(const HttpRequest& request) const {
+    const std::string origin = request.header("origin");
+    if (origin.empty() || may_ask_from(origin)) return;
+    if (origin == "http://" + request.header("host") || origin == "https://" + request.header("host")) return;
+    throw ApiError(403, format("pages of {} may not ask this server; start it with --cors-origin {}",
+                               cut_short(origin, 100), cut_short(origin, 100)));
+}
+
+Reply::Headers Server::cors_headers(const HttpRequest& request) const {
+    const std::string origin = request.header("origin");
+    if (origin.empty() || !may_ask_from(origin)) return {};
+    return {{"Access-Control-Allow-Origin", origin}, {"Vary", "Origin"}};
+}
+
+void Server::require_key(const HttpRequest& request) const {
+    if (options_.keys.empty()) return;
+    const std::string given = bearer(request);
+    bool known = false;
+    for (const std::string& key : options_.keys) known = are_equal(given, key) || known;
+    if (!known)
+        throw ApiError(401, given.empty() ? "an API key is needed: Authorization: Bearer KEY" : "unknown API key");
+}
+
+ServedModel& Server::ready() const {
+    ServedModel* model = served_;
+    if (model == nullptr) throw ApiError(503, "the model is being loaded");
+    switch (model->scheduler.readiness()) {
+        case Readiness::loading: throw ApiError(503, "the model is being loaded");
+        case Readiness::lost: throw ApiError(503, "the device was lost");
+        case Readiness::draining: throw ApiError(503, "the server is shutting down");
+        case Readiness::ready: break;
+    }
+    return *model;
+}
+
+void Server::check_model(const ServedModel& model, const Json& body) const {
+    if (!options_.strict_model) return;
+    const std::string wanted = RequestFields(body).text("model").value_or("");
+    if (wanted != model.name)
+        throw ApiError(404, format("there is no model \"{}\"; there is {}", cut_short(wanted, 100), model.name),
+                       "model");
+}
+
+void Server::answer(const HttpRequest& request, const std::shared_ptr<Reply>& reply, const Json& json, int status,
+                    const std::vector<std::string>& ignored) {
+    Reply::Headers headers = cors_headers(request);
+    if (!ignored.empty()) headers["vantage-ignored"] = ignored_header(ignored);
+    metrics_.note_request(request.path, status);
+    reply->send(status, "application/json", json.dump(-1, ' ', false, Json::error_handler_t::replace), headers);
+}
+
+void Server::refuse(const HttpRequest& request, const std::shared_ptr<Reply>& reply, const ApiError& error,
+                    Reply::Headers headers) {
+    headers.merge(cors_headers(request));
+    if (error.status == 401) headers["WWW-Authenticate"] = "Bearer";
+    metrics_.note_request(error.status == 404 ? "other" : request.path, error.status);
+    reply->send(error.status, "application/json", error.json().dump(-1, ' ', false, Json::error_handler_t::replace),
+                headers);
+}
+
+void Server::refuse_overload(const HttpRequest& request, const std::shared_ptr<Reply>& reply,
+                             const ServedModel& model) {
+    const double wait = std::ceil(std::clamp(model.scheduler.expected_wait(), 1.0, 3600.0));
+    Reply::Headers headers = {{"Retry-After", format("{:.0f}", wait)}};
+    if (wait > longest_retry) headers["x-should-retry"] = "false";
+    refuse(request, reply, ApiError(429, format("all slots and the queue are full; try again in {:.0f} s", wait)),
+           headers);
+}
+
+// ---- what the server is ---------------------------------------------------------------------------------------------
+
+void Server::health(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    ready();
+    answer(request, reply, {{"status", "ok"}});
+}
+
+void Server::live(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    answer(request, reply, {{"status", "ok"}});
+}
+
+void Server::version(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    answer(request, reply, {{"version", build_facts().version}, {"commit", build_facts().commit}});
+}
+
+void Server::metrics_page(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    reply->send(200, "text/plain; version=0.0.4; charset=utf-8", metrics_.text(served_), cors_headers(request));
+}
+
+void Server::models(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    const ServedModel* model = served_;
+    const std::string prefix = "/v1/models/";
+    if (request.path.starts_with(prefix)) {
+        const std::string wanted = request.path.substr(prefix.size());
+        if (model == nullptr || wanted != model->name)
+            throw ApiError(404, format("there is no model \"{}\"", cut_short(wanted, 100)), "model");
+        return answer(request, reply, model_json(*model));
+    }
+    Json data = Json::array();
+    if (model != nullptr) data.push_back(model_json(*model));
+    answer(request, reply, {{"object", "list"}, {"data", std::move(data)}});
+}
+
+void Server::requests(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    Json data = Json::array();
+    if (const ServedModel* model = served_; model != nullptr)
+        for (const GenerationState& one : model->scheduler.states())
+            data.push_back({{"id", one.number},
+                            {"state", one.runs ? "running" : "waiting"},
+                            {"prompt_tokens", one.prompt},
+                            {"prompt_tokens_run", one.processed},
+                            {"generated_tokens", one.generated},
+                            {"seconds", one.seconds}});
+    answer(request, reply, {{"object", "list"}, {"data", std::move(data)}});
+}
+
+// ---- text -----------------------------------------------------------------------------------------------------------
+
+void Server::completions(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    ServedModel& model = ready();
+    const Json body = parse_object(request.body);
+    check_model(model, body);
+    answer_text(request, reply, model, parse_completion(body, model));
+}
+
+void Server::chat(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    ServedModel& model = ready();
+    const Json body = parse_object(request.body);
+    check_model(model, body);
+    answer_text(request, reply, model, parse_chat(body, model));
+}
+
+void Server::answer_text(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
+                         TextRequest text) {
+    Reply::Headers headers = cors_headers(request);
+    if (!text.ignored.empty()) headers["vantage-ignored"] = ignored_header(text.ignored);
+    const std::string owner = bearer(request);
+    const bool scores = text.echo && text.logprobs, generates = text.text.max_tokens > 0;
+    const std::vector<std::vector<std::int32_t>> prompts =
+        scores ? text.prompts : std::vector<std::vector<std::int32_t>>();
+    const int top = text.logprobs.value_or(0);
+    const auto answer = std::make_shared<TextAnswer>(model, std::move(text), reply, headers, metrics_, request.path);
+    const auto go_on = [this, request, reply, &model, answer, owner, generates] {
+        if (!generates) return answer->begin(), answer->open(), answer->finish_without_tokens();
+        const auto generations = answer->generations(owner);
+        answer->begin();
+        if (!model.scheduler.submit(generations)) return refuse_overload(request, reply, model);
+        reply->when_closed([&model, generations] { model.scheduler.cancel(generations); });
+        answer->open();
+    };
+    if (!scores) return go_on();
+    const auto score = [this, request, reply, &model, answer, prompts, top, go_on](const Model& loaded) {
+        try {
+            for (std::size_t i = 0; i < prompts.size(); ++i)
+                answer->note_prompt(i, prompt_scores(loaded, model.session_options, prompts[i], top));
+            go_on();
+        } catch (const Error& error) {
+            if (error.kind() == ErrorKind::device_lost) throw;
+            refuse(request, reply, ApiError(error));
+        }
+    };
+    if (!model.scheduler.post(score)) refuse_overload(request, reply, model);
+}
+
+// ---- encoders -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Work for the scheduler's thread whose errors are answers.
+std::function<void(const Model&)> guarded(const std::function<void(const Model&)>& work,
+                                          const std::function<void(const ApiError&)>& refuse) {
+    return [=](const Model& loaded) {
+        try {
+            work(loaded);
+        } catch (const ApiError& error) {
+            refuse(error);
+        } catch (const Error& error) {
+            refuse(ApiError(error));
+            if (error.kind() == ErrorKind::device_lost) throw;
+        }
+    };
+}
+
+}  // namespace
+
+void Server::post(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
+                  const std::function<void(const Model&)>& work) {
+    const auto refused = [this, request, reply](const ApiError& error) { refuse(request, reply, error); };
+    if (!model.scheduler.post(guarded(work, refused))) refuse_overload(request, reply, model);
+}
+
+void Server::embeddings(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    ServedModel& model = ready();
+    const Json body = parse_object(request.body);
+    check_model(model, body);
+    post(request, reply, model,
+         [this, request, reply, &model, wanted = parse_embedding(body, model)](const Model& loaded) {
+             answer(request, reply, embedding_answer(wanted, loaded, model.name, model.pooling, model.session_options),
+                    200, wanted.ignored);
+         });
+}
+
+void Server::rerank(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    ServedModel& model = ready();
+    const Json body = parse_object(request.body);
+    check_model(model, body);
+    post(request, reply, model,
+         [this, request, reply, &model, wanted = parse_rerank(body, model)](const Model& loaded) {
+             answer(request, reply, rerank_answer(wanted, loaded, model.name, model.session_options), 200,
+                    wanted.ignored);
+         });
+}
+
+// ---- tokens ---------------------------------------------------------------------------------------------------------
+
+// "content" is llama.cpp's spelling, "prompt" vLLM's; they differ in what they add by default.
+void Server::tokenize(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    ServedModel& model = ready();
+    const Json body = parse_object(request.body);
+    RequestFields fields(body);
+    const std::optional<std::string> content = fields.text("content"), prompt = fields.text("prompt");
+    if (!content && !prompt) throw ApiError(400, "\"content\" or \"prompt\" is missing", "content");
+    const bool add_special =
+        fields.boolean("add_special").value_or(fields.boolean("add_special_tokens").value_or(!content));
+    const std::vector<std::int32_t> ids = model.encoded(content ? *content : *prompt, add_special);
+    Json tokens = Json(ids);
+    if (fields.boolean("with_pieces").value_or(false)) {
+        tokens = Json::array();
+        for (const std::int32_t id : ids)
+            tokens.push_back({{"id", id}, {"piece", model.model.tokenizer().token_bytes(id)}});
+    }
+    answer(request, reply,
+           {{"tokens", std::move(tokens)}, {"count", ids.size()}, {"max_model_len", model.scheduler.context()}});
+}
+
+void Server::detokenize(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    ServedModel& model = ready();
+    const Json body = parse_object(request.body);
+    const Json& tokens = RequestFields(body).at("tokens");
+    if (!tokens.is_array()) RequestFields::wrong("tokens", tokens, "a list of token ids");
+    const std::string text = model.model.tokenizer().decode(token_ids(tokens, "tokens"), false);
+    answer(request, reply, {{"content", text}, {"prompt", text}});
+}
+
+void Server::apply_template(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    ServedModel& model = ready();
+    const Json body = parse_object(request.body);
+    RequestFields fields(body);
+    const Json messages = chat_messages(fields.at("messages"));
+    const bool reply_follows = fields.boolean("add_generation_prompt").value_or(true);
+    answer(request, reply, {{"prompt", model.rendered(messages, reply_follows)}});
+}
+
+void Server::tokenizer_info(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    ServedModel& model = ready();
+    Json info = model.chat ? model.chat->tokens : Json::object();
+    info["vocab_size"] = model.model.tokenizer().vocab_size();
+    info["model_max_length"] = model.scheduler.context();
+    Json ends = Json::array();
+    for (const std::int64_t id : config_of(model.model).end_tokens) ends.push_back(id);
+    info["eos_token_ids"] = std::move(ends);
+    answer(request, reply, info);
+}
+
+}  // namespace vantage::serve

@@ -1,0 +1,184 @@
+#include "runtime/serve/text_request.h"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+#include "runtime/base/format.h"
+#include "runtime/serve/request_fields.h"
+#include "runtime/session/model_access.h"
+
+namespace vantage::serve {
+
+using namespace internal;
+
+namespace {
+
+constexpr std::int64_t most_choices = 16, most_logprobs = 20, most_prompts = 1024;
+constexpr std::size_t most_stops = 16, most_messages = 4096;
+constexpr double largest_temperature = 1000;
+
+std::uint64_t random_seed() {
+    std::random_device device;
+    return (std::uint64_t{device()} << 32 | device()) >> 11;  // exact in JSON's doubles
+}
+
+Sampling sampling_of(RequestFields& fields, const ServedModel& model) {
+    Sampling s = recommended_sampling(model.model);
+    s.temperature = fields.number("temperature", 0, largest_temperature).value_or(s.temperature);
+    s.top_p = fields.number("top_p", 0, 1).value_or(s.top_p);
+    s.min_p = fields.number("min_p", 0, 1).value_or(s.min_p);
+    s.top_k = std::max<std::int64_t>(fields.integer("top_k", -1, INT32_MAX).value_or(s.top_k), 0);
+    const double first = fields.number("repetition_penalty", 0.001, 1000).value_or(s.repeat_penalty);
+    s.repeat_penalty = fields.number("repeat_penalty", 0.001, 1000).value_or(first);  // as llama.cpp spells it
+    constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                           most = std::numeric_limits<std::int64_t>::max();
+    const std::optional<std::int64_t> seed = fields.integer("seed", least, most);
+    s.seed = seed ? static_cast<std::uint64_t>(*seed) : random_seed();
+    s.ignore_end = fields.boolean("ignore_eos").value_or(false);
+    return s;
+}
+
+// What would change the text, and is not supported.
+void refuse_unsupported(RequestFields& fields) {
+    const std::string unsupported = "is not supported";
+    fields.refuse("presence_penalty", {0, 0.0}, unsupported);
+    fields.refuse("frequency_penalty", {0, 0.0}, unsupported);
+    fields.refuse("logit_bias", {Json::object(), Json::array()}, unsupported);
+    fields.refuse("response_format", {Json{{"type", "text"}}}, unsupported + ", other than {\"type\": \"text\"}");
+    for (const char* name : {"grammar", "json_schema", "guided_json", "guided_regex", "guided_grammar"})
+        fields.refuse(name, {""}, unsupported);
+}
+
+void read_common(RequestFields& fields, const ServedModel& model, TextRequest& request) {
+    request.model = fields.text("model").value_or("");
+    request.choices = fields.integer("n", 1, most_choices).value_or(1);
+    request.sampling = sampling_of(fields, model);
+    request.text.stop = fields.texts("stop", most_stops);
+    std::erase(request.text.stop, "");
+    request.streams = fields.boolean("stream").value_or(false);
+    if (const Json& options = fields.at("stream_options"); options.is_object())
+        request.include_usage = RequestFields(options).boolean("include_usage").value_or(false);
+    refuse_unsupported(fields);
+}
+
+// A limit of -1 is none, as in llama.cpp.
+std::optional<std::int64_t> read_limit(RequestFields& fields, const char* name, std::int64_t least) {
+    const std::optional<std::int64_t> limit = fields.integer(name, -1, INT32_MAX);
+    if (limit && *limit != -1 && *limit < least)
+        RequestFields::wrong(name, *limit, format("an integer of {} or more", least));
+    return limit && *limit == -1 ? INT32_MAX : limit;
+}
+
+void add_prompt(const Json& prompt, const ServedModel& model, TextRequest& request) {
+    if (prompt.is_string()) {
+        request.prompts.push_back(model.encoded(prompt.get_ref<const std::string&>(), true));
+    } else {
+        request.prompts.push_back(token_ids(prompt, "prompt"));
+        for (const std::int32_t id : request.prompts.back())
+            if (id >= model.model.info().vocab)
+                throw ApiError(
+                    400, format("token {} is outside of the vocabulary: 0 … {}", id, model.model.info().vocab - 1),
+                    "prompt");
+    }
+    if (request.prompts.back().empty()) throw ApiError(400, "the prompt has no tokens", "prompt");
+    if (!request.echo) return;
+    request.prompt_texts.push_back(prompt.is_string() ? prompt.get<std::string>()
+                                                      : model.model.tokenizer().decode(request.prompts.back(), false));
+}
+
+}  // namespace
+
+std::uint64_t choice_seed(std::uint64_t seed, std::int64_t choice) {
+    constexpr std::uint64_t golden = 0x9E3779B97F4A7C15u;
+    return seed + golden * static_cast<std::uint64_t>(choice);
+}
+
+TextRequest parse_completion(const Json& body, const ServedModel& model) {
+    RequestFields fields(body);
+    TextRequest request;
+    read_common(fields, model, request);
+    request.echo = fields.boolean("echo").value_or(false);
+    request.text.max_tokens = read_limit(fields, "max_tokens", request.echo ? 0 : 1).value_or(16);
+    if (const auto logprobs = fields.integer("logprobs", 0, most_logprobs))
+        request.logprobs = static_cast<int>(*logprobs);
+    fields.refuse("suffix", {""}, "is not supported");
+    fields.refuse("best_of", {request.choices}, "must be equal to \"n\"");
+    const Json& prompt = fields.at("prompt");
+    const std::string wanted = "a text, a list of token ids, or a list of either";
+    if (prompt.is_string()) {
+        add_prompt(prompt, model, request);
+    } else if (prompt.is_array() && !prompt.empty() && std::ssize(prompt) <= most_prompts && !prompt[0].is_number()) {
+        for (const Json& one : prompt) {
+            if (!one.is_string() && !one.is_array()) RequestFields::wrong("prompt", prompt, wanted);
+            add_prompt(one, model, request);
+        }
+    } else if (prompt.is_array() && !prompt.empty() && prompt[0].is_number()) {
+        add_prompt(prompt, model, request);
+    } else {
+        RequestFields::wrong("prompt", prompt, wanted);
+    }
+    request.ignored = fields.unknown();
+    return request;
+}
+
+TextRequest parse_chat(const Json& body, const ServedModel& model) {
+    RequestFields fields(body);
+    TextRequest request;
+    request.is_chat = true;
+    read_common(fields, model, request);
+    const std::optional<std::int64_t> old = read_limit(fields, "max_tokens", 1);
+    request.text.max_tokens = read_limit(fields, "max_completion_tokens", 1).value_or(old.value_or(INT32_MAX));
+    const bool logprobs = fields.boolean("logprobs").value_or(false);
+    const auto top = fields.integer("top_logprobs", 0, most_logprobs);
+    if (top && !logprobs) throw ApiError(400, "\"top_logprobs\" needs \"logprobs\": true", "top_logprobs");
+    if (logprobs) request.logprobs = static_cast<int>(top.value_or(0));
+    fields.refuse("tools", {Json::array()}, "is not supported");
+    fields.refuse("functions", {Json::array()}, "is not supported");
+    fields.refuse("tool_choice", {"none", "auto"}, "is not supported");
+    const std::string text = model.rendered(chat_messages(fields.at("messages")), true);
+    request.prompts.push_back(model.encoded(text, false));
+    request.text.end_tokens = model.chat_ends.end_tokens;
+    request.text.stop.insert(request.text.stop.end(), model.chat_ends.stop.begin(), model.chat_ends.stop.end());
+    request.ignored = fields.unknown();
+    return request;
+}
+
+namespace {
+
+// A content of parts is their texts.
+std::string content_text(const Json& content, const std::string& place) {
+    if (content.is_null()) return "";
+    if (content.is_string()) return content.get<std::string>();
+    if (!content.is_array()) RequestFields::wrong(place, content, "a text or a list of parts");
+    std::string text;
+    for (const Json& part : content) {
+        if (!part.is_object() || part.value("type", Json()) != "text" || !part.value("text", Json()).is_string())
+            throw ApiError(400, format("\"{}\": only parts of the type \"text\" are supported", place), place);
+        text += part["text"].get_ref<const std::string&>();
+    }
+    return text;
+}
+
+}  // namespace
+
+Json chat_messages(const Json& list) {
+    if (!list.is_array() || list.empty() || list.size() > most_messages)
+        RequestFields::wrong("messages", list, format("a list of 1 to {} messages", most_messages));
+    Json messages = Json::array();
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        const std::string place = format("messages[{}]", i);
+        if (!list[i].is_object()) RequestFields::wrong(place, list[i], "an object");
+        Json message = list[i];
+        const Json role = message.value("role", Json());
+        if (role == "developer")
+            message["role"] = "system";
+        else if (role != "system" && role != "user" && role != "assistant" && role != "tool")
+            RequestFields::wrong(place + ".role", role, "system, developer, user, assistant or tool");
+        message["content"] = content_text(message.value("content", Json()), place + ".content");
+        messages.push_back(std::move(message));
+    }
+    return messages;
+}
+
+}  // namespace vantage::serve

@@ -1,0 +1,37 @@
+// Requests for text, /v1/completions and /v1/chat/completions, as the scheduler takes them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/serve/api_error.h"
+#include "runtime/serve/served_model.h"
+
+namespace vantage::serve {
+
+struct TextRequest {
+    bool is_chat = false;
+    std::string model;  ///< that was asked for
+    std::vector<std::vector<std::int32_t>> prompts;
+    std::vector<std::string> prompt_texts;  ///< with `echo`
+    std::int64_t choices = 1;               ///< of each prompt
+    Sampling sampling;  ///< of the first choice; choice k draws with the seed of choice_seed(seed, k)
+    GeneratorOptions text;
+    std::optional<int> logprobs;
+    bool echo = false, streams = false, include_usage = false;
+    std::vector<std::string> ignored;  ///< fields without a meaning here
+};
+
+/// Reads a request. Throws ApiError 400 that names the field, and usage where a prompt is too long.
+TextRequest parse_completion(const Json& body, const ServedModel& model);
+TextRequest parse_chat(const Json& body, const ServedModel& model);
+
+/// Messages as a chat template takes them: known roles, content as text.
+Json chat_messages(const Json& list);
+
+/// The seed of choice k of a request, so that choices differ and the first has the request's own.
+std::uint64_t choice_seed(std::uint64_t seed, std::int64_t choice);
+
+}  // namespace vantage::serve
