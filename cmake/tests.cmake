@@ -11,11 +11,14 @@ function(vantage_test_program name)
   if(vantage_sanitize)
     list(FILTER sources EXCLUDE REGEX "/host_allocations_test\\.cpp$")  # replaces operator new, as sanitizers do
   endif()
+  if(NOT TARGET vantage_serve)
+    list(FILTER sources EXCLUDE REGEX "/serve_test\\.cpp$")
+  endif()
   if(NOT sources)
     return()
   endif()
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE vantage_bench vantage_train vantage_view vantage_conform vantage_cost vantage
+  target_link_libraries(${name} PRIVATE $<TARGET_NAME_IF_EXISTS:vantage_serve> vantage_bench vantage_train vantage_view vantage_conform vantage_cost vantage
                         VulkanRuntime::VulkanRuntime nlohmann_json::nlohmann_json Catch2::Catch2WithMain)
   target_compile_definitions(${name} PRIVATE VANTAGE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests"
                              VANTAGE_ROOT="${PROJECT_SOURCE_DIR}" VANTAGE_TEST_CACHE="${vantage_test_cache}")
@@ -95,6 +98,13 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND NOT vantage_sanitize AND TARGET 
     "VANTAGE_FAULTS_PRELOAD=$<TARGET_FILE:vantage_faults_preload>")
   add_test(NAME kills COMMAND bash "${PROJECT_SOURCE_DIR}/tests/faults/kills.sh" --sample 4)
   set_tests_properties(faults kills PROPERTIES LABELS once ENVIRONMENT "${environment}")
+endif()
+
+# Programs that others wrote, from npm, against `vantage serve`; skipped without npm or a network.
+if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND TARGET vantage_cli AND TARGET vantage_serve)
+  add_test(NAME clients COMMAND bash "${PROJECT_SOURCE_DIR}/tests/clients/run.sh")
+  set_tests_properties(clients PROPERTIES LABELS once SKIP_RETURN_CODE 77
+    ENVIRONMENT "VANTAGE_BIN=$<TARGET_FILE:vantage_cli>;VANTAGE_CLIENTS=${PROJECT_BINARY_DIR}/clients")
 endif()
 
 # tests/soak/run.sh, which takes hours.

@@ -65,6 +65,7 @@ void run(ServeOptions& o) {
         return std::make_unique<serve::ServedModel>(loaded, o.name, o.chat_template, pooling_of(o.pooling),
                                                     o.scheduler);
     }));
+    while (server.is_loading() && !interrupted()) std::this_thread::sleep_for(between_looks_at_signals);
     if (!common().quiet)
         std::fprintf(stderr, "%s on %s: %s\n", model->info().name.c_str(), model->device().caps().name.c_str(),
                      server.address().c_str());

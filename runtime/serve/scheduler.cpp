@@ -363,7 +363,6 @@ void Scheduler::run_part_of_prompt() {
         }
         if (generation.is_fed()) continue;  // runs with the draw
         batch_->run(static_cast<std::int64_t>(slot));
-        sequence.end();
     }
 }
 
@@ -400,6 +399,9 @@ void Scheduler::draw() {
     const auto draws = [](const std::shared_ptr<Generation>& one) {
         return one && one->is_fed() && one->paused_since == 0;
     };
+    // a sequence goes on when it is given tokens, also where the device was lost before they had run
+    for (std::size_t slot = 0; slot < running_.size(); ++slot)
+        if (running_[slot] && !draws(running_[slot])) (*batch_)[static_cast<std::int64_t>(slot)].end();
     for (std::size_t slot = 0; slot < running_.size(); ++slot)  // before anything runs for them
         if (draws(running_[slot]) && !running_[slot]->text->wants_more()) take(slot, std::nullopt);
     if (std::ranges::none_of(running_, draws)) {

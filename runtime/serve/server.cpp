@@ -101,6 +101,11 @@ void Server::serve(std::unique_ptr<ServedModel> model) {
     served_ = model_.get();
 }
 
+bool Server::is_loading() const {
+    const ServedModel* model = served_;
+    return model == nullptr || model->scheduler.readiness() == Readiness::loading;
+}
+
 void Server::drain(double seconds, const std::function<bool()>& hurry) {
     http_->stop_listening();
     ServedModel* model = served_;

@@ -30,6 +30,8 @@ public:
     explicit Server(const ServerOptions& options);
     ~Server();
     void serve(std::unique_ptr<ServedModel> model);
+    /// Until plans are compiled after `serve`.
+    bool is_loading() const;
     const std::string& address() const { return http_->address(); }
     /// Takes no new connections, and lets what runs go on for so many seconds or until `hurry` says so; what is left
     /// then ends with an error.
