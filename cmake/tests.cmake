@@ -18,7 +18,8 @@ function(vantage_test_program name)
     return()
   endif()
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE $<TARGET_NAME_IF_EXISTS:vantage_serve> vantage_bench vantage_train vantage_view vantage_conform vantage_cost vantage
+  target_link_libraries(${name} PRIVATE $<TARGET_NAME_IF_EXISTS:vantage_serve> vantage_bench vantage_train vantage_view
+                        vantage_conform vantage_cost vantage
                         VulkanRuntime::VulkanRuntime nlohmann_json::nlohmann_json Catch2::Catch2WithMain)
   target_compile_definitions(${name} PRIVATE VANTAGE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests"
                              VANTAGE_ROOT="${PROJECT_SOURCE_DIR}" VANTAGE_TEST_CACHE="${vantage_test_cache}")

@@ -85,7 +85,7 @@ bool Scheduler::submit(std::span<const std::shared_ptr<GenerationRequest>> reque
     {
         const std::lock_guard lock(mutex_);
         const bool has_room = std::ssize(waiting_) + std::ssize(more) <= options_.queue + free_slots();
-        if (drains_ || readiness_ == Readiness::lost || !has_room) {
+        if (drains_ || lost_ || !has_room) {
             ++counts_.rejected;
             return false;
         }
@@ -114,7 +114,7 @@ void Scheduler::cancel(std::span<const std::shared_ptr<GenerationRequest>> reque
 bool Scheduler::post(std::function<void(const Model&)> work) {
     {
         const std::lock_guard lock(mutex_);
-        if (drains_ || readiness_ == Readiness::lost || std::ssize(posted_) >= options_.queue) {
+        if (drains_ || lost_ || std::ssize(posted_) >= options_.queue) {
             ++counts_.rejected;
             return false;
         }
@@ -485,6 +485,10 @@ void Scheduler::recover(const Error& error) {
         } catch (const Error& second) {
             log(LogLevel::error, "{}", second.what());
         }
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        lost_ = true;
     }
     fail_all(error);
 }

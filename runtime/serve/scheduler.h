@@ -149,6 +149,7 @@ private:
     double mean_seconds_ = 1;
     std::uint64_t numbers_ = 0;
     bool drains_ = false, abandons_ = false;
+    bool lost_ = false;  // the device, for good: while it is opened again, what comes waits
     std::atomic<Readiness> readiness_ = Readiness::loading;
     std::jthread thread_;  // last: it uses all the others
 };

@@ -43,7 +43,7 @@ std::string fingerprint_of(const Model& model, const SchedulerOptions& options) 
 }  // namespace
 
 ServedModel::ServedModel(const Model& loaded, std::string id, const std::string& chat_template, Pooling pool,
-                         SchedulerOptions options)
+                         SchedulerOptions options, std::size_t kept_answers, double kept_seconds)
     : model(loaded),
       name(id.empty() ? loaded.info().name : std::move(id)),
       created(std::time(nullptr)),
@@ -51,6 +51,7 @@ ServedModel::ServedModel(const Model& loaded, std::string id, const std::string&
       chat(chat_of(loaded, chat_template)),
       pooling(pool),
       session_options(options.session),
+      kept(kept_answers, kept_seconds),
       scheduler(loaded, std::move(options)) {
     if (chat) end_with_turn(*chat, model.tokenizer(), chat_ends);
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/serve/kept_texts.h"
 #include "runtime/serve/scheduler.h"
 #include "runtime/text/chat_template.h"
 #include "vantage/batch.h"
@@ -13,7 +14,7 @@ namespace vantage::serve {
 
 struct ServedModel {
     ServedModel(const Model& loaded, std::string id, const std::string& chat_template, Pooling pool,
-                SchedulerOptions options);
+                SchedulerOptions options, std::size_t kept_answers = 8, double kept_seconds = 60);
 
     const Model model;  ///< its facts and tokenizer; after a loss of the device the scheduler has another one
     const std::string name;
@@ -23,6 +24,7 @@ struct ServedModel {
     GeneratorOptions chat_ends;            ///< what ends a reply besides the model's end tokens
     const Pooling pooling;
     const SessionOptions session_options;
+    mutable KeptTexts kept;
     Scheduler scheduler;
 
     bool is_encoder() const;

@@ -10,6 +10,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/version.h"
 #include "runtime/models/config.h"
+#include "runtime/serve/chat_page.h"
 #include "runtime/serve/encoder_answers.h"
 #include "runtime/serve/prompt_scores.h"
 #include "runtime/serve/request_fields.h"
@@ -77,6 +78,9 @@ Json model_json(const ServedModel& served) {
               {"vocabulary", info.vocab},
               {"width", info.width},
               {"layers", info.layers},
+              {"heads", info.heads},
+              {"attending_layers", served.is_encoder() ? Json::array() : Json(info.layers_of(AttentionKind::self))},
+              {"chat", served.chat.has_value()},
               {"slots", served.scheduler.slots()}}}};
 }
 
@@ -97,6 +101,7 @@ Server::~Server() {
 }
 
 void Server::serve(std::unique_ptr<ServedModel> model) {
+    attention_.emplace(model->session_options);
     model_ = std::move(model);
     served_ = model_.get();
 }
@@ -135,6 +140,11 @@ const std::vector<Server::Route>& Server::routes() {
         {"POST", "/v1/embeddings", &Server::embeddings, true},
         {"POST", "/v1/rerank", &Server::rerank, true},
         {"POST", "/rerank", &Server::rerank, true},
+        {"POST", "/v1/attention", &Server::attention, true},
+        {"GET", "/", &Server::page, false},
+        {"GET", "/page.css", &Server::page, false},
+        {"GET", "/page.js", &Server::page, false},
+        {"GET", "/icon.svg", &Server::page, false},
         {"POST", "/tokenize", &Server::tokenize, true},
         {"POST", "/detokenize", &Server::detokenize, true},
         {"POST", "/apply-template", &Server::apply_template, true},
@@ -164,7 +174,7 @@ void Server::handle(HttpRequest&& request, const std::shared_ptr<Reply>& reply) 
             if (path == route.path && (found == nullptr || method == route.method)) found = &route;
         if (found == nullptr) throw ApiError(404, format("there is no {}", cut_short(request.path, 100)));
         if (method != found->method) throw ApiError(405, format("{} takes {}", found->path, found->method));
-        if (path != "/health" && path != "/live") require_key(request);
+        if (path != "/health" && path != "/live" && page_file(path) == nullptr) require_key(request);
         if (!found->waits) return run_route(*found, request, reply);
         const auto shared = std::make_shared<HttpRequest>(std::move(request));
         if (!workers_->post([this, found, shared, reply] { run_route(*found, *shared, reply); }))
@@ -413,6 +423,31 @@ void Server::rerank(const HttpRequest& request, const std::shared_ptr<Reply>& re
              answer(request, reply, rerank_answer(wanted, loaded, model.name, model.session_options), 200,
                     wanted.ignored);
          });
+}
+
+// ---- attention ------------------------------------------------------------------------------------------------------
+
+void Server::attention(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    ServedModel& model = ready();
+    const AttentionRequest wanted = parse_attention(parse_object(request.body), model);
+    const std::optional<KeptText> text = model.kept.find(wanted.id, bearer(request), wanted.choice);
+    if (!text) throw ApiError(410, format("the answer {} is not kept any more", cut_short(wanted.id, 100)), "id");
+    post(request, reply, model, [this, request, reply, wanted, text](const Model& loaded) {
+        try {
+            answer(request, reply, attention_->answer(wanted, *text, loaded), 200, wanted.ignored);
+        } catch (...) {
+            attention_->forget();
+            throw;
+        }
+    });
+}
+
+void Server::page(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    const PageFile& file = *page_file(request.path);
+    reply->send(200, std::string(file.type), std::string(file.text),
+                {{"Content-Security-Policy", "default-src 'self'"},
+                 {"X-Content-Type-Options", "nosniff"},
+                 {"Referrer-Policy", "no-referrer"}});
 }
 
 // ---- tokens ---------------------------------------------------------------------------------------------------------

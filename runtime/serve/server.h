@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/serve/attention_answers.h"
 #include "runtime/serve/http_server.h"
 #include "runtime/serve/metrics.h"
 #include "runtime/serve/served_model.h"
@@ -76,6 +77,8 @@ private:
               const std::function<void(const Model&)>& work);
     void embeddings(const HttpRequest& request, const std::shared_ptr<Reply>& reply);
     void rerank(const HttpRequest& request, const std::shared_ptr<Reply>& reply);
+    void attention(const HttpRequest& request, const std::shared_ptr<Reply>& reply);
+    void page(const HttpRequest& request, const std::shared_ptr<Reply>& reply);
     void tokenize(const HttpRequest& request, const std::shared_ptr<Reply>& reply);
     void detokenize(const HttpRequest& request, const std::shared_ptr<Reply>& reply);
     void apply_template(const HttpRequest& request, const std::shared_ptr<Reply>& reply);
@@ -83,6 +86,7 @@ private:
 
     ServerOptions options_;
     Metrics metrics_;
+    std::optional<AttentionAnswers> attention_;  // for the scheduler's thread
     std::unique_ptr<ServedModel> model_;
     std::atomic<ServedModel*> served_ = nullptr;  // model_, once it is there
     std::optional<WorkerPool> workers_;

@@ -65,6 +65,10 @@ TextAnswer::TextAnswer(const ServedModel& model, TextRequest request, std::share
 }
 
 std::vector<std::shared_ptr<GenerationRequest>> TextAnswer::generations(const std::string& owner) {
+    std::vector<KeptText> texts;
+    for (const auto& prompt : request_.prompts)
+        for (std::int64_t k = 0; k < request_.choices; ++k) texts.push_back({prompt, std::ssize(prompt)});
+    model_.kept.begin(id_, owner, std::move(texts));
     std::vector<std::shared_ptr<GenerationRequest>> all;
     const std::shared_ptr<TextAnswer> self = shared_from_this();
     for (std::size_t i = 0; i < choices_.size(); ++i) {
@@ -129,6 +133,7 @@ void TextAnswer::on_token(std::size_t choice, const DrawnToken& token) {
     if (const double now = seconds_now(); token.id >= 0) {
         c.last == 0 ? metrics_.note_first_token(now - came_) : metrics_.note_gap(now - c.last);
         c.last = now;
+        model_.kept.add(id_, choice, token.id);
     }
     if (request_.logprobs && token.id >= 0) c.tokens.push_back(told(token));
     c.text += token.text;

@@ -74,6 +74,17 @@ curl -sN "$at/v1/chat/completions" -d '{"messages": [{"role": "user", "content":
 check "the role first" grep -qm1 '"delta":{"role":"assistant","content":null}' stream
 check "usage last" grep -q '"choices":\[\],"usage":{"prompt_tokens":' stream
 
+# ---- attention of an answer, and the page that shows it
+answers 200 '"id":"cmpl-' /v1/completions '{"prompt": "The dog", "max_tokens": 3, "temperature": 0}'
+id=$(grep -oE 'cmpl-[0-9a-f]+' out | head -n 1)
+answers 200 '"places":["The"," dog"' /v1/attention "{\"id\": \"$id\", \"layers\": [0], \"top\": 2}"
+check "a row for each token" test "$(grep -o '"row":' out | wc -l)" = 3
+answers 400 '"param":"layers"' /v1/attention "{\"id\": \"$id\", \"layers\": [9]}"
+answers 410 'not kept' /v1/attention '{"id": "cmpl-unheard"}'
+answers 200 '<title>Vantage</title>' / ''
+check "no script from elsewhere" grep -qi "^Content-Security-Policy: default-src 'self'" head
+answers 200 'fetch(' /page.js ''
+
 # ---- what is refused
 answers 400 '"param":"prompt"' /v1/completions '{"prompt": 3}'
 answers 400 '"param":"logit_bias"' /v1/completions '{"prompt": "a", "logit_bias": {"5": 1}}'

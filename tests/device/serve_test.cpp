@@ -11,6 +11,8 @@
 
 #include "oracle_model.h"
 #include "runtime/gpu/faults.h"
+#include "runtime/serve/attention_answers.h"
+#include "runtime/serve/request_fields.h"
 #include "runtime/serve/scheduler.h"
 #include "test_model.h"
 #include "tests/host/expect_error.h"
@@ -284,4 +286,87 @@ TEST_CASE("a batch draws in few lanes where few draw: the same to the last bit w
         return all;
     };
     CHECK(texts(true) == texts(false));
+}
+
+TEST_CASE("the attention of an answer is that of a session with its tokens", "[serve]") {
+    const serve::ServedModel model(mini_world(), "", "", Pooling::mean, small(1, Precision::f16));
+    serve::KeptText text{.ids = some_ids(30), .prompt = 20};
+    serve::AttentionAnswers answers(model.session_options);
+    const auto asked = [&](const std::string& body) {
+        return answers.answer(serve::parse_attention(serve::parse_object(body), model), text, mini_world());
+    };
+    SessionOptions recording = model.session_options;
+    recording.record_attention = {.layers = {1, 3}};
+    Session session(mini_world(), recording);
+    session.append(text.ids);
+    session.run();
+
+    const serve::Json windows = asked(R"({"id": "a", "heads": [[1, 2], [3, 0]], "top": 0, "rows": [4, 6]})");
+    for (const auto& [number, head] :
+         {std::pair{0, HeadId{.layer = 1, .head = 2}}, {1, HeadId{.layer = 3, .head = 0}}}) {
+        const serve::Json& window = windows["windows"][static_cast<std::size_t>(number)];
+        CHECK((window["layer"] == head.layer && window["head"] == head.head && window["first_row"] == 4));
+        const Array want = session.attention(head, rows(4, 6));
+        for (std::int64_t i = 0; i < 6; ++i)
+            for (std::int64_t j = 0; j < 30; ++j)
+                CHECK(window["weights"][static_cast<std::size_t>(i)][static_cast<std::size_t>(j)].get<float>() ==
+                      want(i, j));
+    }
+    text.ids.push_back(7);  // the answer goes on: only what is new runs
+    session.append(std::span(text.ids).last(1));
+    session.run();
+    const serve::Json told = asked(R"({"id": "a", "layers": [3], "top": 4})");
+    CHECK(told["places"].size() == 31);
+    CHECK(told["prompt_tokens"] == 20);
+    REQUIRE(told["rows"].size() == 11);  // each place whose logits drew a token of the answer
+    const std::int64_t heads = mini_world().info().heads;
+    for (std::int64_t i = 0; i < 11; ++i) {
+        const serve::Json& row = told["rows"][static_cast<std::size_t>(i)];
+        CHECK(row["row"] == 19 + i);
+        const serve::Json& reads = row["reads"][0];
+        CHECK((reads["layer"] == 3 && reads["head"] == "mean"));
+        double sum = reads["rest"].get<double>() + reads["sink"].get<double>(), last = 1;
+        for (std::size_t k = 0; k < reads["at"].size(); ++k) {
+            double mean = 0;
+            for (std::int64_t head = 0; head < heads; ++head)
+                mean += session.attention({.layer = 3, .head = head}, rows(19 + i, 1))(
+                    0, reads["at"][k].get<std::int64_t>());
+            const double w = reads["w"][k].get<double>();
+            CHECK(std::abs(w - mean / static_cast<double>(heads)) < 2e-6);  // rounded to 1e-6
+            CHECK(w <= last);
+            last = w;
+            sum += w;
+        }
+        CHECK(std::abs(sum - 1) < 1e-5);
+    }
+    const serve::Json valued = asked(R"({"id": "a", "heads": [[1, 2]], "top": 64, "rows": [20, 1], "by": "value"})");
+    const Array p = session.attention({.layer = 1, .head = 2}, rows(20, 1)), norms = session.value_norms(1, true);
+    double all = 0;
+    for (std::int64_t j = 0; j < 21; ++j) all += static_cast<double>(p(0, j)) * static_cast<double>(norms(j, 2));
+    const serve::Json& by_value = valued["rows"][0]["reads"][0];
+    for (std::size_t k = 0; k < by_value["at"].size(); ++k) {
+        const auto j = by_value["at"][k].get<std::int64_t>();
+        CHECK(std::abs(by_value["w"][k].get<double>() -
+                       static_cast<double>(p(0, j)) * static_cast<double>(norms(j, 2)) / all) < 2e-6);
+    }
+    for (const char* wrong :
+         {R"({})", R"({"id": "a", "layers": [4]})", R"({"id": "a", "heads": [[0, 99]]})",
+          R"({"id": "a", "rows": [30, 9]})", R"({"id": "a", "by": "luck"})", R"({"id": "a", "top": 65})"})
+        CHECK_THROWS_AS(asked(wrong), serve::ApiError);
+}
+
+TEST_CASE("answers are kept for their owner, for a while, and as many as are wanted", "[serve]") {
+    serve::KeptTexts kept(2, 0.3);
+    kept.begin("a", "me", {{{1, 2}, 2}, {{1, 2}, 2}});
+    kept.add("a", 1, 9);
+    CHECK(kept.find("a", "me", 1)->ids == Ids{1, 2, 9});
+    CHECK(kept.find("a", "me", 0)->ids == Ids{1, 2});
+    CHECK(!kept.find("a", "you", 0));
+    CHECK(!kept.find("a", "me", 2));
+    kept.begin("b", "me", {{{3}, 1}});
+    kept.begin("c", "me", {{{4}, 1}});
+    CHECK(!kept.find("a", "me", 0));
+    kept.add("a", 0, 5);  // of an answer that is forgotten
+    std::this_thread::sleep_for(std::chrono::milliseconds(350));
+    CHECK(!kept.find("c", "me", 0));
 }

@@ -1,0 +1,12 @@
+# The chat page of `vantage serve` as a C++ file: VANTAGE_PAGE.
+set(page "${PROJECT_SOURCE_DIR}/runtime/serve/page")
+foreach(part html:index.html css:page.css icon:icon.svg js:page.js)
+  string(REPLACE ":" ";" part "${part}")
+  list(GET part 0 name)
+  list(GET part 1 file)
+  string(TOUPPER "${name}" name)
+  file(READ "${page}/${file}" "PAGE_${name}")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${page}/${file}")
+endforeach()
+set(VANTAGE_PAGE "${PROJECT_BINARY_DIR}/generated/page.cpp")
+configure_file("${page}/page.cpp.in" "${VANTAGE_PAGE}" @ONLY)

@@ -1,0 +1,47 @@
+// The tokens of the last answers, so that their attention can be asked for.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/internal.h"
+
+namespace vantage::serve {
+
+/// A prompt and what was drawn after it.
+struct KeptText {
+    std::vector<std::int32_t> ids;
+    std::int64_t prompt = 0;  ///< tokens of the prompt
+};
+
+/// Threads: any.
+class KeptTexts : internal::NotCopied {
+public:
+    KeptTexts(std::size_t most, double seconds) : most_(most), seconds_(seconds) {}
+    /// A new answer of one choice or several, of whose prompts nothing has been drawn.
+    void begin(const std::string& id, const std::string& owner, std::vector<KeptText> choices);
+    void add(const std::string& id, std::size_t choice, std::int32_t token);
+    /// A choice of an answer; nothing if it is not kept any more, or somebody else's.
+    std::optional<KeptText> find(const std::string& id, const std::string& owner, std::size_t choice);
+
+private:
+    struct Answer {
+        std::string id, owner;
+        std::vector<KeptText> choices;
+        double last = 0;  ///< when something was drawn or asked
+    };
+    Answer* named(const std::string& id);
+
+    std::size_t most_;
+    double seconds_;
+    std::mutex mutex_;
+    std::deque<Answer> answers_;  // the oldest first
+};
+
+}  // namespace vantage::serve
