@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# run.sh: clients of OpenAI's API that others wrote, from npm, against `vantage serve`. Needs node and npm; the packages
-# are kept in VANTAGE_CLIENTS (default build/clients). Without them, or without a network, it is skipped.
+# run.sh: clients of OpenAI's API that others wrote, from npm, against `vantage serve`, and its page in Chromium. Needs
+# node and npm; the packages are kept in VANTAGE_CLIENTS (default build/clients). Without them, or without a network, it
+# is skipped.
 set -uo pipefail
 here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 root=$(dirname -- "$(dirname -- "$here")")
@@ -13,8 +14,8 @@ skip() {
 command -v node >/dev/null && command -v npm >/dev/null || skip "needs node and npm"
 "$program" serve --help | grep -- --port >/dev/null || skip "this build has no server"
 mkdir -p "$packages"
-cp "$here/package.json" "$here/openai.mjs" "$packages/"
-if [[ ! -d $packages/node_modules/openai ]]; then
+cp "$here/"{package.json,openai.mjs,page.mjs} "$packages/"
+if [[ ! -d $packages/node_modules/openai || ! -d $packages/node_modules/playwright-core ]]; then
     npm install --prefix "$packages" --no-audit --no-fund --silent || skip "npm cannot fetch the packages"
 fi
 
@@ -30,6 +31,7 @@ trap at_exit EXIT
 serve() {
     local name=$1 i
     shift
+    : >"$scratch/$name"
     "$program" serve --port 0 "$@" 2>"$scratch/$name" &
     jobs+=($!)
     for ((i = 0; i < 600; ++i)); do
@@ -44,4 +46,12 @@ decoder=$address
 serve encoder -m "$root/tests/data/oracle/models/bert"
 encoder=$address
 text=$("$program" run -q --precision f32 -p "The dog" -n 12 --temp 0 | tail -n 1)
-node "$packages/openai.mjs" "$decoder" "$encoder" "${text#The dog}"
+failed=0
+node "$packages/openai.mjs" "$decoder" "$encoder" "${text#The dog}" || failed=1
+if browser=$(command -v chromium); then
+    serve page --precision f32 --slots 2
+    node "$packages/page.mjs" "$address" "$decoder" "$browser" || failed=1
+else
+    echo "skipped: the page, which needs chromium"
+fi
+exit "$failed"

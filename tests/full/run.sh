@@ -114,8 +114,8 @@ on_newest() {
     within sid env LD_LIBRARY_PATH="$root/$made" VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json "$@"
 }
 # Without the tests that lose devices: they compile the kernels of other tests hundreds of times. In 24 processes: an
-# eighth of the tests needs more than 17 GB, most of it for instrumented kernels. The two tests of all kernels, which
-# need more than 22 GB, are eight samples of their cases.
+# eighth of the tests needs more than 17 GB, most of it for instrumented kernels. The tests of all kernels, which need
+# more than 22 GB, are eight samples of their cases.
 # The layer is Debian 13's: that of Debian sid in 2026 (1.4.363) crashes where a command buffer is submitted twice.
 gpu_assisted() {
     local layer=VkLayer_khronos_validation made=build/full-libraries
@@ -126,9 +126,10 @@ gpu_assisted() {
         "$trees/trixie/usr/share/vulkan/explicit_layer.d/$layer.json" >"$made/$layer.json"
     local sample code=0 tests=(on_newest env "VK_LAYER_PATH=$root/$made"
         "VK_LAYER_SETTINGS_PATH=$root/tests/full/gpu_assisted.txt" VANTAGE_VALIDATE=1)
-    in_shards 24 "${tests[@]}" build/release/vantage_tests_device '~[recover]~[subgroup]' || code=1
+    in_shards 24 "${tests[@]}" build/release/vantage_tests_device '~[recover]~"every kernel of*"' || code=1
     for ((sample = 1; sample <= 8; ++sample)); do
-        in_shards 2 "${tests[@]}" VANTAGE_TEST_SAMPLE=$sample/8 build/release/vantage_tests_device '[subgroup]' || code=1
+        in_shards 3 "${tests[@]}" VANTAGE_TEST_SAMPLE=$sample/8 build/release/vantage_tests_device \
+            '"every kernel of*"' || code=1
     done
     return "$code"
 }
