@@ -1,5 +1,5 @@
 // sample: draws the next token of each sequence and appends it: tokens[end] = token, end += 1.
-//   penalty -> temperature -> top-k -> softmax -> top-p -> min-p -> draw; temperature 0 takes the largest.
+//   bias -> penalty -> temperature -> top-k -> softmax -> top-p -> min-p -> draw; temperature 0 takes the largest.
 //
 // One workgroup per sequence; lib/sampling.glsl says how. All parameters are words of the step, so that a recording
 // serves any. The random number is counted by seed and by the token's place, so that it does not depend on how the
@@ -20,11 +20,17 @@ layout(push_constant) uniform Push { SampleParams p; };
 
 uint lane = gl_WorkGroupID.x, sequence = sequence_of(p.step, lane);
 uvec2 own_step = step_of(p.step, lane), seen = row_address(p.seen, F32, sequence, p.seen_words);
+uvec2 bias = row_address(p.bias, F32, sequence, p.vocab);
 Row logits = row_of(p.logits, X_TYPE, lane, p.vocab);
 
 float penalty;
+bool biased;
 uint sampling_bits(uint i) {
     uint bits = load_bits(logits.address, X_TYPE, logits.begin + i);
+    if (biased) {
+        precise float sum = uintBitsToFloat(bits) + uintBitsToFloat(ReadWords(bias).at[i]);
+        bits = floatBitsToUint(sum);
+    }
     if (penalty == 1.0 || (ReadWords(seen).at[i >> 5] >> (i & 31u) & 1u) == 0u) return bits;
     precise float value = penalized(uintBitsToFloat(bits), penalty);
     return floatBitsToUint(value);
@@ -51,6 +57,7 @@ void main() {
         return;
     }
     penalty = present(p.seen) ? number(STEP_PENALTY) : 1.0;
+    biased = present(p.bias) && word(STEP_BIASED) != 0u;
     uvec2 top = sampling_top(p.vocab);
     if (top.x == 0u || no_answer != 0u) {
         if (gl_LocalInvocationID.x == 0u) Words(own_step).at[STEP_DONE] = STEP_NO_ANSWER;

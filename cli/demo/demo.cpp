@@ -204,7 +204,7 @@ void run(const DemoOptions& o) {
                                      .profile = profiling(),
                                      .masked_heads = masked_heads(o.masked)}});
     const std::int64_t context = model.info().context;
-    const auto tokens = std::ssize(encode_at("demo", ErrorKind::usage, context, model, o.prompt).ids);
+    const auto tokens = std::ssize(encode_at("demo", ErrorKind::usage, context, model.tokenizer(), o.prompt).ids);
     if (tokens > context)
         throw usage_error("demo: the text has {} tokens, but {} supports at most {}", tokens, model.info().name,
                           context);

@@ -160,8 +160,8 @@ Tokenizer::Encoding text_of(ClassifyOptions& o, const Model& model) {
     for (std::string* text : {&o.prompt, &o.pair})
         if (*text == "-") *text = read_stdin();
     const std::int64_t context = model.info().context;
-    Tokenizer::Encoding text =
-        o.pair.empty() ? encode_for(context, model, o.prompt) : encode_pair_for(context, model, o.prompt, o.pair);
+    Tokenizer::Encoding text = o.pair.empty() ? encode_for(context, model.tokenizer(), o.prompt)
+                                              : encode_pair_for(context, model.tokenizer(), o.prompt, o.pair);
     if (text.ids.empty()) throw usage_error("classify: the text has no tokens");
     return text;
 }

@@ -43,7 +43,7 @@ std::vector<Occurrence> occurrences_of(const Model& model, const WordOptions& o)
     for (const std::string& text : o.texts) {
         Occurrence found{.text = text,
                          .encoding = encode_at(format("embed: text {}", all.size() + 1), ErrorKind::usage,
-                                               model.info().context, model, text)};
+                                               model.info().context, model.tokenizer(), text)};
         std::tie(found.first, found.last) = tokens_of_word(text, o.word, found.encoding.offsets);
         if (found.first == found.last)
             throw usage_error("embed: text {} has no word “{}”; give texts that have it, spelled alike", all.size() + 1,

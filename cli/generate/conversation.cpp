@@ -44,7 +44,8 @@ void Conversation::reset() { messages_ = system_; }
 std::vector<std::int32_t> Conversation::tokens() {
     const Session& session = generator_.session();
     std::vector<std::int32_t> ids =
-        encode_for(session.context(), session.model(), render_messages(format_, messages_, true), false).ids;
+        encode_for(session.context(), session.model().tokenizer(), render_messages(format_, messages_, true), false)
+            .ids;
     if (std::ssize(ids) >= session.context())
         throw usage_error("the conversation has {} tokens, but the context has {}; start again with /reset{}",
                           ids.size(), session.context(),

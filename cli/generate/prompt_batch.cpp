@@ -20,7 +20,7 @@ std::vector<std::vector<std::int32_t>> ids_of(const Model& model, const std::vec
     std::vector<std::vector<std::int32_t>> all;
     for (const std::string& prompt : prompts) {
         const std::string place = format("run: prompt {} of {}", all.size() + 1, prompts.size());
-        all.push_back(encode_at(place, ErrorKind::usage, max_tokens, model, prompt).ids);
+        all.push_back(encode_at(place, ErrorKind::usage, max_tokens, model.tokenizer(), prompt).ids);
         if (const std::int64_t count = std::ssize(all.back()); count == 0 || count > max_tokens)
             throw usage_error("run: prompt {} of {} has {} tokens; expected 1 to {}", all.size(), prompts.size(), count,
                               max_tokens);

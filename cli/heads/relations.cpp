@@ -28,8 +28,8 @@ std::vector<Tokenizer::Encoding> encoded(const Model& model, const std::vector<S
                                          const std::string& file) {
     std::vector<Tokenizer::Encoding> all;
     for (const Sentence& sentence : sentences) {
-        all.push_back(encode_at(format("{}:{}", file, sentence.line), ErrorKind::bad_file, model.info().context, model,
-                                sentence.text));
+        all.push_back(encode_at(format("{}:{}", file, sentence.line), ErrorKind::bad_file, model.info().context,
+                                model.tokenizer(), sentence.text));
         if (std::ssize(all.back().ids) > model.info().context)
             throw bad_file_error("{}:{}: the sentence has {} tokens, but {} supports at most {}", file, sentence.line,
                                  all.back().ids.size(), model.info().name, model.info().context);

@@ -41,7 +41,7 @@ std::vector<std::string> keys_of(const std::string& file) {
 }
 
 bool is_reached_from_elsewhere(const std::string& host) {
-    return host != "localhost" && host != "::1" && !host.starts_with("127.") && !host.starts_with("unix:");
+    return !host.starts_with("unix:") && !serve::is_loopback(host);
 }
 
 Pooling pooling_of(const std::string& word) {
@@ -55,8 +55,10 @@ void run(ServeOptions& o) {
             "serve: {} can be reached from other machines: give --api-key-file, or --no-key if all may ask",
             o.server.http.host);
     const EndDeferred until_drained;
+    std::optional<LoadedModel> loaded_model;  // outlives the server, which may load it again
     serve::Server server(o.server);
-    LoadedModel model(o.recover);
+    LoadedModel& model = loaded_model.emplace(o.recover);
+    o.scheduler.before_reload = [&server] { server.forget_sessions(); };
     o.scheduler.session.precision = precision_named(o.precision);
     o.scheduler.session.masked_heads = masked_heads(o.masked);
     o.scheduler.reload = model.reloader();
@@ -71,7 +73,8 @@ void run(ServeOptions& o) {
                      server.address().c_str());
     while (!interrupted()) std::this_thread::sleep_for(between_looks_at_signals);
     log(LogLevel::info, "draining: at most {:.0f} s", o.drain);
-    server.drain(o.drain, [] { return false; });
+    server.drain(o.drain);
+    server.stop();
 }
 
 void add_edge_options(CLI::App& command, ServeOptions& o) {

@@ -122,8 +122,8 @@ void check_tokens(const std::string& command, const std::vector<std::int32_t>& i
 
 std::vector<std::int32_t> text_of(const std::string& command, const InputOptions& o, const Model& model) {
     std::vector<std::int32_t> ids = o.from_ids ? read_ids(o.ids, command + ": --ids")
-                                               : encode_at(command, ErrorKind::usage, model.info().context, model,
-                                                           o.prompt == "-" ? read_stdin() : o.prompt)
+                                               : encode_at(command, ErrorKind::usage, model.info().context,
+                                                           model.tokenizer(), o.prompt == "-" ? read_stdin() : o.prompt)
                                                      .ids;
     if (ids.empty()) throw usage_error("{}: the prompt has no tokens", command);
     check_tokens(command, ids, model.info());

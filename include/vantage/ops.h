@@ -637,6 +637,7 @@ struct Step {
     SamplingOptions sampling = {.temperature = 0};
     double repeat_penalty = 1;
     std::vector<std::int32_t> end_tokens = {};  ///< that end the sequence; the first 8 count
+    bool biased = false;                        ///< `sample` adds its bias
     /// As a state holds it: u32, floats by their bits. Throws usage for a number that is negative or not finite.
     std::vector<std::int32_t> words() const;
 };
@@ -672,15 +673,16 @@ Tensor argmax(Tensor x, SourceLocation where = SourceLocation::here());
 Tensor sampling_probs(Tensor logits, SamplingOptions options, SourceLocation where = SourceLocation::here());
 /// y_i = x_i / penalty where x_i > 0, x_i penalty where not, for every i whose bit is set in seen (Keskar et al. 2019).
 Tensor repetition_penalty(Tensor logits, Tensor seen, double penalty, SourceLocation where = SourceLocation::here());
-/// Draws the next token of each sequence from logits [1, vocab] ([S, vocab]) by the step's sampling parameters (penalty
-/// → temperature → top-k → softmax → top-p → min-p → draw; temperature 0 = argmax), appends it to tokens [ctx] at
-/// `end`, advances `end`, and sets `done` at an end token (1) or a full context (2). Random numbers are counted: seed
-/// and `end` decide. Nothing is drawn when `done` is set already, nor when the run has not come to the last known token
-/// (position + valid < end: a prompt in chunks). NaN counts as -inf; where nothing is larger than -inf the token is 0.
+/// Draws the next token of each sequence from logits [1, vocab] ([S, vocab]) by the step's sampling parameters (bias →
+/// penalty → temperature → top-k → softmax → top-p → min-p → draw; temperature 0 = argmax), appends it to tokens [ctx]
+/// at `end`, advances `end`, and sets `done` at an end token (1) or a full context (2). `bias` [vocab] ([S, vocab]) f32
+/// is added where Step::biased says so. Random numbers are counted: seed and `end` decide. Nothing is drawn when `done`
+/// is set already, nor when the run has not come to the last known token (position + valid < end: a prompt in chunks).
+/// NaN counts as -inf; where nothing is larger than -inf the token is 0.
 struct SampleResult {
     Tensor tokens = {}, step = {};
 };
-SampleResult sample(Tensor logits, Tensor tokens, Tensor step, Tensor seen,
+SampleResult sample(Tensor logits, Tensor tokens, Tensor step, Tensor seen, Tensor bias = {},
                     SourceLocation where = SourceLocation::here());
 
 }  // namespace vantage

@@ -44,6 +44,13 @@ struct Sampling {
     std::uint64_t seed = 0;
     /// Continue after the model's end tokens.
     bool ignore_end = false;
+    /// Added to logits of tokens before everything else; -infinity: never drawn. This and the penalties below need
+    /// SessionOptions::token_bias.
+    std::vector<std::pair<std::int32_t, float>> logit_bias = {};
+    /// Subtracted from the logits of tokens that were drawn, once and each time that they were.
+    double presence_penalty = 0, frequency_penalty = 0;
+
+    bool uses_bias() const { return !logit_bias.empty() || presence_penalty != 0 || frequency_penalty != 0; }
 };
 
 /// The sampling of `vantage run` and of Generator where a model recommends none. A Session is greedy by default.
@@ -142,6 +149,9 @@ struct SessionOptions {
     /// A batch draws in runs of as many lanes as sequences draw, rounded up to 4, 8, 16 …, in place of all of them:
     /// faster where few draw. Without `stable`, how a token rounds then depends on how many draw.
     bool fewest_lanes = false;
+    /// Sampling may have a logit_bias, a presence_penalty and a frequency_penalty. While a sequence with such a penalty
+    /// draws, nothing is drawn ahead of the host.
+    bool token_bias = false;
     /// Layers whose queries are kept, so that attention() needs no replay. Throws usage for a layer that the model does
     /// not have.
     RecordAttention record_attention = {};

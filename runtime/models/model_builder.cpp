@@ -439,7 +439,10 @@ void ModelBuilder::finish(Tensor x, const std::function<Tensor(Tensor)>& norm,
     } else {
         const Tensor next = logits(norm(options.rows == 1 ? x : last_row(x, step)));
         graph.output(model_names::logits, next);
-        sample(next, tokens, step, seen);
+        const Tensor bias = options.token_bias ? graph.state(model_names::token_bias, {options.sequences, config.vocab},
+                                                             DType::f32, true)
+                                               : Tensor();
+        sample(next, tokens, step, seen, bias);
     }
 }
 

@@ -56,6 +56,7 @@ struct BuildOptions {
         record_attention;     ///< by layer: keep the rows of Q and the log-sum-exps, so that weights can be asked for
     bool all_logits = false;  ///< the logits of all rows are an output, instead of a drawn token
     bool hidden = false;      ///< the residual stream after each block is an output: "hidden.0" …
+    bool token_bias = false;  ///< a number for each token may be added to its logit before a draw
     bool head_mask = false;   ///< the output of every head is multiplied by a state's number: 0 silences it
     /// A row of a state's table is added to the outputs of the heads; not in the graph of `encoder`.
     bool head_shift = false;
@@ -121,6 +122,8 @@ std::string recorded_lse(std::int64_t layer, AttentionKind kind = AttentionKind:
 std::string recorded_bias(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 std::string recorded_key(std::int64_t layer, AttentionKind kind = AttentionKind::self);  ///< of hard attention
 std::string hidden(std::int64_t index);
+/// f32 [sequences, vocab], host-visible: what is added to logits.
+inline constexpr const char* token_bias = "token_bias";
 /// f32 [heads Dv], 1 or 0 for each feature of a head; host-visible. The names begin with `head_masks`.
 inline constexpr const char* head_masks = "head_mask.";
 std::string head_mask(std::int64_t layer, AttentionKind kind = AttentionKind::self);

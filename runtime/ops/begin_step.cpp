@@ -96,6 +96,7 @@ std::vector<std::int32_t> Step::words() const {
     put_real(STEP_TOP_P, sampling.top_p);
     put_real(STEP_MIN_P, sampling.min_p);
     put_real(STEP_PENALTY, repeat_penalty);
+    put(STEP_BIASED, biased ? 1 : 0);
     const std::size_t ends = std::min<std::size_t>(end_tokens.size(), 8);
     put(STEP_END_TOKENS, u32(ends));
     std::copy_n(end_tokens.begin(), ends, words.begin() + STEP_END_TOKEN);

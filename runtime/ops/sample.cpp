@@ -1,5 +1,5 @@
 // The next token of each sequence, drawn on the device by the parameters in its step.
-//   penalty -> temperature -> top-k -> softmax -> top-p -> min-p -> draw;  tokens[end] = token, end += 1
+//   bias -> penalty -> temperature -> top-k -> softmax -> top-p -> min-p -> draw;  tokens[end] = token, end += 1
 // Random numbers are counted by seed and place (Salmon et al. 2011), so a run repeats exactly.
 #include "runtime/ops/sample.h"
 
@@ -32,6 +32,11 @@ std::vector<TensorType> infer(const OpCall& call) {
                          call.in(seen_).shape[-1] * 32 >= logits.shape[1],
                      operand_is(call, seen_) + ", but must be u32 with a bit for each column of logits " +
                          logits.text() + ", of each sequence");
+    if (call.has(bias_))
+        call.require(call.in(bias_).dtype == DType::f32 && is_row_of_each(call, bias_, step_) &&
+                         call.in(bias_).shape[-1] == logits.shape[1],
+                     operand_is(call, bias_) + ", but must be f32 with a number for each column of logits " +
+                         logits.text() + ", of each sequence");
     return {tokens, call.in(step_)};
 }
 
@@ -48,6 +53,11 @@ std::size_t draw(const OpCall& call, std::span<const HostTensor> in, std::int64_
     const double* logits = in[logits_].data.data() + b * vocab;
     std::vector<double> x(logits, logits + vocab);
     const HostTensor& step = in[step_];
+    if (call.has(bias_) && word(step, STEP_BIASED, b) != 0)
+        for (std::int64_t i = 0; i < vocab; ++i) {
+            const double added = in[bias_][sequence_of(step, b) * vocab + i];
+            at(x, i) = static_cast<double>(static_cast<float>(at(x, i)) + static_cast<float>(added));  // as the kernel
+        }
     const double penalty = number(step, STEP_PENALTY, b);
     for (std::size_t i = 0; i < x.size() && call.has(seen_); ++i) {
         const auto bits =
@@ -100,7 +110,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     Launch l{
         .shader = shader,
         .spec = params::SampleConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(call.in(logits_).dtype)},
-        .operands = {in(logits_), update(next_tokens_), update(next_step_), in(seen_)},
+        .operands = {in(logits_), update(next_tokens_), update(next_step_), in(seen_), in(bias_)},
         .groups = {u32(sequences_of(call, step_)), 1, 1}};
     const auto columns = [&](int i) { return u32(call.has(i) ? call.in(i).shape[-1] : 0); };
     return l.with(
@@ -110,7 +120,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 struct Draw {
     std::int64_t vocab = 997;
     float temperature = 0.8f, top_p = 1, min_p = 0, penalty = 1;
-    double top_k = 0, seed = 1, end = 9, limit = 16, done = 0, waiting = 0;
+    double top_k = 0, seed = 1, end = 9, limit = 16, done = 0, waiting = 0, biased = 0;
     std::vector<double> end_tokens;
 };
 
@@ -128,12 +138,21 @@ Case case_of(const char* name, const Draw& d) {
                                      {STEP_TOP_P, bits_of(d.top_p)},
                                      {STEP_MIN_P, bits_of(d.min_p)},
                                      {STEP_PENALTY, bits_of(d.penalty)},
+                                     {STEP_BIASED, d.biased},
                                      {STEP_END_TOKENS, static_cast<double>(d.end_tokens.size())}});
     std::copy(d.end_tokens.begin(), d.end_tokens.end(), step.given.begin() + STEP_END_TOKEN);
     std::vector<double> seen(static_cast<std::size_t>((d.vocab + 31) / 32), 0x5a5a0f0f);
     const Case::Input logits{.type = TensorType{Shape{1, d.vocab}}, .high = 2};
     const Case::Input bits = d.penalty == 1 ? Case::Input{} : list_of(DType::u32, seen);
-    return {.name = name, .inputs = {logits, integers_below({16}, d.vocab), step, bits}};
+    std::vector<double> bias(static_cast<std::size_t>(d.vocab));
+    for (std::int64_t i = 0; i < d.vocab; i += 7)
+        at(bias, i) = i % 3 == 0 ? -std::numeric_limits<double>::infinity() : static_cast<double>(i % 5) - 1.5;
+    Case::Input biases;
+    if (d.biased != 0) {
+        biases = filled_with(TensorType{Shape{d.vocab}}, bias);
+        biases.fixed_type = true;
+    }
+    return {.name = name, .inputs = {logits, integers_below({16}, d.vocab), step, bits, biases}};
 }
 
 // Sequences of one vocabulary in one run, each with parameters and an end of its own.
@@ -164,6 +183,14 @@ Case in_reverse(const char* name, Case sequences) {
     return sequences;
 }
 
+// The second has a row of biases that its step does not use.
+Case biased_beside_another() {
+    Case both = together("bias of one",
+                         {case_of("", {.temperature = 0, .biased = 1}), case_of("", {.temperature = 0, .biased = 1})});
+    at(both.inputs[step_].given, STEP_WORDS + STEP_BIASED) = 0;
+    return both;
+}
+
 std::vector<Case> cases() {
     const Case three = together(
         "3 sequences", {case_of("", {.temperature = 1.1f, .top_p = 0.95f, .penalty = 1.3f, .top_k = 40, .seed = 5}),
@@ -174,6 +201,9 @@ std::vector<Case> cases() {
         case_of("temperature", {}),
         case_of("top-k, top-p, min-p, penalty",
                 {.temperature = 1.1f, .top_p = 0.95f, .min_p = 0.02f, .penalty = 1.3f, .top_k = 40, .seed = 4e9}),
+        case_of("bias and penalty", {.temperature = 0.9f, .penalty = 1.2f, .seed = 9, .biased = 1}),
+        case_of("greedy with bias", {.vocab = 5003, .temperature = 0, .biased = 1}),
+        biased_beside_another(),
         case_of("greedy with penalty", {.vocab = 5003, .temperature = 0, .penalty = 1.5f}),
         case_of("top-p of many", {.vocab = 50257, .temperature = 3, .top_p = 0.9f, .seed = 7}),
         case_of("end token", {.vocab = 3, .end = 15, .end_tokens = {0, 1, 2}}),
@@ -196,16 +226,16 @@ std::vector<Case> cases() {
 const std::vector<Kernel> kernels = {{"subgroup", need_subgroup, every_call, launch<"sample_subgroup">},
                                      {"plain", need_nothing, every_call, launch<"sample">}};
 
-const OpDef sample_op = define_op(
-    "sample",
-    "tokens[end++] ~ penalty, temperature, top-k, softmax, top-p, min-p; counted random numbers (Salmon et al. 2011)",
-    operand_names, infer, reference, cost, kernels, cases, of_integers,
-    {.step = step_, .context_rows = {tokens_}, .alias = {tokens_, step_}});
+const OpDef sample_op = define_op("sample",
+                                  "tokens[end++] ~ bias, penalty, temperature, top-k, softmax, top-p, min-p; counted "
+                                  "random numbers (Salmon et al. 2011)",
+                                  operand_names, infer, reference, cost, kernels, cases, of_integers,
+                                  {.step = step_, .context_rows = {tokens_}, .alias = {tokens_, step_}});
 
 }  // namespace internal::ops::sample
 
-SampleResult sample(Tensor logits, Tensor tokens, Tensor step, Tensor seen, SourceLocation where) {
-    const std::vector<Tensor> next = add_call(logits.graph(), sample_op, {logits, tokens, step, seen}, {}, where);
+SampleResult sample(Tensor logits, Tensor tokens, Tensor step, Tensor seen, Tensor bias, SourceLocation where) {
+    const std::vector<Tensor> next = add_call(logits.graph(), sample_op, {logits, tokens, step, seen, bias}, {}, where);
     return {next[ops::sample::next_tokens_], next[ops::sample::next_step_]};
 }
 

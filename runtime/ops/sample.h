@@ -7,7 +7,7 @@ namespace vantage::internal {
 
 namespace ops::sample {
 extern const OpDef sample_op;
-VANTAGE_OPERANDS(logits_, tokens_, step_, seen_);
+VANTAGE_OPERANDS(logits_, tokens_, step_, seen_, bias_);
 enum : int { next_tokens_, next_step_ };  // results
 }  // namespace ops::sample
 

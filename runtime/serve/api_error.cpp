@@ -39,7 +39,7 @@ Json ApiError::json() const {
              {{"message", what()},
               {"type", type_of(status)},
               {"param", param.empty() ? Json(nullptr) : Json(param)},
-              {"code", status}}}};
+              {"code", nullptr}}}};
 }
 
 }  // namespace vantage::serve

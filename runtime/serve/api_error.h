@@ -22,6 +22,8 @@ public:
 
     /// {"error": {"message", "type", "param", "code"}}
     Json json() const;
+    /// The same as text; bytes that are no UTF-8 are replaced.
+    std::string text() const { return json().dump(-1, ' ', false, Json::error_handler_t::replace); }
 
     int status;
     std::string param;

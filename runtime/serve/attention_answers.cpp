@@ -16,7 +16,9 @@ using namespace internal;
 
 namespace {
 
-constexpr std::int64_t most_top = 64, most_told_numbers = std::int64_t{1} << 20;
+constexpr std::int64_t most_top = 64, most_told_numbers = std::int64_t{1} << 20,
+                       most_weights = std::int64_t{1} << 28,  // that are computed for one request
+    weights_at_once = std::int64_t{1} << 20;
 
 std::vector<std::int64_t> layers_of(RequestFields& fields, const ModelInfo& info) {
     const std::vector<std::int64_t>& attending = info.layers_of(AttentionKind::self);
@@ -66,10 +68,8 @@ std::optional<std::vector<HeadId>> heads_of(RequestFields& fields, const ModelIn
 std::optional<Range> range_of(RequestFields& fields, const char* name) {
     const Json& wanted = fields.at(name);
     if (wanted.is_null()) return std::nullopt;
-    const auto is_place = [](const Json& one) { return one.is_number_integer() && one.get<double>() >= 0; };
-    if (!wanted.is_array() || wanted.size() != 2 || !std::ranges::all_of(wanted, is_place) || wanted[1] == 0)
-        RequestFields::wrong(name, wanted, "[first, count]");
-    return Range{wanted[0].get<std::int64_t>(), wanted[1].get<std::int64_t>()};
+    if (!wanted.is_array() || wanted.size() != 2) RequestFields::wrong(name, wanted, "[first, count]");
+    return Range{whole_number(wanted[0], name, 0, INT32_MAX), whole_number(wanted[1], name, 1, INT32_MAX)};
 }
 
 /// The weights [rows, keys] of one head, or the mean of a layer's.
@@ -132,7 +132,7 @@ Json reads_of(std::span<const double> row, std::int64_t top) {
 }  // namespace
 
 AttentionRequest parse_attention(const Json& body, const ServedModel& model) {
-    const ModelInfo& info = model.model.info();
+    const ModelInfo& info = model.info;
     if (model.is_encoder() || info.layers_of(AttentionKind::self).empty() || info.encoder_layers > 0)
         throw ApiError(400, format("{} is no decoder with attention", described(info)));
     RequestFields fields(body);
@@ -183,31 +183,35 @@ Json AttentionAnswers::answer(const AttentionRequest& request, const KeptText& t
     if (keys.end() > places)
         throw ApiError(400, format("\"keys\" end at {}, but there are {} places", keys.end(), places), "keys");
     const std::int64_t maps = request.heads ? std::ssize(*request.heads) : std::ssize(request.layers);
-    if (maps * rows.count * (request.top > 0 ? request.top : keys.count) > most_told_numbers)
-        throw ApiError(400, format("at most {} numbers: ask for fewer rows, keys, layers or heads", most_told_numbers));
+    if (maps * rows.count * (request.top > 0 ? request.top : keys.count) > most_told_numbers ||
+        maps * rows.count * places * (request.heads ? 1 : model.info().heads) > most_weights)
+        throw ApiError(400, format("at most {} numbers, of at most {} weights: ask for fewer rows, layers or heads",
+                                   most_told_numbers, most_weights));
 
     Session& session = session_for(request, text, model);
     Json row_list = Json::array(), windows = Json::array();
     for (std::int64_t i = 0; i < rows.count; ++i)
         row_list.push_back({{"row", rows.first + i}, {"reads", Json::array()}});
+    const std::int64_t rows_each = std::max<std::int64_t>(1, weights_at_once / places);
     const auto add = [&](std::int64_t layer, std::optional<std::int64_t> head) {
-        const std::vector<double> p = weights_of(session, layer, head, rows, places, request.by_value);
         Json place = {{"layer", layer}, {"head", head ? Json(*head) : Json("mean")}};
         Json window = Json::array();
-        for (std::int64_t i = 0; i < rows.count; ++i) {
-            const std::span<const double> row =
-                std::span(p).subspan(static_cast<std::size_t>(i * places), static_cast<std::size_t>(places));
-            if (request.top > 0) {
-                Json reads = place;
-                reads.update(reads_of(row, request.top));
-                row_list[static_cast<std::size_t>(i)]["reads"].push_back(std::move(reads));
-                continue;
+        for (std::int64_t first = 0; first < rows.count; first += rows_each) {
+            const Range some{rows.first + first, std::min(rows_each, rows.count - first)};
+            const std::vector<double> p = weights_of(session, layer, head, some, places, request.by_value);
+            for (std::int64_t i = 0; i < some.count; ++i) {
+                const std::span<const double> row =
+                    std::span(p).subspan(static_cast<std::size_t>(i * places), static_cast<std::size_t>(places));
+                if (request.top > 0) {
+                    Json reads = place;
+                    reads.update(reads_of(row, request.top));
+                    row_list[static_cast<std::size_t>(first + i)]["reads"].push_back(std::move(reads));
+                    continue;
+                }
+                const auto wanted =
+                    row.subspan(static_cast<std::size_t>(keys.first), static_cast<std::size_t>(keys.count));
+                window.push_back(std::vector<float>(wanted.begin(), wanted.end()));
             }
-            std::vector<float> some;
-            for (const double x :
-                 row.subspan(static_cast<std::size_t>(keys.first), static_cast<std::size_t>(keys.count)))
-                some.push_back(static_cast<float>(x));
-            window.push_back(some);
         }
         if (request.top > 0) return;
         place["first_row"] = rows.first;

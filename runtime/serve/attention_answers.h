@@ -33,9 +33,9 @@ public:
     /// {"places": [text of each token], "prompt_tokens", "rows": [{"row", "reads": [{"layer", "head", "at", "w",
     /// "rest", "sink", "entropy"}]}]}, or with top 0 {"windows": [{"layer", "head", "first_row", "first_key",
     /// "weights"}]}. A row is the place whose logits drew the next token. Throws ApiError 400 for rows that are not
-    /// there and for more than 2^20 numbers, and as Session.
+    /// there and for more than 2^20 numbers or 2^28 weights behind them, and as Session.
     Json answer(const AttentionRequest& request, const KeptText& text, const Model& model);
-    /// Frees the session: after a loss of the device, and when nobody has asked for a while.
+    /// Frees the session: before a device that was lost is opened again, and after an error.
     void forget() { session_.reset(); }
 
 private:

@@ -36,36 +36,40 @@ std::string base64(std::span<const float> values) {
 }
 
 void require_encoder(const ServedModel& model, bool suits, const std::string& what) {
-    if (!model.is_encoder() || !suits) throw ApiError(400, format("{} {}", described(model.model.info()), what));
+    if (!model.is_encoder() || !suits) throw ApiError(400, format("{} {}", described(model.info), what));
 }
-
-// Runs texts of ids one after the other in sessions of few sizes, so that few plans are made.
-class Encoder {
-public:
-    Encoder(const Model& model, const SessionOptions& options) : model_(model), options_(options) {}
-    Session& run(std::span<const std::int32_t> ids, std::span<const std::int32_t> types = {}) {
-        const auto rows = static_cast<std::int64_t>(std::bit_ceil(ids.size()));
-        const std::int64_t context = std::min(model_.info().context, std::max<std::int64_t>(rows, 8));
-        if (!session_ || session_->context() < std::ssize(ids)) {
-            SessionOptions options = options_;
-            options.context = context;
-            session_.emplace(model_, options);
-        }
-        session_->restart();
-        session_->append(ids, types);
-        session_->run();
-        return *session_;
-    }
-
-private:
-    const Model& model_;
-    SessionOptions options_;
-    std::optional<Session> session_;
-};
 
 Json usage_of(std::int64_t tokens) { return {{"prompt_tokens", tokens}, {"total_tokens", tokens}}; }
 
 }  // namespace
+
+EncoderSession& EncoderSession::on(const Model& model) {
+    if (!model_ || &model_->device().state() != &model.device().state()) {
+        forget();
+        model_ = model;
+    }
+    return *this;
+}
+
+void EncoderSession::forget() {
+    session_.reset();
+    model_.reset();
+}
+
+Session& EncoderSession::run(std::span<const std::int32_t> ids, std::span<const std::int32_t> types) {
+    if (!session_ || session_->context() < std::ssize(ids)) {
+        constexpr std::int64_t smallest = 8;
+        session_.reset();
+        SessionOptions options = options_;
+        options.context =
+            std::min(model_->info().context, std::max(static_cast<std::int64_t>(std::bit_ceil(ids.size())), smallest));
+        session_.emplace(*model_, options);
+    }
+    session_->restart();
+    session_->append(ids, types);
+    session_->run();
+    return *session_;
+}
 
 EmbeddingRequest parse_embedding(const Json& body, const ServedModel& model) {
     require_encoder(model, true, "is no encoder: it makes no embeddings");
@@ -98,9 +102,8 @@ EmbeddingRequest parse_embedding(const Json& body, const ServedModel& model) {
     return request;
 }
 
-Json embedding_answer(const EmbeddingRequest& request, const Model& model, const std::string& name, Pooling pooling,
-                      const SessionOptions& options) {
-    Encoder encoder(model, options);
+Json embedding_answer(const EmbeddingRequest& request, EncoderSession& encoder, const std::string& name,
+                      Pooling pooling) {
     Json data = Json::array();
     std::int64_t tokens = 0;
     for (const std::vector<std::int32_t>& ids : request.inputs) {
@@ -122,7 +125,7 @@ Json embedding_answer(const EmbeddingRequest& request, const Model& model, const
 }
 
 RerankRequest parse_rerank(const Json& body, const ServedModel& model) {
-    const ModelConfig& config = config_of(model.model);
+    const ModelConfig& config = model.config;
     require_encoder(model, config.head == Head::classification && config.labels.size() == 1,
                     "is no classifier of pairs with one output, so it cannot rerank");
     RequestFields fields(body);
@@ -138,7 +141,8 @@ RerankRequest parse_rerank(const Json& body, const ServedModel& model) {
         if (!text.is_string()) RequestFields::wrong("documents", one, "a text or {\"text\": …}");
         request.documents.push_back(text.get<std::string>());
         request.pairs.push_back(
-            encode_pair_for(model.scheduler.context(), model.model, *query, request.documents.back()));
+            encode_pair_for(model.scheduler.context(), model.tokenizer, *query, request.documents.back()));
+        if (config.token_types <= 1) request.pairs.back().type_ids.clear();
     }
     request.top = fields.integer("top_n", 1, INT32_MAX).value_or(std::ssize(request.documents));
     request.returns_documents = fields.boolean("return_documents").value_or(false);
@@ -146,15 +150,12 @@ RerankRequest parse_rerank(const Json& body, const ServedModel& model) {
     return request;
 }
 
-Json rerank_answer(const RerankRequest& request, const Model& model, const std::string& name,
-                   const SessionOptions& options) {
-    Encoder encoder(model, options);
+Json rerank_answer(const RerankRequest& request, EncoderSession& encoder, const std::string& name) {
     std::vector<std::pair<double, std::size_t>> ranked;
     std::int64_t tokens = 0;
     for (const Tokenizer::Encoding& pair : request.pairs) {
         tokens += std::ssize(pair.ids);
-        const bool typed = config_of(model).token_types > 1;
-        const Session& session = encoder.run(pair.ids, typed ? pair.type_ids : std::vector<std::int32_t>());
+        const Session& session = encoder.run(pair.ids, pair.type_ids);
         const auto logit = static_cast<double>(session.logits()(0));
         ranked.emplace_back(1 / (1 + std::exp(-logit)), ranked.size());
     }

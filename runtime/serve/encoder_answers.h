@@ -1,6 +1,8 @@
 // Answers of encoders: /v1/embeddings and /v1/rerank.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -8,6 +10,22 @@
 #include "runtime/serve/served_model.h"
 
 namespace vantage::serve {
+
+/// Runs texts of ids one after the other in a session that lives on, and grows by powers of two, so that few plans are
+/// made. In the scheduler's thread.
+class EncoderSession : internal::NotCopied {
+public:
+    explicit EncoderSession(const SessionOptions& options) : options_(options) {}
+    /// With this model from now on.
+    EncoderSession& on(const Model& model);
+    Session& run(std::span<const std::int32_t> ids, std::span<const std::int32_t> types = {});
+    void forget();
+
+private:
+    SessionOptions options_;
+    std::optional<Model> model_;
+    std::optional<Session> session_;
+};
 
 struct EmbeddingRequest {
     std::vector<std::vector<std::int32_t>> inputs;  ///< ids of each text
@@ -17,9 +35,9 @@ struct EmbeddingRequest {
 };
 /// Throws ApiError 400, and usage where a text is too long.
 EmbeddingRequest parse_embedding(const Json& body, const ServedModel& model);
-/// Runs in the scheduler's thread, with the model that it has. Vectors have the length 1.
-Json embedding_answer(const EmbeddingRequest& request, const Model& model, const std::string& name, Pooling pooling,
-                      const SessionOptions& options);
+/// Vectors have the length 1.
+Json embedding_answer(const EmbeddingRequest& request, EncoderSession& encoder, const std::string& name,
+                      Pooling pooling);
 
 struct RerankRequest {
     std::vector<std::string> documents;
@@ -31,7 +49,6 @@ struct RerankRequest {
 /// Throws ApiError 400: also unless the model is a classifier of pairs with one output.
 RerankRequest parse_rerank(const Json& body, const ServedModel& model);
 /// The most relevant first; a relevance is the sigmoid of the model's output.
-Json rerank_answer(const RerankRequest& request, const Model& model, const std::string& name,
-                   const SessionOptions& options);
+Json rerank_answer(const RerankRequest& request, EncoderSession& encoder, const std::string& name);
 
 }  // namespace vantage::serve

@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <atomic>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
@@ -28,6 +30,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
 #include "runtime/base/log.h"
+#include "runtime/serve/api_error.h"
 
 namespace vantage::serve {
 
@@ -36,6 +39,29 @@ using namespace internal;
 std::string HttpRequest::header(const std::string& name) const {
     const auto found = headers.find(name);
     return found == headers.end() ? std::string() : found->second;
+}
+
+namespace {
+
+void strip_brackets(std::string& host) {
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+}
+
+}  // namespace
+
+bool is_numeric_address(std::string host) {
+    strip_brackets(host);
+    in6_addr address{};
+    return ::inet_pton(AF_INET, host.c_str(), &address) == 1 || ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
+}
+
+bool is_loopback(std::string host) {
+    strip_brackets(host);
+    in_addr four{};
+    in6_addr six{};
+    if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return ntohl(four.s_addr) >> 24 == 127;
+    if (::inet_pton(AF_INET6, host.c_str(), &six) == 1) return IN6_IS_ADDR_LOOPBACK(&six);
+    return host == "localhost";
 }
 
 namespace {
@@ -53,13 +79,17 @@ std::string lower(std::string text) {
 /// client is there. `mutex_` guards what the thread of the connections and the others share.
 class Exchange final : public Reply {
 public:
-    Exchange(MHD_Connection* connection, int socket) : connection_(connection), socket_(socket) {}
+    Exchange(MHD_Connection* connection, int socket, const std::atomic<bool>& stops)
+        : connection_(connection), socket_(socket), stops_(stops) {}
     ~Exchange() override {
         if (response_ != nullptr) MHD_destroy_response(response_);
     }
 
     HttpRequest request;
-    bool complete = false, too_large = false;
+    std::atomic<bool> complete = false;
+    bool too_large = false;
+    int socket() const { return socket_; }
+    const double begun = seconds_now();
 
     // ---- any thread
     void send(int status, const std::string& type, std::string body, const Headers& headers) override {
@@ -96,7 +126,7 @@ public:
     }
     std::size_t untaken() const override {
         const std::lock_guard lock(mutex_);
-        return buffer_.size();
+        return buffer_.size() - taken_;
     }
     double stalled() const override {
         const std::lock_guard lock(mutex_);
@@ -121,11 +151,11 @@ public:
     /// Queues the answer, or suspends the connection until there is one.
     MHD_Result answer() {
         const std::lock_guard lock(mutex_);
-        if (response_ == nullptr) {
+        if (response_ == nullptr && !stops_) {
             suspend();
             return MHD_YES;
         }
-        if (closed_) return MHD_NO;
+        if (closed_ || response_ == nullptr) return MHD_NO;
         return MHD_queue_response(connection_, status_, response_);
     }
     /// The connection ends, or its next request begins.
@@ -188,12 +218,17 @@ private:
         if (closed_) return MHD_CONTENT_READER_END_WITH_ERROR;
         if (buffer_.empty()) {
             if (done_) return MHD_CONTENT_READER_END_OF_STREAM;
+            if (stops_) return MHD_CONTENT_READER_END_WITH_ERROR;
             suspend();
             return 0;
         }
-        const std::size_t count = std::min(most, buffer_.size());
-        std::memcpy(to, buffer_.data(), count);
-        buffer_.erase(0, count);
+        const std::size_t count = std::min(most, buffer_.size() - taken_);
+        std::memcpy(to, buffer_.data() + taken_, count);
+        taken_ += count;
+        if (taken_ == buffer_.size()) {
+            buffer_.clear();
+            taken_ = 0;
+        }
         last_taken_ = seconds_now();
         return static_cast<ssize_t>(count);
     }
@@ -201,9 +236,11 @@ private:
     mutable std::mutex mutex_;
     MHD_Connection* connection_;
     int socket_;
+    const std::atomic<bool>& stops_;  // the server ends: nothing is suspended any more
     MHD_Response* response_ = nullptr;
     unsigned status_ = 0;
     std::string buffer_;
+    std::size_t taken_ = 0;  // of the buffer
     double last_written_ = 0, last_taken_ = 0;
     bool streams_ = false, done_ = false, closed_ = false, suspended_ = false;
     std::function<void()> on_closed_;
@@ -244,8 +281,11 @@ int listen_at_path(const std::string& path) {
         throw usage_error("unix:{}: the path of a socket has 1 to {} bytes", path, sizeof address.sun_path - 1);
     std::ranges::copy(path, std::begin(address.sun_path));
     const auto* any = reinterpret_cast<const sockaddr*>(&address);
-    Socket probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));  // a socket that nobody listens at is replaced
-    if (::connect(probe.get(), any, sizeof address) != 0 && errno == ECONNREFUSED) ::unlink(path.c_str());
+    struct stat there {};
+    if (::lstat(path.c_str(), &there) == 0 && S_ISSOCK(there.st_mode)) {  // one that nobody listens at is replaced
+        Socket probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        if (::connect(probe.get(), any, sizeof address) != 0 && errno == ECONNREFUSED) ::unlink(path.c_str());
+    }
     return listen_at(AF_UNIX, any, sizeof address, "unix:" + path);
 }
 
@@ -286,7 +326,10 @@ void log_line(void*, const char* text, va_list arguments) {
 
 struct HttpServer::State {
     HttpOptions options;
+    HttpCheck check;
     HttpHandler handler;
+    std::atomic<bool> stops = false;
+    std::atomic<std::size_t> body_bytes = 0;  // of all bodies that are being read
     std::string address, unix_path;
     int port = 0, socket = -1;
     MHD_Daemon* daemon = nullptr;
@@ -315,55 +358,80 @@ struct HttpServer::State {
 
     MHD_Result on_data(MHD_Connection* connection, const char* url, const char* method, const char* data,
                        std::size_t* bytes, void** slot) {
-        if (*slot == nullptr) {
-            begin(connection, url, method, slot);
-            return MHD_YES;
-        }
+        if (*slot == nullptr) return begin(connection, url, method, slot);
         const std::shared_ptr<Exchange> exchange = static_cast<Slot*>(*slot)->exchange;
         if (*bytes > 0) {
             std::string& body = exchange->request.body;
-            exchange->too_large = exchange->too_large || body.size() + *bytes > options.body_bytes;
-            if (exchange->too_large)
-                body = {};
-            else
+            if (exchange->too_large) return MHD_NO;  // of unknown length: there is no end to wait for
+            if (body.size() + *bytes > options.body_bytes || body_bytes + *bytes > options.all_bodies) {
+                exchange->too_large = true;
+                release(body);
+            } else {
                 body.append(data, *bytes);
+                body_bytes += *bytes;
+            }
             *bytes = 0;
             return MHD_YES;
         }
-        if (!std::exchange(exchange->complete, true)) {
+        if (!exchange->complete.exchange(true)) {
+            body_bytes -= exchange->request.body.size();
             if (exchange->too_large)
-                exchange->send(MHD_HTTP_CONTENT_TOO_LARGE, "application/json", too_large_text(), {});
+                refuse_large(*exchange);
             else
                 handler(std::move(exchange->request), exchange);
         }
         return exchange->answer();
     }
 
-    std::string too_large_text() const {
-        return format(
-            "{{\"error\":{{\"message\":\"the request's body is larger than {} bytes\",\"type\":"
-            "\"invalid_request_error\",\"param\":null,\"code\":null}}}}",
-            options.body_bytes);
+    void release(std::string& body) {
+        body_bytes -= body.size();
+        body = {};
+    }
+    void refuse_large(Exchange& exchange) const {
+        const ApiError error(MHD_HTTP_CONTENT_TOO_LARGE,
+                             format("the request's body is larger than {} bytes", options.body_bytes));
+        exchange.send(error.status, "application/json", error.text(), {});
     }
 
-    void begin(MHD_Connection* connection, const char* url, const char* method, void** slot) {
+    // A request that is refused by its first lines is answered before its body is read.
+    MHD_Result begin(MHD_Connection* connection, const char* url, const char* method, void** slot) {
         const MHD_ConnectionInfo* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        const auto exchange = std::make_shared<Exchange>(connection, info->connect_fd);
+        const auto exchange = std::make_shared<Exchange>(connection, info->connect_fd, stops);
         exchange->request.method = method;
         exchange->request.path = url;
         MHD_get_connection_values(connection, MHD_HEADER_KIND, note_header, &exchange->request.headers);
         if (options.host.starts_with("unix:")) exchange->request.headers["host"] = "localhost";
         *slot = new Slot{exchange};
-        const std::lock_guard lock(mutex);
-        exchanges.insert(exchange);
+        {
+            const std::lock_guard lock(mutex);
+            exchanges.insert(exchange);
+        }
+        const std::string length = exchange->request.header("content-length");
+        std::uint64_t bytes = 0;
+        std::from_chars(length.data(), length.data() + length.size(), bytes);
+        if (bytes > options.body_bytes)
+            refuse_large(*exchange);
+        else if (check(exchange->request, exchange))
+            return MHD_YES;
+        exchange->complete = true;
+        return exchange->answer();
     }
 
     void end(void** slot, MHD_RequestTerminationCode code) {
         const std::unique_ptr<Slot> ended(static_cast<Slot*>(std::exchange(*slot, nullptr)));
         if (!ended) return;
+        if (!ended->exchange->complete) release(ended->exchange->request.body);
         ended->exchange->close(code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
         const std::lock_guard lock(mutex);
         exchanges.erase(ended->exchange);
+    }
+
+    // While an exchange is in the set, its socket is its own.
+    void end_slow_bodies() {
+        const std::lock_guard lock(mutex);
+        for (const std::shared_ptr<Exchange>& exchange : exchanges)
+            if (!exchange->complete && seconds_now() - exchange->begun > options.body_seconds)
+                ::shutdown(exchange->socket(), SHUT_RDWR);
     }
 
     // libmicrohttpd doesn't look at suspended connections.
@@ -377,6 +445,7 @@ struct HttpServer::State {
                 const std::lock_guard lock(mutex);
                 some.assign(exchanges.begin(), exchanges.end());
             }
+            end_slow_bodies();
             for (const std::shared_ptr<Exchange>& exchange : some)
                 sockets.push_back({.fd = exchange->watched(), .events = POLLRDHUP, .revents = 0});
             if (sockets.empty() || ::poll(sockets.data(), sockets.size(), 0) <= 0) continue;
@@ -386,9 +455,11 @@ struct HttpServer::State {
     }
 };
 
-HttpServer::HttpServer(const HttpOptions& options, HttpHandler handler) : state_(std::make_unique<State>()) {
+HttpServer::HttpServer(const HttpOptions& options, HttpCheck check, HttpHandler handler)
+    : state_(std::make_unique<State>()) {
     State& s = *state_;
     s.options = options;
+    s.check = std::move(check);
     s.handler = std::move(handler);
     constexpr std::string_view unix = "unix:";
     if (options.host.starts_with(unix)) {
@@ -401,13 +472,13 @@ HttpServer::HttpServer(const HttpOptions& options, HttpHandler handler) : state_
         const bool six = options.host.find(':') != std::string::npos;
         s.address = format("http://{}{}{}:{}", six ? "[" : "", options.host, six ? "]" : "", s.port);
     }
-    s.daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, nullptr, nullptr,
-        &State::on_request, &s, MHD_OPTION_EXTERNAL_LOGGER, &log_line, nullptr, MHD_OPTION_LISTEN_SOCKET, s.socket,
-        MHD_OPTION_NOTIFY_COMPLETED, &State::on_end, &s, MHD_OPTION_CONNECTION_LIMIT, options.connections,
-        MHD_OPTION_PER_IP_CONNECTION_LIMIT, s.unix_path.empty() ? options.per_address : 0u,
-        MHD_OPTION_CONNECTION_TIMEOUT, options.idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        options.header_bytes + stream_block + 4096, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+    s.daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
+                                nullptr, nullptr, &State::on_request, &s, MHD_OPTION_EXTERNAL_LOGGER, &log_line,
+                                nullptr, MHD_OPTION_LISTEN_SOCKET, s.socket, MHD_OPTION_NOTIFY_COMPLETED,
+                                &State::on_end, &s, MHD_OPTION_CONNECTION_LIMIT, options.connections,
+                                MHD_OPTION_PER_IP_CONNECTION_LIMIT, s.unix_path.empty() ? options.per_address : 0u,
+                                MHD_OPTION_CONNECTION_TIMEOUT, options.idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                                options.header_bytes + stream_block + 4096, MHD_OPTION_END);
     if (s.daemon == nullptr) {
         ::close(s.socket);
         throw Error(ErrorKind::failure, "libmicrohttpd does not start");
@@ -415,17 +486,19 @@ HttpServer::HttpServer(const HttpOptions& options, HttpHandler handler) : state_
     s.watcher = std::jthread([&s](const std::stop_token& stop) { s.watch(stop); });
 }
 
+// libmicrohttpd asks for it that no connection is suspended when it stops.
 HttpServer::~HttpServer() {
     State& s = *state_;
+    stop_listening();
     s.watcher.request_stop();
     s.watcher.join();
+    s.stops = true;
     std::vector<std::shared_ptr<Exchange>> left;
     {
         const std::lock_guard lock(s.mutex);
         left.assign(s.exchanges.begin(), s.exchanges.end());
     }
-    for (const std::shared_ptr<Exchange>& exchange : left) exchange->client_has_gone();  // libmicrohttpd asks for it
-    stop_listening();
+    for (const std::shared_ptr<Exchange>& exchange : left) exchange->client_has_gone();
     MHD_stop_daemon(s.daemon);
     if (!s.unix_path.empty()) ::unlink(s.unix_path.c_str());
 }

@@ -19,11 +19,14 @@ struct HttpOptions {
     std::string host = "127.0.0.1";  ///< an address of this machine, or "unix:PATH"
     int port = 8080;                 ///< 0: a free one
     std::size_t body_bytes = std::size_t{8} << 20, header_bytes = std::size_t{16} << 10;
+    std::size_t all_bodies = std::size_t{256} << 20;  ///< bytes of bodies that are being read, of all connections
     unsigned connections = 1024, per_address = 64, idle_seconds = 60;
+    double body_seconds = 60;  ///< for a body to arrive
 };
 
 struct HttpRequest {
     std::string method, path, body;
+    const char* label = "other";  ///< what metrics call the path: they do not keep what anybody asks for
     std::map<std::string, std::string> headers = {};  ///< names in lower case
     std::string header(const std::string& name) const;
 };
@@ -49,12 +52,20 @@ public:
     virtual void when_closed(std::function<void()> action) = 0;
 };
 
+/// Whether a host is this machine itself: localhost, 127.x.y.z or ::1, also in brackets; whether it is an address in
+/// numbers.
+bool is_loopback(std::string host);
+bool is_numeric_address(std::string host);
+
 using HttpHandler = std::function<void(HttpRequest&& request, const std::shared_ptr<Reply>& reply)>;
+
+/// Looks at a request before its body is read. If it does not return true it has answered.
+using HttpCheck = std::function<bool(HttpRequest& request, const std::shared_ptr<Reply>& reply)>;
 
 class HttpServer : internal::NotCopied {
 public:
     /// Listens from now on. Throws usage for an address that is not this machine's or that is taken.
-    HttpServer(const HttpOptions& options, HttpHandler handler);
+    HttpServer(const HttpOptions& options, HttpCheck check, HttpHandler handler);
     ~HttpServer();
     /// Where it listens, "http://127.0.0.1:8080".
     const std::string& address() const;

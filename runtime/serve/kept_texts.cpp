@@ -6,13 +6,35 @@
 
 namespace vantage::serve {
 
-void KeptTexts::begin(const std::string& id, const std::string& owner, std::vector<KeptText> choices) {
-    const std::lock_guard lock(mutex_);
+void KeptTexts::drop_old() {
     const double now = internal::seconds_now();
     std::erase_if(answers_, [&](const Answer& one) { return now - one.last > seconds_; });
-    if (most_ == 0) return;
-    while (answers_.size() >= most_) answers_.pop_front();
-    answers_.push_back({.id = id, .owner = owner, .choices = std::move(choices), .last = now});
+}
+
+void KeptTexts::begin(const std::string& id, const std::string& owner,
+                      const std::vector<std::shared_ptr<const std::vector<std::int32_t>>>& prompts) {
+    const std::lock_guard lock(mutex_);
+    drop_old();
+    Answer answer{.id = id, .owner = owner, .choices = {}, .last = internal::seconds_now()};
+    for (const auto& prompt : prompts) answer.choices.push_back({.prompt = prompt, .drawn = {}});
+    answers_.push_back(std::move(answer));
+}
+
+void KeptTexts::confirm(const std::string& id) {
+    constexpr std::size_t owners = 8;
+    const std::lock_guard lock(mutex_);
+    const Answer* answer = named(id);
+    if (answer == nullptr) return;
+    const std::string owner = answer->owner;
+    const auto is_owned = [&](const Answer& one) { return one.owner == owner; };
+    while (static_cast<std::size_t>(std::ranges::count_if(answers_, is_owned)) > most_)
+        answers_.erase(std::ranges::find_if(answers_, is_owned));
+    while (answers_.size() > owners * most_) answers_.pop_front();
+}
+
+void KeptTexts::forget(const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(answers_, [&](const Answer& one) { return one.id == id; });
 }
 
 KeptTexts::Answer* KeptTexts::named(const std::string& id) {
@@ -22,21 +44,23 @@ KeptTexts::Answer* KeptTexts::named(const std::string& id) {
 
 void KeptTexts::add(const std::string& id, std::size_t choice, std::int32_t token) {
     const std::lock_guard lock(mutex_);
+    drop_old();
     Answer* answer = named(id);
     if (answer == nullptr) return;
-    answer->choices[choice].ids.push_back(token);
+    answer->choices[choice].drawn.push_back(token);
     answer->last = internal::seconds_now();
 }
 
 std::optional<KeptText> KeptTexts::find(const std::string& id, const std::string& owner, std::size_t choice) {
     const std::lock_guard lock(mutex_);
+    drop_old();
     Answer* answer = named(id);
-    const double now = internal::seconds_now();
-    if (answer == nullptr || answer->owner != owner || now - answer->last > seconds_ ||
-        choice >= answer->choices.size())
-        return std::nullopt;
-    answer->last = now;
-    return answer->choices[choice];
+    if (answer == nullptr || answer->owner != owner || choice >= answer->choices.size()) return std::nullopt;
+    answer->last = internal::seconds_now();
+    const Choice& one = answer->choices[choice];
+    KeptText text{.ids = *one.prompt, .prompt = std::ssize(*one.prompt)};
+    text.ids.insert(text.ids.end(), one.drawn.begin(), one.drawn.end());
+    return text;
 }
 
 }  // namespace vantage::serve

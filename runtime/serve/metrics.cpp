@@ -49,7 +49,7 @@ std::string Histogram::text(const std::string& name, const std::string& help) co
         const std::string bound = i < bounds_.size() ? format("{:g}", bounds_[i]) : std::string("+Inf");
         lines += format("vantage_{}_bucket{{le=\"{}\"}} {}\n", name, bound, below);
     }
-    return lines + format("vantage_{}_sum {:g}\nvantage_{}_count {}\n", name, sum_, name, below);
+    return lines + format("vantage_{}_sum {:.17g}\nvantage_{}_count {}\n", name, sum_, name, below);
 }
 
 void Metrics::note_request(const std::string& path, int status) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/at.h"
 #include "runtime/base/format.h"
 #include "runtime/base/json.h"
 
@@ -10,11 +11,23 @@ namespace vantage::serve {
 using namespace internal;
 
 Json parse_object(std::string_view body) {
+    constexpr std::int64_t most_keys = 2048;
+    std::vector<std::int64_t> keys(json_max_depth + 2);  // by depth, of the object that is read there
+    const auto count = [&](int depth, Json::parse_event_t event, const Json&) {
+        std::int64_t& here = at(keys, std::min(depth, json_max_depth + 1));
+        if (event == Json::parse_event_t::object_start) at(keys, std::min(depth + 1, json_max_depth + 1)) = 0;
+        if (event == Json::parse_event_t::key && ++here > most_keys)
+            throw ApiError(400, format("the request has an object of more than {} keys", most_keys));
+        return true;
+    };
     Json object;
     try {
-        object = parse_json<Json>(body, "the request");
+        json_detail::check_tree(body, "the request", 6);
+        object = Json::parse(body.begin(), body.end(), count);
     } catch (const Error& error) {
         throw ApiError(error);
+    } catch (const Json::exception& error) {
+        throw ApiError(400, "the request: not JSON: " + json_detail::parser_message(error));
     }
     if (!object.is_object()) throw ApiError(400, "the request is no JSON object");
     return object;
@@ -38,11 +51,15 @@ const Json& RequestFields::at(const std::string& name) {
 std::optional<std::int64_t> RequestFields::integer(const std::string& name, std::int64_t least, std::int64_t most) {
     const Json& value = at(name);
     if (value.is_null()) return std::nullopt;
+    return whole_number(value, name, least, most);
+}
+
+std::int64_t whole_number(const Json& value, const std::string& name, std::int64_t least, std::int64_t most) {
     const bool in_range = value.is_number_unsigned()  ? value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most)
                           : value.is_number_integer() ? value.get<std::int64_t>() <= most
                                                       : false;
     if (!in_range || value.get<std::int64_t>() < least)
-        wrong(name, value, format("an integer from {} to {}", least, most));
+        RequestFields::wrong(name, value, format("an integer from {} to {}", least, most));
     return value.get<std::int64_t>();
 }
 

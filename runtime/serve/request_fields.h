@@ -13,7 +13,8 @@
 
 namespace vantage::serve {
 
-/// The object in a body. Throws ApiError 400 if it is not JSON, nested too deeply, or no object.
+/// The object in a body. Throws ApiError 400 if it is not JSON, nested too deeply, no object, or has an object with
+/// more than 2048 keys, which are compared one by one.
 Json parse_object(std::string_view body);
 
 class RequestFields {
@@ -42,6 +43,8 @@ private:
     std::set<std::string> known_;
 };
 
+/// A whole number within these bounds, which `name` calls the field of.
+std::int64_t whole_number(const Json& value, const std::string& name, std::int64_t least, std::int64_t most);
 /// Ids of tokens.
 std::vector<std::int32_t> token_ids(const Json& list, const std::string& name);
 

@@ -18,8 +18,18 @@ using namespace internal;
 
 namespace {
 
-constexpr double longest_pause = 30;  // seconds that a reader may be behind
+constexpr double longest_pause = 30;  // seconds that a reader that is behind may read nothing
 constexpr std::chrono::milliseconds between_looks_at_readers(20);
+
+/// What a reader throws is its own.
+template <class Call>
+void told(Call call) {
+    try {
+        call();
+    } catch (const std::exception& error) {
+        log(LogLevel::error, "serve: {}", error.what());
+    }
+}
 
 Error draining_error() { return {ErrorKind::interrupted, "the server is shutting down"}; }
 
@@ -28,7 +38,8 @@ Error draining_error() { return {ErrorKind::interrupted, "the server is shutting
 struct Scheduler::Generation {
     std::shared_ptr<GenerationRequest> request;
     std::uint64_t number = 0;
-    double came = 0, paused_since = 0;
+    double came = 0;
+    bool paused = false;
     std::optional<TextStream> text;
     Usage usage;
     std::int64_t fed = 0;  ///< tokens of the prompt that the sequence has been given
@@ -37,19 +48,24 @@ struct Scheduler::Generation {
 
     bool is_fed() const { return fed == std::ssize(request->prompt); }
     void end(Ending ending, const std::optional<Error>& error) {
-        request->on_end({.ending = ending, .usage = usage, .error = error});
+        told([&] { request->on_end({.ending = ending, .usage = usage, .error = error}); });
     }
 };
 
-Scheduler::Scheduler(const Model& model, SchedulerOptions options) : options_(std::move(options)), model_(model) {
+Scheduler::Scheduler(const Model& model, SchedulerOptions options)
+    : options_(std::move(options)),
+      model_(model),
+      tokenizer_(model.tokenizer()),
+      info_(model.info()),
+      answers_(config_of(model).kind == ModelKind::encoder_decoder) {
     if (config_of(model).kind != ModelKind::encoder) {
-        options_.session.fewest_lanes = true;
+        options_.session.fewest_lanes = options_.session.token_bias = true;
         batch_.emplace(model, options_.slots, options_.session);
         context_ = batch_->context();
         running_.resize(static_cast<std::size_t>(options_.slots));
         slots_.resize(running_.size());
     } else {
-        context_ = model.info().context;
+        context_ = info_.context;
     }
     thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
 }
@@ -69,7 +85,10 @@ void Scheduler::stop() {
 // ---- any thread -----------------------------------------------------------------------------------------------------
 
 bool Scheduler::submit(std::span<const std::shared_ptr<GenerationRequest>> requests) {
-    if (!batch_) throw usage_error("{} is an encoder: it draws no tokens", described(model_->info()));
+    if (running_.empty()) throw usage_error("{} is an encoder: it draws no tokens", described(info_));
+    if (std::ssize(requests) > options_.queue + options_.slots)
+        throw usage_error("{} texts at once, but there are {} slots and a queue of {}", requests.size(), options_.slots,
+                          options_.queue);
     Queue more;
     for (const auto& request : requests) {
         const std::int64_t tokens = std::ssize(request->prompt);
@@ -77,10 +96,13 @@ bool Scheduler::submit(std::span<const std::shared_ptr<GenerationRequest>> reque
         if (tokens >= context_)
             throw usage_error("the prompt has {} tokens, but the context has {}, of which one has to be free", tokens,
                               context_);
+        for (const std::int32_t id : request->prompt)
+            if (id < 0 || id >= info_.vocab)
+                throw usage_error("token {} is outside of the vocabulary: 0 … {}", id, info_.vocab - 1);
         more.push_back(std::make_shared<Generation>());
         more.back()->request = request;
         more.back()->came = seconds_now();
-        more.back()->text.emplace(model_->tokenizer(), request->text);
+        more.back()->text.emplace(tokenizer_, request->text);
     }
     {
         const std::lock_guard lock(mutex_);
@@ -98,7 +120,7 @@ bool Scheduler::submit(std::span<const std::shared_ptr<GenerationRequest>> reque
     return true;
 }
 
-// Slots that what waits has not been given yet.
+// Of what waits, so many will not have to.
 std::int64_t Scheduler::free_slots() const { return std::ranges::count(running_, nullptr); }
 
 void Scheduler::cancel(std::span<const std::shared_ptr<GenerationRequest>> requests) {
@@ -111,10 +133,10 @@ void Scheduler::cancel(std::span<const std::shared_ptr<GenerationRequest>> reque
     changed_.notify_all();
 }
 
-bool Scheduler::post(std::function<void(const Model&)> work) {
+bool Scheduler::post(PostedWork work) {
     {
         const std::lock_guard lock(mutex_);
-        if (drains_ || lost_ || std::ssize(posted_) >= options_.queue) {
+        if (drains_ || lost_ || std::ssize(posted_) > options_.queue) {
             ++counts_.rejected;
             return false;
         }
@@ -124,10 +146,26 @@ bool Scheduler::post(std::function<void(const Model&)> work) {
     return true;
 }
 
+void Scheduler::rethrow_failure() const {
+    const std::lock_guard lock(mutex_);
+    if (failure_) std::rethrow_exception(failure_);
+}
+
+Readiness Scheduler::readiness_now() const {
+    if (lost_) return Readiness::lost;
+    if (drains_) return Readiness::draining;
+    if (!compiled_) return Readiness::loading;
+    return recovers_ ? Readiness::recovering : Readiness::ready;
+}
+
+Readiness Scheduler::readiness() const {
+    const std::lock_guard lock(mutex_);
+    return readiness_now();
+}
+
 void Scheduler::drain() {
     const std::lock_guard lock(mutex_);
     drains_ = true;
-    if (readiness_ != Readiness::lost) readiness_ = Readiness::draining;
     changed_.notify_all();
 }
 
@@ -179,15 +217,23 @@ void Scheduler::work(const std::stop_token& stop) {
     const InterruptsDeferred whole;  // a signal drains; it does not end a run
     try {
         warm_up();
-        readiness_ = Readiness::ready;
-    } catch (const Error& error) {
-        fail_all(error);
+        const std::lock_guard lock(mutex_);
+        compiled_ = true;
+    } catch (...) {
+        const std::lock_guard lock(mutex_);
+        failure_ = std::current_exception();
+        lost_ = true;
     }
     while (take_work(stop)) {
         try {
             serve(stop);
         } catch (const Error& error) {
-            error.kind() == ErrorKind::device_lost ? recover(error) : fail_all(error);
+            if (error.kind() == ErrorKind::device_lost)
+                recover(error);
+            else if (error.kind() == ErrorKind::accuracy)
+                fail_one_of(error);
+            else
+                fail_all(error);
         } catch (const std::exception& error) {
             fail_all(Error(ErrorKind::out_of_memory, error.what()));
         }
@@ -195,7 +241,7 @@ void Scheduler::work(const std::stop_token& stop) {
     fail_all(draining_error());
 }
 
-// No request waits for a plan to be compiled.
+// No text waits for a plan to be compiled.
 void Scheduler::warm_up() {
     if (batch_) SessionAccess::use(*batch_)->runs.compile_all();
 }
@@ -214,12 +260,13 @@ bool Scheduler::take_work(const std::stop_token& stop) {
 void Scheduler::serve(const std::stop_token& stop) {
     run_posted();
     end_cancelled();
-    bool abandons = false, drains = false;
+    bool abandons = false, drains = false, lost = false;
     {
         const std::lock_guard lock(mutex_);
-        abandons = abandons_, drains = drains_;
+        abandons = abandons_, drains = drains_, lost = lost_;
     }
     if (abandons) return fail_all(draining_error());
+    if (lost) return fail_all(Error(ErrorKind::device_lost, "the device was lost"));
     if (drains) {
         Queue waited;
         {
@@ -235,17 +282,33 @@ void Scheduler::serve(const std::stop_token& stop) {
     draw();
 }
 
+// One piece, so that texts go on beside it.
 void Scheduler::run_posted() {
-    while (true) {
-        std::function<void(const Model&)> work;
-        {
-            const std::lock_guard lock(mutex_);
-            if (posted_.empty()) return;
-            work = std::move(posted_.front());
-            posted_.pop_front();
-        }
-        work(*model_);
+    PostedWork work;
+    {
+        const std::lock_guard lock(mutex_);
+        if (posted_.empty() || lost_ || abandons_) return;
+        work = std::move(posted_.front());
+        posted_.pop_front();
     }
+    if (!work.is_wanted()) return;
+    try {
+        work.run(*model_);
+    } catch (const Error& error) {
+        work.refuse(error);
+        if (error.kind() == ErrorKind::device_lost) throw;
+    } catch (const std::exception& error) {
+        work.refuse(Error(ErrorKind::out_of_memory, error.what()));
+    }
+}
+
+void Scheduler::refuse_posted(const Error& error) {
+    std::deque<PostedWork> all;
+    {
+        const std::lock_guard lock(mutex_);
+        all.swap(posted_);
+    }
+    for (const PostedWork& work : all) work.refuse(error);
 }
 
 void Scheduler::end_cancelled() {
@@ -318,9 +381,10 @@ void Scheduler::begin(Generation& generation, std::size_t slot) {
     const GenerationRequest& request = *generation.request;
     Sequence& sequence = (*batch_)[static_cast<std::int64_t>(slot)];
     generation.usage.prompt = std::ssize(request.prompt);
-    if (config_of(*model_).kind == ModelKind::encoder_decoder) {
+    if (answers_) {
         sequence.restart(request.sampling);
         begin_answer(sequence, request.prompt);
+        const std::lock_guard lock(mutex_);
         generation.fed = std::ssize(request.prompt);
         slots_[slot].owner = request.owner;
         return;
@@ -333,10 +397,11 @@ void Scheduler::begin(Generation& generation, std::size_t slot) {
     slots_[slot].owner = request.owner;
     sequence.set_sampling(request.sampling);
     sequence.rewind(kept);
+    SessionAccess::use(*batch_)->runs.forget_unfinished(slot, kept);  // what `append` would forget
     sequence.end();
+    const std::lock_guard lock(mutex_);
     generation.fed = kept;
     generation.usage.cached = std::min(kept, sequence.processed());
-    const std::lock_guard lock(mutex_);
     counts_.prompt_cached += static_cast<std::uint64_t>(generation.usage.cached);
     counts_.prompt_run += static_cast<std::uint64_t>(generation.usage.prompt - generation.usage.cached);
 }
@@ -345,8 +410,12 @@ void Scheduler::begin(Generation& generation, std::size_t slot) {
 // alone.
 void Scheduler::run_part_of_prompt() {
     std::int64_t room = options_.prompt_part;
-    for (std::size_t slot = 0; slot < running_.size() && room > 0; ++slot) {
-        if (!running_[slot] || running_[slot]->is_fed()) continue;
+    std::vector<std::size_t> waiting;
+    for (std::size_t slot = 0; slot < running_.size(); ++slot)
+        if (running_[slot] && !running_[slot]->is_fed()) waiting.push_back(slot);
+    std::ranges::sort(waiting, {}, [this](std::size_t slot) { return running_[slot]->number; });
+    for (const std::size_t slot : waiting) {
+        if (room <= 0) break;
         Generation& generation = *running_[slot];
         const std::vector<std::int32_t>& prompt = generation.request->prompt;
         const std::int64_t end = std::min((generation.fed / options_.prompt_part + 1) * options_.prompt_part,
@@ -372,14 +441,14 @@ void Scheduler::pause_slow_readers() {
         if (!running_[slot] || !running_[slot]->is_fed()) continue;
         Generation& generation = *running_[slot];
         Sequence& sequence = (*batch_)[static_cast<std::int64_t>(slot)];
-        const bool behind = generation.request->is_behind();
-        if (behind && generation.paused_since == 0) {
-            generation.paused_since = seconds_now();
+        const std::optional<double> behind = generation.request->behind();
+        if (behind && !generation.paused && !sequence.ended()) {
+            generation.paused = true;
             sequence.end();
-        } else if (!behind && generation.paused_since != 0) {
-            generation.paused_since = 0;
+        } else if (!behind && generation.paused) {
+            generation.paused = false;
             sequence.rewind(std::ssize(sequence.tokens()));
-        } else if (behind && seconds_now() - generation.paused_since > longest_pause) {
+        } else if (generation.paused && *behind > longest_pause) {
             finish(slot, Ending::stopped,
                    Error(ErrorKind::failure, "the client has not read for 30 seconds, so its request was ended"));
         }
@@ -390,27 +459,26 @@ void Scheduler::pause_slow_readers() {
 void Scheduler::note_logits() {
     for (std::size_t slot = 0; slot < running_.size(); ++slot) {
         const auto& one = running_[slot];
-        if (!one || !one->request->logprobs || !one->is_fed() || one->paused_since != 0) continue;
+        if (!one || !one->request->logprobs || !one->is_fed() || one->paused) continue;
         one->logits = (*batch_)[static_cast<std::int64_t>(slot)].next_logits().vector();
     }
 }
 
 void Scheduler::draw() {
-    const auto draws = [](const std::shared_ptr<Generation>& one) {
-        return one && one->is_fed() && one->paused_since == 0;
-    };
+    const auto draws = [](const std::shared_ptr<Generation>& one) { return one && one->is_fed() && !one->paused; };
     // a sequence goes on when it is given tokens, also where the device was lost before they had run
     for (std::size_t slot = 0; slot < running_.size(); ++slot)
         if (running_[slot] && !draws(running_[slot])) (*batch_)[static_cast<std::int64_t>(slot)].end();
     for (std::size_t slot = 0; slot < running_.size(); ++slot)  // before anything runs for them
         if (draws(running_[slot]) && !running_[slot]->text->wants_more()) take(slot, std::nullopt);
     if (std::ranges::none_of(running_, draws)) {
-        if (std::ranges::any_of(running_, [](const auto& one) { return one && one->paused_since != 0; }))
+        if (std::ranges::any_of(running_, [](const auto& one) { return one && one->paused; }))
             std::this_thread::sleep_for(between_looks_at_readers);
         return;
     }
     note_logits();
     const std::vector<std::optional<std::int32_t>> drawn = batch_->next();
+    drawn_since_loss_ = true;
     for (std::size_t slot = 0; slot < running_.size(); ++slot)
         if (draws(running_[slot])) take(slot, drawn[slot]);
 }
@@ -425,15 +493,15 @@ void Scheduler::take(std::size_t slot, std::optional<std::int32_t> id) {
         ++counts_.generated;
     }
     const std::optional<Token> token = generation.text->take(id, why);
-    if (token) {
-        DrawnToken drawn{.id = id ? *id : -1, .text = token->text};
+    if (token || id) {
+        DrawnToken drawn{.id = id ? *id : -1, .text = token ? token->text : std::string()};
         if (id && request.logprobs && !generation.logits.empty()) {
             const Logprobs all(generation.logits);
             drawn.logprob = all.of(*id);
             drawn.top = all.largest(*request.logprobs, *id);
             generation.logits.clear();
         }
-        request.on_token(drawn);
+        told([&] { request.on_token(drawn); });
     }
     if (generation.text->done()) return finish(slot, generation.text->ending());
     if (!id || !generation.text->wants_more()) take(slot, std::nullopt);
@@ -455,34 +523,57 @@ void Scheduler::finish(std::size_t slot, Ending ending, const std::optional<Erro
 // What ran may be the reason: nothing of it is kept.
 void Scheduler::fail_all(const Error& error) {
     Queue ended;
+    bool lost = false;
     {
         const std::lock_guard lock(mutex_);
         for (auto& one : running_)
             if (one) ended.push_back(std::exchange(one, nullptr));
         for (const auto& one : waiting_) ended.push_back(one);
         waiting_.clear();
+        lost = lost_;
     }
-    if (batch_ && readiness_ != Readiness::lost) batch_->restart();
+    if (batch_ && !lost) batch_->restart();
     for (const auto& one : ended) one->end(Ending::stopped, error);
+    refuse_posted(error);
 }
 
+// Results of a sequence are not finite: that one ends, whose logits cannot be had.
+void Scheduler::fail_one_of(const Error& error) {
+    for (std::size_t slot = 0; slot < running_.size(); ++slot) {
+        if (!running_[slot] || !running_[slot]->is_fed()) continue;
+        Sequence& sequence = (*batch_)[static_cast<std::int64_t>(slot)];
+        try {
+            static_cast<void>(sequence.next_logits());
+        } catch (const Error& own) {
+            if (own.kind() != ErrorKind::accuracy) return fail_all(own);
+            sequence.restart();
+            return finish(slot, Ending::stopped, own);
+        }
+    }
+    fail_all(error);
+}
+
+// A second loss before another token is no accident.
 void Scheduler::recover(const Error& error) {
     {
         const std::lock_guard lock(mutex_);
         ++counts_.losses;
+        recovers_ = true;
     }
-    const Readiness before = readiness_.exchange(Readiness::lost);
-    if (options_.reload) {
+    if (options_.reload && std::exchange(drawn_since_loss_, false)) {
         log(LogLevel::warning, "recovering: {}", error.what());
         try {
+            options_.before_reload();
+            model_.reset();
             const auto reload = [&] {
                 model_.emplace(options_.reload());
                 return *model_;
             };
             batch_ ? batch_->recover(reload) : void(reload());
-            readiness_ = before;
+            const std::lock_guard lock(mutex_);
+            recovers_ = false;
             return;
-        } catch (const Error& second) {
+        } catch (const std::exception& second) {
             log(LogLevel::error, "{}", second.what());
         }
     }

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -52,8 +53,8 @@ struct GenerationRequest {
     /// Called in the scheduler's thread, which they must not hold up. `on_end` is the last call.
     std::function<void(const DrawnToken&)> on_token;
     std::function<void(const Outcome&)> on_end;
-    /// Whether the reader is behind: no token is drawn for it meanwhile.
-    std::function<bool()> is_behind = [] { return false; };
+    /// Nothing unless the reader is behind; then no token is drawn for it. Seconds since it last read something.
+    std::function<std::optional<double>()> behind = [] { return std::optional<double>(); };
 };
 
 /// What is known of a generation that runs or waits.
@@ -68,7 +69,9 @@ struct SchedulerOptions {
     std::int64_t slots = 8, queue = 128;
     SessionOptions session = {};
     std::function<Model()> reload = {};  ///< after the device was lost, as GeneratorOptions::reload
-    std::int64_t prompt_part = 512;      ///< tokens of a prompt that run between two draws of others
+    /// Before that: to free what else is on the device.
+    std::function<void()> before_reload = [] {};
+    std::int64_t prompt_part = 512;  ///< tokens of a prompt that run between two draws of others
 };
 
 struct SchedulerCounts {
@@ -76,21 +79,33 @@ struct SchedulerCounts {
     std::int64_t running = 0, waiting = 0;
 };
 
-enum class Readiness : std::uint8_t { loading, ready, lost, draining };
+/// recovering: the device was lost and is opened again; what comes waits. lost: for good.
+enum class Readiness : std::uint8_t { loading, ready, recovering, lost, draining };
+
+/// Work for the thread that has the device. It ends with `run` or with `refuse`.
+struct PostedWork {
+    std::function<void(const Model&)> run;
+    std::function<void(const Error&)> refuse;
+    std::function<bool()> is_wanted = [] { return true; };  ///< whether somebody still waits for it
+};
 
 class Scheduler : internal::NotCopied {
 public:
-    /// Makes the batch and compiles its plans, in the thread of the scheduler. Throws as Batch.
+    /// Makes the batch; its plans are compiled in the thread of the scheduler. Throws as Batch, and bad_file for a
+    /// model without a tokenizer.
     Scheduler(const Model& model, SchedulerOptions options);
     ~Scheduler();
 
-    /// Queues generations, all or none. Throws usage for a prompt that has no tokens or no room, and for models that
-    /// draw no tokens. False if the queue is full or no more are taken.
+    /// Queues generations, all or none. Throws usage for a prompt that has no tokens or no room or an id that the model
+    /// does not have, for more than could ever wait, and for models that draw no tokens. False if the queue is full or
+    /// no more are taken.
     bool submit(std::span<const std::shared_ptr<GenerationRequest>> requests);
     /// Ends generations that nobody reads any more; on_end is called unless it has been.
     void cancel(std::span<const std::shared_ptr<GenerationRequest>> requests);
-    /// Work for the thread that has the device: between two draws. False as `submit`.
-    bool post(std::function<void(const Model&)> work);
+    /// Work between two draws, a piece each time. False as `submit`.
+    bool post(PostedWork work);
+    /// Throws what kept the plans from being compiled.
+    void rethrow_failure() const;
 
     /// Takes no more; what waits ends with an error, what runs goes on.
     void drain();
@@ -99,7 +114,7 @@ public:
     /// The same, and ends the thread.
     void stop();
     bool is_idle() const;
-    Readiness readiness() const { return readiness_; }
+    Readiness readiness() const;
     std::int64_t context() const { return context_; }
     std::int64_t slots() const { return options_.slots; }
     SchedulerCounts counts() const;
@@ -117,6 +132,7 @@ private:
     bool take_work(const std::stop_token& stop);
     std::int64_t free_slots() const;
     void run_posted();
+    void refuse_posted(const Error& error);
     void end_cancelled();
     void admit();
     std::size_t slot_for(const GenerationRequest& request) const;
@@ -128,10 +144,15 @@ private:
     void note_logits();
     void finish(std::size_t slot, Ending ending, const std::optional<Error>& error = {});
     void fail_all(const Error& error);
+    void fail_one_of(const Error& error);
+    Readiness readiness_now() const;
     void recover(const Error& error);
 
     SchedulerOptions options_;
-    std::optional<Model> model_;
+    std::optional<Model> model_;  // of the scheduler's thread: another one after a loss
+    const Tokenizer tokenizer_;
+    const ModelInfo info_;
+    const bool answers_;  // an encoder–decoder
     std::optional<Batch> batch_;
     std::int64_t context_ = 0;
     struct Slot {
@@ -144,14 +165,14 @@ private:
     mutable std::mutex mutex_;  // of what follows, and of running_ where another thread reads it
     std::condition_variable changed_;
     Queue waiting_;
-    std::deque<std::function<void(const Model&)>> posted_;
+    std::deque<PostedWork> posted_;
     SchedulerCounts counts_;
     double mean_seconds_ = 1;
     std::uint64_t numbers_ = 0;
-    bool drains_ = false, abandons_ = false;
-    bool lost_ = false;  // the device, for good: while it is opened again, what comes waits
-    std::atomic<Readiness> readiness_ = Readiness::loading;
-    std::jthread thread_;  // last: it uses all the others
+    bool compiled_ = false, recovers_ = false, lost_ = false, drains_ = false, abandons_ = false;
+    std::exception_ptr failure_;
+    bool drawn_since_loss_ = true;  // the scheduler's thread alone has it
+    std::jthread thread_;           // last: it uses all the others
 };
 
 }  // namespace vantage::serve

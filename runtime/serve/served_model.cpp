@@ -1,5 +1,6 @@
 #include "runtime/serve/served_model.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include "runtime/base/checksum.h"
@@ -44,7 +45,10 @@ std::string fingerprint_of(const Model& model, const SchedulerOptions& options) 
 
 ServedModel::ServedModel(const Model& loaded, std::string id, const std::string& chat_template, Pooling pool,
                          SchedulerOptions options, std::size_t kept_answers, double kept_seconds)
-    : model(loaded),
+    : info(loaded.info()),
+      config(config_of(loaded)),
+      tokenizer(loaded.tokenizer()),
+      sampling(recommended_sampling(loaded)),
       name(id.empty() ? loaded.info().name : std::move(id)),
       created(std::time(nullptr)),
       fingerprint(fingerprint_of(loaded, options)),
@@ -53,10 +57,9 @@ ServedModel::ServedModel(const Model& loaded, std::string id, const std::string&
       session_options(options.session),
       kept(kept_answers, kept_seconds),
       scheduler(loaded, std::move(options)) {
-    if (chat) end_with_turn(*chat, model.tokenizer(), chat_ends);
+    if (chat) end_with_turn(*chat, tokenizer, chat_ends);
+    session_options.rope_context = std::max(session_options.rope_context, scheduler.context());
 }
-
-bool ServedModel::is_encoder() const { return config_of(model).kind == ModelKind::encoder; }
 
 std::string ServedModel::rendered(const text::jinja::OrderedJson& messages, bool reply_follows) const {
     if (!chat)
@@ -66,7 +69,7 @@ std::string ServedModel::rendered(const text::jinja::OrderedJson& messages, bool
 }
 
 std::vector<std::int32_t> ServedModel::encoded(std::string_view text, bool add_special) const {
-    return encode_for(scheduler.context(), model, text, add_special).ids;
+    return encode_for(scheduler.context(), tokenizer, text, add_special).ids;
 }
 
 }  // namespace vantage::serve

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/models/config.h"
 #include "runtime/serve/kept_texts.h"
 #include "runtime/serve/scheduler.h"
 #include "runtime/text/chat_template.h"
@@ -16,18 +17,22 @@ struct ServedModel {
     ServedModel(const Model& loaded, std::string id, const std::string& chat_template, Pooling pool,
                 SchedulerOptions options, std::size_t kept_answers = 8, double kept_seconds = 60);
 
-    const Model model;  ///< its facts and tokenizer; after a loss of the device the scheduler has another one
+    // What is known of the model, without its weights: after a loss of the device the scheduler loads them again.
+    const ModelInfo info;
+    const internal::ModelConfig config;
+    const Tokenizer tokenizer;
+    const Sampling sampling;  ///< recommended_sampling
     const std::string name;
     const std::int64_t created;            ///< Unix time
-    const std::string fingerprint;         ///< of all that may change a text: version, weights, device, driver, options
+    const std::string fingerprint;         ///< of version, model, device, driver and precision
     std::optional<text::ChatFormat> chat;  ///< nothing: no chat template
     GeneratorOptions chat_ends;            ///< what ends a reply besides the model's end tokens
     const Pooling pooling;
-    const SessionOptions session_options;
+    SessionOptions session_options;  ///< of sessions beside the scheduler's: with its context for LongRoPE
     mutable KeptTexts kept;
     Scheduler scheduler;
 
-    bool is_encoder() const;
+    bool is_encoder() const { return config.kind == internal::ModelKind::encoder; }
     /// The text of messages as the chat template writes it. Throws ApiError 400 without a template.
     std::string rendered(const text::jinja::OrderedJson& messages, bool reply_follows) const;
     /// The ids of a prompt. Throws usage for a text that is too long.

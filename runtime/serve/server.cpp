@@ -40,8 +40,9 @@ std::string ignored_header(const std::vector<std::string>& fields) {
     std::string text;
     for (const std::string& field : fields) {
         const auto is_plain = [](char c) { return c > ' ' && c < 127 && c != ','; };
-        if (text.size() > 1000) break;
-        if (std::ranges::all_of(field, is_plain)) text += (text.empty() ? "" : ", ") + field;
+        constexpr std::size_t longest = 100, most = 1000;
+        if (text.size() > most) break;
+        if (field.size() <= longest && std::ranges::all_of(field, is_plain)) text += (text.empty() ? "" : ", ") + field;
     }
     return text;
 }
@@ -52,18 +53,17 @@ std::string host_of(const std::string& header) {
     return header.substr(0, header.find(':'));
 }
 
-bool is_loopback(const std::string& host) {
-    return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
-}
-
 std::string bearer(const HttpRequest& request) {
-    constexpr std::string_view scheme = "Bearer ";
+    constexpr std::string_view scheme = "bearer ";
     const std::string header = request.header("authorization");
-    return header.starts_with(scheme) ? header.substr(scheme.size()) : request.header("x-api-key");
+    const bool is_bearer = header.size() >= scheme.size() &&
+                           std::ranges::equal(header.substr(0, scheme.size()), scheme, {},
+                                              [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return is_bearer ? header.substr(scheme.size()) : request.header("x-api-key");
 }
 
 Json model_json(const ServedModel& served) {
-    const ModelInfo& info = served.model.info();
+    const ModelInfo& info = served.info;
     return {{"id", served.name},
             {"object", "model"},
             {"created", served.created},
@@ -88,37 +88,50 @@ Json model_json(const ServedModel& served) {
 
 Server::Server(const ServerOptions& options) : options_(options) {
     workers_.emplace(worker_threads, most_waiting_work);
-    http_.emplace(options_.http, [this](HttpRequest&& request, const std::shared_ptr<Reply>& reply) {
-        handle(std::move(request), reply);
-    });
+    http_.emplace(
+        options_.http,
+        [this](HttpRequest& request, const std::shared_ptr<Reply>& reply) { return check(request, reply); },
+        [this](HttpRequest&& request, const std::shared_ptr<Reply>& reply) { handle(std::move(request), reply); });
 }
 
 // What calls the next one ends first.
 Server::~Server() {
     http_.reset();
     workers_.reset();
+    stop();
+}
+
+void Server::stop() {
     if (model_) model_->scheduler.stop();
+}
+
+void Server::forget_sessions() {
+    attention_->forget();
+    encoder_->forget();
 }
 
 void Server::serve(std::unique_ptr<ServedModel> model) {
     attention_.emplace(model->session_options);
+    encoder_.emplace(model->session_options);
     model_ = std::move(model);
     served_ = model_.get();
 }
 
 bool Server::is_loading() const {
     const ServedModel* model = served_;
-    return model == nullptr || model->scheduler.readiness() == Readiness::loading;
+    if (model == nullptr) return true;
+    model->scheduler.rethrow_failure();
+    return model->scheduler.readiness() == Readiness::loading;
 }
 
-void Server::drain(double seconds, const std::function<bool()>& hurry) {
+void Server::drain(double seconds) {
     http_->stop_listening();
     ServedModel* model = served_;
     if (model == nullptr) return;
     model->scheduler.drain();
     const auto wait = [&](double most) {
         const double end = seconds_now() + most;
-        while ((!model->scheduler.is_idle() || http_->unanswered() > 0) && seconds_now() < end && !hurry())
+        while ((!model->scheduler.is_idle() || http_->unanswered() > 0) && seconds_now() < end)
             std::this_thread::sleep_for(drain_look);
     };
     wait(seconds);
@@ -155,33 +168,56 @@ const std::vector<Server::Route>& Server::routes() {
 
 // ---- the edge -------------------------------------------------------------------------------------------------------
 
-void Server::handle(HttpRequest&& request, const std::shared_ptr<Reply>& reply) {
+// Who may ask for what, before a body is read.
+bool Server::check(HttpRequest& request, const std::shared_ptr<Reply>& reply) {
     try {
+        request.label = "other";
+        const Route* found = route_of(request);
+        if (found != nullptr) request.label = found->path;
         require_host(request);
         require_origin(request);
         if (request.method == "OPTIONS") {
             Reply::Headers headers = cors_headers(request);
             headers["Access-Control-Allow-Methods"] = "GET, POST";
-            headers["Access-Control-Allow-Headers"] = "authorization, content-type, x-api-key";
+            if (const std::string wanted = request.header("access-control-request-headers"); !wanted.empty())
+                headers["Access-Control-Allow-Headers"] = wanted;
             headers["Access-Control-Max-Age"] = "600";
-            return reply->send(204, "text/plain", "", headers);
+            reply->send(204, "text/plain", "", headers);
+            return false;
         }
-        const std::string models_prefix = "/v1/models/";
-        const std::string path = request.path.starts_with(models_prefix) ? "/v1/models" : request.path,
-                          method = request.method == "HEAD" ? "GET" : request.method;
-        const Route* found = nullptr;
-        for (const Route& route : routes())
-            if (path == route.path && (found == nullptr || method == route.method)) found = &route;
         if (found == nullptr) throw ApiError(404, format("there is no {}", cut_short(request.path, 100)));
-        if (method != found->method) throw ApiError(405, format("{} takes {}", found->path, found->method));
+        if (method_of(request) != found->method) {
+            refuse(request, reply, ApiError(405, format("{} takes {}", found->path, found->method)),
+                   {{"Allow", found->method}});
+            return false;
+        }
+        const std::string path = found->path;
         if (path != "/health" && path != "/live" && page_file(path) == nullptr) require_key(request);
-        if (!found->waits) return run_route(*found, request, reply);
-        const auto shared = std::make_shared<HttpRequest>(std::move(request));
-        if (!workers_->post([this, found, shared, reply] { run_route(*found, *shared, reply); }))
-            refuse(*shared, reply, ApiError(503, "too many requests are being read"), {{"Retry-After", "1"}});
+        return true;
     } catch (const ApiError& error) {
         refuse(request, reply, error);
+        return false;
     }
+}
+
+std::string Server::method_of(const HttpRequest& request) { return request.method == "HEAD" ? "GET" : request.method; }
+
+// The one of this path, of several that of this method.
+const Server::Route* Server::route_of(const HttpRequest& request) {
+    const std::string models_prefix = "/v1/models/";
+    const std::string path = request.path.starts_with(models_prefix) ? "/v1/models" : request.path;
+    const Route* found = nullptr;
+    for (const Route& route : routes())
+        if (path == route.path && (found == nullptr || method_of(request) == route.method)) found = &route;
+    return found;
+}
+
+void Server::handle(HttpRequest&& request, const std::shared_ptr<Reply>& reply) {
+    const Route* found = route_of(request);
+    if (!found->waits) return run_route(*found, request, reply);
+    const auto shared = std::make_shared<HttpRequest>(std::move(request));
+    if (!workers_->post([this, found, shared, reply] { run_route(*found, *shared, reply); }))
+        refuse(*shared, reply, ApiError(503, "too many requests are being read"), {{"Retry-After", "1"}});
 }
 
 void Server::run_route(const Route& route, const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
@@ -204,7 +240,7 @@ void Server::require_host(const HttpRequest& request) const {
     const std::string host = host_of(request.header("host"));
     const bool here = options_.http.host.starts_with("unix:") || is_loopback(options_.http.host);
     if (std::ranges::count(options_.host_names, host) > 0 || is_loopback(host)) return;
-    if (!here && options_.host_names.empty()) return;
+    if (!here && is_numeric_address(host)) return;
     throw ApiError(403, format("the host \"{}\" is not this server's; start it with --host-name {}",
                                cut_short(host, 100), cut_short(host, 100)));
 }
@@ -223,8 +259,10 @@ void Server::require_origin(const HttpRequest& request) const {
 
 Reply::Headers Server::cors_headers(const HttpRequest& request) const {
     const std::string origin = request.header("origin");
-    if (origin.empty() || !may_ask_from(origin)) return {};
-    return {{"Access-Control-Allow-Origin", origin}, {"Vary", "Origin"}};
+    if (origin.empty() || !may_ask_from(origin)) return {{"Vary", "Origin"}};
+    return {{"Access-Control-Allow-Origin", origin},
+            {"Access-Control-Expose-Headers", "vantage-ignored, retry-after, x-should-retry"},
+            {"Vary", "Origin"}};
 }
 
 void Server::require_key(const HttpRequest& request) const {
@@ -243,6 +281,7 @@ ServedModel& Server::ready() const {
         case Readiness::loading: throw ApiError(503, "the model is being loaded");
         case Readiness::lost: throw ApiError(503, "the device was lost");
         case Readiness::draining: throw ApiError(503, "the server is shutting down");
+        case Readiness::recovering:
         case Readiness::ready: break;
     }
     return *model;
@@ -260,7 +299,7 @@ void Server::answer(const HttpRequest& request, const std::shared_ptr<Reply>& re
                     const std::vector<std::string>& ignored) {
     Reply::Headers headers = cors_headers(request);
     if (!ignored.empty()) headers["vantage-ignored"] = ignored_header(ignored);
-    metrics_.note_request(request.path, status);
+    metrics_.note_request(request.label, status);
     reply->send(status, "application/json", json.dump(-1, ' ', false, Json::error_handler_t::replace), headers);
 }
 
@@ -268,7 +307,7 @@ void Server::refuse(const HttpRequest& request, const std::shared_ptr<Reply>& re
                     Reply::Headers headers) {
     headers.merge(cors_headers(request));
     if (error.status == 401) headers["WWW-Authenticate"] = "Bearer";
-    metrics_.note_request(error.status == 404 ? "other" : request.path, error.status);
+    metrics_.note_request(request.label, error.status);
     reply->send(error.status, "application/json", error.json().dump(-1, ' ', false, Json::error_handler_t::replace),
                 headers);
 }
@@ -285,7 +324,8 @@ void Server::refuse_overload(const HttpRequest& request, const std::shared_ptr<R
 // ---- what the server is ---------------------------------------------------------------------------------------------
 
 void Server::health(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
-    ready();
+    if (ready().scheduler.readiness() == Readiness::recovering)
+        throw ApiError(503, "the device was lost and is opened again");
     answer(request, reply, {{"status", "ok"}});
 }
 
@@ -348,59 +388,64 @@ void Server::answer_text(const HttpRequest& request, const std::shared_ptr<Reply
                          TextRequest text) {
     Reply::Headers headers = cors_headers(request);
     if (!text.ignored.empty()) headers["vantage-ignored"] = ignored_header(text.ignored);
-    const std::string owner = bearer(request);
-    const bool scores = text.echo && text.logprobs, generates = text.text.max_tokens > 0;
+    const bool scores = text.echo && text.logprobs;
     const std::vector<std::vector<std::int32_t>> prompts =
         scores ? text.prompts : std::vector<std::vector<std::int32_t>>();
+    const bool generates = text.text.max_tokens > 0;
     const int top = text.logprobs.value_or(0);
-    const auto answer = std::make_shared<TextAnswer>(model, std::move(text), reply, headers, metrics_, request.path);
-    const auto go_on = [this, request, reply, &model, answer, owner, generates] {
-        if (!generates) return answer->begin(), answer->open(), answer->finish_without_tokens();
-        const auto generations = answer->generations(owner);
-        answer->begin();
-        if (!model.scheduler.submit(generations)) return refuse_overload(request, reply, model);
-        reply->when_closed([&model, generations] { model.scheduler.cancel(generations); });
-        answer->open();
-    };
-    if (!scores) return go_on();
-    const auto score = [this, request, reply, &model, answer, prompts, top, go_on](const Model& loaded) {
-        try {
-            for (std::size_t i = 0; i < prompts.size(); ++i)
-                answer->note_prompt(i, prompt_scores(loaded, model.session_options, prompts[i], top));
-            go_on();
-        } catch (const Error& error) {
-            if (error.kind() == ErrorKind::device_lost) throw;
-            refuse(request, reply, ApiError(error));
-        }
-    };
-    if (!model.scheduler.post(score)) refuse_overload(request, reply, model);
+    const auto told = std::make_shared<TextAnswer>(model, std::move(text), reply, headers, metrics_, request.label);
+    if (prompts.empty()) return generate(request, reply, model, told, generates);
+    for (std::size_t i = 0; i < prompts.size(); ++i) {  // each a piece of work of its own
+        const bool is_last = i + 1 == prompts.size();
+        const bool posted = post(request, reply, model, [=, this, &model, ids = prompts[i]](const Model& loaded) {
+            told->note_prompt(i, prompt_scores(loaded, model.session_options, ids, top));
+            if (is_last) generate(request, reply, model, told, generates);
+        });
+        if (!posted) return;
+    }
+}
+
+void Server::generate(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
+                      const std::shared_ptr<TextAnswer>& told, bool generates) {
+    const auto generations = told->generations(bearer(request));
+    told->begin();
+    if (!generates) {
+        told->open();
+        return told->finish_without_tokens();
+    }
+    bool submitted = false;
+    try {
+        submitted = model.scheduler.submit(generations);
+    } catch (const Error&) {
+        told->forget();
+        throw;
+    }
+    if (!submitted) {
+        told->forget();
+        return refuse_overload(request, reply, model);
+    }
+    reply->when_closed([&model, generations] { model.scheduler.cancel(generations); });
+    told->open();
 }
 
 // ---- encoders -------------------------------------------------------------------------------------------------------
 
-namespace {
-
-/// Work for the scheduler's thread whose errors are answers.
-std::function<void(const Model&)> guarded(const std::function<void(const Model&)>& work,
-                                          const std::function<void(const ApiError&)>& refuse) {
-    return [=](const Model& loaded) {
-        try {
-            work(loaded);
-        } catch (const ApiError& error) {
-            refuse(error);
-        } catch (const Error& error) {
-            refuse(ApiError(error));
-            if (error.kind() == ErrorKind::device_lost) throw;
-        }
-    };
-}
-
-}  // namespace
-
-void Server::post(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
+bool Server::post(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
                   const std::function<void(const Model&)>& work) {
     const auto refused = [this, request, reply](const ApiError& error) { refuse(request, reply, error); };
-    if (!model.scheduler.post(guarded(work, refused))) refuse_overload(request, reply, model);
+    PostedWork posted{.run =
+                          [work, refused](const Model& loaded) {
+                              try {
+                                  work(loaded);
+                              } catch (const ApiError& error) {
+                                  refused(error);
+                              }
+                          },
+                      .refuse = [refused](const Error& error) { refused(ApiError(error)); },
+                      .is_wanted = [reply] { return !reply->is_closed(); }};
+    if (model.scheduler.post(std::move(posted))) return true;
+    refuse_overload(request, reply, model);
+    return false;
 }
 
 void Server::embeddings(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
@@ -409,8 +454,8 @@ void Server::embeddings(const HttpRequest& request, const std::shared_ptr<Reply>
     check_model(model, body);
     post(request, reply, model,
          [this, request, reply, &model, wanted = parse_embedding(body, model)](const Model& loaded) {
-             answer(request, reply, embedding_answer(wanted, loaded, model.name, model.pooling, model.session_options),
-                    200, wanted.ignored);
+             answer(request, reply, embedding_answer(wanted, encoder_->on(loaded), model.name, model.pooling), 200,
+                    wanted.ignored);
          });
 }
 
@@ -420,8 +465,7 @@ void Server::rerank(const HttpRequest& request, const std::shared_ptr<Reply>& re
     check_model(model, body);
     post(request, reply, model,
          [this, request, reply, &model, wanted = parse_rerank(body, model)](const Model& loaded) {
-             answer(request, reply, rerank_answer(wanted, loaded, model.name, model.session_options), 200,
-                    wanted.ignored);
+             answer(request, reply, rerank_answer(wanted, encoder_->on(loaded), model.name), 200, wanted.ignored);
          });
 }
 
@@ -465,8 +509,7 @@ void Server::tokenize(const HttpRequest& request, const std::shared_ptr<Reply>& 
     Json tokens = Json(ids);
     if (fields.boolean("with_pieces").value_or(false)) {
         tokens = Json::array();
-        for (const std::int32_t id : ids)
-            tokens.push_back({{"id", id}, {"piece", model.model.tokenizer().token_bytes(id)}});
+        for (const std::int32_t id : ids) tokens.push_back({{"id", id}, {"piece", model.tokenizer.token_bytes(id)}});
     }
     answer(request, reply,
            {{"tokens", std::move(tokens)}, {"count", ids.size()}, {"max_model_len", model.scheduler.context()}});
@@ -477,7 +520,7 @@ void Server::detokenize(const HttpRequest& request, const std::shared_ptr<Reply>
     const Json body = parse_object(request.body);
     const Json& tokens = RequestFields(body).at("tokens");
     if (!tokens.is_array()) RequestFields::wrong("tokens", tokens, "a list of token ids");
-    const std::string text = model.model.tokenizer().decode(token_ids(tokens, "tokens"), false);
+    const std::string text = model.tokenizer.decode(token_ids(tokens, "tokens"), false);
     answer(request, reply, {{"content", text}, {"prompt", text}});
 }
 
@@ -493,10 +536,10 @@ void Server::apply_template(const HttpRequest& request, const std::shared_ptr<Re
 void Server::tokenizer_info(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
     ServedModel& model = ready();
     Json info = model.chat ? model.chat->tokens : Json::object();
-    info["vocab_size"] = model.model.tokenizer().vocab_size();
+    info["vocab_size"] = model.tokenizer.vocab_size();
     info["model_max_length"] = model.scheduler.context();
     Json ends = Json::array();
-    for (const std::int64_t id : config_of(model.model).end_tokens) ends.push_back(id);
+    for (const std::int64_t id : model.config.end_tokens) ends.push_back(id);
     info["eos_token_ids"] = std::move(ends);
     answer(request, reply, info);
 }

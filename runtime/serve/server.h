@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "runtime/serve/attention_answers.h"
+#include "runtime/serve/encoder_answers.h"
 #include "runtime/serve/http_server.h"
 #include "runtime/serve/metrics.h"
 #include "runtime/serve/served_model.h"
-#include "runtime/serve/text_request.h"
+#include "runtime/serve/text_answer.h"
 #include "runtime/serve/worker_pool.h"
 
 namespace vantage::serve {
@@ -31,12 +32,15 @@ public:
     explicit Server(const ServerOptions& options);
     ~Server();
     void serve(std::unique_ptr<ServedModel> model);
-    /// Until plans are compiled after `serve`.
+    /// Until plans are compiled after `serve`. Throws what keeps them from being compiled.
     bool is_loading() const;
     const std::string& address() const { return http_->address(); }
-    /// Takes no new connections, and lets what runs go on for so many seconds or until `hurry` says so; what is left
-    /// then ends with an error.
-    void drain(double seconds, const std::function<bool()>& hurry);
+    /// Takes no new connections, and lets what runs go on for so many seconds; what is left then ends with an error.
+    void drain(double seconds);
+    /// Ends the use of the device.
+    void stop();
+    /// Before a device that was lost is opened again (SchedulerOptions::before_reload).
+    void forget_sessions();
 
 private:
     using Handler = void (Server::*)(const HttpRequest&, const std::shared_ptr<Reply>&);
@@ -48,6 +52,9 @@ private:
     };
     static const std::vector<Route>& routes();
 
+    static const Route* route_of(const HttpRequest& request);
+    static std::string method_of(const HttpRequest& request);
+    bool check(HttpRequest& request, const std::shared_ptr<Reply>& reply);
     void handle(HttpRequest&& request, const std::shared_ptr<Reply>& reply);
     void run_route(const Route& route, const HttpRequest& request, const std::shared_ptr<Reply>& reply);
     void require_host(const HttpRequest& request) const;
@@ -73,7 +80,9 @@ private:
     void chat(const HttpRequest& request, const std::shared_ptr<Reply>& reply);
     void answer_text(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
                      TextRequest text);
-    void post(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
+    void generate(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
+                  const std::shared_ptr<TextAnswer>& told, bool generates);
+    bool post(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
               const std::function<void(const Model&)>& work);
     void embeddings(const HttpRequest& request, const std::shared_ptr<Reply>& reply);
     void rerank(const HttpRequest& request, const std::shared_ptr<Reply>& reply);
@@ -86,7 +95,8 @@ private:
 
     ServerOptions options_;
     Metrics metrics_;
-    std::optional<AttentionAnswers> attention_;  // for the scheduler's thread
+    std::optional<AttentionAnswers> attention_;  // for the scheduler's thread, as encoder_
+    std::optional<EncoderSession> encoder_;
     std::unique_ptr<ServedModel> model_;
     std::atomic<ServedModel*> served_ = nullptr;  // model_, once it is there
     std::optional<WorkerPool> workers_;

@@ -65,10 +65,11 @@ TextAnswer::TextAnswer(const ServedModel& model, TextRequest request, std::share
 }
 
 std::vector<std::shared_ptr<GenerationRequest>> TextAnswer::generations(const std::string& owner) {
-    std::vector<KeptText> texts;
+    std::vector<std::shared_ptr<const std::vector<std::int32_t>>> texts;
     for (const auto& prompt : request_.prompts)
-        for (std::int64_t k = 0; k < request_.choices; ++k) texts.push_back({prompt, std::ssize(prompt)});
-    model_.kept.begin(id_, owner, std::move(texts));
+        texts.insert(texts.end(), static_cast<std::size_t>(request_.choices),
+                     std::make_shared<const std::vector<std::int32_t>>(prompt));
+    model_.kept.begin(id_, owner, texts);
     std::vector<std::shared_ptr<GenerationRequest>> all;
     const std::shared_ptr<TextAnswer> self = shared_from_this();
     for (std::size_t i = 0; i < choices_.size(); ++i) {
@@ -82,14 +83,18 @@ std::vector<std::shared_ptr<GenerationRequest>> TextAnswer::generations(const st
         one->owner = owner;
         one->on_token = [self, i](const DrawnToken& token) { self->on_token(i, token); };
         one->on_end = [self, i](const Outcome& outcome) { self->on_end(i, outcome); };
-        if (request_.streams) one->is_behind = [self] { return self->reply_->untaken() > most_untaken; };
+        if (request_.streams)
+            one->behind = [self]() -> std::optional<double> {
+                if (self->reply_->untaken() <= most_untaken) return std::nullopt;
+                return self->reply_->stalled();
+            };
         all.push_back(std::move(one));
     }
     return all;
 }
 
 ToldToken TextAnswer::told(const DrawnToken& token) const {
-    const Tokenizer& tokenizer = model_.model.tokenizer();
+    const Tokenizer& tokenizer = model_.tokenizer;
     const auto bytes_of = [&](std::int32_t id) {
         return tokenizer.is_special(id) ? tokenizer.token_text(id) : tokenizer.token_bytes(id);
     };
@@ -114,6 +119,7 @@ void TextAnswer::begin() {
 }
 
 void TextAnswer::open() {
+    model_.kept.confirm(id_);
     if (!request_.streams) return;
     Reply::Headers headers = headers_;
     headers["Cache-Control"] = "no-cache";
@@ -156,7 +162,7 @@ void TextAnswer::fail(const Error& error) {
     failed_ = true;
     const ApiError shown(error);
     metrics_.note_request(path_, shown.status);
-    if (!request_.streams) return reply_->send(shown.status, "application/json", shown.json().dump(), headers_);
+    if (!request_.streams) return reply_->send(shown.status, "application/json", shown.text(), headers_);
     write_event(shown.json());
     reply_->write("data: [DONE]\n\n");
     reply_->finish();
@@ -234,7 +240,7 @@ void TextAnswer::write_chunk(std::size_t choice, const Json& content, const std:
     if (c.told < c.tokens.size()) part["logprobs"] = logprobs_json(c, std::exchange(c.told, c.tokens.size()), c.offset);
     chunk["choices"] = Json::array({std::move(part)});
     if (request_.include_usage) chunk["usage"] = nullptr;
-    if (!reason.empty()) chunk["vantage"] = {{"seed", request_.sampling.seed}};
+    if (!reason.empty()) chunk["vantage"] = {{"seed", static_cast<std::int64_t>(request_.sampling.seed)}};
     write_event(chunk);
 }
 
@@ -266,7 +272,7 @@ void TextAnswer::complete() {
     }
     answer["choices"] = std::move(list);
     answer["usage"] = usage_json();
-    answer["vantage"] = {{"seed", request_.sampling.seed}};
+    answer["vantage"] = {{"seed", static_cast<std::int64_t>(request_.sampling.seed)}};
     reply_->send(200, "application/json", answer.dump(-1, ' ', false, Json::error_handler_t::replace), headers_);
 }
 

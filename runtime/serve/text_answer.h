@@ -32,8 +32,10 @@ public:
     void note_prompt(std::size_t prompt, const std::vector<DrawnToken>& tokens);
     /// Begins a stream with what comes before the first token. Before the generations are submitted.
     void begin();
-    /// Lets the client see that the stream has begun. After they were submitted.
+    /// After they were submitted: the client sees that the stream has begun, and the tokens are kept.
     void open();
+    /// They were not.
+    void forget() { model_.kept.forget(id_); }
     /// Nothing is generated (max_tokens 0): the answer is complete.
     void finish_without_tokens();
 

@@ -1,10 +1,13 @@
 #include "runtime/serve/text_request.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <limits>
 #include <random>
 
 #include "runtime/base/format.h"
+#include "runtime/base/json.h"
 #include "runtime/serve/request_fields.h"
 #include "runtime/session/model_access.h"
 
@@ -23,8 +26,30 @@ std::uint64_t random_seed() {
     return (std::uint64_t{device()} << 32 | device()) >> 11;  // exact in JSON's doubles
 }
 
+// {"token": number}, as OpenAI has it: the keys are texts. A number of -100 or less forbids a token.
+std::vector<std::pair<std::int32_t, float>> logit_bias(const Json& object, std::int64_t vocab) {
+    constexpr std::size_t most = 1024;
+    constexpr double forbidden = -100, largest = 100;
+    std::vector<std::pair<std::int32_t, float>> all;
+    if (object.is_null() || (object.is_array() && object.empty())) return all;
+    if (!object.is_object() || object.size() > most)
+        RequestFields::wrong("logit_bias", object, format("an object of at most {} tokens", most));
+    for (const auto& [name, value] : object.items()) {
+        std::int32_t token = -1;
+        const auto read = std::from_chars(name.data(), name.data() + name.size(), token);
+        if (read.ec != std::errc() || read.ptr != name.data() + name.size() || token < 0 || token >= vocab)
+            throw ApiError(400, format("\"logit_bias\": {} is no token's id below {}", in_quotes(name), vocab),
+                           "logit_bias");
+        if (!value.is_number() || !(std::abs(value.get<double>()) <= largest))
+            RequestFields::wrong("logit_bias", value, "a number from -100 to 100");
+        const auto bias = value.get<double>();
+        all.emplace_back(token, bias <= forbidden ? -std::numeric_limits<float>::infinity() : static_cast<float>(bias));
+    }
+    return all;
+}
+
 Sampling sampling_of(RequestFields& fields, const ServedModel& model) {
-    Sampling s = recommended_sampling(model.model);
+    Sampling s = model.sampling;
     s.temperature = fields.number("temperature", 0, largest_temperature).value_or(s.temperature);
     s.top_p = fields.number("top_p", 0, 1).value_or(s.top_p);
     s.min_p = fields.number("min_p", 0, 1).value_or(s.min_p);
@@ -36,15 +61,15 @@ Sampling sampling_of(RequestFields& fields, const ServedModel& model) {
     const std::optional<std::int64_t> seed = fields.integer("seed", least, most);
     s.seed = seed ? static_cast<std::uint64_t>(*seed) : random_seed();
     s.ignore_end = fields.boolean("ignore_eos").value_or(false);
+    s.presence_penalty = fields.number("presence_penalty", -2, 2).value_or(0);
+    s.frequency_penalty = fields.number("frequency_penalty", -2, 2).value_or(0);
+    s.logit_bias = logit_bias(fields.at("logit_bias"), model.info.vocab);
     return s;
 }
 
 // What would change the text, and is not supported.
 void refuse_unsupported(RequestFields& fields) {
     const std::string unsupported = "is not supported";
-    fields.refuse("presence_penalty", {0, 0.0}, unsupported);
-    fields.refuse("frequency_penalty", {0, 0.0}, unsupported);
-    fields.refuse("logit_bias", {Json::object(), Json::array()}, unsupported);
     fields.refuse("response_format", {Json{{"type", "text"}}}, unsupported + ", other than {\"type\": \"text\"}");
     for (const char* name : {"grammar", "json_schema", "guided_json", "guided_regex", "guided_grammar"})
         fields.refuse(name, {""}, unsupported);
@@ -76,15 +101,14 @@ void add_prompt(const Json& prompt, const ServedModel& model, TextRequest& reque
     } else {
         request.prompts.push_back(token_ids(prompt, "prompt"));
         for (const std::int32_t id : request.prompts.back())
-            if (id >= model.model.info().vocab)
-                throw ApiError(
-                    400, format("token {} is outside of the vocabulary: 0 … {}", id, model.model.info().vocab - 1),
-                    "prompt");
+            if (id >= model.info.vocab)
+                throw ApiError(400, format("token {} is outside of the vocabulary: 0 … {}", id, model.info.vocab - 1),
+                               "prompt");
     }
     if (request.prompts.back().empty()) throw ApiError(400, "the prompt has no tokens", "prompt");
     if (!request.echo) return;
     request.prompt_texts.push_back(prompt.is_string() ? prompt.get<std::string>()
-                                                      : model.model.tokenizer().decode(request.prompts.back(), false));
+                                                      : model.tokenizer.decode(request.prompts.back(), false));
 }
 
 }  // namespace

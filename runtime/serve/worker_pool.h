@@ -36,7 +36,7 @@ private:
             std::function<void()> next;
             {
                 std::unique_lock lock(mutex_);
-                if (!changed_.wait(lock, stop, [this] { return !waiting_.empty(); })) return;
+                if (!changed_.wait(lock, stop, [this] { return !waiting_.empty(); }) || stop.stop_requested()) return;
                 next = std::move(waiting_.front());
                 waiting_.pop_front();
             }

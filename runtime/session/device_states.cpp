@@ -80,6 +80,7 @@ void DeviceStates::write_step(std::size_t slot, const SequenceState& s, std::int
               .repeat_penalty = s.sampling.repeat_penalty};
     const std::vector<std::int64_t>& ends = config_of(model_).end_tokens;
     if (!s.sampling.ignore_end) next.end_tokens.assign(ends.begin(), ends.end());
+    next.biased = s.sampling.uses_bias();
     put_step(step(StepOf::own, slot), next);
 }
 
@@ -132,6 +133,21 @@ void DeviceStates::write_seen(std::size_t slot, const SequenceState& s) {
     for (const std::int32_t token : std::span(s.tokens).first(static_cast<std::size_t>(s.processed)))
         at(words, token / 32) |= 1u << (token % 32);
     gpu::upload(device_, buffer(model_names::seen), slot * seen_bytes(), std::as_bytes(std::span(words)));
+}
+
+void DeviceStates::write_bias(std::size_t slot, const SequenceState& s) {
+    if (!has(model_names::token_bias) || !s.sampling.uses_bias()) return;
+    const auto vocab = static_cast<std::size_t>(config_of(model_).vocab);
+    const std::span<float> row(reinterpret_cast<float*>(buffer(model_names::token_bias).mapped()) + slot * vocab,
+                               vocab);
+    std::ranges::fill(row, 0.0f);
+    for (const auto& [token, bias] : s.sampling.logit_bias) at(row, token) += bias;
+    std::vector<bool> drawn(vocab);
+    for (const std::int32_t token : std::span(s.tokens).subspan(static_cast<std::size_t>(s.prompt))) {
+        at(row, token) -= static_cast<float>(s.sampling.frequency_penalty);
+        if (!drawn[static_cast<std::size_t>(token)]) at(row, token) -= static_cast<float>(s.sampling.presence_penalty);
+        drawn[static_cast<std::size_t>(token)] = true;
+    }
 }
 
 void DeviceStates::write_head_mask(std::span<const Graph> graphs, std::span<const HeadId> masked) {

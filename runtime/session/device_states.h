@@ -53,6 +53,9 @@ public:
     void write_pixels(std::span<const float> pixels);
     /// Makes the set of tokens that the repetition penalty is for those that have run.
     void write_seen(std::size_t slot, const SequenceState& s);
+    /// What is added to the logits of a sequence whose sampling has a bias: what it says, less the penalties of drawn
+    /// tokens.
+    void write_bias(std::size_t slot, const SequenceState& s);
     /// Writes 1 and 0 for every feature of every head.
     void write_head_mask(std::span<const Graph> graphs, std::span<const HeadId> masked);
     /// Features of a head's output, of a graph with head_shift.

@@ -21,9 +21,9 @@ struct Text {
 std::vector<Text> by_length(const Model& model, std::span<const std::string> texts) {
     std::vector<Text> all;
     for (std::size_t i = 0; i < texts.size(); ++i) {
-        all.push_back(
-            {static_cast<std::int64_t>(i),
-             encode_at(format("embed: text {}", i + 1), ErrorKind::usage, model.info().context, model, texts[i]).ids});
+        all.push_back({static_cast<std::int64_t>(i), encode_at(format("embed: text {}", i + 1), ErrorKind::usage,
+                                                               model.info().context, model.tokenizer(), texts[i])
+                                                         .ids});
         if (const std::size_t count = all.back().ids.size();
             count == 0 || std::cmp_greater(count, model.info().context))
             throw usage_error("embed: text {} has {} tokens; expected 1 to {}", i + 1, count, model.info().context);

@@ -27,28 +27,29 @@ void check_utf8(std::string_view text) {
 
 }  // namespace
 
-Tokenizer::Encoding encode_for(std::int64_t context, const Model& model, std::string_view text, bool add_special) {
+Tokenizer::Encoding encode_for(std::int64_t context, const Tokenizer& tokenizer, std::string_view text,
+                               bool add_special) {
     check_size(context, text.size());
     check_utf8(text);
-    return model.tokenizer().encode(text, add_special);
+    return tokenizer.encode(text, add_special);
 }
 
-Tokenizer::Encoding encode_at(const std::string& place, ErrorKind kind, std::int64_t context, const Model& model,
-                              std::string_view text) {
+Tokenizer::Encoding encode_at(const std::string& place, ErrorKind kind, std::int64_t context,
+                              const Tokenizer& tokenizer, std::string_view text) {
     try {
-        return encode_for(context, model, text);
+        return encode_for(context, tokenizer, text);
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::usage) throw;
         throw Error(kind, place + ": " + error.what());
     }
 }
 
-Tokenizer::Encoding encode_pair_for(std::int64_t context, const Model& model, std::string_view first,
+Tokenizer::Encoding encode_pair_for(std::int64_t context, const Tokenizer& tokenizer, std::string_view first,
                                     std::string_view second) {
     check_size(context, first.size() + second.size());
     check_utf8(first);
     check_utf8(second);
-    return model.tokenizer().encode_pair(first, second);
+    return tokenizer.encode_pair(first, second);
 }
 
 }  // namespace vantage::internal

@@ -37,7 +37,7 @@ struct Generator::State {
 
     void begin(const std::string& prompt) {
         session.restart(sampling);
-        begin(encode_for(session.context(), session.model(), prompt).ids);
+        begin(encode_for(session.context(), session.model().tokenizer(), prompt).ids);
     }
 
     void begin(std::span<const std::int32_t> ids) {

@@ -34,6 +34,7 @@ Graph session_graph(const Model& model, const SessionOptions& options, std::int6
                             .record_attention = recorded,
                             .all_logits = options.inspect,
                             .hidden = options.inspect,
+                            .token_bias = options.token_bias,
                             .head_mask = options.masked_heads.has_value(),
                             .head_shift = options.head_shift.has_value(),
                             .rope_context = options.rope_context,

@@ -19,7 +19,7 @@ namespace vantage::internal {
 namespace {
 
 constexpr std::int64_t stable_chunk = 128;
-constexpr int run_ahead = 2;  // generated tokens submitted before the first of them is read
+constexpr int most_ahead = 2;  // generated tokens submitted before the first of them is read
 constexpr int both_segments[] = {model_names::body, model_names::head};
 
 /// Adds the seconds of a scope to a sum.
@@ -438,7 +438,9 @@ void RunScheduler::begin_draws() {
         if (on_device_[slot]) continue;
         if (config_.state_space) sequences_[slot].note_reached(states_.reached(slot));  // the step is overwritten
         write_slot(slot, left[slot], left[slot] == 0);
-        if (left[slot] > 0) states_.write_seen(slot, sequences_[slot]);
+        if (left[slot] == 0) continue;
+        states_.write_seen(slot, sequences_[slot]);
+        states_.write_bias(slot, sequences_[slot]);
     }
     run_prompts(runs, true);
     let_all_draw();
@@ -456,8 +458,12 @@ void RunScheduler::draw_all() {
     for (std::size_t slot = 0; slot < sequences_.size(); ++slot)
         unread = unread && (has_unread(slot) || !can_continue(sequences_[slot]));
     const auto ahead = [&] { return std::ssize(in_flight_) + (unread ? 1 : 0); };
+    const auto counts_drawn = [&](const SequenceState& s) {  // the next draw waits for the host's penalties
+        return can_continue(s) && (s.sampling.presence_penalty != 0 || s.sampling.frequency_penalty != 0);
+    };
     const auto has_room = [&](const SequenceState& s) { return can_continue(s) && s.size() + ahead() < context_; };
-    while (ahead() < run_ahead && std::ranges::any_of(sequences_, has_room)) submit_draw(plan);
+    const int most = std::ranges::any_of(sequences_, counts_drawn) ? 1 : most_ahead;
+    while (ahead() < most && std::ranges::any_of(sequences_, has_room)) submit_draw(plan);
     if (!unread) {
         gpu::wait(states_.device(), in_flight_.front());
         in_flight_.erase(in_flight_.begin());
@@ -466,7 +472,10 @@ void RunScheduler::draw_all() {
     for (std::size_t slot = 0; slot < sequences_.size(); ++slot)  // before a token of any is taken
         if (can_continue(sequences_[slot]) && !is_drawn(slot) && states_.no_answer(slot))
             fail_not_finite(slot, format("the logits of token {}", sequences_[slot].size()));
-    for (std::size_t slot = 0; slot < sequences_.size(); ++slot) drawn_[slot] = read_draw(slot);
+    for (std::size_t slot = 0; slot < sequences_.size(); ++slot) {
+        drawn_[slot] = read_draw(slot);
+        if (drawn_[slot] && counts_drawn(sequences_[slot])) states_.write_bias(slot, sequences_[slot]);
+    }
     const double seconds = seconds_now() - begin;
     stats_.generate_seconds += seconds;
     stats_.host_seconds += std::max(0.0, seconds - (gpu::seconds_waited() - waited));  // of two clocks

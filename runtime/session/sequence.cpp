@@ -65,7 +65,7 @@ void Sequence::append(std::span<const std::int32_t> ids, std::span<const std::in
 void Sequence::append(std::string_view text) {
     const auto core = use();
     const bool first = core->sequences[index_].tokens.empty();
-    core->append(index_, encode_for(core->context, core->model, text, first).ids, {});
+    core->append(index_, encode_for(core->context, core->model.tokenizer(), text, first).ids, {});
 }
 
 std::string Sequence::text() const {

@@ -314,10 +314,25 @@ void SessionCore::restart(std::size_t index, const Sampling& sampling) {
 
 void SessionCore::set_sampling(std::size_t index, const Sampling& sampling) {
     check_sampling(sampling);
+    check_bias(sampling);
     runs.changed(index);
     SequenceState& s = sequences[index];
     s.sampling = sampling;
     s.sampling.top_k = std::min(sampling.top_k, config.vocab);
+}
+
+void SessionCore::check_bias(const Sampling& sampling) const {
+    if (!sampling.uses_bias()) return;
+    if (!options.token_bias)
+        throw usage_error("sampling: a logit bias and penalties of presence and frequency need token_bias");
+    for (const auto& [token, bias] : sampling.logit_bias)
+        if (token < 0 || token >= config.vocab || std::isnan(bias) || bias == std::numeric_limits<float>::infinity())
+            throw usage_error("sampling: a bias of {:g} for token {} of {}", static_cast<double>(bias), token,
+                              config.vocab);
+    constexpr double largest = 100;
+    for (const double penalty : {sampling.presence_penalty, sampling.frequency_penalty})
+        if (!(std::abs(penalty) <= largest))
+            throw usage_error("sampling: a penalty of presence or frequency must be from -100 to 100");
 }
 
 void SessionCore::append(std::size_t index, std::span<const std::int32_t> ids, std::span<const std::int32_t> types) {

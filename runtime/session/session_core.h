@@ -87,6 +87,7 @@ private:
     /// `what`: "masked".
     void check_head(const HeadId& head, const char* what) const;
     void check_head_shift(const HeadShift& shift) const;
+    void check_bias(const Sampling& sampling) const;
     void check_ids(std::span<const std::int32_t> ids) const;
     void check_room(std::size_t there, std::size_t more) const;
     void require_decoder() const;

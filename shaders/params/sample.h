@@ -1,7 +1,8 @@
 #include "params/types.h"
 VANTAGE_PARAMS_BEGIN
 struct SampleParams {
-    uvec2 logits, tokens, step, seen;  // of each sequence: (vocab), (token_count) i32, its step, (seen_words) bits or 0
+    // of each sequence: (vocab), (token_count) i32, its step, (seen_words) bits or 0, (vocab) f32 or 0
+    uvec2 logits, tokens, step, seen, bias;
     uint vocab, token_count, seen_words;
 };
 VANTAGE_PARAMS_END

@@ -26,5 +26,6 @@
 // Which sequence a lane of a run works for: in row `lane` of the steps, sequence = lane + this (modulo 2^32).
 // Everything else in a row is of the sequence with that number.
 #define STEP_SHIFT 22
+#define STEP_BIASED 23  // not 0: sample's bias is added to the logits
 #define STEP_WORDS 32
 #endif

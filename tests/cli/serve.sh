@@ -57,6 +57,11 @@ check "the same seed gives the same texts" test "$(grep -oE '"choices":.*"usage"
 answers 200 '"role":"assistant"' /v1/chat/completions '{"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 3}'
 answers 200 '<|im_start|>user\nHi<|im_end|>' /apply-template '{"messages": [{"role": "user", "content": "Hi"}]}'
 
+was=$(curl -s "$at/tokenize" -d '{"content": " was"}' | grep -oE '[0-9]+' | head -n 1)
+answers 200 '"text":"' /v1/completions "{\"prompt\": \"The dog\", \"max_tokens\": 1, \"temperature\": 0, \"logit_bias\": {\"$was\": -100}}"
+check "a forbidden token is not drawn" test "$(grep -c '"text":" was"' out)" = 0
+answers 200 '"text":" was was was"' /v1/completions "{\"prompt\": \"The dog\", \"max_tokens\": 3, \"temperature\": 0, \"logit_bias\": {\"$was\": 100}}"
+
 # ---- probabilities: of a prompt and of what follows it, as PyTorch has them (tests/cli/bench_model.sh names the texts)
 answers 200 '"token_logprobs":[null,' /v1/completions '{"prompt": "The dog was", "max_tokens": 0, "echo": true, "logprobs": 1}'
 echoed=$(grep -oE '"token_logprobs":\[[^]]*' out | grep -oE '[^,]*$')
@@ -87,7 +92,7 @@ answers 200 'fetch(' /page.js ''
 
 # ---- what is refused
 answers 400 '"param":"prompt"' /v1/completions '{"prompt": 3}'
-answers 400 '"param":"logit_bias"' /v1/completions '{"prompt": "a", "logit_bias": {"5": 1}}'
+answers 400 '"param":"logit_bias"' /v1/completions '{"prompt": "a", "logit_bias": {"x": 1}}'
 answers 400 '"param":"response_format"' /v1/completions '{"prompt": "a", "response_format": {"type": "json_object"}}'
 answers 400 'no encoder' /v1/embeddings '{"input": "a"}'
 answers 400 'not JSON' /v1/completions '{'

@@ -45,7 +45,7 @@ struct Reader {
         request->prompt = std::move(prompt);
         request->sampling = sampling;
         request->text.max_tokens = max_tokens;
-        request->is_behind = [this] { return behind.load(); };
+        request->behind = [this] { return behind ? std::optional(0.0) : std::nullopt; };
         request->on_token = [this](const DrawnToken& token) {
             const std::lock_guard lock(mutex);
             if (token.id >= 0) ids.push_back(token.id);
@@ -357,16 +357,78 @@ TEST_CASE("the attention of an answer is that of a session with its tokens", "[s
 
 TEST_CASE("answers are kept for their owner, for a while, and as many as are wanted", "[serve]") {
     serve::KeptTexts kept(2, 0.3);
-    kept.begin("a", "me", {{{1, 2}, 2}, {{1, 2}, 2}});
+    const auto prompt = std::make_shared<const Ids>(Ids{1, 2});
+    kept.begin("a", "me", {prompt, prompt});
+    kept.confirm("a");
     kept.add("a", 1, 9);
     CHECK(kept.find("a", "me", 1)->ids == Ids{1, 2, 9});
     CHECK(kept.find("a", "me", 0)->ids == Ids{1, 2});
     CHECK(!kept.find("a", "you", 0));
     CHECK(!kept.find("a", "me", 2));
-    kept.begin("b", "me", {{{3}, 1}});
-    kept.begin("c", "me", {{{4}, 1}});
+    kept.begin("b", "me", {prompt});
+    kept.begin("other", "you", {prompt});
+    kept.confirm("b"), kept.confirm("other");
+    kept.begin("c", "me", {prompt});
+    kept.begin("refused", "me", {prompt});
+    kept.forget("refused");
+    CHECK(kept.find("a", "me", 0));  // what is refused takes nobody's place
+    kept.confirm("c");
     CHECK(!kept.find("a", "me", 0));
     kept.add("a", 0, 5);  // of an answer that is forgotten
     std::this_thread::sleep_for(std::chrono::milliseconds(350));
     CHECK(!kept.find("c", "me", 0));
+}
+
+// What a greedy draw takes, from the model's own logits.
+Ids greedy_with_penalties(const Model& model, Ids ids, const Sampling& sampling, std::int64_t count,
+                          const SessionOptions& options) {
+    Session session(model, options);
+    session.append(ids);
+    Ids drawn;
+    for (std::int64_t i = 0; i < count; ++i) {
+        std::vector<float> logits = session.next_logits().vector();
+        for (const auto& [token, bias] : sampling.logit_bias) logits[static_cast<std::size_t>(token)] += bias;
+        for (std::int32_t token = 0; token < std::ssize(logits); ++token) {
+            const auto times = static_cast<double>(std::ranges::count(drawn, token));
+            logits[static_cast<std::size_t>(token)] -=
+                static_cast<float>(times * sampling.frequency_penalty + (times > 0 ? sampling.presence_penalty : 0));
+        }
+        drawn.push_back(static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin()));
+        session.append(std::span(drawn).last(1));
+    }
+    return drawn;
+}
+
+TEST_CASE("biases and penalties by count change the logits that tokens are drawn from", "[serve][sampling]") {
+    Scheduler scheduler(mini_world(), small(3));
+    const SessionOptions plain = small(1).session;
+    const Ids prompt = some_ids(9);
+    const Ids own = alone(mini_world(), prompt, {.ignore_end = true}, 24, plain);
+    Sampling forbids{.ignore_end = true,
+                     .logit_bias = {{own[0], -std::numeric_limits<float>::infinity()}, {own[3], 1.5f}}};
+    Sampling counts{.ignore_end = true, .presence_penalty = 0.7, .frequency_penalty = 0.4};
+    Reader forbidden(prompt, forbids, 24), counted(prompt, counts, 24), usual(prompt, {.ignore_end = true}, 24);
+    CHECK(counted.submit(scheduler));
+    counted.wait_for_tokens(3);
+    CHECK(forbidden.submit(scheduler));
+    CHECK(usual.submit(scheduler));
+    for (Reader* reader : {&forbidden, &counted, &usual}) reader->wait();
+    CHECK(usual.ids == own);
+    CHECK(forbidden.ids == greedy_with_penalties(mini_world(), prompt, forbids, 24, plain));
+    CHECK(std::ranges::count(forbidden.ids, own[0]) == 0);
+    CHECK(counted.ids == greedy_with_penalties(mini_world(), prompt, counts, 24, plain));
+    CHECK(counted.ids != own);
+    Reader next(prompt, {.ignore_end = true}, 24);  // nothing of it stays in a slot
+    CHECK(next.submit(scheduler));
+    next.wait();
+    CHECK(next.ids == own);
+    Session session(mini_world(), plain);
+    expect_error(ErrorKind::usage, {"token_bias"}, [&] { session.restart(counts); });
+    SessionOptions with = plain;
+    with.token_bias = true;
+    Session biased(mini_world(), with);
+    expect_error(ErrorKind::usage, {"token 99999"}, [&] { biased.restart({.logit_bias = {{99999, 1.0f}}}); });
+    biased.restart(counts);
+    biased.append(prompt);
+    CHECK(biased.generate(24) == counted.ids);
 }

@@ -95,6 +95,7 @@ void wait_until(const std::function<bool()>& holds) {
     CHECK(holds());
 }
 
+bool all_may(HttpRequest&, const std::shared_ptr<Reply>&) { return true; }
 HttpOptions any_port() { return {.port = 0, .body_bytes = 1000}; }
 
 /// An ApiError 400 about this field.
@@ -115,7 +116,7 @@ void expect_refusal(const std::string& param, Action action) {
 
 TEST_CASE("a server answers from other threads, at once or in a stream", "[serve]") {
     std::vector<std::jthread> threads;
-    HttpServer server(any_port(), [&](HttpRequest&& request, const std::shared_ptr<Reply>& reply) {
+    HttpServer server(any_port(), all_may, [&](HttpRequest&& request, const std::shared_ptr<Reply>& reply) {
         if (request.path == "/now") return reply->send(200, "text/plain", request.method + " " + request.body);
         threads.emplace_back([reply, path = request.path] {
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -143,7 +144,7 @@ TEST_CASE("a client that goes is noticed before its answer and amid it", "[serve
     std::atomic<int> gone = 0, closed = 0;
     std::vector<std::shared_ptr<Reply>> replies;
     std::mutex mutex;
-    HttpServer server(any_port(), [&](HttpRequest&& request, const std::shared_ptr<Reply>& reply) {
+    HttpServer server(any_port(), all_may, [&](HttpRequest&& request, const std::shared_ptr<Reply>& reply) {
         reply->when_closed([&] { ++gone; });
         if (request.path == "/stream") {
             reply->begin_stream("text/event-stream");
@@ -175,7 +176,7 @@ TEST_CASE("a client that goes is noticed before its answer and amid it", "[serve
 TEST_CASE("what a slow client has not taken is known", "[serve]") {
     std::shared_ptr<Reply> stream;
     std::atomic<bool> begun = false;
-    HttpServer server(any_port(), [&](HttpRequest&&, const std::shared_ptr<Reply>& reply) {
+    HttpServer server(any_port(), all_may, [&](HttpRequest&&, const std::shared_ptr<Reply>& reply) {
         stream = reply;
         stream->begin_stream("text/event-stream");
         begun = true;
@@ -196,7 +197,7 @@ TEST_CASE("what a slow client has not taken is known", "[serve]") {
 
 TEST_CASE("bodies and headers beyond their limits are refused, broken ones too", "[serve]") {
     std::atomic<int> handled = 0;
-    HttpServer server(any_port(), [&](HttpRequest&&, const std::shared_ptr<Reply>& reply) {
+    HttpServer server(any_port(), all_may, [&](HttpRequest&&, const std::shared_ptr<Reply>& reply) {
         ++handled;
         reply->send(200, "text/plain", "done");
     });
@@ -214,20 +215,21 @@ TEST_CASE("an address that is taken is a usage error, a path of a socket is free
     const auto answer = [](HttpRequest&& request, const std::shared_ptr<Reply>& reply) {
         reply->send(200, "text/plain", "host " + request.header("host"));
     };
-    HttpServer first(any_port(), answer);
+    HttpServer first(any_port(), all_may, answer);
     HttpOptions taken = any_port();
     taken.port = first.port();
     expect_error(ErrorKind::usage, {"cannot listen at 127.0.0.1:", "--port"},
-                 [&] { HttpServer second(taken, answer); });
+                 [&] { HttpServer second(taken, all_may, answer); });
     HttpOptions nowhere = any_port();
     nowhere.host = "203.0.113.1";
-    expect_error(ErrorKind::usage, {"cannot listen at 203.0.113.1"}, [&] { HttpServer second(nowhere, answer); });
+    expect_error(ErrorKind::usage, {"cannot listen at 203.0.113.1"},
+                 [&] { HttpServer second(nowhere, all_may, answer); });
     const TemporaryDirectory folder;
     const std::string path = folder.path() + "/socket";
     HttpOptions local;
     local.host = "unix:" + path;
     for (int i = 0; i < 2; ++i) {
-        HttpServer server(local, answer);
+        HttpServer server(local, all_may, answer);
         CHECK(contains(Client(path).ask("/").hear("host"), "host localhost"));
     }
     CHECK(!Client(path).is_connected());

@@ -229,7 +229,7 @@ Activity LiveModel::State::activity() const {
 
 std::vector<std::int32_t> LiveModel::State::ids_of(const LivePrompt& prompt) const {
     if (config().sees() || !prompt.ids.empty() || prompt.text.empty()) return prompt.ids;
-    return encode_for(model().info().context, model(), prompt.text).ids;
+    return encode_for(model().info().context, model().tokenizer(), prompt.text).ids;
 }
 
 // A version without rows is published first, so that no viewer takes rows of the previous text for rows of this one.
