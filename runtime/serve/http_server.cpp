@@ -314,7 +314,7 @@ MHD_Result note_header(void* to, MHD_ValueKind, const char* name, const char* va
     return MHD_YES;
 }
 
-void log_line(void*, const char* text, va_list arguments) {
+__attribute__((format(printf, 2, 0))) void log_line(void*, const char* text, va_list arguments) {
     std::array<char, 400> line{};
     std::vsnprintf(line.data(), line.size(), text, arguments);
     std::string message = line.data();

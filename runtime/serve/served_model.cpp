@@ -43,13 +43,13 @@ std::string fingerprint_of(const Model& model, const SchedulerOptions& options) 
 
 }  // namespace
 
-ServedModel::ServedModel(const Model& loaded, std::string id, const std::string& chat_template, Pooling pool,
+ServedModel::ServedModel(const Model& loaded, const std::string& id, const std::string& chat_template, Pooling pool,
                          SchedulerOptions options, std::size_t kept_answers, double kept_seconds)
     : info(loaded.info()),
       config(config_of(loaded)),
       tokenizer(loaded.tokenizer()),
       sampling(recommended_sampling(loaded)),
-      name(id.empty() ? loaded.info().name : std::move(id)),
+      name(id.empty() ? loaded.info().name : id),
       created(std::time(nullptr)),
       fingerprint(fingerprint_of(loaded, options)),
       chat(chat_of(loaded, chat_template)),

@@ -14,7 +14,7 @@
 namespace vantage::serve {
 
 struct ServedModel {
-    ServedModel(const Model& loaded, std::string id, const std::string& chat_template, Pooling pool,
+    ServedModel(const Model& loaded, const std::string& id, const std::string& chat_template, Pooling pool,
                 SchedulerOptions options, std::size_t kept_answers = 8, double kept_seconds = 60);
 
     // What is known of the model, without its weights: after a loss of the device the scheduler loads them again.

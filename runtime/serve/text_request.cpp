@@ -130,15 +130,13 @@ TextRequest parse_completion(const Json& body, const ServedModel& model) {
     fields.refuse("best_of", {request.choices}, "must be equal to \"n\"");
     const Json& prompt = fields.at("prompt");
     const std::string wanted = "a text, a list of token ids, or a list of either";
-    if (prompt.is_string()) {
+    if (prompt.is_string() || (prompt.is_array() && !prompt.empty() && prompt[0].is_number())) {
         add_prompt(prompt, model, request);
-    } else if (prompt.is_array() && !prompt.empty() && std::ssize(prompt) <= most_prompts && !prompt[0].is_number()) {
+    } else if (prompt.is_array() && !prompt.empty() && std::ssize(prompt) <= most_prompts) {
         for (const Json& one : prompt) {
             if (!one.is_string() && !one.is_array()) RequestFields::wrong("prompt", prompt, wanted);
             add_prompt(one, model, request);
         }
-    } else if (prompt.is_array() && !prompt.empty() && prompt[0].is_number()) {
-        add_prompt(prompt, model, request);
     } else {
         RequestFields::wrong("prompt", prompt, wanted);
     }
