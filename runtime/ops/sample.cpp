@@ -161,6 +161,7 @@ Case together(const char* name, const std::vector<Case>& sequences) {
     all.name = name;
     for (std::size_t i = 0; i < all.inputs.size(); ++i) {
         Case::Input& input = all.inputs[i];
+        if (!input.type) continue;  // absent from all of them
         const std::int64_t columns = input.type->shape[-1];
         input.type->shape = Shape{static_cast<std::int64_t>(sequences.size()), columns};
         input.given.clear();
