@@ -28,7 +28,7 @@ struct ServeOptions {
     bool no_key = false, recover = true;
 };
 
-/// A key a line; empty lines and those that begin with # do not count.
+/// One API key per line; empty lines and lines that begin with # are ignored.
 std::vector<std::string> keys_of(const std::string& file) {
     std::vector<std::string> keys;
     std::istringstream lines(read_file(file, std::size_t{1} << 20));

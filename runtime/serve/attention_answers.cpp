@@ -16,8 +16,8 @@ using namespace internal;
 
 namespace {
 
-constexpr std::int64_t most_top = 64, most_told_numbers = std::int64_t{1} << 20,
-                       most_weights = std::int64_t{1} << 28,  // that are computed for one request
+constexpr std::int64_t max_top = 64, max_told_numbers = std::int64_t{1} << 20,
+                       max_weights = std::int64_t{1} << 28,  // that are computed for one request
     weights_at_once = std::int64_t{1} << 20;
 
 std::vector<std::int64_t> layers_of(RequestFields& fields, const ModelInfo& info) {
@@ -145,7 +145,7 @@ AttentionRequest parse_attention(const Json& body, const ServedModel& model) {
     request.heads = heads_of(fields, info, request.layers);
     request.rows = range_of(fields, "rows").value_or(Range{.first = -1});
     request.keys = range_of(fields, "keys").value_or(Range());
-    request.top = fields.integer("top", 0, most_top).value_or(request.top);
+    request.top = fields.integer("top", 0, max_top).value_or(request.top);
     const std::string by = fields.text("by").value_or("weight");
     if (by != "weight" && by != "value") RequestFields::wrong("by", by, "weight or value");
     request.by_value = by == "value";
@@ -183,10 +183,10 @@ Json AttentionAnswers::answer(const AttentionRequest& request, const KeptText& t
     if (keys.end() > places)
         throw ApiError(400, format("\"keys\" end at {}, but there are {} places", keys.end(), places), "keys");
     const std::int64_t maps = request.heads ? std::ssize(*request.heads) : std::ssize(request.layers);
-    if (maps * rows.count * (request.top > 0 ? request.top : keys.count) > most_told_numbers ||
-        maps * rows.count * places * (request.heads ? 1 : model.info().heads) > most_weights)
+    if (maps * rows.count * (request.top > 0 ? request.top : keys.count) > max_told_numbers ||
+        maps * rows.count * places * (request.heads ? 1 : model.info().heads) > max_weights)
         throw ApiError(400, format("at most {} numbers, of at most {} weights: ask for fewer rows, layers or heads",
-                                   most_told_numbers, most_weights));
+                                   max_told_numbers, max_weights));
 
     Session& session = session_for(request, text, model);
     Json row_list = Json::array(), windows = Json::array();

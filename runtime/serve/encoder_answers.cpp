@@ -18,7 +18,7 @@ using namespace internal;
 
 namespace {
 
-constexpr std::size_t most_inputs = 2048;
+constexpr std::size_t max_inputs = 2048;
 
 std::string base64(std::span<const float> values) {
     static_assert(std::endian::native == std::endian::little);
@@ -77,7 +77,7 @@ EmbeddingRequest parse_embedding(const Json& body, const ServedModel& model) {
     fields.at("model");
     EmbeddingRequest request;
     const Json& input = fields.at("input");
-    const std::string wanted = format("a text, a list of token ids, or a list of at most {} of either", most_inputs);
+    const std::string wanted = format("a text, a list of token ids, or a list of at most {} of either", max_inputs);
     const auto add = [&](const Json& one) {
         if (one.is_string())
             request.inputs.push_back(model.encoded(one.get_ref<const std::string&>(), true));
@@ -89,7 +89,7 @@ EmbeddingRequest parse_embedding(const Json& body, const ServedModel& model) {
     };
     if (input.is_string() || (input.is_array() && !input.empty() && input[0].is_number()))
         add(input);
-    else if (input.is_array() && !input.empty() && input.size() <= most_inputs)
+    else if (input.is_array() && !input.empty() && input.size() <= max_inputs)
         for (const Json& one : input) add(one);
     else
         RequestFields::wrong("input", input, wanted);
@@ -134,8 +134,8 @@ RerankRequest parse_rerank(const Json& body, const ServedModel& model) {
     const std::optional<std::string> query = fields.text("query");
     if (!query) throw ApiError(400, "\"query\" is missing", "query");
     const Json& documents = fields.has("documents") ? fields.at("documents") : fields.at("texts");
-    if (!documents.is_array() || documents.empty() || documents.size() > most_inputs)
-        RequestFields::wrong("documents", documents, format("a list of 1 to {} texts", most_inputs));
+    if (!documents.is_array() || documents.empty() || documents.size() > max_inputs)
+        RequestFields::wrong("documents", documents, format("a list of 1 to {} texts", max_inputs));
     for (const Json& one : documents) {
         const Json& text = one.is_object() && one.contains("text") ? one["text"] : one;
         if (!text.is_string()) RequestFields::wrong("documents", one, "a text or {\"text\": …}");

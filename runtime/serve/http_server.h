@@ -1,4 +1,5 @@
-// HTTP/1.1, without knowledge of what is served. All of libmicrohttpd is in http_server.cpp.
+// HTTP/1.1, without knowledge of what is served, but for the JSON of its own errors. All of libmicrohttpd is in
+// http_server.cpp.
 //
 // One thread has the connections. It calls the handler when a request is complete, and never waits: a handler that
 // needs time keeps the Reply, and another thread answers later.

@@ -27,9 +27,9 @@ void KeptTexts::confirm(const std::string& id) {
     if (answer == nullptr) return;
     const std::string owner = answer->owner;
     const auto is_owned = [&](const Answer& one) { return one.owner == owner; };
-    while (static_cast<std::size_t>(std::ranges::count_if(answers_, is_owned)) > most_)
+    while (static_cast<std::size_t>(std::ranges::count_if(answers_, is_owned)) > max_answers_)
         answers_.erase(std::ranges::find_if(answers_, is_owned));
-    while (answers_.size() > owners * most_) answers_.pop_front();
+    while (answers_.size() > owners * max_answers_) answers_.pop_front();
 }
 
 void KeptTexts::forget(const std::string& id) {

@@ -23,7 +23,7 @@ struct KeptText {
 class KeptTexts : internal::NotCopied {
 public:
     /// At most so many answers of each owner, and eight times as many of all, for so many seconds.
-    KeptTexts(std::size_t most, double seconds) : most_(most), seconds_(seconds) {}
+    KeptTexts(std::size_t answers, double seconds) : max_answers_(answers), seconds_(seconds) {}
     /// A new answer, with the prompt of each choice. It replaces no other one before `confirm`.
     void begin(const std::string& id, const std::string& owner,
                const std::vector<std::shared_ptr<const std::vector<std::int32_t>>>& prompts);
@@ -47,7 +47,7 @@ private:
     Answer* named(const std::string& id);
     void drop_old();
 
-    std::size_t most_;
+    std::size_t max_answers_;
     double seconds_;
     std::mutex mutex_;
     std::deque<Answer> answers_;  // the oldest first

@@ -9,11 +9,11 @@ using namespace internal;
 
 std::vector<DrawnToken> prompt_scores(const Model& model, const SessionOptions& options,
                                       std::span<const std::int32_t> ids, int top) {
-    constexpr std::int64_t most_numbers = std::int64_t{1} << 28;  // 1 GiB of floats
+    constexpr std::int64_t max_numbers = std::int64_t{1} << 28;  // 1 GiB of floats
     const std::int64_t vocab = model.info().vocab, tokens = std::ssize(ids);
-    if (tokens > most_numbers / vocab)
+    if (tokens > max_numbers / vocab)
         throw usage_error("echo with logprobs keeps the logits of all tokens: at most {} tokens here, not {}",
-                          most_numbers / vocab, tokens);
+                          max_numbers / vocab, tokens);
     SessionOptions inspecting = options;
     inspecting.inspect = true;
     inspecting.context = tokens;

@@ -11,13 +11,13 @@ namespace vantage::serve {
 using namespace internal;
 
 Json parse_object(std::string_view body) {
-    constexpr std::int64_t most_keys = 2048;
+    constexpr std::int64_t max_keys = 2048;
     std::vector<std::int64_t> keys(json_max_depth + 2);  // by depth, of the object that is read there
     const auto count = [&](int depth, Json::parse_event_t event, const Json&) {
         std::int64_t& here = at(keys, std::min(depth, json_max_depth + 1));
         if (event == Json::parse_event_t::object_start) at(keys, std::min(depth + 1, json_max_depth + 1)) = 0;
-        if (event == Json::parse_event_t::key && ++here > most_keys)
-            throw ApiError(400, format("the request has an object of more than {} keys", most_keys));
+        if (event == Json::parse_event_t::key && ++here > max_keys)
+            throw ApiError(400, format("the request has an object of more than {} keys", max_keys));
         return true;
     };
     Json object;

@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds between_looks_at_readers(20);
 
 /// What a reader throws is its own.
 template <class Call>
-void told(Call call) {
+void call_reader(Call call) {
     try {
         call();
     } catch (const std::exception& error) {
@@ -38,7 +38,7 @@ Error draining_error() { return {ErrorKind::interrupted, "the server is shutting
 struct Scheduler::Generation {
     std::shared_ptr<GenerationRequest> request;
     std::uint64_t number = 0;
-    double came = 0;
+    double came = 0, began = 0;
     bool paused = false;
     std::optional<TextStream> text;
     Usage usage;
@@ -48,7 +48,7 @@ struct Scheduler::Generation {
 
     bool is_fed() const { return fed == std::ssize(request->prompt); }
     void end(Ending ending, const std::optional<Error>& error) {
-        told([&] { request->on_end({.ending = ending, .usage = usage, .error = error}); });
+        call_reader([&] { request->on_end({.ending = ending, .usage = usage, .error = error}); });
     }
 };
 
@@ -106,7 +106,8 @@ bool Scheduler::submit(std::span<const std::shared_ptr<GenerationRequest>> reque
     }
     {
         const std::lock_guard lock(mutex_);
-        const bool has_room = std::ssize(waiting_) + std::ssize(more) <= options_.queue + free_slots();
+        const std::int64_t free = std::ranges::count(running_, nullptr);
+        const bool has_room = std::ssize(waiting_) + std::ssize(more) <= options_.queue + free;
         if (drains_ || lost_ || !has_room) {
             ++counts_.rejected;
             return false;
@@ -119,9 +120,6 @@ bool Scheduler::submit(std::span<const std::shared_ptr<GenerationRequest>> reque
     changed_.notify_all();
     return true;
 }
-
-// Of what waits, so many will not have to.
-std::int64_t Scheduler::free_slots() const { return std::ranges::count(running_, nullptr); }
 
 void Scheduler::cancel(std::span<const std::shared_ptr<GenerationRequest>> requests) {
     const std::lock_guard lock(mutex_);
@@ -151,16 +149,12 @@ void Scheduler::rethrow_failure() const {
     if (failure_) std::rethrow_exception(failure_);
 }
 
-Readiness Scheduler::readiness_now() const {
+Readiness Scheduler::readiness() const {
+    const std::lock_guard lock(mutex_);
     if (lost_) return Readiness::lost;
     if (drains_) return Readiness::draining;
     if (!compiled_) return Readiness::loading;
     return recovers_ ? Readiness::recovering : Readiness::ready;
-}
-
-Readiness Scheduler::readiness() const {
-    const std::lock_guard lock(mutex_);
-    return readiness_now();
 }
 
 void Scheduler::drain() {
@@ -216,7 +210,7 @@ double Scheduler::expected_wait() const {
 void Scheduler::work(const std::stop_token& stop) {
     const InterruptsDeferred whole;  // a signal drains; it does not end a run
     try {
-        warm_up();
+        if (batch_) SessionAccess::use(*batch_)->runs.compile_all();  // so that no text waits for a plan
         const std::lock_guard lock(mutex_);
         compiled_ = true;
     } catch (...) {
@@ -228,22 +222,27 @@ void Scheduler::work(const std::stop_token& stop) {
         try {
             serve(stop);
         } catch (const Error& error) {
-            if (error.kind() == ErrorKind::device_lost)
-                recover(error);
-            else if (error.kind() == ErrorKind::accuracy)
-                fail_one_of(error);
-            else
-                fail_all(error);
+            handle(error);
         } catch (const std::exception& error) {
-            fail_all(Error(ErrorKind::out_of_memory, error.what()));
+            handle(Error(ErrorKind::out_of_memory, error.what()));
         }
     }
     fail_all(draining_error());
 }
 
-// No text waits for a plan to be compiled.
-void Scheduler::warm_up() {
-    if (batch_) SessionAccess::use(*batch_)->runs.compile_all();
+// What fails here is not tried again.
+void Scheduler::handle(const Error& error) noexcept {
+    try {
+        if (error.kind() == ErrorKind::device_lost) return recover(error);
+        return error.kind() == ErrorKind::accuracy ? fail_one_of(error) : fail_all(error);
+    } catch (const std::exception& second) {
+        log(LogLevel::error, "serve: {}", second.what());
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        lost_ = true;
+    }
+    fail_all(error);
 }
 
 // Waits for work; false when there will be none.
@@ -342,6 +341,7 @@ void Scheduler::admit() {
             waiting_.pop_front();
             slot = slot_for(*next->request);
             running_[slot] = next;
+            next->began = seconds_now();
         }
         try {
             begin(*next, slot);
@@ -501,7 +501,7 @@ void Scheduler::take(std::size_t slot, std::optional<std::int32_t> id) {
             drawn.top = all.largest(*request.logprobs, *id);
             generation.logits.clear();
         }
-        told([&] { request.on_token(drawn); });
+        call_reader([&] { request.on_token(drawn); });
     }
     if (generation.text->done()) return finish(slot, generation.text->ending());
     if (!id || !generation.text->wants_more()) take(slot, std::nullopt);
@@ -513,7 +513,7 @@ void Scheduler::finish(std::size_t slot, Ending ending, const std::optional<Erro
         const std::lock_guard lock(mutex_);
         ended = std::exchange(running_[slot], nullptr);
         constexpr double weight = 0.1;
-        mean_seconds_ += weight * (seconds_now() - ended->came - mean_seconds_);
+        mean_seconds_ += weight * (seconds_now() - ended->began - mean_seconds_);
     }
     slots_[slot].freed = seconds_now();
     if (!error || error->kind() != ErrorKind::device_lost) (*batch_)[static_cast<std::int64_t>(slot)].end();

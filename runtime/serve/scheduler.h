@@ -127,10 +127,9 @@ private:
     using Queue = std::deque<std::shared_ptr<Generation>>;
 
     void work(const std::stop_token& stop);
-    void warm_up();
+    void handle(const Error& error) noexcept;
     void serve(const std::stop_token& stop);
     bool take_work(const std::stop_token& stop);
-    std::int64_t free_slots() const;
     void run_posted();
     void refuse_posted(const Error& error);
     void end_cancelled();
@@ -145,7 +144,6 @@ private:
     void finish(std::size_t slot, Ending ending, const std::optional<Error>& error = {});
     void fail_all(const Error& error);
     void fail_one_of(const Error& error);
-    Readiness readiness_now() const;
     void recover(const Error& error);
 
     SchedulerOptions options_;

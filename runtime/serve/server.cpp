@@ -23,7 +23,7 @@ using namespace internal;
 
 namespace {
 
-constexpr std::size_t worker_threads = 2, most_waiting_work = 1024;
+constexpr std::size_t worker_threads = 2, max_waiting_work = 1024;
 constexpr double longest_retry = 20;  // seconds, beyond which a client had better not ask again by itself
 constexpr std::chrono::milliseconds drain_look(20);
 
@@ -87,7 +87,7 @@ Json model_json(const ServedModel& served) {
 }  // namespace
 
 Server::Server(const ServerOptions& options) : options_(options) {
-    workers_.emplace(worker_threads, most_waiting_work);
+    workers_.emplace(worker_threads, max_waiting_work);
     http_.emplace(
         options_.http,
         [this](HttpRequest& request, const std::shared_ptr<Reply>& reply) { return check(request, reply); },
@@ -308,8 +308,7 @@ void Server::refuse(const HttpRequest& request, const std::shared_ptr<Reply>& re
     headers.merge(cors_headers(request));
     if (error.status == 401) headers["WWW-Authenticate"] = "Bearer";
     metrics_.note_request(request.label, error.status);
-    reply->send(error.status, "application/json", error.json().dump(-1, ' ', false, Json::error_handler_t::replace),
-                headers);
+    reply->send(error.status, "application/json", error.text(), headers);
 }
 
 void Server::refuse_overload(const HttpRequest& request, const std::shared_ptr<Reply>& reply,
@@ -389,27 +388,27 @@ void Server::answer_text(const HttpRequest& request, const std::shared_ptr<Reply
     Reply::Headers headers = cors_headers(request);
     if (!text.ignored.empty()) headers["vantage-ignored"] = ignored_header(text.ignored);
     const bool scores = text.echo && text.logprobs;
-    const std::vector<std::vector<std::int32_t>> prompts =
-        scores ? text.prompts : std::vector<std::vector<std::int32_t>>();
-    const bool generates = text.text.max_tokens > 0;
-    const int top = text.logprobs.value_or(0);
     const auto told = std::make_shared<TextAnswer>(model, std::move(text), reply, headers, metrics_, request.label);
-    if (prompts.empty()) return generate(request, reply, model, told, generates);
-    for (std::size_t i = 0; i < prompts.size(); ++i) {  // each a piece of work of its own
-        const bool is_last = i + 1 == prompts.size();
-        const bool posted = post(request, reply, model, [=, this, &model, ids = prompts[i]](const Model& loaded) {
-            told->note_prompt(i, prompt_scores(loaded, model.session_options, ids, top));
-            if (is_last) generate(request, reply, model, told, generates);
-        });
-        if (!posted) return;
-    }
+    scores ? score(request, reply, model, told, 0) : generate(request, reply, model, told);
+}
+
+// One prompt after the other, each a piece of work of its own.
+void Server::score(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
+                   const std::shared_ptr<TextAnswer>& told, std::size_t prompt) {
+    if (prompt == told->request().prompts.size()) return generate(request, reply, model, told);
+    post(request, reply, model, [=, this, &model](const Model& loaded) {
+        const TextRequest& wanted = told->request();
+        told->note_prompt(
+            prompt, prompt_scores(loaded, model.session_options, wanted.prompts[prompt], wanted.logprobs.value_or(0)));
+        score(request, reply, model, told, prompt + 1);
+    });
 }
 
 void Server::generate(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
-                      const std::shared_ptr<TextAnswer>& told, bool generates) {
+                      const std::shared_ptr<TextAnswer>& told) {
     const auto generations = told->generations(bearer(request));
     told->begin();
-    if (!generates) {
+    if (told->request().text.max_tokens == 0) {
         told->open();
         return told->finish_without_tokens();
     }
@@ -430,7 +429,7 @@ void Server::generate(const HttpRequest& request, const std::shared_ptr<Reply>& 
 
 // ---- encoders -------------------------------------------------------------------------------------------------------
 
-bool Server::post(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
+void Server::post(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
                   const std::function<void(const Model&)>& work) {
     const auto refused = [this, request, reply](const ApiError& error) { refuse(request, reply, error); };
     PostedWork posted{.run =
@@ -443,9 +442,7 @@ bool Server::post(const HttpRequest& request, const std::shared_ptr<Reply>& repl
                           },
                       .refuse = [refused](const Error& error) { refused(ApiError(error)); },
                       .is_wanted = [reply] { return !reply->is_closed(); }};
-    if (model.scheduler.post(std::move(posted))) return true;
-    refuse_overload(request, reply, model);
-    return false;
+    if (!model.scheduler.post(std::move(posted))) refuse_overload(request, reply, model);
 }
 
 void Server::embeddings(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {

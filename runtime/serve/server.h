@@ -80,9 +80,11 @@ private:
     void chat(const HttpRequest& request, const std::shared_ptr<Reply>& reply);
     void answer_text(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
                      TextRequest text);
+    void score(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
+               const std::shared_ptr<TextAnswer>& told, std::size_t prompt);
     void generate(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
-                  const std::shared_ptr<TextAnswer>& told, bool generates);
-    bool post(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
+                  const std::shared_ptr<TextAnswer>& told);
+    void post(const HttpRequest& request, const std::shared_ptr<Reply>& reply, ServedModel& model,
               const std::function<void(const Model&)>& work);
     void embeddings(const HttpRequest& request, const std::shared_ptr<Reply>& reply);
     void rerank(const HttpRequest& request, const std::shared_ptr<Reply>& reply);

@@ -15,7 +15,7 @@ using namespace internal;
 
 namespace {
 
-constexpr std::size_t most_untaken = std::size_t{16} << 10;  // bytes of a stream, some 64 chunks
+constexpr std::size_t max_untaken = std::size_t{16} << 10;  // bytes of a stream, some 64 chunks
 
 std::string random_id(const char* prefix) {
     std::random_device device;
@@ -85,7 +85,7 @@ std::vector<std::shared_ptr<GenerationRequest>> TextAnswer::generations(const st
         one->on_end = [self, i](const Outcome& outcome) { self->on_end(i, outcome); };
         if (request_.streams)
             one->behind = [self]() -> std::optional<double> {
-                if (self->reply_->untaken() <= most_untaken) return std::nullopt;
+                if (self->reply_->untaken() <= max_untaken) return std::nullopt;
                 return self->reply_->stalled();
             };
         all.push_back(std::move(one));

@@ -26,6 +26,7 @@ public:
     TextAnswer(const ServedModel& model, TextRequest request, std::shared_ptr<Reply> reply, Reply::Headers headers,
                Metrics& metrics, std::string path);
 
+    const TextRequest& request() const { return request_; }
     /// The generations of all choices, prompt by prompt, whose tokens are kept. They refer to this answer.
     std::vector<std::shared_ptr<GenerationRequest>> generations(const std::string& owner);
     /// With `echo` and `logprobs`: what is known of the tokens of a prompt, before anything is generated.

@@ -17,8 +17,8 @@ using namespace internal;
 
 namespace {
 
-constexpr std::int64_t most_choices = 16, most_logprobs = 20, most_prompts = 1024;
-constexpr std::size_t most_stops = 16, most_messages = 4096;
+constexpr std::int64_t max_choices = 16, max_logprobs = 20, max_prompts = 1024;
+constexpr std::size_t max_stops = 16, max_messages = 4096;
 constexpr double largest_temperature = 1000;
 
 std::uint64_t random_seed() {
@@ -76,10 +76,10 @@ void refuse_unsupported(RequestFields& fields) {
 }
 
 void read_common(RequestFields& fields, const ServedModel& model, TextRequest& request) {
-    request.model = fields.text("model").value_or("");
-    request.choices = fields.integer("n", 1, most_choices).value_or(1);
+    fields.text("model");
+    request.choices = fields.integer("n", 1, max_choices).value_or(1);
     request.sampling = sampling_of(fields, model);
-    request.text.stop = fields.texts("stop", most_stops);
+    request.text.stop = fields.texts("stop", max_stops);
     std::erase(request.text.stop, "");
     request.streams = fields.boolean("stream").value_or(false);
     if (const Json& options = fields.at("stream_options"); options.is_object())
@@ -124,7 +124,7 @@ TextRequest parse_completion(const Json& body, const ServedModel& model) {
     read_common(fields, model, request);
     request.echo = fields.boolean("echo").value_or(false);
     request.text.max_tokens = read_limit(fields, "max_tokens", request.echo ? 0 : 1).value_or(16);
-    if (const auto logprobs = fields.integer("logprobs", 0, most_logprobs))
+    if (const auto logprobs = fields.integer("logprobs", 0, max_logprobs))
         request.logprobs = static_cast<int>(*logprobs);
     fields.refuse("suffix", {""}, "is not supported");
     fields.refuse("best_of", {request.choices}, "must be equal to \"n\"");
@@ -132,7 +132,7 @@ TextRequest parse_completion(const Json& body, const ServedModel& model) {
     const std::string wanted = "a text, a list of token ids, or a list of either";
     if (prompt.is_string() || (prompt.is_array() && !prompt.empty() && prompt[0].is_number())) {
         add_prompt(prompt, model, request);
-    } else if (prompt.is_array() && !prompt.empty() && std::ssize(prompt) <= most_prompts) {
+    } else if (prompt.is_array() && !prompt.empty() && std::ssize(prompt) <= max_prompts) {
         for (const Json& one : prompt) {
             if (!one.is_string() && !one.is_array()) RequestFields::wrong("prompt", prompt, wanted);
             add_prompt(one, model, request);
@@ -152,7 +152,7 @@ TextRequest parse_chat(const Json& body, const ServedModel& model) {
     const std::optional<std::int64_t> old = read_limit(fields, "max_tokens", 1);
     request.text.max_tokens = read_limit(fields, "max_completion_tokens", 1).value_or(old.value_or(INT32_MAX));
     const bool logprobs = fields.boolean("logprobs").value_or(false);
-    const auto top = fields.integer("top_logprobs", 0, most_logprobs);
+    const auto top = fields.integer("top_logprobs", 0, max_logprobs);
     if (top && !logprobs) throw ApiError(400, "\"top_logprobs\" needs \"logprobs\": true", "top_logprobs");
     if (logprobs) request.logprobs = static_cast<int>(top.value_or(0));
     fields.refuse("tools", {Json::array()}, "is not supported");
@@ -185,8 +185,8 @@ std::string content_text(const Json& content, const std::string& place) {
 }  // namespace
 
 Json chat_messages(const Json& list) {
-    if (!list.is_array() || list.empty() || list.size() > most_messages)
-        RequestFields::wrong("messages", list, format("a list of 1 to {} messages", most_messages));
+    if (!list.is_array() || list.empty() || list.size() > max_messages)
+        RequestFields::wrong("messages", list, format("a list of 1 to {} messages", max_messages));
     Json messages = Json::array();
     for (std::size_t i = 0; i < list.size(); ++i) {
         const std::string place = format("messages[{}]", i);

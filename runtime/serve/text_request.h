@@ -13,7 +13,6 @@ namespace vantage::serve {
 
 struct TextRequest {
     bool is_chat = false;
-    std::string model;  ///< that was asked for
     std::vector<std::vector<std::int32_t>> prompts;
     std::vector<std::string> prompt_texts;  ///< with `echo`
     std::int64_t choices = 1;               ///< of each prompt

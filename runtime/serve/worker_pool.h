@@ -15,7 +15,7 @@ namespace vantage::serve {
 /// Threads: any. Work must not throw. Work that waits when the pool ends is dropped.
 class WorkerPool : internal::NotCopied {
 public:
-    WorkerPool(std::size_t threads, std::size_t most_waiting) : most_waiting_(most_waiting) {
+    WorkerPool(std::size_t threads, std::size_t max_waiting) : max_waiting_(max_waiting) {
         for (std::size_t i = 0; i < threads; ++i)
             threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
     }
@@ -23,7 +23,7 @@ public:
     bool post(std::function<void()> work) {
         {
             const std::lock_guard lock(mutex_);
-            if (waiting_.size() >= most_waiting_) return false;
+            if (waiting_.size() >= max_waiting_) return false;
             waiting_.push_back(std::move(work));
         }
         changed_.notify_one();
@@ -44,7 +44,7 @@ private:
         }
     }
 
-    std::size_t most_waiting_;
+    std::size_t max_waiting_;
     std::mutex mutex_;
     std::condition_variable_any changed_;
     std::deque<std::function<void()>> waiting_;

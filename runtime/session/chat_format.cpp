@@ -30,11 +30,10 @@ text::ChatFormat chat_format_of(const Model& model, const std::string& wanted) {
     return chat;
 }
 
-std::string render_messages(const text::ChatFormat& chat, const OrderedJson& messages, bool reply_follows,
-                            const OrderedJson& tools) {
+std::string render_messages(const text::ChatFormat& chat, const OrderedJson& messages, bool reply_follows) {
     OrderedJson variables = chat.tokens;
     variables["messages"] = messages;
-    variables["tools"] = tools;  // defined, but null, as in transformers
+    variables["tools"] = nullptr;  // defined, but null, as in transformers
     variables["documents"] = nullptr;
     variables["add_generation_prompt"] = reply_follows;
     return chat.chat_template.value().render(variables);

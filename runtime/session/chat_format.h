@@ -12,10 +12,8 @@ namespace vantage::internal {
 /// where there is none, and as ChatTemplate::parse.
 text::ChatFormat chat_format_of(const Model& model, const std::string& wanted = {});
 
-/// The text of a list of messages, with what begins the reply if one follows. `tools` is null or a list of functions.
-/// Throws as ChatTemplate::render.
-std::string render_messages(const text::ChatFormat& chat, const text::jinja::OrderedJson& messages, bool reply_follows,
-                            const text::jinja::OrderedJson& tools = nullptr);
+/// The text of a list of messages, with what begins the reply if one follows. Throws as ChatTemplate::render.
+std::string render_messages(const text::ChatFormat& chat, const text::jinja::OrderedJson& messages, bool reply_follows);
 
 /// Adds what the template writes after a reply to the tokens or texts that end a generation, because the files of a
 /// model do not always name it.

@@ -19,7 +19,7 @@ namespace vantage::internal {
 namespace {
 
 constexpr std::int64_t stable_chunk = 128;
-constexpr int most_ahead = 2;  // generated tokens submitted before the first of them is read
+constexpr int max_ahead = 2;  // generated tokens submitted before the first of them is read
 constexpr int both_segments[] = {model_names::body, model_names::head};
 
 /// Adds the seconds of a scope to a sum.
@@ -65,6 +65,7 @@ RunScheduler::RunScheduler(const Model& model, const SessionOptions& options, st
       all_slots_(first_slots(sequences.size())),
       none_(sequences.size()) {
     drawing_ = all_slots_;
+    has_lane_.assign(sequences.size(), true);
 }
 
 std::int64_t RunScheduler::source_rows_for(std::int64_t tokens) const {
@@ -163,14 +164,18 @@ void RunScheduler::choose_drawing_lanes() {
     for (const std::size_t slot : all_slots_) {
         if (!can_continue(sequences_[slot])) continue;
         ++drawing;
-        placed += std::ranges::count(drawing_, slot);
+        placed += has_lane_[slot] ? 1 : 0;
     }
     const std::int64_t lanes = drawing_lanes(drawing, all());
     if (lanes == std::ssize(drawing_) && placed == drawing) return;
     drawing_.clear();
+    has_lane_ = none_;
     const auto add = [&](bool draws) {
         for (const std::size_t slot : all_slots_)
-            if (can_continue(sequences_[slot]) == draws && std::ssize(drawing_) < lanes) drawing_.push_back(slot);
+            if (can_continue(sequences_[slot]) == draws && std::ssize(drawing_) < lanes) {
+                drawing_.push_back(slot);
+                has_lane_[slot] = true;
+            }
     };
     add(true);
     add(false);
@@ -352,8 +357,18 @@ void RunScheduler::run_tokens() {
     if (std::ranges::max(left) > 0) run_waiting(left, shapes());
 }
 
-void RunScheduler::run_tokens(std::size_t slot) {
+// What of a sequence has to run before its tokens.
+void RunScheduler::run_before_tokens(std::size_t slot) {
+    if (sequences_[slot].source_waits) {
+        std::vector<std::int64_t> left(sequences_.size());
+        left[slot] = std::ssize(sequences_[slot].source);
+        run_sources_of(left);
+    }
     run_lost(std::span(&slot, 1));
+}
+
+void RunScheduler::run_tokens(std::size_t slot) {
+    run_before_tokens(slot);
     std::vector<std::int64_t> left(sequences_.size());
     left[slot] = take_waiting(slot);
     if (left[slot] > 0) run_waiting(left, shapes());
@@ -462,7 +477,7 @@ void RunScheduler::draw_all() {
         return can_continue(s) && (s.sampling.presence_penalty != 0 || s.sampling.frequency_penalty != 0);
     };
     const auto has_room = [&](const SequenceState& s) { return can_continue(s) && s.size() + ahead() < context_; };
-    const int most = std::ranges::any_of(sequences_, counts_drawn) ? 1 : most_ahead;
+    const int most = std::ranges::any_of(sequences_, counts_drawn) ? 1 : max_ahead;
     while (ahead() < most && std::ranges::any_of(sequences_, has_room)) submit_draw(plan);
     if (!unread) {
         gpu::wait(states_.device(), in_flight_.front());
@@ -488,12 +503,8 @@ void RunScheduler::end(std::size_t slot) {
 
 std::vector<float> RunScheduler::next_logits(std::size_t slot) {
     SequenceState& s = sequences_[slot];
+    run_before_tokens(slot);
     std::vector<std::int64_t> left(sequences_.size());
-    if (s.source_waits) {
-        left[slot] = std::ssize(s.source);
-        run_sources_of(left);
-    }
-    run_lost(std::span(&slot, 1));
     if (options_.inspect) {
         left[slot] = take_waiting(slot);
         if (left[slot] > 0) run_waiting(left, shapes());

@@ -85,6 +85,7 @@ private:
     void run_prompt(const PromptRun& run, bool draw);
     void run_waiting(const std::vector<std::int64_t>& left, const RunShapes& shapes);
     void run_lost(std::span<const std::size_t> slots);
+    void run_before_tokens(std::size_t slot);
     void run_source(const PromptRun& run);
     void run_sources_of(const std::vector<std::int64_t>& left);
     std::vector<float> logits_of_prompt(std::size_t slot);
@@ -115,6 +116,7 @@ private:
     std::uint64_t last_ = 0;                // what was submitted last
     std::vector<std::size_t> lanes_;        // by lane: its slot
     std::vector<std::size_t> drawing_;      // the lanes of draws: the slots that draw, and as many others as it takes
+    std::vector<bool> has_lane_;            // by slot: it is in drawing_
     std::vector<bool> held_;                // by slot: see DeviceStates::hold
     std::vector<bool> on_device_;           // by slot: the device's step continues where all tokens end, or ahead
     std::vector<std::uint32_t> known_;      // by slot: tokens on the device that can be read without waiting

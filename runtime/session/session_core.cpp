@@ -462,7 +462,6 @@ void SessionCore::run() {
 void SessionCore::run(std::size_t index) {
     require_source();
     require_global_tokens();
-    runs.run_sources();
     runs.run_tokens(index);
 }
 

@@ -122,7 +122,7 @@ TEST_CASE("texts that come and go beside each other are those that they are alon
 }
 
 TEST_CASE("a prompt that begins like an earlier text runs its rest only, and draws the same", "[serve]") {
-    SchedulerOptions options = small(2);
+    SchedulerOptions options = small(1);
     options.session.context = 256;
     Scheduler scheduler(mini_world(), options);
     const Ids prompt = some_ids(200);

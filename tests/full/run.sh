@@ -13,7 +13,7 @@
 #   faults        every failing call, a kill before every write of a training run (tests/faults), and a
 #                 loss of the device at every submission of a text                                     (hours)
 #   signals       1000 signals (tests/signals/run.sh)                                                  (1 hour)
-#   soak          10 million tokens (tests/soak/run.sh)                                                (2 hours)
+#   soak          10 million tokens (tests/soak/run.sh), and 10,000 requests (tests/soak/serve.sh)     (2 hours)
 #
 # Without PART: all, in this order. Prints a line per part at the end; exits with 1 if one failed. The trees are made
 # with debootstrap in $VANTAGE_TREES (default build/trees), and kept. Needs a build in build/release.
@@ -152,7 +152,12 @@ faults() {
     return "$code"
 }
 signals() { VANTAGE_BIN=$root/build/release/vantage VANTAGE_ROOT=$root bash tests/signals/run.sh 1000; }
-soak() { tests/soak/run.sh; }
+soak() {
+    local code=0
+    tests/soak/run.sh || code=1
+    tests/soak/serve.sh || code=1
+    return "$code"
+}
 
 parts=("$@")
 if (($# == 0)); then parts=(address thread tidy compilers gpu-assisted differential faults signals soak); fi
