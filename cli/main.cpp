@@ -94,7 +94,7 @@ void add_given(const CLI::App& command, Given& given) {
                 add_files_of(value, given.outputs);
             else if (is_path && !is_output) {
                 given.inputs.push_back(value);
-                if (type.starts_with("FILE") && value != "-" && value != "chatml" && is_given(*option) &&
+                if (type.starts_with("FILE") && value != "-" && !type.ends_with("|" + value) && is_given(*option) &&
                     !std::filesystem::exists(value, error))
                     throw bad_file_error("{}: no such file", value);
             } else if (constexpr std::string_view other = "model="; views && value.starts_with(other))  // of --compare

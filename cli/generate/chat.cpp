@@ -121,7 +121,7 @@ void add_chat(CLI::App& app) {
     add_lora_option(command);
     add_option(command, "--system", o->system, "System message", "TEXT")->check(not_empty);
     add_option(command, "--template", o->chat_template,
-               "Jinja file to use instead of the model's chat template, or chatml", "FILE");
+               "Jinja file to use instead of the model's chat template, or chatml", "FILE|chatml");
     add_generation_options(command, o->generation);
     command.add_flag("--json", o->json, "Print one JSON object per line for each turn");
     command.callback([o, &command] { chat(command, *o); });

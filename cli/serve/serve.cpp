@@ -105,7 +105,7 @@ void add_model_options(CLI::App& command, ServeOptions& o) {
     add_option(command, "--name", o.name, "Name of the model in answers; default: the folder's or file's", "NAME")
         ->check(not_empty);
     add_option(command, "--template", o.chat_template,
-               "Jinja file to use instead of the model's chat template, or chatml", "FILE");
+               "Jinja file to use instead of the model's chat template, or chatml", "FILE|chatml");
     add_setting(command, "--slots,--parallel", s.slots, "Generations that run at once; each has a context of its own")
         ->check(between(1, 1024));
     add_setting(command, "--queue", s.queue, "Generations that wait for a slot; more are answered with 429")

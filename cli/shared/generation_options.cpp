@@ -7,6 +7,7 @@
 #include "cli/shared/command_options.h"
 #include "cli/shared/loaded_model.h"
 #include "runtime/base/errors.h"
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/session/weight_types.h"
 
@@ -94,6 +95,32 @@ Precision recording_precision(const std::string& precision) {
     return Precision::f16;
 }
 
+namespace {
+
+void add_grammar_options(CLI::App& command, GenerationOptions& o) {
+    auto* gbnf = add_option(command, "--grammar", o.grammar_file,
+                            "Generate only what a grammar in this file allows, in llama.cpp's GBNF", "FILE");
+    auto* schema = add_option(command, "--json-schema", o.json_schema_file,
+                              "Generate only JSON that the JSON schema in this file allows; object: any JSON object",
+                              "FILE|object");
+    auto* regex = add_option(command, "--regex", o.regex,
+                             "Generate only what this regular expression matches as a whole", "PATTERN");
+    gbnf->check(not_empty)->excludes(schema)->excludes(regex);
+    schema->check(not_empty)->excludes(regex);
+    regex->check(not_empty);
+}
+
+std::optional<Grammar> grammar_of(const GenerationOptions& o) {
+    constexpr std::size_t largest = std::size_t{1} << 20;
+    if (!o.regex.empty()) return Grammar::regex(o.regex);
+    if (!o.grammar_file.empty()) return Grammar::gbnf(read_file(o.grammar_file, largest));
+    if (o.json_schema_file == "object") return Grammar::json_object();
+    if (!o.json_schema_file.empty()) return Grammar::json_schema(read_file(o.json_schema_file, largest));
+    return std::nullopt;
+}
+
+}  // namespace
+
 void add_generation_options(CLI::App& command, GenerationOptions& o) {
     Sampling& s = o.sampling;
     add_setting(command, "-n,--n-predict", o.generator.max_tokens, "Maximum number of tokens to generate")
@@ -110,6 +137,7 @@ void add_generation_options(CLI::App& command, GenerationOptions& o) {
     add_option(command, "--stop", o.generator.stop,
                "Stop at this text, which is not printed; can be given several times", "TEXT")
         ->check(not_empty);
+    add_grammar_options(command, o);
     add_setting(command, "-s,--seed", s.seed, "Random seed; the same seed gives the same text (see --stable)");
     add_setting(command, "-c,--ctx,--context", o.generator.session.context,
                 "Context length in tokens; 0: the model's maximum, or less if memory is short (LongRoPE: its "
@@ -134,6 +162,8 @@ GenerationOptions completed(const CLI::App& command, const Model& model, Generat
     if (!typed("--repeat-penalty")) o.sampling.repeat_penalty = recommended.repeat_penalty;
     o.generator.session.precision = precision_named(o.precision);
     o.generator.session.masked_heads = masked_heads(o.masked);
+    o.sampling.grammar = grammar_of(o);
+    o.generator.session.token_bias = o.sampling.uses_bias();
     return o;
 }
 

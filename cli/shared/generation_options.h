@@ -13,7 +13,8 @@ namespace vantage::cli {
 struct GenerationOptions {
     Sampling sampling = default_sampling;
     GeneratorOptions generator = {};
-    std::string precision = "f16", masked;  ///< masked: the value of --mask-heads
+    std::string precision = "f16", masked;              ///< masked: the value of --mask-heads
+    std::string grammar_file, json_schema_file, regex;  ///< at most one of them is given
     bool recover = false;
 };
 /// --precision f16|f32|int8; the default is the current value of `precision`.

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "vantage/array.h"
+#include "vantage/grammar.h"
 #include "vantage/model.h"
 
 namespace vantage {
@@ -49,12 +50,18 @@ struct Sampling {
     std::vector<std::pair<std::int32_t, float>> logit_bias = {};
     /// Subtracted from the logits of tokens that were drawn, once and each time that they were.
     double presence_penalty = 0, frequency_penalty = 0;
+    /// What the tokens that are drawn must make, from the last `append` on. The sequence ends when they can do no more.
+    std::optional<Grammar> grammar = {};
+    /// Tokens that may end a text of the grammar, besides the model's end tokens, such as the end of a chat's turn.
+    std::vector<std::int32_t> grammar_ends = {};
 
-    bool uses_bias() const { return !logit_bias.empty() || presence_penalty != 0 || frequency_penalty != 0; }
+    bool uses_bias() const { return !logit_bias.empty() || bias_follows_text(); }
+    /// The bias of a token depends on those that were drawn: no token is drawn before the last one is known.
+    bool bias_follows_text() const { return presence_penalty != 0 || frequency_penalty != 0 || grammar.has_value(); }
 };
 
 /// The sampling of `vantage run` and of Generator where a model recommends none. A Session is greedy by default.
-inline constexpr Sampling default_sampling{.temperature = 0.8, .top_p = 0.95};
+inline const Sampling default_sampling{.temperature = 0.8, .top_p = 0.95};
 /// What the model's generation_config.json recommends; default_sampling where it is silent.
 Sampling recommended_sampling(const Model& model);
 
@@ -257,6 +264,8 @@ public:
     bool context_full() const;
     /// An end token was drawn, `end` was called, or the context is full.
     bool ended() const;
+    /// Sampling::grammar allows no token of the vocabulary, and the text is not whole; the sequence has ended.
+    bool dead_end() const;
 
     /// The logits that the next token is drawn from, [vocab]; runs what waits of this sequence, and nothing of others.
     /// Tokens that are drawn later stay the same to the last bit: without SessionOptions::inspect, `next` runs the last
@@ -391,8 +400,8 @@ struct Token {
     std::string text;
 };
 
-/// Why a text ended; stopped: by the caller's function.
-enum class Ending : std::uint8_t { length, end_token, stop_text, context_full, stopped };
+/// Why a text ended; stopped: by the caller's function; dead_end: Sampling::grammar allows no token of the vocabulary.
+enum class Ending : std::uint8_t { length, end_token, stop_text, context_full, stopped, dead_end };
 const char* name_of(Ending ending);
 
 struct GeneratorOptions {

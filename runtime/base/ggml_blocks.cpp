@@ -132,13 +132,13 @@ void quantize_8(Values x, std::byte* block) {
 // rounded to f32.
 void quantize_small(DType type, Values x, std::byte* block) {
     const bool has_minimum = scale_places(type).size() == 2, five = layout_of(type).high > 0;
-    const int levels = five ? 32 : 16;
+    const int levels = five ? 32 : 16, middle = levels / 2;
     const auto [low, high] = std::ranges::minmax(x);
     const float d =
-        has_minimum ? (high - low) / static_cast<float>(levels - 1) : largest(x) / static_cast<float>(-levels / 2);
+        has_minimum ? (high - low) / static_cast<float>(levels - 1) : largest(x) / static_cast<float>(-middle);
     const double inverse = inverse_of(d);
     const auto level = [&](float value) {
-        if (!has_minimum) return value * inverse + (levels / 2 + 0.5);
+        if (!has_minimum) return value * inverse + (middle + 0.5);
         const auto steps = static_cast<float>((value - low) * inverse);
         return static_cast<double>(steps + 0.5F);
     };

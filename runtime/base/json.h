@@ -2,6 +2,7 @@
 //     config.json: "n_head" is -3, wanted an integer from 1 to 1024
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
@@ -103,6 +104,29 @@ Tree parse_json(std::string_view text, const std::string& name, std::size_t grow
     try {
         return Tree::parse(text.begin(), text.end());
     } catch (const Json::exception& error) {
+        throw bad_file_error(name + ": not JSON: " + json_detail::parser_message(error));
+    }
+}
+
+/// A tree whose objects keep the order of their keys, and compare them one by one: parse_ordered_json refuses objects
+/// of more than 2048 keys, as it does what parse_json refuses.
+using OrderedJson = nlohmann::ordered_json;
+inline OrderedJson parse_ordered_json(std::string_view text, const std::string& name) {
+    constexpr int most_keys = 2048;
+    std::vector<int> keys(json_max_depth + 2);  // by depth, of the object that is read there
+    const auto keys_at = [&](int depth) -> int& {
+        return keys[static_cast<std::size_t>(std::min(depth, json_max_depth + 1))];
+    };
+    const auto count = [&](int depth, OrderedJson::parse_event_t event, const OrderedJson&) {
+        if (event == OrderedJson::parse_event_t::object_start) keys_at(depth + 1) = 0;
+        if (event == OrderedJson::parse_event_t::key && ++keys_at(depth) > most_keys)
+            throw bad_file_error("{} has an object of more than {} keys", name, most_keys);
+        return true;
+    };
+    json_detail::check_tree(text, name, 6);
+    try {
+        return OrderedJson::parse(text.begin(), text.end(), count);
+    } catch (const OrderedJson::exception& error) {
         throw bad_file_error(name + ": not JSON: " + json_detail::parser_message(error));
     }
 }

@@ -11,23 +11,11 @@ namespace vantage::serve {
 using namespace internal;
 
 Json parse_object(std::string_view body) {
-    constexpr std::int64_t max_keys = 2048;
-    std::vector<std::int64_t> keys(json_max_depth + 2);  // by depth, of the object that is read there
-    const auto count = [&](int depth, Json::parse_event_t event, const Json&) {
-        std::int64_t& here = at(keys, std::min(depth, json_max_depth + 1));
-        if (event == Json::parse_event_t::object_start) at(keys, std::min(depth + 1, json_max_depth + 1)) = 0;
-        if (event == Json::parse_event_t::key && ++here > max_keys)
-            throw ApiError(400, format("the request has an object of more than {} keys", max_keys));
-        return true;
-    };
     Json object;
     try {
-        json_detail::check_tree(body, "the request", 6);
-        object = Json::parse(body.begin(), body.end(), count);
+        object = parse_ordered_json(body, "the request");
     } catch (const Error& error) {
         throw ApiError(error);
-    } catch (const Json::exception& error) {
-        throw ApiError(400, "the request: not JSON: " + json_detail::parser_message(error));
     }
     if (!object.is_object()) throw ApiError(400, "the request is no JSON object");
     return object;

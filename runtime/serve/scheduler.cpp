@@ -382,7 +382,7 @@ void Scheduler::begin(Generation& generation, std::size_t slot) {
     Sequence& sequence = (*batch_)[static_cast<std::int64_t>(slot)];
     generation.usage.prompt = std::ssize(request.prompt);
     if (answers_) {
-        sequence.restart(request.sampling);
+        sequence.restart(with_ends(request.sampling, request.text.end_tokens));
         begin_answer(sequence, request.prompt);
         const std::lock_guard lock(mutex_);
         generation.fed = std::ssize(request.prompt);
@@ -395,7 +395,7 @@ void Scheduler::begin(Generation& generation, std::size_t slot) {
             ? std::min(common_prefix(sequence.tokens(), request.prompt), std::ssize(request.prompt) - 1)
             : 0;
     slots_[slot].owner = request.owner;
-    sequence.set_sampling(request.sampling);
+    sequence.set_sampling(with_ends(request.sampling, request.text.end_tokens));
     sequence.rewind(kept);
     SessionAccess::use(*batch_)->runs.forget_unfinished(slot, kept);  // what `append` would forget
     sequence.end();

@@ -23,6 +23,7 @@ std::string random_id(const char* prefix) {
 }
 
 const char* reason_of(Ending ending) {
+    if (ending == Ending::dead_end) return "error";
     return ending == Ending::length || ending == Ending::context_full ? "length" : "stop";
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/base/format.h"
 #include "runtime/base/json.h"
 #include "runtime/serve/request_fields.h"
+#include "runtime/serve/text_grammar.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage::serve {
@@ -67,14 +68,6 @@ Sampling sampling_of(RequestFields& fields, const ServedModel& model) {
     return s;
 }
 
-// What would change the text, and is not supported.
-void refuse_unsupported(RequestFields& fields) {
-    const std::string unsupported = "is not supported";
-    fields.refuse("response_format", {Json{{"type", "text"}}}, unsupported + ", other than {\"type\": \"text\"}");
-    for (const char* name : {"grammar", "json_schema", "guided_json", "guided_regex", "guided_grammar"})
-        fields.refuse(name, {""}, unsupported);
-}
-
 void read_common(RequestFields& fields, const ServedModel& model, TextRequest& request) {
     fields.text("model");
     request.choices = fields.integer("n", 1, max_choices).value_or(1);
@@ -84,7 +77,7 @@ void read_common(RequestFields& fields, const ServedModel& model, TextRequest& r
     request.streams = fields.boolean("stream").value_or(false);
     if (const Json& options = fields.at("stream_options"); options.is_object())
         request.include_usage = RequestFields(options).boolean("include_usage").value_or(false);
-    refuse_unsupported(fields);
+    request.sampling.grammar = text_grammar(fields);
 }
 
 // A limit of -1 is none, as in llama.cpp.

@@ -108,7 +108,7 @@ std::vector<Completion> complete(Batch& batch, std::span<const std::vector<std::
                                  const Sampling& sampling, const GeneratorOptions& options,
                                  const std::function<bool(std::int64_t, const Token&)>& on_token) {
     const SessionUse whole_call = SessionAccess::use(batch);
-    begin_prompts(batch, prompts, sampling);
+    begin_prompts(batch, prompts, with_ends(sampling, options.end_tokens));
     std::vector<Completion> completions(prompts.size());
     std::vector<TextStream> texts;
     std::vector<std::size_t> before;  // tokens that were not drawn

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "runtime/base/at.h"
 #include "runtime/exec/plan_memory.h"
@@ -135,6 +136,27 @@ void DeviceStates::write_seen(std::size_t slot, const SequenceState& s) {
     gpu::upload(device_, buffer(model_names::seen), slot * seen_bytes(), std::as_bytes(std::span(words)));
 }
 
+namespace {
+
+// What the grammar does not allow is never drawn; an end token only where the text is whole.
+void write_mask(const SequenceState& s, std::span<const std::int64_t> model_ends, std::span<float> row) {
+    const std::vector<bool>& allowed = s.mask->allowed();
+    constexpr float never = -std::numeric_limits<float>::infinity();
+    std::vector<std::pair<std::int64_t, float>> ends;
+    const auto add = [&](std::int64_t token) {
+        if (token >= 0 && token < std::ssize(row)) ends.emplace_back(token, at(row, token));
+    };
+    if (s.mask->may_end()) {
+        if (!s.sampling.ignore_end) std::ranges::for_each(model_ends, add);
+        std::ranges::for_each(s.sampling.grammar_ends, add);
+    }
+    for (std::size_t token = 0; token < row.size(); ++token)
+        if (!allowed[token]) row[token] = never;
+    for (const auto& [token, bias] : ends) at(row, token) = bias;
+}
+
+}  // namespace
+
 void DeviceStates::write_bias(std::size_t slot, const SequenceState& s) {
     if (!has(model_names::token_bias) || !s.sampling.uses_bias()) return;
     const auto vocab = static_cast<std::size_t>(config_of(model_).vocab);
@@ -143,11 +165,12 @@ void DeviceStates::write_bias(std::size_t slot, const SequenceState& s) {
     std::ranges::fill(row, 0.0f);
     for (const auto& [token, bias] : s.sampling.logit_bias) at(row, token) += bias;
     std::vector<bool> drawn(vocab);
-    for (const std::int32_t token : std::span(s.tokens).subspan(static_cast<std::size_t>(s.prompt))) {
+    for (const std::int32_t token : s.drawn()) {
         at(row, token) -= static_cast<float>(s.sampling.frequency_penalty);
         if (!drawn[static_cast<std::size_t>(token)]) at(row, token) -= static_cast<float>(s.sampling.presence_penalty);
         drawn[static_cast<std::size_t>(token)] = true;
     }
+    if (s.mask) write_mask(s, config_of(model_).end_tokens, row);
 }
 
 void DeviceStates::write_head_mask(std::span<const Graph> graphs, std::span<const HeadId> masked) {

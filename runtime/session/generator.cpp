@@ -12,7 +12,7 @@
 namespace vantage {
 
 const char* name_of(Ending ending) {
-    static constexpr const char* names[] = {"length", "end token", "stop text", "context full", "stopped"};
+    static constexpr const char* names[] = {"length", "end token", "stop text", "context full", "stopped", "dead end"};
     return name_in(names, ending);
 }
 
@@ -33,7 +33,13 @@ struct Generator::State {
     std::optional<TextStream> text;  // of the prompt that was last given
 
     State(const Model& m, const Sampling& s, GeneratorOptions o)
-        : sampling(s), options(std::move(o)), session(m, options.session) {}
+        : sampling(with_ends(s, o.end_tokens)), options(std::move(o)), session(m, session_options()) {}
+
+    SessionOptions session_options() const {
+        SessionOptions all = options.session;
+        all.token_bias = all.token_bias || sampling.uses_bias();
+        return all;
+    }
 
     void begin(const std::string& prompt) {
         session.restart(sampling);

@@ -402,6 +402,8 @@ std::optional<std::int32_t> RunScheduler::read_draw(std::size_t slot) {
     s.processed = s.size() - 1;
     ++stats_.generated_tokens;
     if (!s.sampling.ignore_end && std::ranges::count(config_.end_tokens, token) > 0) end(slot);
+    if (s.mask) s.mask->follow(s.drawn());
+    if (s.mask && !s.mask->any_allowed()) end(slot);
     return token;
 }
 
@@ -455,6 +457,7 @@ void RunScheduler::begin_draws() {
         write_slot(slot, left[slot], left[slot] == 0);
         if (left[slot] == 0) continue;
         states_.write_seen(slot, sequences_[slot]);
+        if (sequences_[slot].mask) sequences_[slot].mask->follow(sequences_[slot].drawn());
         states_.write_bias(slot, sequences_[slot]);
     }
     run_prompts(runs, true);
@@ -473,11 +476,11 @@ void RunScheduler::draw_all() {
     for (std::size_t slot = 0; slot < sequences_.size(); ++slot)
         unread = unread && (has_unread(slot) || !can_continue(sequences_[slot]));
     const auto ahead = [&] { return std::ssize(in_flight_) + (unread ? 1 : 0); };
-    const auto counts_drawn = [&](const SequenceState& s) {  // the next draw waits for the host's penalties
-        return can_continue(s) && (s.sampling.presence_penalty != 0 || s.sampling.frequency_penalty != 0);
+    const auto waits_for_host = [&](const SequenceState& s) {  // for its penalties or its mask
+        return can_continue(s) && s.sampling.bias_follows_text();
     };
     const auto has_room = [&](const SequenceState& s) { return can_continue(s) && s.size() + ahead() < context_; };
-    const int most = std::ranges::any_of(sequences_, counts_drawn) ? 1 : max_ahead;
+    const int most = std::ranges::any_of(sequences_, waits_for_host) ? 1 : max_ahead;
     while (ahead() < most && std::ranges::any_of(sequences_, has_room)) submit_draw(plan);
     if (!unread) {
         gpu::wait(states_.device(), in_flight_.front());
@@ -489,7 +492,7 @@ void RunScheduler::draw_all() {
             fail_not_finite(slot, format("the logits of token {}", sequences_[slot].size()));
     for (std::size_t slot = 0; slot < sequences_.size(); ++slot) {
         drawn_[slot] = read_draw(slot);
-        if (drawn_[slot] && counts_drawn(sequences_[slot])) states_.write_bias(slot, sequences_[slot]);
+        if (drawn_[slot] && waits_for_host(sequences_[slot])) states_.write_bias(slot, sequences_[slot]);
     }
     const double seconds = seconds_now() - begin;
     stats_.generate_seconds += seconds;

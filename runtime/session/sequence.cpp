@@ -90,6 +90,12 @@ bool Sequence::ended() const {
     return core->sequences[index_].ended || context_full();
 }
 
+bool Sequence::dead_end() const {
+    const auto core = use();
+    const SequenceState& s = core->sequences[index_];
+    return s.ended && s.mask && s.mask->is_dead_end();
+}
+
 Array Sequence::next_logits() { return row(use()->next_logits(index_)); }
 
 std::vector<TokenProbability> Sequence::top(std::int64_t n) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "runtime/models/config.h"
+#include "runtime/text/grammar/token_mask.h"
 #include "vantage/session.h"
 
 namespace vantage::internal {
@@ -32,9 +34,10 @@ public:
     std::int64_t counted = 0;     ///< tokens whose run as part of a prompt is in the statistics
     std::uint64_t forgotten = 0;  ///< Sequence::forgotten
     bool ended = false;
-    std::vector<std::int32_t> source;  ///< what the encoder of an encoder–decoder reads
-    bool source_waits = false;         ///< it has not run yet
-    bool source_again = false;         ///< it has run, on a device that was lost
+    std::shared_ptr<text::grammar::TokenMask> mask;  ///< of the sampling's grammar, if it has one
+    std::vector<std::int32_t> source;                ///< what the encoder of an encoder–decoder reads
+    bool source_waits = false;                       ///< it has not run yet
+    bool source_again = false;                       ///< it has run, on a device that was lost
     /// Results of the rows that have run, row-major; hidden states and router logits by layer.
     struct Results {
         std::vector<float> logits, pooled, relation, last_hidden;
@@ -42,6 +45,7 @@ public:
     } results;
 
     std::int64_t size() const { return std::ssize(tokens); }
+    std::span<const std::int32_t> drawn() const { return std::span(tokens).subspan(static_cast<std::size_t>(prompt)); }
     std::int64_t waiting() const { return size() - processed; }
     /// Tokens have run, from `processed` on. With `draw` they run again to draw, when no token waits.
     void note_run(std::int64_t count, std::int64_t rows, bool draw);

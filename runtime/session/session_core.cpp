@@ -19,6 +19,9 @@
 
 namespace vantage::internal {
 
+using text::grammar::TokenMask;
+using text::grammar::VocabularyTree;
+
 namespace {
 
 constexpr double share_of_memory = 0.5;               // of what is available, that a context chosen here may take
@@ -315,10 +318,21 @@ void SessionCore::restart(std::size_t index, const Sampling& sampling) {
 void SessionCore::set_sampling(std::size_t index, const Sampling& sampling) {
     check_sampling(sampling);
     check_bias(sampling);
+    std::shared_ptr<TokenMask> mask = mask_of(sampling);
     runs.changed(index);
     SequenceState& s = sequences[index];
+    s.mask = std::move(mask);
     s.sampling = sampling;
     s.sampling.top_k = std::min(sampling.top_k, config.vocab);
+}
+
+// The tokens' bytes are looked at when a grammar needs them first.
+std::shared_ptr<TokenMask> SessionCore::mask_of(const Sampling& sampling) {
+    if (!sampling.grammar) return nullptr;
+    if (!vocabulary_) vocabulary_ = std::make_shared<const VocabularyTree>(model.tokenizer(), config.vocab);
+    auto mask = std::make_shared<TokenMask>(*sampling.grammar, vocabulary_);
+    if (!mask->any_allowed()) throw usage_error("grammar: no token of this vocabulary begins a text of it");
+    return mask;
 }
 
 void SessionCore::check_bias(const Sampling& sampling) const {

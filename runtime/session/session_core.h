@@ -88,10 +88,14 @@ private:
     void check_head(const HeadId& head, const char* what) const;
     void check_head_shift(const HeadShift& shift) const;
     void check_bias(const Sampling& sampling) const;
+    /// Throws usage where the model's vocabulary has no token that begins a text of the grammar.
+    std::shared_ptr<text::grammar::TokenMask> mask_of(const Sampling& sampling);
     void check_ids(std::span<const std::int32_t> ids) const;
     void check_room(std::size_t there, std::size_t more) const;
     void require_decoder() const;
     void require_source() const;
+
+    std::shared_ptr<const text::grammar::VocabularyTree> vocabulary_;  // once a grammar needs it
 };
 
 /// The core of a session or a batch; only its record where the core could not be made again after a loss.

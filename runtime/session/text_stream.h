@@ -11,7 +11,14 @@ namespace vantage::internal {
 
 /// Why a sequence would end that draws no token.
 inline Ending reason_to_end(const Sequence& s) {
+    if (s.dead_end()) return Ending::dead_end;
     return s.context_full() ? Ending::context_full : s.ended() ? Ending::end_token : Ending::length;
+}
+
+/// The sampling of a text that these tokens end, too.
+inline Sampling with_ends(Sampling sampling, const std::vector<std::int32_t>& end_tokens) {
+    if (sampling.grammar && sampling.grammar_ends.empty()) sampling.grammar_ends = end_tokens;
+    return sampling;
 }
 
 /// Gives an encoder–decoder the text that it answers; the sequence begins with the tokens that its answers begin with.

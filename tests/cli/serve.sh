@@ -62,6 +62,14 @@ answers 200 '"text":"' /v1/completions "{\"prompt\": \"The dog\", \"max_tokens\"
 check "a forbidden token is not drawn" test "$(grep -c '"text":" was"' out)" = 0
 answers 200 '"text":" was was was"' /v1/completions "{\"prompt\": \"The dog\", \"max_tokens\": 3, \"temperature\": 0, \"logit_bias\": {\"$was\": 100}}"
 
+# ---- texts of a form
+schema='{"properties": {"name": {"type": "string", "maxLength": 9}, "age": {"type": "integer"}}, "required": ["name", "age"]}'
+answers 200 '"finish_reason":"stop"' /v1/completions "{\"prompt\": \"The dog\", \"max_tokens\": 60, \"seed\": 1, \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"person\", \"schema\": $schema}}}"
+check "JSON of the schema" grep -qE '"text":"\{\\"name\\": ?\\"[^"]*\\", ?\\"age\\": ?-?[0-9]+\}"' out
+answers 200 '"finish_reason":"stop"' /v1/completions '{"prompt": "The dog", "max_tokens": 60, "seed": 1, "guided_choice": ["yes", "no"]}'
+check "a choice" grep -qE '"text":"(yes|no)"' out
+answers 200 '"content":"{' /v1/chat/completions '{"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 30, "response_format": {"type": "json_object"}}'
+
 # ---- probabilities: of a prompt and of what follows it, as PyTorch has them (tests/cli/bench_model.sh names the texts)
 answers 200 '"token_logprobs":[null,' /v1/completions '{"prompt": "The dog was", "max_tokens": 0, "echo": true, "logprobs": 1}'
 echoed=$(grep -oE '"token_logprobs":\[[^]]*' out | grep -oE '[^,]*$')
@@ -93,7 +101,10 @@ answers 200 'fetch(' /page.js ''
 # ---- what is refused
 answers 400 '"param":"prompt"' /v1/completions '{"prompt": 3}'
 answers 400 '"param":"logit_bias"' /v1/completions '{"prompt": "a", "logit_bias": {"x": 1}}'
-answers 400 '"param":"response_format"' /v1/completions '{"prompt": "a", "response_format": {"type": "json_object"}}'
+answers 400 '"param":"response_format.type"' /v1/completions '{"prompt": "a", "response_format": {"type": "yaml"}}'
+answers 400 '/properties/a: \"multipleOf\"' /v1/completions '{"prompt": "a", "json_schema": {"properties": {"a": {"multipleOf": 3}}}}'
+answers 400 'left recursion' /v1/completions '{"prompt": "a", "grammar": "root ::= root \"a\" | \"b\""}'
+answers 400 'cannot both be given' /v1/completions '{"prompt": "a", "grammar": "root ::= \"a\"", "guided_regex": "a"}'
 answers 400 'no encoder' /v1/embeddings '{"input": "a"}'
 answers 400 'not JSON' /v1/completions '{'
 answers 400 'has 300 tokens' /v1/completions "{\"prompt\": [$(printf '1,%.0s' {1..299})1]}"

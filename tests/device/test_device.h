@@ -25,18 +25,20 @@ public:
     }
     /// Whether the next case is in it.
     bool next() { return count_++ % of_ == this_ - 1; }
+    /// Of a list that has none of its own: one that depends on which sample it is.
+    std::size_t instead(std::size_t size) const { return static_cast<std::size_t>(this_ - 1) % size; }
 
 private:
     int this_ = 1, of_ = 1, count_ = 0;
 };
-/// The sample of a list; its first element where it has none.
+/// The sample of a list; one element where it has none.
 template <class T>
 std::vector<T> sampled(const std::vector<T>& all) {
     TestSample sample;
     std::vector<T> some;
     for (const T& one : all)
         if (sample.next()) some.push_back(one);
-    return some.empty() ? std::vector<T>{all.front()} : some;
+    return some.empty() ? std::vector<T>{all[sample.instead(all.size())]} : some;
 }
 inline std::vector<std::string> sampled(std::initializer_list<const char*> all) {
     return sampled(std::vector<std::string>(all.begin(), all.end()));

@@ -9,8 +9,7 @@
 
 namespace vantage::text::jinja {
 
-/// Keeps the order of keys, like Python.
-using OrderedJson = nlohmann::ordered_json;
+using internal::OrderedJson;  ///< keeps the order of keys, like Python
 
 struct JsonStyle {
     std::optional<std::int64_t> indent;  ///< spaces per level; nothing: one line

@@ -1,0 +1,17 @@
+// What a Grammar holds, for the runtime.
+#pragma once
+
+#include <memory>
+
+#include "runtime/text/grammar/rules.h"
+#include "vantage/grammar.h"
+
+namespace vantage::internal {
+
+struct GrammarAccess {
+    static const std::shared_ptr<const text::grammar::Network>& network(const Grammar& grammar) {
+        return grammar.network_;
+    }
+};
+
+}  // namespace vantage::internal

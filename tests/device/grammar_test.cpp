@@ -1,0 +1,104 @@
+// Texts that follow a grammar, drawn on the device.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "oracle_model.h"
+#include "runtime/gpu/faults.h"
+#include "test_model.h"
+#include "tests/host/expect_error.h"
+#include "vantage/batch.h"
+
+using namespace vantage;
+using namespace vantage::test;
+
+namespace {
+
+const char* person =
+    R"({"properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "maximum": 99},
+                                        "pets": {"type": "array", "items": {"enum": ["dog", "cat"]}, "maxItems": 2}},
+                         "required": ["name", "age", "pets"], "additionalProperties": false})";
+
+Sampling drawn_with(const Grammar& grammar, std::uint64_t seed) {
+    return {.temperature = 1.5, .seed = seed, .grammar = grammar};
+}
+
+SessionOptions biased() { return {.context = 256, .precision = Precision::f32, .token_bias = true}; }
+
+/// What follows a prompt, without an end token.
+std::string text_of(const std::vector<std::int32_t>& ids) { return mini_world().tokenizer().decode(ids, true); }
+
+}  // namespace
+
+TEST_CASE("what a session draws is JSON of the schema", "[grammar]") {
+    const Grammar grammar = Grammar::json_schema(person);
+    Session session(mini_world(), biased());
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+        session.restart(drawn_with(grammar, seed));
+        session.append("The dog");
+        const std::string text = text_of(session.generate(200));
+        CAPTURE(text);
+        CHECK(session.ended());
+        CHECK(!session.dead_end());
+        CHECK(grammar.accepts(text));
+        const nlohmann::json object = nlohmann::json::parse(text);
+        CHECK(object["name"].is_string());
+        CHECK(object["age"].get<std::int64_t>() <= 99);
+        CHECK(object["pets"].size() <= 2);
+    }
+}
+
+TEST_CASE("each text of a batch follows its own grammar, and is the one that it is alone", "[grammar]") {
+    const std::vector<Grammar> grammars{Grammar::json_schema(person), Grammar::regex("(the|a) [a-z]{3,8}\\."),
+                                        Grammar::json_object()};
+    SessionOptions options = biased();
+    options.stable = true;
+    Batch batch(mini_world(), 4, options);
+    for (std::int64_t i = 0; i < 4; ++i) {  // the last one has none
+        const auto seed = static_cast<std::uint64_t>(i);
+        batch[i].restart(i < 3 ? drawn_with(grammars[seed], seed) : Sampling{.ignore_end = true});
+        batch[i].append("A red key");
+    }
+    batch.generate(60);
+    for (std::int64_t i = 0; i < 4; ++i) {
+        CAPTURE(i);
+        Session session(mini_world(), options);
+        const auto seed = static_cast<std::uint64_t>(i);
+        session.restart(i < 3 ? drawn_with(grammars[seed], seed) : Sampling{.ignore_end = true});
+        session.append("A red key");
+        session.generate(60);
+        CHECK(batch[i].tokens() == session.tokens());
+    }
+    CHECK(batch[1].ended());
+}
+
+TEST_CASE("a text goes on where it was after a loss, and begins anew after `append`", "[grammar][recover]") {
+    const Grammar grammar = Grammar::json_schema(person);
+    Session session(mini_world(), biased());
+    session.restart(drawn_with(grammar, 3));
+    session.append("The dog");
+    const std::vector<std::int32_t> whole = session.generate(200);
+
+    const WithoutGuard fewer_submissions;
+    const auto open = [] { return Model::load(Device::open(), VANTAGE_ROOT "/assets/models/mini-world"); };
+    Session second(open(), biased());
+    second.restart(drawn_with(grammar, 3));
+    second.append("The dog");
+    std::vector<std::int32_t> ids = second.generate(5);
+    gpu::arm_fault(gpu::FaultPoint::submit, 1, VK_ERROR_DEVICE_LOST);
+    expect_error(ErrorKind::device_lost, {}, [&] { second.next(); });
+    second.recover(open);
+    for (const std::int32_t id : second.generate(200)) ids.push_back(id);
+    CHECK(ids == whole);
+
+    second.append(" and");
+    CHECK(grammar.accepts(text_of(second.generate(200))));
+}
+
+TEST_CASE("grammars that a session cannot follow are refused", "[grammar]") {
+    Session without(mini_world(), {.context = 64});
+    expect_error(ErrorKind::usage, {"token_bias"}, [&] { without.restart(drawn_with(Grammar::json_object(), 1)); });
+    expect_error(ErrorKind::usage, {"only the empty text"}, [] { static_cast<void>(Grammar::regex("")); });
+}
