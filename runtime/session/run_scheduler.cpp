@@ -186,12 +186,21 @@ void RunScheduler::choose_drawing_lanes() {
 }
 
 // The sequences that must not change in a prompt's run: those without rows in it. A run of one row each also draws the
-// next token of the other sequences.
+// next token of the other sequences, but of those whose last token the host must see before.
 std::vector<bool> RunScheduler::held_beside(const PromptRun& run, bool draw) const {
-    if (draw && run.rows == 1) return none_;
     std::vector<bool> held(sequences_.size(), true);
+    if (draw && run.rows == 1)
+        for (const std::size_t slot : all_slots_) held[slot] = waits_for_host(sequences_[slot]);
     for (const std::size_t slot : run.slots) held[slot] = false;
     return held;
+}
+
+// Those that have a token that the host must see before the next is drawn.
+const std::vector<bool>& RunScheduler::held_for_host() {
+    held_for_host_ = none_;
+    for (const std::size_t slot : all_slots_)
+        held_for_host_[slot] = has_unread(slot) && waits_for_host(sequences_[slot]);
+    return held_for_host_;
 }
 
 void RunScheduler::write_slot(std::size_t slot, std::int64_t left, bool done) {
@@ -471,20 +480,19 @@ void RunScheduler::draw_all() {
     choose_drawing_lanes();
     Plan& plan = timed_plan({.lanes = std::ssize(drawing_)});
     const double begin = seconds_now(), waited = gpu::seconds_waited();
-    set_lanes(drawing_, none_);
     bool unread = true;  // something of every sequence
     for (std::size_t slot = 0; slot < sequences_.size(); ++slot)
         unread = unread && (has_unread(slot) || !can_continue(sequences_[slot]));
+    set_lanes(drawing_, unread ? none_ : held_for_host());
     const auto ahead = [&] { return std::ssize(in_flight_) + (unread ? 1 : 0); };
-    const auto waits_for_host = [&](const SequenceState& s) {  // for its penalties or its mask
-        return can_continue(s) && s.sampling.bias_follows_text();
-    };
     const auto has_room = [&](const SequenceState& s) { return can_continue(s) && s.size() + ahead() < context_; };
-    const int most = std::ranges::any_of(sequences_, waits_for_host) ? 1 : max_ahead;
+    const auto waiting = [this](const SequenceState& s) { return waits_for_host(s); };
+    const int most = std::ranges::any_of(sequences_, waiting) ? 1 : max_ahead;
     while (ahead() < most && std::ranges::any_of(sequences_, has_room)) submit_draw(plan);
     if (!unread) {
         gpu::wait(states_.device(), in_flight_.front());
         in_flight_.erase(in_flight_.begin());
+        set_lanes(drawing_, none_);  // where some were held, nothing else is in flight
     }
     const TraceSpan span("read tokens");
     for (std::size_t slot = 0; slot < sequences_.size(); ++slot)  // before a token of any is taken

@@ -78,6 +78,9 @@ private:
     void let_all_draw() { set_lanes(all_slots_, none_); }
     void choose_drawing_lanes();
     std::vector<bool> held_beside(const PromptRun& run, bool draw) const;
+    /// Its next token depends on what the host makes of the last one: a penalty or the mask of a grammar.
+    bool waits_for_host(const SequenceState& s) const { return can_continue(s) && s.sampling.bias_follows_text(); }
+    const std::vector<bool>& held_for_host();
     void write_slot(std::size_t slot, std::int64_t left, bool done);
     std::uint64_t submit(Plan& plan, std::span<const int> segments, double filled);
     void compile_for(std::span<const PromptRun> runs);
@@ -118,6 +121,7 @@ private:
     std::vector<std::size_t> drawing_;      // the lanes of draws: the slots that draw, and as many others as it takes
     std::vector<bool> has_lane_;            // by slot: it is in drawing_
     std::vector<bool> held_;                // by slot: see DeviceStates::hold
+    std::vector<bool> held_for_host_;       // by slot: a member, so that drawing allocates nothing
     std::vector<bool> on_device_;           // by slot: the device's step continues where all tokens end, or ahead
     std::vector<std::uint32_t> known_;      // by slot: tokens on the device that can be read without waiting
     std::vector<std::uint64_t> in_flight_;  // draws, the oldest first

@@ -74,6 +74,37 @@ TEST_CASE("each text of a batch follows its own grammar, and is the one that it 
     CHECK(batch[1].ended());
 }
 
+TEST_CASE("a text with a grammar or penalties that begins beside another is the one that it is alone", "[grammar]") {
+    const bool few = GENERATE(false, true);
+    SessionOptions options = biased();
+    options.stable = true;
+    options.fewest_lanes = few;
+    // whose draws wait for the host, so that nothing runs ahead of it
+    Sampling first{.temperature = 0.7, .seed = 8, .ignore_end = true}, penalised = first;
+    first.presence_penalty = 1, penalised.frequency_penalty = 2;
+    for (const Sampling& second : {drawn_with(Grammar::json_schema(person), 1), penalised}) {
+        Batch batch(mini_world(), 3, options);
+        batch[0].restart(first);
+        batch[0].append("The dog");
+        batch.generate(5);
+        batch[1].restart(second);
+        batch[1].append("A red key");
+        batch.generate(3);
+        batch[2].restart({.ignore_end = true});
+        batch[2].append("A");  // a run of one row
+        batch.generate(40);
+        Session session(mini_world(), options);
+        session.restart(second);
+        session.append("A red key");
+        session.generate(43);
+        CHECK(batch[1].tokens() == session.tokens());
+        session.restart(first);
+        session.append("The dog");
+        session.generate(48);
+        CHECK(batch[0].tokens() == session.tokens());
+    }
+}
+
 TEST_CASE("a text goes on where it was after a loss, and begins anew after `append`", "[grammar][recover]") {
     const Grammar grammar = Grammar::json_schema(person);
     Session session(mini_world(), biased());
