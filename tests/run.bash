@@ -218,12 +218,13 @@ run_parts() {
         export VANTAGE_DEVICE=$device
         seen=("${but_once_seen[@]}")
         if ((${#but_once[@]})); then
-            export VANTAGE_TEST_SAMPLE=1/4
+            export VANTAGE_TEST_SAMPLE=1/4 VANTAGE_TEST_KERNELS=1/1
             of=$one_of
-            # Compiles slowly: an eighth of the tests of kernels and the oracle's models, with a sixteenth of the cases.
-            # Which of these does not go with which of the tests, so that all of them run in the end.
+            # Compiles slowly: an eighth of the tests of kernels and the oracle's models, with a sixteenth of the cases
+            # and a fourth of the kernels. Which of these does not go with which of the tests, so that all come in the end.
             if [[ ${name,,} == *swiftshader* ]]; then
-                VANTAGE_TEST_SAMPLE=$((1 + turn / 8 % 16))/16 of=$((2 * one_of))
+                VANTAGE_TEST_SAMPLE=$((1 + turn / 8 % 16))/16 VANTAGE_TEST_KERNELS=$((1 + turn / 128 % 4))/4
+                of=$((2 * one_of))
                 if ((whole)); then seen=("$kernels_and_oracle"); fi
             fi
         fi
@@ -241,7 +242,7 @@ run_parts() {
         of=1
         if ((whole)); then part run_ctest "$name, command line" -R '^(cli_|faults$|kills$|signals$)' "${but_once[@]}"; fi
     done <<<"$listing"
-    unset VANTAGE_TEST_SAMPLE
+    unset VANTAGE_TEST_SAMPLE VANTAGE_TEST_KERNELS
     if ((whole && ${#but_once[@]})); then
         # The device that a user would get by default, so not SwiftShader, which was added above.
         device=${given:-$(grep -vi swiftshader <<<"$listing" | head -n 1 | cut -f 1)} || true  # "": only SwiftShader

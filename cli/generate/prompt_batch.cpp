@@ -111,7 +111,7 @@ void PromptBatch::write(std::size_t prompt, const Completion& completion, bool j
     if (completion.ending == Ending::context_full)
         log(LogLevel::warning, "prompt {}: the context of {} tokens is full", prompt + 1, batch_.context());
     if (completion.ending == Ending::dead_end)
-        log(LogLevel::warning, "prompt {}: the grammar allows no token of the vocabulary here", prompt + 1);
+        log(LogLevel::warning, "prompt {}: the grammar or the biases allow no token here", prompt + 1);
     if (!json) return write_out(quoted(prompts_[prompt]) + completion.text + "\n\n");
     const Json all = {{"schema_version", 1},
                       {"model", batch_.model().info().name},

@@ -103,7 +103,7 @@ void write_one(const Model& model, Generator& generator, const std::string& what
     write_out((!o.json ? "" : json_text(json(), o.images.empty() ? 2 : -1)) + "\n");
     if (ending == Ending::context_full)
         log(LogLevel::warning, "the context of {} tokens is full", generator.session().context());
-    if (ending == Ending::dead_end) log(LogLevel::warning, "the grammar allows no token of the vocabulary here");
+    if (ending == Ending::dead_end) log(LogLevel::warning, "the grammar or the biases allow no token here");
     print_rates(generator.session().stats());
     note_dispatches(model.device(), generator.session().take_timings());
 }

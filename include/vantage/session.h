@@ -50,7 +50,8 @@ struct Sampling {
     std::vector<std::pair<std::int32_t, float>> logit_bias = {};
     /// Subtracted from the logits of tokens that were drawn, once and each time that they were.
     double presence_penalty = 0, frequency_penalty = 0;
-    /// What the tokens that are drawn must make, from the last `append` on. The sequence ends when they can do no more.
+    /// What the tokens that are drawn must make, from the last `append` on, or from where it was set if that was later.
+    /// The sequence ends when the text is whole and nothing can follow.
     std::optional<Grammar> grammar = {};
     /// Tokens that may end a text of the grammar, besides the model's end tokens, such as the end of a chat's turn.
     std::vector<std::int32_t> grammar_ends = {};
@@ -264,7 +265,7 @@ public:
     bool context_full() const;
     /// An end token was drawn, `end` was called, or the context is full.
     bool ended() const;
-    /// Sampling::grammar allows no token of the vocabulary, and the text is not whole; the sequence has ended.
+    /// The sequence has ended because no token is left: Sampling::grammar or logit_bias forbids all.
     bool dead_end() const;
 
     /// The logits that the next token is drawn from, [vocab]; runs what waits of this sequence, and nothing of others.
@@ -400,7 +401,8 @@ struct Token {
     std::string text;
 };
 
-/// Why a text ended; stopped: by the caller's function; dead_end: Sampling::grammar allows no token of the vocabulary.
+/// Why a text ended; stopped: by the caller's function; dead_end: no token could be drawn that
+/// Sampling::grammar and logit_bias allow.
 enum class Ending : std::uint8_t { length, end_token, stop_text, context_full, stopped, dead_end };
 const char* name_of(Ending ending);
 

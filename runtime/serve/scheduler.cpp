@@ -394,9 +394,9 @@ void Scheduler::begin(Generation& generation, std::size_t slot) {
         slots_[slot].owner == request.owner
             ? std::min(common_prefix(sequence.tokens(), request.prompt), std::ssize(request.prompt) - 1)
             : 0;
-    slots_[slot].owner = request.owner;
     sequence.set_sampling(with_ends(request.sampling, request.text.end_tokens));
     sequence.rewind(kept);
+    slots_[slot].owner = request.owner;                               // not before what was another's is gone
     SessionAccess::use(*batch_)->runs.forget_unfinished(slot, kept);  // what `append` would forget
     sequence.end();
     const std::lock_guard lock(mutex_);

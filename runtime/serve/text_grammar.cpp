@@ -118,7 +118,10 @@ std::optional<Grammar> only_one(RequestFields& fields, std::span<const FormField
 std::optional<Grammar> grammar_of_structured(const std::string& name, const Json& value) {
     if (!value.is_object()) RequestFields::wrong(name, value, "an object");
     RequestFields fields(value);
-    return only_one(fields, structured_fields, name + ".");
+    std::optional<Grammar> grammar = only_one(fields, structured_fields, name + ".");
+    if (const std::vector<std::string> unknown = fields.unknown(); !unknown.empty())
+        throw ApiError(400, format("\"{}.{}\" is not supported", name, unknown.front()), name);
+    return grammar;
 }
 
 }  // namespace

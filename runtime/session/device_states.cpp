@@ -157,8 +157,8 @@ void write_mask(const SequenceState& s, std::span<const std::int64_t> model_ends
 
 }  // namespace
 
-void DeviceStates::write_bias(std::size_t slot, const SequenceState& s) {
-    if (!has(model_names::token_bias) || !s.sampling.uses_bias()) return;
+bool DeviceStates::write_bias(std::size_t slot, const SequenceState& s) {
+    if (!has(model_names::token_bias) || !s.sampling.uses_bias()) return true;
     const auto vocab = static_cast<std::size_t>(config_of(model_).vocab);
     const std::span<float> row(reinterpret_cast<float*>(buffer(model_names::token_bias).mapped()) + slot * vocab,
                                vocab);
@@ -171,6 +171,7 @@ void DeviceStates::write_bias(std::size_t slot, const SequenceState& s) {
         drawn[static_cast<std::size_t>(token)] = true;
     }
     if (s.mask) write_mask(s, config_of(model_).end_tokens, row);
+    return std::ranges::any_of(row, [](float bias) { return bias > -std::numeric_limits<float>::infinity(); });
 }
 
 void DeviceStates::write_head_mask(std::span<const Graph> graphs, std::span<const HeadId> masked) {

@@ -55,7 +55,8 @@ public:
     void write_seen(std::size_t slot, const SequenceState& s);
     /// What is added to the logits of a sequence whose sampling has a bias: what it says, less the penalties of drawn
     /// tokens.
-    void write_bias(std::size_t slot, const SequenceState& s);
+    /// False if no token is left that could be drawn.
+    bool write_bias(std::size_t slot, const SequenceState& s);
     /// Writes 1 and 0 for every feature of every head.
     void write_head_mask(std::span<const Graph> graphs, std::span<const HeadId> masked);
     /// Features of a head's output, of a graph with head_shift.

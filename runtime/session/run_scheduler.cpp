@@ -411,8 +411,8 @@ std::optional<std::int32_t> RunScheduler::read_draw(std::size_t slot) {
     s.processed = s.size() - 1;
     ++stats_.generated_tokens;
     if (!s.sampling.ignore_end && std::ranges::count(config_.end_tokens, token) > 0) end(slot);
-    if (s.mask) s.mask->follow(s.drawn());
-    if (s.mask && !s.mask->any_allowed()) end(slot);
+    const bool ends_whole_text = s.mask && s.mask->may_end() && std::ranges::count(s.sampling.grammar_ends, token) > 0;
+    if (ends_whole_text) end(slot);
     return token;
 }
 
@@ -441,13 +441,25 @@ void RunScheduler::note_known() {
     for (std::size_t slot = 0; slot < known_.size(); ++slot) known_[slot] = states_.known_tokens(slot);
 }
 
+// Writes what the next token may be, by what is known of the text; ends a text that cannot go on. Nothing may be
+// drawn of the sequence meanwhile.
+bool RunScheduler::allow_tokens(std::size_t slot) {
+    SequenceState& s = sequences_[slot];
+    if (s.mask) s.mask->follow(s.in_grammar());
+    const bool is_whole = s.mask && s.mask->may_end(), goes_on = !s.mask || s.mask->any_allowed();
+    if (states_.write_bias(slot, s) && (goes_on || !is_whole)) return true;
+    s.dead_end = !is_whole;
+    end(slot);
+    return false;
+}
+
 // Runs what waits of sequences that draw no tokens yet, and draws after it. The others keep what was drawn of them.
 void RunScheduler::begin_draws() {
     settle();
     in_flight_.clear();
     std::vector<std::size_t> begin;
     for (const std::size_t slot : all_slots_)
-        if (!on_device_[slot] && can_continue(sequences_[slot])) begin.push_back(slot);
+        if (!on_device_[slot] && can_continue(sequences_[slot]) && allow_tokens(slot)) begin.push_back(slot);
     run_lost(begin);
     std::vector<std::int64_t> left(sequences_.size());
     for (const std::size_t slot : begin) {
@@ -466,8 +478,6 @@ void RunScheduler::begin_draws() {
         write_slot(slot, left[slot], left[slot] == 0);
         if (left[slot] == 0) continue;
         states_.write_seen(slot, sequences_[slot]);
-        if (sequences_[slot].mask) sequences_[slot].mask->follow(sequences_[slot].drawn());
-        states_.write_bias(slot, sequences_[slot]);
     }
     run_prompts(runs, true);
     let_all_draw();
@@ -500,7 +510,7 @@ void RunScheduler::draw_all() {
             fail_not_finite(slot, format("the logits of token {}", sequences_[slot].size()));
     for (std::size_t slot = 0; slot < sequences_.size(); ++slot) {
         drawn_[slot] = read_draw(slot);
-        if (drawn_[slot] && waits_for_host(sequences_[slot])) states_.write_bias(slot, sequences_[slot]);
+        if (drawn_[slot] && waits_for_host(sequences_[slot])) allow_tokens(slot);
     }
     const double seconds = seconds_now() - begin;
     stats_.generate_seconds += seconds;

@@ -81,6 +81,7 @@ private:
     /// Its next token depends on what the host makes of the last one: a penalty or the mask of a grammar.
     bool waits_for_host(const SequenceState& s) const { return can_continue(s) && s.sampling.bias_follows_text(); }
     const std::vector<bool>& held_for_host();
+    bool allow_tokens(std::size_t slot);
     void write_slot(std::size_t slot, std::int64_t left, bool done);
     std::uint64_t submit(Plan& plan, std::span<const int> segments, double filled);
     void compile_for(std::span<const PromptRun> runs);

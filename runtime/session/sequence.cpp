@@ -93,7 +93,7 @@ bool Sequence::ended() const {
 bool Sequence::dead_end() const {
     const auto core = use();
     const SequenceState& s = core->sequences[index_];
-    return s.ended && s.mask && s.mask->is_dead_end();
+    return s.ended && s.dead_end;
 }
 
 Array Sequence::next_logits() { return row(use()->next_logits(index_)); }

@@ -113,7 +113,8 @@ void SequenceState::restart() {
     tokens.clear();
     types.clear();
     source.clear();
-    ended = source_waits = source_again = false;
+    grammar_from = 0;
+    ended = dead_end = source_waits = source_again = false;
     forget_source_results();
     forget_results();
 }
@@ -127,16 +128,17 @@ void SequenceState::truncate(std::int64_t count) {
     types.resize(tokens.size());
     go_back(count);
     counted = std::min(counted, count);
+    grammar_from = std::min(grammar_from, count);
     ++forgotten;
-    ended = false;
+    ended = dead_end = false;
 }
 
 void SequenceState::append(std::span<const std::int32_t> ids, std::span<const std::int32_t> more_types) {
     tokens.insert(tokens.end(), ids.begin(), ids.end());
     types.insert(types.end(), more_types.begin(), more_types.end());
     types.resize(tokens.size());
-    prompt = size();
-    ended = false;
+    prompt = grammar_from = size();
+    ended = dead_end = false;
 }
 
 }  // namespace vantage::internal

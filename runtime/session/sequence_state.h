@@ -35,6 +35,8 @@ public:
     std::uint64_t forgotten = 0;  ///< Sequence::forgotten
     bool ended = false;
     std::shared_ptr<text::grammar::TokenMask> mask;  ///< of the sampling's grammar, if it has one
+    std::int64_t grammar_from = 0;                   ///< the token that begins the text of the grammar
+    bool dead_end = false;                           ///< it ended because no token could be drawn
     std::vector<std::int32_t> source;                ///< what the encoder of an encoder–decoder reads
     bool source_waits = false;                       ///< it has not run yet
     bool source_again = false;                       ///< it has run, on a device that was lost
@@ -46,6 +48,9 @@ public:
 
     std::int64_t size() const { return std::ssize(tokens); }
     std::span<const std::int32_t> drawn() const { return std::span(tokens).subspan(static_cast<std::size_t>(prompt)); }
+    std::span<const std::int32_t> in_grammar() const {
+        return std::span(tokens).subspan(static_cast<std::size_t>(grammar_from));
+    }
     std::int64_t waiting() const { return size() - processed; }
     /// Tokens have run, from `processed` on. With `draw` they run again to draw, when no token waits.
     void note_run(std::int64_t count, std::int64_t rows, bool draw);

@@ -14,6 +14,7 @@
 #include "runtime/gpu/transfer.h"
 #include "runtime/models/attention_variant.h"
 #include "runtime/session/model_access.h"
+#include "runtime/text/grammar/grammar_access.h"
 #include "shaders/params/kept_states.h"
 #include "shaders/params/quantized.h"
 
@@ -318,10 +319,12 @@ void SessionCore::restart(std::size_t index, const Sampling& sampling) {
 void SessionCore::set_sampling(std::size_t index, const Sampling& sampling) {
     check_sampling(sampling);
     check_bias(sampling);
-    std::shared_ptr<TokenMask> mask = mask_of(sampling);
-    runs.changed(index);
     SequenceState& s = sequences[index];
+    const bool same = s.mask && sampling.grammar && GrammarAccess::same(*sampling.grammar, *s.sampling.grammar);
+    std::shared_ptr<TokenMask> mask = same ? s.mask : mask_of(sampling);
+    runs.changed(index);
     s.mask = std::move(mask);
+    s.grammar_from = s.size();
     s.sampling = sampling;
     s.sampling.top_k = std::min(sampling.top_k, config.vocab);
 }
@@ -338,7 +341,7 @@ std::shared_ptr<TokenMask> SessionCore::mask_of(const Sampling& sampling) {
 void SessionCore::check_bias(const Sampling& sampling) const {
     if (!sampling.uses_bias()) return;
     if (!options.token_bias)
-        throw usage_error("sampling: a logit bias and penalties of presence and frequency need token_bias");
+        throw usage_error("sampling: grammars, logit biases and penalties of presence and frequency need token_bias");
     for (const auto& [token, bias] : sampling.logit_bias)
         if (token < 0 || token >= config.vocab || std::isnan(bias) || bias == std::numeric_limits<float>::infinity())
             throw usage_error("sampling: a bias of {:g} for token {} of {}", static_cast<double>(bias), token,

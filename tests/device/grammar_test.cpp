@@ -1,6 +1,7 @@
 // Texts that follow a grammar, drawn on the device.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -126,6 +127,40 @@ TEST_CASE("a text goes on where it was after a loss, and begins anew after `appe
 
     second.append(" and");
     CHECK(grammar.accepts(text_of(second.generate(200))));
+}
+
+TEST_CASE("a text that nothing may follow ends, and leaves the others of its batch alone", "[grammar]") {
+    Sampling none = drawn_with(Grammar::regex("[a-z]+"), 1);
+    for (std::int32_t token = 0; token < mini_world().tokenizer().vocab_size(); ++token)
+        none.logit_bias.emplace_back(token, -std::numeric_limits<float>::infinity());
+    Sampling after_one = drawn_with(Grammar::regex("ab"), 1);
+    for (std::int32_t token = 0; token < mini_world().tokenizer().vocab_size(); ++token)
+        if (mini_world().tokenizer().token_bytes(token).starts_with("b"))
+            after_one.logit_bias.emplace_back(token, -std::numeric_limits<float>::infinity());
+    for (std::int32_t token = 0; token < mini_world().tokenizer().vocab_size(); ++token)
+        if (mini_world().tokenizer().token_bytes(token) == "ab")
+            after_one.logit_bias.emplace_back(token, -std::numeric_limits<float>::infinity());
+    Batch batch(mini_world(), 3, biased());
+    batch[0].restart({.ignore_end = true});
+    batch[1].restart(none);
+    batch[2].restart(after_one);
+    for (int i = 0; i < 3; ++i) batch[i].append("The dog");
+    batch.generate(10);
+    CHECK(batch[0].tokens().size() == 12);
+    CHECK(batch[1].tokens().size() == 2);
+    CHECK(batch[1].dead_end());
+    CHECK(batch[2].tokens().size() == 3);
+    CHECK(batch[2].dead_end());
+
+    Session session(mini_world(), biased());
+    session.restart(none);
+    session.append("The dog");
+    CHECK(!session.next());
+    CHECK(session.dead_end());
+    session.set_sampling(drawn_with(Grammar::regex(" [a-z]{2}"), 2));
+    session.rewind(2);  // it goes on: the text of the grammar begins where it was set
+    CHECK(text_of(session.generate(20)).size() == 3);
+    CHECK(!session.dead_end());
 }
 
 TEST_CASE("grammars that a session cannot follow are refused", "[grammar]") {

@@ -1,5 +1,6 @@
 // Every kernel of every op that this device can run, on every case, against the op's reference: in f32 and, from case
 // to case in turn, another storage type. `vantage conform` runs all of them.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <map>
 #include <string>
@@ -19,6 +20,18 @@ std::vector<std::string> cases_of(const OpDef& op) {
     if (op.cases != nullptr)
         for (const Case& test : op.cases()) names.push_back(test.name);
     return names.empty() ? names : sampled(names);
+}
+
+/// The names of the op's kernels: all, a sample of them and the last (VANTAGE_TEST_KERNELS=K/N), or the one of
+/// VANTAGE_TEST_KERNEL.
+std::vector<std::string> kernels_of(const OpDef& op) {
+    if (const auto only = environment("VANTAGE_TEST_KERNEL")) return {*only};
+    TestSample sample("VANTAGE_TEST_KERNELS");
+    std::vector<std::string> names;
+    for (const Kernel& kernel : op.kernels)
+        if (std::ranges::find(names, kernel.name) == names.end() && (sample.next() || &kernel == &op.kernels.back()))
+            names.push_back(kernel.name);
+    return names;
 }
 
 /// Runs the cases of the ops that `wanted` takes; VANTAGE_TEST_OP, _CASE and _KERNEL narrow them down.
@@ -42,7 +55,8 @@ void check_kernels(bool (*wanted)(std::string_view op)) {
         runs.clear();
         const StorageTypes types = only.empty() ? StorageTypes::in_turn : StorageTypes::all;
         for (const std::string& name : cases_of(*op))
-            run_all_cases(test_device(), op->name, name, wish("VANTAGE_TEST_KERNEL"), judge, types);
+            for (const std::string& kernel : kernels_of(*op))
+                run_all_cases(test_device(), op->name, name, kernel, judge, types);
         INFO(op->name);
         if (op->cases != nullptr && only.empty()) CHECK(runs[op->kernels.back().name] > 0);  // it fits everything
         if (!only.empty()) CHECK(!runs.empty());  // what was asked for is there

@@ -19,8 +19,8 @@ inline const vantage::Device& test_device() {
 /// K on each device). Tests that prove the same with each case take it, so that none is left out altogether.
 class TestSample {
 public:
-    TestSample() {
-        if (const auto wish = vantage::internal::environment("VANTAGE_TEST_SAMPLE"))
+    explicit TestSample(const char* variable = "VANTAGE_TEST_SAMPLE") {
+        if (const auto wish = vantage::internal::environment(variable))
             if (std::sscanf(wish->c_str(), "%d/%d", &this_, &of_) != 2 || this_ < 1 || of_ < this_) std::abort();
     }
     /// Whether the next case is in it.

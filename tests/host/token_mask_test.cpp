@@ -145,6 +145,37 @@ TEST_CASE("a grammar that is too ambiguous ends a text, and takes no hours", "[g
     CHECK(mask.is_dead_end());
 }
 
+TEST_CASE("a text of more states than are kept goes on as before", "[grammar]") {
+    const Tokenizer tokenizer = tokenizer_in("oracle/tokenizers/gpt2_bytebpe");
+    const Grammar grammar = Grammar::json_schema(R"({"properties": {"a": {"type": "string", "maxLength": 10000}}})");
+    TokenMask mask(grammar, std::make_shared<const VocabularyTree>(tokenizer, tokenizer.vocab_size()));
+    std::string text = R"({"a":")";
+    for (int i = 0; i < 9000; ++i) text += i % 3 == 0 ? "é" : "ü";
+    const std::vector<std::int32_t> all = tokenizer.encode(text, false).ids;
+    for (std::size_t count = 1; count <= all.size(); count += 40) mask.follow(std::span(all).first(count));
+    mask.follow(all);
+    CHECK(mask.any_allowed());
+    CHECK(!mask.may_end());
+    const std::vector<std::int32_t> end = tokenizer.encode("\"}", false).ids;
+    std::vector<std::int32_t> whole = all;
+    whole.insert(whole.end(), end.begin(), end.end());
+    mask.follow(whole);
+    CHECK(mask.may_end());
+    CHECK(!mask.any_allowed());
+    CHECK(grammar.accepts(text + "\"}"));
+}
+
+TEST_CASE("grammars whose rules would take hours are refused at once", "[grammar]") {
+    std::string empty = "root ::= (";
+    for (int i = 0; i < 100000; ++i) empty += "\"\"";
+    expect_error(ErrorKind::usage, {"too large"}, [&] { Grammar::gbnf(empty + " \"a\"){10000}"); });
+    std::string all = R"({"$defs": {"x": {"allOf": [)", any = "[";
+    for (int i = 0; i < 50000; ++i) all += "{},";
+    for (int i = 0; i < 400; ++i) any += R"({"allOf": [{"$ref": "#/$defs/x"}, {"type": "object"}]},)";
+    const std::string schema = all + R"({"type": "object"}]}}, "anyOf": )" + any + "{}]}";
+    expect_error(ErrorKind::usage, {"too many members"}, [&] { Grammar::json_schema(schema); });
+}
+
 TEST_CASE("texts that fit regular expressions are those that PCRE2 matches", "[grammar]") {
     std::mt19937 random(7);
     for (const char* pattern :

@@ -39,7 +39,7 @@ bool Grammar::accepts(std::string_view utf8) const {
     Matcher::State state = matcher.start();
     for (const char byte : utf8) {
         matcher.begin_search();
-        if (matcher.is_full()) throw usage_error("grammar: the text is in too many states");
+        if (matcher.is_full()) state = matcher.forget_but(state);
         state = matcher.step(state, static_cast<std::uint8_t>(byte));
     }
     return matcher.may_end(state);

@@ -12,6 +12,7 @@ struct GrammarAccess {
     static const std::shared_ptr<const text::grammar::Network>& network(const Grammar& grammar) {
         return grammar.network_;
     }
+    static bool same(const Grammar& a, const Grammar& b) { return a.network_ == b.network_; }
 };
 
 }  // namespace vantage::internal

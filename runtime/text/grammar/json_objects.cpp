@@ -19,7 +19,7 @@ constexpr std::ptrdiff_t most_optional = 1000;  // the matcher follows each that
 
 class MemberCollector {
 public:
-    explicit MemberCollector(const SchemaTree& tree) : tree_(tree) {}
+    MemberCollector(const SchemaTree& tree, std::size_t& work) : tree_(tree), work_(work) {}
 
     ObjectMembers members_of(const Schema& schema) {
         if (schema.contains("allOf"))
@@ -47,6 +47,7 @@ private:
         if (schema == true || !seen_.insert(&schema).second) return;
         if (depth > deepest)
             tree_.fail(schema, format("\"allOf\" and \"$ref\" are nested deeper than {} levels", deepest));
+        count(schema, 1 + schema.size());
         tree_.check_keywords(schema);
         if (schema.contains("$ref")) {
             tree_.refuse_others(schema, "$ref");
@@ -67,9 +68,16 @@ private:
     void add_properties(const Schema& schema) {
         const Schema* properties = tree_.find_object(schema, "properties");
         has_properties_ = has_properties_ || properties != nullptr;
-        if (properties != nullptr)
+        if (properties != nullptr) {
+            count(schema, properties->size());
             for (const auto& [name, value] : properties->items()) add_property(schema, name, value);
+        }
+        if (const Schema* required = tree_.find_list(schema, "required")) count(schema, required->size());
         for (std::string& name : tree_.texts(schema, "required")) required_.push_back(std::move(name));
+    }
+    void count(const Schema& schema, std::size_t more) {
+        constexpr std::size_t most_work = 1u << 18;
+        if ((work_ += more) > most_work) tree_.fail(schema, "its objects have too many members together");
     }
     void add_property(const Schema& schema, const std::string& name, const Schema& value) {
         const auto [known, is_new] = index_.try_emplace(name, object_.members.size());
@@ -94,6 +102,7 @@ private:
     }
 
     const SchemaTree& tree_;
+    std::size_t& work_;
     ObjectMembers object_;
     bool has_properties_ = false, is_object_ = false;
     std::unordered_map<std::string, std::size_t> index_;
@@ -103,8 +112,8 @@ private:
 
 }  // namespace
 
-ObjectMembers object_members(const SchemaTree& tree, const Schema& schema) {
-    return MemberCollector(tree).members_of(schema);
+ObjectMembers object_members(const SchemaTree& tree, const Schema& schema, std::size_t& work) {
+    return MemberCollector(tree, work).members_of(schema);
 }
 
 // Two chains of rules, from the last member backwards: what may follow before the first member was written, and after

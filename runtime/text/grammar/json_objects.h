@@ -22,8 +22,9 @@ struct ObjectMembers {
     const Schema* others = nullptr;  ///< of their values
 };
 
-/// Those of a schema of an object, also from its `allOf`.
-ObjectMembers object_members(const SchemaTree& tree, const Schema& schema);
+/// Those of a schema of an object, also from its `allOf`. Counts what it looks at in `work`, and throws where the
+/// objects of a schema together have too much of it: many may refer to one that is large.
+ObjectMembers object_members(const SchemaTree& tree, const Schema& schema, std::size_t& work);
 
 /// An object with members in this order, and then others. `value_of` makes the part of a value.
 Part object_with(RuleBuilder& rules, const ObjectMembers& object, const std::function<Part(const Schema*)>& value_of);

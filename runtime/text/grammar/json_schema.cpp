@@ -253,7 +253,7 @@ private:
 
     Part object_part(const Schema& schema) {
         tree_.refuse_unsupported(schema, KeywordKind::object);
-        const ObjectMembers object = object_members(tree_, schema);
+        const ObjectMembers object = object_members(tree_, schema, work_);
         if (object.members.empty() && object.has_others && object.others == nullptr) return rules_.use(any_.object);
         return object_with(rules_, object, [this](const Schema* value) {
             return value == nullptr ? rules_.use(any_.value) : use(*value);
@@ -294,6 +294,7 @@ private:
     }
 
     SchemaTree tree_;
+    std::size_t work_ = 0;  // of object_members
     RuleBuilder rules_;
     AnyJson any_;
     std::vector<std::pair<const Schema*, Rule>> todo_;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t deepest = 256;       // calls within calls; deeper ones are not followed
 constexpr std::size_t most_places = 4096;    // of a state
-constexpr std::size_t most_work = 1u << 20;  // of a search: places
+constexpr std::size_t most_work = 1u << 19;  // of a search: places
 
 std::size_t hash_of(std::uint64_t seed, std::uint64_t value) {
     constexpr std::uint64_t golden = 0x9E3779B97F4A7C15u;
@@ -35,8 +35,31 @@ void Matcher::forget() {
     calls_.assign(1, {});
     call_ids_.clear();
     state_ids_.clear();
-    work_ = 0;
+    held_ = work_ = 0;
     start_ = state_of({{network_->start, 0}});
+}
+
+// The calls below a place are the only ones that are known then; the lowest one is made first.
+Matcher::State Matcher::forget_but(State kept) {
+    const std::vector<Call> calls = calls_;
+    std::vector<Place> places = places_[kept];
+    const bool ends = may_end_[kept];
+    forget();
+    if (kept == dead) return dead;
+    std::unordered_map<std::uint32_t, std::uint32_t> renamed{{0, 0}};
+    std::vector<std::uint32_t> chain;
+    for (Place& place : places) {
+        for (std::uint32_t call = place.call; !renamed.contains(call); call = calls[call].below) chain.push_back(call);
+        for (; !chain.empty(); chain.pop_back())
+            renamed[chain.back()] = call_of(calls[chain.back()].after, renamed.at(calls[chain.back()].below));
+        place.call = renamed.at(place.call);
+    }
+    std::ranges::sort(places);
+    return state_named(std::move(places), ends);
+}
+
+void Matcher::count_work(std::size_t more) {
+    if ((work_ += more) > most_work) throw usage_error("grammar: it is too ambiguous for this text");
 }
 
 void Matcher::find_classes() {
@@ -53,9 +76,12 @@ void Matcher::find_classes() {
 
 Matcher::State Matcher::make_step(State from, std::uint8_t byte) {
     std::vector<Place> reached;
-    for (const Place& place : places_[from])
-        for (const Network::ByteRange& range : network_->nodes[place.node].ranges)
+    for (const Place& place : places_[from]) {
+        const std::vector<Network::ByteRange>& ranges = network_->nodes[place.node].ranges;
+        count_work(ranges.size());
+        for (const Network::ByteRange& range : ranges)
             if (range.first <= byte && byte <= range.last) reached.push_back({range.to, place.call});
+    }
     const State to = state_of(std::move(reached));
     return next_[from * classes_ + class_of_[byte]] = to;
 }
@@ -81,8 +107,8 @@ Matcher::State Matcher::state_of(std::vector<Place> reached) {
         if (seen.insert(place).second) reached.push_back(place);
     };
     while (!reached.empty()) {
-        if (seen.size() > most_places || ++work_ > most_work)
-            throw usage_error("grammar: it is too ambiguous for this text");
+        if (seen.size() > most_places) throw usage_error("grammar: it is too ambiguous for this text");
+        count_work(1);
         const Place place = reached.back();
         reached.pop_back();
         const Network::Node& node = network_->nodes[place.node];
@@ -103,6 +129,8 @@ Matcher::State Matcher::state_of(std::vector<Place> reached) {
     }
     if (takes_bytes.empty() && !ends) return dead;
     std::ranges::sort(takes_bytes);
+    const auto equal = std::ranges::unique(takes_bytes);
+    takes_bytes.erase(equal.begin(), equal.end());
     return state_named(std::move(takes_bytes), ends);
 }
 
@@ -114,6 +142,7 @@ Matcher::State Matcher::state_named(std::vector<Place> takes_bytes, bool ends) {
         if (places_[known->second] == takes_bytes && may_end_[known->second] == ends) return known->second;
     const auto made = static_cast<State>(places_.size());
     state_ids_.emplace(hash, made);
+    held_ += takes_bytes.size();
     places_.push_back(std::move(takes_bytes));
     may_end_.push_back(ends);
     next_.resize(next_.size() + classes_, unknown);

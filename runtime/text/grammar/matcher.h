@@ -45,9 +45,10 @@ public:
 
     /// Steps until the next call of it throw usage where they take more work than a text is worth.
     void begin_search() { work_ = 0; }
-    /// Whether so many states and calls are known that they should be forgotten: all states become invalid.
-    bool is_full() const { return places_.size() > 1u << 14 || calls_.size() > 1u << 18; }
-    void forget();
+    /// Whether so much is known that it should be forgotten.
+    bool is_full() const { return places_.size() > 1u << 14 || held_ > 1u << 20 || calls_.size() > 1u << 18; }
+    /// Makes all states invalid but the start, and this one, whose new name it returns.
+    State forget_but(State kept);
 
 private:
     // A place in the network, and the call that it returns to; call 0 is none.
@@ -62,6 +63,7 @@ private:
     static constexpr State unknown = std::numeric_limits<State>::max();
 
     void find_classes();
+    void forget();
     State make_step(State from, std::uint8_t byte);
     State state_of(std::vector<Place> reached);
     State state_named(std::vector<Place> takes_bytes, bool ends);
@@ -76,7 +78,9 @@ private:
     std::vector<State> next_;  // by state and class
     std::vector<std::optional<std::optional<State>>> plain_;
     std::vector<Call> calls_;
-    std::size_t work_ = 0;  // places that were looked at
+    std::size_t held_ = 0;  // places of all states
+    std::size_t work_ = 0;  // places and ranges that were looked at since the search began
+    void count_work(std::size_t more);
     std::unordered_map<std::uint64_t, std::uint32_t> call_ids_;
     std::unordered_multimap<std::size_t, State> state_ids_;
 };

@@ -129,7 +129,9 @@ private:
         return firsts_[rule] = ways({});
     }
 
+    // Parts of no nodes count, too: an empty one may be written a hundred thousand times, and be repeated.
     std::uint32_t lay_out(Part part, std::uint32_t next) {
+        if (++laid_out_ > most_pieces) throw usage_error("grammar: it is too large");
         const RuleBuilder::Piece& piece = builder_.pieces_[part];
         switch (piece.kind) {
             case RuleBuilder::Piece::Kind::text: return lay_out_text(piece.bytes, next);
@@ -324,6 +326,7 @@ private:
 
     const RuleBuilder& builder_;
     Network network_;
+    std::size_t laid_out_ = 0;
     std::map<Rule, std::uint32_t> firsts_;
     std::vector<Rule> wanted_;
     std::map<std::array<std::uint32_t, 4>, std::uint32_t> tails_;

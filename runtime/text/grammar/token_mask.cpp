@@ -89,8 +89,7 @@ TokenMask::TokenMask(const Grammar& grammar, std::shared_ptr<const VocabularyTre
 void TokenMask::follow(std::span<const std::int32_t> tokens) {
     const bool goes_on = tokens.size() >= taken_.size() && std::ranges::equal(taken_, tokens.first(taken_.size()));
     if (goes_on && tokens.size() == taken_.size()) return;
-    if (!goes_on || matcher_.is_full()) {
-        if (matcher_.is_full()) matcher_.forget();
+    if (!goes_on) {
         taken_.clear();
         state_ = matcher_.start();
         ended_ = false;
@@ -103,6 +102,8 @@ void TokenMask::take(std::int32_t token) {
     taken_.push_back(token);
     const std::string& bytes = vocabulary_->bytes(token);
     ended_ = ended_ || bytes.empty();
+    if (matcher_.is_full()) state_ = matcher_.forget_but(state_);
+    matcher_.begin_search();
     try {
         if (!ended_) state_ = matcher_.step(state_, bytes);
     } catch (const Error&) {  // too ambiguous
