@@ -8,7 +8,8 @@
 // bytes of each token are followed through the grammar (Willard, Louf 2023, arXiv:2307.09702), here with stacks for the
 // rules that it is in (as in XGrammar, arXiv:2411.15100).
 //
-// Threads: any. Errors: usage, with what is wrong and where in the text.
+// Threads: any.
+// Errors: usage, with what is wrong and where in the text.
 #pragma once
 
 #include <memory>
@@ -23,9 +24,13 @@ namespace internal {
 struct GrammarAccess;
 }
 
-/// Copies share what they hold.
+/// A grammar, never changed: copies share what they hold.
+///
+/// Threads: any. A moved-from grammar is a copy: it stays valid.
 class Grammar {
 public:
+    Grammar(const Grammar&) = default;
+    Grammar& operator=(const Grammar&) = default;
     /// llama.cpp's GBNF; the text is the rule "root". Left recursion and tokens in <> are not supported.
     static Grammar gbnf(std::string_view rules);
     /// A regular expression that the whole text matches: literals, classes, groups, | * + ? {m,n} and \d \w \s. Without
