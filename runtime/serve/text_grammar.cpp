@@ -119,8 +119,9 @@ std::optional<Grammar> grammar_of_structured(const std::string& name, const Json
     if (!value.is_object()) RequestFields::wrong(name, value, "an object");
     RequestFields fields(value);
     std::optional<Grammar> grammar = only_one(fields, structured_fields, name + ".");
-    if (const std::vector<std::string> unknown = fields.unknown(); !unknown.empty())
-        throw ApiError(400, format("\"{}.{}\" is not supported", name, unknown.front()), name);
+    for (const std::string& unknown : fields.unknown())
+        if (!value[unknown].is_null() && value[unknown] != false)
+            throw ApiError(400, format("\"{}.{}\" is not supported", name, unknown), name);
     return grammar;
 }
 

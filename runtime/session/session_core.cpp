@@ -324,7 +324,7 @@ void SessionCore::set_sampling(std::size_t index, const Sampling& sampling) {
     std::shared_ptr<TokenMask> mask = same ? s.mask : mask_of(sampling);
     runs.changed(index);
     s.mask = std::move(mask);
-    s.grammar_from = s.size();
+    if (!same) s.grammar_from = s.size();
     s.sampling = sampling;
     s.sampling.top_k = std::min(sampling.top_k, config.vocab);
 }

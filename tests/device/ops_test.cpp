@@ -30,7 +30,7 @@ std::vector<std::string> kernels_of(const OpDef& op) {
     std::vector<std::string> names;
     for (const Kernel& kernel : op.kernels)
         if (std::ranges::find(names, kernel.name) == names.end() && (sample.next() || &kernel == &op.kernels.back()))
-            names.push_back(kernel.name);
+            names.emplace_back(kernel.name);
     return names;
 }
 

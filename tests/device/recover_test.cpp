@@ -80,7 +80,7 @@ void lose_at_each_submission(Reloaded& on, Made made) {
     CHECK(on.losses == tries - 1);
 }
 
-constexpr Sampling lively{.temperature = 0.9, .repeat_penalty = 1.2, .seed = 5, .ignore_end = true};
+const Sampling lively{.temperature = 0.9, .repeat_penalty = 1.2, .seed = 5, .ignore_end = true};
 
 /// What two turns of a conversation leave: ids, and the logits of the next token.
 std::pair<std::vector<std::int32_t>, std::vector<float>> two_turns(Reloaded& on, Precision precision) {

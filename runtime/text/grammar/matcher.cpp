@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t deepest = 256;       // calls within calls; deeper ones are not followed
 constexpr std::size_t most_places = 4096;    // of a state
-constexpr std::size_t most_work = 1u << 19;  // of a search: places
+constexpr std::size_t most_work = 1u << 22;  // of a search: places
 
 std::size_t hash_of(std::uint64_t seed, std::uint64_t value) {
     constexpr std::uint64_t golden = 0x9E3779B97F4A7C15u;
