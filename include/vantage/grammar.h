@@ -13,6 +13,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace vantage {
@@ -36,6 +38,8 @@ public:
     /// A regular expression that the whole text matches: literals, classes, groups, | * + ? {m,n} and \d \w \s. Without
     /// backreferences, lookaround and word boundaries.
     static Grammar regex(std::string_view pattern);
+    /// One of these texts.
+    static Grammar one_of(std::span<const std::string> texts);
     /// JSON that a schema allows, given as JSON itself, with properties in the schema's order. docs/serving.md has the
     /// list of keywords; others are refused by name.
     static Grammar json_schema(std::string_view schema);

@@ -2,7 +2,6 @@
 //     config.json: "n_head" is -3, wanted an integer from 1 to 1024
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
@@ -94,39 +93,35 @@ inline std::string parser_message(const std::exception& error) {
     return cut_short(text, max_bytes);
 }
 
-}  // namespace json_detail
-
-/// Parses a text, which messages call `name`. Throws bad_file when it is not JSON (with line and column), nested too
-/// deeply, or when its tree would take more than `growth` times its size and 24 MB.
-template <class Tree = Json>
-Tree parse_json(std::string_view text, const std::string& name, std::size_t growth = 6) {
-    json_detail::check_tree(text, name, growth);
-    try {
-        return Tree::parse(text.begin(), text.end());
-    } catch (const Json::exception& error) {
-        throw bad_file_error(name + ": not JSON: " + json_detail::parser_message(error));
-    }
-}
-
-/// A tree whose objects keep the order of their keys, and compare them one by one: parse_ordered_json refuses objects
-/// of more than 2048 keys, as it does what parse_json refuses.
-using OrderedJson = nlohmann::ordered_json;
-inline OrderedJson parse_ordered_json(std::string_view text, const std::string& name) {
-    constexpr int most_keys = 2048;
-    std::vector<int> keys(json_max_depth + 2);  // by depth, of the object that is read there
-    const auto keys_at = [&](int depth) -> int& {
-        return keys[static_cast<std::size_t>(std::min(depth, json_max_depth + 1))];
-    };
-    const auto count = [&](int depth, OrderedJson::parse_event_t event, const OrderedJson&) {
-        if (event == OrderedJson::parse_event_t::object_start) keys_at(depth + 1) = 0;
-        if (event == OrderedJson::parse_event_t::key && ++keys_at(depth) > most_keys)
-            throw bad_file_error("{} has an object of more than {} keys", name, most_keys);
+/// Counts the keys of each object while a text is parsed. Throws bad_file for one that has more.
+template <class Tree>
+typename Tree::parser_callback_t key_limit(const std::string& name, int most) {
+    return [&name, most, keys = std::vector<int>(json_max_depth + 2)](int depth, typename Tree::parse_event_t event,
+                                                                      const Tree&) mutable {
+        if (event == Tree::parse_event_t::object_start) keys[static_cast<std::size_t>(depth) + 1] = 0;
+        if (event == Tree::parse_event_t::key && ++keys[static_cast<std::size_t>(depth)] > most)
+            throw bad_file_error("{} has an object of more than {} keys", name, most);
         return true;
     };
-    json_detail::check_tree(text, name, 6);
+}
+
+}  // namespace json_detail
+
+/// A tree whose objects keep the order of their keys, and compare them one by one.
+using OrderedJson = nlohmann::ordered_json;
+/// For texts of strangers that become an OrderedJson.
+inline constexpr int most_ordered_keys = 2048;
+
+/// Parses a text, which messages call `name`. Throws bad_file when it is not JSON (with line and column), nested too
+/// deeply, when its tree would take more than `growth` times its size and 24 MB, or when an object has more than
+/// `most_keys` keys (0: no limit).
+template <class Tree = Json>
+Tree parse_json(std::string_view text, const std::string& name, std::size_t growth = 6, int most_keys = 0) {
+    json_detail::check_tree(text, name, growth);
     try {
-        return OrderedJson::parse(text.begin(), text.end(), count);
-    } catch (const OrderedJson::exception& error) {
+        if (most_keys == 0) return Tree::parse(text.begin(), text.end());
+        return Tree::parse(text.begin(), text.end(), json_detail::key_limit<Tree>(name, most_keys));
+    } catch (const nlohmann::detail::exception& error) {
         throw bad_file_error(name + ": not JSON: " + json_detail::parser_message(error));
     }
 }

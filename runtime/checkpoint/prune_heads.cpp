@@ -211,7 +211,7 @@ void Pruning::clear_outputs() {
 
 std::string Pruning::config_text() const {
     if (kept_.key_heads == 0) return read_file(file("config.json"), 16 << 20);
-    auto json = parse_json<nlohmann::ordered_json>(read_file(file("config.json"), 16 << 20), file("config.json"));
+    auto json = parse_json<OrderedJson>(read_file(file("config.json"), 16 << 20), file("config.json"));
     json["num_attention_heads"] = kept_.key_heads * kept_.group;
     json["num_key_value_heads"] = kept_.key_heads;
     json["head_dim"] = config_.head_width;

@@ -13,7 +13,7 @@ using namespace internal;
 Json parse_object(std::string_view body) {
     Json object;
     try {
-        object = parse_ordered_json(body, "the request");
+        object = parse_json<Json>(body, "the request", 6, most_ordered_keys);
     } catch (const Error& error) {
         throw ApiError(error);
     }

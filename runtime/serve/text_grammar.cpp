@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "runtime/base/format.h"
 
@@ -31,20 +32,9 @@ Grammar grammar_of_choice(const std::string& name, const Json& choices) {
     constexpr std::size_t most = 1024;
     if (!choices.is_array() || choices.empty() || choices.size() > most)
         RequestFields::wrong(name, choices, format("a list of 1 to {} texts", most));
-    std::string gbnf = "root ::= ";
-    for (std::size_t i = 0; i < choices.size(); ++i) {
-        gbnf += i == 0 ? "\"" : " | \"";
-        for (const char c : text_of(name, choices[i])) {
-            if (c == '\n' || c == '\r') {
-                gbnf += c == '\n' ? "\\n" : "\\r";
-                continue;
-            }
-            if (c == '"' || c == '\\') gbnf += '\\';
-            gbnf += c;
-        }
-        gbnf += '"';
-    }
-    return Grammar::gbnf(gbnf);
+    std::vector<std::string> texts;
+    for (const Json& text : choices) texts.push_back(text_of(name, text));
+    return Grammar::one_of(texts);
 }
 
 // {"type": "text"}, {"type": "json_object"} with llama.cpp's "schema", or {"type": "json_schema", "json_schema":

@@ -138,10 +138,11 @@ void DeviceStates::write_seen(std::size_t slot, const SequenceState& s) {
 
 namespace {
 
+constexpr float never = -std::numeric_limits<float>::infinity();  // a bias
+
 // What the grammar does not allow is never drawn; an end token only where the text is whole.
-void write_mask(const SequenceState& s, std::span<const std::int64_t> model_ends, std::span<float> row) {
+void apply_mask(const SequenceState& s, std::span<const std::int64_t> model_ends, std::span<float> row) {
     const std::vector<bool>& allowed = s.mask->allowed();
-    constexpr float never = -std::numeric_limits<float>::infinity();
     std::vector<std::pair<std::int64_t, float>> ends;
     const auto add = [&](std::int64_t token) {
         if (token >= 0 && token < std::ssize(row)) ends.emplace_back(token, at(row, token));
@@ -160,9 +161,7 @@ void write_mask(const SequenceState& s, std::span<const std::int64_t> model_ends
 bool DeviceStates::write_bias(std::size_t slot, const SequenceState& s) {
     if (!has(model_names::token_bias) || !s.sampling.uses_bias()) return true;
     const auto vocab = static_cast<std::size_t>(config_of(model_).vocab);
-    const std::span<float> row(reinterpret_cast<float*>(buffer(model_names::token_bias).mapped()) + slot * vocab,
-                               vocab);
-    std::ranges::fill(row, 0.0f);
+    std::vector<float> row(vocab);  // mapped memory may be slow to read
     for (const auto& [token, bias] : s.sampling.logit_bias) at(row, token) += bias;
     std::vector<bool> drawn(vocab);
     for (const std::int32_t token : s.drawn()) {
@@ -170,8 +169,10 @@ bool DeviceStates::write_bias(std::size_t slot, const SequenceState& s) {
         if (!drawn[static_cast<std::size_t>(token)]) at(row, token) -= static_cast<float>(s.sampling.presence_penalty);
         drawn[static_cast<std::size_t>(token)] = true;
     }
-    if (s.mask) write_mask(s, config_of(model_).end_tokens, row);
-    return std::ranges::any_of(row, [](float bias) { return bias > -std::numeric_limits<float>::infinity(); });
+    if (s.mask) apply_mask(s, config_of(model_).end_tokens, row);
+    std::memcpy(buffer(model_names::token_bias).mapped() + slot * vocab * sizeof(float), row.data(),
+                vocab * sizeof(float));
+    return std::ranges::any_of(row, [](float bias) { return bias > never; });
 }
 
 void DeviceStates::write_head_mask(std::span<const Graph> graphs, std::span<const HeadId> masked) {

@@ -446,6 +446,7 @@ void RunScheduler::note_known() {
 bool RunScheduler::allow_tokens(std::size_t slot) {
     SequenceState& s = sequences_[slot];
     if (s.mask) s.mask->follow(s.in_grammar());
+    s.dead_end = false;
     const bool is_whole = s.mask && s.mask->may_end(), goes_on = !s.mask || s.mask->any_allowed();
     if (states_.write_bias(slot, s) && (goes_on || !is_whole)) return true;
     s.dead_end = !is_whole;

@@ -8,10 +8,12 @@
 #include "runtime/text/grammar/formats.h"
 #include "runtime/text/grammar/matcher.h"
 #include "tests/host/expect_error.h"
+#include "tests/host/repeated.h"
 
 using namespace vantage;
 using namespace vantage::text::grammar;
 using vantage::test::expect_error;
+using vantage::test::repeated;
 
 namespace {
 
@@ -43,12 +45,6 @@ void check_grammar_refusals(Network (*read)(std::string_view), const std::vector
         CAPTURE(grammar.substr(0, 200));
         expect_error(ErrorKind::usage, {message}, [&, &text = grammar] { read(text); });
     }
-}
-
-std::string times_written(int count, const std::string& text) {
-    std::string all;
-    for (int i = 0; i < count; ++i) all += text;
-    return all;
 }
 
 // As within a text of JSON: letters stand for themselves, and all else for a '#'.
@@ -108,9 +104,8 @@ TEST_CASE("GBNF: groups, alternatives and repetitions") {
              {R"(root ::= ("a"*)*)", {"", "aaa"}, {"b"}},
          })
         check_grammar(gbnf_network(texts.grammar), texts);
-    check_grammar(gbnf_network(R"(root ::= "a"{10000})"),
-                  {"10000", {times_written(10000, "a")}, {times_written(9999, "a")}});
-    CHECK_NOTHROW(gbnf_network("root ::= " + times_written(64, "(") + "\"a\"" + times_written(64, ")")));
+    check_grammar(gbnf_network(R"(root ::= "a"{10000})"), {"10000", {repeated(10000, "a")}, {repeated(9999, "a")}});
+    CHECK_NOTHROW(gbnf_network("root ::= " + repeated(64, "(") + "\"a\"" + repeated(64, ")")));
 }
 
 TEST_CASE("GBNF: rules and lines") {
@@ -130,46 +125,46 @@ TEST_CASE("GBNF: rules and lines") {
 
 TEST_CASE("GBNF: errors name the line and the column") {
     check_grammar_refusals(
-        gbnf_network, {{"", "there is no rule \"root\""},
-                       {"a ::= \"b\"", "there is no rule \"root\""},
-                       {"root ::= \"a\xFF\"", "grammar: it is not UTF-8"},
-                       {"root ::= \"" + std::string(std::size_t{256} << 10, 'a') + "\"", "wanted at most 262144"},
-                       {"root ::= \"a\"\n\nb ::= \"ä\" c d", "grammar: 3:11: the rule \"c\" is not defined"},
-                       {"root ::= \"a\"\nroot ::= \"b\"", "grammar: 2:1: the rule \"root\" is defined a second time"},
-                       {"root = \"a\"", "1:6: found \"=\", wanted ::= behind the name of the rule \"root\""},
-                       {"root\n::= \"a\"", "1:5: found \"\\x0a\", wanted ::="},
-                       {"root ::= \"a\"\n\"b\"", "2:1: found \"\"\", wanted the name of a rule"},
-                       {"root ::= \"a\"\n*", "2:1: found \"*\", wanted the name of a rule"},
-                       {"root ::=\nb ::= \"x\"", "2:3: found \":\", wanted the end of the rule \"root\""},
-                       {"root ::= \"a\" )", "1:14: found \")\", wanted the end of the rule"},
-                       {"root ::= \"a\" &", "1:14: found \"&\", wanted the end of the rule"},
-                       {"root ::= (\"a\"\nb ::= \"c\"", "2:3: found \":\", wanted ) for the ( at 1:10"},
-                       {"root ::= (\"a\"", "1:14: found the end, wanted ) for the ( at 1:10"},
-                       {"root ::= " + times_written(65, "(") + "\"a\"" + times_written(65, ")"),
-                        "1:74: more than 64 groups in each other"},
-                       {"root ::= \"abc", "1:10: there is no \" for the \" here"},
-                       {"root ::= [a-", "1:10: there is no ] for the [ here"},
-                       {"root ::= []", "1:10: [] has no characters"},
-                       {"root ::= [^]", "1:10: [^] has no characters"},
-                       {"root ::= [9-0]", "1:11: the range \"9-0\" ends before it begins"},
-                       {R"(root ::= "a\q")", "1:12: the escape \"\\q\" is unknown"},
-                       {R"(root ::= "\x4")", "1:11: \\x wants 2 hexadecimal digits"},
-                       {R"(root ::= "\u12G4")", "\\u wants 4 hexadecimal digits"},
-                       {R"(root ::= "\uD83D\uDE00")", "\\uD83D is not a Unicode character"},
-                       {R"(root ::= "\U00110000")", "\\U00110000 is not a Unicode character"},
-                       {"root ::= \"\\", "1:11: the text ends behind a \\"},
-                       {"root ::= *", "1:10: there is nothing to repeat"},
-                       {"root ::= \"a\" | +", "1:16: there is nothing to repeat"},
-                       {"root ::= \"a\"*?", "1:14: a repetition of a repetition needs parentheses"},
-                       {"root ::= \"a\"{}", "1:14: found \"}\", wanted a number of times"},
-                       {"root ::= \"a\"{,2}", "1:14: found \",\", wanted a number of times"},
-                       {"root ::= \"a\"{2", "1:15: found the end, wanted } behind a number of times"},
-                       {"root ::= \"a\"{3,2}", "1:13: at least 3 and at most 2 times"},
-                       {"root ::= \"a\"{10001}", "1:14: a repetition of more than 10000 times"},
-                       {"root ::= \"a\"{1,99999999999999999999}", "1:16: a repetition of more than 10000 times"},
-                       {"root ::= <think> \"a\"", "1:10: tokens in <…> are not supported"},
-                       {"root ::= !<[1]>", "1:10: tokens in <…> are not supported"},
-                       {"root ::= root \"a\" | \"b\"", "left recursion"}});
+        gbnf_network,
+        {{"", "there is no rule \"root\""},
+         {"a ::= \"b\"", "there is no rule \"root\""},
+         {"root ::= \"a\xFF\"", "grammar: it is not UTF-8"},
+         {"root ::= \"" + std::string(std::size_t{256} << 10, 'a') + "\"", "wanted at most 262144"},
+         {"root ::= \"a\"\n\nb ::= \"ä\" c d", "grammar: 3:11: the rule \"c\" is not defined"},
+         {"root ::= \"a\"\nroot ::= \"b\"", "grammar: 2:1: the rule \"root\" is defined a second time"},
+         {"root = \"a\"", "1:6: found \"=\", wanted ::= behind the name of the rule \"root\""},
+         {"root\n::= \"a\"", "1:5: found \"\\x0a\", wanted ::="},
+         {"root ::= \"a\"\n\"b\"", "2:1: found \"\"\", wanted the name of a rule"},
+         {"root ::= \"a\"\n*", "2:1: found \"*\", wanted the name of a rule"},
+         {"root ::=\nb ::= \"x\"", "2:3: found \":\", wanted the end of the rule \"root\""},
+         {"root ::= \"a\" )", "1:14: found \")\", wanted the end of the rule"},
+         {"root ::= \"a\" &", "1:14: found \"&\", wanted the end of the rule"},
+         {"root ::= (\"a\"\nb ::= \"c\"", "2:3: found \":\", wanted ) for the ( at 1:10"},
+         {"root ::= (\"a\"", "1:14: found the end, wanted ) for the ( at 1:10"},
+         {"root ::= " + repeated(65, "(") + "\"a\"" + repeated(65, ")"), "1:74: more than 64 groups in each other"},
+         {"root ::= \"abc", "1:10: there is no \" for the \" here"},
+         {"root ::= [a-", "1:10: there is no ] for the [ here"},
+         {"root ::= []", "1:10: [] has no characters"},
+         {"root ::= [^]", "1:10: [^] has no characters"},
+         {"root ::= [9-0]", "1:11: the range \"9-0\" ends before it begins"},
+         {R"(root ::= "a\q")", "1:12: the escape \"\\q\" is unknown"},
+         {R"(root ::= "\x4")", "1:11: \\x wants 2 hexadecimal digits"},
+         {R"(root ::= "\u12G4")", "\\u wants 4 hexadecimal digits"},
+         {R"(root ::= "\uD83D\uDE00")", "\\uD83D is not a Unicode character"},
+         {R"(root ::= "\U00110000")", "\\U00110000 is not a Unicode character"},
+         {"root ::= \"\\", "1:11: the text ends behind a \\"},
+         {"root ::= *", "1:10: there is nothing to repeat"},
+         {"root ::= \"a\" | +", "1:16: there is nothing to repeat"},
+         {"root ::= \"a\"*?", "1:14: a repetition of a repetition needs parentheses"},
+         {"root ::= \"a\"{}", "1:14: found \"}\", wanted a number of times"},
+         {"root ::= \"a\"{,2}", "1:14: found \",\", wanted a number of times"},
+         {"root ::= \"a\"{2", "1:15: found the end, wanted } behind a number of times"},
+         {"root ::= \"a\"{3,2}", "1:13: at least 3 and at most 2 times"},
+         {"root ::= \"a\"{10001}", "1:14: a repetition of more than 10000 times"},
+         {"root ::= \"a\"{1,99999999999999999999}", "1:16: a repetition of more than 10000 times"},
+         {"root ::= <think> \"a\"", "1:10: tokens in <…> are not supported"},
+         {"root ::= !<[1]>", "1:10: tokens in <…> are not supported"},
+         {"root ::= root \"a\" | \"b\"", "left recursion"}});
 }
 
 TEST_CASE("Regular expressions: characters, classes and escapes") {
@@ -230,8 +225,8 @@ TEST_CASE("Regular expressions: groups, alternatives, repetitions and anchors") 
          })
         check_grammar(regex_network(texts.grammar), texts);
     check_grammar(regex_network("(((){10000}){10000}){10000}a"), {"of nothing", {"a"}, {""}});
-    check_grammar(regex_network("(?:ab){10000}"), {"10000", {times_written(10000, "ab")}, {times_written(9999, "ab")}});
-    CHECK_NOTHROW(regex_network(times_written(64, "(") + "a" + times_written(64, ")")));
+    check_grammar(regex_network("(?:ab){10000}"), {"10000", {repeated(10000, "ab")}, {repeated(9999, "ab")}});
+    CHECK_NOTHROW(regex_network(repeated(64, "(") + "a" + repeated(64, ")")));
 }
 
 TEST_CASE("Regular expressions: a match somewhere in the text") {
@@ -264,7 +259,7 @@ TEST_CASE("Regular expressions: errors name the character") {
          {"a\xFF", "regular expression: it is not UTF-8"},
          {"ä(b", "regular expression: character 2: a ( without a )"},
          {"ab)c", "regular expression: character 3: a ) without a ("},
-         {times_written(65, "(") + "a" + times_written(65, ")"), "character 65: more than 64 groups in each other"},
+         {repeated(65, "(") + "a" + repeated(65, ")"), "character 65: more than 64 groups in each other"},
          {"ä[b", "character 2: a [ without a ]"},
          {"[a-", "character 1: a [ without a ]"},
          {"a[]b]", "character 2: [] has no characters"},

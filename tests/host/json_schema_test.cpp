@@ -6,10 +6,12 @@
 #include "runtime/text/grammar/formats.h"
 #include "runtime/text/grammar/matcher.h"
 #include "tests/host/expect_error.h"
+#include "tests/host/repeated.h"
 
 using namespace vantage;
 using namespace vantage::text::grammar;
 using vantage::test::expect_error;
+using vantage::test::repeated;
 using vantage::text::jinja::OrderedJson;
 
 namespace {
@@ -48,12 +50,6 @@ void check_schema(const std::string& schema, std::initializer_list<const char*> 
 void expect_refusal(std::initializer_list<const char*> parts, const std::string& schema) {
     CAPTURE(schema.substr(0, 200));
     expect_error(ErrorKind::usage, parts, [&] { json_schema_network(OrderedJson::parse(schema)); });
-}
-
-std::string many_times(int count, const std::string& text) {
-    std::string all;
-    for (int i = 0; i < count; ++i) all += text;
-    return all;
 }
 
 // A number in hundredths, with 0 to 2 decimals.
@@ -111,9 +107,9 @@ TEST_CASE("a schema without demands allows any JSON with at most one space after
 
 TEST_CASE("JSON may be nested as deeply as models write it") {
     SchemaTexts texts("true");
-    CHECK(texts(many_times(100, "[") + many_times(100, "]")));
-    CHECK(texts(many_times(100, "{\"a\":") + "1" + many_times(100, "}")));
-    CHECK_FALSE(texts(many_times(100, "[") + many_times(99, "]")));
+    CHECK(texts(repeated(100, "[") + repeated(100, "]")));
+    CHECK(texts(repeated(100, "{\"a\":") + "1" + repeated(100, "}")));
+    CHECK_FALSE(texts(repeated(100, "[") + repeated(99, "]")));
     std::string list = "[0";
     for (int i = 0; i < 2000; ++i) list += ",{\"a\": [1]}";
     CHECK(texts(list + "]"));
@@ -351,7 +347,7 @@ TEST_CASE("recursive schemas") {
         list, {R"({"value":1,"next":null})", R"({"value":1,"next":{"value":2,"next":null}})"},
         {R"({"value":1})", R"({"value":1,"next":{"value":2}})", R"({"value":1,"next":{"value":2,"next":null})"});
     SchemaTexts texts{std::string(list)};
-    CHECK(texts(many_times(100, R"({"value":1, "next": )") + "null" + many_times(100, "}")));
+    CHECK(texts(repeated(100, R"({"value":1, "next": )") + "null" + repeated(100, "}")));
     const char* const tree = R"({"$ref":"#/$defs/node","$defs":{"node":{"type":"object",
         "properties":{"name":{"type":"string"},"children":{"type":"array","items":{"$ref":"#/$defs/node"}}},
         "required":["name"]}}})";
@@ -374,8 +370,8 @@ TEST_CASE("lengths of strings") {
     check_schema(R"({"minLength":1,"maxLength":3})", {R"("a")", R"("abc")"}, {R"("")", R"("abcd")"});
     check_schema(R"({"maxLength":0})", {R"("")"}, {R"("a")"});
     SchemaTexts long_texts(R"({"minLength":10000,"maxLength":10000})");
-    CHECK(long_texts("\"" + many_times(10000, "é") + "\""));
-    CHECK_FALSE(long_texts("\"" + many_times(9999, "a") + "\""));
+    CHECK(long_texts("\"" + repeated(10000, "é") + "\""));
+    CHECK_FALSE(long_texts("\"" + repeated(9999, "a") + "\""));
     expect_refusal({"no text fits"}, R"({"minLength":2,"maxLength":1})");
     expect_refusal({"\"maxLength\" is 10001, wanted an integer from 0 to 10000"}, R"({"maxLength":10001})");
 }
@@ -419,8 +415,8 @@ TEST_CASE("formats of strings") {
         {R"("https://a.b:80/c/d?e=f/g#h")", R"("mailto:a@b")", R"("urn:x:y")", R"("file:///a%20b")", R"("a:")"},
         {R"("a")", R"("/a/b")", R"("1a:b")", R"("https://a b")", R"("a:%2")", R"("a:b#c#d")"});
     SchemaTexts label(R"({"format":"hostname"})");
-    CHECK(label("\"" + many_times(63, "a") + "\""));
-    CHECK_FALSE(label("\"" + many_times(64, "a") + "\""));
+    CHECK(label("\"" + repeated(63, "a") + "\""));
+    CHECK_FALSE(label("\"" + repeated(64, "a") + "\""));
     expect_refusal({"the format \"iri\" is not supported", "date-time, uuid"}, R"({"format":"iri"})");
 }
 
@@ -575,9 +571,9 @@ TEST_CASE("values of keywords that make no sense") {
 }
 
 TEST_CASE("hostile schemas") {
-    expect_refusal({"nested deeper than 64 levels"}, many_times(65, R"({"not":)") + "1" + many_times(65, "}"));
-    SchemaTexts deep(many_times(32, R"({"type":"array","items":)") + "true" + many_times(32, "}"));
-    CHECK(deep(many_times(33, "[") + many_times(33, "]")));
+    expect_refusal({"nested deeper than 64 levels"}, repeated(65, R"({"not":)") + "1" + repeated(65, "}"));
+    SchemaTexts deep(repeated(32, R"({"type":"array","items":)") + "true" + repeated(32, "}"));
+    CHECK(deep(repeated(33, "[") + repeated(33, "]")));
 
     std::string many = R"({"anyOf":[)", chain = R"({"$ref":"#/$defs/0","$defs":{)",
                 merged = R"({"allOf":[{},{"$ref":"#/$defs/0"}],"$defs":{)";
@@ -598,5 +594,5 @@ TEST_CASE("hostile schemas") {
     std::string repeats = R"({"minItems":10000,"items":)";
     for (int i = 0; i < 3; ++i) repeats += R"({"minItems":10000,"items":)";
     CHECK_FALSE(SchemaTexts(repeats + "true}}}}")("[]"));
-    expect_refusal({"JSON schema: /", "…"}, R"({"properties":{")" + many_times(1000, "é") + R"(":{"x":1}}})");
+    expect_refusal({"JSON schema: /", "…"}, R"({"properties":{")" + repeated(1000, "é") + R"(":{"x":1}}})");
 }

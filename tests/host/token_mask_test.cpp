@@ -176,6 +176,14 @@ TEST_CASE("grammars whose rules would take hours are refused at once", "[grammar
     expect_error(ErrorKind::usage, {"too many members"}, [&] { Grammar::json_schema(schema); });
 }
 
+TEST_CASE("one of some texts is each of them, and nothing else", "[grammar]") {
+    const std::vector<std::string> texts{"yes", "yes, please", "no", "a \"b\"\n", "ä"};
+    const Grammar grammar = Grammar::one_of(texts);
+    for (const std::string& text : texts) CHECK(grammar.accepts(text));
+    for (const char* other : {"", "y", "yes,", "noyes", "nö"}) CHECK(!grammar.accepts(other));
+    expect_error(ErrorKind::usage, {"no text fits"}, [] { Grammar::one_of({}); });
+}
+
 TEST_CASE("texts that fit regular expressions are those that PCRE2 matches", "[grammar]") {
     std::mt19937 random(7);
     for (const char* pattern :

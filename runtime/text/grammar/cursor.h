@@ -13,14 +13,10 @@
 
 namespace vantage::text::grammar {
 
-inline constexpr char32_t last_code_point = 0x10FFFF;
-inline constexpr std::int64_t most_repetitions = 10000;  ///< that a repetition in braces may ask for
 inline constexpr int most_nested_groups = 64;  ///< which the parsers and RuleBuilder::build follow by recursion
 
-inline bool is_surrogate(char32_t code) { return code >= 0xD800 && code <= 0xDFFF; }
 inline bool is_ascii_digit(char32_t code) { return code >= '0' && code <= '9'; }
 inline bool is_ascii_letter(char32_t code) { return (code | 0x20u) >= 'a' && (code | 0x20u) <= 'z'; }
-inline CharRanges any_code_point() { return {{0, last_code_point}}; }
 
 /// How often a part may stand there.
 struct Repetition {

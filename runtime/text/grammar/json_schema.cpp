@@ -37,8 +37,8 @@ public:
 
     Network network() {
         const Rule root = rule_of(tree_.root());
-        for (std::size_t i = 0; i < todo_.size(); ++i) {  // grows meanwhile
-            const auto [schema, rule] = todo_[i];
+        for (std::size_t i = 0; i < pending_.size(); ++i) {  // grows meanwhile
+            const auto [schema, rule] = pending_[i];
             rules_.define(rule, schema_part(*schema));
         }
         refuse_circles();
@@ -49,9 +49,9 @@ private:
     Rule rule_of(const Schema& schema) {
         const auto known = rule_of_.find(&schema);
         if (known != rule_of_.end()) return known->second;
-        if (todo_.size() >= most_schemas) tree_.fail(schema, format("more than {} schemas", most_schemas));
+        if (pending_.size() >= most_schemas) tree_.fail(schema, format("more than {} schemas", most_schemas));
         const Rule rule = rules_.declare("schema");
-        todo_.emplace_back(&schema, rule);
+        pending_.emplace_back(&schema, rule);
         return rule_of_[&schema] = rule;
     }
     Part use(const Schema& schema) { return rules_.use(rule_of(schema)); }
@@ -297,7 +297,7 @@ private:
     std::size_t work_ = 0;  // of object_members
     RuleBuilder rules_;
     AnyJson any_;
-    std::vector<std::pair<const Schema*, Rule>> todo_;
+    std::vector<std::pair<const Schema*, Rule>> pending_;
     std::unordered_map<const Schema*, Rule> rule_of_;
     std::unordered_map<const Schema*, std::vector<const Schema*>> same_;
 };

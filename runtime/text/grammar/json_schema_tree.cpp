@@ -7,6 +7,7 @@
 #include "runtime/base/errors.h"
 #include "runtime/base/json.h"
 #include "runtime/base/utf8.h"
+#include "runtime/text/grammar/rules.h"
 
 namespace vantage::text::grammar {
 
@@ -15,7 +16,6 @@ using namespace internal;
 namespace {
 
 constexpr int deepest_schema = 64;
-constexpr std::int64_t most_times = 10000;
 
 struct Keyword {
     std::string_view name;
@@ -193,8 +193,8 @@ std::optional<std::int64_t> SchemaTree::find_count(const Schema& schema, std::st
     const Schema* value = find(schema, keyword);
     if (value == nullptr) return std::nullopt;
     const std::optional<std::int64_t> count = value->is_number() ? JsonFields::integer_of(*value) : std::nullopt;
-    if (!count || *count < 0 || *count > most_times)
-        fail_value(schema, keyword, format("an integer from 0 to {}", most_times));
+    if (!count || *count < 0 || *count > most_repetitions)
+        fail_value(schema, keyword, format("an integer from 0 to {}", most_repetitions));
     return count;
 }
 

@@ -23,7 +23,8 @@ constexpr char32_t first_unescaped = 0x20;
 
 // The characters that stand for themselves in a string.
 const CharRanges& unescaped_chars() {
-    static const CharRanges all = normalised({{first_unescaped, '"' - 1}, {'"' + 1, '\\' - 1}, {'\\' + 1, 0x10FFFF}});
+    static const CharRanges all =
+        normalised({{first_unescaped, '"' - 1}, {'"' + 1, '\\' - 1}, {'\\' + 1, last_code_point}});
     return all;
 }
 
@@ -107,38 +108,12 @@ void sort_texts(std::vector<Text>& texts) {
     texts.erase(repeated.begin(), repeated.end());
 }
 
-// As a tree of their beginnings: a plain choice would make a place in the network of each text.
-Part one_of_texts(RuleBuilder& rules, std::vector<std::string> texts) {
-    sort_texts(texts);
-    if (texts.empty()) return rules.never();
-    const Rule root = rules.declare("texts");
-    std::vector<TrieNode> todo{{root, 0, texts.size(), 0}};
-    while (!todo.empty()) {
-        const TrieNode node = todo.back();
-        todo.pop_back();
-        std::vector<Part> ways;
-        std::size_t at = node.first;
-        if (texts[at].size() == node.depth) ways.push_back(rules.nothing()), ++at;
-        while (at < node.last) {
-            const std::size_t end = end_of_branch(texts, node, at);
-            const std::string &first = texts[at], &last = texts[end - 1];
-            const auto common = static_cast<std::size_t>(std::ranges::mismatch(first, last).in1 - first.begin());
-            const Part beginning = rules.text(std::string_view(first).substr(node.depth, common - node.depth));
-            if (end - at > 1) todo.push_back({rules.declare("texts"), at, end, common});
-            ways.push_back(end - at > 1 ? rules.sequence({beginning, rules.use(todo.back().rule)}) : beginning);
-            at = end;
-        }
-        rules.define(node.rule, rules.choice(std::move(ways)));
-    }
-    return rules.use(root);
-}
-
 // What may follow a common beginning of names: not the end if a name ends here, and only those other characters that
 // lead away from the names, after which anything goes.
 void define_other_names(RuleBuilder& rules, const std::vector<std::u32string>& names, Rule anything,
-                        std::vector<TrieNode>& todo) {
-    const TrieNode node = todo.back();
-    todo.pop_back();
+                        std::vector<TrieNode>& nodes) {
+    const TrieNode node = nodes.back();
+    nodes.pop_back();
     std::vector<Part> ways;
     CharRanges branches;
     std::size_t at = node.first;
@@ -150,8 +125,8 @@ void define_other_names(RuleBuilder& rules, const std::vector<std::u32string>& n
         const char32_t code = names[at][node.depth];
         const std::size_t end = end_of_branch(names, node, at);
         branches.push_back({code, code});
-        todo.push_back({rules.declare("other name"), at, end, node.depth + 1});
-        ways.push_back(rules.sequence({rules.one_of({{code, code}}), rules.use(todo.back().rule)}));
+        nodes.push_back({rules.declare("other name"), at, end, node.depth + 1});
+        ways.push_back(rules.sequence({rules.one_of({{code, code}}), rules.use(nodes.back().rule)}));
         at = end;
     }
     const CharRanges others = intersection(unescaped_chars(), complement(normalised(std::move(branches))));
@@ -160,6 +135,31 @@ void define_other_names(RuleBuilder& rules, const std::vector<std::u32string>& n
 }
 
 }  // namespace
+
+Part one_of_texts(RuleBuilder& rules, std::vector<std::string> texts) {
+    sort_texts(texts);
+    if (texts.empty()) return rules.never();
+    const Rule root = rules.declare("texts");
+    std::vector<TrieNode> nodes{{root, 0, texts.size(), 0}};
+    while (!nodes.empty()) {
+        const TrieNode node = nodes.back();
+        nodes.pop_back();
+        std::vector<Part> ways;
+        std::size_t at = node.first;
+        if (texts[at].size() == node.depth) ways.push_back(rules.nothing()), ++at;
+        while (at < node.last) {
+            const std::size_t end = end_of_branch(texts, node, at);
+            const std::string &first = texts[at], &last = texts[end - 1];
+            const auto common = static_cast<std::size_t>(std::ranges::mismatch(first, last).in1 - first.begin());
+            const Part beginning = rules.text(std::string_view(first).substr(node.depth, common - node.depth));
+            if (end - at > 1) nodes.push_back({rules.declare("texts"), at, end, common});
+            ways.push_back(end - at > 1 ? rules.sequence({beginning, rules.use(nodes.back().rule)}) : beginning);
+            at = end;
+        }
+        rules.define(node.rule, rules.choice(std::move(ways)));
+    }
+    return rules.use(root);
+}
 
 std::string compact_json(const jinja::OrderedJson& value) {
     return value.dump(-1, ' ', false, jinja::OrderedJson::error_handler_t::replace);
@@ -230,8 +230,8 @@ Part json_other_name(RuleBuilder& rules, const std::vector<std::string>& names) 
     const Rule anything = rules.declare("end of a name"), root = rules.declare("other name");
     const Part one = rules.one_of(unescaped_chars());
     rules.define(anything, rules.sequence({rules.repeat(one, 0, std::nullopt), rules.text("\"")}));
-    std::vector<TrieNode> todo{{root, 0, unescaped.size(), 0}};
-    while (!todo.empty()) define_other_names(rules, unescaped, anything, todo);
+    std::vector<TrieNode> nodes{{root, 0, unescaped.size(), 0}};
+    while (!nodes.empty()) define_other_names(rules, unescaped, anything, nodes);
     return rules.sequence({rules.text("\""), rules.use(root)});
 }
 

@@ -18,6 +18,9 @@ Part json_mark(RuleBuilder& rules, std::string_view mark);
 /// A part between the quotes of a string.
 Part json_quoted(RuleBuilder& rules, Part inner);
 
+/// One of these texts, as a tree of their beginnings: a plain choice would make a place in the network of each.
+Part one_of_texts(RuleBuilder& rules, std::vector<std::string> texts);
+
 /// Rules for any JSON. A network has those of them that it needs.
 struct AnyJson {
     explicit AnyJson(RuleBuilder& rules);

@@ -77,7 +77,7 @@ private:
     Part choice(std::vector<Part> parts) { return parts.size() == 1 ? parts.front() : rules_.choice(std::move(parts)); }
     // A class may be empty, such as [^\d\D].
     Part one_of(const CharRanges& ranges) { return ranges.empty() ? rules_.never() : one_of_(rules_, ranges); }
-    Part anything() { return rules_.repeat(one_of(normalised(any_code_point())), 0, {}); }
+    Part anything() { return rules_.repeat(one_of(any_code_point()), 0, {}); }
 
     Part top_alternative() {
         const bool from_start = in_.skip("^");

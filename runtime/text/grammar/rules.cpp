@@ -14,7 +14,7 @@ using namespace internal;
 
 namespace {
 
-constexpr char32_t last_character_code = 0x10FFFF, before_surrogates = 0xD7FF, behind_surrogates = 0xE000;
+constexpr char32_t before_surrogates = first_surrogate - 1, behind_surrogates = last_surrogate + 1;
 constexpr std::size_t most_nodes = 1u << 18, most_pieces = 1u << 20;
 
 }  // namespace
@@ -22,7 +22,7 @@ constexpr std::size_t most_nodes = 1u << 18, most_pieces = 1u << 20;
 CharRanges normalised(CharRanges ranges) {
     CharRanges split;
     for (const CharRange& range : ranges) {
-        const char32_t last = std::min(range.last, last_character_code);
+        const char32_t last = std::min(range.last, last_code_point);
         if (range.first <= std::min(last, before_surrogates))
             split.push_back({range.first, std::min(last, before_surrogates)});
         if (std::max(range.first, behind_surrogates) <= last)
@@ -46,7 +46,7 @@ CharRanges complement(const CharRanges& ranges) {
         if (range.first > next) others.push_back({next, range.first - 1});
         next = range.last + 1;
     }
-    if (next <= last_character_code) others.push_back({next, last_character_code});
+    if (next <= last_code_point) others.push_back({next, last_code_point});
     return normalised(std::move(others));
 }
 
@@ -189,7 +189,7 @@ private:
     }
 
     void add_characters(char32_t first, char32_t last, std::uint32_t next, std::vector<Network::ByteRange>& to) {
-        constexpr std::array<char32_t, 4> largest{0x7F, 0x7FF, 0xFFFF, last_character_code};
+        constexpr std::array<char32_t, 4> largest{0x7F, 0x7FF, 0xFFFF, last_code_point};
         for (std::size_t more = 0; more < largest.size(); ++more) {
             if (first > largest[more]) continue;
             add_of_length(first, std::min(last, largest[more]), more, lead_of[more], next, to);
@@ -239,14 +239,14 @@ private:
             before[nodes[i].after].push_back(i);
         }
         std::vector<bool> known(nodes.size());
-        std::vector<std::uint32_t> todo(nodes.size());
-        std::iota(todo.begin(), todo.end(), 0u);
-        while (!todo.empty()) {
-            const std::uint32_t i = todo.back();
-            todo.pop_back();
+        std::vector<std::uint32_t> pending(nodes.size());
+        std::iota(pending.begin(), pending.end(), 0u);
+        while (!pending.empty()) {
+            const std::uint32_t i = pending.back();
+            pending.pop_back();
             if (known[i] || !holds(nodes[i], known)) continue;
             known[i] = true;
-            todo.insert(todo.end(), before[i].begin(), before[i].end());
+            pending.insert(pending.end(), before[i].begin(), before[i].end());
         }
         return known;
     }
@@ -279,13 +279,13 @@ private:
     // The rules that a rule may call before it takes a byte, by their first nodes.
     std::set<std::uint32_t> called_first(std::uint32_t first, const std::vector<bool>& empty) const {
         std::set<std::uint32_t> seen{first}, called;
-        std::vector<std::uint32_t> todo{first};
+        std::vector<std::uint32_t> pending{first};
         const auto visit = [&](std::uint32_t to) {
-            if (seen.insert(to).second) todo.push_back(to);
+            if (seen.insert(to).second) pending.push_back(to);
         };
-        while (!todo.empty()) {
-            const Node& node = network_.nodes[todo.back()];
-            todo.pop_back();
+        while (!pending.empty()) {
+            const Node& node = network_.nodes[pending.back()];
+            pending.pop_back();
             for (const std::uint32_t to : node.to) visit(to);
             if (node.kind != Node::call) continue;
             called.insert(node.rule);
@@ -299,17 +299,17 @@ private:
         const std::vector<bool> empty = empty_to_the_end();
         std::map<std::uint32_t, std::set<std::uint32_t>> calls;
         std::map<std::uint32_t, std::vector<std::uint32_t>> callers;
-        std::vector<std::uint32_t> todo;
+        std::vector<std::uint32_t> pending;
         for (const auto& [rule, first] : firsts_) {
             calls[first] = called_first(first, empty);
             for (const std::uint32_t called : calls[first]) callers[called].push_back(first);
-            if (calls[first].empty()) todo.push_back(first);
+            if (calls[first].empty()) pending.push_back(first);
         }
-        while (!todo.empty()) {
-            const std::uint32_t done = todo.back();
-            todo.pop_back();
+        while (!pending.empty()) {
+            const std::uint32_t done = pending.back();
+            pending.pop_back();
             for (const std::uint32_t caller : callers[done])
-                if (calls[caller].erase(done) > 0 && calls[caller].empty()) todo.push_back(caller);
+                if (calls[caller].erase(done) > 0 && calls[caller].empty()) pending.push_back(caller);
             calls.erase(done);
         }
         if (calls.empty()) return;

@@ -15,10 +15,15 @@ struct CharRange {
     bool operator==(const CharRange&) const = default;
 };
 using CharRanges = std::vector<CharRange>;
+inline constexpr char32_t last_code_point = 0x10FFFF, first_surrogate = 0xD800, last_surrogate = 0xDFFF;
+inline bool is_surrogate(char32_t code) { return code >= first_surrogate && code <= last_surrogate; }
+/// How often a part may be asked to repeat.
+inline constexpr std::int64_t most_repetitions = 10'000;
 /// Sorted, without overlaps and surrogates.
 CharRanges normalised(CharRanges ranges);
 /// All other code points. Takes and gives normalised ranges.
 CharRanges complement(const CharRanges& ranges);
+inline CharRanges any_code_point() { return complement({}); }
 /// Those that are in both. Takes and gives normalised ranges.
 CharRanges intersection(const CharRanges& a, const CharRanges& b);
 

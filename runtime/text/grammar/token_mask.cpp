@@ -120,7 +120,7 @@ void TokenMask::find_allowed() {
         matcher_.begin_search();
         if (!allow_plain()) allow(vocabulary_->plain_);
         allow(vocabulary_->others_);
-    } catch (const Error&) {  // too ambiguous: what was found so far may follow
+    } catch (const Error&) {  // too ambiguous: only what was found before may follow
     }
 }
 
