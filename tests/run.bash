@@ -221,7 +221,7 @@ run_parts() {
             export VANTAGE_TEST_SAMPLE=1/4 VANTAGE_TEST_KERNELS=1/1
             of=$one_of
             # Compiles slowly: an eighth of the tests of kernels and the oracle's models, with a sixteenth of the cases
-            # and a fourth of the kernels. Which of these does not go with which of the tests, so that all come in the end.
+            # and a fourth of the kernels. The samples are chosen independently, so that every combination comes up.
             if [[ ${name,,} == *swiftshader* ]]; then
                 VANTAGE_TEST_SAMPLE=$((1 + turn / 8 % 16))/16 VANTAGE_TEST_KERNELS=$((1 + turn / 128 % 4))/4
                 of=$((2 * one_of))

@@ -1,4 +1,4 @@
-// Grammars that generated texts follow: GBNF, regular expressions and JSON schemas.
+// Grammars that generated texts follow: GBNF, regular expressions, JSON schemas and lists of texts.
 //
 //     Sampling sampling;
 //     sampling.grammar = Grammar::json_schema(R"({"type": "object", "properties": {"age": {"type": "integer"}}})");
@@ -28,7 +28,7 @@ struct GrammarAccess;
 
 /// A grammar, never changed: copies share what they hold.
 ///
-/// Threads: any. A moved-from grammar is a copy: it stays valid.
+/// Threads: any. Moving copies, so a moved-from grammar stays valid.
 class Grammar {
 public:
     Grammar(const Grammar&) = default;
@@ -38,7 +38,7 @@ public:
     /// A regular expression that the whole text matches: literals, classes, groups, | * + ? {m,n} and \d \w \s. Without
     /// backreferences, lookaround and word boundaries.
     static Grammar regex(std::string_view pattern);
-    /// One of these texts.
+    /// One of these texts; there must be at least one.
     static Grammar one_of(std::span<const std::string> texts);
     /// JSON that a schema allows, given as JSON itself, with properties in the schema's order. docs/serving.md has the
     /// list of keywords; others are refused by name.

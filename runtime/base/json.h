@@ -109,7 +109,7 @@ typename Tree::parser_callback_t key_limit(const std::string& name, int most) {
 
 /// A tree whose objects keep the order of their keys, and compare them one by one.
 using OrderedJson = nlohmann::ordered_json;
-/// For texts of strangers that become an OrderedJson.
+/// The limit for an OrderedJson of untrusted text.
 inline constexpr int most_ordered_keys = 2048;
 
 /// Parses a text, which messages call `name`. Throws bad_file when it is not JSON (with line and column), nested too
@@ -121,7 +121,7 @@ Tree parse_json(std::string_view text, const std::string& name, std::size_t grow
     try {
         if (most_keys == 0) return Tree::parse(text.begin(), text.end());
         return Tree::parse(text.begin(), text.end(), json_detail::key_limit<Tree>(name, most_keys));
-    } catch (const nlohmann::detail::exception& error) {
+    } catch (const typename Tree::exception& error) {
         throw bad_file_error(name + ": not JSON: " + json_detail::parser_message(error));
     }
 }

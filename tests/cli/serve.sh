@@ -62,7 +62,7 @@ answers 200 '"text":"' /v1/completions "{\"prompt\": \"The dog\", \"max_tokens\"
 check "a forbidden token is not drawn" test "$(grep -c '"text":" was"' out)" = 0
 answers 200 '"text":" was was was"' /v1/completions "{\"prompt\": \"The dog\", \"max_tokens\": 3, \"temperature\": 0, \"logit_bias\": {\"$was\": 100}}"
 
-# ---- texts of a form
+# ---- structured output
 schema='{"properties": {"name": {"type": "string", "maxLength": 9}, "age": {"type": "integer"}}, "required": ["name", "age"]}'
 answers 200 '"finish_reason":"stop"' /v1/completions "{\"prompt\": \"The dog\", \"max_tokens\": 60, \"seed\": 1, \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"person\", \"schema\": $schema}}}"
 check "JSON of the schema" grep -qE '"text":"\{\\"name\\": ?\\"[^"]*\\", ?\\"age\\": ?-?[0-9]+\}"' out

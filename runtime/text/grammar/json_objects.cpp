@@ -68,22 +68,32 @@ private:
     void add_properties(const Schema& schema) {
         const Schema* properties = tree_.find_object(schema, "properties");
         has_properties_ = has_properties_ || properties != nullptr;
-        if (properties != nullptr) {
-            count(schema, properties->size());
+        if (properties != nullptr)
             for (const auto& [name, value] : properties->items()) add_property(schema, name, value);
+        for (std::string& name : tree_.texts(schema, "required")) {
+            count_name(schema, name);
+            required_.push_back(std::move(name));
         }
-        if (const Schema* required = tree_.find_list(schema, "required")) count(schema, required->size());
-        for (std::string& name : tree_.texts(schema, "required")) required_.push_back(std::move(name));
+    }
+    void count_name(const Schema& schema, const std::string& name) {
+        constexpr std::size_t bytes = 16;  // that cost about as much as a name does
+        count(schema, 1 + name.size() / bytes);
     }
     void count(const Schema& schema, std::size_t more) {
         constexpr std::size_t most_work = 1u << 18;
         if ((work_ += more) > most_work) tree_.fail(schema, "its objects have too many members together");
     }
     void add_property(const Schema& schema, const std::string& name, const Schema& value) {
+        count_name(schema, name);
         const auto [known, is_new] = index_.try_emplace(name, object_.members.size());
-        if (is_new)
+        if (is_new) {
             object_.members.push_back({name, &value, false});
-        else if (*object_.members[known->second].value != value)
+            return;
+        }
+        const Schema* const before = object_.members[known->second].value;
+        if (before == &value) return;
+        count_name(schema, compact_json(value));
+        if (*before != value)
             tree_.fail(schema, format("\"allOf\" has two schemas of the property {}", in_quotes(name)));
     }
 

@@ -28,7 +28,7 @@ public:
     const Schema* find(const Schema& schema, std::string_view keyword) const;
     const Schema* find_list(const Schema& schema, std::string_view keyword) const;
     std::optional<std::string> find_text(const Schema& schema, std::string_view keyword) const;
-    /// From 0 to 10000.
+    /// From 0 to most_repetitions.
     std::optional<std::int64_t> find_count(const Schema& schema, std::string_view keyword) const;
     const Schema* find_number(const Schema& schema, std::string_view keyword) const;
     const Schema* find_object(const Schema& schema, std::string_view keyword) const;

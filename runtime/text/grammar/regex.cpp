@@ -14,6 +14,7 @@ using namespace internal;
 namespace {
 
 constexpr std::size_t longest_regex = std::size_t{16} << 10;
+constexpr char32_t first_low_surrogate = 0xDC00;
 
 // As in ECMAScript: digits and words of ASCII.
 const CharRanges& regex_digits() {
@@ -243,9 +244,10 @@ private:
     char32_t escaped_unicode(std::size_t at) {
         if (in_.skip("{")) return escaped_in_braces(at);
         const char32_t code = escaped_code(at, 4);
-        if (code >= 0xD800 && code <= 0xDBFF && in_.skip("\\u")) {
+        if (code >= first_surrogate && code < first_low_surrogate && in_.skip("\\u")) {
             const char32_t low = in_.take_hex(4).value_or(0);
-            if (low >= 0xDC00 && low <= 0xDFFF) return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+            if (low >= first_low_surrogate && low <= last_surrogate)
+                return 0x10000 + ((code - first_surrogate) << 10) + (low - first_low_surrogate);
         }
         if (is_surrogate(code)) fail(at, format("{} is half a surrogate pair", since(at)));
         return code;

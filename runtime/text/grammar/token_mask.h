@@ -61,8 +61,6 @@ public:
     bool any_allowed() const { return any_allowed_; }
     /// The text is whole.
     bool may_end() const { return may_end_; }
-    /// No token of the vocabulary follows, and the text is not whole. Or it got too ambiguous to follow.
-    bool is_dead_end() const { return !any_allowed_ && !may_end_; }
 
 private:
     void take(std::int32_t token);
