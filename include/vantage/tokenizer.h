@@ -95,7 +95,8 @@ private:
 /// Threads: one at a time. A moved-from decoder throws usage.
 class StreamDecoder {
 public:
-    explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = true);
+    /// `shown`: special tokens that are not skipped.
+    explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = true, std::vector<std::int32_t> shown = {});
     ~StreamDecoder();
     StreamDecoder(StreamDecoder&&) noexcept;
     StreamDecoder& operator=(StreamDecoder&&) noexcept;
@@ -110,6 +111,7 @@ private:
     std::shared_ptr<const text::TokenizerState> state_;
     std::unique_ptr<text::DecoderStream> stream_;
     bool skip_special_;
+    std::vector<std::int32_t> shown_;
 };
 
 /// What a BpeTrainer makes.

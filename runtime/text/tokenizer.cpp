@@ -235,10 +235,11 @@ std::string Tokenizer::display(std::int32_t id) const {
 
 // ---- StreamDecoder --------------------------------------------------------------------------------------------------
 
-StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, bool skip_special)
+StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, bool skip_special, std::vector<std::int32_t> shown)
     : state_(tokenizer.state_),
       stream_(std::make_unique<text::DecoderStream>(state_->decoder)),
-      skip_special_(skip_special) {}
+      skip_special_(skip_special),
+      shown_(std::move(shown)) {}
 StreamDecoder::~StreamDecoder() = default;
 StreamDecoder::StreamDecoder(StreamDecoder&&) noexcept = default;
 StreamDecoder& StreamDecoder::operator=(StreamDecoder&&) noexcept = default;
@@ -250,7 +251,8 @@ void StreamDecoder::require_stream() const {
 std::string StreamDecoder::push(std::int32_t id) {
     require_stream();
     const std::string* token = state_->token(id);
-    if (token == nullptr || (skip_special_ && state_->added.is_special(*token))) return {};
+    if (token == nullptr) return {};
+    if (skip_special_ && state_->added.is_special(*token) && std::ranges::count(shown_, id) == 0) return {};
     stream_->push(*token);
     return stream_->take();
 }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/text/grammar/rules.h"
 #include "runtime/text/jinja/print.h"
@@ -22,8 +24,9 @@ Network regex_network(std::string_view regex);
 
 /// A character within a JSON string, escaped in one of JSON's ways where it has to be.
 Part json_char(RuleBuilder& rules, const CharRanges& ranges);
-/// A JSON text that a schema (draft 2020-12) allows; of `true` or {}: any JSON.
-Network json_schema_network(const jinja::OrderedJson& schema);
+/// A JSON text that a schema (draft 2020-12) allows; of `true` or {}: any JSON. `left_out`: takes the keywords that are
+/// not supported, which then demand nothing.
+Network json_schema_network(const jinja::OrderedJson& schema, std::vector<std::string>* left_out = nullptr);
 /// Any JSON object.
 Network json_object_network();
 

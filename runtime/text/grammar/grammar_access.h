@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "runtime/text/grammar/rules.h"
 #include "vantage/grammar.h"
@@ -12,6 +13,7 @@ struct GrammarAccess {
     static const std::shared_ptr<const text::grammar::Network>& network(const Grammar& grammar) {
         return grammar.network_;
     }
+    static Grammar grammar(text::grammar::Network network) { return Grammar(std::move(network)); }
     static bool same(const Grammar& a, const Grammar& b) { return a.network_ == b.network_; }
 };
 

@@ -50,7 +50,7 @@ private:
         count(schema, 1 + schema.size());
         tree_.check_keywords(schema);
         if (schema.contains("$ref")) {
-            tree_.refuse_others(schema, "$ref");
+            tree_.leave_out_others(schema, "$ref");
             return add_merged(tree_.target(schema), depth + 1);
         }
         for (const auto& [name, value] : schema.items()) {

@@ -33,7 +33,7 @@ bool has_type(const Schema& value, const std::string& type) {
 // of them takes no stack.
 class SchemaRules {
 public:
-    explicit SchemaRules(const Schema& root) : tree_(root), any_(rules_) {}
+    SchemaRules(const Schema& root, std::vector<std::string>* left_out) : tree_(root, left_out), any_(rules_) {}
 
     Network network() {
         const Rule root = rule_of(tree_.root());
@@ -77,8 +77,8 @@ private:
     // A keyword that says everything.
     Part keyword_part(const Schema& schema, std::string_view keyword) {
         const bool gives_values = keyword == "enum" || keyword == "const";
-        tree_.refuse_others(schema, keyword,
-                            gives_values ? std::vector<std::string_view>{"type"} : std::vector<std::string_view>{});
+        tree_.leave_out_others(schema, keyword,
+                               gives_values ? std::vector<std::string_view>{"type"} : std::vector<std::string_view>{});
         if (keyword == "$ref") return same_as(schema, tree_.target(schema));
         if (gives_values) return values_part(schema, keyword);
         // of oneOf, too: that no second one fits is not checked
@@ -138,7 +138,7 @@ private:
     // ---- numbers ----
 
     Part number_part(const Schema& schema, bool integers) {
-        tree_.refuse_unsupported(schema, KeywordKind::number);
+        tree_.leave_out_unsupported(schema, KeywordKind::number);
         const auto least = bound_of(schema, "minimum", "exclusiveMinimum", higher_bound);
         const auto most = bound_of(schema, "maximum", "exclusiveMaximum", lower_bound);
         if (!least && !most) return integers ? json_integer(rules_) : json_number(rules_);
@@ -163,14 +163,14 @@ private:
     // ---- strings ----
 
     Part string_part(const Schema& schema) {
-        tree_.refuse_unsupported(schema, KeywordKind::string);
+        tree_.leave_out_unsupported(schema, KeywordKind::string);
         const bool has_pattern = schema.contains("pattern");
         if (has_pattern || schema.contains("format")) {
             const std::string_view keyword = has_pattern ? "pattern" : "format";
             for (const char* other : {"format", "minLength", "maxLength"})
                 if (other != keyword && schema.contains(other))
-                    tree_.fail(schema, format("\"{}\" beside \"{}\" is not supported", other, keyword));
-            return json_quoted(rules_, has_pattern ? pattern_part(schema) : format_part(schema));
+                    tree_.leave_out(schema, other, format("\"{}\" beside \"{}\" is not supported", other, keyword));
+            return has_pattern ? pattern_part(schema) : format_part(schema);
         }
         const std::optional<std::int64_t> least = tree_.find_count(schema, "minLength"),
                                           most = tree_.find_count(schema, "maxLength");
@@ -182,20 +182,22 @@ private:
     Part pattern_part(const Schema& schema) {
         const std::string pattern = *tree_.find_text(schema, "pattern");
         try {
-            return regex_part(rules_, pattern, json_char, true);
+            return json_quoted(rules_, regex_part(rules_, pattern, json_char, true));
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::usage) throw;
-            tree_.fail(schema, std::string("\"pattern\": ") + error.what());
+            tree_.leave_out(schema, "pattern", std::string("\"pattern\": ") + error.what());
         }
+        return rules_.use(any_.string);
     }
 
     Part format_part(const Schema& schema) {
         const std::string name = *tree_.find_text(schema, "format");
         const std::optional<std::string> regex = json_format_regex(name);
-        if (!regex)
-            tree_.fail(schema, format("the format {} is not supported, wanted one of: {}", in_quotes(name),
-                                      json_format_names()));
-        return regex_part(rules_, *regex, json_char, false);
+        if (regex) return json_quoted(rules_, regex_part(rules_, *regex, json_char, false));
+        tree_.leave_out(
+            schema, "format",
+            format("the format {} is not supported, wanted one of: {}", in_quotes(name), json_format_names()));
+        return rules_.use(any_.string);
     }
 
     // ---- arrays ----
@@ -203,7 +205,7 @@ private:
     // Until 2019, `items` was a list like `prefixItems`, and `additionalItems` like `items`. Without a schema for what
     // comes after a list there is nothing more.
     Part array_part(const Schema& schema) {
-        tree_.refuse_unsupported(schema, KeywordKind::array);
+        tree_.leave_out_unsupported(schema, KeywordKind::array);
         const Schema* items = tree_.find(schema, "items");
         const bool is_old = items != nullptr && items->is_array();
         if (is_old && schema.contains("prefixItems"))
@@ -252,7 +254,7 @@ private:
     // ---- objects ----
 
     Part object_part(const Schema& schema) {
-        tree_.refuse_unsupported(schema, KeywordKind::object);
+        tree_.leave_out_unsupported(schema, KeywordKind::object);
         const ObjectMembers object = object_members(tree_, schema, work_);
         if (object.members.empty() && object.has_others && object.others == nullptr) return rules_.use(any_.object);
         return object_with(rules_, object, [this](const Schema* value) {
@@ -304,6 +306,8 @@ private:
 
 }  // namespace
 
-Network json_schema_network(const jinja::OrderedJson& schema) { return SchemaRules(schema).network(); }
+Network json_schema_network(const jinja::OrderedJson& schema, std::vector<std::string>* left_out) {
+    return SchemaRules(schema, left_out).network();
+}
 
 }  // namespace vantage::text::grammar

@@ -129,7 +129,9 @@ const Schema* child_of(const Schema& at, const std::string& token) {
 
 }  // namespace
 
-SchemaTree::SchemaTree(const Schema& root) : root_(&root) { check_depth(root, 1); }
+SchemaTree::SchemaTree(const Schema& root, std::vector<std::string>* left_out) : root_(&root), left_out_(left_out) {
+    check_depth(root, 1);
+}
 
 void SchemaTree::check_depth(const Schema& json, int depth) const {
     if (!json.is_structured()) return;
@@ -156,6 +158,11 @@ void SchemaTree::fail(const Schema& at, const std::string& what) const {
     find_path(*root_, at, path);
     if (!path.empty()) path = cut_short(escape_controls(repair_utf8(path)), longest) + ": ";
     throw usage_error("JSON schema: " + path + what);
+}
+
+void SchemaTree::leave_out(const Schema& at, std::string_view keyword, const std::string& what) const {
+    if (left_out_ == nullptr) fail(at, what);
+    if (std::ranges::find(*left_out_, keyword) == left_out_->end()) left_out_->emplace_back(keyword);
 }
 
 void SchemaTree::fail_value(const Schema& schema, std::string_view keyword, std::string_view wanted) const {
@@ -212,24 +219,24 @@ std::vector<std::string> SchemaTree::texts(const Schema& schema, std::string_vie
 void SchemaTree::check_keywords(const Schema& schema) const {
     if (!schema.is_object()) fail(schema, "it is " + describe(schema) + ", wanted a schema: an object, true or false");
     for (const auto& [name, value] : schema.items())
-        if (known_keyword(name) == nullptr) fail(schema, in_quotes(name) + " is not supported");
+        if (known_keyword(name) == nullptr) leave_out(schema, name, in_quotes(name) + " is not supported");
 }
 
-void SchemaTree::refuse_unsupported(const Schema& schema, KeywordKind kind) const {
+void SchemaTree::leave_out_unsupported(const Schema& schema, KeywordKind kind) const {
     for (const auto& [name, value] : schema.items()) {
         const Keyword* known = known_keyword(name);
         const bool demands_nothing = name == "uniqueItems" && value == false;
         if (known != nullptr && known->kind == kind && !known->is_supported && !demands_nothing)
-            fail(schema, in_quotes(name) + " is not supported");
+            leave_out(schema, name, in_quotes(name) + " is not supported");
     }
 }
 
-void SchemaTree::refuse_others(const Schema& schema, std::string_view keyword,
-                               std::vector<std::string_view> allowed) const {
+void SchemaTree::leave_out_others(const Schema& schema, std::string_view keyword,
+                                  std::vector<std::string_view> allowed) const {
     allowed.push_back(keyword);
     for (const auto& [name, value] : schema.items())
         if (!is_annotation(name) && std::ranges::find(allowed, name) == allowed.end())
-            fail(schema, format("{} beside \"{}\" is not supported", in_quotes(name), keyword));
+            leave_out(schema, name, format("{} beside \"{}\" is not supported", in_quotes(name), keyword));
 }
 
 bool SchemaTree::is_annotation(std::string_view keyword) {

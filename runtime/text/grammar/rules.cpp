@@ -60,6 +60,13 @@ CharRanges intersection(const CharRanges& a, const CharRanges& b) {
     return both;
 }
 
+std::string special_token_bytes(std::int32_t id) {
+    const auto bits = static_cast<std::uint32_t>(id);
+    std::string bytes = "\xFF";
+    for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(bits >> shift & 0xFFu);
+    return bytes;
+}
+
 // ---- the builder -----------------------------------------------------------------------------------------------------
 
 Part RuleBuilder::add(Piece piece) {
@@ -81,6 +88,10 @@ Part RuleBuilder::repeat(Part part, std::int64_t least, std::optional<std::int64
     if (least < 0 || (most && *most < least))
         throw usage_error("grammar: a repetition of at least {} and at most {} times", least, most.value_or(0));
     return add({.kind = Piece::Kind::repeat, .parts = {part}, .least = least, .most = most});
+}
+
+Part RuleBuilder::embedded(std::shared_ptr<const Network> other) {
+    return add({.kind = Piece::Kind::network, .network = std::move(other)});
 }
 
 Rule RuleBuilder::declare(std::string name) {
@@ -147,8 +158,23 @@ private:
             case RuleBuilder::Piece::Kind::repeat: return lay_out_repeat(piece, next);
             case RuleBuilder::Piece::Kind::rule:
                 return add({.kind = Node::call, .rule = first_of(piece.rule_used), .after = next});
+            case RuleBuilder::Piece::Kind::network:
+                return add({.kind = Node::call, .rule = first_of(*piece.network), .after = next});
         }
         return next;
+    }
+
+    // The first node of another network, whose nodes are copied once.
+    std::uint32_t first_of(const Network& other) {
+        if (const auto known = embedded_.find(&other); known != embedded_.end()) return known->second;
+        const auto moved = static_cast<std::uint32_t>(network_.nodes.size());
+        for (Node node : other.nodes) {
+            for (Network::ByteRange& range : node.ranges) range.to += moved;
+            for (std::uint32_t& to : node.to) to += moved;
+            node.rule += moved, node.after += moved;  // of calls
+            add(std::move(node));
+        }
+        return embedded_[&other] = moved + other.start;
     }
 
     std::uint32_t lay_out_text(std::string_view text, std::uint32_t next) {
@@ -300,6 +326,7 @@ private:
         std::map<std::uint32_t, std::set<std::uint32_t>> calls;
         std::map<std::uint32_t, std::vector<std::uint32_t>> callers;
         std::vector<std::uint32_t> pending;
+        for (const auto& [other, first] : embedded_) pending.push_back(first);  // which calls nothing of this network
         for (const auto& [rule, first] : firsts_) {
             calls[first] = called_first(first, empty);
             for (const std::uint32_t called : calls[first]) callers[called].push_back(first);
@@ -328,6 +355,7 @@ private:
     Network network_;
     std::size_t laid_out_ = 0;
     std::map<Rule, std::uint32_t> firsts_;
+    std::map<const Network*, std::uint32_t> embedded_;
     std::vector<Rule> wanted_;
     std::map<std::array<std::uint32_t, 4>, std::uint32_t> tails_;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,6 +45,9 @@ struct Network {
     std::uint32_t start = 0;
 };
 
+/// What stands for a special token among the bytes of a text: a byte that UTF-8 does not have, and the id.
+std::string special_token_bytes(std::int32_t id);
+
 /// A piece of a grammar; belongs to the builder that made it, and may be used many times.
 using Part = std::uint32_t;
 /// A rule of a builder.
@@ -59,6 +63,10 @@ public:
     Part text(std::string_view text);
     /// One character of these, in UTF-8. Surrogates are left out.
     Part one_of(CharRanges ranges);
+    /// A special token, which the text of no other part can be.
+    Part special_token(std::int32_t id) { return text(special_token_bytes(id)); }
+    /// A text of another grammar.
+    Part embedded(std::shared_ptr<const Network> other);
     Part sequence(std::vector<Part> parts);
     Part choice(std::vector<Part> parts);
     /// From `least` to `most` times. Throws usage where most < least.
@@ -78,13 +86,14 @@ public:
 private:
     friend class NetworkMaker;
     struct Piece {
-        enum class Kind : std::uint8_t { text, chars, sequence, choice, repeat, rule } kind;
+        enum class Kind : std::uint8_t { text, chars, sequence, choice, repeat, rule, network } kind;
         std::string bytes = {};
         CharRanges ranges = {};
         std::vector<Part> parts = {};
         std::int64_t least = 0;
         std::optional<std::int64_t> most = {};
         Rule rule_used = 0;
+        std::shared_ptr<const Network> network = {};
     };
     struct NamedRule {
         std::string name;

@@ -30,9 +30,11 @@ VocabularyTree::VocabularyTree(const Tokenizer& tokenizer, std::int64_t vocab) {
     const std::int64_t known = std::min<std::int64_t>(vocab, tokenizer.vocab_size());
     std::vector<std::int32_t> plain, others;
     bytes_.resize(static_cast<std::size_t>(vocab));
+    special_.resize(static_cast<std::size_t>(vocab));
     for (std::int32_t id = 0; id < known; ++id) {
-        if (tokenizer.is_special(id)) continue;
-        std::string bytes = tokenizer.token_bytes(id);
+        const bool is_special = tokenizer.is_special(id);
+        special_[static_cast<std::size_t>(id)] = is_special;
+        std::string bytes = is_special ? special_token_bytes(id) : tokenizer.token_bytes(id);
         if (bytes.empty() || bytes.size() > longest) continue;
         if (const std::optional<std::size_t> characters = plain_characters(bytes)) {
             plain.push_back(id);
@@ -102,19 +104,27 @@ void TokenMask::take(std::int32_t token) {
     taken_.push_back(token);
     const std::string& bytes = vocabulary_->bytes(token);
     ended_ = ended_ || bytes.empty();
-    if (matcher_.is_full()) state_ = matcher_.forget_but(state_);
+    if (matcher_.is_full()) {
+        state_ = matcher_.forget_but(state_);
+        allowed_of_.reset();
+    }
     matcher_.begin_search();
     try {
-        if (!ended_) state_ = matcher_.step(state_, bytes);
+        if (ended_) return;
+        const Matcher::State after = matcher_.step(state_, bytes);
+        ended_ = after == Matcher::dead && vocabulary_->is_special(token);
+        if (!ended_) state_ = after;
     } catch (const Error&) {  // too ambiguous
         state_ = Matcher::dead;
     }
 }
 
 void TokenMask::find_allowed() {
+    may_end_ = matcher_.may_end(state_);
+    if (!ended_ && allowed_of_ == state_) return;  // as often within a text without a form
     allowed_.assign(allowed_.size(), false);
     any_allowed_ = false;
-    may_end_ = matcher_.may_end(state_);
+    allowed_of_ = ended_ ? std::nullopt : std::optional(state_);
     if (ended_ || !matcher_.may_go_on(state_)) return;
     try {
         matcher_.begin_search();

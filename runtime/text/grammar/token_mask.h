@@ -18,7 +18,7 @@
 
 namespace vantage::text::grammar {
 
-/// The bytes of a vocabulary's tokens, without its special tokens.
+/// The bytes of a vocabulary's tokens; of a special one those that stand for it.
 class VocabularyTree {
 public:
     /// `vocab`: ids from there on are none of the model's.
@@ -26,6 +26,7 @@ public:
 
     std::int64_t vocab() const { return std::ssize(bytes_); }
     const std::string& bytes(std::int32_t token) const { return bytes_[static_cast<std::size_t>(token)]; }
+    bool is_special(std::int32_t token) const { return special_[static_cast<std::size_t>(token)]; }
 
 private:
     friend class TokenMask;
@@ -44,7 +45,8 @@ private:
     static Tree tree_of(std::vector<std::int32_t> tokens, const std::vector<std::string>& bytes);
 
     std::vector<std::string> bytes_;  // by id; empty: the token is never drawn
-    Tree plain_, others_;             // tokens of plain characters only (Matcher::after_any_plain_char), and the others
+    std::vector<bool> special_;
+    Tree plain_, others_;  // tokens of plain characters only (Matcher::after_any_plain_char), and the others
     std::vector<std::pair<std::size_t, std::int32_t>> plain_by_length_;  // characters, token; the fewest first
 };
 
@@ -53,8 +55,8 @@ class TokenMask {
 public:
     TokenMask(const Grammar& grammar, std::shared_ptr<const VocabularyTree> vocabulary);
 
-    /// The text is what these tokens make. Those that it had before are not followed again. An end token, or any other
-    /// without bytes, ends it.
+    /// The text is what these tokens make. Those that it had before are not followed again. A special token that may
+    /// not follow ends it, as end tokens do, and so does one without bytes.
     void follow(std::span<const std::int32_t> tokens);
     /// By token: whether it may follow.
     const std::vector<bool>& allowed() const { return allowed_; }
@@ -74,6 +76,7 @@ private:
     Matcher::State state_;
     std::vector<std::int32_t> taken_;
     std::vector<bool> allowed_;
+    std::optional<Matcher::State> allowed_of_;  // what allowed_ was found for
     bool any_allowed_ = false, may_end_ = false, ended_ = false;
     std::vector<Matcher::State> path_;  // of a walk, by depth
 };
