@@ -412,6 +412,8 @@ struct GeneratorOptions {
     std::vector<std::string> stop = {};
     /// Tokens that end it, in addition to the model's own.
     std::vector<std::int32_t> end_tokens = {};
+    /// Special tokens that are part of the text; the others are left out.
+    std::vector<std::int32_t> shown_tokens = {};
     /// Its `sampling` is not used: a Generator is given one.
     SessionOptions session = {};
     /// Returns the same model on a device that works, after the device was lost: the text goes on as Session::recover

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "runtime/base/checksum.h"
 #include "runtime/base/format.h"
@@ -20,10 +21,10 @@ using namespace internal;
 
 namespace {
 
-std::optional<text::ChatFormat> chat_of(const Model& model, const std::string& wanted) {
+std::optional<ChatStyle> chat_of(const Model& model, const std::string& wanted) {
     if (config_of(model).kind == ModelKind::encoder) return std::nullopt;
     try {
-        return chat_format_of(model, wanted);
+        return std::optional<ChatStyle>(std::in_place, chat_format_of(model, wanted), model.tokenizer());
     } catch (const Error& error) {
         if (!wanted.empty()) throw;
         log(LogLevel::info, "no chat: {}", error.what());
@@ -57,15 +58,14 @@ ServedModel::ServedModel(const Model& loaded, const std::string& id, const std::
       session_options(options.session),
       kept(kept_answers, kept_seconds),
       scheduler(loaded, std::move(options)) {
-    if (chat) end_with_turn(*chat, tokenizer, chat_ends);
     session_options.rope_context = std::max(session_options.rope_context, scheduler.context());
 }
 
-std::string ServedModel::rendered(const text::jinja::OrderedJson& messages, bool reply_follows) const {
+const ChatStyle& ServedModel::chat_style() const {
     if (!chat)
         throw ApiError(
             400, format("{} has no chat template; use /v1/completions, or start the server with --template", name));
-    return render_messages(*chat, messages, reply_follows);
+    return *chat;
 }
 
 std::vector<std::int32_t> ServedModel::encoded(std::string_view text, bool add_special) const {

@@ -7,7 +7,7 @@
 #include "runtime/models/config.h"
 #include "runtime/serve/kept_texts.h"
 #include "runtime/serve/scheduler.h"
-#include "runtime/text/chat_template.h"
+#include "runtime/session/chat_style.h"
 #include "vantage/batch.h"
 #include "vantage/model.h"
 
@@ -23,18 +23,17 @@ struct ServedModel {
     const Tokenizer tokenizer;
     const Sampling sampling;  ///< recommended_sampling
     const std::string name;
-    const std::int64_t created;            ///< Unix time
-    const std::string fingerprint;         ///< of version, model, device, driver and precision
-    std::optional<text::ChatFormat> chat;  ///< nothing: no chat template
-    GeneratorOptions chat_ends;            ///< what ends a reply besides the model's end tokens
+    const std::int64_t created;     ///< Unix time
+    const std::string fingerprint;  ///< of version, model, device, driver and precision
+    std::optional<ChatStyle> chat;  ///< nothing: no chat template
     const Pooling pooling;
     SessionOptions session_options;  ///< of sessions beside the scheduler's: with its context for LongRoPE
     mutable KeptTexts kept;
     Scheduler scheduler;
 
     bool is_encoder() const { return config.kind == internal::ModelKind::encoder; }
-    /// The text of messages as the chat template writes it. Throws ApiError 400 without a template.
-    std::string rendered(const text::jinja::OrderedJson& messages, bool reply_follows) const;
+    /// Throws ApiError 400 without a chat template.
+    const internal::ChatStyle& chat_style() const;
     /// The ids of a prompt. Throws usage for a text that is too long.
     std::vector<std::int32_t> encoded(std::string_view text, bool add_special) const;
 };

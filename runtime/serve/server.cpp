@@ -15,6 +15,7 @@
 #include "runtime/serve/prompt_scores.h"
 #include "runtime/serve/request_fields.h"
 #include "runtime/serve/text_answer.h"
+#include "runtime/serve/tools.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage::serve {
@@ -527,12 +528,13 @@ void Server::apply_template(const HttpRequest& request, const std::shared_ptr<Re
     RequestFields fields(body);
     const Json messages = chat_messages(fields.at("messages"));
     const bool reply_follows = fields.boolean("add_generation_prompt").value_or(true);
-    answer(request, reply, {{"prompt", model.rendered(messages, reply_follows)}});
+    const Json tools = parse_tools(fields).told, more = template_variables(fields);
+    answer(request, reply, {{"prompt", render_chat(model.chat_style(), messages, tools, more, reply_follows)}});
 }
 
 void Server::tokenizer_info(const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
     ServedModel& model = ready();
-    Json info = model.chat ? model.chat->tokens : Json::object();
+    Json info = model.chat ? model.chat->format.tokens : Json::object();
     info["vocab_size"] = model.tokenizer.vocab_size();
     info["model_max_length"] = model.scheduler.context();
     Json ends = Json::array();

@@ -22,6 +22,16 @@ std::string random_id(const char* prefix) {
     return format("{}{:08x}{:08x}{:08x}", prefix, device(), device(), device());
 }
 
+// Nine letters and digits, which is what Mistral's templates want.
+std::string random_call_id() {
+    constexpr std::string_view characters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    std::random_device device;
+    std::uniform_int_distribution<std::size_t> draw(0, characters.size() - 1);
+    std::string id(9, ' ');
+    for (char& c : id) c = characters[draw(device)];
+    return id;
+}
+
 const char* reason_of(Ending ending) {
     if (ending == Ending::dead_end) return "error";
     return ending == Ending::length || ending == Ending::context_full ? "length" : "stop";
@@ -60,7 +70,8 @@ TextAnswer::TextAnswer(const ServedModel& model, TextRequest request, std::share
       came_(seconds_now()),
       id_(random_id(request_.is_chat ? "chatcmpl-" : "cmpl-")),
       created_(std::time(nullptr)),
-      choices_(request_.prompts.size() * static_cast<std::size_t>(request_.choices)) {
+      choices_(request_.prompts.size() * static_cast<std::size_t>(request_.choices),
+               Choice(text::reply::ReplyParser(request_.reply, request_.expected))) {
     for (std::size_t i = 0; i < choices_.size(); ++i)
         if (request_.echo) choices_[i].text = request_.prompt_texts[i / static_cast<std::size_t>(request_.choices)];
 }
@@ -143,9 +154,53 @@ void TextAnswer::on_token(std::size_t choice, const DrawnToken& token) {
         model_.kept.add(id_, choice, token.id);
     }
     if (request_.logprobs && token.id >= 0) c.tokens.push_back(told(token));
-    c.text += token.text;
-    if (!request_.streams || (token.text.empty() && !request_.logprobs)) return;
-    write_chunk(choice, request_.is_chat ? Json{{"content", token.text}} : Json(token.text), "");
+    if (!request_.is_chat) {
+        c.text += token.text;
+        if (request_.streams && (!token.text.empty() || request_.logprobs)) write_chunk(choice, token.text, "");
+        return;
+    }
+    std::vector<Json> deltas = take_parts(choice, c.parser.push(token.text));
+    if (!request_.streams) return;
+    if (deltas.empty() && request_.logprobs) deltas.push_back({{"content", ""}});
+    for (const Json& delta : deltas) write_chunk(choice, delta, "");
+}
+
+// Adds parts of a reply to it; as the deltas of chunks.
+std::vector<Json> TextAnswer::take_parts(std::size_t choice, const std::vector<text::reply::ReplyPart>& parts) {
+    using Kind = text::reply::ReplyPart::Kind;
+    Choice& c = choices_[choice];
+    std::vector<Json> deltas;
+    for (const text::reply::ReplyPart& part : parts) {
+        if (part.kind == Kind::content) {
+            c.text += part.text;
+            deltas.push_back({{"content", part.text}});
+        } else if (part.kind == Kind::reasoning) {
+            c.reasoning += part.text;
+            deltas.push_back({{"reasoning_content", part.text}});
+        } else {
+            const bool begins = part.kind == Kind::call;
+            if (begins) c.calls.push_back({.id = random_call_id(), .name = part.text});
+            Json call = {{"index", c.calls.size() - 1}};
+            if (begins) call["id"] = c.calls.back().id, call["type"] = "function";
+            call["function"] = begins ? Json{{"name", part.text}, {"arguments", ""}} : Json{{"arguments", part.text}};
+            if (!begins) c.calls.back().arguments += part.text;
+            deltas.push_back({{"tool_calls", Json::array({std::move(call)})}});
+        }
+    }
+    return deltas;
+}
+
+Json TextAnswer::message_json(const Choice& choice) {
+    Json message = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
+    if (!choice.reasoning.empty()) message["reasoning_content"] = choice.reasoning;
+    if (choice.calls.empty()) return message;
+    if (choice.text.empty()) message["content"] = nullptr;
+    message["tool_calls"] = Json::array();
+    for (const ToldCall& call : choice.calls)
+        message["tool_calls"].push_back({{"id", call.id},
+                                         {"type", "function"},
+                                         {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+    return message;
 }
 
 void TextAnswer::on_end(std::size_t choice, const Outcome& outcome) {
@@ -155,6 +210,12 @@ void TextAnswer::on_end(std::size_t choice, const Outcome& outcome) {
     Choice& c = choices_[choice];
     c.reason = reason_of(outcome.ending);
     c.usage = outcome.usage;
+    if (request_.is_chat) {
+        const std::vector<Json> deltas = take_parts(choice, c.parser.finish());
+        if (c.reason == "stop" && c.parser.has_calls()) c.reason = "tool_calls";
+        if (request_.streams)
+            for (const Json& delta : deltas) write_chunk(choice, delta, "");
+    }
     if (request_.streams) write_chunk(choice, request_.is_chat ? Json::object() : Json(""), c.reason);
     if (ended_ == choices_.size()) complete();
 }
@@ -264,7 +325,7 @@ void TextAnswer::complete() {
         std::size_t offset = 0;
         Json one = {{"index", i}};
         if (request_.is_chat)
-            one["message"] = {{"role", "assistant"}, {"content", c.text}, {"refusal", nullptr}};
+            one["message"] = message_json(c);
         else
             one["text"] = c.text;
         one["logprobs"] = logprobs_json(c, 0, offset);

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/serve/http_server.h"
@@ -41,18 +42,28 @@ public:
     void finish_without_tokens();
 
 private:
+    /// Of a function, as OpenAI's API has them.
+    struct ToldCall {
+        std::string id, name, arguments;
+    };
     struct Choice {
-        std::string text;
+        explicit Choice(text::reply::ReplyParser reply) : parser(std::move(reply)) {}
+
+        text::reply::ReplyParser parser;  ///< of chats
+        std::string text, reasoning;
+        std::vector<ToldCall> calls;
         std::vector<ToldToken> tokens;
         std::size_t told = 0;  ///< of the tokens, those that are in chunks already
         std::size_t offset = 0;
-        std::string reason;  ///< "stop" or "length"; empty while it goes on
+        std::string reason;  ///< such as "stop" or "length"; empty while it goes on
         Usage usage;
         double last = 0;  ///< when its last token was drawn
     };
 
     void on_token(std::size_t choice, const DrawnToken& token);
     void on_end(std::size_t choice, const Outcome& outcome);
+    std::vector<Json> take_parts(std::size_t choice, const std::vector<text::reply::ReplyPart>& parts);
+    static Json message_json(const Choice& choice);
     void fail(const Error& error);
     void complete();
     ToldToken told(const DrawnToken& token) const;

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <random>
+#include <utility>
 
 #include "runtime/base/format.h"
 #include "runtime/base/json.h"
-#include "runtime/serve/request_fields.h"
 #include "runtime/serve/text_grammar.h"
+#include "runtime/serve/tools.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage::serve {
@@ -137,6 +139,46 @@ TextRequest parse_completion(const Json& body, const ServedModel& model) {
     return request;
 }
 
+namespace {
+
+// The prompt, and what a reply to it may be.
+void read_conversation(RequestFields& fields, const ChatStyle& chat, const ServedModel& model, TextRequest& request) {
+    Tools tools = parse_tools(fields);
+    if (!tools.functions.empty() && !chat.reply.calls && !chat.reply.has_channels)
+        throw ApiError(
+            400,
+            format("\"tools\": the chat template writes calls in a form that is not supported; supported are "
+                   "those of {}",
+                   text::reply::call_families()),
+            "tools");
+    const std::string text =
+        render_chat(chat, chat_messages(fields.at("messages")), tools.told, template_variables(fields), true);
+    request.prompts.push_back(model.encoded(text, false));
+    request.text.end_tokens = chat.ends.end_tokens;
+    request.text.shown_tokens = chat.reply.marks;
+    request.text.stop.insert(request.text.stop.end(), chat.ends.stop.begin(), chat.ends.stop.end());
+    const std::size_t end = text.find_last_not_of(" \n");
+    const bool in_reasoning = chat.reply.reasons && end != std::string::npos &&
+                              std::string_view(text).substr(0, end + 1).ends_with(text::reply::think_begin);
+    request.reply = chat.reply;
+    request.expected = {.in_reasoning = in_reasoning, .calls = !tools.functions.empty()};
+    if (const auto shown = fields.text("reasoning_format"); shown && *shown == "none")
+        request.reply.reasons = false;  // as llama.cpp: it stays in the content
+    try {
+        request.sampling.grammar = reply_grammar(chat.reply, model.tokenizer,
+                                                 {.in_reasoning = in_reasoning,
+                                                  .functions = std::move(tools.functions),
+                                                  .must_call = tools.must_call,
+                                                  .may_call_often = tools.may_call_often,
+                                                  .content = request.sampling.grammar});
+    } catch (const Error& error) {
+        throw ApiError(400, format("\"tools\": {}", error.what()), "tools");
+    }
+    request.ignored = std::move(tools.left_out);
+}
+
+}  // namespace
+
 TextRequest parse_chat(const Json& body, const ServedModel& model) {
     RequestFields fields(body);
     TextRequest request;
@@ -148,14 +190,8 @@ TextRequest parse_chat(const Json& body, const ServedModel& model) {
     const auto top = fields.integer("top_logprobs", 0, max_logprobs);
     if (top && !logprobs) throw ApiError(400, "\"top_logprobs\" needs \"logprobs\": true", "top_logprobs");
     if (logprobs) request.logprobs = static_cast<int>(top.value_or(0));
-    fields.refuse("tools", {Json::array()}, "is not supported");
-    fields.refuse("functions", {Json::array()}, "is not supported");
-    fields.refuse("tool_choice", {"none", "auto"}, "is not supported");
-    const std::string text = model.rendered(chat_messages(fields.at("messages")), true);
-    request.prompts.push_back(model.encoded(text, false));
-    request.text.end_tokens = model.chat_ends.end_tokens;
-    request.text.stop.insert(request.text.stop.end(), model.chat_ends.stop.begin(), model.chat_ends.stop.end());
-    request.ignored = fields.unknown();
+    read_conversation(fields, model.chat_style(), model, request);
+    std::ranges::copy(fields.unknown(), std::back_inserter(request.ignored));
     return request;
 }
 
@@ -191,9 +227,20 @@ Json chat_messages(const Json& list) {
         else if (role != "system" && role != "user" && role != "assistant" && role != "tool")
             RequestFields::wrong(place + ".role", role, "system, developer, user, assistant or tool");
         message["content"] = content_text(message.value("content", Json()), place + ".content");
+        const Json calls = message.value("tool_calls", Json());
+        message.erase("tool_calls");  // templates look whether it is there
+        if (!calls.is_null() && !calls.empty()) message["tool_calls"] = parse_calls(calls, place + ".tool_calls");
         messages.push_back(std::move(message));
     }
     return messages;
+}
+
+Json template_variables(RequestFields& fields) {
+    Json variables = fields.at("chat_template_kwargs");
+    if (variables.is_null()) variables = Json::object();
+    if (!variables.is_object()) RequestFields::wrong("chat_template_kwargs", variables, "an object");
+    if (const auto effort = fields.text("reasoning_effort")) variables["reasoning_effort"] = *effort;
+    return variables;
 }
 
 }  // namespace vantage::serve

@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/serve/api_error.h"
+#include "runtime/serve/request_fields.h"
 #include "runtime/serve/served_model.h"
+#include "runtime/text/reply/reply_parser.h"
 
 namespace vantage::serve {
 
@@ -20,6 +21,8 @@ struct TextRequest {
     GeneratorOptions text;
     std::optional<int> logprobs;
     bool echo = false, streams = false, include_usage = false;
+    text::reply::ReplyFormat reply;  ///< of chats
+    text::reply::ReplyExpectation expected;
     std::vector<std::string> ignored;  ///< fields without a meaning here
 };
 
@@ -27,8 +30,10 @@ struct TextRequest {
 TextRequest parse_completion(const Json& body, const ServedModel& model);
 TextRequest parse_chat(const Json& body, const ServedModel& model);
 
-/// Messages as a chat template takes them: known roles, content as text.
+/// Messages as a chat template takes them: known roles, content as text, arguments of calls as objects.
 Json chat_messages(const Json& list);
+/// Variables of the chat template that a request gives: "chat_template_kwargs" and "reasoning_effort".
+Json template_variables(RequestFields& fields);
 
 /// The seed of choice k of a request, so that choices differ and the first has the request's own.
 std::uint64_t choice_seed(std::uint64_t seed, std::int64_t choice);

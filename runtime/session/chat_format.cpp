@@ -30,11 +30,13 @@ text::ChatFormat chat_format_of(const Model& model, const std::string& wanted) {
     return chat;
 }
 
-std::string render_messages(const text::ChatFormat& chat, const OrderedJson& messages, bool reply_follows) {
+std::string render_messages(const text::ChatFormat& chat, const OrderedJson& messages, bool reply_follows,
+                            const OrderedJson& more) {
     OrderedJson variables = chat.tokens;
-    variables["messages"] = messages;
     variables["tools"] = nullptr;  // defined, but null, as in transformers
     variables["documents"] = nullptr;
+    for (const auto& [name, value] : more.items()) variables[name] = value;
+    variables["messages"] = messages;
     variables["add_generation_prompt"] = reply_follows;
     return chat.chat_template.value().render(variables);
 }

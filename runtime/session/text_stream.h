@@ -43,7 +43,8 @@ auto surviving_a_loss(Sessions& sessions, const std::function<Model()>& reload, 
 /// Gives out whole characters only, and nothing that may yet turn out to be the beginning of a stop text.
 class TextStream {
 public:
-    TextStream(const Tokenizer& tokenizer, const GeneratorOptions& options) : options_(&options), decoder_(tokenizer) {}
+    TextStream(const Tokenizer& tokenizer, const GeneratorOptions& options)
+        : options_(&options), decoder_(tokenizer, true, options.shown_tokens) {}
     bool done() const { return done_; }
     Ending ending() const { return ending_; }
     bool wants_more() const { return !done_ && drawn_ < options_->max_tokens; }

@@ -10,7 +10,7 @@
 namespace vantage::text {
 
 struct ChatTemplate::State {
-    std::string name;
+    std::string name, source;
     jinja::Body body;
 };
 
@@ -18,7 +18,7 @@ ChatTemplate ChatTemplate::parse(std::string_view source, const std::string& nam
     constexpr std::size_t longest = std::size_t{1} << 20;
     if (source.size() > longest)
         throw bad_file_error("{}: the chat template has {} bytes, wanted at most {}", name, source.size(), longest);
-    return ChatTemplate(std::make_shared<const State>(State{name, jinja::parse(source, name)}));
+    return ChatTemplate(std::make_shared<const State>(State{name, std::string(source), jinja::parse(source, name)}));
 }
 
 ChatTemplate ChatTemplate::chatml() {
@@ -27,6 +27,8 @@ ChatTemplate ChatTemplate::chatml() {
         "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}",
         "chatml");
 }
+
+const std::string& ChatTemplate::source() const { return state_->source; }
 
 std::string ChatTemplate::render(const jinja::OrderedJson& variables, std::time_t now,
                                  const jinja::Limits& limits) const {

@@ -21,6 +21,8 @@ public:
     static ChatTemplate parse(std::string_view source, const std::string& name);
     /// ChatML: <|im_start|>role, the text, <|im_end|>. For models trained on it whose folder has no template.
     static ChatTemplate chatml();
+    /// The template as it was written.
+    const std::string& source() const;
 
     /// Renders the template. `variables`: messages (a list of {"role", "content"} and other fields that the template
     /// uses), add_generation_prompt, bos_token and so on; missing ones are undefined. `now` is the date that the

@@ -14,7 +14,7 @@ skip() {
 command -v node >/dev/null && command -v npm >/dev/null || skip "needs node and npm"
 "$program" serve --help | grep -- --port >/dev/null || skip "this build has no server"
 mkdir -p "$packages"
-cp "$here/"{package.json,openai.mjs,forms.mjs,page.mjs} "$packages/"
+cp "$here/"{package.json,openai.mjs,functions.mjs,forms.mjs,page.mjs} "$packages/"
 if [[ ! -d $packages/node_modules/openai || ! -d $packages/node_modules/ajv || ! -d $packages/node_modules/playwright-core ]]; then
     npm install --prefix "$packages" --no-audit --no-fund --silent || skip "npm cannot fetch the packages"
 fi
@@ -49,6 +49,15 @@ text=$("$program" run -q --precision f32 -p "The dog" -n 12 --temp 0 | tail -n 1
 failed=0
 node "$packages/openai.mjs" "$decoder" "$encoder" "${text#The dog}" || failed=1
 node "$packages/forms.mjs" "$decoder" || failed=1
+cat >"$scratch/short.jinja" <<'END'
+{% for tool in tools or [] %}{{ tool.function.name + " " }}{% endfor %}
+{%- for message in messages %}{{ message.role + ": " + message.content }}
+{%- for call in message.tool_calls or [] %}<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>{% endfor %}{{ "\n" }}{% endfor %}{% if add_generation_prompt %}{{ "assistant: " }}{% endif %}
+END
+serve functions --precision f32 --slots 2 --template "$scratch/short.jinja"
+node "$packages/functions.mjs" "$address" || failed=1
 if browser=$(command -v chromium); then
     serve page --precision f32 --slots 2
     node "$packages/page.mjs" "$address" "$decoder" "$browser" || failed=1

@@ -233,8 +233,8 @@ TEST_CASE("planning a step is interrupted", "[train]") {
     const InterruptScope scope(stop);
     ModelConfig deep = config;
     deep.layers = 4096;
-    expect_error(ErrorKind::interrupted, {"interrupted"},
-                 [&] { build_training_step(deep, {.sequences = 1, .rows = 16, .slots = 1, .rates = {1}}); });
+    test::expect_error(ErrorKind::interrupted, {"interrupted"},
+                       [&] { build_training_step(deep, {.sequences = 1, .rows = 16, .slots = 1, .rates = {1}}); });
 }
 
 namespace {

@@ -82,6 +82,8 @@ async function send(text) {
   running = new AbortController();
   $("stop").disabled = false;
   $("send").disabled = true;
+  const thoughts = document.createElement("span");
+  thoughts.className = "reasoning";
   let id = null, reply = "";
   try {
     const limit = model.meta.chat ? {} : { max_tokens: 100 };
@@ -92,7 +94,8 @@ async function send(text) {
       if (chunk.error) throw new Error(chunk.error.message);
       id = chunk.id;
       reply += chunk.choices[0]?.delta?.content ?? chunk.choices[0]?.text ?? "";
-      element.textContent = reply;
+      thoughts.textContent += chunk.choices[0]?.delta?.reasoning_content ?? "";
+      element.replaceChildren(thoughts, thoughts.textContent && reply ? "\n\n" + reply : reply);
       element.scrollIntoView({ block: "end" });
     });
   } catch (error) {
@@ -102,7 +105,7 @@ async function send(text) {
   running = null;
   $("stop").disabled = true;
   $("send").disabled = false;
-  if (id && reply) await show(id, element);
+  if (id && element.textContent) await show(id, element);
 }
 
 // ---- attention --------------------------------------------------------------------------------------------------------
