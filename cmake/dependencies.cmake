@@ -24,6 +24,8 @@ vantage_dependency(VulkanRuntime "libvulkan-dev libvulkan-volk-dev libvulkan-mem
 find_package(Glslang QUIET)
 # Optional: without it there is no `vantage serve`.
 find_package(Microhttpd QUIET)
+# Optional: without it there is no `vantage bench serve`.
+find_package(CURL QUIET)
 if(VANTAGE_BUILD_CLI)
   vantage_dependency(CLI11 libcli11-dev)
 endif()

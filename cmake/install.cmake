@@ -26,7 +26,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/vantage" DESTINATION "${CMAKE_I
 # pkg-config: vantage::vantage and what it links, without pictures and windows.
 set(libraries "")
 foreach(layer IN LISTS layers)
-  if(NOT layer MATCHES "_(picture|view|bench|conform|measure|cost|serve)$")
+  if(NOT layer MATCHES "_(picture|view|bench|conform|measure|cost|serve|load)$")
     string(APPEND libraries " -l${layer}")
   endif()
 endforeach()

@@ -43,8 +43,8 @@ void add_bench(CLI::App& app) {
     CLI::App& bench = add_command(app, "bench", "Measure models, kernels and the limits of this device",
                                   "docs/benchmarks.md explains the measurements and the columns.");
     bench.require_subcommand(1);
-    for (const auto add :
-         {add_bench_model, add_bench_train, add_bench_ops, add_bench_roofs, add_bench_compare, add_bench_view})
+    for (const auto add : {add_bench_model, add_bench_train, add_bench_serve, add_bench_ops, add_bench_roofs,
+                           add_bench_compare, add_bench_view})
         add(bench);
 }
 

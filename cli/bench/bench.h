@@ -25,6 +25,7 @@ void add_bench_view(CLI::App& bench);
 void add_bench_roofs(CLI::App& bench);
 void add_bench_ops(CLI::App& bench);
 void add_bench_compare(CLI::App& bench);
+void add_bench_serve(CLI::App& bench);
 void add_bench_output(CLI::App& command, BenchOutput& output);
 /// Adds --shape: the name of a published shape, instead of --model.
 void add_shape_option(CLI::App& command, std::string& shape, const char* description);

@@ -146,7 +146,7 @@ std::string ReportRow::text(const std::string& name) const {
     return value == nullptr ? "" : *value;
 }
 
-Json bench_environment(const std::string& kind, const Caps& caps) {
+Json bench_environment(const std::string& kind, Json device) {
     const BuildFacts& build = build_facts();
     return {{"schema_version", Report::schema_version},
             {"kind", kind},
@@ -156,7 +156,10 @@ Json bench_environment(const std::string& kind, const Caps& caps) {
               {"commit", build.commit},
               {"compiler", build.compiler},
               {"glslang", build.glslang}}},
-            {"device", Json::parse(caps_to_json(caps))}};  // name, driver, driver_version, uuid and the limits
+            {"device", std::move(device)}};
+}
+Json bench_environment(const std::string& kind, const Caps& caps) {
+    return bench_environment(kind, Json::parse(caps_to_json(caps)));
 }
 
 ReportFormat report_format(const std::string& word) {

@@ -68,15 +68,19 @@ private:
     std::vector<Entry> entries_;
 };
 
-/// The environment of a benchmark: schema_version, build, device with its limits, date.
+/// The environment of a benchmark: schema_version, build, device, date.
+Json bench_environment(const std::string& kind, Json device);
+/// The same with all limits of a device.
 Json bench_environment(const std::string& kind, const Caps& caps);
 
 class Report {
 public:
     static constexpr int schema_version = 1;
 
-    /// `kind`: "ops", "model", "train", "roofs".
+    /// `kind`: "ops", "model", "train", "roofs", "serve".
     Report(const std::string& kind, const Caps& caps) : environment(bench_environment(kind, caps)) {}
+    /// What is measured is elsewhere: `device` has "name", "driver", "driver_version" and "uuid".
+    Report(const std::string& kind, Json device) : environment(bench_environment(kind, std::move(device))) {}
 
     /// Appends a row. The reference stays valid. From then on a signal ends the program only where work checks for it,
     /// so that the rows are written.
