@@ -9,20 +9,7 @@ SOFTMAX_CPU_SIMD_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/cpu_simd.glsl"
 layout(push_constant) uniform Push { SoftmaxParams p; };
 
-const float lowest = -3.4028234e38, log2_e = 1.4426950408889634;
-
-// 2^x for x <= 0, 0 from x = -127 on: 2^n (n the nearest integer, put into the exponent) times a polynomial for the
-// rest, the Taylor series to the sixth power: relative error 1e-7. NaN stays. The device's own exp takes twice as long,
-// its conversion to integers ten times.
-float power_of_2(float x) {
-    const float rounding = 12582912.0;  // 1.5 * 2^23: a sum with it has no fraction, and n in its last bits
-    x = mix(x, -127.0, x < -127.0);     // not max(), which may prefer -127 to NaN
-    precise float shifted = x + rounding, whole = shifted - rounding;
-    float rest = x - whole, value = fma(rest, 1.5403530e-4, 1.3333558e-3);
-    value = fma(rest, fma(rest, fma(rest, fma(rest, value, 9.6181291e-3), 5.5504109e-2), 2.4022651e-1), 6.9314718e-1);
-    value = fma(rest, value, 1.0);
-    return value * uintBitsToFloat((floatBitsToUint(shifted) << 23) + floatBitsToUint(1.0));
-}
+const float lowest = -3.4028234e38;
 
 void main() {
     uint row = workgroup_index();

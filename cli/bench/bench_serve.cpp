@@ -89,6 +89,10 @@ void add_bench_serve(CLI::App& bench) {
         ->option_text("N")
         ->check(CLI::Range(1, 1 << 20))
         ->capture_default_str();
+    command.add_option("--temp", o->load.temperature, "Temperature of the answers")
+        ->option_text("T")
+        ->check(CLI::Range(0.0, 1000.0))
+        ->capture_default_str();
     command.add_option("--vocab", o->load.vocab, "Tokens of the vocabulary, where the server does not say")
         ->option_text("N");
     command.add_option("--api-key-file", o->key_file, "File whose first line is the API key")->option_text("FILE");

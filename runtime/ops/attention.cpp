@@ -414,6 +414,30 @@ bool fits_split(const OpCall& call, const Caps& caps) {
            ceil_div(s.m, std::int64_t{keys_per_split(caps)}) <= caps.max_workgroup_count[0];
 }
 
+// A lane has as many features of a key as another, in whole words.
+bool fits_split_cpu(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    const std::int64_t lanes = caps.subgroup_size, step = call.in(k_).dtype == DType::f32 ? lanes : 2 * lanes;
+    const bool plain = !has_rules(call, rule_operands, AttentionRules(call.attrs));
+    return caps.is_cpu() && caps.subgroup_shuffle && (lanes == 4 || lanes == 8 || lanes == 16) &&
+           fits_split(call, caps) && wants_sums_only(call) && reads_floats(call) && !is_union(call) &&
+           !call.has(dropout_) && !AttentionRules(call.attrs).is_additive() && (plain || caps.loads_uniform_once()) &&
+           s.m > 0 && s.d % step == 0 && s.dv % step == 0 && s.d <= 256 && s.dv <= 256;
+}
+
+LaunchPlan launch_split_cpu(const OpCall& call, const Caps& caps) {
+    const std::uint32_t split = keys_per_split(caps), rows = rows_of_class(call, Part::all) == 1 ? 1 : 4;
+    return attention_plan(
+        call, caps,
+        [&](Part part) {
+            return attention_launch(call, caps, "attention_cpu_rows",
+                                    attention_constants<params::AttentionCpuRowsConstants>(
+                                        call, caps.subgroup_size, part, {.ROWS = rows, .SPLIT = split}),
+                                    rows, part, split);
+        },
+        split);
+}
+
 Case test_case(const char* name, Shape q, Shape k, std::int64_t dv, Attrs attrs, const Case::Input& step = {},
                const std::vector<double>& kv_len = {}) {
     Shape v = k;
@@ -621,6 +645,7 @@ std::vector<Case> cases() {
 }  // namespace
 
 const std::vector<Kernel> kernels = {
+    {"split_cpu", need_subgroup | need_int64, fits_split_cpu, launch_split_cpu, loads_once},
     {"split_subgroup", need_subgroup, fits_split, launch_split<"attention_subgroup">},
     {"split", need_nothing, fits_split, launch_split<"attention">},
     {"cpu_simd", need_nothing, fits_cpu_simd, launch_cpu_simd, loads_once},

@@ -60,17 +60,6 @@ float chain(float x[EACH], float y[EACH], uint i, float sum) {
     return fma(x[i + 3u], y[i + 3u], fma(x[i + 2u], y[i + 2u], fma(x[i + 1u], y[i + 1u], fma(x[i], y[i], sum))));
 }
 
-// Lane l's sum of parts[l] over all lanes.
-float whole_sum(float parts[LANES]) {
-    [[unroll]] for (uint step = LANES / 2u; step > 0u; step /= 2u)
-        [[unroll]] for (uint i = 0u; i < step; ++i) {
-            bool upper = (lane & step) != 0u;
-            float keep = mix(parts[i], parts[i + step], upper), give = mix(parts[i + step], parts[i], upper);
-            parts[i] = keep + subgroupShuffleXor(give, step);
-        }
-    return parts[0];
-}
-
 void main() {
     uint col0 = workgroup_index() * COLS, row0 = gl_WorkGroupID.z * ROWS;
     if (col0 >= p.n) return;

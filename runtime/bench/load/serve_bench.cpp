@@ -58,8 +58,9 @@ public:
             set(CURLOPT_POSTFIELDSIZE, static_cast<long>(body.size()));
             set(CURLOPT_POSTFIELDS, body.c_str());
         }
-        const CURLcode code = curl_easy_perform(handle_.get());
+        CURLcode code = curl_easy_perform(handle_.get());
         throw_if_interrupted();
+        if (code == CURLE_SEND_ERROR) code = curl_easy_perform(handle_.get());  // the server had closed the connection
         require(code, address_ + path);
         long status = 0;
         curl_easy_getinfo(handle_.get(), CURLINFO_RESPONSE_CODE, &status);
@@ -141,7 +142,7 @@ std::string body_of(const ServeLoad& load, std::int64_t number) {
     return Json{{"prompt", ids},
                 {"max_tokens", load.answer},
                 {"ignore_eos", true},
-                {"temperature", 0.8},
+                {"temperature", load.temperature},
                 {"seed", number},
                 {"stream", true},
                 {"stream_options", {{"include_usage", true}}}}

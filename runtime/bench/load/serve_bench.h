@@ -20,6 +20,7 @@ struct ServeLoad {
     std::int64_t prompt = 64;         ///< tokens of each prompt behind them
     std::int64_t answer = 128;        ///< tokens
     std::int64_t vocab = 0;           ///< ids of prompts are drawn below it
+    double temperature = 0.8;
     std::uint64_t seed = 0;
 };
 
