@@ -62,7 +62,7 @@ bool fits_gemm_cpu(const OpCall& call, const Caps& caps) {
     const Panels p = panels_of(s, caps);
     const std::array<std::uint32_t, 3> maximum = caps.max_workgroup_count;
     return p.bytes(p.batches_b * p.columns) <= max_bytes && p.columns <= maximum[0] && p.rows <= maximum[0] &&
-           p.rows <= maximum[1] && s.batches() <= std::min(maximum[1], maximum[2]);
+           p.columns <= maximum[1] && s.batches() <= std::min(maximum[1], maximum[2]);
 }
 
 LaunchPlan launch_gemm_cpu(const OpCall& call, const Caps& caps) {
@@ -83,7 +83,7 @@ LaunchPlan launch_gemm_cpu(const OpCall& call, const Caps& caps) {
         matmul_launch(call, "matmul_gemm_cpu",
                       matmul_constants<params::MatmulGemmCpuConstants>(call, p.lanes, {.DEPTH = p.depth}), s);
     multiply.replace(in(a_), scratch_in(0)).replace(in(b_), scratch_in(1));
-    multiply.groups = {u32(p.columns), u32(p.rows), u32(s.batches())};
+    multiply.groups = {u32(p.rows), u32(p.columns), u32(s.batches())};
     plan.launches = {pack(false), pack(true), multiply};
     return plan;
 }

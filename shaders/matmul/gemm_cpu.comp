@@ -17,10 +17,11 @@ const uint QUADS = LANES / 4u;
 
 void main() {
     uint panel_k = padded_k(DEPTH);
-    uint panel = gl_WorkGroupID.y, batch = gl_WorkGroupID.z, col = gl_WorkGroupID.x * LANES + lane;
-    uint64_t b_panel = b_is_shared() ? uint64_t(gl_WorkGroupID.x) : uint64_t(batch) * gl_NumWorkGroups.x + gl_WorkGroupID.x,
+    // rows of the same columns follow each other: a panel of b stays in the nearest cache, and a is smaller than b
+    uint panel = gl_WorkGroupID.x, columns = gl_WorkGroupID.y, batch = gl_WorkGroupID.z, col = columns * LANES + lane;
+    uint64_t b_panel = b_is_shared() ? uint64_t(columns) : uint64_t(batch) * gl_NumWorkGroups.y + columns,
              b = address_of(p.b, F32, b_panel * panel_k * LANES);
-    uvec2 a = row_address(p.a, F32, batch * gl_NumWorkGroups.y + panel, panel_k * LANES);
+    uvec2 a = row_address(p.a, F32, batch * gl_NumWorkGroups.x + panel, panel_k * LANES);
     vec4 sums[QUADS];
     [[unroll]] for (uint q = 0u; q < QUADS; ++q) sums[q] = vec4(0.0);
     uint k = 0u;

@@ -62,6 +62,23 @@ answers 200 '"text":"' /v1/completions "{\"prompt\": \"The dog\", \"max_tokens\"
 check "a forbidden token is not drawn" test "$(grep -c '"text":" was"' out)" = 0
 answers 200 '"text":" was was was"' /v1/completions "{\"prompt\": \"The dog\", \"max_tokens\": 3, \"temperature\": 0, \"logit_bias\": {\"$was\": 100}}"
 
+# ---- functions
+tools='[{"type": "function", "function": {"name": "age", "parameters": {"type": "object", "properties": {"years": {"type": "integer", "multipleOf": 2}}, "required": ["years"]}}}]'
+hi='"messages": [{"role": "user", "content": "Hi"}]'
+printf '{%% for tool in tools or [] %%}{{ tool.function.name }} {%% endfor %%}{{ messages[-1].content }}<tool_call>' >tools.jinja
+answers 400 '"param":"tools[0].function.parameters"' /v1/chat/completions "{$hi, \"tools\": ${tools/\"parameters\"/\"strict\": true, \"parameters\"}}"
+answers 400 'no tool has the name \"size\"' /v1/chat/completions "{$hi, \"tools\": $tools, \"tool_choice\": {\"type\": \"function\", \"function\": {\"name\": \"size\"}}}"
+answers 400 '"tool_choice\" needs' /v1/chat/completions "{$hi, \"tool_choice\": \"required\"}"
+answers 400 'tool_calls[0].function.arguments' /v1/chat/completions '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "age", "arguments": "["}}]}]}'
+
+# ---- under load
+if "$program" bench serve --help | grep -- --clients >/dev/null; then
+    "$program" bench serve "$at" --clients 1,2 --requests 4 --prompt 8 -n 6 -o csv >load.csv
+    check "two rows without failures" test "$(grep -cE ',(1|2),4,0,[0-9.]+,' load.csv)" = 2
+    ends 1 "connect" bench serve http://127.0.0.1:1
+    ends 2 "clients" bench serve "$at" --clients 0
+fi
+
 # ---- structured output
 schema='{"properties": {"name": {"type": "string", "maxLength": 9}, "age": {"type": "integer"}}, "required": ["name", "age"]}'
 answers 200 '"finish_reason":"stop"' /v1/completions "{\"prompt\": \"The dog\", \"max_tokens\": 60, \"seed\": 1, \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"person\", \"schema\": $schema}}}"
