@@ -60,10 +60,10 @@ LaunchPlan launch_plain(const OpCall& call, const Caps& caps) {
 
 bool has_many_rows(const OpCall& call) { return matmul_sizes(call).m > 8 && !call.attrs.flag("any_rows"); }
 
-bool has_few_rows(const OpCall& call) {
+bool has_few_rows(const OpCall& call, std::int64_t at_most) {
     const MatmulSizes s = matmul_sizes(call);
-    return s.m >= 1 && !has_many_rows(call) && s.batches() == 1 && s.k > 0 && call.attrs.flag("transpose_b") &&
-           !call.attrs.flag("transpose_a");
+    return s.m >= 1 && (s.m <= at_most || call.attrs.flag("any_rows")) && s.batches() == 1 && s.k > 0 &&
+           call.attrs.flag("transpose_b") && !call.attrs.flag("transpose_a");
 }
 
 std::uint32_t rows_at_once(std::int64_t m, const Caps& caps) {

@@ -61,7 +61,7 @@ LaunchPlan launch_tiles(const OpCall& call, const Caps& caps, const char* shader
 /// does not depend on the others.
 bool has_many_rows(const OpCall& call);
 /// Few rows, b stored as [n, k]: bound by reading b once.
-bool has_few_rows(const OpCall& call);
+bool has_few_rows(const OpCall& call, std::int64_t at_most = 8);
 bool fits_gemv_cpu(const OpCall& call, const Caps& caps);
 LaunchPlan launch_gemv_cpu(const OpCall& call, const Caps& caps);
 bool fits_gemm_cpu(const OpCall& call, const Caps& caps);

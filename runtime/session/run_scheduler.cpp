@@ -90,9 +90,11 @@ std::int64_t RunScheduler::rows_for(std::int64_t waiting) const {
     return best;
 }
 
-// Of a stable session one for a run of a prompt, and as many as there are for draws.
-std::int64_t RunScheduler::lanes_for(std::int64_t rows) const {
-    return options_.is_stable() && rows > 1 ? 1 : decoder_lanes(rows, all());
+// Of a stable session one for a run of a prompt, and as many as there are for draws. An idle lane costs a CPU device as
+// much as another.
+std::int64_t RunScheduler::lanes_for(std::int64_t rows, std::int64_t wanted) const {
+    const bool one = options_.is_stable() || (wanted == 1 && states_.device().caps().is_cpu());
+    return one && rows > 1 ? 1 : decoder_lanes(rows, all());
 }
 
 // Drawn tokens of a stable session never run as a prompt does.
@@ -103,7 +105,7 @@ RunShapes RunScheduler::shapes() const {
         return options_.is_stable() && !encoder && s.processed >= s.prompt ? 1 : rows_for(waiting);
     };
     const auto lanes = [this, encoder](std::int64_t each, std::int64_t wanted) {
-        return encoder && !options_.is_stable() ? encoder_lanes(each, wanted, all()) : lanes_for(each);
+        return encoder && !options_.is_stable() ? encoder_lanes(each, wanted, all()) : lanes_for(each, wanted);
     };
     return {.rows = rows, .lanes = lanes};
 }
@@ -234,7 +236,8 @@ void RunScheduler::compile_all() {
         timed_plan({.lanes = options_.fewest_lanes ? drawing_lanes(drawing, all()) : all()});
     const std::int64_t rows = rows_for(std::numeric_limits<std::int32_t>::max());
     for (const std::int64_t size : chunk_sizes)
-        if (size <= rows) timed_plan({.lanes = lanes_for(size), .rows = size});
+        for (const std::int64_t wanted : {std::int64_t{1}, all()})
+            if (size <= rows) timed_plan({.lanes = lanes_for(size, wanted), .rows = size});
 }
 
 // Before the first of them: the time of plans is not a run's.
@@ -614,7 +617,7 @@ void RunScheduler::run_sources() {
 // In one run each: an encoder's first tokens see the last.
 void RunScheduler::run_sources_of(const std::vector<std::int64_t>& left) {
     const RunShapes shapes{.rows = [this](std::size_t, std::int64_t tokens) { return source_rows_for(tokens); },
-                           .lanes = [this](std::int64_t rows, std::int64_t) { return lanes_for(rows); }};
+                           .lanes = [this](std::int64_t rows, std::int64_t wanted) { return lanes_for(rows, wanted); }};
     for (const PromptRun& run : prompt_runs(left, shapes)) {
         throw_if_interrupted();
         run_source(run);

@@ -68,7 +68,7 @@ public:
 
 private:
     RunShapes shapes() const;
-    std::int64_t lanes_for(std::int64_t rows) const;
+    std::int64_t lanes_for(std::int64_t rows, std::int64_t wanted) const;
     std::int64_t chunk_begin(std::int64_t token) const;
     std::int64_t take_waiting(std::size_t slot);
     void count_prompt(SequenceState& s, std::int64_t count);
