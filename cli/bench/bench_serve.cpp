@@ -1,5 +1,7 @@
 // vantage bench serve: a server under load.
+#include <algorithm>
 #include <memory>
+#include <random>
 
 #include "cli/bench/bench.h"
 #include "cli/shared/commands.h"
@@ -33,6 +35,7 @@ void run(BenchServeOptions& o) {
     }
     while (o.load.address.ends_with('/')) o.load.address.pop_back();
     const ServedFacts facts = ask_server(o.load.address, o.load.key);
+    o.load.model = facts.model;
     if (o.load.vocab == 0) o.load.vocab = facts.vocab;
     if (o.load.vocab < 10)
         throw usage_error("bench serve: {} does not say how large the vocabulary is: give --vocab", o.load.address);
@@ -40,19 +43,26 @@ void run(BenchServeOptions& o) {
     Report report("serve",
                   {{"name", facts.model}, {"driver", "server"}, {"driver_version", o.load.address}, {"uuid", ""}});
     report.note(format("Prompts of {} tokens, answers of {}.", o.load.prefix + o.load.prompt, o.load.answer));
+    o.load.seed = std::random_device()();  // a server may keep the prompts of the last run
     Progress progress;
+    std::int64_t unanswered = 0;
     const auto measure = [&] {
         for (const std::int64_t clients : o.clients) {
             o.load.clients = clients;
             o.load.requests = o.requests > 0 ? o.requests : std::max<std::int64_t>(4, 3 * clients);
             o.load.seed += 1'000'000;  // no prompt comes twice
-            add_row(report, o.load, send_load(o.load, [&](std::int64_t done) {
-                        progress.show(format("{} clients: {} of {} requests", clients, done, o.load.requests));
-                    }));
+            const ServeTimes times = send_load(o.load, [&](std::int64_t done) {
+                progress.show(format("{} clients: {} of {} requests", clients, done, o.load.requests));
+            });
+            add_row(report, o.load, times);
+            if (std::ranges::none_of(times.requests, &std::string::empty, &RequestTimes::error)) ++unanswered;
         }
         progress.clear();
     };
     measure_and_write(report, measure, [&] { o.output.write(report); });
+    if (unanswered > 0)
+        throw Error(ErrorKind::failure,
+                    format("bench serve: {} answered no request of {} rows", o.load.address, unanswered));
 }
 
 }  // namespace

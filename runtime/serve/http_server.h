@@ -21,7 +21,7 @@ struct HttpOptions {
     int port = 8080;                 ///< 0: a free one
     std::size_t body_bytes = std::size_t{8} << 20, header_bytes = std::size_t{16} << 10;
     std::size_t all_bodies = std::size_t{256} << 20;  ///< bytes of bodies that are being read, of all connections
-    unsigned connections = 1024, per_address = 64, idle_seconds = 60;
+    unsigned connections = 1024, per_address = 128, idle_seconds = 60;
     double body_seconds = 60;  ///< for a body to arrive
 };
 

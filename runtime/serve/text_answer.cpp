@@ -174,6 +174,9 @@ std::vector<Json> TextAnswer::take_parts(std::size_t choice, const std::vector<t
         if (part.kind == Kind::content) {
             c.text += part.text;
             deltas.push_back({{"content", part.text}});
+        } else if (part.kind == Kind::reasoning && request_.reasoning_is_content) {
+            c.text += part.text;
+            deltas.push_back({{"content", part.text}});
         } else if (part.kind == Kind::reasoning) {
             c.reasoning += part.text;
             deltas.push_back({{"reasoning_content", part.text}});
@@ -212,7 +215,7 @@ void TextAnswer::on_end(std::size_t choice, const Outcome& outcome) {
     c.usage = outcome.usage;
     if (request_.is_chat) {
         const std::vector<Json> deltas = take_parts(choice, c.parser.finish());
-        if (c.reason == "stop" && c.parser.has_calls()) c.reason = "tool_calls";
+        if (c.reason == "stop" && c.parser.ends_with_calls()) c.reason = "tool_calls";
         if (request_.streams)
             for (const Json& delta : deltas) write_chunk(choice, delta, "");
     }

@@ -161,9 +161,10 @@ void read_conversation(RequestFields& fields, const ChatStyle& chat, const Serve
     const bool in_reasoning = chat.reply.reasons && end != std::string::npos &&
                               std::string_view(text).substr(0, end + 1).ends_with(text::reply::think_begin);
     request.reply = chat.reply;
-    request.expected = {.in_reasoning = in_reasoning, .calls = !tools.functions.empty()};
-    if (const auto shown = fields.text("reasoning_format"); shown && *shown == "none")
-        request.reply.reasons = false;  // as llama.cpp: it stays in the content
+    request.expected = {.in_reasoning = in_reasoning};
+    for (const auto& function : tools.functions) request.expected.functions.push_back(function.name);
+    request.reasoning_is_content = fields.text("reasoning_format").value_or("") == "none";  // as llama.cpp
+    const std::string place = tools.functions.empty() ? "response_format" : "tools";
     try {
         request.sampling.grammar = reply_grammar(chat.reply, model.tokenizer,
                                                  {.in_reasoning = in_reasoning,
@@ -172,7 +173,7 @@ void read_conversation(RequestFields& fields, const ChatStyle& chat, const Serve
                                                   .may_call_often = tools.may_call_often,
                                                   .content = request.sampling.grammar});
     } catch (const Error& error) {
-        throw ApiError(400, format("\"tools\": {}", error.what()), "tools");
+        throw ApiError(400, format("\"{}\": {}", place, error.what()), place);
     }
     request.ignored = std::move(tools.left_out);
 }
@@ -239,6 +240,10 @@ Json template_variables(RequestFields& fields) {
     Json variables = fields.at("chat_template_kwargs");
     if (variables.is_null()) variables = Json::object();
     if (!variables.is_object()) RequestFields::wrong("chat_template_kwargs", variables, "an object");
+    for (const char* own : {"messages", "tools", "documents", "add_generation_prompt"})
+        if (variables.contains(own))
+            throw ApiError(400, format("\"chat_template_kwargs\": \"{}\" is a field of its own", own),
+                           "chat_template_kwargs");
     if (const auto effort = fields.text("reasoning_effort")) variables["reasoning_effort"] = *effort;
     return variables;
 }

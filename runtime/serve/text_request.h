@@ -23,6 +23,7 @@ struct TextRequest {
     bool echo = false, streams = false, include_usage = false;
     text::reply::ReplyFormat reply;  ///< of chats
     text::reply::ReplyExpectation expected;
+    bool reasoning_is_content = false;
     std::vector<std::string> ignored;  ///< fields without a meaning here
 };
 

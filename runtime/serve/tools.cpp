@@ -7,6 +7,7 @@
 #include "runtime/base/format.h"
 #include "runtime/base/json.h"
 #include "runtime/text/grammar/formats.h"
+#include "runtime/text/grammar/matcher.h"
 
 namespace vantage::serve {
 
@@ -16,6 +17,8 @@ using text::reply::CallableFunction;
 namespace {
 
 constexpr std::size_t most_tools = 128, longest_name = 64;
+constexpr std::size_t most_states = 1u << 17;  // of the arguments of all functions
+constexpr const char* whole_keywords[] = {"$ref", "anyOf", "oneOf", "allOf", "enum", "const"};
 
 std::string function_name(const Json& function, const std::string& place) {
     const Json name = function.value("name", Json());
@@ -31,6 +34,16 @@ std::string function_name(const Json& function, const std::string& place) {
     return text;
 }
 
+// Each text of a grammar begins with a brace.
+bool has_objects_only(const std::shared_ptr<const text::grammar::Network>& network) {
+    using text::grammar::Matcher;
+    Matcher matcher(network);
+    for (int byte = 0; byte < 256; ++byte)
+        if (byte != '{' && matcher.step(matcher.start(), static_cast<std::uint8_t>(byte)) != Matcher::dead)
+            return false;
+    return !matcher.may_end(matcher.start());
+}
+
 // Without "strict", keywords of a schema that are not supported demand nothing.
 CallableFunction callable(const Json& tool, const std::string& place, std::vector<std::string>& left_out) {
     if (!tool.is_object() || tool.value("type", Json("function")) != "function")
@@ -42,9 +55,10 @@ CallableFunction callable(const Json& tool, const std::string& place, std::vecto
     Json schema = function.value("parameters", Json());
     if (schema.is_null()) schema = {{"type", "object"}, {"properties", Json::object()}};
     if (!schema.is_object()) RequestFields::wrong(inside + ".parameters", schema, "a JSON schema of an object");
-    if (schema.empty()) schema["type"] = "object";
-    if (schema.value("type", Json("object")) != "object")
-        RequestFields::wrong(inside + ".parameters.type", schema["type"], "\"object\"");
+    const Json type = schema.value("type", Json());
+    const bool may_be_object = type.is_array() && std::ranges::count(type, Json("object")) > 0;
+    const auto says_all = [&](const char* keyword) { return schema.contains(keyword); };
+    if (may_be_object || (type.is_null() && std::ranges::none_of(whole_keywords, says_all))) schema["type"] = "object";
     const bool is_strict = function.value("strict", Json()) == true;
     std::vector<std::string> ignored;
     try {
@@ -53,6 +67,8 @@ CallableFunction callable(const Json& tool, const std::string& place, std::vecto
     } catch (const Error& error) {
         throw ApiError(400, format("\"{}.parameters\": {}", inside, error.what()), inside + ".parameters");
     }
+    if (!has_objects_only(callable.arguments))
+        throw ApiError(400, format("\"{}.parameters\" must be a schema of objects", inside), inside + ".parameters");
     for (const std::string& keyword : ignored) left_out.push_back(format("{}.parameters.{}", inside, keyword));
     return callable;
 }
@@ -91,7 +107,7 @@ void choose(const Json& choice, Tools& tools) {
 Tools parse_tools(RequestFields& fields) {
     const Json& list = fields.at("tools");
     const Json& choice = fields.at("tool_choice");
-    const bool often = fields.boolean("parallel_tool_calls").value_or(true);
+    const bool often = fields.boolean("parallel_tool_calls").value_or(!choice.is_object());  // a named one: once
     fields.refuse("functions", {Json::array()}, "is not supported; use \"tools\"");
     fields.refuse("function_call", {"none", "auto"}, "is not supported; use \"tool_choice\"");
     Tools tools;
@@ -102,9 +118,13 @@ Tools parse_tools(RequestFields& fields) {
     }
     if (!list.is_array() || list.size() > most_tools)
         RequestFields::wrong("tools", list, format("a list of at most {} tools", most_tools));
+    std::size_t states = 0;
     for (std::size_t i = 0; i < list.size(); ++i) {
         const std::string place = format("tools[{}]", i);
         CallableFunction one = callable(list[i], place, tools.left_out);
+        if ((states += one.arguments->nodes.size()) > most_states)
+            throw ApiError(400, format("\"tools\": their schemas have more than {} states together", most_states),
+                           "tools");
         if (std::ranges::count(tools.functions, one.name, &CallableFunction::name) > 0)
             throw ApiError(400, format("\"tools\": two have the name \"{}\"", one.name), place + ".function.name");
         tools.functions.push_back(std::move(one));

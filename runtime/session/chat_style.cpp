@@ -102,7 +102,7 @@ ChatStyle::ChatStyle(text::ChatFormat chat, const Tokenizer& tokenizer)
     : format(std::move(chat)), reply(text::reply::reply_format_of(format.chat_template.value().source(), tokenizer)) {
     end_with_turn(format, tokenizer, ends);
     has_functions = shows_functions(*this);
-    if (!has_functions && !reply.has_channels) reply.calls = text::reply::explained_calls();
+    if (!has_functions && !reply.has_channels) text::reply::use_explained_calls(reply, tokenizer);
     object_arguments =
         shows_arguments(*this, {{"needle", 1}}) || !shows_arguments(*this, OrderedJson(R"({"needle": 1})"));
 }

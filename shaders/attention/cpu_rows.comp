@@ -50,7 +50,7 @@ void main() {
 
     float queries[ROWS][EACH], sums[ROWS][EACH_V], maximum[ROWS], denominator[ROWS];
     [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
-        uint row = result_row(query_of(r) < p.n ? r : 0u);
+        uint row = min(result_row(r), p.batch * p.n * p.heads - 1u);  // also of an idle one
         [[unroll]] for (uint i = 0u; i < EACH; ++i) queries[r][i] = p.scale * load(p.q, Q_TYPE, row * D + own_feature(i));
         [[unroll]] for (uint i = 0u; i < EACH_V; ++i) sums[r][i] = 0.0;
         maximum[r] = LOWEST;
@@ -61,12 +61,19 @@ void main() {
     uint64_t k0 = address_of(p.k, KV_TYPE, uint64_t(key_row(0u)) * D), v0 = address_of(p.v, KV_TYPE, uint64_t(key_row(0u)) * DV);
     uint64_t next_k = address_of(uvec2(0u), KV_TYPE, uint64_t(next) * D), next_v = address_of(uvec2(0u), KV_TYPE, uint64_t(next) * DV);
     uint tile = begin;
+    if (RULES) {  // to the window that the first row has
+        uint seen_from = NO_LIMIT;
+        [[unroll]] for (uint r = 0u; r < ROWS; ++r)
+            seen_from = min(seen_from, mix(NO_LIMIT, place_of(window_begin(position_of(r))), sees[r] > 0u));
+        if (tile >= GLOBAL && seen_from > tile) tile += min(seen_from - tile, max(end, tile) - tile) / LANES * LANES;
+    }
     do {
+        if (RULES && tile >= end) break;
         if (RULES && !tile_is_shown(tile, min(tile + LANES, end), max(real, 1u) - 1u)) continue;
         float parts[ROWS][LANES], weight[ROWS];
         [[unroll]] for (uint j = 0u; j < LANES; ++j) {
             float x[EACH];
-            load_features(k0 + key_at(min(tile + j, last)) * next_k, x);
+            load_features(k0 + min(key_at(min(tile + j, last)), p.m - 1u) * next_k, x);
             [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
                 parts[r][j] = 0.0;
                 [[unroll]] for (uint i = 0u; i < EACH; ++i) parts[r][j] = fma(queries[r][i], x[i], parts[r][j]);
@@ -89,7 +96,7 @@ void main() {
         }
         [[unroll]] for (uint j = 0u; j < LANES; ++j) {
             float x[EACH_V];
-            load_values(v0 + key_at(min(tile + j, last)) * next_v, x);
+            load_values(v0 + min(key_at(min(tile + j, last)), p.m - 1u) * next_v, x);
             [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
                 float w = subgroupShuffle(weight[r], j);
                 [[unroll]] for (uint i = 0u; i < EACH_V; ++i) sums[r][i] = fma(w, x[i], sums[r][i]);

@@ -163,7 +163,7 @@ TEST_CASE("calls that a chat template writes are read, and their grammar takes t
             for (std::size_t at = 0; (at = reply.find(", \"id\": \"a1b2c3d4e\"")) != std::string::npos;)
                 reply.erase(at, std::string_view(", \"id\": \"a1b2c3d4e\"").size());
         CAPTURE(reply);
-        const std::vector<ReplyPart> parts = parsed(chat.reply, {.calls = true}, reply);
+        const std::vector<ReplyPart> parts = parsed(chat.reply, {.functions = {"weather", "time_now"}}, reply);
         REQUIRE(parts.size() >= 2);
         std::size_t at = parts.front().kind == Kind::reasoning ? 1 : 0;
         CHECK(parts[at] == ReplyPart{Kind::call, "weather"});
@@ -205,16 +205,19 @@ TEST_CASE("a text before calls is content, and what only looks like a call is, t
         all.insert(all.begin(), {Kind::content, text});
         return all;
     };
-    CHECK(parsed(chat.reply, {.calls = true}, "\n\n" + one + "\n") == called);
-    CHECK(parsed(chat.reply, {.calls = true}, one.substr(0, one.size() - 3)) == called);  // cut short
-    CHECK(parsed(chat.reply, {.calls = true}, one + "\n<tool_call>\n{\"na") == called);
-    CHECK(parsed(chat.reply, {.calls = true}, one + "\nDone.") ==
+    CHECK(parsed(chat.reply, {.functions = {"weather", "time_now"}}, "\n\n" + one + "\n") == called);
+    CHECK(parsed(chat.reply, {.functions = {"weather", "time_now"}}, one.substr(0, one.size() - 3)) ==
+          called);  // cut short
+    CHECK(parsed(chat.reply, {.functions = {"weather", "time_now"}}, one + "\n<tool_call>\n{\"na") == called);
+    CHECK(parsed(chat.reply, {.functions = {"weather", "time_now"}}, one + "\nDone.") ==
           std::vector<ReplyPart>{called[0], called[1], {Kind::content, "Done."}});
-    CHECK(parsed(chat.reply, {.calls = true}, "I look.\n" + one) == with_text("I look."));
-    CHECK(parsed(chat.reply, {.calls = true}, "a <tool_ca <tool " + one) == with_text("a <tool_ca <tool"));
-    for (const std::string text : {"", " ", "a", " 1 < 2 \n", "<tool_call", "<tool_call> no", "<tool_call>\n{\"name"}) {
+    CHECK(parsed(chat.reply, {.functions = {"weather", "time_now"}}, "I look.\n" + one) == with_text("I look."));
+    CHECK(parsed(chat.reply, {.functions = {"weather", "time_now"}}, "a <tool_ca <tool " + one) ==
+          with_text("a <tool_ca <tool"));
+    for (const std::string text :
+         {"", " ", "a", " 1 < 2 \n", "<tool_call", "<tool_call> no", "<tool_call>\n{\"name", "use \n<tool_call> x"}) {
         std::string content;
-        for (const ReplyPart& part : parsed(chat.reply, {.calls = true}, text)) {
+        for (const ReplyPart& part : parsed(chat.reply, {.functions = {"weather", "time_now"}}, text)) {
             CHECK(part.kind == Kind::content);
             content += part.text;
         }
@@ -268,10 +271,10 @@ TEST_CASE("channels of gpt-oss are reasoning, answers and calls", "[reply][serve
                                {"tool_calls", OrderedJson::array({call_of("weather", {{"city", "a"}})})}};
     const std::string written = written_reply(chat, reply);
     const std::vector<ReplyPart> called{{Kind::call, "weather"}, {Kind::arguments, "{\"city\": \"a\"}"}};
-    CHECK(parsed(chat.reply, {.calls = true}, written) == called);
+    CHECK(parsed(chat.reply, {.functions = {"weather", "time_now"}}, written) == called);
     const std::string as_trained =
         "<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{\"city\": \"a\"}";
-    CHECK(parsed(chat.reply, {.calls = true}, as_trained + "<|call|>") == called);
+    CHECK(parsed(chat.reply, {.functions = {"weather", "time_now"}}, as_trained + "<|call|>") == called);
     const Grammar may = reply_grammar(chat.reply, tokenizer, {.functions = two_functions()}).value();
     const Grammar json = reply_grammar(chat.reply, tokenizer, {.content = Grammar::json_object()}).value();
     const auto bytes = [&](const std::string& text) { return in_grammar(text, tokenizer); };
@@ -320,4 +323,52 @@ TEST_CASE("a mask allows special tokens where a grammar has them, and nowhere el
     mask.follow(tokens);
     CHECK(!mask.any_allowed());
     CHECK(!mask.may_end());
+}
+
+TEST_CASE("a JSON text that begins as a call does is no call, and no text is lost", "[reply][serve]") {
+    const Tokenizer tokenizer = tokenizer_with({});
+    const ChatStyle llama = style_of("llama31", tokenizer), gptoss = style_of("gptoss", tokenizer),
+                    hermes = style_of("qwen25", tokenizer);
+    const ReplyExpectation expected{.functions = {"weather", "time_now"}};
+    for (const std::string text :
+         {R"({"name": "Bob", "age": 3})", R"({"name": "wea)", R"({"name": "weather)", R"( {"a)", "{"}) {
+        CAPTURE(text);
+        CHECK(parsed(llama.reply, expected, text) == std::vector<ReplyPart>{{Kind::content, text}});
+    }
+    CHECK(parsed(llama.reply, expected, R"({"name": "weather", "parameters": {"city": "a"}})").size() == 2);
+    CHECK(parsed(gptoss.reply, {}, "It rains.") == std::vector<ReplyPart>{{Kind::content, "It rains."}});
+    ReplyParser cut(hermes.reply, expected);
+    cut.push("<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"a");
+    CHECK(!cut.ends_with_calls());
+    cut.push("\"}}");
+    CHECK(cut.ends_with_calls());
+}
+
+TEST_CASE("bytes that stand for a special token are no text of other tokens", "[reply][grammar]") {
+    const Tokenizer tokenizer = tokenizer_with({"[TOOL_CALLS]"});
+    const ChatStyle chat = style_of("mistral3", tokenizer);
+    const ReplyRules wanted{.functions = two_functions(), .must_call = true};
+    const text::grammar::TokenMask mask(
+        reply_grammar(chat.reply, tokenizer, wanted).value(),
+        std::make_shared<const text::grammar::VocabularyTree>(tokenizer, tokenizer.vocab_size()));
+    const auto mark = static_cast<std::size_t>(tokenizer.id_of("[TOOL_CALLS]").value());
+    for (std::size_t token = 0; token < mask.allowed().size(); ++token)
+        if (token != mark && mask.allowed()[token])
+            CHECK(tokenizer.token_bytes(static_cast<std::int32_t>(token)) == "\n");
+    CHECK(mask.allowed()[mark]);
+}
+
+TEST_CASE("a grammar has each of many functions once", "[reply][grammar]") {
+    const Tokenizer tokenizer = tokenizer_with({"[TOOL_CALLS]"});
+    ReplyRules wanted;
+    for (int i = 0; i < 128; ++i)
+        wanted.functions.push_back(function_of("a_function_with_a_name_of_some_length_" + std::to_string(i),
+                                               R"({"type": "object", "properties": {"city": {"type": "string"},
+                                                   "days": {"type": "integer"}}})"));
+    for (const char* name : {"mistral3", "qwen25", "llama31", "gptoss"}) {
+        CAPTURE(name);
+        const ChatStyle chat = style_of(name, tokenizer);
+        const Grammar may = reply_grammar(chat.reply, tokenizer, wanted).value();
+        CHECK(GrammarAccess::network(may)->nodes.size() < 80'000);
+    }
 }

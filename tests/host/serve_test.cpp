@@ -17,6 +17,7 @@
 #include "runtime/serve/metrics.h"
 #include "runtime/serve/request_fields.h"
 #include "runtime/serve/text_request.h"
+#include "runtime/serve/tools.h"
 #include "temporary_directory.h"
 
 using namespace vantage;
@@ -321,4 +322,32 @@ TEST_CASE("metrics count as Prometheus reads them", "[serve]") {
     const std::string page = metrics.text(nullptr);
     CHECK(contains(page, "vantage_requests_total{path=\"/v1/completions\",code=\"200\"} 2\n"));
     CHECK(contains(page, "vantage_requests_total{path=\"/a\\\"b\",code=\"404\"} 1\n"));
+}
+
+TEST_CASE("functions are read with the schemas of their arguments, within limits", "[serve]") {
+    const auto tools_of = [](const std::string& parameters, const std::string& more = "") {
+        const serve::Json body = serve::Json::parse(R"({"tools": [{"type": "function", "function": {"name": "f", )" +
+                                                    more + R"("parameters": )" + parameters + "}}]}");
+        RequestFields fields(body);
+        return serve::parse_tools(fields);
+    };
+    CHECK(tools_of("{}").left_out.empty());
+    CHECK(tools_of(R"({"type": ["object", "null"], "properties": {"a": {"type": "any", "x-y": 1}}})").left_out.size() ==
+          2);
+    CHECK(tools_of(R"({"properties": {"a": {"type": "string", "maxLength": 20000}}})").left_out.size() == 1);
+    CHECK(tools_of(R"({"properties": {"a": {"$ref": "https://example.com/a"}}})").left_out.size() == 1);
+    const std::string place = "tools[0].function.parameters";
+    for (const char* wrong :
+         {R"({"enum": ["a"]})", R"({"const": 1})", R"({"type": "string"})", R"({"anyOf": [{"type": "null"}]})"})
+        expect_refusal(place, [&] { tools_of(wrong); });
+    expect_refusal(place, [&] {
+        tools_of(R"({"properties": {"a": {"type": "number", "multipleOf": 2}}})", R"("strict": true, )");
+    });
+    std::string many, large;
+    for (int i = 0; i < 500; ++i) many += (i > 0 ? ", " : "") + std::string("\"x") + std::to_string(i) + "\": 1";
+    expect_refusal(place, [&] { tools_of("{" + many + "}"); });
+    for (int i = 0; i < 16; ++i)
+        large += (i > 0 ? ", " : "") + std::string("\"p") + std::to_string(i) +
+                 R"(": {"type": "string", "maxLength": 9990})";
+    CHECK_THROWS_AS(tools_of(R"({"properties": {)" + large + "}}"), ApiError);
 }

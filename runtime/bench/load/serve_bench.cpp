@@ -6,11 +6,13 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <exception>
+#include <limits>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/errors.h"
@@ -40,6 +42,7 @@ public:
         headers_.reset(headers);
         set(CURLOPT_HTTPHEADER, headers_.get());
         set(CURLOPT_NOSIGNAL, 1L);
+        set(CURLOPT_PROXY, "");  // a proxy of the environment would be measured, too
         set(CURLOPT_CONNECTTIMEOUT, connect_seconds);
         set(CURLOPT_TIMEOUT, request_seconds);
         set(CURLOPT_WRITEFUNCTION, &Connection::take);
@@ -60,6 +63,7 @@ public:
         }
         CURLcode code = curl_easy_perform(handle_.get());
         throw_if_interrupted();
+        if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
         if (code == CURLE_SEND_ERROR) code = curl_easy_perform(handle_.get());  // the server had closed the connection
         require(code, address_ + path);
         long status = 0;
@@ -72,9 +76,16 @@ private:
     void set(CURLoption option, Value value) {
         require(curl_easy_setopt(handle_.get(), option, value), address_);
     }
+    // Nothing may be thrown through libcurl.
     static std::size_t take(char* data, std::size_t size, std::size_t count, void* self) {
-        static_cast<Connection*>(self)->on_data_({data, size * count});
-        return size * count;
+        auto& own = *static_cast<Connection*>(self);
+        try {
+            own.on_data_({data, size * count});
+            return size * count;
+        } catch (...) {
+            own.thrown_ = std::current_exception();
+            return 0;
+        }
     }
     static int look_at_signals(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) { return interrupted() ? 1 : 0; }
 
@@ -86,6 +97,7 @@ private:
     std::unique_ptr<CURL, Free> handle_;
     std::unique_ptr<curl_slist, Free> headers_;
     std::function<void(std::string_view)> on_data_;
+    std::exception_ptr thrown_;
 };
 
 /// The JSON of an answer. Throws failure for another status than 200.
@@ -111,15 +123,17 @@ public:
 
 private:
     void take_line(std::string_view line) {
-        constexpr std::string_view mark = "data: ";
-        if (!line.starts_with(mark) || line.starts_with("data: [DONE]")) return;
+        constexpr std::string_view mark = "data:";
+        if (!line.starts_with(mark)) return;
         const Json event = Json::parse(line.substr(mark.size()), nullptr, false);
         if (!event.is_object()) return;
         if (event.contains("error")) times_.error = event["error"].dump();
-        if (const Json usage = event.value("usage", Json()); usage.is_object())
-            times_.tokens = usage.value("completion_tokens", times_.tokens);
-        const Json choices = event.value("choices", Json());
-        if (!choices.is_array() || choices.empty() || choices[0].value("text", std::string()).empty()) return;
+        const Json usage = event.value("usage", Json()), choices = event.value("choices", Json());
+        if (usage.is_object() && usage.value("completion_tokens", Json()).is_number_integer())
+            times_.tokens = usage["completion_tokens"];
+        if (!choices.is_array() || choices.empty() || !choices[0].is_object()) return;
+        const Json text = choices[0].value("text", Json());
+        if (!text.is_string() || text.get_ref<const std::string&>().empty()) return;
         const double now = seconds_now();
         times_.first == 0 ? times_.first = now - sent_ : (times_.gaps.push_back(now - last_), 0.0);
         last_ = now;
@@ -139,7 +153,8 @@ std::string body_of(const ServeLoad& load, std::int64_t number) {
     std::vector<std::int64_t> ids;
     for (std::int64_t i = 0; i < load.prefix; ++i) ids.push_back(draw(shared));
     for (std::int64_t i = 0; i < load.prompt; ++i) ids.push_back(draw(own));
-    return Json{{"prompt", ids},
+    return Json{{"model", load.model},
+                {"prompt", ids},
                 {"max_tokens", load.answer},
                 {"ignore_eos", true},
                 {"temperature", load.temperature},
@@ -199,7 +214,8 @@ ServedFacts ask_server(const std::string& address, const std::string& key) {
         throw bad_file_error("{}/v1/models: it names no model", address);
     const Json meta = list[0].value("meta", Json::object());
     ServedFacts facts{.model = list[0].value("id", std::string())};
-    if (meta.is_object()) facts.vocab = meta.value("vocab", meta.value("n_vocab", std::int64_t{0}));
+    for (const char* name : {"vocabulary", "n_vocab"})  // ours, llama.cpp's
+        if (meta.is_object() && meta.value(name, Json()).is_number_integer()) facts.vocab = meta[name];
     return facts;
 }
 
@@ -207,21 +223,24 @@ ServeTimes send_load(const ServeLoad& load, const std::function<void(std::int64_
     const std::vector<double> times = arrivals(load);
     ServeTimes all{.requests = std::vector<RequestTimes>(times.size()), .health = {}};
     std::atomic<std::size_t> next = 0, done = 0;
+    std::atomic<double> last_answer = 0;
     const double start = seconds_now();
     const auto now = [start] { return seconds_now() - start; };
     const auto client = [&] {
-        Connection connection(load.address, load.key);
+        std::optional<Connection> connection;
         for (std::size_t i; (i = next++) < times.size() && !interrupted(); ++done) {
             const std::string body = body_of(load, static_cast<std::int64_t>(i));
             while (now() < times[i] && !interrupted())
                 std::this_thread::sleep_for(std::chrono::duration<double>(std::min(0.02, times[i] - now())));
             const double waited = load.rate ? now() - times[i] : 0;
             try {
-                all.requests[i] = times_of(connection, body);
-            } catch (const Error&) {
-                return;  // interrupted
+                if (!connection) connection.emplace(load.address, load.key);
+                all.requests[i] = times_of(*connection, body);
+            } catch (const std::exception& error) {
+                all.requests[i].error = error.what();
             }
             all.requests[i].waited = waited;
+            last_answer = now();
         }
     };
     {
@@ -233,12 +252,16 @@ ServeTimes send_load(const ServeLoad& load, const std::function<void(std::int64_
             std::this_thread::sleep_for(between);
             progress(static_cast<std::int64_t>(done));
             const double asked = seconds_now();
-            connection.ask("/health", "", [](std::string_view) {});
-            all.health.push_back(seconds_now() - asked);
+            try {
+                connection.ask("/health", "", [](std::string_view) {});
+                all.health.push_back(seconds_now() - asked);
+            } catch (const Error&) {  // also Ctrl-C, which is seen below
+                all.health.push_back(std::numeric_limits<double>::infinity());
+            }
         }
     }
     throw_if_interrupted();
-    all.seconds = now();
+    all.seconds = last_answer;
     return all;
 }
 
@@ -251,7 +274,7 @@ void add_row(Report& report, const ServeLoad& load, const ServeTimes& times) {
             continue;
         }
         const double until_first = one.waited + one.first;
-        const double gap = one.gaps.empty() ? 0 : sum_of(one.gaps) / static_cast<double>(one.tokens);
+        const double gap = one.tokens < 2 ? 0 : sum_of(one.gaps) / static_cast<double>(one.tokens - 1);
         first.push_back(until_first);
         gaps.insert(gaps.end(), one.gaps.begin(), one.gaps.end());
         generated += one.tokens;

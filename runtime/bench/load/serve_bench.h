@@ -12,7 +12,7 @@
 namespace vantage::internal {
 
 struct ServeLoad {
-    std::string address, key;
+    std::string address, key, model;
     std::int64_t clients = 1;         ///< that ask at once, each one request after the other
     std::int64_t requests = 1;        ///< of all clients together
     std::optional<double> rate = {};  ///< requests come at random times, so many a second, of at most `clients` at once

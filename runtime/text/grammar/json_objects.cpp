@@ -56,8 +56,9 @@ private:
         for (const auto& [name, value] : schema.items()) {
             const bool is_merged = name == "properties" || name == "required" || name == "allOf";
             if (!is_merged && !(name == "type" && value == "object") && !SchemaTree::is_annotation(name))
-                tree_.fail(schema, in_quotes(name) + (name == "type" ? " other than \"object\"" : "") +
-                                       " is not supported in an \"allOf\" that is merged");
+                tree_.leave_out(schema, name,
+                                in_quotes(name) + (name == "type" ? " other than \"object\"" : "") +
+                                    " is not supported in an \"allOf\" that is merged");
             is_object_ = is_object_ || name == "type" || name == "properties" || name == "required";
         }
         if (const Schema* all = tree_.find_list(schema, "allOf"))
@@ -94,7 +95,7 @@ private:
         if (before == &value) return;
         count_name(schema, compact_json(value));
         if (*before != value)
-            tree_.fail(schema, format("\"allOf\" has two schemas of the property {}", in_quotes(name)));
+            tree_.leave_out(schema, "allOf", format("\"allOf\" has two schemas of the property {}", in_quotes(name)));
     }
 
     // Without a word about additional members there are none, unless no member is described: so do llama.cpp and vLLM.

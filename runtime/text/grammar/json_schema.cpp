@@ -109,9 +109,12 @@ private:
         else
             given = type->is_string() ? std::vector{type->get<std::string>()} : tree_.texts(schema, "type");
         for (const std::string& type : given) {
-            if (std::ranges::find(schema_types, type) == std::ranges::end(schema_types))
-                tree_.fail(schema,
-                           format("the type {} is unknown, wanted one of: {}", in_quotes(type), join(schema_types)));
+            if (std::ranges::find(schema_types, type) == std::ranges::end(schema_types)) {
+                tree_.leave_out(
+                    schema, "type",
+                    format("the type {} is unknown, wanted one of: {}", in_quotes(type), join(schema_types)));
+                return {std::begin(schema_types), std::end(schema_types)};
+            }
             if (std::ranges::find(types, type) == types.end()) types.push_back(type);
         }
         return types;

@@ -161,8 +161,11 @@ void SchemaTree::fail(const Schema& at, const std::string& what) const {
 }
 
 void SchemaTree::leave_out(const Schema& at, std::string_view keyword, const std::string& what) const {
+    constexpr std::size_t most = 100;
     if (left_out_ == nullptr) fail(at, what);
-    if (std::ranges::find(*left_out_, keyword) == left_out_->end()) left_out_->emplace_back(keyword);
+    if (std::ranges::find(*left_out_, keyword) != left_out_->end()) return;
+    if (left_out_->size() >= most) fail(at, format("more than {} keywords are not supported", most));
+    left_out_->emplace_back(keyword);
 }
 
 void SchemaTree::fail_value(const Schema& schema, std::string_view keyword, std::string_view wanted) const {
@@ -200,6 +203,10 @@ std::optional<std::int64_t> SchemaTree::find_count(const Schema& schema, std::st
     const Schema* value = find(schema, keyword);
     if (value == nullptr) return std::nullopt;
     const std::optional<std::int64_t> count = value->is_number() ? JsonFields::integer_of(*value) : std::nullopt;
+    if (count && *count > most_repetitions && left_out_ != nullptr) {
+        leave_out(schema, keyword, "");
+        return std::nullopt;
+    }
     if (!count || *count < 0 || *count > most_repetitions)
         fail_value(schema, keyword, format("an integer from 0 to {}", most_repetitions));
     return count;
@@ -253,9 +260,13 @@ bool SchemaTree::has_kind(const Schema& schema, KeywordKind kind) const {
 const Schema& SchemaTree::target(const Schema& schema) const {
     const std::string reference = find_text(schema, "$ref").value_or("");
     const std::optional<std::string> decoded = percent_decoded(reference);
-    if (!decoded || !(*decoded == "#" || decoded->starts_with("#/")))
-        fail(schema,
-             format("\"$ref\" is {}, wanted a place in this schema such as \"#/$defs/name\"", in_quotes(reference)));
+    if (!decoded || !(*decoded == "#" || decoded->starts_with("#/"))) {
+        static const Schema anything = true;
+        leave_out(
+            schema, "$ref",
+            format("\"$ref\" is {}, wanted a place in this schema such as \"#/$defs/name\"", in_quotes(reference)));
+        return anything;
+    }
     const Schema* at = root_;
     for (std::size_t begin = 1; begin < decoded->size() && at != nullptr;) {
         const std::size_t end = std::min(decoded->find('/', begin + 1), decoded->size());

@@ -36,6 +36,7 @@ VocabularyTree::VocabularyTree(const Tokenizer& tokenizer, std::int64_t vocab) {
         special_[static_cast<std::size_t>(id)] = is_special;
         std::string bytes = is_special ? special_token_bytes(id) : tokenizer.token_bytes(id);
         if (bytes.empty() || bytes.size() > longest) continue;
+        if (!is_special && bytes.find(special_token_bytes(0).front()) != std::string::npos) continue;  // no UTF-8
         if (const std::optional<std::size_t> characters = plain_characters(bytes)) {
             plain.push_back(id);
             plain_by_length_.emplace_back(*characters, id);

@@ -14,6 +14,7 @@ namespace {
 constexpr CallSyntax call_syntaxes[] = {
     {.family = "Hermes and Qwen",
      .in_template = "<tool_call>",
+     .in_template_too = "\"arguments",
      .mark = "<tool_call>",
      .first = "",
      .open = "<tool_call>\n{\"name\": \"",
@@ -23,6 +24,7 @@ constexpr CallSyntax call_syntaxes[] = {
      .last = ""},
     {.family = "Mistral Small 3.2 and later",
      .in_template = "[ARGS]",
+     .in_template_too = "[TOOL_CALLS]",
      .mark = "[TOOL_CALLS]",
      .first = "",
      .open = "[TOOL_CALLS]",
@@ -32,6 +34,7 @@ constexpr CallSyntax call_syntaxes[] = {
      .last = ""},
     {.family = "Mistral",
      .in_template = "[TOOL_CALLS]",
+     .in_template_too = "",
      .mark = "[TOOL_CALLS]",
      .first = "[TOOL_CALLS][",
      .open = "{\"name\": \"",
@@ -41,6 +44,7 @@ constexpr CallSyntax call_syntaxes[] = {
      .last = "]"},
     {.family = "Granite 3",
      .in_template = "<|tool_call|>",
+     .in_template_too = "tool",
      .mark = "<|tool_call|>",
      .first = "<|tool_call|>[",
      .open = "{\"name\": \"",
@@ -50,6 +54,7 @@ constexpr CallSyntax call_syntaxes[] = {
      .last = "]"},
     {.family = "DeepSeek",
      .in_template = "<｜tool▁sep｜>",
+     .in_template_too = "```json",
      .mark = "<｜tool▁calls▁begin｜>",
      .first = "<｜tool▁calls▁begin｜>",
      .open = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
@@ -59,6 +64,7 @@ constexpr CallSyntax call_syntaxes[] = {
      .last = "<｜tool▁calls▁end｜>"},
     {.family = "Llama 3",
      .in_template = "\"parameters\": ",
+     .in_template_too = "{\"name\": ",
      .mark = "",
      .first = "",
      .open = "{\"name\": \"",
@@ -71,6 +77,13 @@ constexpr CallSyntax call_syntaxes[] = {
 void add_marks(std::string_view text, const Tokenizer& tokenizer, std::vector<std::int32_t>& marks) {
     for (const MarkPiece& piece : mark_pieces(text, tokenizer))
         if (piece.token && std::ranges::count(marks, *piece.token) == 0) marks.push_back(*piece.token);
+}
+
+void use_calls(const CallSyntax& syntax, const Tokenizer& tokenizer, ReplyFormat& format) {
+    format.calls = syntax;
+    for (const std::string_view text :
+         {syntax.first, syntax.open, syntax.middle, syntax.close, syntax.between.value_or(""), syntax.last})
+        add_marks(text, tokenizer, format.marks);
 }
 
 }  // namespace
@@ -86,17 +99,18 @@ ReplyFormat reply_format_of(std::string_view chat_template, const Tokenizer& tok
     }
     format.reasons = has(think_end);
     if (format.reasons) add_marks(think_begin, tokenizer, format.marks), add_marks(think_end, tokenizer, format.marks);
-    if (has("<function=")) return format;  // calls in XML, such as Qwen3-Coder's
-    const auto* known =
-        std::ranges::find_if(call_syntaxes, [&](const CallSyntax& syntax) { return has(syntax.in_template); });
+    if (has("<function=") || has("<arg_key>")) return format;  // calls in XML: Qwen3-Coder's, GLM's
+    const auto* known = std::ranges::find_if(call_syntaxes, [&](const CallSyntax& syntax) {
+        return has(syntax.in_template) && has(syntax.in_template_too);
+    });
     if (known == std::ranges::end(call_syntaxes)) return format;
-    format.calls = *known;
-    for (const std::string_view text : {known->first, known->open, known->middle, known->close, known->last})
-        add_marks(text, tokenizer, format.marks);
+    use_calls(*known, tokenizer, format);
     return format;
 }
 
-CallSyntax explained_calls() { return call_syntaxes[0]; }
+void use_explained_calls(ReplyFormat& format, const Tokenizer& tokenizer) {
+    use_calls(call_syntaxes[0], tokenizer, format);
+}
 
 std::string call_families() {
     std::string all;

@@ -15,8 +15,8 @@ namespace vantage::text::reply {
 /// `first` before it, `between` its calls, and `last` behind it.
 struct CallSyntax {
     std::string_view family;
-    std::string_view in_template;  ///< what templates of this syntax contain
-    std::string_view mark;         ///< that calls begin with: a text before them does not contain it
+    std::string_view in_template, in_template_too;  ///< what templates of this syntax contain
+    std::string_view mark;                          ///< that calls begin with: a text before them does not contain it
     std::string_view first, open, middle, close;
     std::optional<std::string_view> between;  ///< nothing: there is one call
     std::string_view last;
@@ -38,8 +38,8 @@ inline constexpr std::string_view think_begin = "<think>", think_end = "</think>
 
 /// By marks in the text of a chat template.
 ReplyFormat reply_format_of(std::string_view chat_template, const Tokenizer& tokenizer);
-/// For templates that have no functions: the calls of Hermes and Qwen, which `functions_prompt` explains.
-CallSyntax explained_calls();
+/// For templates that have no functions: the calls of Hermes and Qwen, which have to be explained to the model.
+void use_explained_calls(ReplyFormat& format, const Tokenizer& tokenizer);
 /// The families whose calls are known, for messages.
 std::string call_families();
 

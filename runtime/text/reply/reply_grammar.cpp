@@ -91,6 +91,7 @@ private:
     Part body() {
         if (wanted_.functions.empty()) return content();
         const CallSyntax& syntax = format_.calls.value();
+        define_calls();
         if (wanted_.must_call) return rules_.sequence({line_ends(), marked(syntax.mark), calls_after_mark()});
         if (wanted_.content)
             return rules_.choice({content(), rules_.sequence({marked(syntax.mark), calls_after_mark()})});
@@ -100,27 +101,28 @@ private:
                                                             rules_.sequence({rules_.one_of(begins), any_text()})})});
     }
 
-    // Mistral's mark may have a space behind it.
-    Part calls_after_mark() {
+    // What stands behind the mark that calls begin with. Mistral's may have a space behind it.
+    Part calls_after_mark() { return rules_.use(calls_); }
+
+    // Rules, so that a network has each function once.
+    void define_calls() {
         const CallSyntax& syntax = format_.calls.value();
-        const std::string opening = syntax.opening();
-        std::vector<Part> parts;
-        if (!syntax.is_bare()) parts.push_back(rules_.optional(rules_.text(" ")));
-        parts.push_back(marked(std::string_view(opening).substr(syntax.mark.size())));
-        parts.push_back(named_call(syntax));
-        if (wanted_.may_call_often && syntax.between)
-            parts.push_back(
-                rules_.repeat(rules_.sequence({marked(*syntax.between), marked(syntax.open), named_call(syntax)}), 0,
-                              most_calls - 1));
-        parts.push_back(marked(syntax.last));
-        return rules_.sequence(std::move(parts));
-    }
-    Part named_call(const CallSyntax& syntax) {
+        const Rule one = rules_.declare("call"), more = rules_.declare("calls");
+        calls_ = rules_.declare("calls");
         std::vector<Part> ways;
         for (const CallableFunction& function : wanted_.functions)
             ways.push_back(rules_.sequence(
                 {rules_.text(function.name), marked(syntax.middle), rules_.embedded(function.arguments)}));
-        return rules_.sequence({rules_.choice(std::move(ways)), marked(syntax.close)});
+        rules_.define(one, rules_.sequence({rules_.choice(std::move(ways)), marked(syntax.close)}));
+        std::vector<Part> ends{marked(syntax.last)};
+        if (wanted_.may_call_often && syntax.between)
+            ends.push_back(
+                rules_.sequence({marked(*syntax.between), marked(syntax.open), rules_.use(one), rules_.use(more)}));
+        rules_.define(more, rules_.choice(std::move(ends)));
+        const std::string opening = syntax.opening();
+        rules_.define(calls_, rules_.sequence({syntax.is_bare() ? rules_.nothing() : rules_.optional(rules_.text(" ")),
+                                               marked(std::string_view(opening).substr(syntax.mark.size())),
+                                               rules_.use(one), rules_.use(more)}));
     }
 
     // ---- gpt-oss ----
@@ -155,12 +157,11 @@ private:
             rules_.choice({marked(" <|constrain|>json"), marked("<|constrain|>json"), rules_.text(" json")}));
     }
 
-    static constexpr std::int64_t most_calls = 32;  // in one reply
-
     const ReplyFormat& format_;
     const Tokenizer& tokenizer_;
     const ReplyRules& wanted_;
     RuleBuilder rules_;
+    Rule calls_ = 0;
 };
 
 }  // namespace

@@ -73,7 +73,7 @@ bool ReplyParser::advance() {
         case State::reasoning: return read_reasoning();
         case State::content: return read_content();
         case State::opening: return read_opening();
-        case State::name: return read_name(format_.calls->middle);
+        case State::name: return read_name();
         case State::arguments: return read_arguments();
         case State::closing: return read_closing();
         case State::rest: give(ReplyPart::Kind::content, std::exchange(held_, {})); return false;
@@ -104,6 +104,7 @@ bool ReplyParser::give_until(std::string_view mark, ReplyPart::Kind kind) {
     std::size_t end = is_there ? at : held_.size() - (ended_ ? 0 : begun(held_, mark));
     if (is_there || !ended_) end -= white_space_at_end(std::string_view(held_).substr(0, end));
     give(kind, held_.substr(0, end));
+    opening_ = is_there ? held_.substr(end, at - end) : "";
     held_.erase(0, is_there ? at + mark.size() : end);
     return is_there;
 }
@@ -116,16 +117,17 @@ bool ReplyParser::read_reasoning() {
 }
 
 bool ReplyParser::read_content() {
-    if (!expected_.calls || !format_.calls) {
+    if (expected_.functions.empty() || !format_.calls) {
         state_ = State::rest;
         return true;
     }
     const CallSyntax& syntax = *format_.calls;
     if (syntax.is_bare()) {
-        const std::size_t from = held_.find_first_not_of(white_space);
+        const std::size_t from = held_.find_first_not_of(" \n");  // as the grammar has it
         if (from == std::string::npos && !ended_) return false;
         const bool is_object = from != std::string::npos && held_[from] == '{';
-        if (is_object) held_.erase(0, from);
+        opening_ = is_object ? held_.substr(0, from) : "";
+        held_.erase(0, opening_.size());
         state_ = is_object ? State::opening : State::rest;
         return true;
     }
@@ -142,19 +144,31 @@ bool ReplyParser::read_opening() {
     if (mark > 0 && text.size() > mark && text[mark] == ' ') text.erase(mark, 1);
     if (may_become(text, opening) && !ended_) return false;
     const bool opens = text.starts_with(opening);
-    if (opens) held_ = text.substr(opening.size());
+    const std::size_t taken = opens ? held_.size() - (text.size() - opening.size()) : 0;
+    opening_ += held_.substr(0, taken);
+    held_.erase(0, taken);
+    if (!opens) held_.insert(0, opening_);
     state_ = opens ? State::name : State::rest;
     return true;
 }
 
-bool ReplyParser::read_name(std::string_view end) {
-    const std::size_t at = held_.find(end);
-    if (at == std::string::npos) return false;
-    has_calls_ = true;
-    parts_.push_back({ReplyPart::Kind::call, held_.substr(0, at)});
-    held_.erase(0, at + end.size());
-    state_ = State::arguments;
-    depth_ = 0;
+// What follows is no call after all unless it is the name of a function.
+bool ReplyParser::read_name() {
+    bool may_come = false;
+    for (const std::string& name : expected_.functions) {
+        const std::string head = name + std::string(format_.calls->middle);
+        may_come = may_come || may_become(held_, head);
+        if (!held_.starts_with(head)) continue;
+        has_calls_ = true;
+        parts_.push_back({ReplyPart::Kind::call, name});
+        held_.erase(0, head.size());
+        state_ = State::arguments;
+        depth_ = 0;
+        return true;
+    }
+    if (may_come && !ended_) return false;
+    held_.insert(0, opening_);
+    state_ = State::rest;
     return true;
 }
 
@@ -187,6 +201,7 @@ bool ReplyParser::read_closing() {
     const std::string next =
         syntax.between ? std::string(syntax.close) + std::string(*syntax.between) + std::string(syntax.open) : "";
     if (!next.empty() && held_.starts_with(next)) {
+        opening_ = syntax.open;
         held_.erase(0, next.size());
         state_ = State::name;
         return true;
@@ -207,15 +222,19 @@ bool ReplyParser::read_closing() {
 // What a part is, up to its <|message|>.
 bool ReplyParser::read_head() {
     constexpr std::string_view message = "<|message|>", call_to = "to=functions.";
+    const auto is_head = [&](std::string_view mark) { return held_.starts_with(mark) || may_become(held_, mark); };
     const std::size_t end = held_.find(message);
-    if (end == std::string::npos) {
-        if (ended_) held_.clear();
-        return false;
+    const bool is_one = is_head("<|channel|>") || is_head("<|start|>") || is_head(" to=") || is_head("assistant");
+    if (!is_one || (end == std::string::npos && ended_)) {  // a model that knows no channels
+        part_ = ReplyPart::Kind::content;
+        state_ = State::part;
+        return true;
     }
+    if (end == std::string::npos) return false;
     const std::string head = held_.substr(0, end);
     held_.erase(0, end + message.size());
     const std::size_t to = head.find(call_to);
-    if (expected_.calls && to != std::string::npos) {
+    if (!expected_.functions.empty() && to != std::string::npos) {
         const std::string name = head.substr(to + call_to.size());
         has_calls_ = true;
         parts_.push_back({ReplyPart::Kind::call, name.substr(0, name.find_first_of(" <"))});

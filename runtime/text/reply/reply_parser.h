@@ -23,8 +23,8 @@ struct ReplyPart {
 
 /// What a parser looks for besides content.
 struct ReplyExpectation {
-    bool in_reasoning = false;  ///< the prompt ends within reasoning
-    bool calls = false;         ///< functions were given
+    bool in_reasoning = false;                ///< the prompt ends within reasoning
+    std::vector<std::string> functions = {};  ///< that may be called
 };
 
 /// Takes pieces of a reply, with the special tokens that are `marks` of its format. Calls must be written exactly as
@@ -37,7 +37,8 @@ public:
     std::vector<ReplyPart> push(std::string_view piece);
     /// The reply has ended: what was held back.
     std::vector<ReplyPart> finish();
-    bool has_calls() const { return has_calls_; }
+    /// Calls came, and the last one is whole.
+    bool ends_with_calls() const { return has_calls_ && state_ != State::arguments && state_ != State::name; }
 
 private:
     enum class State : std::uint8_t { begin, reasoning, content, opening, name, arguments, closing, rest, head, part };
@@ -47,7 +48,7 @@ private:
     bool read_reasoning();
     bool read_content();
     bool read_opening();
-    bool read_name(std::string_view end);
+    bool read_name();
     bool read_arguments();
     bool read_closing();
     bool read_head();
@@ -58,7 +59,7 @@ private:
     const ReplyFormat format_;
     const ReplyExpectation expected_;
     State state_;
-    std::string held_;
+    std::string held_, opening_;  // what has not been taken; what was, and is content if no call follows
     std::vector<ReplyPart> parts_;
     bool skips_space_ = false, has_calls_ = false, ended_ = false;
     int depth_ = 0;  // of the arguments
