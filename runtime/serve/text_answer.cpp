@@ -171,10 +171,7 @@ std::vector<Json> TextAnswer::take_parts(std::size_t choice, const std::vector<t
     Choice& c = choices_[choice];
     std::vector<Json> deltas;
     for (const text::reply::ReplyPart& part : parts) {
-        if (part.kind == Kind::content) {
-            c.text += part.text;
-            deltas.push_back({{"content", part.text}});
-        } else if (part.kind == Kind::reasoning && request_.reasoning_is_content) {
+        if (part.kind == Kind::content || (part.kind == Kind::reasoning && request_.reasoning_is_content)) {
             c.text += part.text;
             deltas.push_back({{"content", part.text}});
         } else if (part.kind == Kind::reasoning) {
