@@ -20,21 +20,11 @@ const uint EACH = D / LANES, EACH_V = DV / LANES;  // features of a lane
 // The feature of a lane's element i: a word of each lane at a time, which has two of 16 bits.
 uint own_feature(uint i) { return KV_TYPE == F32 ? i * LANES + lane : i / 2u * 2u * LANES + lane * 2u + i % 2u; }
 
-void load_features(uint64_t address, out float x[EACH]) {
-    [[unroll]] for (uint i = 0u; i < EACH; ++i) {
-        if (KV_TYPE == F32) x[i] = load_lane_words(address, i * LANES);
-        if (KV_TYPE == F32 || i % 2u == 1u) continue;
-        vec2 pair = widen_pair(floatBitsToUint(load_lane_words(address, i / 2u * LANES)), KV_TYPE);
-        x[i] = pair.x, x[i + 1u] = pair.y;
-    }
-}
-void load_values(uint64_t address, out float x[EACH_V]) {
-    [[unroll]] for (uint i = 0u; i < EACH_V; ++i) {
-        if (KV_TYPE == F32) x[i] = load_lane_words(address, i * LANES);
-        if (KV_TYPE == F32 || i % 2u == 1u) continue;
-        vec2 pair = widen_pair(floatBitsToUint(load_lane_words(address, i / 2u * LANES)), KV_TYPE);
-        x[i] = pair.x, x[i + 1u] = pair.y;
-    }
+// A lane's elements i and i + 1 of a row; of f32, which has one in a word, only i.
+const uint PAIR = KV_TYPE == F32 ? 1u : 2u;
+vec2 load_word(uint64_t address, uint i) {
+    float word = load_lane_words(address, i / PAIR * LANES);
+    return KV_TYPE == F32 ? vec2(word) : widen_pair(floatBitsToUint(word), KV_TYPE);
 }
 
 void main() {
@@ -72,11 +62,12 @@ void main() {
         if (RULES && !tile_is_shown(tile, min(tile + LANES, end), max(real, 1u) - 1u)) continue;
         float parts[ROWS][LANES], weight[ROWS];
         [[unroll]] for (uint j = 0u; j < LANES; ++j) {
-            float x[EACH];
-            load_features(k0 + min(key_at(min(tile + j, last)), p.m - 1u) * next_k, x);
-            [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
-                parts[r][j] = 0.0;
-                [[unroll]] for (uint i = 0u; i < EACH; ++i) parts[r][j] = fma(queries[r][i], x[i], parts[r][j]);
+            uint64_t address = k0 + min(key_at(min(tile + j, last)), p.m - 1u) * next_k;
+            [[unroll]] for (uint r = 0u; r < ROWS; ++r) parts[r][j] = 0.0;
+            [[unroll]] for (uint i = 0u; i < EACH; i += PAIR) {
+                vec2 x = load_word(address, i);
+                [[unroll]] for (uint r = 0u; r < ROWS; ++r)
+                    [[unroll]] for (uint e = 0u; e < PAIR; ++e) parts[r][j] = fma(queries[r][i + e], x[e], parts[r][j]);
             }
         }
         uint place = tile + lane, key = key_at(min(place, last));
@@ -95,11 +86,13 @@ void main() {
             [[unroll]] for (uint i = 0u; i < EACH_V; ++i) sums[r][i] *= shrink;
         }
         [[unroll]] for (uint j = 0u; j < LANES; ++j) {
-            float x[EACH_V];
-            load_values(v0 + min(key_at(min(tile + j, last)), p.m - 1u) * next_v, x);
-            [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
-                float w = subgroupShuffle(weight[r], j);
-                [[unroll]] for (uint i = 0u; i < EACH_V; ++i) sums[r][i] = fma(w, x[i], sums[r][i]);
+            uint64_t address = v0 + min(key_at(min(tile + j, last)), p.m - 1u) * next_v;
+            float own[ROWS];
+            [[unroll]] for (uint r = 0u; r < ROWS; ++r) own[r] = subgroupShuffle(weight[r], j);
+            [[unroll]] for (uint i = 0u; i < EACH_V; i += PAIR) {
+                vec2 x = load_word(address, i);
+                [[unroll]] for (uint r = 0u; r < ROWS; ++r)
+                    [[unroll]] for (uint e = 0u; e < PAIR; ++e) sums[r][i + e] = fma(own[r], x[e], sums[r][i + e]);
             }
         }
     } while ((tile += LANES) < end);

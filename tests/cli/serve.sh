@@ -65,7 +65,6 @@ answers 200 '"text":" was was was"' /v1/completions "{\"prompt\": \"The dog\", \
 # ---- functions
 tools='[{"type": "function", "function": {"name": "age", "parameters": {"type": "object", "properties": {"years": {"type": "integer", "multipleOf": 2}}, "required": ["years"]}}}]'
 hi='"messages": [{"role": "user", "content": "Hi"}]'
-printf '{%% for tool in tools or [] %%}{{ tool.function.name }} {%% endfor %%}{{ messages[-1].content }}<tool_call>' >tools.jinja
 answers 400 '"param":"tools[0].function.parameters"' /v1/chat/completions "{$hi, \"tools\": ${tools/\"parameters\"/\"strict\": true, \"parameters\"}}"
 answers 400 'no tool has the name \"size\"' /v1/chat/completions "{$hi, \"tools\": $tools, \"tool_choice\": {\"type\": \"function\", \"function\": {\"name\": \"size\"}}}"
 answers 400 '"tool_choice\" needs' /v1/chat/completions "{$hi, \"tool_choice\": \"required\"}"

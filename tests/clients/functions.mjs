@@ -2,23 +2,10 @@
 import OpenAI from "openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, tool, jsonSchema } from "ai";
+import { check, end, thrown } from "./check.mjs";
 
 const [address] = process.argv.slice(2);
 const client = new OpenAI({ baseURL: address + "/v1", apiKey: "none", maxRetries: 0 });
-let failures = 0;
-function check(what, holds, found) {
-  if (holds) return;
-  failures += 1;
-  console.log(`FAILED: ${what}: ${JSON.stringify(found)}`);
-}
-async function thrown(action) {
-  try {
-    await action();
-  } catch (error) {
-    return error;
-  }
-  return null;
-}
 const messages = [{ role: "user", content: "Hi" }];
 const greedy = { model: "mini-world", temperature: 0 };
 
@@ -64,5 +51,4 @@ const tooled = await generateText({ model: provider.chatModel("mini-world"), mes
   toolChoice: "required", tools: { weather: tool({ description: "The weather.", inputSchema: jsonSchema(weather.function.parameters) }) } });
 check("generateText with tools", ["tool-calls", "length"].includes(tooled.finishReason) && ["Bern", "Rome"].includes(tooled.toolCalls[0].input.city), tooled.toolCalls);
 
-console.log(failures ? `${failures} checks failed` : "all checks of functions passed");
-process.exit(failures ? 1 : 0);
+end("functions");

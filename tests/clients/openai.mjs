@@ -3,23 +3,10 @@
 import OpenAI from "openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, streamText } from "ai";
+import { check, end, thrown } from "./check.mjs";
 
 const [decoder, encoder, expected] = process.argv.slice(2);
 const client = new OpenAI({ baseURL: decoder + "/v1", apiKey: "first", maxRetries: 0 });
-let failures = 0;
-function check(what, holds, found) {
-  if (holds) return;
-  failures += 1;
-  console.log(`FAILED: ${what}: ${JSON.stringify(found)}`);
-}
-async function thrown(action) {
-  try {
-    await action();
-  } catch (error) {
-    return error;
-  }
-  return null;
-}
 const messages = [{ role: "system", content: "Be brief." }, { role: "user", content: "Hi" }];
 const greedy = { model: "mini-world", temperature: 0 };
 
@@ -96,5 +83,4 @@ let pieces = "";
 for await (const piece of streamed.textStream) pieces += piece;
 check("streamText", pieces.length > 0 && (await streamed.finishReason) === "length", { pieces, reason: await streamed.finishReason });
 
-console.log(failures ? `${failures} checks failed` : "all checks of npm's openai and ai passed");
-process.exit(failures ? 1 : 0);
+end("npm's openai and ai");

@@ -1,13 +1,8 @@
 // The chat page of `vantage serve` in a real browser: Chromium, driven by npm's playwright-core. Run by run.sh.
 import { chromium } from "playwright-core";
+import { check, end } from "./check.mjs";
 
 const [address, locked, browserPath] = process.argv.slice(2);
-let failures = 0;
-function check(what, holds, found) {
-  if (holds) return;
-  failures += 1;
-  console.log(`FAILED: ${what}: ${JSON.stringify(found)}`);
-}
 const browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] });
 async function open(url, size) {
   const page = await browser.newPage({ viewport: size ?? { width: 1100, height: 700 } });
@@ -83,5 +78,4 @@ await keyed.press("#key", "Tab");
 await keyed.waitForFunction(() => document.getElementById("model").textContent === "mini-world");
 
 await browser.close();
-console.log(failures ? `${failures} checks failed` : "all checks of the page passed");
-process.exit(failures ? 1 : 0);
+end("the page");

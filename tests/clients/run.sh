@@ -14,7 +14,7 @@ skip() {
 command -v node >/dev/null && command -v npm >/dev/null || skip "needs node and npm"
 "$program" serve --help | grep -- --port >/dev/null || skip "this build has no server"
 mkdir -p "$packages"
-cp "$here/"{package.json,openai.mjs,functions.mjs,forms.mjs,page.mjs} "$packages/"
+cp "$here/"{package.json,check.mjs,openai.mjs,functions.mjs,forms.mjs,page.mjs} "$packages/"
 if [[ ! -d $packages/node_modules/openai || ! -d $packages/node_modules/ajv || ! -d $packages/node_modules/playwright-core ]]; then
     npm install --prefix "$packages" --no-audit --no-fund --silent || skip "npm cannot fetch the packages"
 fi

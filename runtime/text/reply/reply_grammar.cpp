@@ -47,8 +47,7 @@ private:
         for (std::size_t k = 0; k < wanted.size(); ++k) states.push_back(rules_.declare("text"));
         for (std::size_t k = 0; k < wanted.size(); ++k) {
             std::vector<Part> ways;
-            CharRanges others{{0, last_code_point}};
-            std::u32string seen = wanted.substr(0, k);
+            const std::u32string seen = wanted.substr(0, k);
             CharRanges taken;
             for (const char32_t next : wanted) {
                 const std::size_t to = longest_end(seen + next, wanted);
@@ -92,19 +91,16 @@ private:
         if (wanted_.functions.empty()) return content();
         const CallSyntax& syntax = format_.calls.value();
         define_calls();
-        if (wanted_.must_call) return rules_.sequence({line_ends(), marked(syntax.mark), calls_after_mark()});
+        if (wanted_.must_call) return rules_.sequence({line_ends(), marked(syntax.mark), rules_.use(calls_)});
         if (wanted_.content)
-            return rules_.choice({content(), rules_.sequence({marked(syntax.mark), calls_after_mark()})});
-        if (!syntax.is_bare()) return text_until(syntax.mark, calls_after_mark(), true);
+            return rules_.choice({content(), rules_.sequence({marked(syntax.mark), rules_.use(calls_)})});
+        if (!syntax.is_bare()) return text_until(syntax.mark, rules_.use(calls_), true);
         CharRanges begins = complement(normalised({{'{', '{'}, {' ', ' '}, {'\n', '\n'}}));
-        return rules_.sequence({line_ends(), rules_.choice({rules_.nothing(), calls_after_mark(),
+        return rules_.sequence({line_ends(), rules_.choice({rules_.nothing(), rules_.use(calls_),
                                                             rules_.sequence({rules_.one_of(begins), any_text()})})});
     }
 
-    // What stands behind the mark that calls begin with. Mistral's may have a space behind it.
-    Part calls_after_mark() { return rules_.use(calls_); }
-
-    // Rules, so that a network has each function once.
+    // Rules, so that a network has each function once. Mistral's mark may have a space behind it.
     void define_calls() {
         const CallSyntax& syntax = format_.calls.value();
         const Rule one = rules_.declare("call"), more = rules_.declare("calls");
@@ -161,7 +157,7 @@ private:
     const Tokenizer& tokenizer_;
     const ReplyRules& wanted_;
     RuleBuilder rules_;
-    Rule calls_ = 0;
+    Rule calls_ = 0;  // what stands behind the mark that calls begin with
 };
 
 }  // namespace
