@@ -540,6 +540,8 @@ std::vector<Case> ruled_cases() {
     add("packed documents", 200, 200, {{"causal", true}, {"packed", true}}, {{segments_, documents_of_case(200)}});
     add("packed documents, both ways, dropout", 200, 200, {{"packed", true}},
         {{segments_, documents_of_case(200)}, {dropout_, dropout_of_case()}});
+    add("packed documents, few queries, no keys", 2, 300, {{"packed", true}},
+        {{segments_, documents_of_case(300)}, {kv_len_, list_of(DType::i32, {0})}});
     add("packed documents, fewer queries", 70, 200, {{"packed", true}, {"statistics", true}},
         {{segments_, documents_of_case(200)}});
     const auto fixed = [&](Case c) {
@@ -622,6 +624,8 @@ std::vector<Case> cases() {
                   steps_of_case({step_of_case(530, 1), step_of_case(40, 1)})),
         test_case("split over keys of 2 sequences in reverse", {2, 1, 4, 24}, {2, 700, 2, 24}, 24, causal,
                   reversed_lanes(steps_of_case({step_of_case(530, 1), step_of_case(40, 1)}))),
+        test_case("split over the window's keys of 2 sequences", {2, 1, 4, 32}, {2, 700, 2, 32}, 32,
+                  {{"causal", true}, {"window_left", 40}}, steps_of_case({step_of_case(530, 1), step_of_case(40, 1)})),
         test_case("split over an encoder's keys, sequences in reverse", {2, 1, 4, 24}, {2, 700, 2, 24}, 24, {},
                   reversed_lanes(steps_of_case({step_of_case(3, 1), step_of_case(40, 1)})), {600, 20}),
         test_case("an encoder's keys, sequences in reverse", {2, 3, 4, 24}, {2, 70, 2, 24}, 24, {},

@@ -28,7 +28,7 @@ Panels panels_of(const MatmulSizes& s, const Caps& caps) {
 }
 
 // Rows up to which walking along b again for each eight of them costs less than putting b into panels.
-std::int64_t fewer_than_panels(const OpCall& call) { return call.in(b_).dtype == DType::f32 ? 48 : 8; }
+std::int64_t most_gemv_rows(const OpCall& call) { return call.in(b_).dtype == DType::f32 ? 48 : 8; }
 
 }  // namespace
 
@@ -37,7 +37,7 @@ bool fits_gemv_cpu(const OpCall& call, const Caps& caps) {
     const bool quantized = is_quantized(call.in(b_).dtype);
     const std::uint32_t lanes = caps.subgroup_size;
     return caps.is_cpu() && caps.subgroup_shuffle && (lanes == 8 || (!quantized && (lanes == 4 || lanes == 16))) &&
-           has_few_rows(call, fewer_than_panels(call)) && (!quantized || has_byte_kernels(call.in(b_).dtype)) &&
+           has_few_rows(call, most_gemv_rows(call)) && (!quantized || has_byte_kernels(call.in(b_).dtype)) &&
            matmul_sizes(call).k % (quantized ? 256 : 8 * lanes) == 0;
 }
 

@@ -9,6 +9,7 @@
 #include <exception>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string_view>
 #include <thread>
@@ -108,7 +109,7 @@ Json answer_of(Connection& connection, const std::string& name, const std::strin
     return parse_json(text, name + path);
 }
 
-/// Events of a stream as they come: the lines that begin with "data: ".
+/// Events of a stream as they come: the lines that begin with "data:".
 class EventTimes {
 public:
     EventTimes(RequestTimes& times, double sent) : times_(times), sent_(sent), last_(sent) {}
@@ -135,7 +136,10 @@ private:
         const Json text = choices[0].value("text", Json());
         if (!text.is_string() || text.get_ref<const std::string&>().empty()) return;
         const double now = seconds_now();
-        times_.first == 0 ? times_.first = now - sent_ : (times_.gaps.push_back(now - last_), 0.0);
+        if (times_.first == 0)
+            times_.first = now - sent_;
+        else
+            times_.gaps.push_back(now - last_);
         last_ = now;
     }
 
@@ -166,8 +170,7 @@ std::string body_of(const ServeLoad& load, std::int64_t number) {
 
 RequestTimes times_of(Connection& connection, const std::string& body) {
     RequestTimes times;
-    const double sent = seconds_now();
-    EventTimes events(times, sent);
+    EventTimes events(times, seconds_now());
     try {
         const long status = connection.ask("/v1/completions", body, [&](std::string_view more) { events.take(more); });
         if (status != 200) times.error = format("status {}: {}", status, events.rest());
@@ -175,7 +178,6 @@ RequestTimes times_of(Connection& connection, const std::string& body) {
         if (error.kind() == ErrorKind::interrupted) throw;
         times.error = error.what();
     }
-    times.whole = seconds_now() - sent;
     if (times.error.empty() && times.tokens == 0) times.error = "the answer has no tokens";
     return times;
 }
@@ -196,12 +198,6 @@ double quantile(std::vector<double> values, double share) {
     const auto at = std::min(values.size() - 1, static_cast<std::size_t>(share * static_cast<double>(values.size())));
     std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(at));
     return values[at];
-}
-
-double sum_of(const std::vector<double>& values) {
-    double sum = 0;
-    for (const double value : values) sum += value;
-    return sum;
 }
 
 }  // namespace
@@ -274,7 +270,8 @@ void add_row(Report& report, const ServeLoad& load, const ServeTimes& times) {
             continue;
         }
         const double until_first = one.waited + one.first;
-        const double gap = one.tokens < 2 ? 0 : sum_of(one.gaps) / static_cast<double>(one.tokens - 1);
+        const double between = std::accumulate(one.gaps.begin(), one.gaps.end(), 0.0),
+                     gap = one.tokens < 2 ? 0 : between / static_cast<double>(one.tokens - 1);
         first.push_back(until_first);
         gaps.insert(gaps.end(), one.gaps.begin(), one.gaps.end());
         generated += one.tokens;

@@ -24,12 +24,13 @@ struct ServeLoad {
     std::uint64_t seed = 0;
 };
 
-/// Seconds. `waited`: before it was sent, as all clients were busy; nothing but failures have an error.
+/// Of one request, in seconds.
 struct RequestTimes {
-    double waited = 0, first = 0, whole = 0;
+    double waited = 0;              ///< before it was sent, because all clients were busy
+    double first = 0;               ///< from sending it to the first piece of the answer
     std::vector<double> gaps = {};  ///< between pieces of the answer
     std::int64_t tokens = 0;
-    std::string error = {};
+    std::string error = {};  ///< empty: it succeeded
 };
 struct ServeTimes {
     std::vector<RequestTimes> requests;

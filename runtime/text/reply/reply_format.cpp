@@ -10,7 +10,7 @@ using namespace internal;
 
 namespace {
 
-// The first one whose `in_template` a template contains.
+// The first one both of whose marks a template contains is taken.
 constexpr CallSyntax call_syntaxes[] = {
     {.family = "Hermes and Qwen",
      .in_template = "<tool_call>",
