@@ -155,7 +155,8 @@ struct SessionOptions {
     /// precisions it is an option, because it costs speed (docs/models.md).
     bool stable = false;
     /// A batch draws in runs of as many lanes as sequences draw, rounded up to 4, 8, 16 …, in place of all of them:
-    /// faster where few draw. Without `stable`, how a token rounds then depends on how many draw.
+    /// faster where few draw. On CPU devices a prompt that waits alone also runs in one lane. Without `stable`, how a
+    /// token rounds then depends on how many sequences run.
     bool fewest_lanes = false;
     /// Sampling may have a logit_bias, a presence_penalty and a frequency_penalty. While a sequence with such a penalty
     /// draws, nothing is drawn ahead of the host.

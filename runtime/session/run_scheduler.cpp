@@ -93,7 +93,8 @@ std::int64_t RunScheduler::rows_for(std::int64_t waiting) const {
 // Of a stable session one for a run of a prompt, and as many as there are for draws. An idle lane costs a CPU device as
 // much as another.
 std::int64_t RunScheduler::lanes_for(std::int64_t rows, std::int64_t wanted) const {
-    const bool one = options_.is_stable() || (wanted == 1 && states_.device().caps().is_cpu());
+    const bool few = options_.fewest_lanes && wanted == 1 && states_.device().caps().is_cpu();
+    const bool one = options_.is_stable() || few;
     return one && rows > 1 ? 1 : decoder_lanes(rows, all());
 }
 
