@@ -252,10 +252,12 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     return plan;
 }
 
-// On CPU devices: a row or a key a lane. Rules but packed documents go another way.
+// On CPU devices: a row or a key a lane. Rules but packed documents go another way. Not with subgroups of 4, as
+// SwiftShader has, which compiles it for more than ten minutes.
 bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    return caps.is_cpu() && !caps.ends_long_loops() && (s.n == s.m || !call.has(segments_)) &&
+    return caps.is_cpu() && caps.subgroup_size >= 8 && !caps.ends_long_loops() &&
+           (s.n == s.m || !call.has(segments_)) &&
            !has_rules_besides_documents(call, rule_operands, AttentionRules(call.attrs)) &&
            call.attrs.integer("prefix_len", 0) == 0 && s.rows() > 0 && s.m > 0 && s.d % 4 == 0 && s.dv % 4 == 0 &&
            s.d <= 256 && s.dv <= 256;
