@@ -90,12 +90,11 @@ std::int64_t RunScheduler::rows_for(std::int64_t waiting) const {
     return best;
 }
 
-// Of a stable session one for a run of a prompt, and as many as there are for draws. An idle lane costs a CPU device as
-// much as another.
+// Of a stable session one for a run of a prompt, and as many as there are for draws. With fewest_lanes also one for a
+// prompt that waits alone on a CPU device, where an idle lane costs as much as another.
 std::int64_t RunScheduler::lanes_for(std::int64_t rows, std::int64_t wanted) const {
-    const bool few = options_.fewest_lanes && wanted == 1 && states_.device().caps().is_cpu();
-    const bool one = options_.is_stable() || few;
-    return one && rows > 1 ? 1 : decoder_lanes(rows, all());
+    const bool alone = options_.fewest_lanes && wanted == 1 && states_.device().caps().is_cpu();
+    return rows > 1 && (options_.is_stable() || alone) ? 1 : decoder_lanes(rows, all());
 }
 
 // Drawn tokens of a stable session never run as a prompt does.

@@ -1,9 +1,10 @@
 // Which runs come next: prompts in chunks, all sequences together when tokens are drawn, draws ahead of the host.
 //
 // The results of a sequence do not depend on the other sequences, to the last bit: decoder runs with the same number of
-// rows always have the same number of lanes, so they use the same kernels. SessionOptions::stable extends this to
-// batches of any size and to any history: a prompt runs alone, in chunks at multiples of 128 tokens, whose sizes depend
-// on its length alone, and draws use kernels that do not depend on the number of lanes (Stability::rows).
+// rows always have the same number of lanes, so they use the same kernels. SessionOptions::fewest_lanes gives this up.
+// SessionOptions::stable extends it to batches of any size and to any history: a prompt runs alone, in chunks at
+// multiples of 128 tokens, whose sizes depend on its length alone, and draws use kernels that do not depend on the
+// number of lanes (Stability::rows).
 #pragma once
 
 #include <optional>
